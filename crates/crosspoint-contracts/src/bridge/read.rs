@@ -1,0 +1,140 @@
+//! Reading the two files, clause by clause.
+
+use super::wire::{Request, RequestId, Response, Status};
+use crate::clause::*;
+use crate::content::{Nullable, Text};
+use crate::document::{Inner, Options};
+use crate::fields::{
+    self, Fields, amount, complain, integer, is_uuid, nullable, opaque, string, timestamp_with_offset, word,
+};
+use crate::json::{Tape, Type, Value};
+use crate::report::{Findings, Place};
+
+/// The one version spoken.
+const VERSION: &str = "1.0";
+
+pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
+    Request {
+        request_id: fields.required("request_id", &BRIDGE_105, request_id),
+        version: fields.required("version", &BRIDGE_105, version),
+        agent_name: fields.required("agent_name", &BRIDGE_105, string(&BRIDGE_108)),
+        prompt: fields.required("prompt", &BRIDGE_105, string(&BRIDGE_109)),
+        phase: fields.optional("phase", integer(&BRIDGE_106, 1..=9)),
+        phase_name: fields.optional("phase_name", string(&BRIDGE_107)),
+        timeout_seconds: fields.optional("timeout_seconds", amount(&BRIDGE_110)),
+        created_at: fields.optional("created_at", timestamp_with_offset(&BRIDGE_103, &BRIDGE_6_2)),
+        context: fields.optional("context", opaque(&BRIDGE_111)),
+        model: fields.optional("model", nullable(string(&BRIDGE_112))),
+        extra: fields.rest(),
+    }
+}
+
+pub(crate) fn response<'s>(fields: &mut Fields<'_, 's, '_>, options: &Options<'_>) -> Response<'s> {
+    let response = Response {
+        request_id: fields.required("request_id", &BRIDGE_1, request_id),
+        version: fields.required("version", &BRIDGE_1, version),
+        status: fields.required("status", &BRIDGE_1, word(&BRIDGE_3)),
+        response: output(fields, options.inner),
+        error_message: fields.required("error_message", &BRIDGE_1, nullable(string(&BRIDGE_102))),
+        error_type: fields.required("error_type", &BRIDGE_1, nullable(string(&BRIDGE_102))),
+        created_at: fields.required("created_at", &BRIDGE_1, timestamp_with_offset(&BRIDGE_103, &BRIDGE_6_2)),
+        duration_seconds: fields.required("duration_seconds", &BRIDGE_1, duration),
+        metadata: fields.required("metadata", &BRIDGE_1, opaque(&BRIDGE_104)),
+        extra: fields.rest(),
+    };
+    let unknown: Vec<Value<'_, '_>> = fields.unread().map(|(_, value)| value).collect();
+    for value in unknown {
+        let message = "existing readers refuse a response with this field";
+        fields.findings.note(&BRIDGE_1_3, Place::Member(value.index()), message);
+    }
+    status_agrees(fields);
+    response
+}
+
+fn request_id<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<RequestId<'s>> {
+    let text = string(&BRIDGE_101)(value, findings)?;
+    if !is_uuid(text) {
+        complain(value, &BRIDGE_4_5, "is not a UUID", findings);
+    }
+    Some(RequestId(text))
+}
+
+fn version<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<Text<'s>> {
+    let text = string(&BRIDGE_6_3)(value, findings)?;
+    if text != *VERSION {
+        complain(value, &BRIDGE_6_3, "is not \"1.0\"", findings);
+        return None;
+    }
+    Some(text)
+}
+
+/// `response`, with the three mistakes people make there named as what they are.
+fn output<'s>(fields: &mut Fields<'_, 's, '_>, inner: Inner) -> Nullable<Text<'s>> {
+    let value = match fields.take("response") {
+        Some(value) => value,
+        None => match fields.take("result") {
+            Some(misnamed) => {
+                let message = "the output stands under `result`; the field is named `response`";
+                fields.findings.note(&BRIDGE_2, Place::Member(misnamed.index()), message);
+                misnamed
+            }
+            None => {
+                fields.missing("response", &BRIDGE_1);
+                return Nullable(None);
+            }
+        },
+    };
+    if value.is_null() {
+        return Nullable(None);
+    }
+    let Some(text) = value.text() else {
+        let message = format!("the output is {}, not a string: it was not JSON-encoded", value.kind().described());
+        fields.findings.note(&BRIDGE_1_2, Place::Value(value.index()), message);
+        return Nullable(None);
+    };
+    if inner == Inner::Json {
+        inner_json(value, text, fields.findings);
+    }
+    Nullable(Some(text))
+}
+
+/// Checks the text inside the response, which is a document of its own, and says where in the file it goes wrong.
+fn inner_json(value: Value<'_, '_>, text: Text<'_>, findings: &mut Findings) {
+    let decoded = text.decode();
+    let Err(broken) = Tape::scan(decoded.as_bytes()) else { return };
+    let first_of_content = value.span().0 + 1;
+    let offset = first_of_content + text.raw_offset(broken.error.offset);
+    let message = format!("the text inside `response` is not JSON: {}", broken.error.kind.message());
+    findings.note_with_hint(&BRIDGE_5_2, Place::Inside(value.index(), offset), message, broken.error.kind.hint());
+}
+
+fn duration(value: Value<'_, '_>, findings: &mut Findings) -> Option<f64> {
+    if value.kind() == Type::String {
+        complain(value, &BRIDGE_6, "is a string, not a number: the quotes are the mistake", findings);
+        return None;
+    }
+    amount(&BRIDGE_6)(value, findings)
+}
+
+/// What success and failure each demand of the three other fields. Values of the wrong type were reported already.
+fn status_agrees(fields: &mut Fields<'_, '_, '_>) {
+    let Some(status) = fields.peek("status").and_then(Value::text).and_then(<Status as fields::Word>::of) else {
+        return;
+    };
+    let success = status == Status::Success;
+    let clause = if success { &BRIDGE_3_2 } else { &BRIDGE_3_3 };
+    let mut check = |name: &str, wants_text: bool| {
+        let Some(value) = fields.peek(name) else { return };
+        let complaint = match (value.kind(), wants_text) {
+            (Type::Null, true) => "is null",
+            (Type::String, true) if !success && value.text().is_some_and(Text::is_empty) => "is empty",
+            (Type::String, false) => "is not null",
+            _ => return,
+        };
+        let message = format!("`{name}` {complaint} although `status` is {}", status.word());
+        fields.findings.note(clause, Place::Value(value.index()), message);
+    };
+    check("response", success);
+    check("error_message", !success);
+    check("error_type", !success);
+}

@@ -1,0 +1,133 @@
+//! Every rule of every contract, as data.
+//!
+//! A clause is one normative sentence with an id that never changes: validator, checker, error texts and docs
+//! all cite it. Ids below 100 are this project's rulings on what the five documents leave open
+//! (`MSG-3`, and `MSG-3.2` for the second sentence of that ruling); from 101 up they are
+//! the documents' own sentences. Sentences that say the same share one clause, under the ruling's id.
+
+mod all;
+mod bridge;
+mod message;
+mod run;
+mod task;
+mod workflow;
+
+pub use all::*;
+pub use bridge::*;
+pub use message::*;
+pub use run::*;
+pub use task::*;
+pub use workflow::*;
+
+use crate::Contract;
+
+/// How bad it is to break a clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// The documents say "should", "preferably" or "recommended", or the looseness is one we read.
+    Warning,
+    /// The documents say "must" or state it plainly.
+    Error,
+}
+
+impl Level {
+    /// `error` or `warning`, as printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Warning => "warning",
+            Level::Error => "error",
+        }
+    }
+}
+
+/// What can break a clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// One document by itself.
+    Document,
+    /// A conversation of several documents.
+    Exchange,
+    /// How a program behaves.
+    Operation,
+}
+
+impl Scope {
+    /// `document`, `exchange` or `operation`, as printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::Document => "document",
+            Scope::Exchange => "exchange",
+            Scope::Operation => "operation",
+        }
+    }
+}
+
+/// One rule.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Clause {
+    /// For example `BRIDGE-2`.
+    pub id: &'static str,
+    /// Error or warning.
+    pub level: Level,
+    /// What can break it.
+    pub scope: Scope,
+    /// Where it is written: the document and its section, or `rulings`.
+    pub document: &'static str,
+    /// The rule in one line.
+    pub text: &'static str,
+    /// How to mend what breaks it.
+    pub hint: &'static str,
+    /// Ids of clauses that are necessarily broken along with it.
+    pub implies: &'static [&'static str],
+    /// The tests that show it, for clauses no single document can break.
+    pub shown_by: &'static [&'static str],
+}
+
+/// Defines clauses as constants, so that citing one that does not exist fails to compile, and the
+/// table that lists them in order.
+macro_rules! clauses {
+    ($($name:ident = $id:literal $level:ident $scope:ident, $document:literal:
+        $text:literal
+        => $hint:literal
+        $(, implies [$($implied:literal),+])?
+        $(, shown_by [$($test:literal),+])?
+    ;)+) => {
+        $(
+            #[doc = $text]
+            pub static $name: $crate::clause::Clause = $crate::clause::Clause {
+                id: $id,
+                level: $crate::clause::Level::$level,
+                scope: $crate::clause::Scope::$scope,
+                document: $document,
+                text: $text,
+                hint: $hint,
+                implies: &[$($($implied),+)?],
+                shown_by: &[$($($test),+)?],
+            };
+        )+
+        pub(super) static TABLE: &[&$crate::clause::Clause] = &[$(&$name),+];
+    };
+}
+use clauses;
+
+/// The rules that hold for every contract, in order.
+pub fn shared() -> &'static [&'static Clause] {
+    all::TABLE
+}
+
+/// The rules of one contract, in order.
+pub fn of(contract: Contract) -> &'static [&'static Clause] {
+    match contract {
+        Contract::Bridge => bridge::TABLE,
+        Contract::Workflow => workflow::TABLE,
+        Contract::Message => message::TABLE,
+        Contract::Task => task::TABLE,
+        Contract::Run => run::TABLE,
+    }
+}
+
+/// All rules, the shared ones first.
+pub fn every() -> impl Iterator<Item = &'static Clause> {
+    let contracts = Contract::ALL.iter().flat_map(|&contract| of(contract));
+    shared().iter().chain(contracts).copied()
+}

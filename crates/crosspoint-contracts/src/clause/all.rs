@@ -1,0 +1,170 @@
+//! What holds for every contract.
+
+super::clauses! {
+    ALL_1 = "ALL-1" Error Exchange, "rulings":
+        "A request key, scoped to the caller, makes a repeat the same job: the Idempotency-Key header, else the contract's own id."
+        => "Send the same key when repeating, and a new key for new work.";
+    ALL_1_2 = "ALL-1.2" Error Exchange, "rulings":
+        "The workflow contract has no request key of its own: without the header, every envelope is a new job."
+        => "Send an Idempotency-Key header where an envelope may be repeated.";
+    ALL_1_3 = "ALL-1.3" Error Exchange, "rulings":
+        "A repeat of a request key gets the same job."
+        => "Look the key up before starting work, and answer with the job that has it.";
+    ALL_1_4 = "ALL-1.4" Error Exchange, "rulings":
+        "The same key with other work or other input, compared as canonical JSON, is a conflict."
+        => "Use a new key for different work; envelope fields such as timestamps may differ.";
+    ALL_2 = "ALL-2" Error Exchange, "rulings":
+        "Every dispatch of a job, on every attempt, carries the job's own id as the contract's request id and task id."
+        => "Do not pass the caller's id to an agent as the request id.";
+    ALL_2_2 = "ALL-2.2" Error Exchange, "rulings":
+        "The caller's own id travels beside the job's id and comes back to the caller byte for byte."
+        => "Keep the caller's id as it was spelled.";
+    ALL_3 = "ALL-3" Error Operation, "rulings":
+        "Attempts at message agents, which promise not to repeat a request id, are retried as MSG-5 says."
+        => "Retry with the same request_id and a new message_id.";
+    ALL_3_2 = "ALL-3.2" Error Operation, "rulings":
+        "At agents of other contracts an attempt is repeated only if the work surely never started, unless the agent is marked repeatable."
+        => "Set repeatable = true only for agents whose work may safely run twice.";
+    ALL_3_3 = "ALL-3.3" Error Operation, "rulings":
+        "Only timeout, unavailable and resource_limit are retried by the engine itself."
+        => "Report every other failure at once.";
+    ALL_3_4 = "ALL-3.4" Error Operation, "rulings":
+        "An attempt cut short by a crash of the orchestrator is taken up at the next start, in the way its contract allows."
+        => "Programs run again, task agents are polled on, message agents get the same request id; run and workflow endpoints only if repeatable.";
+    ALL_4 = "ALL-4" Error Operation, "rulings":
+        "Silence ends an attempt: message 30 s, run streams 60 s without a byte, task 30 s without an answered poll; configurable per agent."
+        => "Send progress, comments or poll answers often enough, or configure silence_seconds.";
+    ALL_4_2 = "ALL-4.2" Error Operation, "rulings":
+        "The total time is what the request says, else 3,600 s."
+        => "State the time the work may take in hints, budgets or timeout_seconds.";
+    ALL_5 = "ALL-5" Error Exchange, "rulings":
+        "Waiting for a person shows in each contract's own way: task input_required, message paused, run progress with the question."
+        => "Show the question where callers of that contract look for it.";
+    ALL_5_2 = "ALL-5.2" Error Exchange, "rulings":
+        "The person's answer comes by POST /tasks/{id}/input or the native API."
+        => "Answer there; other doors only show the question.";
+    ALL_5_3 = "ALL-5.3" Error Operation, "rulings":
+        "Silence clocks stand still while a job waits for a person."
+        => "Stop the clock on the question and start it again on the answer.";
+    ALL_6 = "ALL-6" Error Exchange, "rulings":
+        "Work that was never configured nor registered is refused at once as unsupported."
+        => "Configure an agent for this work, or correct its name.";
+    ALL_6_2 = "ALL-6.2" Error Exchange, "rulings":
+        "Known work whose agents are away is accepted and shown as stuck, with the reason."
+        => "Look at the job's `stuck` field; start the agent.";
+    ALL_7 = "ALL-7" Error Exchange, "rulings":
+        "Where a contract needs a UUID and the source has none, it is the UUIDv5 of the source's bytes, and the original is carried."
+        => "Derive the id from the source, do not invent one.";
+    ALL_7_2 = "ALL-7.2" Error Exchange, "rulings":
+        "A message trace_id and a task traceId are the same id, with and without hyphens."
+        => "Add or remove the hyphens and nothing else.";
+    ALL_7_3 = "ALL-7.3" Error Operation, "rulings":
+        "Writers take time and new ids as arguments."
+        => "Pass the clock's reading in; do not read a clock while writing.";
+    ALL_8 = "ALL-8" Error Exchange, "rulings":
+        "An outcome keeps what the agent gave: an object, a text, or both."
+        => "Do not turn one into the other before a contract needs it.";
+    ALL_8_2 = "ALL-8.2" Error Exchange, "rulings":
+        "Towards a contract whose result is an object, a mere text is {\"output\": text}."
+        => "Wrap the text in an object with the one member `output`.";
+    ALL_8_3 = "ALL-8.3" Error Exchange, "rulings":
+        "Towards a contract whose result is a text, a mere object is its compact JSON text, key order kept, non-ASCII unescaped."
+        => "Write the object compactly, without sorting its keys.";
+    ALL_8_4 = "ALL-8.4" Error Exchange, "rulings":
+        "A prompt is {\"prompt\": text, \"context\": {...}} towards contracts whose input is an object."
+        => "Put prompt and context side by side in one object.";
+    ALL_8_5 = "ALL-8.5" Error Exchange, "rulings":
+        "Coming back, the original form of input and output is restored."
+        => "Remember which form it had.";
+    ALL_9 = "ALL-9" Error Operation, "rulings":
+        "Events are shown only after they are committed."
+        => "Commit first, then tell.";
+    ALL_9_2 = "ALL-9.2" Error Operation, "rulings":
+        "Progress is coalesced to ten events a second for each job."
+        => "Keep the latest progress and drop what it replaces.";
+    ALL_9_3 = "ALL-9.3" Error Exchange, "rulings":
+        "Nothing follows the outcome of a job."
+        => "Record what arrives late as a violation; do not show it as an event.";
+    ALL_10 = "ALL-10" Error Exchange, "rulings":
+        "An artifact's name in the task contract is its path in the workflow contract."
+        => "Map name and path to each other unchanged.";
+    ALL_10_2 = "ALL-10.2" Error Exchange, "rulings":
+        "An artifact's type, where the source has none, comes from its file extension, else it is text/plain."
+        => "Take the type from the extension.";
+    ALL_10_3 = "ALL-10.3" Error Exchange, "rulings":
+        "An artifact's operation, where the source has none, is create."
+        => "Write create.";
+    ALL_10_4 = "ALL-10.4" Error Exchange, "rulings":
+        "Towards the run contract an artifact's name is its id."
+        => "List the names in `artifacts`.";
+    ALL_10_5 = "ALL-10.5" Error Exchange, "rulings":
+        "What a contract has no artifact field for is carried."
+        => "Carry it under x_crosspoint.";
+
+    ALL_101 = "ALL-101" Error Document, "RFC 8259; message.md, Error Codes (5003)":
+        "A document is one well-formed JSON value and nothing else."
+        => "Write it with a JSON library instead of by hand.";
+    ALL_102 = "ALL-102" Error Document, "RFC 8259, 8.1; run.md, SSE format; bridge.md, Generation Algorithm":
+        "Documents are UTF-8."
+        => "Save the file as UTF-8 (Python: open(path, \"w\", encoding=\"utf-8\")).";
+    ALL_103 = "ALL-103" Error Document, "RFC 7493, 2.3":
+        "A name stands at most once in an object; readers disagree on which of two counts."
+        => "Remove one of the two.";
+    ALL_104 = "ALL-104" Error Document, "RFC 7493, 2.1":
+        "Strings hold whole characters, no lone half of a surrogate pair."
+        => "Write the character itself, or both halves of the pair (\\ud83d\\ude00); cut text between characters.";
+    ALL_105 = "ALL-105" Warning Document, "RFC 7493, 2.2":
+        "Numbers fit a 64-bit integer or a finite 64-bit float; readers lose what does not."
+        => "Write larger numbers as strings.";
+    ALL_106 = "ALL-106" Warning Document, "RFC 8259, 8.1":
+        "A document does not begin with a byte order mark."
+        => "Save without one (Python: encoding=\"utf-8\", not \"utf-8-sig\").";
+    ALL_107 = "ALL-107" Error Document, "limits":
+        "Values nest at most 128 levels deep."
+        => "Flatten the payload, or carry the deep part as a JSON-encoded string.";
+    ALL_108 = "ALL-108" Error Document, "the five documents, their schemas":
+        "A document of every contract is a JSON object; a run stream is a sequence of events."
+        => "Wrap the content in the envelope of its contract.";
+
+    ALL_121 = "ALL-121" Error Operation, "rulings, preface":
+        "What we originate passes the strictest validator."
+        => "Validate with --strict what a program writes.";
+    ALL_122 = "ALL-122" Error Operation, "rulings, preface":
+        "Looseness that is accepted is reported as a warning, never silently."
+        => "Read the warnings; the strict form is in the hint.",
+        shown_by ["golden::tolerated_looseness_is_warned_of"];
+    ALL_123 = "ALL-123" Error Operation, "rulings, preface":
+        "Unknown fields are never an error and never dropped."
+        => "Keep members you do not know beside those you do.",
+        shown_by ["golden::unknown_members_are_kept_and_are_no_error"];
+    ALL_124 = "ALL-124" Error Exchange, "rulings, Nothing is lost":
+        "Every field of every contract has a home in the canonical job, or is kept beside it."
+        => "Carry what has no home.";
+    ALL_125 = "ALL-125" Error Exchange, "rulings, Nothing is lost":
+        "What another contract has no field for travels in its open object, else under one extra member; the key is x_crosspoint."
+        => "Carry under x_crosspoint.";
+    ALL_126 = "ALL-126" Error Exchange, "rulings, Nothing is lost":
+        "Reading A, writing B, reading B and writing A gives the JSON value that was read."
+        => "Put back what was carried where it was, with nothing added.";
+    ALL_127 = "ALL-127" Error Exchange, "rulings, Nothing is lost":
+        "Nothing that the other contract has a field for is carried, and changing such a field shows in what comes back."
+        => "Carry only what has no field.";
+    ALL_128 = "ALL-128" Error Operation, "rulings, Nothing is lost":
+        "A document that has no counterpart in the other contract says so."
+        => "Translate it to a contract that knows such documents.";
+    ALL_129 = "ALL-129" Error Operation, "rulings, Nothing is lost":
+        "Carrying can be turned off for agents that refuse unknown fields; the losses are then listed on the job."
+        => "Look at the job's losses.";
+    ALL_130 = "ALL-130" Error Exchange, "rulings, One failure list":
+        "A failure is one of a closed list, and each has its code in every contract."
+        => "Use the code of the list.";
+    ALL_131 = "ALL-131" Error Exchange, "rulings, One failure list":
+        "Reading a failure, a carried one comes first, else the first row that matches; any other code is agent_failed."
+        => "Carry the failure, or use a code of the list.";
+    ALL_132 = "ALL-132" Error Exchange, "rulings, One failure list":
+        "An agent's own code, message, details and recoverable mark are kept and shown beside ours."
+        => "Do not replace what the agent said.";
+    ALL_133 = "ALL-133" Error Exchange, "rulings, One failure list":
+        "Every failure tells the caller whether sending the request again is safe."
+        => "Look at `repeat`: safe, unknown or never.";
+}

@@ -1,0 +1,150 @@
+//! What callers and agents wrote, in types that never print it.
+//!
+//! Content may be a patient's record or a bank's ledger. Its types show their size under `Debug` and have no
+//! `Display`, so that a log line or a panic cannot leak it; only code that asks by name gets
+//! at the text.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+pub use crate::json::Text;
+
+/// Any JSON value, as it was written: an opaque payload that is passed on, not parsed and printed again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Raw<'s>(&'s str);
+
+impl<'s> Raw<'s> {
+    pub(crate) fn new(source: &'s str) -> Raw<'s> {
+        Raw(source)
+    }
+
+    /// The JSON text.
+    pub fn get(self) -> &'s str {
+        self.0
+    }
+}
+
+impl Default for Raw<'_> {
+    fn default() -> Self {
+        Raw("null")
+    }
+}
+
+impl fmt::Debug for Raw<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{} bytes]", self.0.len())
+    }
+}
+
+/// A JSON object, as it was written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RawObject<'s>(&'s str);
+
+impl<'s> RawObject<'s> {
+    pub(crate) fn new(source: &'s str) -> RawObject<'s> {
+        RawObject(source)
+    }
+
+    /// The JSON text, from brace to brace.
+    pub fn get(self) -> &'s str {
+        self.0
+    }
+}
+
+impl Default for RawObject<'_> {
+    fn default() -> Self {
+        RawObject("{}")
+    }
+}
+
+impl fmt::Debug for RawObject<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{} bytes]", self.0.len())
+    }
+}
+
+/// A value that must be there but may be null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nullable<T>(pub Option<T>);
+
+impl<T> Default for Nullable<T> {
+    fn default() -> Self {
+        Nullable(None)
+    }
+}
+
+/// A member that the contract does not know: kept, in the order it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extra<'s> {
+    /// Its name.
+    pub name: Text<'s>,
+    /// Its value.
+    pub value: Raw<'s>,
+}
+
+/// An id, a name or a word that travels as it was spelled. Ids are for logs, so they may be shown.
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident $schema:tt) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Default, PartialEq, Eq)]
+        pub struct $name<'s>(pub(crate) $crate::content::Text<'s>);
+
+        impl<'s> $name<'s> {
+            /// The id, byte for byte as it was spelled once escapes are undone.
+            pub fn get(self) -> std::borrow::Cow<'s, str> {
+                self.0.decode()
+            }
+        }
+
+        impl std::fmt::Debug for $name<'_> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.0.raw())
+            }
+        }
+
+        $crate::content::inline_schema!($name<'_>, $schema);
+    };
+}
+pub(crate) use id;
+
+/// Gives a type a schema that is written in place rather than referred to.
+macro_rules! inline_schema {
+    ($type:ty, $schema:tt) => {
+        impl schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($schema)
+            }
+        }
+    };
+}
+pub(crate) use inline_schema;
+
+inline_schema!(Text<'_>, { "type": "string" });
+inline_schema!(Raw<'_>, {});
+inline_schema!(RawObject<'_>, { "type": "object" });
+
+impl<T: JsonSchema> JsonSchema for Nullable<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Nullable_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let value = generator.subschema_for::<T>();
+        // The mark keeps the null when that of optional members is taken away.
+        json_schema!({ "anyOf": [value, { "type": "null" }], "nullable": true })
+    }
+}

@@ -1,0 +1,267 @@
+//! JSON that remembers where it was written.
+//!
+//! A validator must name *all* that is wrong with a document, with line and column, and must not
+//! trip over the first mistake. A deserialiser into types stops at the first; a tree of values has
+//! forgotten the places. So the bytes are scanned once into a flat *tape* of nodes, each a span of
+//! the source and the index of its next sibling. Everything after that, from detection to typed
+//! reading, walks the tape; strings and opaque payloads stay slices of the source.
+//!
+//! Edges: the scanner keeps its own stack, so nesting costs no call stack; depth and size have
+//! limits; repeated members, lone surrogates, numbers no reader can hold and a byte order mark do not
+//! stop the scan but are noted as [`Flaw`]s. After a syntax error the tape holds what was read
+//! so far, so that a truncated document can still be told by its first members.
+
+mod decode;
+mod flaw;
+mod scan;
+
+pub use decode::Text;
+pub use flaw::{Flaw, FlawKind, Syntax, SyntaxError};
+
+use std::fmt;
+
+/// How deep values may nest. It is the depth at which `serde_json` stops too: a document that
+/// passes here is readable by the parsers our users have.
+pub const DEPTH_MAX: usize = 128;
+
+/// How large one document may be, in bytes; offsets are kept in 32 bits.
+pub const DOCUMENT_BYTES_MAX: usize = u32::MAX as usize;
+
+/// What a node of the tape is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// `{...}`
+    Object,
+    /// `[...]`
+    Array,
+    /// The name of an object's member; its value is the next node.
+    Key,
+    /// `"..."`
+    String,
+    /// Any number, as it was spelled.
+    Number,
+    /// `true` or `false`
+    Boolean,
+    /// `null`
+    Null,
+}
+
+impl Type {
+    /// The type with its article, for messages: "an object".
+    pub fn described(self) -> &'static str {
+        match self {
+            Type::Object => "an object",
+            Type::Array => "an array",
+            Type::Key => "a member name",
+            Type::String => "a string",
+            Type::Number => "a number",
+            Type::Boolean => "a boolean",
+            Type::Null => "null",
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    start: u32,
+    end: u32,
+    /// Index of the node after this one and everything inside it.
+    next: u32,
+    kind: Type,
+    /// A string or key that holds at least one backslash.
+    escaped: bool,
+}
+
+/// One JSON document, scanned.
+pub struct Tape<'s> {
+    source: &'s str,
+    nodes: Vec<Node>,
+    flaws: Vec<Flaw>,
+}
+
+/// A document that is no JSON, and what could be read of it.
+#[derive(Debug)]
+pub struct Broken<'s> {
+    /// What stopped the scan.
+    pub error: SyntaxError,
+    /// The nodes before that place; its containers end there.
+    pub so_far: Tape<'s>,
+}
+
+impl<'s> Tape<'s> {
+    /// Scans one document.
+    ///
+    /// # Errors
+    /// The first place at which the bytes stop being JSON, with what was read before it.
+    pub fn scan(bytes: &'s [u8]) -> Result<Tape<'s>, Box<Broken<'s>>> {
+        scan::document(bytes)
+    }
+
+    /// The outermost value; `None` where not even its first byte was read.
+    pub fn root(&self) -> Option<Value<'_, 's>> {
+        (!self.nodes.is_empty()).then_some(Value { tape: self, at: 0 })
+    }
+
+    /// What is wrong with the document although it can be read.
+    pub fn flaws(&self) -> &[Flaw] {
+        &self.flaws
+    }
+
+    /// How many nodes there are; indices below it are valid for [`Tape::node`].
+    pub fn len(&self) -> u32 {
+        // The scanner refuses documents of more bytes than `u32::MAX`, and a node has a byte at least.
+        u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether nothing was read.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The node at an index.
+    pub fn node(&self, at: u32) -> Option<Value<'_, 's>> {
+        (at < self.len()).then_some(Value { tape: self, at })
+    }
+}
+
+impl fmt::Debug for Tape<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tape[{} bytes, {} nodes]", self.source.len(), self.nodes.len())
+    }
+}
+
+/// One value of a tape. Copying it copies an index.
+#[derive(Clone, Copy)]
+pub struct Value<'t, 's> {
+    tape: &'t Tape<'s>,
+    at: u32,
+}
+
+impl<'t, 's> Value<'t, 's> {
+    fn node(self) -> Node {
+        self.tape.nodes[self.at as usize]
+    }
+
+    /// Where the node stands on the tape.
+    pub fn index(self) -> u32 {
+        self.at
+    }
+
+    /// Index of the node after this one and everything inside it.
+    pub fn next_index(self) -> u32 {
+        self.node().next
+    }
+
+    /// What it is.
+    pub fn kind(self) -> Type {
+        self.node().kind
+    }
+
+    /// First byte of it in the source, and the byte after its last.
+    pub fn span(self) -> (usize, usize) {
+        let node = self.node();
+        (node.start as usize, node.end as usize)
+    }
+
+    /// The bytes it was written with.
+    pub fn source(self) -> &'s str {
+        let (start, end) = self.span();
+        self.tape.source.get(start..end).unwrap_or_default()
+    }
+
+    /// The text of a string or key.
+    pub fn text(self) -> Option<Text<'s>> {
+        let node = self.node();
+        if !matches!(node.kind, Type::String | Type::Key) {
+            return None;
+        }
+        let quoted = self.source();
+        // A string that a syntax error cut off has no closing quote.
+        let inner = quoted.strip_prefix('"')?;
+        let inner = inner.strip_suffix('"').unwrap_or(inner);
+        Some(Text::from_raw(inner, node.escaped))
+    }
+
+    /// A boolean's value.
+    pub fn boolean(self) -> Option<bool> {
+        (self.kind() == Type::Boolean).then(|| self.source() == "true")
+    }
+
+    /// A number's value as floating point; infinite where it is beyond that.
+    pub fn float(self) -> Option<f64> {
+        (self.kind() == Type::Number).then(|| self.source().parse().ok())?
+    }
+
+    /// A number's value where it is whole, however it was spelled: `3`, `3.0`, `30e-1`. JSON Schema
+    /// calls these integers too.
+    pub fn integer(self) -> Option<i64> {
+        if self.kind() != Type::Number {
+            return None;
+        }
+        if let Ok(whole) = self.source().parse::<i64>() {
+            return Some(whole);
+        }
+        let float = self.float()?;
+        // Beyond 2^53 a float no longer says which integer was meant.
+        (float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0).then_some(float as i64)
+    }
+
+    /// Whether it is `null`.
+    pub fn is_null(self) -> bool {
+        self.kind() == Type::Null
+    }
+
+    /// The members of an object, in order; none for anything else.
+    pub fn members(self) -> impl Iterator<Item = (Text<'s>, Value<'t, 's>)> {
+        let end = if self.kind() == Type::Object { self.next_index() } else { 0 };
+        let tape = self.tape;
+        let mut at = self.at + 1;
+        std::iter::from_fn(move || {
+            // The last key of a truncated document has no value.
+            if at + 1 >= end {
+                return None;
+            }
+            let key = Value { tape, at }.text()?;
+            let value = Value { tape, at: at + 1 };
+            at = value.next_index();
+            Some((key, value))
+        })
+    }
+
+    /// The items of an array, in order; none for anything else.
+    pub fn items(self) -> impl Iterator<Item = Value<'t, 's>> {
+        let end = if self.kind() == Type::Array { self.next_index() } else { 0 };
+        let tape = self.tape;
+        let mut at = self.at + 1;
+        std::iter::from_fn(move || {
+            let item = (at < end).then_some(Value { tape, at })?;
+            at = item.next_index();
+            Some(item)
+        })
+    }
+
+    /// The first member of that name.
+    pub fn get(self, name: &str) -> Option<Value<'t, 's>> {
+        self.members().find_map(|(key, value)| (key == *name).then_some(value))
+    }
+
+    /// The member's name, where this value is one.
+    pub fn member_name(self) -> Option<Text<'s>> {
+        self.key()?.text()
+    }
+
+    /// The key node in front of a member's value.
+    pub fn key(self) -> Option<Value<'t, 's>> {
+        let key = Value { tape: self.tape, at: self.at.checked_sub(1)? };
+        (key.kind() == Type::Key).then_some(key)
+    }
+}
+
+impl fmt::Debug for Value<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}[{} bytes]", self.kind(), self.source().len())
+    }
+}
+
+#[cfg(test)]
+mod tests;

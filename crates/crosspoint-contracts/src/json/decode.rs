@@ -1,0 +1,169 @@
+//! The text of a JSON string, undecoded until somebody needs it.
+//!
+//! Most strings that pass through are never looked at: they are copied from one document into the next. So a
+//! [`Text`] is the slice between the quotes as it was written, and only [`Text::decode`]
+//! allocates, and only where there are escapes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A JSON string's content. It came from a caller or an agent, so it never prints itself.
+#[derive(Clone, Copy, Default)]
+pub struct Text<'s> {
+    raw: &'s str,
+    escaped: bool,
+}
+
+impl<'s> Text<'s> {
+    pub(super) fn from_raw(raw: &'s str, escaped: bool) -> Text<'s> {
+        Text { raw, escaped }
+    }
+
+    /// As it stood between the quotes, escapes and all.
+    pub fn raw(self) -> &'s str {
+        self.raw
+    }
+
+    /// Whether it has no characters.
+    pub fn is_empty(self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// The characters it stands for. A lone surrogate, which stands for none, becomes U+FFFD; the
+    /// scanner has reported it.
+    pub fn decode(self) -> Cow<'s, str> {
+        if !self.escaped {
+            return Cow::Borrowed(self.raw);
+        }
+        let mut decoded = String::with_capacity(self.raw.len());
+        for piece in self.pieces() {
+            match piece {
+                Piece::Plain(plain) => decoded.push_str(plain),
+                Piece::Escape { decoded: character, .. } => decoded.push(character),
+            }
+        }
+        Cow::Owned(decoded)
+    }
+
+    /// How many bytes [`Text::decode`] would have, without decoding.
+    pub fn decoded_bytes(self) -> usize {
+        if !self.escaped {
+            return self.raw.len();
+        }
+        self.pieces().map(Piece::decoded_bytes).sum()
+    }
+
+    /// Where a byte of the decoded text stands in [`Text::raw`].
+    pub fn raw_offset(self, decoded_offset: usize) -> usize {
+        let (mut decoded, mut raw) = (0, 0);
+        for piece in self.pieces() {
+            let next = decoded + piece.decoded_bytes();
+            if next > decoded_offset {
+                return match piece {
+                    Piece::Plain(_) => raw + (decoded_offset - decoded),
+                    Piece::Escape { .. } => raw,
+                };
+            }
+            decoded = next;
+            raw += piece.raw_bytes();
+        }
+        raw
+    }
+
+    fn pieces(self) -> Pieces<'s> {
+        Pieces { rest: self.raw }
+    }
+}
+
+impl PartialEq<str> for Text<'_> {
+    fn eq(&self, other: &str) -> bool {
+        if self.escaped { self.decode() == other } else { self.raw == other }
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Text<'_>) -> bool {
+        if self.escaped || other.escaped { self.decode() == other.decode() } else { self.raw == other.raw }
+    }
+}
+
+impl Eq for Text<'_> {}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{} bytes]", self.raw.len())
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Piece<'s> {
+    Plain(&'s str),
+    Escape { decoded: char, raw_bytes: usize },
+}
+
+impl Piece<'_> {
+    fn decoded_bytes(self) -> usize {
+        match self {
+            Piece::Plain(plain) => plain.len(),
+            Piece::Escape { decoded, .. } => decoded.len_utf8(),
+        }
+    }
+
+    fn raw_bytes(self) -> usize {
+        match self {
+            Piece::Plain(plain) => plain.len(),
+            Piece::Escape { raw_bytes, .. } => raw_bytes,
+        }
+    }
+}
+
+/// Splits a scanned string at its escapes. The scanner has checked their form.
+struct Pieces<'s> {
+    rest: &'s str,
+}
+
+impl<'s> Iterator for Pieces<'s> {
+    type Item = Piece<'s>;
+
+    fn next(&mut self) -> Option<Piece<'s>> {
+        let plain = self.rest.find('\\').unwrap_or(self.rest.len());
+        if plain > 0 {
+            let (head, tail) = self.rest.split_at(plain);
+            self.rest = tail;
+            return Some(Piece::Plain(head));
+        }
+        let letter = *self.rest.as_bytes().get(1)?;
+        let (decoded, raw_bytes) = match letter {
+            b'b' => ('\u{8}', 2),
+            b'f' => ('\u{c}', 2),
+            b'n' => ('\n', 2),
+            b'r' => ('\r', 2),
+            b't' => ('\t', 2),
+            b'u' => unicode_escape(self.rest),
+            // `"`, `\` and `/` stand for themselves.
+            other => (char::from(other), 2),
+        };
+        self.rest = self.rest.get(raw_bytes..).unwrap_or_default();
+        Some(Piece::Escape { decoded, raw_bytes })
+    }
+}
+
+/// The character of `\uXXXX` or of a surrogate pair at the start of `rest`, and its length there.
+fn unicode_escape(rest: &str) -> (char, usize) {
+    let Some(first) = code_unit(rest) else { return (char::REPLACEMENT_CHARACTER, 2) };
+    if let Some(character) = char::from_u32(u32::from(first)) {
+        return (character, 6);
+    }
+    let second = rest.get(6..).and_then(code_unit);
+    let pair = second.and_then(|second| char::decode_utf16([first, second]).next()?.ok());
+    match pair {
+        Some(character) => (character, 12),
+        None => (char::REPLACEMENT_CHARACTER, 6),
+    }
+}
+
+/// The UTF-16 code unit of a `\uXXXX` at the start of `text`.
+pub(super) fn code_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
+}

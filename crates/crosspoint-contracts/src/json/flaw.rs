@@ -1,0 +1,144 @@
+//! What can be wrong with a document as JSON, before any contract is asked.
+
+/// Something that does not stop the scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flaw {
+    /// Index of the node it concerns; for the byte order mark, the root's.
+    pub node: u32,
+    /// First byte of the place in the source.
+    pub offset: u32,
+    /// What it is.
+    pub kind: FlawKind,
+}
+
+/// The kinds of flaws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlawKind {
+    /// The file begins with U+FEFF.
+    ByteOrderMark,
+    /// A member whose name stands earlier in the same object.
+    RepeatedMember,
+    /// Half of a UTF-16 surrogate pair, which is no character.
+    LoneSurrogate,
+    /// A number outside both 64-bit integers and finite 64-bit floats.
+    NumberRange,
+}
+
+/// Where the bytes stop being JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// First byte of the place in the source.
+    pub offset: usize,
+    /// What is wrong there.
+    pub kind: Syntax,
+}
+
+/// Why bytes are not JSON. Each names the mistake as people make it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// Nothing but white space.
+    Empty,
+    /// The document is over [`super::DOCUMENT_BYTES_MAX`].
+    TooLarge,
+    /// Nested deeper than [`super::DEPTH_MAX`].
+    TooDeep,
+    /// A byte sequence that is not UTF-8.
+    NotUtf8,
+    /// A byte order mark of UTF-16.
+    Utf16,
+    /// The document ends inside a string.
+    EndsInString,
+    /// The document ends inside an object.
+    EndsInObject,
+    /// The document ends inside an array.
+    EndsInArray,
+    /// A control character stands unescaped in a string.
+    ControlCharacter,
+    /// A backslash before something that cannot be escaped.
+    BadEscape,
+    /// `01`, `1.`, `.5`, `+1`, `1e`.
+    BadNumber,
+    /// `NaN`, `Infinity` or `-Infinity`.
+    NotFinite,
+    /// `True`, `False` or `None`.
+    PythonLiteral,
+    /// A string or name in single quotes.
+    SingleQuotes,
+    /// A member name without quotes.
+    BareName,
+    /// `//` or `/*`.
+    Comment,
+    /// A comma before the closing bracket.
+    TrailingComma,
+    /// Two members or items with nothing between them.
+    MissingComma,
+    /// A member name without its colon.
+    MissingColon,
+    /// A closing bracket of the other kind, or one too many.
+    WrongBracket,
+    /// More after the document.
+    Trailing,
+    /// None of the above.
+    NotAValue,
+}
+
+impl Syntax {
+    /// What is wrong, in one sentence.
+    pub fn message(self) -> &'static str {
+        match self {
+            Syntax::Empty => "the document is empty",
+            Syntax::TooLarge => "the document is larger than 4 GiB",
+            Syntax::TooDeep => "the document nests deeper than 128 levels",
+            Syntax::NotUtf8 => "these bytes are not UTF-8",
+            Syntax::Utf16 => "the document is UTF-16, not UTF-8",
+            Syntax::EndsInString => "the document ends inside a string",
+            Syntax::EndsInObject => "the document ends inside an object",
+            Syntax::EndsInArray => "the document ends inside an array",
+            Syntax::ControlCharacter => "a raw control character stands inside a string",
+            Syntax::BadEscape => "this escape does not exist in JSON",
+            Syntax::BadNumber => "this number is not spelled as JSON spells numbers",
+            Syntax::NotFinite => "NaN and Infinity are not JSON",
+            Syntax::PythonLiteral => "True, False and None are Python, not JSON",
+            Syntax::SingleQuotes => "single quotes are not JSON",
+            Syntax::BareName => "a member name stands without quotes",
+            Syntax::Comment => "comments are not JSON",
+            Syntax::TrailingComma => "a comma stands before the closing bracket",
+            Syntax::MissingComma => "a comma is missing here",
+            Syntax::MissingColon => "a colon is missing after the member name",
+            Syntax::WrongBracket => "this bracket closes nothing that is open here",
+            Syntax::Trailing => "more stands after the end of the document",
+            Syntax::NotAValue => "no JSON value begins like this",
+        }
+    }
+
+    /// How to mend it.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Syntax::Empty => "check that whoever wrote the file finished; write it whole, then rename it into place",
+            Syntax::TooLarge => "split the work, or pass large content by reference",
+            Syntax::TooDeep => "flatten the payload, or carry the deep part as a JSON-encoded string",
+            Syntax::NotUtf8 | Syntax::Utf16 => "save the file as UTF-8 (Python: open(path, \"w\", encoding=\"utf-8\"))",
+            Syntax::EndsInString | Syntax::EndsInObject | Syntax::EndsInArray => {
+                "the file looks cut off: write it whole to a temporary file, then rename it into place"
+            }
+            Syntax::ControlCharacter => "escape it: \\n for a line break, \\t for a tab, \\u00XX for others",
+            Syntax::BadEscape => {
+                "JSON knows \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX; write a plain backslash as \\\\"
+            }
+            Syntax::BadNumber => "write digits, an optional fraction and exponent: 0.5, 10, 1e3",
+            Syntax::NotFinite => {
+                "write null or leave the member out (Python: json.dumps(value, allow_nan=False) finds it)"
+            }
+            Syntax::PythonLiteral => "write true, false and null; json.dumps(value) does, str(value) does not",
+            Syntax::SingleQuotes => "use double quotes; json.dumps(value) does, str(value) does not",
+            Syntax::BareName => "put the name in double quotes",
+            Syntax::Comment => "remove the comment",
+            Syntax::TrailingComma => "remove the last comma",
+            Syntax::MissingComma => "put a comma between the two",
+            Syntax::MissingColon => "write \"name\": value",
+            Syntax::WrongBracket => "close the innermost bracket first, with its own kind",
+            Syntax::Trailing => "one file holds one document: remove the rest, or split the file",
+            Syntax::NotAValue => "write an object, array, string, number, true, false or null here",
+        }
+    }
+}

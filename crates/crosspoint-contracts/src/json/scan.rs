@@ -1,0 +1,430 @@
+//! Bytes to tape, in one pass, without recursion.
+
+use super::decode::{Text, code_unit};
+use super::{Broken, DEPTH_MAX, DOCUMENT_BYTES_MAX, Flaw, FlawKind, Node, Syntax, SyntaxError, Tape, Type};
+
+/// Flaws kept for one document. A file of nothing but repeated members would otherwise grow the list as large
+/// as itself, and nobody reads past the first thousand.
+const FLAWS_MAX: usize = 1_000;
+
+/// Members up to which comparing all pairs is cheaper than sorting.
+const PAIRWISE_MEMBERS_MAX: usize = 16;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+pub(super) fn document(bytes: &[u8]) -> Result<Tape<'_>, Box<Broken<'_>>> {
+    if bytes.len() > DOCUMENT_BYTES_MAX {
+        return Err(broken(Scanner::new(""), 0, Syntax::TooLarge));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(source) => run(source),
+        Err(error) => {
+            let utf16 = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
+            let kind = if utf16 { Syntax::Utf16 } else { Syntax::NotUtf8 };
+            let valid = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
+            let mut scanner = Scanner::new(valid);
+            // Whatever stops this scan, the encoding is the reason to report.
+            let _ = scanner.document();
+            Err(broken(scanner, error.valid_up_to(), kind))
+        }
+    }
+}
+
+fn run(source: &str) -> Result<Tape<'_>, Box<Broken<'_>>> {
+    let mut scanner = Scanner::new(source);
+    match scanner.document() {
+        Ok(()) => Ok(scanner.into_tape()),
+        Err(kind) => {
+            let offset = scanner.at;
+            Err(broken(scanner, offset, kind))
+        }
+    }
+}
+
+fn broken(mut scanner: Scanner<'_>, offset: usize, kind: Syntax) -> Box<Broken<'_>> {
+    while !scanner.open.is_empty() {
+        scanner.close();
+    }
+    Box::new(Broken { error: SyntaxError { offset, kind }, so_far: scanner.into_tape() })
+}
+
+/// Offsets and counts fit: `document` refuses sources over `u32::MAX` bytes.
+fn narrow(offset: usize) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
+}
+
+struct Scanner<'s> {
+    source: &'s str,
+    bytes: &'s [u8],
+    at: usize,
+    nodes: Vec<Node>,
+    open: Vec<u32>,
+    flaws: Vec<Flaw>,
+}
+
+impl<'s> Scanner<'s> {
+    fn new(source: &'s str) -> Scanner<'s> {
+        // Envelopes have a node for every twenty bytes or so; one long string has one in all.
+        let nodes = Vec::with_capacity((source.len() / 16).clamp(8, 1024));
+        Scanner { source, bytes: source.as_bytes(), at: 0, nodes, open: Vec::new(), flaws: Vec::new() }
+    }
+
+    fn into_tape(self) -> Tape<'s> {
+        Tape { source: self.source, nodes: self.nodes, flaws: self.flaws }
+    }
+
+    fn document(&mut self) -> Result<(), Syntax> {
+        if self.bytes.starts_with(BYTE_ORDER_MARK) {
+            self.flaw(0, 0, FlawKind::ByteOrderMark);
+            self.at = BYTE_ORDER_MARK.len();
+        }
+        if self.peek().is_none() {
+            return Err(Syntax::Empty);
+        }
+        loop {
+            // A value begins here. An opened container with something inside begins another.
+            if self.value()? {
+                continue;
+            }
+            if self.after_value()? {
+                return if self.peek().is_none() { Ok(()) } else { Err(self.stray(Syntax::Trailing)) };
+            }
+        }
+    }
+
+    /// Reads a scalar, an empty container or the opening of another; says whether a value must follow.
+    fn value(&mut self) -> Result<bool, Syntax> {
+        let start = self.at_token();
+        match self.peek() {
+            Some(b'{') => {
+                self.open(Type::Object)?;
+                if self.peek() == Some(b'}') {
+                    return self.end_container();
+                }
+                self.key()?;
+                return Ok(true);
+            }
+            Some(b'[') => {
+                self.open(Type::Array)?;
+                if self.peek() == Some(b']') {
+                    return self.end_container();
+                }
+                return Ok(true);
+            }
+            Some(b'"') => return self.string(Type::String).map(|()| false),
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            Some(b't') => self.literal("true", Type::Boolean)?,
+            Some(b'f') => self.literal("false", Type::Boolean)?,
+            Some(b'n') => self.literal("null", Type::Null)?,
+            Some(_) => return Err(self.stray(Syntax::NotAValue)),
+            None => return Err(self.cut_off()),
+        }
+        debug_assert!(self.at > start);
+        Ok(false)
+    }
+
+    /// Closes what ends here and reads up to the next value; says whether the document is complete.
+    fn after_value(&mut self) -> Result<bool, Syntax> {
+        while let Some(&container) = self.open.last() {
+            let is_object = self.nodes[container as usize].kind == Type::Object;
+            match (self.peek(), is_object) {
+                (Some(b','), _) => {
+                    self.at += 1;
+                    if matches!(self.peek(), Some(b'}' | b']')) {
+                        return Err(Syntax::TrailingComma);
+                    }
+                    if is_object {
+                        self.key()?;
+                    }
+                    return Ok(false);
+                }
+                (Some(b'}'), true) | (Some(b']'), false) => {
+                    self.end_container()?;
+                }
+                (Some(b'}' | b']'), _) => return Err(Syntax::WrongBracket),
+                (Some(b'"' | b'{' | b'[' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'), _) => {
+                    return Err(Syntax::MissingComma);
+                }
+                (Some(_), _) => return Err(self.stray(Syntax::MissingComma)),
+                (None, _) => return Err(self.cut_off()),
+            }
+        }
+        Ok(true)
+    }
+
+    fn open(&mut self, kind: Type) -> Result<(), Syntax> {
+        if self.open.len() == DEPTH_MAX {
+            return Err(Syntax::TooDeep);
+        }
+        self.open.push(narrow(self.nodes.len()));
+        self.push(kind, self.at, self.at + 1, false);
+        self.at += 1;
+        Ok(())
+    }
+
+    fn end_container(&mut self) -> Result<bool, Syntax> {
+        self.at += 1;
+        self.close();
+        Ok(false)
+    }
+
+    fn close(&mut self) {
+        let Some(container) = self.open.pop() else { return };
+        let next = narrow(self.nodes.len());
+        let node = &mut self.nodes[container as usize];
+        node.end = narrow(self.at);
+        node.next = next;
+        if node.kind == Type::Object {
+            self.note_repeated_members(container, next);
+        }
+    }
+
+    fn key(&mut self) -> Result<(), Syntax> {
+        match self.peek() {
+            Some(b'"') => self.string(Type::Key)?,
+            Some(b'}' | b']') => return Err(Syntax::WrongBracket),
+            Some(_) => return Err(self.stray(Syntax::BareName)),
+            None => return Err(self.cut_off()),
+        }
+        match self.peek() {
+            Some(b':') => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(_) => Err(Syntax::MissingColon),
+            None => Err(self.cut_off()),
+        }
+    }
+
+    fn string(&mut self, kind: Type) -> Result<(), Syntax> {
+        let start = self.at;
+        let node = narrow(self.nodes.len());
+        let mut escaped = false;
+        self.at += 1;
+        loop {
+            self.at = plain_end(self.bytes, self.at);
+            match self.bytes.get(self.at) {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape(node)?;
+                }
+                Some(_) => return Err(Syntax::ControlCharacter),
+                None => return Err(Syntax::EndsInString),
+            }
+        }
+        self.at += 1;
+        self.push(kind, start, self.at, escaped);
+        Ok(())
+    }
+
+    /// Steps over one escape, or over both halves of a surrogate pair.
+    fn escape(&mut self, node: u32) -> Result<(), Syntax> {
+        match self.bytes.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+            Some(b'u') => {
+                let Some(unit) = self.unit_at(self.at) else {
+                    let cut_off = self.bytes[self.at + 2..].iter().all(u8::is_ascii_hexdigit);
+                    return Err(if cut_off { Syntax::EndsInString } else { Syntax::BadEscape });
+                };
+                let paired = (0xd800..0xdc00).contains(&unit)
+                    && self.unit_at(self.at + 6).is_some_and(|low| (0xdc00..0xe000).contains(&low));
+                if (0xd800..0xe000).contains(&unit) && !paired {
+                    self.flaw(node, self.at, FlawKind::LoneSurrogate);
+                }
+                self.at += if paired { 12 } else { 6 };
+            }
+            Some(_) => return Err(Syntax::BadEscape),
+            None => return Err(Syntax::EndsInString),
+        }
+        Ok(())
+    }
+
+    fn unit_at(&self, at: usize) -> Option<u16> {
+        code_unit(self.source.get(at..at + 6)?)
+    }
+
+    fn number(&mut self) -> Result<(), Syntax> {
+        let start = self.at;
+        let mut at = start + usize::from(self.bytes[start] == b'-');
+        let whole = digits(self.bytes, at);
+        if whole == 0 {
+            let infinite = self.bytes[at..].starts_with(b"Infinity");
+            return Err(if infinite { Syntax::NotFinite } else { Syntax::BadNumber });
+        }
+        if whole > 1 && self.bytes[at] == b'0' {
+            return Err(Syntax::BadNumber);
+        }
+        at += whole;
+        let mut float = false;
+        if self.bytes.get(at) == Some(&b'.') {
+            float = true;
+            let fraction = digits(self.bytes, at + 1);
+            if fraction == 0 {
+                return Err(Syntax::BadNumber);
+            }
+            at += 1 + fraction;
+        }
+        if matches!(self.bytes.get(at), Some(b'e' | b'E')) {
+            float = true;
+            at += 1;
+            at += usize::from(matches!(self.bytes.get(at), Some(b'+' | b'-')));
+            let exponent = digits(self.bytes, at);
+            if exponent == 0 {
+                return Err(Syntax::BadNumber);
+            }
+            at += exponent;
+        }
+        if matches!(self.bytes.get(at), Some(b'.' | b'+' | b'-' | b'_' | b'a'..=b'z' | b'A'..=b'Z')) {
+            return Err(Syntax::BadNumber);
+        }
+        if out_of_range(&self.source[start..at], float) {
+            self.flaw(narrow(self.nodes.len()), start, FlawKind::NumberRange);
+        }
+        self.push(Type::Number, start, at, false);
+        self.at = at;
+        Ok(())
+    }
+
+    fn literal(&mut self, word: &str, kind: Type) -> Result<(), Syntax> {
+        let end = self.at + word.len();
+        let rest = &self.bytes[self.at..];
+        let whole_word = !self.bytes.get(end).is_some_and(u8::is_ascii_alphanumeric);
+        if rest.starts_with(word.as_bytes()) && whole_word {
+            self.push(kind, self.at, end, false);
+            self.at = end;
+            return Ok(());
+        }
+        if rest.len() < word.len() && word.as_bytes().starts_with(rest) {
+            return Err(self.cut_off());
+        }
+        Err(self.stray(Syntax::NotAValue))
+    }
+
+    fn push(&mut self, kind: Type, start: usize, end: usize, escaped: bool) {
+        let next = narrow(self.nodes.len() + 1);
+        self.nodes.push(Node { start: narrow(start), end: narrow(end), next, kind, escaped });
+    }
+
+    fn flaw(&mut self, node: u32, offset: usize, kind: FlawKind) {
+        if self.flaws.len() < FLAWS_MAX {
+            self.flaws.push(Flaw { node, offset: narrow(offset), kind });
+        }
+    }
+
+    /// The next byte that is not white space.
+    fn peek(&mut self) -> Option<u8> {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            if !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    fn at_token(&mut self) -> usize {
+        self.peek();
+        self.at
+    }
+
+    /// The document ended where it must not.
+    fn cut_off(&self) -> Syntax {
+        match self.open.last().map(|&container| self.nodes[container as usize].kind) {
+            Some(Type::Array) => Syntax::EndsInArray,
+            _ => Syntax::EndsInObject,
+        }
+    }
+
+    /// Names the mistake behind a byte that cannot stand here, or falls back to `otherwise`.
+    fn stray(&self, otherwise: Syntax) -> Syntax {
+        let rest = &self.bytes[self.at..];
+        let begins = |words: &[&str]| words.iter().any(|word| rest.starts_with(word.as_bytes()));
+        match rest.first() {
+            Some(b'\'') => Syntax::SingleQuotes,
+            Some(b'/') if begins(&["//", "/*"]) => Syntax::Comment,
+            Some(b'N' | b'I' | b'n' | b'i') if begins(&["NaN", "Infinity", "nan", "inf"]) => Syntax::NotFinite,
+            Some(b'T' | b'F' | b'N') if begins(&["True", "False", "None"]) => Syntax::PythonLiteral,
+            Some(b'+' | b'.') if otherwise == Syntax::NotAValue => Syntax::BadNumber,
+            Some(b'}' | b']') => Syntax::WrongBracket,
+            _ => otherwise,
+        }
+    }
+
+    /// Notes every member whose name stands earlier in the same object.
+    fn note_repeated_members(&mut self, container: u32, end: u32) {
+        let mut keys: Vec<u32> = Vec::new();
+        let mut at = container + 1;
+        while at + 1 < end {
+            keys.push(at);
+            at = self.nodes[at as usize + 1].next;
+        }
+        if keys.len() <= PAIRWISE_MEMBERS_MAX {
+            for (index, &key) in keys.iter().enumerate() {
+                if keys[..index].iter().any(|&earlier| self.same_name(earlier, key)) {
+                    self.flaw(key, self.nodes[key as usize].start as usize, FlawKind::RepeatedMember);
+                }
+            }
+            return;
+        }
+        let mut named: Vec<(std::borrow::Cow<'s, str>, u32)> =
+            keys.iter().map(|&key| (self.name(key).decode(), key)).collect();
+        named.sort_unstable();
+        let repeated: Vec<u32> = named.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1).collect();
+        for key in repeated {
+            self.flaw(key, self.nodes[key as usize].start as usize, FlawKind::RepeatedMember);
+        }
+    }
+
+    fn name(&self, key: u32) -> Text<'s> {
+        let node = self.nodes[key as usize];
+        let raw = self.source.get(node.start as usize + 1..node.end as usize - 1).unwrap_or_default();
+        Text::from_raw(raw, node.escaped)
+    }
+
+    fn same_name(&self, a: u32, b: u32) -> bool {
+        self.name(a) == self.name(b)
+    }
+}
+
+/// Whether no 64-bit integer and no finite float can hold the number.
+fn out_of_range(number: &str, float: bool) -> bool {
+    // Anything of at most 18 characters fits unless it has an exponent.
+    if !float {
+        return number.len() > 18 && number.parse::<i64>().is_err() && number.parse::<u64>().is_err();
+    }
+    number.parse::<f64>().is_ok_and(f64::is_infinite)
+}
+
+fn digits(bytes: &[u8], from: usize) -> usize {
+    bytes.get(from..).map_or(0, |rest| rest.iter().take_while(|byte| byte.is_ascii_digit()).count())
+}
+
+/// The first byte at or after `from` that ends a run of plain string bytes: a quote, a backslash or a control
+/// character; the end of input if there is none.
+///
+/// Blocks of a fixed size without an early exit let the compiler compare many bytes at once: a long string is
+/// scanned at the speed of memory.
+fn plain_end(bytes: &[u8], from: usize) -> usize {
+    const BLOCK: usize = 32;
+    let special = |byte: u8| byte == b'"' || byte == b'\\' || byte < 0x20;
+    let mut at = from;
+    // Most strings are short and end before a block is worth it.
+    let near = bytes.len().min(from + BLOCK);
+    while at < near {
+        if special(bytes[at]) {
+            return at;
+        }
+        at += 1;
+    }
+    while let Some(block) = bytes.get(at..at + BLOCK) {
+        if block.iter().fold(false, |any, &byte| any | special(byte)) {
+            break;
+        }
+        at += BLOCK;
+    }
+    while at < bytes.len() && !special(bytes[at]) {
+        at += 1;
+    }
+    at
+}

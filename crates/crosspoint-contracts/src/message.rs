@@ -1,0 +1,15 @@
+//! The message contract: one envelope for everything an orchestrator and its agents say to each other.
+//!
+//! A `work_request` goes to an agent; any number of `work_status` come back, then one `work_result` or `error`.
+//! The envelope is the same for all, over REST and over a queue. A later dialect is in use by deployed agents and
+//! is read with a warning (MSG-16).
+
+mod chunk;
+pub(crate) mod read;
+mod wire;
+
+pub use chunk::Chunk;
+pub use wire::{
+    AgentType, Dialect, ErrorReport, Heartbeat, Hints, Message, MessageId, MessageType, Presence, Progress, RequestId,
+    ResourcesUsed, ResultStatus, Step, TaskId, TraceId, WorkRequest, WorkResult, WorkState, WorkStatus,
+};

@@ -1,0 +1,47 @@
+//! Which bytes of a long output a step carries: `bytes 0-262144 of 524288`, or the short form `bytes 0-256k`.
+
+use crate::content::{Text, inline_schema};
+
+/// A range of output, END exclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// First byte.
+    pub start: u64,
+    /// The byte after the last.
+    pub end: u64,
+    /// All bytes there will be; the short form leaves it open.
+    pub total: Option<u64>,
+}
+
+impl Chunk {
+    /// Reads either form; `None` unless START <= END <= TOTAL.
+    pub fn parse(text: Text<'_>) -> Option<Chunk> {
+        let text = text.decode();
+        let range = text.strip_prefix("bytes ")?;
+        let (range, total) = match range.split_once(" of ") {
+            Some((range, total)) => (range, Some(size(total)?)),
+            None => (range, None),
+        };
+        let (start, end) = range.split_once('-')?;
+        let chunk = Chunk { start: size(start)?, end: size(end)?, total };
+        (chunk.start <= chunk.end && chunk.end <= total.unwrap_or(u64::MAX)).then_some(chunk)
+    }
+
+    /// How many bytes it covers.
+    pub fn bytes(self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// Digits, with `k` for 1,024.
+fn size(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.strip_suffix('k') {
+        Some(digits) => (digits, 1024),
+        None => (text, 1),
+    };
+    // `parse` alone would take a plus sign.
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| digits.parse::<u64>().ok()?.checked_mul(unit))?
+}
+
+inline_schema!(Chunk, { "type": "string", "pattern": r"^bytes \d+k?-\d+k?( of \d+k?)?$" });

@@ -1,0 +1,330 @@
+//! Reading the envelope and its payloads, clause by clause.
+
+use super::chunk::Chunk;
+use super::wire::{
+    AgentType, Dialect, ErrorReport, Heartbeat, Hints, Message, MessageId, MessageType, Progress, RequestId,
+    ResourcesUsed, ResultStatus, Step, TaskId, TraceId, WorkRequest, WorkResult, WorkStatus,
+};
+use crate::clause::*;
+use crate::content::Text;
+use crate::document::Options;
+use crate::fields::{
+    ANY, Fields, Word, amount, array, complain, integer, name, not_a_word, nullable, object, opaque, string, timestamp,
+    uuid, word,
+};
+use crate::json::{Type, Value};
+use crate::report::{Findings, Place};
+use crate::timestamp::Timestamp;
+
+/// The one version spoken.
+const VERSION: &str = "1.0";
+
+/// The types every deployment has.
+pub(crate) const AGENT_TYPES: &[&str] = &["orchestrator", "infra", "desktop", "code", "research"];
+
+/// Reads the envelope around a payload of the given type.
+pub(crate) fn message<'t, 's, Payload: Default>(
+    fields: &mut Fields<'t, 's, '_>,
+    options: &Options<'_>,
+    payload: impl FnOnce(&mut Fields<'t, 's, '_>) -> Payload,
+) -> Message<'s, Payload> {
+    let priority = fields.optional("priority", integer(&MSG_16, ANY));
+    if priority.is_some() {
+        fields.note_member("priority", &MSG_16, "`priority` is of the later dialect, not of v1.0");
+    }
+    Message {
+        protocol_version: fields.required("protocol_version", &MSG_1, version),
+        message_id: MessageId(fields.required("message_id", &MSG_1, uuid(&MSG_1_3))),
+        from_agent: fields.required("from_agent", &MSG_1, agent_type(options, &MSG_1_4)),
+        to_agent: fields.required("to_agent", &MSG_1, agent_type(options, &MSG_1_4)),
+        timestamp: fields.required("timestamp", &MSG_1, utc_timestamp),
+        trace_id: TraceId(fields.required("trace_id", &MSG_1, uuid(&MSG_1_3))),
+        request_id: RequestId(fields.required("request_id", &MSG_1, uuid(&MSG_1_3))),
+        message_type: fields.required("type", &MSG_1, word(&MSG_101)),
+        payload: fields.required("payload", &MSG_1, object(&MSG_102, payload)),
+        x_custom_fields: fields.optional("x_custom_fields", opaque(&MSG_1_2)),
+        priority,
+        extra: fields.rest(),
+    }
+}
+
+/// Notes a type other than the one the document is read as.
+pub(crate) fn type_agrees(fields: &mut Fields<'_, '_, '_>, wanted: MessageType) {
+    let Some(value) = fields.peek("type") else { return };
+    let Some(found) = value.text().and_then(MessageType::of) else { return };
+    if found != wanted {
+        let message = format!("`type` is {}, and this is read as {}", found.word(), wanted.word());
+        fields.findings.note(&MSG_101, Place::Value(value.index()), message);
+    }
+}
+
+fn version<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<Text<'s>> {
+    let text = string(&MSG_10_2)(value, findings)?;
+    if text != *VERSION {
+        complain(value, &MSG_10_2, "is not a version spoken here; that is \"1.0\"", findings);
+        return None;
+    }
+    Some(text)
+}
+
+fn agent_type<'t, 's>(
+    options: &Options<'_>,
+    clause: &'static Clause,
+) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<AgentType<'s>> {
+    move |value, findings| {
+        let text = string(clause)(value, findings)?;
+        let known = AGENT_TYPES.iter().chain(options.agent_types).any(|known| text == **known);
+        if !known {
+            let types: Vec<&str> = AGENT_TYPES.iter().chain(options.agent_types).copied().collect();
+            not_a_word(value, text, &types, clause, findings);
+        }
+        known.then_some(AgentType(text))
+    }
+}
+
+/// Without an offset a timestamp is read as UTC, with a warning.
+fn utc_timestamp<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<Timestamp<'s>> {
+    let timestamp = timestamp(&MSG_2)(value, findings)?;
+    if !timestamp.has_offset() {
+        complain(value, &MSG_2_2, "has no offset and is read as UTC", findings);
+    }
+    Some(timestamp)
+}
+
+pub(crate) fn work_request<'s>(fields: &mut Fields<'_, 's, '_>) -> WorkRequest<'s> {
+    WorkRequest {
+        task_id: TaskId(fields.required("task_id", &MSG_103, uuid(&MSG_1_3))),
+        work_type: fields.required("work_type", &MSG_103, name(&MSG_104)),
+        parameters: fields.optional("parameters", opaque(&MSG_3)),
+        hints: fields.optional("hints", object(&MSG_3, hints)),
+        extra: fields.rest(),
+    }
+}
+
+fn hints<'s>(fields: &mut Fields<'_, 's, '_>) -> Hints<'s> {
+    Hints {
+        max_duration_seconds: fields.optional("max_duration_seconds", amount(&MSG_105)),
+        max_memory_mb: fields.optional("max_memory_mb", amount(&MSG_105)),
+        extra: fields.rest(),
+    }
+}
+
+/// Members only a heartbeat has.
+const HEARTBEAT_MARKS: &[&str] = &["agent_type", "current_task_id", "resources"];
+
+pub(crate) fn work_status<'s>(fields: &mut Fields<'_, 's, '_>, options: &Options<'_>) -> WorkStatus<'s> {
+    let marks = HEARTBEAT_MARKS.iter().filter(|mark| fields.has(mark)).count();
+    let progress_marks = ["task_id", "progress_percent", "step"].iter().filter(|mark| fields.has(mark)).count();
+    if marks > progress_marks {
+        WorkStatus::Heartbeat(heartbeat(fields, options))
+    } else {
+        WorkStatus::Progress(progress(fields))
+    }
+}
+
+fn heartbeat<'s>(fields: &mut Fields<'_, 's, '_>, options: &Options<'_>) -> Heartbeat<'s> {
+    Heartbeat {
+        agent_id: fields.required("agent_id", &MSG_12, name(&MSG_12)),
+        agent_type: fields.required("agent_type", &MSG_12, agent_type(options, &MSG_1_4)),
+        status: fields.required("status", &MSG_12, word(&MSG_107)),
+        current_task_id: fields.required(
+            "current_task_id",
+            &MSG_12,
+            nullable(|value, findings| uuid(&MSG_1_3)(value, findings).map(TaskId)),
+        ),
+        resources: fields.required("resources", &MSG_12, opaque(&MSG_12)),
+        timestamp: fields.required("timestamp", &MSG_12, utc_timestamp),
+        extra: fields.rest(),
+    }
+}
+
+fn progress<'s>(fields: &mut Fields<'_, 's, '_>) -> Progress<'s> {
+    Progress {
+        task_id: TaskId(fields.required("task_id", &MSG_106, uuid(&MSG_1_3))),
+        status: fields.required("status", &MSG_106, word(&MSG_107)),
+        progress_percent: fields.required("progress_percent", &MSG_106, integer(&MSG_3_2, 0..=100)),
+        step: fields.required("step", &MSG_106, object(&MSG_108, step)),
+        extra: fields.rest(),
+    }
+}
+
+fn step<'s>(fields: &mut Fields<'_, 's, '_>) -> Step<'s> {
+    let step = Step {
+        number: fields.required("number", &MSG_108, integer(&MSG_108, ANY)),
+        name: fields.required("name", &MSG_108, string(&MSG_108)),
+        output: fields.optional("output", string(&MSG_3_4)),
+        output_chunk: fields.optional("output_chunk", chunk),
+        extra: fields.rest(),
+    };
+    if let (Some(chunk), Some(output)) = (step.output_chunk, step.output) {
+        let bytes = output.decoded_bytes() as u64;
+        if chunk.bytes() != bytes {
+            let message = format!("`output` is {bytes} bytes long, and the chunk says {}", chunk.bytes());
+            fields.note_member("output", &MSG_9_3, message);
+        }
+    }
+    step
+}
+
+fn chunk(value: Value<'_, '_>, findings: &mut Findings) -> Option<Chunk> {
+    let text = string(&MSG_9_2)(value, findings)?;
+    let chunk = Chunk::parse(text);
+    if chunk.is_none() {
+        complain(value, &MSG_9_2, "does not read `bytes START-END of TOTAL` with START <= END <= TOTAL", findings);
+    }
+    chunk
+}
+
+/// Which members tell that a result is written in the later dialect.
+fn result_dialect(fields: &Fields<'_, '_, '_>) -> Dialect {
+    let status = fields.peek("status").and_then(Value::text).and_then(ResultStatus::of);
+    let later_status = matches!(status, Some(ResultStatus::Completed | ResultStatus::Cancelled));
+    if later_status || fields.has("duration_ms") || fields.has("error_message") { Dialect::Later } else { Dialect::V1 }
+}
+
+pub(crate) fn work_result<'s>(fields: &mut Fields<'_, 's, '_>) -> WorkResult<'s> {
+    let dialect = result_dialect(fields);
+    if dialect == Dialect::Later {
+        fields.note(&MSG_16, "this result is written in a later dialect, not in v1.0");
+    } else {
+        for (member, clause) in [("exit_code", &MSG_109), ("output", &MSG_109), ("resources_used", &MSG_3_5)] {
+            if !fields.has(member) {
+                fields.missing(member, clause);
+            }
+        }
+    }
+    let result = WorkResult {
+        task_id: TaskId(fields.required("task_id", &MSG_109, uuid(&MSG_1_3))),
+        status: fields.required("status", &MSG_109, word(&MSG_110)),
+        exit_code: fields.optional("exit_code", integer(&MSG_111, 0..=i64::MAX)),
+        output: fields.optional("output", string(&MSG_112)),
+        resources_used: fields.optional("resources_used", object(&MSG_3_5, resources_used)),
+        duration_ms: fields.optional("duration_ms", amount(&MSG_16)),
+        agent_id: later(fields, dialect, "agent_id", string(&MSG_16)),
+        error_message: fields.optional("error_message", nullable(string(&MSG_16))),
+        dialect,
+        extra: fields.rest(),
+    };
+    exit_code_agrees(fields, result.exit_code);
+    result
+}
+
+/// A member that means something in the later dialect alone; in v1.0 it is one nobody knows.
+fn later<'t, 's: 't, T>(
+    fields: &mut Fields<'t, 's, '_>,
+    dialect: Dialect,
+    name: &'static str,
+    read: impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T>,
+) -> Option<T> {
+    match dialect {
+        Dialect::Later => fields.optional(name, read),
+        Dialect::V1 => None,
+    }
+}
+
+fn exit_code_agrees(fields: &mut Fields<'_, '_, '_>, exit_code: Option<i64>) {
+    let status = fields.peek("status").and_then(Value::text).and_then(ResultStatus::of);
+    let complaint = match (status, exit_code) {
+        (Some(ResultStatus::Success), Some(1..)) => "`exit_code` is over 0 although `status` is success",
+        (Some(ResultStatus::Failed), Some(0)) => "`exit_code` is 0 although `status` is failed",
+        _ => return,
+    };
+    fields.note_member("exit_code", &MSG_3_3, complaint);
+}
+
+fn resources_used<'s>(fields: &mut Fields<'_, 's, '_>) -> ResourcesUsed<'s> {
+    ResourcesUsed {
+        duration_seconds: fields.required("duration_seconds", &MSG_3_5, integer(&MSG_113, ANY)),
+        gpu_vram_mb: fields.optional("gpu_vram_mb", integer(&MSG_113, ANY)),
+        cpu_time_ms: fields.optional("cpu_time_ms", integer(&MSG_113, ANY)),
+        extra: fields.rest(),
+    }
+}
+
+/// What a context field of an error code is.
+#[derive(Clone, Copy)]
+pub(crate) enum ContextField {
+    Integer,
+    String,
+    StringOrNull,
+    Timestamp,
+    TimestampOrNull,
+    Strings,
+}
+
+impl ContextField {
+    pub(crate) fn schema(self) -> serde_json::Value {
+        match self {
+            ContextField::Integer => serde_json::json!({ "type": "integer" }),
+            ContextField::String | ContextField::Timestamp => serde_json::json!({ "type": "string" }),
+            ContextField::StringOrNull | ContextField::TimestampOrNull => {
+                serde_json::json!({ "type": ["string", "null"] })
+            }
+            ContextField::Strings => serde_json::json!({ "type": "array", "items": { "type": "string" } }),
+        }
+    }
+
+    fn check(self, value: Value<'_, '_>, findings: &mut Findings) {
+        let clause = &MSG_4_2;
+        let _good = match self {
+            ContextField::Integer => integer(clause, ANY)(value, findings).is_some(),
+            ContextField::StringOrNull | ContextField::TimestampOrNull if value.is_null() => true,
+            ContextField::String | ContextField::StringOrNull => string(clause)(value, findings).is_some(),
+            ContextField::Timestamp | ContextField::TimestampOrNull => timestamp(clause)(value, findings).is_some(),
+            ContextField::Strings => array(clause, string(clause))(value, findings).is_some(),
+        };
+    }
+}
+
+/// The table of error codes: the context fields each must carry.
+pub(crate) const CONTEXT_FIELDS: &[(i64, &[(&str, ContextField)])] = &[
+    (5001, &[("attempted_retries", ContextField::Integer), ("last_attempt", ContextField::Timestamp)]),
+    (5002, &[("agent_id", ContextField::String), ("last_heartbeat", ContextField::TimestampOrNull)]),
+    (5003, &[("validation_error", ContextField::String), ("field_name", ContextField::StringOrNull)]),
+    (5004, &[("agent_id", ContextField::String), ("token_status", ContextField::String)]),
+    (
+        5005,
+        &[
+            ("limit_name", ContextField::String),
+            ("available", ContextField::Integer),
+            ("required", ContextField::Integer),
+        ],
+    ),
+    (5006, &[("work_type_requested", ContextField::String), ("supported_types", ContextField::Strings)]),
+];
+
+pub(crate) fn error<'s>(fields: &mut Fields<'_, 's, '_>) -> ErrorReport<'s> {
+    let dialect = if !fields.has("error_context") && fields.has("context") { Dialect::Later } else { Dialect::V1 };
+    match dialect {
+        Dialect::Later => {
+            fields.note_member("context", &MSG_16, "`context` is of the later dialect; v1.0 says `error_context`");
+        }
+        Dialect::V1 if !fields.has("error_context") => fields.missing("error_context", &MSG_114),
+        Dialect::V1 => {}
+    }
+    let context = fields.peek("error_context").or_else(|| fields.peek("context"));
+    let report = ErrorReport {
+        error_code: fields.required("error_code", &MSG_114, integer(&MSG_4, 5001..=5999)),
+        error_message: fields.required("error_message", &MSG_114, string(&MSG_115)),
+        error_context: fields.optional("error_context", opaque(&MSG_116)),
+        context: later(fields, dialect, "context", opaque(&MSG_116)),
+        extra: fields.rest(),
+    };
+    if let Some(context) = context.filter(|value| value.kind() == Type::Object) {
+        context_fields(report.error_code, context, fields.findings);
+    }
+    report
+}
+
+fn context_fields(code: i64, context: Value<'_, '_>, findings: &mut Findings) {
+    let Some((_, wanted)) = CONTEXT_FIELDS.iter().find(|(row, _)| *row == code) else { return };
+    for &(name, kind) in *wanted {
+        match context.get(name) {
+            Some(value) => kind.check(value, findings),
+            None => {
+                let message = format!("`{name}` is missing from the context of error {code}");
+                findings.note(&MSG_4_2, Place::Missing(context.index(), name), message);
+            }
+        }
+    }
+}

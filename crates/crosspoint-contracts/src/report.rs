@@ -1,0 +1,265 @@
+//! Findings: what is wrong, where, which clause says so, how to mend it.
+//!
+//! While a document is read, a finding notes only a node of the tape. Pointers, lines and columns are worked
+//! out afterwards, for all findings in one sweep: a valid document pays nothing for them, and a
+//! large one with thousands of findings pays once.
+
+use std::borrow::Cow;
+
+use crate::clause::{Clause, Level};
+use crate::json::{Tape, Type, Value};
+use crate::kind::Kind;
+
+/// Findings listed for one document. Past that the list is as long as the document and helps nobody.
+pub const FINDINGS_MAX: usize = 10_000;
+
+/// One violation of one clause at one place.
+///
+/// Messages name fields, types and clauses and never quote values: they may end up in logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule that is broken.
+    pub clause: &'static Clause,
+    /// JSON pointer (RFC 6901) to the place; for a missing member, to where it should be. In a stream the
+    /// first part counts the events from 0.
+    pub pointer: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// First byte of the place in the source, and the byte after its last.
+    pub span: (usize, usize),
+    /// What is wrong.
+    pub message: Cow<'static, str>,
+    /// How to mend it.
+    pub hint: Cow<'static, str>,
+}
+
+/// All that is to be said about one document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What the document is, where that is known.
+    pub kind: Option<Kind>,
+    /// In order of their place.
+    pub findings: Vec<Finding>,
+    /// Findings past [`FINDINGS_MAX`], counted but not listed.
+    pub unlisted: usize,
+}
+
+impl Report {
+    /// Whether no error was found; warnings are allowed.
+    pub fn is_valid(&self) -> bool {
+        self.unlisted == 0 && self.count(Level::Error) == 0
+    }
+
+    /// Findings of that level.
+    pub fn count(&self, level: Level) -> usize {
+        self.findings.iter().filter(|finding| finding.clause.level == level).count()
+    }
+}
+
+/// Where a finding is, in terms of the tape.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// A value, from its first byte.
+    Value(u32),
+    /// A member, at its name.
+    Member(u32),
+    /// A member that is not there, at the object that lacks it.
+    Missing(u32, &'static str),
+    /// A byte inside a value.
+    Inside(u32, usize),
+}
+
+impl Place {
+    fn node(self) -> u32 {
+        match self {
+            Place::Value(node) | Place::Member(node) | Place::Missing(node, _) | Place::Inside(node, _) => node,
+        }
+    }
+}
+
+struct Note {
+    clause: &'static Clause,
+    place: Place,
+    message: Cow<'static, str>,
+    hint: Option<Cow<'static, str>>,
+}
+
+/// The findings of a document that is being read.
+#[derive(Default)]
+pub(crate) struct Findings {
+    notes: Vec<Note>,
+    errors: usize,
+    unlisted: usize,
+}
+
+impl Findings {
+    pub(crate) fn note(&mut self, clause: &'static Clause, place: Place, message: impl Into<Cow<'static, str>>) {
+        self.push(Note { clause, place, message: message.into(), hint: None });
+    }
+
+    /// Notes a finding with a hint more exact than the clause's own.
+    pub(crate) fn note_with_hint(
+        &mut self,
+        clause: &'static Clause,
+        place: Place,
+        message: impl Into<Cow<'static, str>>,
+        hint: impl Into<Cow<'static, str>>,
+    ) {
+        self.push(Note { clause, place, message: message.into(), hint: Some(hint.into()) });
+    }
+
+    fn push(&mut self, note: Note) {
+        self.errors += usize::from(note.clause.level == Level::Error);
+        if self.notes.len() < FINDINGS_MAX {
+            self.notes.push(note);
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// Whether an error was noted; what was read is then not handed out.
+    pub(crate) fn any_error(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// Works out pointers, lines and columns.
+    pub(crate) fn into_report(self, kind: Option<Kind>, tape: &Tape<'_>, source: &[u8]) -> Report {
+        let unlisted = self.unlisted;
+        let mut findings = locate(self.notes, tape);
+        findings.sort_by_key(|finding| finding.span.0);
+        let mut lines = LineCounter::new(source);
+        for finding in &mut findings {
+            (finding.line, finding.column) = lines.at(finding.span.0);
+        }
+        Report { kind, findings, unlisted }
+    }
+}
+
+/// Turns notes into findings with pointers and spans, by one walk over the tape up to the last node noted.
+fn locate(mut notes: Vec<Note>, tape: &Tape<'_>) -> Vec<Finding> {
+    notes.sort_by_key(|note| note.place.node());
+    let mut findings = Vec::with_capacity(notes.len());
+    let mut path = Path::default();
+    let mut at = 0;
+    for note in notes {
+        while at <= note.place.node() {
+            let Some(value) = tape.node(at) else { break };
+            path.step(value);
+            at += 1;
+        }
+        findings.push(note.into_finding(tape, &path));
+    }
+    findings
+}
+
+impl Note {
+    fn into_finding(self, tape: &Tape<'_>, path: &Path) -> Finding {
+        let mut pointer = path.pointer();
+        let value = tape.node(self.place.node());
+        let (start, end) = value.map_or((0, 0), Value::span);
+        let span = match self.place {
+            Place::Value(_) => (start, end),
+            Place::Member(_) => value.and_then(Value::key).map_or((start, end), Value::span),
+            Place::Missing(_, name) => {
+                push_token(&mut pointer, name);
+                (start, (start + 1).min(end))
+            }
+            Place::Inside(_, offset) => (offset, offset + 1),
+        };
+        let hint = self.hint.unwrap_or(Cow::Borrowed(self.clause.hint));
+        Finding { clause: self.clause, pointer, line: 0, column: 0, span, message: self.message, hint }
+    }
+}
+
+/// The way from the root to the node last stepped on.
+#[derive(Default)]
+struct Path {
+    open: Vec<Container>,
+    /// Token of the node last stepped on, within its container.
+    last: Option<String>,
+    /// A key was stepped on and its value comes next.
+    pending_key: Option<String>,
+}
+
+struct Container {
+    end: u32,
+    token: Option<String>,
+    items: Option<usize>,
+}
+
+impl Path {
+    fn step(&mut self, value: Value<'_, '_>) {
+        while self.open.last().is_some_and(|level| level.end <= value.index()) {
+            self.open.pop();
+        }
+        if value.kind() == Type::Key {
+            let name = value.text().map(|text| text.decode().into_owned()).unwrap_or_default();
+            self.last = Some(name.clone());
+            self.pending_key = Some(name);
+            return;
+        }
+        let token = match self.open.last_mut() {
+            Some(Container { items: Some(count), .. }) => {
+                *count += 1;
+                Some((*count - 1).to_string())
+            }
+            _ => self.pending_key.take(),
+        };
+        self.last.clone_from(&token);
+        if matches!(value.kind(), Type::Object | Type::Array) {
+            let items = (value.kind() == Type::Array).then_some(0);
+            self.open.push(Container { end: value.next_index(), token, items });
+            // The container itself is the last of `open` now; its token must not be counted twice.
+            self.last = None;
+        }
+    }
+
+    fn pointer(&self) -> String {
+        let mut pointer = String::new();
+        let tokens = self.open.iter().filter_map(|level| level.token.as_deref());
+        for token in tokens.chain(self.last.as_deref()) {
+            push_token(&mut pointer, token);
+        }
+        pointer
+    }
+}
+
+/// Appends one reference token, escaped as RFC 6901 says.
+fn push_token(pointer: &mut String, token: &str) {
+    pointer.push('/');
+    pointer.push_str(&token.replace('~', "~0").replace('/', "~1"));
+}
+
+/// Line and column of ascending offsets, counted once through the source.
+pub(crate) struct LineCounter<'s> {
+    source: &'s [u8],
+    offset: usize,
+    line: usize,
+    column: usize,
+}
+
+impl<'s> LineCounter<'s> {
+    pub(crate) fn new(source: &'s [u8]) -> LineCounter<'s> {
+        LineCounter { source, offset: 0, line: 1, column: 1 }
+    }
+
+    /// Where the byte is. Offsets must not go back.
+    pub(crate) fn at(&mut self, offset: usize) -> (usize, usize) {
+        let end = offset.min(self.source.len());
+        while self.offset < end {
+            let byte = self.source[self.offset];
+            let ends_line = byte == b'\n' || (byte == b'\r' && self.source.get(self.offset + 1) != Some(&b'\n'));
+            if ends_line {
+                self.line += 1;
+                self.column = 1;
+            } else if byte & 0xc0 != 0x80 {
+                // Continuation bytes of UTF-8 belong to the character before.
+                self.column += 1;
+            }
+            self.offset += 1;
+        }
+        (self.line, self.column)
+    }
+}

@@ -1,0 +1,11 @@
+//! The run contract: one HTTP request, answered at once or by a stream of events.
+//!
+//! The [`Request`] is the same for both endpoints. The answer is a [`Response`], or a [`Stream`] of events whose last
+//! one, the only terminal one, holds what the response would have held.
+
+pub(crate) mod read;
+pub(crate) mod stream;
+mod wire;
+
+pub use stream::{Stream, StreamEvent};
+pub use wire::{AgentError, Grounding, Request, RequestId, Response, Status, Terminal};

@@ -1,0 +1,158 @@
+//! Reading request, response and terminal event, clause by clause.
+
+use super::wire::{AgentError, Grounding, Request, RequestId, Response, Status, Terminal};
+use crate::clause::*;
+use crate::content::RawObject;
+use crate::fields::{Fields, Word, any, array, boolean, complain, name, object, opaque, string};
+use crate::json::Value;
+use crate::report::Findings;
+
+pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
+    Request {
+        request_id: RequestId(fields.required("request_id", &RUN_2, name(&RUN_2))),
+        task_type: fields.required("task_type", &RUN_2, name(&RUN_2)),
+        workflow_id: fields.optional("workflow_id", string(&RUN_101)),
+        stage_id: fields.optional("stage_id", string(&RUN_101)),
+        user_id: fields.optional("user_id", string(&RUN_101)),
+        mode: fields.optional("mode", string(&RUN_101)),
+        risk_tier: fields.optional("risk_tier", string(&RUN_101)),
+        domain_id: fields.optional("domain_id", string(&RUN_101)),
+        inputs: fields.optional("inputs", opaque(&RUN_2_2)),
+        budgets: fields.optional("budgets", opaque(&RUN_2_2)),
+        extra: fields.rest(),
+    }
+}
+
+/// What each part of a result breaks when it is missing: the answer to a sync run and a terminal event differ.
+struct Demands {
+    request_id: &'static Clause,
+    outputs: &'static Clause,
+}
+
+pub(crate) fn response<'s>(fields: &mut Fields<'_, 's, '_>) -> Response<'s> {
+    if !["status", "ok", "success"].iter().any(|mark| fields.has(mark)) {
+        fields.missing("status", &RUN_103);
+    }
+    let recommended = ["artifacts", "provenance", "usage", "warnings"];
+    let missing: Vec<String> =
+        recommended.iter().filter(|member| !fields.has(member)).map(|member| format!("`{member}`")).collect();
+    let response = result(fields, &Demands { request_id: &RUN_102, outputs: &RUN_3_2 });
+    if !missing.is_empty() {
+        let place = crate::report::Place::Value(fields.object().index());
+        fields.findings.note(&RUN_104, place, format!("recommended, but missing: {}", missing.join(", ")));
+    }
+    response
+}
+
+pub(crate) fn terminal<'s>(fields: &mut Fields<'_, 's, '_>) -> Terminal<'s> {
+    if !fields.has("status") {
+        fields.missing("status", &RUN_108);
+    }
+    Terminal {
+        task_type: fields.required("task_type", &RUN_107, name(&RUN_107)),
+        response: result(fields, &Demands { request_id: &RUN_106, outputs: &RUN_109 }),
+    }
+}
+
+fn result<'s>(fields: &mut Fields<'_, 's, '_>, demands: &Demands) -> Response<'s> {
+    let (outputs, data) = outputs(fields, demands);
+    let mut response = Response {
+        request_id: RequestId(fields.required("request_id", demands.request_id, name(demands.request_id))),
+        status: fields.optional("status", status),
+        ok: fields.optional("ok", boolean(&RUN_103)),
+        success: fields.optional("success", boolean(&RUN_103)),
+        outputs,
+        data,
+        artifacts: fields.optional("artifacts", array(&RUN_3_3, string(&RUN_3_3))),
+        provenance: fields.optional("provenance", opaque(&RUN_3_3)),
+        usage: fields.optional("usage", opaque(&RUN_3_3)),
+        warnings: fields.optional("warnings", array(&RUN_3_3, any)),
+        grounding: fields.optional("grounding", |value, findings| {
+            not_null(value, findings)?;
+            object(&RUN_4, grounding)(value, findings)
+        }),
+        error: fields.optional("error", |value, findings| {
+            not_null(value, findings)?;
+            object(&RUN_3_5, agent_error)(value, findings)
+        }),
+        extra: Vec::new(),
+    };
+    response.extra = fields.rest();
+    marks_agree(fields, &response);
+    response
+}
+
+/// `outputs`, or `data` in its place.
+fn outputs<'s>(fields: &mut Fields<'_, 's, '_>, demands: &Demands) -> (Option<RawObject<'s>>, Option<RawObject<'s>>) {
+    if fields.has("outputs") {
+        return (fields.optional("outputs", opaque(demands.outputs)), None);
+    }
+    if !fields.has("data") {
+        fields.missing("outputs", demands.outputs);
+        return (None, None);
+    }
+    fields.note_member("data", &RUN_3_7, "`data` stands in place of `outputs`");
+    (None, fields.optional("data", opaque(demands.outputs)))
+}
+
+fn status(value: Value<'_, '_>, findings: &mut Findings) -> Option<Status> {
+    let text = string(&RUN_3)(value, findings)?;
+    let status = Status::of(text);
+    match status {
+        // `degraded` is read but not among the words to use, so the message must not offer it.
+        None => crate::fields::not_a_word(value, text, &["ok", "success", "error"], &RUN_3, findings),
+        Some(Status::Degraded) => complain(value, &RUN_3_7, "is degraded, which is read as a success", findings),
+        Some(Status::Ok | Status::Success | Status::Error) => {}
+    }
+    status
+}
+
+fn not_null(value: Value<'_, '_>, findings: &mut Findings) -> Option<()> {
+    if value.is_null() {
+        complain(value, &RUN_3_4, "is null", findings);
+        return None;
+    }
+    Some(())
+}
+
+/// What the three marks say together. Marks of the wrong type were reported already.
+fn marks_agree(fields: &mut Fields<'_, '_, '_>, response: &Response<'_>) {
+    if !fields.has("status") {
+        for mark in ["ok", "success"] {
+            if fields.has(mark) {
+                fields.note_member(mark, &RUN_3_7, format!("`{mark}` stands in place of `status`"));
+                break;
+            }
+        }
+    }
+    let succeeded = response.succeeded();
+    for (mark, value) in [("ok", response.ok), ("success", response.success)] {
+        if value.is_some_and(|value| value != succeeded) {
+            fields.note_member(mark, &RUN_3_8, format!("`{mark}` is {} and another mark says otherwise", !succeeded));
+        }
+    }
+    let marked = response.status.is_some() || response.ok.is_some() || response.success.is_some();
+    if marked && !succeeded && !fields.has("error") {
+        fields.missing("error", &RUN_3_9);
+    }
+}
+
+fn grounding<'s>(fields: &mut Fields<'_, 's, '_>) -> Grounding<'s> {
+    Grounding {
+        chunks: fields.optional("chunks", array(&RUN_4, opaque(&RUN_4))),
+        citations: fields.optional("citations", array(&RUN_4, string(&RUN_4))),
+        retrieval_trace: fields.optional("retrieval_trace", opaque(&RUN_4)),
+        sources: fields.optional("sources", any),
+        span_refs: fields.optional("span_refs", any),
+        extra: fields.rest(),
+    }
+}
+
+fn agent_error<'s>(fields: &mut Fields<'_, 's, '_>) -> AgentError<'s> {
+    AgentError {
+        code: fields.required("code", &RUN_3_5, string(&RUN_3_5)),
+        message: fields.required("message", &RUN_3_5, string(&RUN_3_5)),
+        details: fields.optional("details", any),
+        extra: fields.rest(),
+    }
+}

@@ -1,0 +1,154 @@
+//! What request, response and terminal event hold.
+
+use schemars::{JsonSchema, Schema};
+use serde_json::json;
+
+use crate::content::{Extra, Raw, RawObject, Text, id};
+use crate::fields::words;
+
+id!(
+    /// The caller's trace id: any non-empty string.
+    RequestId { "type": "string", "minLength": 1 }
+);
+
+/// What an agent is to run.
+#[derive(Debug, JsonSchema)]
+#[schemars(title = "run.request")]
+pub struct Request<'s> {
+    /// Echoed in the answer.
+    pub request_id: RequestId<'s>,
+    /// The kind of task.
+    #[schemars(length(min = 1))]
+    pub task_type: Text<'s>,
+    /// The workflow it belongs to.
+    pub workflow_id: Option<Text<'s>>,
+    /// The stage of that workflow.
+    pub stage_id: Option<Text<'s>>,
+    /// The person behind it.
+    pub user_id: Option<Text<'s>>,
+    /// DEMO, LIVE; an agent that finds none takes it as DEMO.
+    pub mode: Option<Text<'s>>,
+    /// For example NON_SENSITIVE.
+    pub risk_tier: Option<Text<'s>>,
+    /// For example clinical.
+    pub domain_id: Option<Text<'s>>,
+    /// What the task needs; an open object.
+    pub inputs: Option<RawObject<'s>>,
+    /// Limits on time and tokens; an open object.
+    pub budgets: Option<RawObject<'s>>,
+    /// Members the contract does not know.
+    #[schemars(skip)]
+    pub extra: Vec<Extra<'s>>,
+}
+
+words!(
+    /// How a run ended.
+    Status {
+        /// It worked.
+        Ok = "ok",
+        /// It worked.
+        Success = "success",
+        /// It did not.
+        Error = "error",
+        /// It worked after a fashion; read as a success, with a warning.
+        Degraded = "degraded",
+    }
+);
+
+/// What came of a run.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(title = "run.response", transform = looseness_rules)]
+pub struct Response<'s> {
+    /// The request's.
+    pub request_id: RequestId<'s>,
+    /// The canonical mark of success.
+    pub status: Option<Status>,
+    /// The accepted mark of success.
+    pub ok: Option<bool>,
+    /// Another accepted mark of success.
+    pub success: Option<bool>,
+    /// What came of it.
+    pub outputs: Option<RawObject<'s>>,
+    /// What came of it, under an accepted other name; only where there is no `outputs`.
+    #[schemars(with = "Option<Raw>")]
+    pub data: Option<RawObject<'s>>,
+    /// Ids of what was produced.
+    pub artifacts: Option<Vec<Text<'s>>>,
+    /// Where it came from; an open object.
+    pub provenance: Option<RawObject<'s>>,
+    /// What it used; an open object.
+    pub usage: Option<RawObject<'s>>,
+    /// What the caller should know.
+    pub warnings: Option<Vec<Raw<'s>>>,
+    /// What it rests on.
+    pub grounding: Option<Grounding<'s>>,
+    /// Why it failed.
+    pub error: Option<AgentError<'s>>,
+    /// Members the contract does not know.
+    #[schemars(skip)]
+    pub extra: Vec<Extra<'s>>,
+}
+
+impl Response<'_> {
+    /// Whether the run worked: status error beats any other mark.
+    pub fn succeeded(&self) -> bool {
+        match self.status {
+            Some(Status::Error) => false,
+            Some(Status::Ok | Status::Success | Status::Degraded) => true,
+            None => self.ok != Some(false) && self.success != Some(false),
+        }
+    }
+}
+
+/// The terminal event of a stream: a response that says what it is the answer to.
+#[derive(Debug, Default)]
+pub struct Terminal<'s> {
+    /// The request's.
+    pub task_type: Text<'s>,
+    /// What came of it.
+    pub response: Response<'s>,
+}
+
+/// RUN-103 and RUN-3.2 with the accepted other names.
+fn looseness_rules(schema: &mut Schema) {
+    let mark = json!({ "anyOf": [{ "required": ["status"] }, { "required": ["ok"] }, { "required": ["success"] }] });
+    let outputs = json!({ "anyOf": [
+        { "required": ["outputs"] },
+        { "required": ["data"], "properties": { "data": { "type": "object" } } }
+    ] });
+    schema.insert("allOf".to_owned(), json!([mark, outputs]));
+}
+
+/// What an answer rests on. Its objects are open.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(inline)]
+pub struct Grounding<'s> {
+    /// Pieces of documents: chunk_id, doc_id, text, score, metadata.
+    pub chunks: Option<Vec<RawObject<'s>>>,
+    /// As they should be shown.
+    pub citations: Option<Vec<Text<'s>>>,
+    /// How they were found: stages, semantic_k, bm25_k, rerank_k.
+    pub retrieval_trace: Option<RawObject<'s>>,
+    /// Where they are from.
+    pub sources: Option<Raw<'s>>,
+    /// Which part of the answer rests on which.
+    pub span_refs: Option<Raw<'s>>,
+    /// Members the contract does not know.
+    #[schemars(skip)]
+    pub extra: Vec<Extra<'s>>,
+}
+
+/// Why a run failed.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(inline)]
+pub struct AgentError<'s> {
+    /// For programs.
+    pub code: Text<'s>,
+    /// For people.
+    pub message: Text<'s>,
+    /// What helps to debug it.
+    pub details: Option<Raw<'s>>,
+    /// Members the contract does not know.
+    #[schemars(skip)]
+    pub extra: Vec<Extra<'s>>,
+}

@@ -1,0 +1,210 @@
+//! Bytes to events, incrementally.
+
+use std::fmt;
+
+/// What one event may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Longest line, in bytes. A line is held in memory until it ends.
+    pub line_bytes_max: usize,
+    /// Most data of one event, in bytes.
+    pub event_bytes_max: usize,
+}
+
+impl Default for Limits {
+    /// 16 MiB each: more than any run's outputs should be, little enough to hold for many streams.
+    fn default() -> Self {
+        Limits { line_bytes_max: 16 << 20, event_bytes_max: 16 << 20 }
+    }
+}
+
+impl Limits {
+    /// As much as the input has; for input that is in memory already.
+    pub fn unbounded() -> Limits {
+        Limits { line_bytes_max: usize::MAX, event_bytes_max: usize::MAX }
+    }
+}
+
+/// A limit was passed; the rest of the stream cannot be understood any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TooLarge {
+    /// A line that does not end.
+    #[error("a line of the stream is longer than {0} bytes")]
+    Line(usize),
+    /// An event that does not end.
+    #[error("an event of the stream has more than {0} bytes of data")]
+    Event(usize),
+}
+
+/// One event.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Event {
+    /// The `event:` line; `None` without one or where it is empty.
+    pub name: Option<String>,
+    /// The `data:` lines, joined by line feeds; `None` without one.
+    pub data: Option<Vec<u8>>,
+    /// The `id:` line.
+    pub id: Option<String>,
+    /// The `retry:` line, in milliseconds.
+    pub retry: Option<u64>,
+    /// Whether an empty line ended it.
+    pub terminated: bool,
+    /// First byte of the event in the stream.
+    pub offset: usize,
+    /// For each data line: its first byte in `data`, and that byte's place in the stream.
+    pub lines: Vec<(usize, usize)>,
+}
+
+impl Event {
+    /// Where a byte of `data` stands in the stream.
+    pub fn stream_offset(&self, data_offset: usize) -> usize {
+        let line = self.lines.iter().rev().find(|(start, _)| *start <= data_offset);
+        line.map_or(self.offset, |(start, place)| place + (data_offset - start))
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.data.as_ref().map_or(0, Vec::len);
+        write!(f, "Event[{bytes} bytes at {}]", self.offset)
+    }
+}
+
+/// Takes bytes, gives events.
+#[derive(Debug, Default)]
+pub struct Reader {
+    limits: Limits,
+    /// The line that has not ended yet.
+    partial: Vec<u8>,
+    /// The event that has not ended yet.
+    event: Option<Event>,
+    /// Bytes taken so far.
+    taken: usize,
+    /// Place of the first byte of the current line.
+    line_offset: usize,
+    /// The last byte was CR: an LF right after it ends no further line.
+    after_cr: bool,
+    /// The first line has been read, so that a byte order mark can no longer come.
+    begun: bool,
+}
+
+impl Reader {
+    /// A reader at the start of a stream.
+    pub fn new(limits: Limits) -> Reader {
+        Reader { limits, ..Reader::default() }
+    }
+
+    /// Takes what arrived and appends the events it completes.
+    ///
+    /// # Errors
+    /// A limit was passed. The stream should be given up.
+    pub fn push(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), TooLarge> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if std::mem::take(&mut self.after_cr) && rest[0] == b'\n' {
+                self.advance(1);
+                self.line_offset = self.taken;
+                rest = &rest[1..];
+                continue;
+            }
+            let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+                return self.hold(rest);
+            };
+            self.check_line(end)?;
+            self.after_cr = rest[end] == b'\r';
+            if self.partial.is_empty() {
+                self.line(&rest[..end], events)?;
+            } else {
+                let mut line = std::mem::take(&mut self.partial);
+                line.extend_from_slice(&rest[..end]);
+                self.line(&line, events)?;
+            }
+            self.advance(end + 1);
+            self.line_offset = self.taken;
+            rest = &rest[end + 1..];
+        }
+        Ok(())
+    }
+
+    /// Ends the stream and appends the event it was in, if any.
+    ///
+    /// # Errors
+    /// A limit was passed by the last line.
+    pub fn finish(&mut self, events: &mut Vec<Event>) -> Result<(), TooLarge> {
+        let line = std::mem::take(&mut self.partial);
+        if !line.is_empty() {
+            self.line(&line, events)?;
+        }
+        events.extend(self.event.take());
+        Ok(())
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.taken += bytes;
+    }
+
+    fn check_line(&self, more: usize) -> Result<(), TooLarge> {
+        let limit = self.limits.line_bytes_max;
+        if self.partial.len().saturating_add(more) > limit { Err(TooLarge::Line(limit)) } else { Ok(()) }
+    }
+
+    fn hold(&mut self, rest: &[u8]) -> Result<(), TooLarge> {
+        self.check_line(rest.len())?;
+        self.partial.extend_from_slice(rest);
+        self.advance(rest.len());
+        Ok(())
+    }
+
+    fn line(&mut self, line: &[u8], events: &mut Vec<Event>) -> Result<(), TooLarge> {
+        let mut start = self.line_offset;
+        let mut line = line;
+        if !std::mem::replace(&mut self.begun, true) && line.starts_with(b"\xef\xbb\xbf") {
+            line = &line[3..];
+            start += 3;
+        }
+        if line.is_empty() {
+            if let Some(mut event) = self.event.take() {
+                event.terminated = true;
+                events.push(event);
+            }
+            return Ok(());
+        }
+        let colon = line.iter().position(|&byte| byte == b':');
+        let (field, value) = match colon {
+            Some(colon) => (&line[..colon], &line[colon + 1..]),
+            None => (line, &line[line.len()..]),
+        };
+        // One space after the colon belongs to the framing.
+        let value_text = value.strip_prefix(b" ").unwrap_or(value);
+        let value_offset = start + (line.len() - value_text.len());
+        self.field(field, value_text, start, value_offset)
+    }
+
+    fn field(&mut self, field: &[u8], value: &[u8], start: usize, value_offset: usize) -> Result<(), TooLarge> {
+        // Comments begin with the colon; fields nobody knows are ignored.
+        if !matches!(field, b"event" | b"data" | b"id" | b"retry") {
+            return Ok(());
+        }
+        let limit = self.limits.event_bytes_max;
+        let event = self.event.get_or_insert_with(|| Event { offset: start, ..Event::default() });
+        let text = || String::from_utf8_lossy(value).into_owned();
+        match field {
+            b"event" => event.name = (!value.is_empty()).then(text),
+            b"id" if !value.contains(&0) => event.id = Some(text()),
+            b"retry" => event.retry = text().parse().ok().or(event.retry),
+            b"data" => {
+                let data = event.data.get_or_insert_with(Vec::new);
+                if !event.lines.is_empty() {
+                    data.push(b'\n');
+                }
+                if data.len().saturating_add(value.len()) > limit {
+                    return Err(TooLarge::Event(limit));
+                }
+                event.lines.push((data.len(), value_offset));
+                data.extend_from_slice(value);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,12 @@
+//! The workflow contract: a stateless function from an input envelope to an output envelope.
+//!
+//! The [`Input`] says where in which workflow the agent stands, which files matter and what to do; the [`Output`]
+//! says what happened, which files to write and what should come next. Agents do not know each
+//! other or the graph.
+
+mod path;
+pub(crate) mod read;
+mod wire;
+
+pub use path::{Misplaced, misplaced};
+pub use wire::{Artifact, Context, Input, Operation, Output, Paths, Recommendation, Task};

@@ -1,0 +1,56 @@
+//! Where an artifact may be written.
+//!
+//! A path comes from an agent and ends as a file on somebody's disk, so it is taken literally and must be
+//! harmless on every system: what would be a drive or a separator elsewhere is refused here
+//! too. Only the spelling is judged; links on the way are for whoever writes the file.
+
+use crate::clause::{Clause, WF_4, WF_4_2, WF_4_3, WF_4_4, WF_4_5, WF_4_6, WF_4_8};
+
+/// What is wrong with a path, and the clause that says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Misplaced {
+    /// The rule that is broken.
+    pub clause: &'static Clause,
+    /// Continues the path's name: "is absolute".
+    pub complaint: &'static str,
+}
+
+/// All that is wrong with a path's spelling.
+pub fn misplaced(path: &str) -> Vec<Misplaced> {
+    let mut wrong = Vec::new();
+    let mut check = |broken: bool, clause: &'static Clause, complaint: &'static str| {
+        if broken {
+            wrong.push(Misplaced { clause, complaint });
+        }
+    };
+    let parts = || path.split(['/', '\\']);
+    let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic();
+    check(path.starts_with('/'), &WF_4, "is absolute");
+    check(parts().any(|part| part == ".."), &WF_4_2, "leads out of the directory with `..`");
+    check(drive, &WF_4_3, "names a drive");
+    check(path.contains('\0'), &WF_4_4, "holds a NUL character");
+    check(path.contains('\\'), &WF_4_5, "uses a backslash as separator");
+    check(names_directory(path), &WF_4_6, "names a directory, not a file");
+    check(parts().any(|part| part.eq_ignore_ascii_case(".git")), &WF_4_8, "is under .git");
+    wrong
+}
+
+fn names_directory(path: &str) -> bool {
+    path.is_empty() || path.ends_with('/') || path == "." || path.ends_with("/.")
+}
+
+/// The same file has the same parts, however its path is spelled.
+pub(super) fn parts(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !part.is_empty() && *part != ".").collect()
+}
+
+/// What JSON Schema can say of the above; each must match.
+pub(super) const PATTERNS: [&str; 7] = [
+    r"^(?!/)",
+    r"^(?![\s\S]*(^|[/\\])\.\.([/\\]|$))",
+    r"^(?![A-Za-z]:)",
+    r"^[^\x00]*$",
+    r"^[^\\]*$",
+    r"^(?![\s\S]*(^|/)\.?$)",
+    r"^(?![\s\S]*(^|[/\\])\.[Gg][Ii][Tt]([/\\]|$))",
+];

@@ -1,0 +1,141 @@
+//! What can be typed: commands, arguments, and the help that teaches them.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use crosspoint_contracts::Kind;
+
+/// Connects any caller to any agent, in any of five contracts, and loses nothing.
+#[derive(Parser)]
+#[command(
+    name = "crosspoint",
+    version,
+    about,
+    long_about = None,
+    propagate_version = true,
+    after_help = "\
+Start here:
+  crosspoint validate .agent-response.json     what is wrong with this file, and how do I mend it?
+  crosspoint clauses bridge                    the rules of one contract
+  crosspoint schema run.request                a JSON Schema, for editors and other tools
+
+Exit codes: 0 fine, 1 what you asked about is not fine, 2 it could not be done."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Validate(Validate),
+    Schema(Schema),
+    Clauses(Clauses),
+    Completions(Completions),
+}
+
+/// Say what is wrong with documents of the five contracts, where, and how to mend it
+///
+/// The kind of each document is detected; --as says it. Directories are searched for files that end in .json or .sse,
+/// hidden ones included; links to directories are not followed.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint validate .agent-response.json
+  crosspoint validate --inner json .agent-response.json      the text in `response` must be JSON too
+  curl -sN localhost:8000/agents/run/stream -d @run.json | crosspoint validate --as run.stream -
+  crosspoint validate --format json specs/ | jq 'select(.valid | not)'
+
+Exit codes: 0 all valid, 1 a document breaks a clause, 2 a file could not be read or its kind not be told.")]
+pub(crate) struct Validate {
+    /// Files or directories; - reads standard input [default: - unless that is a terminal]
+    #[arg(value_name = "FILE|DIR|-")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Read every document as this kind instead of detecting it
+    #[arg(long = "as", value_name = "KIND", value_parser = kind_parser(), hide_possible_values = true)]
+    pub(crate) kind: Option<Kind>,
+
+    /// What the text inside a bridge response must be
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) inner: Option<Inner>,
+
+    /// A further agent type that messages may name, besides the five of the contract; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent_type: Vec<String>,
+
+    /// Warnings count as errors
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// For people, or one JSON object a document on one line
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Inner {
+    /// One JSON value
+    Json,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+/// Print the JSON Schema of a kind of document, or list the kinds
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint schema                                          the kinds there are
+  crosspoint schema bridge.response > bridge.response.json   for your editor")]
+pub(crate) struct Schema {
+    /// Which kind; without it the kinds are listed
+    #[arg(value_name = "KIND", value_parser = kind_parser())]
+    pub(crate) kind: Option<Kind>,
+}
+
+/// Print the clauses: every rule that validation, errors and docs cite
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint clauses bridge          the rules of one contract
+  crosspoint clauses BRIDGE-2        one rule, with how to mend what breaks it
+  crosspoint clauses --format json | jq -r 'select(.scope == \"document\") | .id'")]
+pub(crate) struct Clauses {
+    /// bridge, workflow, message, task, run, all (what they share), or a clause's id
+    #[arg(value_name = "CONTRACT|ID")]
+    pub(crate) which: Option<String>,
+
+    /// For people, one JSON object a clause on one line, or a page of documentation
+    #[arg(long, value_enum, default_value_t = ClauseFormat::Text)]
+    pub(crate) format: ClauseFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClauseFormat {
+    Text,
+    Json,
+    Markdown,
+}
+
+/// Print a completion script for a shell
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint completions bash > ~/.local/share/bash-completion/completions/crosspoint
+  crosspoint completions zsh > ~/.zfunc/_crosspoint
+  crosspoint completions fish > ~/.config/fish/completions/crosspoint.fish")]
+pub(crate) struct Completions {
+    /// Which shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+fn kind_parser() -> impl TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(Kind::ALL.map(Kind::name)).try_map(|name| Kind::from_name(&name).ok_or("no such kind"))
+}

@@ -1,0 +1,199 @@
+//! What people see: findings with the line and a caret under the place, errors with causes and a hint.
+//!
+//! Readable without colour. Everything that comes from a document is shown through [`visible`], so that a file cannot
+//! move the cursor or colour the terminal.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use crosspoint_contracts::clause::Level;
+use crosspoint_contracts::kind::Undetected;
+use crosspoint_contracts::{Finding, Kind, Report};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Bytes of a line shown before the place, and from the place on. A line may be 50 MB long.
+const BEFORE_BYTES: usize = 48;
+const AFTER_BYTES: usize = 72;
+
+pub(crate) fn bold() -> Style {
+    Style::new().bold()
+}
+
+pub(crate) fn dim() -> Style {
+    Style::new().dimmed()
+}
+
+pub(crate) fn level(level: Level) -> Style {
+    match level {
+        Level::Error => AnsiColor::Red.on_default().bold(),
+        Level::Warning => AnsiColor::Yellow.on_default().bold(),
+    }
+}
+
+/// One document's report.
+pub(crate) fn report(out: &mut impl Write, name: &str, source: &[u8], report: &Report, good: bool) -> io::Result<()> {
+    for finding in &report.findings {
+        finding_with_place(out, name, source, finding)?;
+    }
+    if report.unlisted > 0 {
+        writeln!(out, "... and {} more\n", report.unlisted)?;
+    }
+    let Some(kind) = report.kind else { return Ok(()) };
+    let green = AnsiColor::Green.on_default().bold();
+    let name = visible(name);
+    match (good, counts(report)) {
+        (true, None) => writeln!(out, "{green}ok{green:#}: {name} is a valid {kind}"),
+        (true, Some(counts)) => writeln!(out, "{green}ok{green:#}: {name} is a valid {kind}, with {counts}"),
+        (false, counts) => writeln!(out, "{name} is not a valid {kind}: {}", counts.unwrap_or_default()),
+    }
+}
+
+fn counts(report: &Report) -> Option<String> {
+    let part = |count: usize, word: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {word}")),
+        _ => Some(format!("{count} {word}s")),
+    };
+    let errors = part(report.count(Level::Error), "error");
+    let warnings = part(report.count(Level::Warning), "warning");
+    let parts: Vec<String> = errors.into_iter().chain(warnings).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn finding_with_place(out: &mut impl Write, name: &str, source: &[u8], finding: &Finding) -> io::Result<()> {
+    let style = level(finding.clause.level);
+    let (bold, dim) = (bold(), dim());
+    writeln!(
+        out,
+        "{style}{}[{}]{style:#}{bold}: {}{bold:#}",
+        finding.clause.level.name(),
+        finding.clause.id,
+        finding.message
+    )?;
+    let pointer = if finding.pointer.is_empty() { String::new() } else { format!("  {}", visible(&finding.pointer)) };
+    let number = finding.line.to_string();
+    let gutter = " ".repeat(number.len());
+    writeln!(
+        out,
+        "{gutter}{dim}-->{dim:#} {}:{}:{}{dim}{pointer}{dim:#}",
+        visible(name),
+        finding.line,
+        finding.column
+    )?;
+    let excerpt = Excerpt::around(source, finding.span);
+    if !excerpt.line.trim().is_empty() {
+        writeln!(out, "{dim}{number} |{dim:#} {}", excerpt.line)?;
+        let carets = "^".repeat(excerpt.marked);
+        writeln!(out, "{dim}{gutter} |{dim:#} {}{style}{carets}{style:#}", " ".repeat(excerpt.before))?;
+    }
+    writeln!(out, "{gutter} {dim}={dim:#} hint: {}\n", finding.hint)
+}
+
+/// The part of a line that is worth showing.
+struct Excerpt {
+    line: String,
+    /// Columns before the place.
+    before: usize,
+    /// Columns of the place.
+    marked: usize,
+}
+
+impl Excerpt {
+    fn around(source: &[u8], (start, end): (usize, usize)) -> Excerpt {
+        let start = start.min(source.len());
+        let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let earliest = start.saturating_sub(BEFORE_BYTES);
+        let latest = source.len().min(start + AFTER_BYTES);
+        let line_start = source[earliest..start].iter().rposition(is_break).map(|at| earliest + at + 1);
+        let line_end = source[start..latest].iter().position(is_break).map(|at| start + at);
+        let from = character_start(source, line_start.unwrap_or(earliest));
+        let to = character_start(source, line_end.unwrap_or(latest));
+        let text = |from: usize, to: usize| visible(&String::from_utf8_lossy(&source[from..to]));
+        let cut_before = line_start.is_none() && earliest > 0;
+        let cut_after = line_end.is_none() && latest < source.len();
+        let (head, marked, tail) =
+            (text(from, start), text(start, to.min(end.max(start))), text(to.min(end.max(start)), to));
+        let head = if cut_before { format!("...{head}") } else { head };
+        let line = format!("{head}{marked}{tail}{}", if cut_after { "..." } else { "" });
+        Excerpt { line, before: head.width(), marked: marked.width().max(1) }
+    }
+}
+
+/// The first byte of the character that the byte at `offset` belongs to.
+fn character_start(source: &[u8], offset: usize) -> usize {
+    let mut at = offset;
+    while at > 0 && at < source.len() && source[at] & 0xc0 == 0x80 && offset - at < 4 {
+        at -= 1;
+    }
+    at
+}
+
+/// Text as it can be shown on one line: tabs as a space, anything without a width of its own as a middle dot.
+fn visible(text: &str) -> String {
+    let shown = |character: char| match character {
+        '\t' => ' ',
+        character if character.is_control() || character.width().is_none() => '\u{b7}',
+        // Marks that turn the direction of what follows.
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{b7}',
+        character => character,
+    };
+    text.chars().map(shown).collect()
+}
+
+/// Why the kind of a document could not be told, in one sentence.
+pub(crate) fn undetected_sentence(undetected: &Undetected) -> String {
+    match undetected {
+        Undetected::Unknown => "cannot tell what it is: it has no member of any kind of document".to_owned(),
+        Undetected::Ambiguous(candidates) => {
+            let kinds: Vec<&str> = candidates.iter().map(|candidate| candidate.kind.name()).collect();
+            format!("cannot tell what it is: it could be {}", kinds.join(" or "))
+        }
+    }
+}
+
+/// The same for people, with what was tried.
+pub(crate) fn undetected(name: &str, undetected: &Undetected) {
+    let mut message = format!("{}: {}", visible(name), undetected_sentence(undetected));
+    match undetected {
+        Undetected::Unknown => {
+            let kinds = Kind::ALL.map(Kind::name).join(", ");
+            let _ = write!(message, "\n  tried: {kinds}");
+        }
+        Undetected::Ambiguous(candidates) => {
+            for candidate in candidates {
+                let _ = write!(message, "\n  {:<22} by {}", candidate.kind.name(), candidate.found.join(", "));
+            }
+        }
+    }
+    let best = match undetected {
+        Undetected::Ambiguous(candidates) => candidates.first().map_or("KIND", |candidate| candidate.kind.name()),
+        Undetected::Unknown => "KIND",
+    };
+    say_error(&message, Some(&format!("say what it is: --as {best}")));
+}
+
+pub(crate) fn cannot_read(name: &str, error: &anyhow::Error) {
+    say_error(&format!("{}: {error:#}", visible(name)), None);
+}
+
+/// An error that ends the program.
+pub(crate) fn error(error: &anyhow::Error) {
+    let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+    say_error(&causes.join("\n  caused by: "), None);
+}
+
+/// A remark beside the data, on stderr.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
+/// A failed write to stderr leaves nobody to tell, so it is ignored.
+fn say_error(message: &str, hint: Option<&str>) {
+    let style = level(Level::Error);
+    let mut stderr = anstream::stderr().lock();
+    let _ = writeln!(stderr, "{style}error{style:#}: {message}");
+    if let Some(hint) = hint {
+        let _ = writeln!(stderr, "hint: {hint}");
+    }
+}
