@@ -177,10 +177,10 @@ pub(crate) fn note_flaws(tape: &Tape<'_>, findings: &mut Findings) {
                 findings.note(&ALL_103, Place::Value(flaw.node), "this name stands earlier in the same object");
             }
             FlawKind::LoneSurrogate => {
-                findings.note(&ALL_104, inside, "this escape is half of a surrogate pair, no character")
+                findings.note(&ALL_104, inside, "this escape is half of a surrogate pair, no character");
             }
             FlawKind::NumberRange => {
-                findings.note(&ALL_105, Place::Value(flaw.node), "no 64-bit reader can hold this number")
+                findings.note(&ALL_105, Place::Value(flaw.node), "no 64-bit reader can hold this number");
             }
         }
     }

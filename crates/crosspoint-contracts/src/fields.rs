@@ -68,6 +68,22 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
         }
     }
 
+    /// A member that must be there, with a hint of its own for when it is not.
+    pub(crate) fn required_or<T: Default>(
+        &mut self,
+        name: &'static str,
+        missing: &'static Clause,
+        hint: &'static str,
+        read: impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T>,
+    ) -> T {
+        if self.has(name) {
+            return self.required(name, missing, read);
+        }
+        let place = Place::Missing(self.object.index(), name);
+        self.findings.note_with_hint(missing, place, format!("`{name}` is missing"), hint);
+        T::default()
+    }
+
     /// A member that may be there.
     pub(crate) fn optional<T>(
         &mut self,

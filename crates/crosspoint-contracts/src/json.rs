@@ -20,9 +20,9 @@ pub use flaw::{Flaw, FlawKind, Syntax, SyntaxError};
 
 use std::fmt;
 
-/// How deep values may nest. It is the depth at which `serde_json` stops too: a document that
-/// passes here is readable by the parsers our users have.
-pub const DEPTH_MAX: usize = 128;
+/// How deep values may nest: as deep as `serde_json` reads, so that a document that passes here is readable by the
+/// parsers our users have.
+pub const DEPTH_MAX: usize = 127;
 
 /// How large one document may be, in bytes; offsets are kept in 32 bits.
 pub const DOCUMENT_BYTES_MAX: usize = u32::MAX as usize;

@@ -6,7 +6,9 @@
 //! left of it, and where two kinds are too close the answer is "ambiguous", with what was
 //! found of each.
 
+use std::cmp::Reverse;
 use std::fmt;
+use std::sync::LazyLock;
 
 use crate::json::Value;
 
@@ -320,8 +322,14 @@ pub enum Undetected {
 
 /// Tells what an object is. A file's name, where there is one, counts like a member of its own.
 pub(crate) fn detect(object: Value<'_, '_>, file_kind: Option<Kind>) -> Result<Kind, Undetected> {
-    let mut candidates: Vec<Candidate> = MARKS.iter().filter_map(|marks| candidate(marks, object, file_kind)).collect();
-    candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.weight));
+    let weights = weigh(object, file_kind);
+    let mut candidates: Vec<Candidate> = MARKS
+        .iter()
+        .zip(weights)
+        .filter(|(_, weight)| *weight > 0)
+        .map(|(marks, weight)| Candidate { kind: marks.kind, found: Vec::new(), weight })
+        .collect();
+    candidates.sort_by_key(|candidate| Reverse(candidate.weight));
     let Some(best) = candidates.first() else { return Err(Undetected::Unknown) };
     let clear = candidates[1..].iter().all(|rival| rival.clearly_behind(best));
     if clear {
@@ -329,6 +337,10 @@ pub(crate) fn detect(object: Value<'_, '_>, file_kind: Option<Kind>) -> Result<K
     }
     let enough = best.weight / 2;
     candidates.retain(|candidate| candidate.weight >= enough);
+    for candidate in &mut candidates {
+        let members = MARKS.iter().filter(|marks| marks.kind == candidate.kind).flat_map(|marks| marks.members);
+        candidate.found = members.copied().filter(|member| object.get(member).is_some()).collect();
+    }
     Err(Undetected::Ambiguous(candidates))
 }
 
@@ -343,29 +355,62 @@ impl Candidate {
     }
 }
 
-fn candidate(marks: &Marks, object: Value<'_, '_>, file_kind: Option<Kind>) -> Option<Candidate> {
-    let mut found = Vec::new();
-    let mut weight = 0;
-    for &member in marks.members {
-        if object.get(member).is_some() {
-            found.push(member);
-            weight += WEIGHT / sharers(member);
+/// What the object weighs as each of [`MARKS`], by one pass over its members.
+fn weigh(object: Value<'_, '_>, file_kind: Option<Kind>) -> [u32; MARKS.len()] {
+    let mut weights = [0; MARKS.len()];
+    for (name, value) in object.members() {
+        let name = name.decode();
+        let Ok(at) = KNOWN.binary_search_by_key(&by_length(&name), |known| by_length(known.name)) else { continue };
+        let known = &KNOWN[at];
+        for &kind in &known.kinds {
+            weights[kind] += known.weight;
+            weights[kind] += MARKS[kind].word_weight(&name, value) + MARKS[kind].payload_weight(&name, value);
         }
     }
-    if let Some((member, words)) = marks.word {
-        let value = object.get(member).and_then(Value::text);
-        let fits = value.is_some_and(|text| words.iter().any(|word| text.decode().eq_ignore_ascii_case(word)));
-        weight += if fits { WORD_WEIGHT } else { 0 };
+    for (weight, marks) in weights.iter_mut().zip(MARKS) {
+        *weight += if file_kind == Some(marks.kind) { WEIGHT } else { 0 };
     }
-    if let Some(payload) = object.get("payload").filter(|_| !found.is_empty()) {
-        let inside = marks.payload.iter().filter(|member| payload.get(member).is_some()).count();
-        weight += PAYLOAD_WEIGHT * u32::try_from(inside).unwrap_or(0);
-    }
-    if file_kind == Some(marks.kind) {
-        weight += WEIGHT;
-    }
-    (weight > 0).then_some(Candidate { kind: marks.kind, found, weight })
+    weights
 }
+
+impl Marks {
+    fn word_weight(&self, name: &str, value: Value<'_, '_>) -> u32 {
+        let Some((_, words)) = self.word.filter(|(member, _)| *member == name) else { return 0 };
+        let fits = value.text().is_some_and(|text| words.iter().any(|word| text.decode().eq_ignore_ascii_case(word)));
+        if fits { WORD_WEIGHT } else { 0 }
+    }
+
+    fn payload_weight(&self, name: &str, value: Value<'_, '_>) -> u32 {
+        if name != "payload" || self.payload.is_empty() {
+            return 0;
+        }
+        let inside = value.members().filter(|(name, _)| self.payload.iter().any(|member| *name == **member));
+        // Repeated members count once too often; they are an error anyway.
+        PAYLOAD_WEIGHT * u32::try_from(inside.take(self.payload.len()).count()).unwrap_or(0)
+    }
+}
+
+/// A member that some kind has.
+struct Known {
+    name: &'static str,
+    weight: u32,
+    /// Which of [`MARKS`] have it.
+    kinds: Vec<usize>,
+}
+
+/// Most names differ in length already, which is cheaper to compare than their bytes.
+fn by_length(name: &str) -> (usize, &str) {
+    (name.len(), name)
+}
+
+/// All members of all kinds, in the order of [`by_length`].
+static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
+    let mut names: Vec<&'static str> = MARKS.iter().flat_map(|marks| marks.members).copied().collect();
+    names.sort_unstable_by_key(|name| by_length(name));
+    names.dedup();
+    let kinds = |name| (0..MARKS.len()).filter(|&kind| MARKS[kind].members.contains(&name)).collect();
+    names.into_iter().map(|name| Known { name, weight: WEIGHT / sharers(name), kinds: kinds(name) }).collect()
+});
 
 /// How many sorts of documents have a member of this name; the four messages share one envelope and count once.
 fn sharers(member: &str) -> u32 {

@@ -33,13 +33,21 @@ pub(crate) fn level(level: Level) -> Style {
 
 /// One document's report.
 pub(crate) fn report(out: &mut impl Write, name: &str, source: &[u8], report: &Report, good: bool) -> io::Result<()> {
+    let mut shown = None;
     for finding in &report.findings {
-        finding_with_place(out, name, source, finding)?;
+        // Several things are often missing from one object; its line is shown once.
+        let excerpt = (shown != Some(finding.span)).then(|| Excerpt::around(source, finding.span));
+        shown = Some(finding.span);
+        finding_with_place(out, name, finding, excerpt)?;
     }
     if report.unlisted > 0 {
         writeln!(out, "... and {} more\n", report.unlisted)?;
     }
-    let Some(kind) = report.kind else { return Ok(()) };
+    let kind = match report.kind {
+        Some(kind) => kind.name(),
+        None if report.findings.is_empty() => return Ok(()),
+        None => "document of any contract",
+    };
     let green = AnsiColor::Green.on_default().bold();
     let name = visible(name);
     match (good, counts(report)) {
@@ -61,7 +69,7 @@ fn counts(report: &Report) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn finding_with_place(out: &mut impl Write, name: &str, source: &[u8], finding: &Finding) -> io::Result<()> {
+fn finding_with_place(out: &mut impl Write, name: &str, finding: &Finding, excerpt: Option<Excerpt>) -> io::Result<()> {
     let style = level(finding.clause.level);
     let (bold, dim) = (bold(), dim());
     writeln!(
@@ -81,8 +89,7 @@ fn finding_with_place(out: &mut impl Write, name: &str, source: &[u8], finding: 
         finding.line,
         finding.column
     )?;
-    let excerpt = Excerpt::around(source, finding.span);
-    if !excerpt.line.trim().is_empty() {
+    if let Some(excerpt) = excerpt.filter(|excerpt| !excerpt.line.trim().is_empty()) {
         writeln!(out, "{dim}{number} |{dim:#} {}", excerpt.line)?;
         let carets = "^".repeat(excerpt.marked);
         writeln!(out, "{dim}{gutter} |{dim:#} {}{style}{carets}{style:#}", " ".repeat(excerpt.before))?;

@@ -30,16 +30,47 @@ pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
 }
 
 pub(crate) fn response<'s>(fields: &mut Fields<'_, 's, '_>, options: &Options<'_>) -> Response<'s> {
+    // Leaving some of the nine out is a common mistake, so each says what to add.
     let response = Response {
-        request_id: fields.required("request_id", &BRIDGE_1, request_id),
-        version: fields.required("version", &BRIDGE_1, version),
-        status: fields.required("status", &BRIDGE_1, word(&BRIDGE_3)),
+        request_id: fields.required_or(
+            "request_id",
+            &BRIDGE_1,
+            "Copy \"request_id\" from the request file.",
+            request_id,
+        ),
+        version: fields.required_or("version", &BRIDGE_1, "Add \"version\": \"1.0\".", version),
+        status: fields.required_or(
+            "status",
+            &BRIDGE_1,
+            "Add \"status\": \"success\", \"error\" or \"timeout\".",
+            word(&BRIDGE_3),
+        ),
         response: output(fields, options.inner),
-        error_message: fields.required("error_message", &BRIDGE_1, nullable(string(&BRIDGE_102))),
-        error_type: fields.required("error_type", &BRIDGE_1, nullable(string(&BRIDGE_102))),
-        created_at: fields.required("created_at", &BRIDGE_1, timestamp_with_offset(&BRIDGE_103, &BRIDGE_6_2)),
-        duration_seconds: fields.required("duration_seconds", &BRIDGE_1, duration),
-        metadata: fields.required("metadata", &BRIDGE_1, opaque(&BRIDGE_104)),
+        error_message: fields.required_or(
+            "error_message",
+            &BRIDGE_1,
+            "Add \"error_message\": null; where `status` is not success, say what went wrong.",
+            nullable(string(&BRIDGE_102)),
+        ),
+        error_type: fields.required_or(
+            "error_type",
+            &BRIDGE_1,
+            "Add \"error_type\": null; where `status` is not success, name the sort of error.",
+            nullable(string(&BRIDGE_102)),
+        ),
+        created_at: fields.required_or(
+            "created_at",
+            &BRIDGE_1,
+            "Add \"created_at\": \"2025-11-24T14:22:45+00:00\", the time of writing with an offset.",
+            timestamp_with_offset(&BRIDGE_103, &BRIDGE_6_2),
+        ),
+        duration_seconds: fields.required_or(
+            "duration_seconds",
+            &BRIDGE_1,
+            "Add \"duration_seconds\": 1.0, without quotes.",
+            duration,
+        ),
+        metadata: fields.required_or("metadata", &BRIDGE_1, "Add \"metadata\": {}.", opaque(&BRIDGE_104)),
         extra: fields.rest(),
     };
     let unknown: Vec<Value<'_, '_>> = fields.unread().map(|(_, value)| value).collect();
@@ -79,8 +110,8 @@ fn output<'s>(fields: &mut Fields<'_, 's, '_>, inner: Inner) -> Nullable<Text<'s
                 misnamed
             }
             None => {
-                fields.missing("response", &BRIDGE_1);
-                return Nullable(None);
+                let hint = "Add \"response\" with the agent's output as a string; null where `status` is not success.";
+                return fields.required_or("response", &BRIDGE_1, hint, |_, _| None);
             }
         },
     };

@@ -120,7 +120,7 @@ super::clauses! {
         "A document does not begin with a byte order mark."
         => "Save without one (Python: encoding=\"utf-8\", not \"utf-8-sig\").";
     ALL_107 = "ALL-107" Error Document, "limits":
-        "Values nest at most 128 levels deep."
+        "Values nest at most 127 levels deep."
         => "Flatten the payload, or carry the deep part as a JSON-encoded string.";
     ALL_108 = "ALL-108" Error Document, "the five documents, their schemas":
         "A document of every contract is a JSON object; a run stream is a sequence of events."

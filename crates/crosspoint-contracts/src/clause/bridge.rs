@@ -52,7 +52,7 @@ super::clauses! {
         => "Encode the output with json.dumps(output), not str(output).";
     BRIDGE_6 = "BRIDGE-6" Error Document, "rulings; bridge.md, Field Specifications, Mistake 5":
         "`duration_seconds` is a number of at least 0, not a string."
-        => "Write it without quotes: 1.0.";
+        => "Write seconds as a number of at least 0, without quotes: 1.0.";
     BRIDGE_6_2 = "BRIDGE-6.2" Error Document, "rulings; bridge.md, Field Specifications":
         "`created_at` has an offset from UTC."
         => "Add Z or +00:00 (Python: datetime.now(timezone.utc).isoformat()).";
@@ -142,5 +142,5 @@ super::clauses! {
     BRIDGE_126 = "BRIDGE-126" Error Operation, "rulings, bridge":
         "Both file pairs are supported: .agent-request.json, and .agent-request-phaseN.json with the response of the same phase."
         => "Answer each request in the file of its own phase.",
-        shown_by ["validate::file_names_settle_what_the_document_leaves_open"];
+        shown_by ["detection::file_names_settle_what_the_document_leaves_open"];
 }

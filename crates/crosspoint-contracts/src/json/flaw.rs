@@ -88,7 +88,7 @@ impl Syntax {
         match self {
             Syntax::Empty => "the document is empty",
             Syntax::TooLarge => "the document is larger than 4 GiB",
-            Syntax::TooDeep => "the document nests deeper than 128 levels",
+            Syntax::TooDeep => "the document nests deeper than 127 levels",
             Syntax::NotUtf8 => "these bytes are not UTF-8",
             Syntax::Utf16 => "the document is UTF-16, not UTF-8",
             Syntax::EndsInString => "the document ends inside a string",
@@ -114,31 +114,33 @@ impl Syntax {
     /// How to mend it.
     pub fn hint(self) -> &'static str {
         match self {
-            Syntax::Empty => "check that whoever wrote the file finished; write it whole, then rename it into place",
-            Syntax::TooLarge => "split the work, or pass large content by reference",
-            Syntax::TooDeep => "flatten the payload, or carry the deep part as a JSON-encoded string",
-            Syntax::NotUtf8 | Syntax::Utf16 => "save the file as UTF-8 (Python: open(path, \"w\", encoding=\"utf-8\"))",
+            Syntax::Empty => "Check that whoever wrote the file finished; write it whole, then rename it into place.",
+            Syntax::TooLarge => "Split the work, or pass large content by reference.",
+            Syntax::TooDeep => "Flatten the payload, or carry the deep part as a JSON-encoded string.",
+            Syntax::NotUtf8 | Syntax::Utf16 => {
+                "Save the file as UTF-8 (Python: open(path, \"w\", encoding=\"utf-8\"))."
+            }
             Syntax::EndsInString | Syntax::EndsInObject | Syntax::EndsInArray => {
-                "the file looks cut off: write it whole to a temporary file, then rename it into place"
+                "The file looks cut off: write it whole to a temporary file, then rename it into place."
             }
-            Syntax::ControlCharacter => "escape it: \\n for a line break, \\t for a tab, \\u00XX for others",
+            Syntax::ControlCharacter => "Escape it: \\n for a line break, \\t for a tab, \\u00XX for others.",
             Syntax::BadEscape => {
-                "JSON knows \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX; write a plain backslash as \\\\"
+                "JSON knows \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX; write a plain backslash as \\\\."
             }
-            Syntax::BadNumber => "write digits, an optional fraction and exponent: 0.5, 10, 1e3",
+            Syntax::BadNumber => "Write digits, an optional fraction and exponent: 0.5, 10, 1e3.",
             Syntax::NotFinite => {
-                "write null or leave the member out (Python: json.dumps(value, allow_nan=False) finds it)"
+                "Write null or leave the member out (Python: json.dumps(value, allow_nan=False) finds it)."
             }
-            Syntax::PythonLiteral => "write true, false and null; json.dumps(value) does, str(value) does not",
-            Syntax::SingleQuotes => "use double quotes; json.dumps(value) does, str(value) does not",
-            Syntax::BareName => "put the name in double quotes",
-            Syntax::Comment => "remove the comment",
-            Syntax::TrailingComma => "remove the last comma",
-            Syntax::MissingComma => "put a comma between the two",
-            Syntax::MissingColon => "write \"name\": value",
-            Syntax::WrongBracket => "close the innermost bracket first, with its own kind",
-            Syntax::Trailing => "one file holds one document: remove the rest, or split the file",
-            Syntax::NotAValue => "write an object, array, string, number, true, false or null here",
+            Syntax::PythonLiteral => "Write true, false and null; json.dumps(value) does, str(value) does not.",
+            Syntax::SingleQuotes => "Use double quotes; json.dumps(value) does, str(value) does not.",
+            Syntax::BareName => "Put the name in double quotes.",
+            Syntax::Comment => "Remove the comment.",
+            Syntax::TrailingComma => "Remove the last comma.",
+            Syntax::MissingComma => "Put a comma between the two.",
+            Syntax::MissingColon => "Write \"name\": value.",
+            Syntax::WrongBracket => "Close the innermost bracket first, with its own kind.",
+            Syntax::Trailing => "One file holds one document: remove the rest, or split the file.",
+            Syntax::NotAValue => "Write an object, array, string, number, true, false or null here.",
         }
     }
 }

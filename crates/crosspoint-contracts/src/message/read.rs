@@ -258,7 +258,7 @@ impl ContextField {
             ContextField::Integer => serde_json::json!({ "type": "integer" }),
             ContextField::String | ContextField::Timestamp => serde_json::json!({ "type": "string" }),
             ContextField::StringOrNull | ContextField::TimestampOrNull => {
-                serde_json::json!({ "type": ["string", "null"] })
+                serde_json::json!({ "type": ["string", "null"], "nullable": true })
             }
             ContextField::Strings => serde_json::json!({ "type": "array", "items": { "type": "string" } }),
         }

@@ -138,7 +138,7 @@ impl Judge<'_> {
         let echoed = text.decode();
         match &self.request_id {
             Some(first) if *first != echoed => {
-                complain(value, &RUN_9, "differs from that of an earlier event", findings)
+                complain(value, &RUN_9, "differs from that of an earlier event", findings);
             }
             Some(_) => {}
             None => self.request_id = Some(echoed.into_owned()),

@@ -1,0 +1,20 @@
+//! One binary for all integration tests of the crate.
+
+#[path = "suite/bad_input.rs"]
+mod bad_input;
+#[path = "suite/bridge.rs"]
+mod bridge;
+#[path = "suite/broken.rs"]
+mod broken;
+#[path = "suite/corpus.rs"]
+mod corpus;
+#[path = "suite/detection.rs"]
+mod detection;
+#[path = "suite/golden.rs"]
+mod golden;
+#[path = "suite/schemas.rs"]
+mod schemas;
+#[path = "suite/sse.rs"]
+mod sse;
+#[path = "suite/tidy.rs"]
+mod tidy;

@@ -1,0 +1,306 @@
+//! Nothing panics, overflows the stack or allocates without bound, whatever the bytes.
+
+use crosspoint_contracts::json::DEPTH_MAX;
+use crosspoint_contracts::report::FINDINGS_MAX;
+use crosspoint_contracts::{Inner, Kind, Options, Reading};
+use proptest::prelude::*;
+
+use crate::corpus;
+
+fn read(bytes: &[u8]) -> Reading<'_> {
+    crosspoint_contracts::read(bytes, &Options { inner: Inner::Json, ..Options::default() })
+}
+
+/// Reads as everything it could be taken for; gives the clauses found when the kind is detected.
+fn clauses(bytes: &[u8]) -> Vec<&'static str> {
+    for kind in Kind::ALL {
+        let options = Options { kind: Some(kind), inner: Inner::Json, ..Options::default() };
+        let reading = crosspoint_contracts::read(bytes, &options);
+        assert!(reading.document.is_none() || reading.report.is_valid());
+    }
+    read(bytes).report.findings.iter().map(|finding| finding.clause.id).collect()
+}
+
+const REQUEST: &str = r#"{"request_id": "r", "task_type": "t", "inputs": {"x": VALUE}}"#;
+
+fn with_input(value: &str) -> String {
+    REQUEST.replace("VALUE", value)
+}
+
+#[test]
+fn empty_input() {
+    for bytes in ["", " ", "\n\r\t", "\u{feff}"] {
+        let found = clauses(bytes.as_bytes());
+        assert!(found.contains(&"ALL-101"), "{bytes:?}: {found:?}");
+    }
+}
+
+#[test]
+fn truncated_at_every_byte() {
+    for case in corpus::golden() {
+        // A stream cut off after an event is a shorter stream; its own tests are in sse.
+        let is_stream = case.kind() == Kind::RunStream;
+        let end = case.bytes.trim_ascii_end().len();
+        for length in 0..end {
+            let report = read(&case.bytes[..length]).report;
+            assert!(is_stream || !report.is_valid(), "{} cut at {length} is valid", case.path.display());
+        }
+    }
+}
+
+#[test]
+fn a_million_levels_of_nesting() {
+    for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+        for closed in [true, false] {
+            let levels = 1_000_000;
+            let value = open.repeat(levels) + "1" + &if closed { close.repeat(levels) } else { String::new() };
+            assert_eq!(clauses(with_input(&value).as_bytes()), ["ALL-107"]);
+            assert_eq!(clauses(value.as_bytes()), ["ALL-107"]);
+        }
+    }
+}
+
+#[test]
+fn nesting_up_to_the_limit_is_fine() {
+    let inside_document = DEPTH_MAX - 2;
+    let nested = |levels: usize| with_input(&("[".repeat(levels) + &"]".repeat(levels)));
+    assert_eq!(clauses(nested(inside_document).as_bytes()), Vec::<&str>::new());
+    assert_eq!(clauses(nested(inside_document + 1).as_bytes()), ["ALL-107"]);
+    let serde_json_reads = |levels| serde_json::from_str::<serde_json::Value>(&nested(levels)).is_ok();
+    assert!(serde_json_reads(inside_document) && !serde_json_reads(inside_document + 1));
+}
+
+#[test]
+fn repeated_members_are_reported_at_any_size_and_spelling() {
+    assert_eq!(clauses(with_input(r#"{"a": 1, "a": 1}"#).as_bytes()), ["ALL-103"]);
+    assert_eq!(clauses(with_input(r#"{"a": 1, "\u0061": 1}"#).as_bytes()), ["ALL-103"]);
+    let many: Vec<String> = (0..5000).map(|index| format!("\"m{}\": 0", index % 4999)).collect();
+    assert_eq!(clauses(with_input(&format!("{{{}}}", many.join(", "))).as_bytes()), ["ALL-103"]);
+}
+
+#[test]
+fn the_first_of_two_members_does_not_hide_the_second() {
+    let found = clauses(br#"{"request_id": "r", "task_type": "t", "task_type": 7}"#);
+    assert_eq!(found, ["ALL-103"]);
+}
+
+#[test]
+fn encodings() {
+    assert_eq!(clauses(with_input("\"\u{e4}\"").replace('ä', "\u{80}").as_bytes()), Vec::<&str>::new());
+    let mut latin1 = with_input("\"X\"").into_bytes();
+    let at = latin1.iter().position(|byte| *byte == b'X').expect("X is there");
+    latin1[at] = 0xe4;
+    assert_eq!(clauses(&latin1), ["ALL-102"]);
+    let utf16: Vec<u8> = "\u{feff}{}".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(clauses(&utf16), ["ALL-102"]);
+    assert_eq!(clauses(format!("\u{feff}{}", with_input("1")).as_bytes()), ["ALL-106"]);
+}
+
+#[test]
+fn surrogates() {
+    for lone in [r#""\ud800""#, r#""\udc00""#, r#""\ud800\u0041""#, r#""\ud83d\ud83d\ude00""#] {
+        assert_eq!(clauses(with_input(lone).as_bytes()), ["ALL-104"], "{lone}");
+    }
+    assert_eq!(clauses(with_input(r#""\ud83d\ude00""#).as_bytes()), Vec::<&str>::new());
+}
+
+#[test]
+fn numbers() {
+    for malformed in ["NaN", "-Infinity", "Infinity", "01", "1.", ".5", "+1", "1e", "0x10", "1_000", "-", "--1", "1.e3"]
+    {
+        assert_eq!(clauses(with_input(malformed).as_bytes()), ["ALL-101"], "{malformed}");
+    }
+    for beyond in ["1e400", "-1e400", "18446744073709551616", "-9223372036854775809", &"9".repeat(400)] {
+        assert_eq!(clauses(with_input(beyond).as_bytes()), ["ALL-105"], "{beyond}");
+    }
+    for fine in ["18446744073709551615", "-9223372036854775808", "1e308", "1e-400", "0.1", "-0", "1E+2"] {
+        assert_eq!(clauses(with_input(fine).as_bytes()), Vec::<&str>::new(), "{fine}");
+    }
+}
+
+#[test]
+fn typed_numbers_beyond_their_type() {
+    let status = |percent: &str| {
+        format!(
+            r#"{{"protocol_version": "1.0", "message_id": "550e8400-e29b-41d4-a716-446655440001", "from_agent": "infra",
+            "to_agent": "orchestrator", "timestamp": "2026-01-19T04:21:04Z", "trace_id": "550e8400-e29b-41d4-a716-446655440002",
+            "request_id": "550e8400-e29b-41d4-a716-446655440003", "type": "work_status", "payload": {{
+            "task_id": "550e8400-e29b-41d4-a716-446655440004", "status": "running", "progress_percent": {percent},
+            "step": {{"number": 1, "name": "x"}}}}}}"#
+        )
+    };
+    for fine in ["0", "100", "50.0", "5e1"] {
+        assert_eq!(clauses(status(fine).as_bytes()), Vec::<&str>::new(), "{fine}");
+    }
+    for wrong in ["-1", "101", "50.5", "9223372036854775807"] {
+        assert_eq!(clauses(status(wrong).as_bytes()), ["MSG-3.2"], "{wrong}");
+    }
+    for beyond in ["1e400", "99999999999999999999"] {
+        let mut found = clauses(status(beyond).as_bytes());
+        found.sort_unstable();
+        assert_eq!(found, ["ALL-105", "MSG-3.2"], "{beyond}");
+    }
+}
+
+#[test]
+fn a_50_mb_string() {
+    let long = "x".repeat(50 << 20);
+    assert_eq!(read(with_input(&format!("\"{long}\"")).as_bytes()).report.findings, []);
+    let cut = format!("{{\"request_id\": \"{long}");
+    assert_eq!(read(cut.as_bytes()).report.findings[0].clause.id, "ALL-101");
+}
+
+#[test]
+fn trailing_garbage() {
+    for garbage in ["x", "{}", "]", "\0", ", 1"] {
+        assert_eq!(clauses(format!("{}{garbage}", with_input("1")).as_bytes()), ["ALL-101"], "{garbage:?}");
+    }
+}
+
+#[test]
+fn other_values_for_objects() {
+    for value in ["[]", "\"text\"", "1", "true", "null"] {
+        assert_eq!(clauses(value.as_bytes()), ["ALL-108"], "{value}");
+        let inputs = format!(r#"{{"request_id": "r", "task_type": "t", "inputs": {value}}}"#);
+        assert_eq!(clauses(inputs.as_bytes()), ["RUN-2.2"], "{value}");
+    }
+}
+
+#[test]
+fn line_ends_make_no_difference() {
+    for case in corpus::golden() {
+        let unix = String::from_utf8(case.bytes.clone()).expect("golden documents are UTF-8").replace("\r\n", "\n");
+        let found = |source: String| {
+            let report = read(source.as_bytes()).report;
+            report
+                .findings
+                .into_iter()
+                .map(|finding| (finding.clause.id, finding.line, finding.column))
+                .collect::<Vec<_>>()
+        };
+        let (unix, dos) = (found(unix.clone()), found(unix.replace('\n', "\r\n")));
+        assert_eq!(unix, dos, "{}", case.path.display());
+    }
+}
+
+#[test]
+fn wrong_case_in_words_says_how_to_spell_them() {
+    for (id, spelled) in [("BRIDGE-3", "success"), ("MSG-101", "work_request"), ("TASK-1.3", "high"), ("RUN-3", "ok")] {
+        let case = corpus::broken().into_iter().find(|case| case.stem() == id).expect("the case is there");
+        let finding = case.read().report.findings.remove(0);
+        assert!(finding.hint.contains(&format!("\"{spelled}\"")), "{id}: {}", finding.hint);
+    }
+}
+
+#[test]
+fn almost_dates() {
+    let response = |date: &str| {
+        format!(
+            r#"{{"request_id": "32ecfadc-2b66-4daa-a7c0-a03c449fcea5", "version": "1.0", "status": "success", "response": "{{}}",
+            "error_message": null, "error_type": null, "created_at": "{date}", "duration_seconds": 1, "metadata": {{}}}}"#
+        )
+    };
+    for fine in
+        ["2025-11-24T14:22:45.123456+00:00", "2025-11-24T14:22:45Z", "2024-02-29 00:00:00-05:30", "20251124T142245Z"]
+    {
+        assert_eq!(clauses(response(fine).as_bytes()), Vec::<&str>::new(), "{fine}");
+    }
+    for wrong in [
+        "",
+        "2025-11-24",
+        "14:22:45Z",
+        "2025-02-29T00:00:00Z",
+        "2025-13-01T00:00:00Z",
+        "2025-11-24T24:01:00Z",
+        "2025-11-24T14:60:00Z",
+        "24/11/2025 14:22",
+        "2025-11-24T14:22:45Z[Europe/Paris]",
+        "2025-11-24T14:22:45 UTC",
+        "1764000000",
+    ] {
+        assert_eq!(clauses(response(wrong).as_bytes()), ["BRIDGE-103"], "{wrong}");
+    }
+    assert_eq!(clauses(response("2025-11-24T14:22:45").as_bytes()), ["BRIDGE-6.2"]);
+}
+
+#[test]
+fn findings_are_bounded() {
+    let notes = vec!["1"; FINDINGS_MAX + 5].join(",");
+    let source = format!(
+        r#"{{"success": true, "summary": "x", "artifacts": [], "recommendation": "proceed", "notes": [{notes}]}}"#
+    );
+    let report = read(source.as_bytes()).report;
+    assert_eq!((report.findings.len(), report.unlisted), (FINDINGS_MAX, 5));
+    assert!(!report.is_valid());
+    assert_eq!(report.findings[9_999].pointer, "/notes/9999");
+}
+
+/// A golden document with a few bytes changed, removed, doubled or exchanged for something nasty.
+fn mutated() -> impl Strategy<Value = Vec<u8>> {
+    let cases: Vec<Vec<u8>> = corpus::golden().into_iter().map(|case| case.bytes).collect();
+    let nasty = prop_oneof![
+        Just(b"\xff".to_vec()),
+        Just(b"\\ud800".to_vec()),
+        Just(b"\"".to_vec()),
+        Just(b"null".to_vec()),
+        Just(b"{}".to_vec()),
+        Just(b"[".to_vec()),
+        Just(b"-1e999".to_vec()),
+        Just(b"\r".to_vec()),
+        Just(b"\xef\xbb\xbf".to_vec()),
+        Just(Vec::new()),
+        proptest::collection::vec(any::<u8>(), 1..5),
+    ];
+    let edit = (any::<prop::sample::Index>(), 0_usize..12, nasty);
+    (proptest::sample::select(cases), proptest::collection::vec(edit, 1..5)).prop_map(|(mut bytes, edits)| {
+        for (place, removed, inserted) in edits {
+            let start = place.index(bytes.len() + 1);
+            let end = bytes.len().min(start + removed);
+            bytes.splice(start..end, inserted);
+        }
+        bytes
+    })
+}
+
+/// What must hold of any report on any bytes.
+fn check(bytes: &[u8]) {
+    let reading = read(bytes);
+    assert!(reading.document.is_none() || (reading.report.is_valid() && reading.report.kind.is_some()));
+    for finding in &reading.report.findings {
+        assert!(finding.span.0 <= bytes.len() && finding.line >= 1 && finding.column >= 1);
+    }
+    // Being JSON is not a matter of opinion, but for what is refused on purpose.
+    let is_json = serde_json::from_slice::<serde_json::Value>(bytes).is_ok();
+    let refused =
+        reading.report.findings.iter().any(|finding| ["ALL-101", "ALL-102", "ALL-107"].contains(&finding.clause.id));
+    let stream = reading.report.kind == Some(Kind::RunStream);
+    assert!(stream || !(is_json && refused), "serde_json reads it");
+    let lenient = ["ALL-104", "ALL-105", "ALL-106"];
+    let accepted_more = reading.report.findings.iter().any(|finding| lenient.contains(&finding.clause.id));
+    assert!(stream || is_json || refused || accepted_more, "serde_json does not read it");
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..256)) {
+        check(&bytes);
+        clauses(&bytes);
+    }
+
+    #[test]
+    fn arbitrary_text_of_json_characters(text in r#"[\[\]{}",:\\/0-9eE.+tfn u'\n-]{0,64}"#) {
+        check(text.as_bytes());
+    }
+
+    #[test]
+    fn mutated_golden_documents(bytes in mutated()) {
+        check(&bytes);
+        clauses(&bytes);
+    }
+}
+
+/// Longer runs: `cargo bolero test bad_input::fuzz -T 10min` (see CONTRIBUTING.md).
+#[test]
+fn fuzz() {
+    bolero::check!().for_each(check);
+}

@@ -1,0 +1,46 @@
+//! The two levels of a bridge response.
+
+use crosspoint_contracts::{Inner, Options};
+
+fn response(inner_json_text: &str) -> String {
+    let encoded = serde_json::to_string(inner_json_text).expect("a string can be encoded");
+    format!(
+        r#"{{"request_id": "32ecfadc-2b66-4daa-a7c0-a03c449fcea5", "version": "1.0", "status": "success",
+"response": {encoded}, "error_message": null, "error_type": null,
+"created_at": "2025-11-24T14:22:45+00:00", "duration_seconds": 1.0, "metadata": {{}}}}"#
+    )
+}
+
+fn findings(source: &str, inner: Inner) -> Vec<(&'static str, usize, usize)> {
+    let report = crosspoint_contracts::read(source.as_bytes(), &Options { inner, ..Options::default() }).report;
+    report.findings.iter().map(|finding| (finding.clause.id, finding.line, finding.column)).collect()
+}
+
+#[test]
+fn inner_and_envelope_errors_are_told_apart() {
+    let good = response("{\"sections\": [\"é\"]}");
+    assert_eq!(findings(&good, Inner::Json), []);
+    let inner_broken = response("{\"a\": [1,]}");
+    assert_eq!(findings(&inner_broken, Inner::Any), []);
+    // `"response": "` is 13 columns wide; each escaped quote before the place adds one.
+    assert_eq!(findings(&inner_broken, Inner::Json), [("BRIDGE-5.2", 2, 13 + 2 + "{\"a\": [1,]".len())]);
+    let envelope_broken = &good[..good.len() - 1];
+    assert_eq!(
+        findings(envelope_broken, Inner::Json),
+        [("ALL-101", 3, envelope_broken.lines().last().map_or(0, str::len) + 1)]
+    );
+}
+
+#[test]
+fn inner_text_may_be_anything_unless_json_is_asked_for() {
+    for text in ["# Markdown", "<xml/>", "", "plain"] {
+        assert_eq!(findings(&response(text), Inner::Any), []);
+        assert_eq!(findings(&response(text), Inner::Json).len(), 1, "{text:?}");
+    }
+}
+
+#[test]
+fn limits_bind_drivers_not_validation() {
+    let over_any_driver_limit = response(&"x".repeat(11 << 20));
+    assert_eq!(findings(&over_any_driver_limit, Inner::Any), []);
+}

@@ -1,0 +1,73 @@
+//! The documents under `testdata/`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crosspoint_contracts::{Inner, Kind, Options, Reading};
+
+/// One document of the corpus.
+pub(crate) struct Case {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Case {
+    /// The file's name without its ending.
+    pub(crate) fn stem(&self) -> &str {
+        self.path.file_stem().and_then(|stem| stem.to_str()).expect("file names are plain")
+    }
+
+    /// The directory it is in: the contract's name.
+    pub(crate) fn contract(&self) -> &str {
+        self.path
+            .parent()
+            .and_then(Path::file_name)
+            .and_then(|name| name.to_str())
+            .expect("every case is in a directory")
+    }
+
+    /// For a golden document, the kind its name says it is: `<kind>-<case>.json` in the contract's directory.
+    pub(crate) fn kind(&self) -> Kind {
+        let (kind, _) = self.stem().split_once('-').expect("golden files are named <kind>-<case>");
+        let name = format!("{}.{kind}", self.contract());
+        Kind::from_name(&name).unwrap_or_else(|| panic!("{} says it is a {name}", self.path.display()))
+    }
+
+    /// For a broken document, the clause its name says it breaks: `<CLAUSE>[-<case>].json`.
+    pub(crate) fn clause(&self) -> String {
+        self.stem().splitn(3, '-').take(2).collect::<Vec<_>>().join("-")
+    }
+
+    pub(crate) fn read(&self) -> Reading<'_> {
+        // Inner texts are checked only where that is what the case is about.
+        let inner = if self.stem().starts_with("BRIDGE-5.2") { Inner::Json } else { Inner::Any };
+        crosspoint_contracts::read(&self.bytes, &Options { inner, ..Options::default() })
+    }
+}
+
+pub(crate) fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+fn cases(directory: &Path) -> Vec<Case> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(directory)
+        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
+        .map(|entry| entry.expect("the directory can be listed").path())
+        .filter(|path| path.is_file())
+        .collect();
+    paths.sort();
+    paths.into_iter().map(|path| Case { bytes: fs::read(&path).expect("the file can be read"), path }).collect()
+}
+
+const CONTRACTS: [&str; 5] = ["bridge", "workflow", "message", "task", "run"];
+
+/// Documents without errors.
+pub(crate) fn golden() -> Vec<Case> {
+    CONTRACTS.iter().flat_map(|contract| cases(&testdata().join(contract))).collect()
+}
+
+/// Documents that each break one clause.
+pub(crate) fn broken() -> Vec<Case> {
+    let all = ["all"].into_iter().chain(CONTRACTS);
+    all.flat_map(|contract| cases(&testdata().join("broken").join(contract))).collect()
+}

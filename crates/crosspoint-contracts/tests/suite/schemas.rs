@@ -1,0 +1,133 @@
+//! The schemas under `schemas/`, judged by an independent validator.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crosspoint_contracts::clause::{self, Level};
+use crosspoint_contracts::sse::{Limits, Reader};
+use crosspoint_contracts::{Kind, schema};
+use serde_json::{Value, json};
+
+use crate::corpus::{self, Case};
+
+/// Clauses that JSON Schema cannot express, each with the reason.
+const BEYOND_SCHEMAS: &[(&str, &str)] = &[
+    ("ALL-101", "not JSON, so there is nothing to judge"),
+    ("ALL-102", "not UTF-8, so there is nothing to judge"),
+    ("ALL-103", "parsers keep one of two members of the same name"),
+    ("ALL-104", "no parser hands the string over"),
+    ("ALL-107", "parsers have limits of their own"),
+    ("BRIDGE-5.2", "the inner text is a string to a schema"),
+    ("MSG-1.4", "operators add types"),
+    ("MSG-9.3", "lengths in bytes"),
+    ("TASK-9.2", "compares two values"),
+    ("WF-4.7", "compares parts of items"),
+    ("RUN-9", "compares two values"),
+];
+
+/// Cases within an expressible clause that a schema cannot see, each with the reason.
+const BEYOND_SCHEMAS_CASES: &[(&str, &str)] = &[
+    ("BRIDGE-103-no_such_day", "a pattern does not know the calendar"),
+    ("MSG-2-no_such_hour", "a pattern does not know the clock"),
+    ("MSG-4.2-timestamp", "context fields are only said to be strings"),
+    ("MSG-9.2-total", "compares two numbers within a string"),
+    ("MSG-9.2-order", "compares two numbers within a string"),
+    ("TASK-1.4", "month 13: a pattern does not know the calendar"),
+    ("WF-4.6-parent", "compares two items"),
+    ("RUN-6.2-after", "which item is the last"),
+    ("RUN-8", "the data is not JSON"),
+];
+
+fn schemas_directory() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas")
+}
+
+#[test]
+fn the_files_are_fresh() {
+    for kind in Kind::ALL {
+        let path = schemas_directory().join(format!("{}.json", kind.name()));
+        let kept = fs::read_to_string(&path).unwrap_or_default();
+        assert!(kept == schema::text(kind), "{} is stale: run scripts/generate", path.display());
+    }
+    let files = fs::read_dir(schemas_directory()).expect("the directory can be listed").count();
+    assert_eq!(files, Kind::ALL.len());
+}
+
+fn validators() -> BTreeMap<Kind, jsonschema::Validator> {
+    let compile = |kind: Kind| {
+        let path = schemas_directory().join(format!("{}.json", kind.name()));
+        let schema: Value = serde_json::from_slice(&fs::read(path).expect("the schema is there")).expect("it is JSON");
+        jsonschema::draft202012::meta::validate(&schema).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        jsonschema::draft202012::new(&schema).unwrap_or_else(|error| panic!("{kind}: {error}"))
+    };
+    Kind::ALL.into_iter().map(|kind| (kind, compile(kind))).collect()
+}
+
+/// The document as JSON: a stream as the array of its events.
+fn instance(case: &Case, kind: Kind) -> Option<Value> {
+    if kind != Kind::RunStream {
+        let bytes = case.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&case.bytes);
+        return serde_json::from_slice(bytes).ok();
+    }
+    let mut events = Vec::new();
+    let mut reader = Reader::new(Limits::default());
+    reader.push(&case.bytes, &mut events).and_then(|()| reader.finish(&mut events)).expect("within limits");
+    let mut values = Vec::new();
+    for event in events {
+        let mut value = json!({});
+        if let Some(data) = event.data {
+            value["data"] = serde_json::from_slice(&data).ok()?;
+        }
+        let inside = ["event", "type"].iter().find_map(|name| value["data"][name].as_str().map(str::to_owned));
+        if let Some(name) = event.name.or(inside) {
+            value["event"] = json!(name);
+        }
+        values.push(value);
+    }
+    Some(Value::Array(values))
+}
+
+#[test]
+fn an_independent_validator_accepts_every_golden_document() {
+    let validators = validators();
+    for case in corpus::golden() {
+        let kind = case.kind();
+        let instance = instance(&case, kind).expect("golden documents are JSON");
+        let errors: Vec<String> = validators[&kind].iter_errors(&instance).map(|error| error.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new(), "{}", case.path.display());
+    }
+}
+
+#[test]
+fn an_independent_validator_refuses_what_a_schema_can_express() {
+    let validators = validators();
+    let levels: BTreeMap<&str, Level> = clause::every().map(|clause| (clause.id, clause.level)).collect();
+    for case in corpus::broken() {
+        let id = case.clause();
+        let excused = BEYOND_SCHEMAS.iter().any(|(clause, _)| *clause == id)
+            || BEYOND_SCHEMAS_CASES.iter().any(|(stem, _)| *stem == case.stem());
+        let kind = case.read().report.kind.unwrap_or(Kind::BridgeRequest);
+        let accepted = instance(&case, kind).is_some_and(|instance| validators[&kind].is_valid(&instance));
+        match levels[id.as_str()] {
+            Level::Warning if id == "ALL-105" => {}
+            Level::Warning => assert!(accepted, "{} is only loose, and its schema refuses it", case.path.display()),
+            Level::Error if excused => {}
+            Level::Error => assert!(!accepted, "{} is accepted by its schema", case.path.display()),
+        }
+    }
+}
+
+/// An excuse that is no longer needed would hide a schema that got worse.
+#[test]
+fn excuses_are_still_needed() {
+    let validators = validators();
+    for (id, reason) in BEYOND_SCHEMAS.iter().chain(BEYOND_SCHEMAS_CASES) {
+        let concerns = |case: &Case| case.clause() == *id || case.stem() == *id;
+        let accepted = corpus::broken().iter().filter(|case| concerns(case)).any(|case| {
+            let kind = case.read().report.kind.unwrap_or(Kind::BridgeRequest);
+            instance(case, kind).is_none_or(|instance| validators[&kind].is_valid(&instance))
+        });
+        assert!(accepted, "{id} ({reason}) is refused by its schema now");
+    }
+}

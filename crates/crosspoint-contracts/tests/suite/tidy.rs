@@ -1,0 +1,162 @@
+//! What the repository promises about itself.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crosspoint_contracts::clause::{self, Scope};
+use crosspoint_contracts::{Contract, Kind, schema};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn rust_files(directory: &Path, found: &mut Vec<(PathBuf, String)>) {
+    for entry in fs::read_dir(directory).expect("the directory can be listed") {
+        let path = entry.expect("the entry can be read").path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).expect("sources are UTF-8");
+            found.push((path, text));
+        }
+    }
+}
+
+#[test]
+fn clause_ids_are_unique_and_belong_to_their_contract() {
+    let mut seen = BTreeSet::new();
+    for clause in clause::every() {
+        assert!(seen.insert(clause.id), "{} stands twice", clause.id);
+    }
+    let prefix = |contract| match contract {
+        Contract::Bridge => "BRIDGE-",
+        Contract::Workflow => "WF-",
+        Contract::Message => "MSG-",
+        Contract::Task => "TASK-",
+        Contract::Run => "RUN-",
+    };
+    for contract in Contract::ALL {
+        for clause in clause::of(contract) {
+            assert!(clause.id.starts_with(prefix(contract)), "{}", clause.id);
+        }
+    }
+    assert!(clause::shared().iter().all(|clause| clause.id.starts_with("ALL-")));
+}
+
+#[test]
+fn constants_are_named_after_their_ids() {
+    let mut files = Vec::new();
+    rust_files(&root().join("crates/crosspoint-contracts/src/clause"), &mut files);
+    let mut checked = 0;
+    for (path, text) in files {
+        for line in text.lines().map(str::trim) {
+            let Some((name, rest)) = line.split_once(" = \"") else { continue };
+            let id = rest.split('"').next().unwrap_or_default();
+            assert_eq!(name, id.replace(['-', '.'], "_"), "{}", path.display());
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, clause::every().count());
+}
+
+#[test]
+fn clauses_are_one_line_each_and_complete() {
+    for clause in clause::every() {
+        for text in [clause.text, clause.hint, clause.document] {
+            assert!(!text.is_empty() && !text.contains('\n'), "{}", clause.id);
+        }
+        assert!(clause.text.ends_with('.') && clause.hint.ends_with('.'), "{} does not end in a full stop", clause.id);
+    }
+}
+
+#[test]
+fn implied_clauses_and_showing_tests_exist() {
+    let ids: BTreeSet<&str> = clause::every().map(|clause| clause.id).collect();
+    let mut tests = Vec::new();
+    rust_files(&root().join("crates"), &mut tests);
+    for clause in clause::every() {
+        for implied in clause.implies {
+            assert!(ids.contains(implied), "{} implies {implied}, which is not there", clause.id);
+        }
+        for shown_by in clause.shown_by {
+            let (module, test) = shown_by.split_once("::").expect("tests are named module::test");
+            let found = tests.iter().any(|(path, text)| {
+                path.file_stem().is_some_and(|stem| stem == module) && text.contains(&format!("fn {test}("))
+            });
+            assert!(found, "{} is shown by {shown_by}, which is not there", clause.id);
+        }
+        assert!(clause.scope != Scope::Document || clause.shown_by.is_empty(), "{} is shown by testdata", clause.id);
+    }
+}
+
+/// A clause that no code cites is a rule nobody enforces.
+#[test]
+fn every_clause_of_scope_document_is_cited_by_the_code() {
+    let mut files = Vec::new();
+    rust_files(&root().join("crates/crosspoint-contracts/src"), &mut files);
+    for clause in clause::every().filter(|clause| clause.scope == Scope::Document) {
+        let cited = format!("&{}", clause.id.replace(['-', '.'], "_"));
+        let found = files.iter().any(|(path, text)| {
+            let is_table = path.parent().is_some_and(|parent| parent.ends_with("clause"));
+            let whole_name = |rest: &str| !rest.starts_with(|next: char| next == '_' || next.is_ascii_alphanumeric());
+            !is_table && text.match_indices(&cited).any(|(at, _)| whole_name(&text[at + cited.len()..]))
+        });
+        assert!(found, "no code cites {}", clause.id);
+    }
+}
+
+#[test]
+fn the_pure_crate_is_pure() {
+    let manifest =
+        fs::read_to_string(root().join("crates/crosspoint-contracts/Cargo.toml")).expect("the manifest is there");
+    let dependencies = manifest.split("[dev-dependencies]").next().unwrap_or_default();
+    assert!(!dependencies.contains("tokio"));
+    let mut files = Vec::new();
+    rust_files(&root().join("crates/crosspoint-contracts/src"), &mut files);
+    for (path, text) in files {
+        for forbidden in [
+            "std::fs",
+            "std::net",
+            "std::process",
+            "std::thread",
+            "std::time",
+            "std::env",
+            "async fn",
+            "Timestamp::now",
+            "Zoned::now",
+        ] {
+            assert!(!text.contains(forbidden), "{} uses {forbidden}", path.display());
+        }
+    }
+}
+
+#[test]
+fn no_contract_names_another() {
+    for contract in Contract::ALL {
+        let mut files = Vec::new();
+        let source = root().join("crates/crosspoint-contracts/src");
+        rust_files(&source.join(contract.name()), &mut files);
+        let own = source.join(contract.name()).with_extension("rs");
+        files.push((own.clone(), fs::read_to_string(own).expect("the module is there")));
+        for (path, text) in files {
+            for other in Contract::ALL.into_iter().filter(|other| *other != contract) {
+                let named = format!("crate::{}", other.name());
+                assert!(!text.contains(&named), "{} names {named}", path.display());
+            }
+        }
+    }
+}
+
+/// Detection's lists of members and the types must not drift apart.
+#[test]
+fn detection_knows_the_members_of_the_types() {
+    let source = fs::read_to_string(root().join("crates/crosspoint-contracts/src/kind.rs")).expect("kind.rs is there");
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::RunStream) {
+        let schema = schema::of(kind);
+        let properties = schema["properties"].as_object().expect("every kind is an object");
+        for member in properties.keys().filter(|member| *member != "priority") {
+            assert!(source.contains(&format!("\"{member}\"")), "{kind} has {member}, and detection does not know it");
+        }
+    }
+}

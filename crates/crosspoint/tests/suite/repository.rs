@@ -1,0 +1,78 @@
+//! What the README promises.
+
+use std::fs;
+
+use crate::run::{crosspoint, root};
+
+fn file(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn ci_runs_the_test_command_of_the_readme() {
+    assert!(file("README.md").contains("\nscripts/test\n"));
+    assert!(file(".ci/run").lines().any(|line| line.trim() == "scripts/test"));
+}
+
+#[test]
+fn the_first_command_of_the_readme_works() {
+    let readme = file("README.md");
+    let command = readme.lines().find(|line| line.starts_with("cargo run --release -- ")).expect("the README has it");
+    let arguments: Vec<&str> = command.trim_start_matches("cargo run --release -- ").split_whitespace().collect();
+    assert_eq!(crosspoint(&arguments).output().expect("it starts").status.code(), Some(0), "{command}");
+}
+
+/// The document behind the example of the README.
+const MISTAKEN: &str = r#"{
+  "request_id": "32ecfadc-2b66-4daa-a7c0-a03c449fcea5",
+  "version": "1.0",
+  "status": "success",
+  "result": {"sections": ["boundaries"]},
+  "error_message": null,
+  "error_type": null,
+  "created_at": "2025-11-24T14:22:45+00:00",
+  "duration_seconds": "1.0",
+  "metadata": {}
+}
+"#;
+
+#[test]
+fn the_example_of_the_readme_is_what_the_program_prints() {
+    let directory = std::env::temp_dir().join(format!("crosspoint-readme-{}", std::process::id()));
+    fs::create_dir_all(&directory).expect("the directory can be made");
+    fs::write(directory.join(".agent-response.json"), MISTAKEN).expect("it can be written");
+    let output = crosspoint(&["validate", ".agent-response.json"]).current_dir(&directory).output();
+    fs::remove_dir_all(&directory).expect("it can be removed");
+    let printed = String::from_utf8(output.expect("it starts").stdout).expect("output is UTF-8");
+    assert!(file("README.md").contains(&printed), "{printed}");
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut pages = vec!["README.md".into(), "ARCHITECTURE.md".into(), "CONTRIBUTING.md".into(), "CHANGELOG.md".into()];
+    let mut directories = vec![root().join("docs")];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).expect("it can be listed") {
+            let path = entry.expect("it can be read").path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                pages.push(path.strip_prefix(root()).expect("it is below").to_str().expect("UTF-8").to_owned());
+            }
+        }
+    }
+    let mut links = 0;
+    for page in &pages {
+        let text = file(page);
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if target.starts_with("http") || target.starts_with('#') {
+                continue;
+            }
+            let path = target.split('#').next().unwrap_or_default();
+            let place = root().join(page).parent().expect("pages are in a directory").join(path);
+            assert!(place.exists(), "{page} links to {target}, which is not there");
+            links += 1;
+        }
+    }
+    assert!(links > 10, "only {links} links were found");
+}
