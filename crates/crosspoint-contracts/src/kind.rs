@@ -308,7 +308,6 @@ pub struct Candidate {
     pub kind: Kind,
     /// Its members that the document has.
     pub found: Vec<&'static str>,
-    weight: u32,
 }
 
 /// Why the kind could not be told.
@@ -323,36 +322,30 @@ pub enum Undetected {
 /// Tells what an object is. A file's name, where there is one, counts like a member of its own.
 pub(crate) fn detect(object: Value<'_, '_>, file_kind: Option<Kind>) -> Result<Kind, Undetected> {
     let weights = weigh(object, file_kind);
-    let mut candidates: Vec<Candidate> = MARKS
-        .iter()
-        .zip(weights)
-        .filter(|(_, weight)| *weight > 0)
-        .map(|(marks, weight)| Candidate { kind: marks.kind, found: Vec::new(), weight })
-        .collect();
-    candidates.sort_by_key(|candidate| Reverse(candidate.weight));
-    let Some(best) = candidates.first() else { return Err(Undetected::Unknown) };
-    let clear = candidates[1..].iter().all(|rival| rival.clearly_behind(best));
-    if clear {
-        return Ok(best.kind);
+    let (best, &weight) = weights.iter().enumerate().max_by_key(|(_, weight)| **weight).unwrap_or((0, &0));
+    if weight == 0 {
+        return Err(Undetected::Unknown);
     }
-    let enough = best.weight / 2;
-    candidates.retain(|candidate| candidate.weight >= enough);
-    for candidate in &mut candidates {
-        let members = MARKS.iter().filter(|marks| marks.kind == candidate.kind).flat_map(|marks| marks.members);
-        candidate.found = members.copied().filter(|member| object.get(member).is_some()).collect();
-    }
-    Err(Undetected::Ambiguous(candidates))
+    let clear = (0..MARKS.len()).filter(|&kind| kind != best).all(|kind| clearly_behind(&weights, kind, best));
+    if clear { Ok(MARKS[best].kind) } else { Err(Undetected::Ambiguous(candidates(object, &weights, weight / 2))) }
 }
 
-impl Candidate {
-    /// Kinds of one contract share most members, so a little more decides; other contracts must be well behind.
-    fn clearly_behind(&self, best: &Candidate) -> bool {
-        if self.kind.contract() == best.kind.contract() {
-            self.weight < best.weight
-        } else {
-            self.weight * 4 <= best.weight * 3
-        }
+/// Kinds of one contract share most members, so a little more decides; other contracts must be well behind.
+fn clearly_behind(weights: &[u32], kind: usize, best: usize) -> bool {
+    if MARKS[kind].kind.contract() == MARKS[best].kind.contract() {
+        weights[kind] < weights[best]
+    } else {
+        weights[kind] * 4 <= weights[best] * 3
     }
+}
+
+/// The kinds that weigh enough, the heaviest first, with what was found of each.
+fn candidates(object: Value<'_, '_>, weights: &[u32], enough: u32) -> Vec<Candidate> {
+    let mut weighed: Vec<(&Marks, u32)> = MARKS.iter().zip(weights.iter().copied()).collect();
+    weighed.retain(|(_, weight)| *weight >= enough);
+    weighed.sort_by_key(|(_, weight)| Reverse(*weight));
+    let found = |marks: &Marks| marks.members.iter().copied().filter(|member| object.get(member).is_some()).collect();
+    weighed.into_iter().map(|(marks, _)| Candidate { kind: marks.kind, found: found(marks) }).collect()
 }
 
 /// What the object weighs as each of [`MARKS`], by one pass over its members.

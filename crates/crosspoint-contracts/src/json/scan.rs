@@ -1,5 +1,7 @@
 //! Bytes to tape, in one pass, without recursion.
 
+use std::borrow::Cow;
+
 use super::decode::{Text, code_unit};
 use super::{Broken, DEPTH_MAX, DOCUMENT_BYTES_MAX, Flaw, FlawKind, Node, Syntax, SyntaxError, Tape, Type};
 
@@ -60,13 +62,23 @@ struct Scanner<'s> {
     nodes: Vec<Node>,
     open: Vec<u32>,
     flaws: Vec<Flaw>,
+    /// The keys of the object that is being closed; kept so that its memory serves every object.
+    keys: Vec<u32>,
 }
 
 impl<'s> Scanner<'s> {
     fn new(source: &'s str) -> Scanner<'s> {
         // Envelopes have a node for every twenty bytes or so; one long string has one in all.
         let nodes = Vec::with_capacity((source.len() / 16).clamp(8, 1024));
-        Scanner { source, bytes: source.as_bytes(), at: 0, nodes, open: Vec::new(), flaws: Vec::new() }
+        Scanner {
+            source,
+            bytes: source.as_bytes(),
+            at: 0,
+            nodes,
+            open: Vec::with_capacity(8),
+            flaws: Vec::new(),
+            keys: Vec::with_capacity(16),
+        }
     }
 
     fn into_tape(self) -> Tape<'s> {
@@ -353,7 +365,8 @@ impl<'s> Scanner<'s> {
 
     /// Notes every member whose name stands earlier in the same object.
     fn note_repeated_members(&mut self, container: u32, end: u32) {
-        let mut keys: Vec<u32> = Vec::new();
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.clear();
         let mut at = container + 1;
         while at + 1 < end {
             keys.push(at);
@@ -362,18 +375,25 @@ impl<'s> Scanner<'s> {
         if keys.len() <= PAIRWISE_MEMBERS_MAX {
             for (index, &key) in keys.iter().enumerate() {
                 if keys[..index].iter().any(|&earlier| self.same_name(earlier, key)) {
-                    self.flaw(key, self.nodes[key as usize].start as usize, FlawKind::RepeatedMember);
+                    self.note_repeated(key);
                 }
             }
-            return;
+        } else {
+            self.note_repeated_of_many(&keys);
         }
-        let mut named: Vec<(std::borrow::Cow<'s, str>, u32)> =
-            keys.iter().map(|&key| (self.name(key).decode(), key)).collect();
+        self.keys = keys;
+    }
+
+    fn note_repeated_of_many(&mut self, keys: &[u32]) {
+        let mut named: Vec<(Cow<'s, str>, u32)> = keys.iter().map(|&key| (self.name(key).decode(), key)).collect();
         named.sort_unstable();
-        let repeated: Vec<u32> = named.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1).collect();
-        for key in repeated {
-            self.flaw(key, self.nodes[key as usize].start as usize, FlawKind::RepeatedMember);
+        for pair in named.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+            self.note_repeated(pair[1].1);
         }
+    }
+
+    fn note_repeated(&mut self, key: u32) {
+        self.flaw(key, self.nodes[key as usize].start as usize, FlawKind::RepeatedMember);
     }
 
     fn name(&self, key: u32) -> Text<'s> {
