@@ -5,6 +5,8 @@
 //! placeholder so that the rest is still looked at; the placeholder never gets out, because a document with
 //! an error is not handed out at all.
 
+use std::borrow::Cow;
+
 use crate::clause::Clause;
 use crate::content::{Extra, Nullable, Raw, RawObject, Text};
 use crate::json::{Type, Value};
@@ -94,6 +96,18 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
         read(value, self.findings)
     }
 
+    /// A member of an accepted looseness. One that cannot be read stays among the unread ones, so that it is kept.
+    pub(crate) fn tolerated<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.peek(name)?;
+        let tolerated = read(value, self.findings)?;
+        self.take(name);
+        Some(tolerated)
+    }
+
     /// Notes that a member is missing.
     pub(crate) fn missing(&mut self, name: &'static str, clause: &'static Clause) {
         self.findings.note(clause, Place::Missing(self.object.index(), name), format!("`{name}` is missing"));
@@ -105,14 +119,25 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
     }
 
     /// Notes something about a member, at its name.
-    pub(crate) fn note_member(
+    pub(crate) fn note_member(&mut self, name: &str, clause: &'static Clause, message: impl Into<Cow<'static, str>>) {
+        let place = self.member_place(name);
+        self.findings.note(clause, place, message);
+    }
+
+    /// The same, with a hint more exact than the clause's own.
+    pub(crate) fn note_member_with_hint(
         &mut self,
         name: &str,
         clause: &'static Clause,
-        message: impl Into<std::borrow::Cow<'static, str>>,
+        message: impl Into<Cow<'static, str>>,
+        hint: impl Into<Cow<'static, str>>,
     ) {
-        let place = self.peek(name).map_or(Place::Value(self.object.index()), |value| Place::Member(value.index()));
-        self.findings.note(clause, place, message);
+        let place = self.member_place(name);
+        self.findings.note_with_hint(clause, place, message, hint);
+    }
+
+    fn member_place(&self, name: &str) -> Place {
+        self.peek(name).map_or(Place::Value(self.object.index()), |value| Place::Member(value.index()))
     }
 
     /// The members nobody has read.
@@ -130,6 +155,7 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
 fn label(value: Value<'_, '_>) -> String {
     match value.member_name() {
         Some(name) => format!("`{}`", name.decode()),
+        None if value.index() == 0 => "the value".to_owned(),
         None => "the item".to_owned(),
     }
 }

@@ -77,10 +77,9 @@ fn stream(mut response: Value) -> Value {
         "items": {},
         "allOf": [{ "items": {
             "type": "object",
-            "required": ["data"],
+            "required": ["event", "data"],
             "properties": { "event": { "type": "string" } },
             "allOf": [
-                { "if": named(&["started", "progress"]), "then": { "properties": { "data": { "type": "object" } } } },
                 { "if": terminal, "then": { "properties": { "data": {
                     "allOf": [response, { "required": ["task_type", "status"], "properties": { "task_type": task_type } }]
                 } } } }

@@ -113,8 +113,8 @@ fn page(out: &mut impl Write, groups: &[Group]) -> io::Result<()> {
     writeln!(
         out,
         "The {count} rules that validation, error texts and these docs cite. Ids below 100 are this project's rulings on what the\n\
-         contracts' documents leave open; from 101 up they are the documents' own sentences. An *error* is a must, a *warning* a\n\
-         should or an accepted looseness. A rule of scope *document* can be broken by one document, *exchange* by a conversation,\n\
+         contracts' documents leave open; from 101 up they are the documents' own sentences, the facts they rely on and what JSON\n\
+         itself demands. An *error* is a must, a *warning* a should or an accepted looseness. A rule of scope *document* can be broken by one document, *exchange* by a conversation,\n\
          *operation* by how a program behaves.\n"
     )?;
     for (name, clauses) in groups {

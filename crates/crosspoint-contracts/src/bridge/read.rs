@@ -155,7 +155,8 @@ fn status_agrees(fields: &mut Fields<'_, '_, '_>) {
     let success = status == Status::Success;
     let clause = if success { &BRIDGE_3_2 } else { &BRIDGE_3_3 };
     let mut check = |name: &str, wants_text: bool| {
-        let Some(value) = fields.peek(name) else { return };
+        let misnamed = if name == "response" { fields.peek("result") } else { None };
+        let Some(value) = fields.peek(name).or(misnamed) else { return };
         let complaint = match (value.kind(), wants_text) {
             (Type::Null, true) => "is null",
             (Type::String, true) if !success && value.text().is_some_and(Text::is_empty) => "is empty",

@@ -31,6 +31,9 @@ super::clauses! {
     ALL_3_4 = "ALL-3.4" Error Operation, "rulings":
         "An attempt cut short by a crash of the orchestrator is taken up at the next start, in the way its contract allows."
         => "Programs run again, task agents are polled on, message agents get the same request id; run and workflow endpoints only if repeatable.";
+    ALL_3_5 = "ALL-3.5" Error Operation, "rulings":
+        "After a crash a program marked repeatable = false does not run again, and what cannot be taken up fails as unavailable, repeat unknown."
+        => "Look whether the work was done before sending it again.";
     ALL_4 = "ALL-4" Error Operation, "rulings":
         "Silence ends an attempt: message 30 s, run streams 60 s without a byte, task 30 s without an answered poll; configurable per agent."
         => "Send progress, comments or poll answers often enough, or configure silence_seconds.";
@@ -46,6 +49,9 @@ super::clauses! {
     ALL_5_3 = "ALL-5.3" Error Operation, "rulings":
         "Silence clocks stand still while a job waits for a person."
         => "Stop the clock on the question and start it again on the answer.";
+    ALL_5_4 = "ALL-5.4" Error Exchange, "rulings":
+        "While a job waits, run sync and the workflow door hold for sync_wait_seconds, then answer 504 in the contract's shape; bridge keeps waiting."
+        => "Ask again with the same key; the job goes on.";
     ALL_6 = "ALL-6" Error Exchange, "rulings":
         "Work that was never configured nor registered is refused at once as unsupported."
         => "Configure an agent for this work, or correct its name.";
@@ -76,6 +82,9 @@ super::clauses! {
     ALL_8_5 = "ALL-8.5" Error Exchange, "rulings":
         "Coming back, the original form of input and output is restored."
         => "Remember which form it had.";
+    ALL_8_6 = "ALL-8.6" Error Exchange, "rulings":
+        "Towards the workflow contract the summary says in one sentence what happened, and an object is carried."
+        => "Read the object from x_crosspoint.";
     ALL_9 = "ALL-9" Error Operation, "rulings":
         "Events are shown only after they are committed."
         => "Commit first, then tell.";
@@ -101,10 +110,10 @@ super::clauses! {
         "What a contract has no artifact field for is carried."
         => "Carry it under x_crosspoint.";
 
-    ALL_101 = "ALL-101" Error Document, "RFC 8259; message.md, Error Codes (5003)":
+    ALL_101 = "ALL-101" Error Document, "RFC 8259; message document, Error Codes (5003)":
         "A document is one well-formed JSON value and nothing else."
         => "Write it with a JSON library instead of by hand.";
-    ALL_102 = "ALL-102" Error Document, "RFC 8259, 8.1; run.md, SSE format; bridge.md, Generation Algorithm":
+    ALL_102 = "ALL-102" Error Document, "RFC 8259, 8.1; run document, SSE format; bridge document, Generation Algorithm":
         "Documents are UTF-8."
         => "Save the file as UTF-8 (Python: open(path, \"w\", encoding=\"utf-8\")).";
     ALL_103 = "ALL-103" Error Document, "RFC 7493, 2.3":
@@ -167,4 +176,10 @@ super::clauses! {
     ALL_133 = "ALL-133" Error Exchange, "rulings, One failure list":
         "Every failure tells the caller whether sending the request again is safe."
         => "Look at `repeat`: safe, unknown or never.";
+    ALL_134 = "ALL-134" Error Exchange, "rulings, One failure list":
+        "A door that refuses answers with the HTTP status of the failure, in the contract's shape, and 429 carries Retry-After."
+        => "Look the status up in the failure list.";
+    ALL_135 = "ALL-135" Error Exchange, "rulings, One failure list":
+        "The bridge's RequestTooLarge and ResponseTooLarge read as resource_limit."
+        => "Send less, or raise the limit.";
 }

@@ -1,10 +1,10 @@
 //! The bridge contract: two files, a program that exits, and a driver that resumes it.
 
 super::clauses! {
-    BRIDGE_1 = "BRIDGE-1" Error Document, "rulings; bridge.md, 3. All Required Fields, Mistake 4":
+    BRIDGE_1 = "BRIDGE-1" Error Document, "rulings; bridge document, 3. All Required Fields, Mistake 4":
         "A response has all nine fields: request_id, version, status, response, error_message, error_type, created_at, duration_seconds, metadata."
         => "Add the missing field; error_message and error_type are null on success, metadata may be {}.";
-    BRIDGE_1_2 = "BRIDGE-1.2" Error Document, "rulings; bridge.md, 2. Data Type, Mistakes 2 and 3":
+    BRIDGE_1_2 = "BRIDGE-1.2" Error Document, "rulings; bridge document, 2. Data Type, Mistakes 2 and 3":
         "`response` is a string or null, never an object."
         => "JSON-encode it: put json.dumps(agent_output) into `response`, or in a shell: jq -n --arg r \"$OUTPUT\" '{response: $r}'.";
     BRIDGE_1_3 = "BRIDGE-1.3" Warning Document, "rulings":
@@ -13,22 +13,22 @@ super::clauses! {
     BRIDGE_1_4 = "BRIDGE-1.4" Error Operation, "rulings":
         "Unknown top-level fields are never written into a response; `metadata` is open."
         => "Carry further facts in `metadata`.";
-    BRIDGE_2 = "BRIDGE-2" Error Document, "rulings; bridge.md, 1. Field Name, Mistake 1":
+    BRIDGE_2 = "BRIDGE-2" Error Document, "rulings; bridge document, 1. Field Name, Mistake 1":
         "The agent's output stands in `response`; `result` in its place is a mistake."
         => "Rename `result` to `response`.";
-    BRIDGE_3 = "BRIDGE-3" Error Document, "rulings; bridge.md, Field Specifications":
+    BRIDGE_3 = "BRIDGE-3" Error Document, "rulings; bridge document, Field Specifications":
         "`status` is success, error or timeout."
         => "Write one of \"success\", \"error\", \"timeout\", in lower case.";
-    BRIDGE_3_2 = "BRIDGE-3.2" Error Document, "rulings; bridge.md, Field Specifications":
+    BRIDGE_3_2 = "BRIDGE-3.2" Error Document, "rulings; bridge document, Field Specifications":
         "On success `response` is a string, and `error_message` and `error_type` are null."
         => "Give the output and null the two error fields, or set `status` to \"error\".";
     BRIDGE_3_3 = "BRIDGE-3.3" Error Document, "rulings":
         "On error and timeout `response` is null, and `error_message` and `error_type` are non-empty strings."
         => "Null the response and say what went wrong: error_message \"Timeout after 120s\", error_type \"timeout\".";
-    BRIDGE_3_4 = "BRIDGE-3.4" Error Exchange, "rulings; bridge.md, Error Response":
+    BRIDGE_3_4 = "BRIDGE-3.4" Error Exchange, "rulings; bridge document, Error Response":
         "`status` error with error_type timeout is legal and reads as a timeout."
         => "Treat it like status timeout.";
-    BRIDGE_4 = "BRIDGE-4" Error Exchange, "rulings; bridge.md, Generation Algorithm":
+    BRIDGE_4 = "BRIDGE-4" Error Exchange, "rulings; bridge document, Generation Algorithm":
         "The response's `request_id` equals the request's."
         => "Read request_id from the request file and copy it into the response.";
     BRIDGE_4_2 = "BRIDGE-4.2" Error Operation, "rulings":
@@ -40,29 +40,29 @@ super::clauses! {
     BRIDGE_4_4 = "BRIDGE-4.4" Error Operation, "rulings":
         "A driver that starts and finds a response without a request resumes at once only if it is its own recorded answer."
         => "Leave any other response until a request is to be answered.";
-    BRIDGE_4_5 = "BRIDGE-4.5" Warning Document, "rulings; bridge.md, Complete Schema":
+    BRIDGE_4_5 = "BRIDGE-4.5" Warning Document, "rulings; bridge document, Complete Schema":
         "`request_id` is a UUID."
         => "Use a UUID, for example from uuid.uuid4() or uuidgen.";
-    BRIDGE_5 = "BRIDGE-5" Error Operation, "rulings; bridge.md, Why Two-Level JSON Parsing":
+    BRIDGE_5 = "BRIDGE-5" Error Operation, "rulings; bridge document, Why Two-Level JSON Parsing":
         "Envelope and inner text are parsed apart: their errors are different errors."
         => "Parse the file first, then the text in `response`.",
         shown_by ["bridge::inner_and_envelope_errors_are_told_apart"];
-    BRIDGE_5_2 = "BRIDGE-5.2" Error Document, "rulings; bridge.md, Why Two-Level JSON Parsing":
+    BRIDGE_5_2 = "BRIDGE-5.2" Error Document, "rulings; bridge document, Why Two-Level JSON Parsing":
         "The inner text may be anything; where the caller asks for JSON it is one JSON value."
         => "Encode the output with json.dumps(output), not str(output).";
-    BRIDGE_6 = "BRIDGE-6" Error Document, "rulings; bridge.md, Field Specifications, Mistake 5":
+    BRIDGE_6 = "BRIDGE-6" Error Document, "rulings; bridge document, Field Specifications, Mistake 5":
         "`duration_seconds` is a number of at least 0, not a string."
         => "Write seconds as a number of at least 0, without quotes: 1.0.";
-    BRIDGE_6_2 = "BRIDGE-6.2" Error Document, "rulings; bridge.md, Field Specifications":
+    BRIDGE_6_2 = "BRIDGE-6.2" Error Document, "rulings; bridge document, Field Specifications":
         "`created_at` has an offset from UTC."
         => "Add Z or +00:00 (Python: datetime.now(timezone.utc).isoformat()).";
-    BRIDGE_6_3 = "BRIDGE-6.3" Error Document, "rulings; bridge.md, Field Specifications":
+    BRIDGE_6_3 = "BRIDGE-6.3" Error Document, "rulings; bridge document, Field Specifications":
         "`version` is the string \"1.0\", the one version spoken here."
         => "Write \"version\": \"1.0\", as a string.";
     BRIDGE_7 = "BRIDGE-7" Error Operation, "rulings":
         "Files are written whole or not at all: temporary file in the same directory, fsync, rename, fsync of the directory."
         => "Write to a temporary file beside it and rename.";
-    BRIDGE_7_2 = "BRIDGE-7.2" Error Operation, "rulings; bridge.md, Generation Algorithm":
+    BRIDGE_7_2 = "BRIDGE-7.2" Error Operation, "rulings; bridge document, Generation Algorithm":
         "Files are UTF-8 with an indent of two spaces, and non-ASCII text is kept as it is."
         => "Python: json.dump(data, f, indent=2, ensure_ascii=False).";
     BRIDGE_8 = "BRIDGE-8" Error Operation, "rulings":
@@ -76,7 +76,7 @@ super::clauses! {
         => "Check that the requester still waits for it.";
     BRIDGE_8_4 = "BRIDGE-8.4" Error Operation, "rulings":
         "A driver resumes a program at most five times in one run, then exits 1 with the state kept."
-        => "Raise --max-iterations if the program needs more agents.";
+        => "Raise the limit if the program needs more agents.";
     BRIDGE_8_5 = "BRIDGE-8.5" Error Operation, "rulings":
         "Malformed files are reported and kept, never deleted."
         => "Mend the file; crosspoint validate says where.";
@@ -88,16 +88,16 @@ super::clauses! {
         "When the agent fails, times out or cannot be reached, the requester still gets a valid response file and is resumed."
         => "Write an error or timeout response; the requester has its own fallback.";
 
-    BRIDGE_101 = "BRIDGE-101" Error Document, "bridge.md, Field Specifications":
+    BRIDGE_101 = "BRIDGE-101" Error Document, "bridge document, Field Specifications":
         "`request_id` is a string."
         => "Write it in double quotes.";
-    BRIDGE_102 = "BRIDGE-102" Error Document, "bridge.md, Field Specifications":
+    BRIDGE_102 = "BRIDGE-102" Error Document, "bridge document, Field Specifications":
         "`error_message` and `error_type` are strings or null."
         => "Write a string, or null on success.";
-    BRIDGE_103 = "BRIDGE-103" Error Document, "bridge.md, Field Specifications":
+    BRIDGE_103 = "BRIDGE-103" Error Document, "bridge document, Field Specifications":
         "`created_at` is an ISO 8601 timestamp."
         => "Write it like 2025-11-24T14:22:45.123456+00:00.";
-    BRIDGE_104 = "BRIDGE-104" Error Document, "bridge.md, Field Specifications":
+    BRIDGE_104 = "BRIDGE-104" Error Document, "bridge document, Field Specifications":
         "`metadata` is an object."
         => "Write {} if there is nothing to say.";
     BRIDGE_105 = "BRIDGE-105" Error Document, "rulings, bridge":
@@ -116,7 +116,7 @@ super::clauses! {
         "A request's `prompt` is a string."
         => "Put structured input into `context`, which is an object.";
     BRIDGE_110 = "BRIDGE-110" Error Document, "rulings, bridge":
-        "A request's `timeout_seconds` is a number, 120 where it is left out."
+        "A request's `timeout_seconds` is a number of at least 0, 120 where it is left out."
         => "Write seconds as a number of at least 0, without quotes.";
     BRIDGE_111 = "BRIDGE-111" Error Document, "rulings, bridge":
         "A request's `context` is an object."

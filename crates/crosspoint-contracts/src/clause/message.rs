@@ -1,19 +1,19 @@
 //! The message contract: one envelope between orchestrator and agents, over REST or a queue.
 
 super::clauses! {
-    MSG_1 = "MSG-1" Error Document, "rulings; message.md, Message Envelope":
+    MSG_1 = "MSG-1" Error Document, "rulings; message document, Message Envelope":
         "A message has protocol_version, message_id, from_agent, to_agent, timestamp, trace_id, request_id, type and payload."
         => "Add the missing field; every message wears the whole envelope.";
-    MSG_1_2 = "MSG-1.2" Error Document, "rulings; message.md, Message Envelope":
+    MSG_1_2 = "MSG-1.2" Error Document, "rulings; message document, Message Envelope":
         "`x_custom_fields`, where given, is an object."
         => "Write an object, or leave it out.";
-    MSG_1_3 = "MSG-1.3" Error Document, "rulings; message.md, Message Envelope":
+    MSG_1_3 = "MSG-1.3" Error Document, "rulings; message document, Message Envelope":
         "message_id, trace_id, request_id and task_id are UUIDs."
         => "Write 8-4-4-4-12 hexadecimal digits: 550e8400-e29b-41d4-a716-446655440001.";
-    MSG_1_4 = "MSG-1.4" Error Document, "rulings; message.md, Message Envelope":
+    MSG_1_4 = "MSG-1.4" Error Document, "rulings; message document, Message Envelope":
         "from_agent and to_agent are orchestrator, infra, desktop, code, research or a type the operator added."
         => "Use one of the five types, or add yours (validate: --agent-type NAME).";
-    MSG_2 = "MSG-2" Error Document, "rulings; message.md, Message Envelope":
+    MSG_2 = "MSG-2" Error Document, "rulings; message document, Message Envelope":
         "`timestamp` is ISO 8601."
         => "Write it like 2026-01-19T04:21:04Z.";
     MSG_2_2 = "MSG-2.2" Warning Document, "rulings":
@@ -22,67 +22,67 @@ super::clauses! {
     MSG_2_3 = "MSG-2.3" Error Operation, "rulings":
         "Timestamps we write are RFC 3339 with Z."
         => "Write them in UTC.";
-    MSG_3 = "MSG-3" Error Document, "rulings; message.md, work_request":
+    MSG_3 = "MSG-3" Error Document, "rulings; message document, work_request":
         "`parameters` and `hints` are objects, {} where they are left out."
         => "Write an object, or leave it out.";
-    MSG_3_2 = "MSG-3.2" Error Document, "rulings; message.md, work_status":
+    MSG_3_2 = "MSG-3.2" Error Document, "rulings; message document, work_status":
         "`progress_percent` is an integer from 0 to 100."
         => "Write a whole number from 0 to 100, without quotes.";
-    MSG_3_3 = "MSG-3.3" Error Document, "rulings; message.md, work_result":
+    MSG_3_3 = "MSG-3.3" Error Document, "rulings; message document, work_result":
         "`status` success goes with exit_code 0, and failed with an exit_code over 0."
         => "Make the two agree.";
-    MSG_3_4 = "MSG-3.4" Error Document, "rulings; message.md, work_status":
+    MSG_3_4 = "MSG-3.4" Error Document, "rulings; message document, work_status":
         "`step.output` is a string, \"\" where it is left out."
         => "Write a string, or leave it out.";
-    MSG_3_5 = "MSG-3.5" Error Document, "rulings; message.md, work_result":
+    MSG_3_5 = "MSG-3.5" Error Document, "rulings; message document, work_result":
         "`resources_used` is there with duration_seconds; gpu_vram_mb and cpu_time_ms are 0 where they are left out."
         => "Write \"resources_used\": {\"duration_seconds\": 87}.";
-    MSG_4 = "MSG-4" Error Document, "rulings; message.md, Error Codes":
+    MSG_4 = "MSG-4" Error Document, "rulings; message document, Error Codes":
         "`error_code` is an integer from 5001 to 5999."
         => "Use a code of the table: 5001 timeout, 5002 unavailable, 5003 invalid, 5004 authentication, 5005 limit, 5006 unsupported.";
-    MSG_4_2 = "MSG-4.2" Error Document, "rulings; message.md, Error Codes":
+    MSG_4_2 = "MSG-4.2" Error Document, "rulings; message document, Error Codes":
         "The codes 5001 to 5006 carry the context fields of their row, with those names and types."
         => "Add the field to error_context; nullable ones may be null.";
     MSG_4_3 = "MSG-4.3" Error Operation, "rulings":
         "Codes added to the table start at 5900 and are documented the same way."
         => "Keep own codes at 5900 and above.";
-    MSG_5 = "MSG-5" Error Operation, "rulings; message.md, Retries":
+    MSG_5 = "MSG-5" Error Operation, "rulings; message document, Retries":
         "Three retries means four attempts in all, 0, 1, 2 and 4 s apart."
         => "Give up after the fourth attempt.";
-    MSG_5_2 = "MSG-5.2" Error Exchange, "rulings; message.md, Retries":
+    MSG_5_2 = "MSG-5.2" Error Exchange, "rulings; message document, Retries":
         "Every attempt has the same request_id and a new message_id."
         => "Renew only message_id and timestamp.";
-    MSG_5_3 = "MSG-5.3" Error Operation, "rulings; message.md, Retry Conditions":
+    MSG_5_3 = "MSG-5.3" Error Operation, "rulings; message document, Retry Conditions":
         "Only 5001, 5002 and 5005 are retried; others are reported at once."
         => "Report 5003, 5004 and 5006 to the caller immediately.";
     MSG_5_4 = "MSG-5.4" Error Operation, "rulings":
         "The delays are minimums: jitter may lengthen them, never shorten them."
         => "Add jitter on top.";
-    MSG_6 = "MSG-6" Error Exchange, "rulings; message.md, Timeouts":
+    MSG_6 = "MSG-6" Error Exchange, "rulings; message document, Timeouts":
         "30 s without acknowledgement, work_status or result is a timeout."
         => "Send a work_status while working.";
-    MSG_6_2 = "MSG-6.2" Error Exchange, "rulings; message.md, Per-Task Override":
+    MSG_6_2 = "MSG-6.2" Error Exchange, "rulings; message document, Per-Task Override":
         "`hints.max_duration_seconds` allows silence that long; the attempt is given up 30 s after it."
         => "State the longest silence in hints.";
     MSG_6_3 = "MSG-6.3" Error Exchange, "rulings":
         "A paused status stops the clock."
         => "Send running when work goes on.";
-    MSG_6_4 = "MSG-6.4" Error Exchange, "rulings; message.md, work_status (Timing)":
+    MSG_6_4 = "MSG-6.4" Error Exchange, "rulings; message document, work_status (Timing)":
         "An agent repeats its last work_status at least every 10 s while it works."
         => "Repeat the last status on a timer.";
     MSG_6_5 = "MSG-6.5" Error Operation, "rulings":
         "`hints.max_memory_mb` is handed on, and enforced for programs."
         => "State the memory the work needs.";
-    MSG_7 = "MSG-7" Error Operation, "rulings; message.md, Circuit Breaker":
+    MSG_7 = "MSG-7" Error Operation, "rulings; message document, Circuit Breaker":
         "Five consecutive 5001 or 5002 open an agent's breaker for 60 s for new work; work under way goes on."
         => "Wait for the breaker, or mend the agent.";
-    MSG_7_2 = "MSG-7.2" Error Operation, "rulings; message.md, Circuit Breaker":
+    MSG_7_2 = "MSG-7.2" Error Operation, "rulings; message document, Circuit Breaker":
         "After the 60 s one health check decides, and one failure opens it again."
         => "Answer the health check.";
     MSG_7_3 = "MSG-7.3" Error Operation, "rulings":
         "The breaker holds for agents of all contracts."
-        => "See crosspoint agents breaker.";
-    MSG_8 = "MSG-8" Error Exchange, "rulings; message.md, Idempotency":
+        => "Look at the agent's breaker.";
+    MSG_8 = "MSG-8" Error Exchange, "rulings; message document, Idempotency":
         "An agent that has seen a request_id answers with the stored result or joins the run under way; it never runs finished work again."
         => "Keep results by request_id.";
     MSG_8_2 = "MSG-8.2" Error Operation, "rulings":
@@ -94,10 +94,10 @@ super::clauses! {
     MSG_8_4 = "MSG-8.4" Error Exchange, "rulings":
         "The same request_id with another work or other parameters is a conflict, 5903."
         => "Use a new request_id.";
-    MSG_9 = "MSG-9" Error Exchange, "rulings; message.md, Large Payloads":
-        "Output over 1 MiB goes out in blocks of 262,144 bytes, cut at a character boundary at or below that."
-        => "Split it, one work_status a block.";
-    MSG_9_2 = "MSG-9.2" Error Document, "rulings; message.md, Large Payloads":
+    MSG_9 = "MSG-9" Error Document, "rulings; message document, Large Payloads":
+        "Step output over 1 MiB goes out in blocks of 262,144 bytes, cut at a character boundary at or below that."
+        => "Split it, one work_status a block, each with output_chunk.";
+    MSG_9_2 = "MSG-9.2" Error Document, "rulings; message document, Large Payloads":
         "`output_chunk` reads `bytes START-END of TOTAL`, END exclusive, or the short form `bytes 0-256k`; START <= END <= TOTAL."
         => "Write it like bytes 0-262144 of 524288.";
     MSG_9_3 = "MSG-9.3" Error Document, "rulings":
@@ -112,13 +112,16 @@ super::clauses! {
     MSG_9_6 = "MSG-9.6" Error Exchange, "rulings":
         "A result's output over 1 MiB goes out as step output before it, and keeps its last 1 MiB."
         => "Send the chunks first.";
-    MSG_10 = "MSG-10" Error Exchange, "rulings; message.md, Version Negotiation":
+    MSG_10 = "MSG-10" Error Exchange, "rulings; message document, Version Negotiation":
         "The lowest version both sides know is picked, compared as numbers, and all messages use it."
         => "List all versions you speak when registering.";
-    MSG_10_2 = "MSG-10.2" Error Document, "rulings; message.md, Protocol Versioning":
+    MSG_10_2 = "MSG-10.2" Error Document, "rulings; message document, Protocol Versioning":
         "`protocol_version` is a version we speak: \"1.0\"."
         => "Write \"protocol_version\": \"1.0\", as a string; others are answered with 5006.";
-    MSG_11 = "MSG-11" Error Exchange, "rulings; message.md, Version Negotiation":
+    MSG_10_3 = "MSG-10.3" Error Exchange, "rulings":
+        "No common version is answered with 5006, naming the versions of both sides."
+        => "Speak a version of the other side's list.";
+    MSG_11 = "MSG-11" Error Exchange, "rulings; message document, Version Negotiation":
         "Agents register with agent_id, agent_type, supported_versions, work_types and optionally base_url."
         => "POST these to /api/agent/register.";
     MSG_11_2 = "MSG-11.2" Error Exchange, "rulings":
@@ -127,6 +130,9 @@ super::clauses! {
     MSG_11_3 = "MSG-11.3" Error Operation, "rulings":
         "Agents of the configuration need not register; version 1.0 is assumed."
         => "Register to speak another version.";
+    MSG_11_4 = "MSG-11.4" Error Exchange, "rulings":
+        "A registration is answered with the picked protocol_version and heartbeat_seconds."
+        => "Use that version, and send heartbeats at that interval.";
     MSG_12 = "MSG-12" Error Document, "rulings":
         "A heartbeat is a work_status with agent_id, agent_type, status (online, offline, busy), current_task_id, resources and timestamp."
         => "Give all six; current_task_id is null when idle, resources may be {}.";
@@ -136,16 +142,16 @@ super::clauses! {
     MSG_12_3 = "MSG-12.3" Error Operation, "rulings":
         "An agent that has sent a heartbeat and is then silent for 90 s is unavailable; polls, registrations and replies count as life."
         => "Keep the heartbeat going.";
-    MSG_13 = "MSG-13" Error Operation, "rulings; message.md, Authentication":
+    MSG_13 = "MSG-13" Error Operation, "rulings; message document, Authentication":
         "Every agent has a token of its own: 32 characters from a cryptographic generator, shown once, stored only as a hash."
-        => "Make one with crosspoint token create.";
-    MSG_13_2 = "MSG-13.2" Error Operation, "rulings; message.md, Token Storage":
+        => "Make a new token for each agent.";
+    MSG_13_2 = "MSG-13.2" Error Operation, "rulings; message document, Token Storage":
         "Tokens come from the environment or a file, never from argv, and are in no log, error, trace or database."
         => "Use token_file.";
-    MSG_13_3 = "MSG-13.3" Error Exchange, "rulings; message.md, Token Validation":
+    MSG_13_3 = "MSG-13.3" Error Exchange, "rulings; message document, Token Validation":
         "Over REST the token stands in Authorization: Bearer; over a queue in x_custom_fields.auth_token, removed before the message is stored."
         => "Put the token there and nowhere else.";
-    MSG_13_4 = "MSG-13.4" Error Exchange, "rulings; message.md, Token Validation":
+    MSG_13_4 = "MSG-13.4" Error Exchange, "rulings; message document, Token Validation":
         "Every incoming message is authenticated before anything in it is looked up; an invalid token is 5004, HTTP 401, not retried."
         => "Check the token; do not retry.";
     MSG_13_5 = "MSG-13.5" Error Exchange, "rulings":
@@ -154,6 +160,15 @@ super::clauses! {
     MSG_13_6 = "MSG-13.6" Error Operation, "rulings":
         "Callers need a token only once one exists; health, schemas and the API description need none."
         => "Create a caller token to close the doors.";
+    MSG_13_7 = "MSG-13.7" Error Operation, "rulings":
+        "Tokens are compared in constant time."
+        => "Compare hashes with a constant-time function.";
+    MSG_13_8 = "MSG-13.8" Error Operation, "rulings":
+        "The token_file of a configured agent holds the token it must present and that is presented to it."
+        => "Give both sides the same file.";
+    MSG_13_9 = "MSG-13.9" Error Exchange, "rulings":
+        "Over AMQP the token may stand in the header `authorization` too."
+        => "Use the header or x_custom_fields.auth_token.";
     MSG_14 = "MSG-14" Error Exchange, "rulings":
         "Over REST work is pushed to {base}/api/agent/message or pulled from /api/agent/messages."
         => "Serve the one or poll the other.";
@@ -187,77 +202,86 @@ super::clauses! {
     MSG_18_2 = "MSG-18.2" Error Exchange, "rulings":
         "`from_agent` of our replies is the agent's type, else the type that was addressed."
         => "Expect the type, not the name.";
+    MSG_18_3 = "MSG-18.3" Error Operation, "rulings":
+        "An agent without a type takes work addressed to any type, and work that names no type may go to any agent."
+        => "Give the agent a type to narrow this.";
 
-    MSG_101 = "MSG-101" Error Document, "message.md, Message Envelope":
+    MSG_101 = "MSG-101" Error Document, "message document, Message Envelope":
         "`type` is work_request, work_status, work_result or error."
         => "Write one of the four, in lower case.";
-    MSG_102 = "MSG-102" Error Document, "message.md, Message Envelope":
+    MSG_102 = "MSG-102" Error Document, "message document, Message Envelope":
         "`payload` is an object."
         => "Write the type's content as an object.";
-    MSG_103 = "MSG-103" Error Document, "message.md, work_request":
+    MSG_103 = "MSG-103" Error Document, "message document, work_request":
         "A work_request has task_id and work_type."
         => "Add the missing field to `payload`.";
-    MSG_104 = "MSG-104" Error Document, "message.md, work_request":
+    MSG_104 = "MSG-104" Error Document, "message document, work_request":
         "`work_type` is a string that names the work."
         => "Write the work's name in double quotes.";
-    MSG_105 = "MSG-105" Error Document, "message.md, work_request":
+    MSG_105 = "MSG-105" Error Document, "message document, work_request":
         "`hints.max_duration_seconds` and `hints.max_memory_mb` are numbers."
         => "Write a number of at least 0, without quotes.";
-    MSG_106 = "MSG-106" Error Document, "message.md, work_status":
+    MSG_106 = "MSG-106" Error Document, "message document, work_status":
         "A work_status has task_id, status, progress_percent and step."
         => "Add the missing field to `payload`.";
-    MSG_107 = "MSG-107" Error Document, "message.md, work_status":
+    MSG_107 = "MSG-107" Error Document, "message document, work_status":
         "A work_status's `status` is running, step_completed or paused; a heartbeat's is online, offline or busy."
         => "Write one of these, in lower case.";
-    MSG_108 = "MSG-108" Error Document, "message.md, work_status":
+    MSG_108 = "MSG-108" Error Document, "message document, work_status":
         "`step` is an object with an integer `number` and a string `name`."
         => "Write \"step\": {\"number\": 2, \"name\": \"Configure\"}.";
-    MSG_109 = "MSG-109" Error Document, "message.md, work_result":
+    MSG_109 = "MSG-109" Error Document, "message document, work_result":
         "A work_result has task_id, status, exit_code and output."
         => "Add the missing field to `payload`.";
-    MSG_110 = "MSG-110" Error Document, "message.md, work_result":
+    MSG_110 = "MSG-110" Error Document, "message document, work_result":
         "A work_result's `status` is success or failed."
         => "Write \"success\" or \"failed\".";
-    MSG_111 = "MSG-111" Error Document, "message.md, work_result":
+    MSG_111 = "MSG-111" Error Document, "message document, work_result":
         "`exit_code` is an integer of at least 0."
         => "Write 0 for success and a positive number for failure.";
-    MSG_112 = "MSG-112" Error Document, "message.md, work_result":
+    MSG_112 = "MSG-112" Error Document, "message document, work_result":
         "`output` is a string."
         => "JSON-encode structured output into the string.";
-    MSG_113 = "MSG-113" Error Document, "message.md, work_result":
+    MSG_113 = "MSG-113" Error Document, "message document, work_result":
         "duration_seconds, gpu_vram_mb and cpu_time_ms are integers."
         => "Write a whole number, without quotes.";
-    MSG_114 = "MSG-114" Error Document, "message.md, error":
+    MSG_114 = "MSG-114" Error Document, "message document, error":
         "An error has error_code, error_message and error_context."
         => "Add the missing field to `payload`; error_context may be {} for codes without a row.";
-    MSG_115 = "MSG-115" Error Document, "message.md, error":
+    MSG_115 = "MSG-115" Error Document, "message document, error":
         "`error_message` is a string."
         => "Say what went wrong in words.";
-    MSG_116 = "MSG-116" Error Document, "message.md, error":
+    MSG_116 = "MSG-116" Error Document, "message document, error":
         "`error_context` is an object."
         => "Write an object.";
-    MSG_121 = "MSG-121" Error Exchange, "message.md, work_request (Timing)":
+    MSG_121 = "MSG-121" Error Exchange, "message document, work_request (Timing)":
         "A work_request is sent once a task and answered by work_status messages, then one result."
         => "Repeat it only as a retry, with the same request_id.";
-    MSG_122 = "MSG-122" Error Exchange, "message.md, work_result (Timing)":
+    MSG_122 = "MSG-122" Error Exchange, "message document, work_result (Timing)":
         "A work_result is sent exactly once and ends the task."
         => "Send nothing for the task after it.";
-    MSG_123 = "MSG-123" Error Exchange, "message.md, Key Principles":
+    MSG_123 = "MSG-123" Error Exchange, "message document, Key Principles":
         "The trace_id is the same from end to end."
         => "Copy it into every message about the same work.";
-    MSG_124 = "MSG-124" Error Operation, "message.md, Error Codes":
+    MSG_124 = "MSG-124" Error Operation, "message document, Error Codes":
         "Error codes are permanent and versioned with the protocol."
         => "Never give a code another meaning.";
-    MSG_125 = "MSG-125" Error Exchange, "message.md, Large Payloads":
+    MSG_125 = "MSG-125" Error Exchange, "message document, Large Payloads":
         "The orchestrator collects and reassembles all chunks."
         => "Order them by START.";
-    MSG_126 = "MSG-126" Error Exchange, "message.md, Backwards Compatibility":
+    MSG_126 = "MSG-126" Error Exchange, "message document, Backwards Compatibility":
         "A v2 agent speaks v1.0 messages with a v1 orchestrator."
         => "Downgrade to the version that was picked.";
-    MSG_127 = "MSG-127" Warning Exchange, "message.md, Backwards Compatibility":
+    MSG_127 = "MSG-127" Warning Exchange, "message document, Backwards Compatibility":
         "A v1 agent that receives a v2 message answers with error_code 5006."
         => "Name the versions you speak in the answer.";
-    MSG_128 = "MSG-128" Error Exchange, "message.md, Key Principles":
+    MSG_128 = "MSG-128" Error Exchange, "message document, Key Principles":
         "The model is request and response without state between requests."
         => "Put all an agent needs into the request.";
+    MSG_129 = "MSG-129" Error Exchange, "message document, Message Types (Direction)":
+        "A work_request goes from orchestrator to agent, work_status and work_result go back, and an error goes either way."
+        => "Send the type that fits the direction.";
+    MSG_130 = "MSG-130" Error Operation, "message document, Token Storage":
+        "Tokens are not committed to version control."
+        => "Keep token files outside the repository.";
 }

@@ -19,6 +19,9 @@ use crate::timestamp::Timestamp;
 /// The one version spoken.
 const VERSION: &str = "1.0";
 
+/// Step output that is longer is split (MSG-9).
+const WHOLE_OUTPUT_BYTES_MAX: usize = 1 << 20;
+
 /// The types every deployment has.
 pub(crate) const AGENT_TYPES: &[&str] = &["orchestrator", "infra", "desktop", "code", "research"];
 
@@ -28,10 +31,6 @@ pub(crate) fn message<'t, 's, Payload: Default>(
     options: &Options<'_>,
     payload: impl FnOnce(&mut Fields<'t, 's, '_>) -> Payload,
 ) -> Message<'s, Payload> {
-    let priority = fields.optional("priority", integer(&MSG_16, ANY));
-    if priority.is_some() {
-        fields.note_member("priority", &MSG_16, "`priority` is of the later dialect, not of v1.0");
-    }
     Message {
         protocol_version: fields.required("protocol_version", &MSG_1, version),
         message_id: MessageId(fields.required("message_id", &MSG_1, uuid(&MSG_1_3))),
@@ -43,9 +42,16 @@ pub(crate) fn message<'t, 's, Payload: Default>(
         message_type: fields.required("type", &MSG_1, word(&MSG_101)),
         payload: fields.required("payload", &MSG_1, object(&MSG_102, payload)),
         x_custom_fields: fields.optional("x_custom_fields", opaque(&MSG_1_2)),
-        priority,
+        priority: fields.tolerated("priority", priority),
         extra: fields.rest(),
     }
+}
+
+/// Of the later dialect, so there is always something to say about it.
+fn priority(value: Value<'_, '_>, findings: &mut Findings) -> Option<i64> {
+    let priority = integer(&MSG_16, 1..=5)(value, findings)?;
+    complain(value, &MSG_16, "is of the later dialect, not of v1.0", findings);
+    Some(priority)
 }
 
 /// Notes a type other than the one the document is read as.
@@ -156,12 +162,16 @@ fn step<'s>(fields: &mut Fields<'_, 's, '_>) -> Step<'s> {
         output_chunk: fields.optional("output_chunk", chunk),
         extra: fields.rest(),
     };
-    if let (Some(chunk), Some(output)) = (step.output_chunk, step.output) {
-        let bytes = output.decoded_bytes() as u64;
-        if chunk.bytes() != bytes {
+    let bytes = step.output.map_or(0, Text::decoded_bytes);
+    match step.output_chunk {
+        Some(chunk) if chunk.bytes() != bytes as u64 => {
             let message = format!("`output` is {bytes} bytes long, and the chunk says {}", chunk.bytes());
-            fields.note_member("output", &MSG_9_3, message);
+            fields.note_member("output_chunk", &MSG_9_3, message);
         }
+        None if !fields.has("output_chunk") && bytes > WHOLE_OUTPUT_BYTES_MAX => {
+            fields.note_member("output", &MSG_9, format!("`output` is {bytes} bytes long and not split"));
+        }
+        Some(_) | None => {}
     }
     step
 }
@@ -195,18 +205,28 @@ pub(crate) fn work_result<'s>(fields: &mut Fields<'_, 's, '_>) -> WorkResult<'s>
     }
     let result = WorkResult {
         task_id: TaskId(fields.required("task_id", &MSG_109, uuid(&MSG_1_3))),
-        status: fields.required("status", &MSG_109, word(&MSG_110)),
+        status: fields.required("status", &MSG_109, result_status),
         exit_code: fields.optional("exit_code", integer(&MSG_111, 0..=i64::MAX)),
         output: fields.optional("output", string(&MSG_112)),
         resources_used: fields.optional("resources_used", object(&MSG_3_5, resources_used)),
-        duration_ms: fields.optional("duration_ms", amount(&MSG_16)),
+        duration_ms: fields.tolerated("duration_ms", amount(&MSG_16)),
         agent_id: later(fields, dialect, "agent_id", string(&MSG_16)),
-        error_message: fields.optional("error_message", nullable(string(&MSG_16))),
+        error_message: fields.tolerated("error_message", nullable(string(&MSG_16))),
         dialect,
         extra: fields.rest(),
     };
     exit_code_agrees(fields, result.exit_code);
     result
+}
+
+fn result_status(value: Value<'_, '_>, findings: &mut Findings) -> Option<ResultStatus> {
+    let text = string(&MSG_110)(value, findings)?;
+    let status = ResultStatus::of(text);
+    if status.is_none() {
+        // The words of the later dialect are read but must not be offered.
+        not_a_word(value, text, &["success", "failed"], &MSG_110, findings);
+    }
+    status
 }
 
 /// A member that means something in the later dialect alone; in v1.0 it is one nobody knows.
@@ -217,7 +237,7 @@ fn later<'t, 's: 't, T>(
     read: impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T>,
 ) -> Option<T> {
     match dialect {
-        Dialect::Later => fields.optional(name, read),
+        Dialect::Later => fields.tolerated(name, read),
         Dialect::V1 => None,
     }
 }

@@ -210,6 +210,7 @@ words!(
 #[schemars(inline)]
 pub struct Heartbeat<'s> {
     /// The agent.
+    #[schemars(length(min = 1))]
     pub agent_id: Text<'s>,
     /// Its type.
     pub agent_type: AgentType<'s>,

@@ -91,7 +91,8 @@ fn outputs<'s>(fields: &mut Fields<'_, 's, '_>, demands: &Demands) -> (Option<Ra
         fields.missing("outputs", demands.outputs);
         return (None, None);
     }
-    fields.note_member("data", &RUN_3_7, "`data` stands in place of `outputs`");
+    let message = "`data` stands in place of `outputs`";
+    fields.note_member_with_hint("data", &RUN_3_7, message, "Rename `data` to `outputs`.");
     (None, fields.optional("data", opaque(demands.outputs)))
 }
 
@@ -120,7 +121,10 @@ fn marks_agree(fields: &mut Fields<'_, '_, '_>, response: &Response<'_>) {
     if !fields.has("status") {
         for mark in ["ok", "success"] {
             if fields.has(mark) {
-                fields.note_member(mark, &RUN_3_7, format!("`{mark}` stands in place of `status`"));
+                let status = if response.succeeded() { "ok" } else { "error" };
+                let hint = format!("Write \"status\": \"{status}\".");
+                let message = format!("`{mark}` stands in place of `status`");
+                fields.note_member_with_hint(mark, &RUN_3_7, message, hint);
                 break;
             }
         }
@@ -132,8 +136,17 @@ fn marks_agree(fields: &mut Fields<'_, '_, '_>, response: &Response<'_>) {
         }
     }
     let marked = response.status.is_some() || response.ok.is_some() || response.success.is_some();
-    if marked && !succeeded && !fields.has("error") {
+    if !marked {
+        return;
+    }
+    if succeeded && response.error.is_some() {
+        fields.note_member("error", &RUN_3_8, "`error` is there although the run succeeded");
+    }
+    if !succeeded && !fields.has("error") {
         fields.missing("error", &RUN_3_9);
+    }
+    if !succeeded && fields.peek("outputs").is_some_and(|outputs| outputs.members().next().is_some()) {
+        fields.note_member("outputs", &RUN_3_10, "`outputs` is not empty although the run failed");
     }
 }
 

@@ -9,7 +9,7 @@ use crate::document;
 use crate::fields::{Fields, complain, wrong_type};
 use crate::json::{Tape, Type, Value};
 use crate::kind::Kind;
-use crate::report::{FINDINGS_MAX, Finding, Findings, LineCounter, Report};
+use crate::report::{FINDINGS_MAX, Finding, Findings, LineCounter, Place, Report};
 use crate::sse::{Event, Limits, Reader};
 
 /// The names under which a terminal event is read; `final` is what we write.
@@ -65,6 +65,7 @@ pub(crate) fn read(source: &[u8]) -> (Report, Option<Stream>) {
     for (index, event) in events.iter().enumerate() {
         read.extend(judge.event(index, event));
     }
+    judge.encoding();
     judge.whole(&events);
     let report = judge.into_report();
     let stream = report.is_valid().then_some(Stream { events: read });
@@ -117,7 +118,7 @@ impl Judge<'_> {
         if role == Role::Other {
             return name;
         }
-        if root.kind() != Type::Object {
+        if role == Role::Terminal && root.kind() != Type::Object {
             wrong_type(root, "an object", &RUN_124, findings);
             return name;
         }
@@ -158,6 +159,14 @@ impl Judge<'_> {
             self.note(&RUN_6_2, index, event.offset, message);
         }
         self.ended |= role == Role::Terminal;
+    }
+
+    /// Bytes that are not UTF-8 outside of data, in a name or a comment; those in data were found there.
+    fn encoding(&mut self) {
+        let Err(error) = std::str::from_utf8(self.source) else { return };
+        if !self.findings.iter().any(|finding| finding.clause == &ALL_102) {
+            self.note(&ALL_102, 0, error.valid_up_to(), "these bytes are not UTF-8");
+        }
     }
 
     fn whole(&mut self, events: &[Event]) {
@@ -217,12 +226,12 @@ impl Judge<'_> {
 /// Without an `event:` line the data may say what it is.
 fn name_inside(root: Value<'_, '_>, findings: &mut Findings) -> String {
     let inside = ["event", "type"].iter().find_map(|member| root.get(member)?.text());
-    let (name, message) = match inside {
-        Some(name) => (name.decode().into_owned(), "the event has no `event:` line; its data names it"),
-        None => (String::new(), "the event has no `event:` line, and its data does not name it"),
+    let (name, clause, message) = match inside {
+        Some(name) => (name.decode(), &RUN_6_5, "the event has no `event:` line; its data names it"),
+        None => (Cow::Borrowed(""), &RUN_125, "the event has no `event:` line, and its data does not name it"),
     };
-    findings.note(&RUN_6_5, crate::report::Place::Value(root.index()), message);
-    name
+    findings.note(clause, Place::Value(root.index()), message);
+    name.into_owned()
 }
 
 fn started(fields: &mut Fields<'_, '_, '_>) {

@@ -135,8 +135,13 @@ impl Reader {
         if !line.is_empty() {
             self.line(&line, events)?;
         }
-        events.extend(self.event.take());
+        events.extend(self.take_event());
         Ok(())
+    }
+
+    /// The event so far; a block of nothing but `id:` or `retry:` is none.
+    fn take_event(&mut self) -> Option<Event> {
+        self.event.take().filter(|event| event.name.is_some() || event.data.is_some())
     }
 
     fn advance(&mut self, bytes: usize) {
@@ -163,7 +168,7 @@ impl Reader {
             start += 3;
         }
         if line.is_empty() {
-            if let Some(mut event) = self.event.take() {
+            if let Some(mut event) = self.take_event() {
                 event.terminated = true;
                 events.push(event);
             }

@@ -20,6 +20,7 @@ const BEYOND_SCHEMAS: &[(&str, &str)] = &[
     ("ALL-107", "parsers have limits of their own"),
     ("BRIDGE-5.2", "the inner text is a string to a schema"),
     ("MSG-1.4", "operators add types"),
+    ("MSG-9", "lengths in bytes"),
     ("MSG-9.3", "lengths in bytes"),
     ("TASK-9.2", "compares two values"),
     ("WF-4.7", "compares parts of items"),
@@ -130,4 +131,74 @@ fn excuses_are_still_needed() {
         });
         assert!(accepted, "{id} ({reason}) is refused by its schema now");
     }
+}
+
+/// What a value is exchanged for in turn; `None` takes the member or item away.
+fn replacements() -> Vec<Option<Value>> {
+    let values = [
+        json!(null),
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(1.5),
+        json!(""),
+        json!("x"),
+        json!([]),
+        json!({}),
+        json!([{}]),
+    ];
+    values.into_iter().map(Some).chain([None]).collect()
+}
+
+/// The document with one value exchanged, for every place in it.
+fn exchanged(document: &Value, pointer: &str, found: &mut Vec<Value>, root: &Value) {
+    let children: Vec<(String, &Value)> = match document {
+        Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), value)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(index, item)| (index.to_string(), item)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return,
+    };
+    for (name, child) in children {
+        let place = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
+        for replacement in replacements() {
+            let mut changed = root.clone();
+            match (replacement, changed.pointer_mut(pointer)) {
+                (Some(value), _) => *changed.pointer_mut(&place).expect("the place is there") = value,
+                (None, Some(Value::Object(parent))) => drop(parent.remove(&name)),
+                (None, _) => continue,
+            }
+            found.push(changed);
+        }
+        exchanged(child, &place, found, root);
+    }
+}
+
+/// Reader and schema are two descriptions of one thing: on every golden document with one value exchanged they agree.
+#[test]
+fn reader_and_schema_agree_on_documents_with_one_value_exchanged() {
+    let validators = validators();
+    let beyond = |id: &str| {
+        let case_of = |stem: &str| stem.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+        BEYOND_SCHEMAS.iter().chain(BEYOND_SCHEMAS_CASES).any(|(excused, _)| case_of(excused))
+    };
+    let mut compared = 0;
+    for case in corpus::golden().into_iter().filter(|case| case.kind() != Kind::RunStream) {
+        let kind = case.kind();
+        let document: Value = serde_json::from_slice(&case.bytes).expect("golden documents are JSON");
+        let mut documents = Vec::new();
+        exchanged(&document, "", &mut documents, &document);
+        for changed in documents {
+            let text = changed.to_string();
+            let options = crosspoint_contracts::Options { kind: Some(kind), ..Default::default() };
+            let report = crosspoint_contracts::read(text.as_bytes(), &options).report;
+            let errors: Vec<&str> = (report.findings.iter())
+                .filter(|finding| finding.clause.level == Level::Error)
+                .map(|finding| finding.clause.id)
+                .collect();
+            let accepted = validators[&kind].is_valid(&changed);
+            let excused = !errors.is_empty() && errors.iter().all(|id| beyond(id));
+            assert!(accepted == errors.is_empty() || excused, "{kind}: reader {errors:?}, schema {accepted}: {text}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 10_000, "only {compared} documents were compared");
 }

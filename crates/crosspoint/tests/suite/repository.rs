@@ -47,9 +47,10 @@ fn the_example_of_the_readme_is_what_the_program_prints() {
     assert!(file("README.md").contains(&printed), "{printed}");
 }
 
-#[test]
-fn links_between_documents_lead_somewhere() {
-    let mut pages = vec!["README.md".into(), "ARCHITECTURE.md".into(), "CONTRIBUTING.md".into(), "CHANGELOG.md".into()];
+/// Every page of documentation, from the repository's root.
+fn pages() -> Vec<String> {
+    let mut pages: Vec<String> =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(String::from).to_vec();
     let mut directories = vec![root().join("docs")];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).expect("it can be listed") {
@@ -61,8 +62,46 @@ fn links_between_documents_lead_somewhere() {
             }
         }
     }
+    pages
+}
+
+const CONSOLE: &str = "```console\n$ crosspoint ";
+
+/// What a page would be with the output of its console blocks made anew.
+fn with_fresh_output(text: &str) -> String {
+    let mut fresh = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(CONSOLE) {
+        let (command, output) = after.split_once('\n').expect("a command line ends");
+        let end = output.find("```").expect("a block ends");
+        let arguments: Vec<&str> = command.split_whitespace().collect();
+        let made = crosspoint(&arguments).output().expect("it starts").stdout;
+        let made = String::from_utf8(made).expect("output is UTF-8");
+        fresh += &format!("{before}{CONSOLE}{command}\n{made}");
+        rest = &output[end..];
+    }
+    fresh + rest
+}
+
+/// With UPDATE_DOCS set, the pages are rewritten instead.
+#[test]
+fn console_blocks_are_what_the_program_prints() {
+    // The README's example is about a file of the reader's own and has a test of its own.
+    for page in pages().into_iter().filter(|page| page != "README.md") {
+        let text = file(&page);
+        let fresh = with_fresh_output(&text);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            fs::write(root().join(&page), &fresh).expect("the page can be written");
+        } else {
+            assert!(text == fresh, "{page} is stale: UPDATE_DOCS=1 cargo nextest run -p crosspoint console_blocks");
+        }
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
     let mut links = 0;
-    for page in &pages {
+    for page in &pages() {
         let text = file(page);
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             if target.starts_with("http") || target.starts_with('#') {
