@@ -19,8 +19,9 @@ struct BorrowedResponse<'s> {
     request_id: &'s str,
     version: &'s str,
     status: &'s str,
+    // Borrows where there are no escapes; serde borrows a `Cow` only where it is the field itself.
     #[serde(borrow)]
-    response: Option<std::borrow::Cow<'s, str>>,
+    response: std::borrow::Cow<'s, str>,
     error_message: Option<&'s str>,
     error_type: Option<&'s str>,
     created_at: &'s str,

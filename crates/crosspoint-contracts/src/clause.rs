@@ -5,19 +5,12 @@
 //! (`MSG-3`, and `MSG-3.2` for the second sentence of that ruling); from 101 up they are
 //! the documents' own sentences. Sentences that say the same share one clause, under the ruling's id.
 
-mod all;
-mod bridge;
-mod message;
-mod run;
-mod task;
-mod workflow;
-
-pub use all::*;
-pub use bridge::*;
-pub use message::*;
-pub use run::*;
-pub use task::*;
-pub use workflow::*;
+pub mod all;
+pub mod bridge;
+pub mod message;
+pub mod run;
+pub mod task;
+pub mod workflow;
 
 use crate::Contract;
 
@@ -77,7 +70,7 @@ pub struct Clause {
     pub text: &'static str,
     /// How to mend what breaks it.
     pub hint: &'static str,
-    /// Ids of clauses that are necessarily broken along with it.
+    /// Ids of clauses that follow from it: whoever keeps it keeps them.
     pub implies: &'static [&'static str],
     /// The tests that show it, for clauses no single document can break.
     pub shown_by: &'static [&'static str],

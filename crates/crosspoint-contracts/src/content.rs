@@ -84,9 +84,28 @@ pub struct Extra<'s> {
     pub value: Raw<'s>,
 }
 
-/// An id, a name or a word that travels as it was spelled. Ids are for logs, so they may be shown.
+/// An id that travels as it was spelled. Ids that trace work are for logs and may be shown; those that say whom or what it is
+/// about are `hidden` like any content.
 macro_rules! id {
+    ($(#[$doc:meta])* hidden $name:ident $schema:tt) => {
+        $crate::content::id!(@type $(#[$doc])* $name $schema);
+
+        impl std::fmt::Debug for $name<'_> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(&self.0, f)
+            }
+        }
+    };
     ($(#[$doc:meta])* $name:ident $schema:tt) => {
+        $crate::content::id!(@type $(#[$doc])* $name $schema);
+
+        impl std::fmt::Debug for $name<'_> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.0.raw())
+            }
+        }
+    };
+    (@type $(#[$doc:meta])* $name:ident $schema:tt) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Default, PartialEq, Eq)]
         pub struct $name<'s>(pub(crate) $crate::content::Text<'s>);
@@ -95,12 +114,6 @@ macro_rules! id {
             /// The id, byte for byte as it was spelled once escapes are undone.
             pub fn get(self) -> std::borrow::Cow<'s, str> {
                 self.0.decode()
-            }
-        }
-
-        impl std::fmt::Debug for $name<'_> {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.0.raw())
             }
         }
 

@@ -1,7 +1,8 @@
 //! The front door: bytes in, a typed document and all findings out.
 
-use crate::clause::{ALL_101, ALL_102, ALL_103, ALL_104, ALL_105, ALL_106, ALL_107, ALL_108, Clause};
-use crate::fields::{Fields, Word};
+use crate::clause::Clause;
+use crate::clause::all::*;
+use crate::fields::Fields;
 use crate::json::{FlawKind, Syntax, SyntaxError, Tape, Type, Value};
 use crate::kind::{self, Kind, Undetected};
 use crate::message::{ErrorReport, Message, MessageType, WorkRequest, WorkResult, WorkStatus};
@@ -13,8 +14,6 @@ use crate::{bridge, message, run, task, workflow};
 pub struct Options<'o> {
     /// Read it as this kind; otherwise the kind is detected.
     pub kind: Option<Kind>,
-    /// What the file's name says, if anything; it helps to detect the kind.
-    pub file_kind: Option<Kind>,
     /// What the text inside a bridge response must be.
     pub inner: Inner,
     /// Agent types the operator added to the five of the message contract.
@@ -75,8 +74,10 @@ pub struct Reading<'s> {
 
 /// Reads one document and finds all that is wrong with it.
 pub fn read<'s>(bytes: &'s [u8], options: &Options<'_>) -> Reading<'s> {
-    let is_stream = options.kind.unwrap_or(Kind::RunRequest) == Kind::RunStream
-        || (options.kind.is_none() && kind::looks_like_stream(bytes));
+    let is_stream = match options.kind {
+        Some(kind) => kind == Kind::RunStream,
+        None => kind::looks_like_stream(bytes),
+    };
     if is_stream {
         let (report, stream) = run::stream::read(bytes);
         return Reading { report, document: stream.map(Document::RunStream), undetected: None };
@@ -87,20 +88,20 @@ pub fn read<'s>(bytes: &'s [u8], options: &Options<'_>) -> Reading<'s> {
         Err(broken) => {
             note_syntax(&broken.error, &ALL_101, &mut findings);
             note_flaws(&broken.so_far, &mut findings);
-            let so_far = broken.so_far.root().and_then(|root| kind::detect(root, options.file_kind).ok());
-            let kind = options.kind.or(so_far).or(options.file_kind);
+            let so_far = broken.so_far.root().and_then(|root| kind::detect(root).ok());
+            let kind = options.kind.or(so_far);
             let report = findings.into_report(kind, &broken.so_far, bytes);
             return Reading { report, document: None, undetected: None };
         }
     };
     note_flaws(&tape, &mut findings);
     let Some(root) = tape.root().filter(|root| root.kind() == Type::Object) else {
-        let found = tape.root().map_or("nothing", |root| root.kind().described());
+        let found = tape.root().map(|root| root.kind().described()).unwrap_or_default();
         findings.note(&ALL_108, Place::Value(0), format!("the document is {found}, not an object"));
-        let report = findings.into_report(options.kind.or(options.file_kind), &tape, bytes);
+        let report = findings.into_report(options.kind, &tape, bytes);
         return Reading { report, document: None, undetected: None };
     };
-    let kind = match options.kind.map_or_else(|| kind::detect(root, options.file_kind), Ok) {
+    let kind = match options.kind.map_or_else(|| kind::detect(root), Ok) {
         Ok(kind) => kind,
         Err(undetected) => {
             let report = findings.into_report(None, &tape, bytes);
@@ -114,22 +115,31 @@ pub fn read<'s>(bytes: &'s [u8], options: &Options<'_>) -> Reading<'s> {
 /// Reads an object as the kind it is.
 fn object<'s>(kind: Kind, root: Value<'_, 's>, findings: &mut Findings, options: &Options<'_>) -> Option<Document<'s>> {
     let fields = &mut Fields::new(root, findings);
-    if let Some(wanted) = MessageType::WORDS.iter().find(|(word, _)| kind.name() == format!("message.{word}")) {
-        message::read::type_agrees(fields, wanted.1);
-    }
     Some(match kind {
         Kind::BridgeRequest => Document::BridgeRequest(bridge::read::request(fields)),
         Kind::BridgeResponse => Document::BridgeResponse(bridge::read::response(fields, options)),
         Kind::WorkflowInput => Document::WorkflowInput(workflow::read::input(fields)),
         Kind::WorkflowOutput => Document::WorkflowOutput(workflow::read::output(fields)),
-        Kind::WorkRequest => {
-            Document::WorkRequest(message::read::message(fields, options, message::read::work_request))
+        Kind::WorkRequest => Document::WorkRequest(message::read::message(
+            fields,
+            MessageType::WorkRequest,
+            options,
+            message::read::work_request,
+        )),
+        Kind::WorkStatus => {
+            Document::WorkStatus(message::read::message(fields, MessageType::WorkStatus, options, |payload| {
+                message::read::work_status(payload, options)
+            }))
         }
-        Kind::WorkStatus => Document::WorkStatus(message::read::message(fields, options, |payload| {
-            message::read::work_status(payload, options)
-        })),
-        Kind::WorkResult => Document::WorkResult(message::read::message(fields, options, message::read::work_result)),
-        Kind::MessageError => Document::MessageError(message::read::message(fields, options, message::read::error)),
+        Kind::WorkResult => Document::WorkResult(message::read::message(
+            fields,
+            MessageType::WorkResult,
+            options,
+            message::read::work_result,
+        )),
+        Kind::MessageError => {
+            Document::MessageError(message::read::message(fields, MessageType::Error, options, message::error::read))
+        }
         Kind::TaskRequest => Document::TaskRequest(task::read::request(fields)),
         Kind::TaskResponse => Document::TaskResponse(task::read::response(fields)),
         Kind::RunRequest => Document::RunRequest(run::read::request(fields)),
@@ -156,6 +166,9 @@ pub(crate) fn note_syntax(error: &SyntaxError, malformed: &'static Clause, findi
         | Syntax::PythonLiteral
         | Syntax::SingleQuotes
         | Syntax::BareName
+        | Syntax::TypographicQuotes
+        | Syntax::Fence
+        | Syntax::Prose
         | Syntax::Comment
         | Syntax::TrailingComma
         | Syntax::MissingComma
@@ -164,7 +177,7 @@ pub(crate) fn note_syntax(error: &SyntaxError, malformed: &'static Clause, findi
         | Syntax::Trailing
         | Syntax::NotAValue => malformed,
     };
-    findings.note_with_hint(clause, Place::Inside(0, error.offset), error.kind.message(), error.kind.hint());
+    findings.note_with_hint(clause, Place::Inside(error.inside, error.offset), error.kind.message(), error.kind.hint());
 }
 
 /// Notes what is wrong with the document as JSON although it can be read.

@@ -5,13 +5,22 @@
 //! placeholder so that the rest is still looked at; the placeholder never gets out, because a document with
 //! an error is not handed out at all.
 
+mod value;
+mod word;
+
+pub(crate) use value::{
+    ANY, amount, any, array, boolean, complain, integer, is_uuid, name, nullable, object, opaque, string, timestamp,
+    timestamp_with_offset, uuid, wrong_type,
+};
+pub(crate) use word::{Word, not_a_word, word, words};
+
 use std::borrow::Cow;
 
 use crate::clause::Clause;
-use crate::content::{Extra, Nullable, Raw, RawObject, Text};
-use crate::json::{Type, Value};
+use crate::content::{Extra, Raw, Text};
+use crate::example;
+use crate::json::Value;
 use crate::report::{Findings, Place};
-use crate::timestamp::Timestamp;
 
 /// The members of one object, ticked off as they are read.
 pub(crate) struct Fields<'t, 's, 'f> {
@@ -49,9 +58,13 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
 
     /// A member's value, counted as read.
     pub(crate) fn take(&mut self, name: &str) -> Option<Value<'t, 's>> {
-        let member = self.members.iter_mut().find(|member| member.name == *name)?;
-        member.read = true;
-        Some(member.value)
+        let mut first = None;
+        // A repeated member is reported as such; it is not also one that nobody knows.
+        for member in self.members.iter_mut().filter(|member| member.name == *name) {
+            member.read = true;
+            first = first.or(Some(member.value));
+        }
+        first
     }
 
     /// A member that must be there.
@@ -81,8 +94,7 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
         if self.has(name) {
             return self.required(name, missing, read);
         }
-        let place = Place::Missing(self.object.index(), name);
-        self.findings.note_with_hint(missing, place, format!("`{name}` is missing"), hint);
+        self.missing_with_hint(name, missing, Cow::Borrowed(hint));
         T::default()
     }
 
@@ -110,7 +122,21 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
 
     /// Notes that a member is missing.
     pub(crate) fn missing(&mut self, name: &'static str, clause: &'static Clause) {
-        self.findings.note(clause, Place::Missing(self.object.index(), name), format!("`{name}` is missing"));
+        self.missing_with_hint(name, clause, example::hint(name).unwrap_or(Cow::Borrowed(clause.hint)));
+    }
+
+    /// Notes that a member is missing, and whether it is only spelled in another way.
+    fn missing_with_hint(&mut self, name: &'static str, clause: &'static Clause, hint: Cow<'static, str>) {
+        let misspelled = self.members.iter_mut().find(|member| !member.read && is_spelling_of(name, member.name));
+        let Some(misspelled) = misspelled else {
+            let place = Place::Missing(self.object.index(), name);
+            return self.findings.note_with_hint(clause, place, format!("`{name}` is missing"), hint);
+        };
+        // It is known now, so it is not also one that nobody knows.
+        misspelled.read = true;
+        let place = Place::Member(misspelled.value.index());
+        let message = format!("`{name}` is missing; this looks like it, spelled differently");
+        self.findings.note_with_hint(clause, place, message, format!("Spell it exactly like this: \"{name}\"."));
     }
 
     /// Notes something about the object as a whole.
@@ -151,275 +177,12 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
     }
 }
 
-/// `name` in backquotes, or what an item of an array is called in messages.
-fn label(value: Value<'_, '_>) -> String {
-    match value.member_name() {
-        Some(name) => format!("`{}`", name.decode()),
-        None if value.index() == 0 => "the value".to_owned(),
-        None => "the item".to_owned(),
+/// Whether two names differ in nothing but case, hyphens and underscores: `createdAt` and `created_at`.
+fn is_spelling_of(name: &str, found: Text<'_>) -> bool {
+    // Longer than any name we know; nothing is decoded for it.
+    if found.raw().len() > 2 * name.len() {
+        return false;
     }
+    let plain = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
+    plain(name) == plain(&found.decode())
 }
-
-/// Notes that a value is of another type than it should be.
-pub(crate) fn wrong_type(value: Value<'_, '_>, wanted: &str, clause: &'static Clause, findings: &mut Findings) {
-    let message = format!("{} is {}, not {wanted}", label(value), value.kind().described());
-    findings.note(clause, Place::Value(value.index()), message);
-}
-
-/// Notes something about a value; the message continues its name.
-pub(crate) fn complain(value: Value<'_, '_>, clause: &'static Clause, continued: &str, findings: &mut Findings) {
-    findings.note(clause, Place::Value(value.index()), format!("{} {continued}", label(value)));
-}
-
-pub(crate) fn string<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<Text<'s>> {
-    move |value, findings| {
-        let text = value.text();
-        if text.is_none() {
-            wrong_type(value, "a string", clause, findings);
-        }
-        text
-    }
-}
-
-/// A string with at least one character.
-pub(crate) fn name<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<Text<'s>> {
-    move |value, findings| {
-        let text = string(clause)(value, findings)?;
-        if text.is_empty() {
-            complain(value, clause, "is empty", findings);
-            return None;
-        }
-        Some(text)
-    }
-}
-
-pub(crate) fn boolean<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<bool> {
-    move |value, findings| {
-        let boolean = value.boolean();
-        if boolean.is_none() {
-            wrong_type(value, "a boolean", clause, findings);
-        }
-        boolean
-    }
-}
-
-/// A finite number of at least 0.
-pub(crate) fn amount<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<f64> {
-    move |value, findings| {
-        let Some(number) = value.float() else {
-            wrong_type(value, "a number", clause, findings);
-            return None;
-        };
-        if !(number.is_finite() && number >= 0.0) {
-            complain(value, clause, "is negative or beyond any float", findings);
-            return None;
-        }
-        Some(number)
-    }
-}
-
-/// A whole number within bounds.
-pub(crate) fn integer<'t, 's>(
-    clause: &'static Clause,
-    bounds: std::ops::RangeInclusive<i64>,
-) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<i64> {
-    move |value, findings| {
-        if value.kind() != Type::Number {
-            wrong_type(value, "an integer", clause, findings);
-            return None;
-        }
-        let Some(number) = value.integer() else {
-            complain(value, clause, "is not a whole number that 64 bits hold", findings);
-            return None;
-        };
-        if !bounds.contains(&number) {
-            let continued = match (*bounds.start(), *bounds.end()) {
-                (least, i64::MAX) => format!("is less than {least}"),
-                (least, most) => format!("is not from {least} to {most}"),
-            };
-            complain(value, clause, &continued, findings);
-            return None;
-        }
-        Some(number)
-    }
-}
-
-/// Any whole number.
-pub(crate) const ANY: std::ops::RangeInclusive<i64> = i64::MIN..=i64::MAX;
-
-pub(crate) fn timestamp<'t, 's>(
-    clause: &'static Clause,
-) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<Timestamp<'s>> {
-    move |value, findings| {
-        let text = string(clause)(value, findings)?;
-        let timestamp = Timestamp::parse(text);
-        if timestamp.is_none() {
-            complain(value, clause, "is not an ISO 8601 date and time", findings);
-        }
-        timestamp
-    }
-}
-
-/// A timestamp that says how far from UTC it is.
-pub(crate) fn timestamp_with_offset<'t, 's>(
-    clause: &'static Clause,
-    offset: &'static Clause,
-) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<Timestamp<'s>> {
-    move |value, findings| {
-        let timestamp = timestamp(clause)(value, findings)?;
-        if !timestamp.has_offset() {
-            complain(value, offset, "has no offset from UTC", findings);
-        }
-        Some(timestamp)
-    }
-}
-
-/// The hyphenated form of RFC 9562 alone: other spellings would be other bytes for the same id.
-pub(crate) fn is_uuid(text: Text<'_>) -> bool {
-    text.decode().parse::<uuid::fmt::Hyphenated>().is_ok()
-}
-
-pub(crate) fn uuid<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<Text<'s>> {
-    move |value, findings| {
-        let text = string(clause)(value, findings)?;
-        if !is_uuid(text) {
-            complain(value, clause, "is not a UUID", findings);
-            return None;
-        }
-        Some(text)
-    }
-}
-
-/// An object that stays as it is.
-pub(crate) fn opaque<'t, 's>(
-    clause: &'static Clause,
-) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<RawObject<'s>> {
-    move |value, findings| {
-        if value.kind() != Type::Object {
-            wrong_type(value, "an object", clause, findings);
-            return None;
-        }
-        Some(RawObject::new(value.source()))
-    }
-}
-
-/// Whatever stands there.
-pub(crate) fn any<'t, 's>(value: Value<'t, 's>, _: &mut Findings) -> Option<Raw<'s>> {
-    Some(Raw::new(value.source()))
-}
-
-/// An object whose members are read.
-pub(crate) fn object<'t, 's: 't, T>(
-    clause: &'static Clause,
-    read: impl FnOnce(&mut Fields<'t, 's, '_>) -> T,
-) -> impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T> {
-    move |value, findings| {
-        if value.kind() != Type::Object {
-            wrong_type(value, "an object", clause, findings);
-            return None;
-        }
-        Some(read(&mut Fields::new(value, findings)))
-    }
-}
-
-/// An array whose items are read.
-pub(crate) fn array<'t, 's: 't, T>(
-    clause: &'static Clause,
-    mut item: impl FnMut(Value<'t, 's>, &mut Findings) -> Option<T>,
-) -> impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<Vec<T>> {
-    move |value, findings| {
-        if value.kind() != Type::Array {
-            wrong_type(value, "an array", clause, findings);
-            return None;
-        }
-        Some(value.items().filter_map(|value| item(value, findings)).collect())
-    }
-}
-
-pub(crate) fn nullable<'t, 's: 't, T>(
-    read: impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T>,
-) -> impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<Nullable<T>> {
-    move |value, findings| {
-        if value.is_null() {
-            return Some(Nullable(None));
-        }
-        read(value, findings).map(|read| Nullable(Some(read)))
-    }
-}
-
-/// A closed set of words, such as the values of a status.
-pub(crate) trait Word: Copy + Sized + 'static {
-    /// Every word with what it means.
-    const WORDS: &'static [(&'static str, Self)];
-
-    /// The meaning of a word.
-    fn of(text: Text<'_>) -> Option<Self> {
-        Self::WORDS.iter().find(|(word, _)| text == **word).map(|&(_, meaning)| meaning)
-    }
-}
-
-pub(crate) fn word<'t, 's, W: Word>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<W> {
-    move |value, findings| {
-        let text = string(clause)(value, findings)?;
-        let known = W::of(text);
-        if known.is_none() {
-            let words: Vec<&str> = W::WORDS.iter().map(|&(word, _)| word).collect();
-            not_a_word(value, text, &words, clause, findings);
-        }
-        known
-    }
-}
-
-/// Notes a word outside its set. Where only the case is wrong, or white space stands around it, that is said.
-pub(crate) fn not_a_word(
-    value: Value<'_, '_>,
-    text: Text<'_>,
-    words: &[&str],
-    clause: &'static Clause,
-    findings: &mut Findings,
-) {
-    let message = format!("{} is none of {}", label(value), words.join(", "));
-    let decoded = text.decode();
-    let spelled = decoded.trim().replace(['-', ' '], "_");
-    match words.iter().find(|word| word.eq_ignore_ascii_case(&spelled)) {
-        Some(meant) => {
-            let hint = format!("Spell it exactly like this: \"{meant}\".");
-            findings.note_with_hint(clause, Place::Value(value.index()), message, hint);
-        }
-        None => findings.note(clause, Place::Value(value.index()), message),
-    }
-}
-
-/// Declares a closed set of words as an enum that reads itself and describes itself.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
-            $($(#[$variant_doc])* $variant),+
-        }
-
-        impl $name {
-            /// As the contract spells it.
-            pub fn word(self) -> &'static str {
-                match self {
-                    $($name::$variant => $word),+
-                }
-            }
-        }
-
-        /// Stands in for a word that could not be read; such a document is not handed out.
-        impl Default for $name {
-            fn default() -> Self {
-                <Self as $crate::fields::Word>::WORDS[0].1
-            }
-        }
-
-        impl $crate::fields::Word for $name {
-            const WORDS: &'static [(&'static str, Self)] = &[$(($word, $name::$variant)),+];
-        }
-
-        $crate::content::inline_schema!($name, { "type": "string", "enum": [$($word),+] });
-    };
-}
-pub(crate) use words;

@@ -11,6 +11,7 @@
 //! stop the scan but are noted as [`Flaw`]s. After a syntax error the tape holds what was read
 //! so far, so that a truncated document can still be told by its first members.
 
+mod bytes;
 mod decode;
 mod flaw;
 mod scan;

@@ -19,6 +19,7 @@ pub mod bridge;
 pub mod clause;
 pub mod content;
 pub mod document;
+mod example;
 mod fields;
 pub mod json;
 pub mod kind;

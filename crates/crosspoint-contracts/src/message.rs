@@ -5,11 +5,12 @@
 //! is read with a warning (MSG-16).
 
 mod chunk;
+pub(crate) mod error;
 pub(crate) mod read;
 mod wire;
 
 pub use chunk::Chunk;
 pub use wire::{
-    AgentType, Dialect, ErrorReport, Heartbeat, Hints, Message, MessageId, MessageType, Presence, Progress, RequestId,
-    ResourcesUsed, ResultStatus, Step, TaskId, TraceId, WorkRequest, WorkResult, WorkState, WorkStatus,
+    AgentId, AgentType, Dialect, ErrorReport, Heartbeat, Hints, Message, MessageId, MessageType, Presence, Progress,
+    RequestId, ResourcesUsed, ResultStatus, Step, TaskId, TraceId, WorkRequest, WorkResult, WorkState, WorkStatus,
 };

@@ -7,11 +7,16 @@
 use std::borrow::Cow;
 
 use crate::clause::{Clause, Level};
-use crate::json::{Tape, Type, Value};
+use crate::json::{Tape, Text, Type, Value};
 use crate::kind::Kind;
 
-/// Findings listed for one document. Past that the list is as long as the document and helps nobody.
+/// Findings of each level listed for one document. Past that the list is as long as the document and helps nobody. Errors and
+/// warnings are counted apart, so that no number of warnings hides an error.
 pub const FINDINGS_MAX: usize = 10_000;
+
+/// Bytes of a finding's pointer. A member's name may be as long as the document, and there may be thousands of findings
+/// inside it; what is cut ends in an ellipsis.
+pub const POINTER_BYTES_MAX: usize = 1_024;
 
 /// One violation of one clause at one place.
 ///
@@ -44,17 +49,32 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Findings past [`FINDINGS_MAX`], counted but not listed.
     pub unlisted: usize,
+    /// Those of them that are errors.
+    pub unlisted_errors: usize,
 }
 
 impl Report {
     /// Whether no error was found; warnings are allowed.
     pub fn is_valid(&self) -> bool {
-        self.unlisted == 0 && self.count(Level::Error) == 0
+        self.count(Level::Error) == 0
     }
 
-    /// Findings of that level.
+    /// Findings of that level, unlisted ones included.
     pub fn count(&self, level: Level) -> usize {
-        self.findings.iter().filter(|finding| finding.clause.level == level).count()
+        let listed = self.findings.iter().filter(|finding| finding.clause.level == level).count();
+        match level {
+            Level::Error => listed + self.unlisted_errors,
+            Level::Warning => listed + self.unlisted - self.unlisted_errors,
+        }
+    }
+
+    /// Puts findings in the order of their places and works out lines and columns.
+    pub(crate) fn locate_lines(&mut self, source: &[u8]) {
+        self.findings.sort_by_key(|finding| finding.span.0);
+        let mut lines = LineCounter::new(source);
+        for finding in &mut self.findings {
+            (finding.line, finding.column) = lines.at(finding.span.0);
+        }
     }
 }
 
@@ -90,8 +110,49 @@ struct Note {
 #[derive(Default)]
 pub(crate) struct Findings {
     notes: Vec<Note>,
-    errors: usize,
+    tally: Tally,
+}
+
+/// How many findings of each level there were.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    errors: Count,
+    warnings: Count,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    listed: usize,
     unlisted: usize,
+}
+
+impl Tally {
+    /// Counts one finding; says whether there is room for it in the list.
+    pub(crate) fn admit(&mut self, level: Level) -> bool {
+        let count = match level {
+            Level::Error => &mut self.errors,
+            Level::Warning => &mut self.warnings,
+        };
+        let room = count.listed < FINDINGS_MAX;
+        if room {
+            count.listed += 1;
+        } else {
+            count.unlisted += 1;
+        }
+        room
+    }
+
+    /// Counts findings that another report did not list.
+    pub(crate) fn add_unlisted(&mut self, report: &Report) {
+        self.errors.unlisted += report.unlisted_errors;
+        self.warnings.unlisted += report.unlisted - report.unlisted_errors;
+    }
+
+    /// The report on what was listed.
+    pub(crate) fn report(self, kind: Option<Kind>, findings: Vec<Finding>) -> Report {
+        let unlisted = self.errors.unlisted + self.warnings.unlisted;
+        Report { kind, findings, unlisted, unlisted_errors: self.errors.unlisted }
+    }
 }
 
 impl Findings {
@@ -111,29 +172,26 @@ impl Findings {
     }
 
     fn push(&mut self, note: Note) {
-        self.errors += usize::from(note.clause.level == Level::Error);
-        if self.notes.len() < FINDINGS_MAX {
+        if self.tally.admit(note.clause.level) {
             self.notes.push(note);
-        } else {
-            self.unlisted += 1;
         }
     }
 
     /// Whether an error was noted; what was read is then not handed out.
     pub(crate) fn any_error(&self) -> bool {
-        self.errors > 0
+        self.tally.errors.listed > 0
+    }
+
+    /// Works out pointers and spans, but no lines and columns.
+    pub(crate) fn into_unplaced_report(self, kind: Option<Kind>, tape: &Tape<'_>) -> Report {
+        self.tally.report(kind, locate(self.notes, tape))
     }
 
     /// Works out pointers, lines and columns.
     pub(crate) fn into_report(self, kind: Option<Kind>, tape: &Tape<'_>, source: &[u8]) -> Report {
-        let unlisted = self.unlisted;
-        let mut findings = locate(self.notes, tape);
-        findings.sort_by_key(|finding| finding.span.0);
-        let mut lines = LineCounter::new(source);
-        for finding in &mut findings {
-            (finding.line, finding.column) = lines.at(finding.span.0);
-        }
-        Report { kind, findings, unlisted }
+        let mut report = self.into_unplaced_report(kind, tape);
+        report.locate_lines(source);
+        report
     }
 }
 
@@ -195,7 +253,7 @@ impl Path {
             self.open.pop();
         }
         if value.kind() == Type::Key {
-            let name = value.text().map(|text| text.decode().into_owned()).unwrap_or_default();
+            let name = value.text().map(token).unwrap_or_default();
             self.last = Some(name.clone());
             self.pending_key = Some(name);
             return;
@@ -226,14 +284,35 @@ impl Path {
     }
 }
 
-/// Appends one reference token, escaped as RFC 6901 says.
-fn push_token(pointer: &mut String, token: &str) {
-    pointer.push('/');
-    pointer.push_str(&token.replace('~', "~0").replace('/', "~1"));
+/// A member's name as part of a pointer. Of a long one only the beginning is kept.
+fn token(name: Text<'_>) -> String {
+    let raw = name.raw();
+    if raw.len() <= POINTER_BYTES_MAX {
+        return name.decode().into_owned();
+    }
+    let end = (0..=POINTER_BYTES_MAX).rev().find(|&end| raw.is_char_boundary(end)).unwrap_or(0);
+    raw[..end].to_owned()
 }
 
+/// Appends one reference token, escaped as RFC 6901 says, unless the pointer is long enough.
+fn push_token(pointer: &mut String, token: &str) {
+    if pointer.ends_with(CUT) {
+        return;
+    }
+    pointer.push('/');
+    pointer.push_str(&token.replace('~', "~0").replace('/', "~1"));
+    if pointer.len() > POINTER_BYTES_MAX {
+        let end = (0..=POINTER_BYTES_MAX - CUT.len()).rev().find(|&end| pointer.is_char_boundary(end)).unwrap_or(0);
+        pointer.truncate(end);
+        pointer.push_str(CUT);
+    }
+}
+
+/// Ends a pointer that was cut.
+const CUT: &str = "...";
+
 /// Line and column of ascending offsets, counted once through the source.
-pub(crate) struct LineCounter<'s> {
+struct LineCounter<'s> {
     source: &'s [u8],
     offset: usize,
     line: usize,
@@ -241,12 +320,12 @@ pub(crate) struct LineCounter<'s> {
 }
 
 impl<'s> LineCounter<'s> {
-    pub(crate) fn new(source: &'s [u8]) -> LineCounter<'s> {
+    fn new(source: &'s [u8]) -> LineCounter<'s> {
         LineCounter { source, offset: 0, line: 1, column: 1 }
     }
 
     /// Where the byte is. Offsets must not go back.
-    pub(crate) fn at(&mut self, offset: usize) -> (usize, usize) {
+    fn at(&mut self, offset: usize) -> (usize, usize) {
         let end = offset.min(self.source.len());
         while self.offset < end {
             let byte = self.source[self.offset];

@@ -7,5 +7,8 @@ pub(crate) mod read;
 pub(crate) mod stream;
 mod wire;
 
-pub use stream::{Stream, StreamEvent};
-pub use wire::{AgentError, Grounding, Request, RequestId, Response, Status, Terminal};
+pub use stream::{Said, Stream, StreamEvent};
+pub use wire::{
+    AgentError, DomainId, Grounding, Progress, Request, RequestId, Response, StageId, Started, Status, Terminal,
+    UserId, WorkflowId,
+};

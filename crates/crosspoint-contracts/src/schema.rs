@@ -121,11 +121,13 @@ fn drop_null(property: &mut Map<String, Value>) {
             property.insert("type".to_owned(), only);
         }
     }
+    let null = json!({ "type": "null" });
     let alternatives = property.get_mut("anyOf").and_then(Value::as_array_mut);
-    let Some(alternatives) = alternatives.filter(|all| all.contains(&json!({ "type": "null" }))) else { return };
-    alternatives.retain(|alternative| *alternative != json!({ "type": "null" }));
+    let Some(alternatives) = alternatives.filter(|all| all.contains(&null)) else { return };
+    alternatives.retain(|alternative| *alternative != null);
     if let [Value::Object(only)] = alternatives.as_slice() {
-        let only = only.clone();
+        let mut only = only.clone();
+        only.remove("nullable");
         property.remove("anyOf");
         for (key, value) in only {
             property.entry(key).or_insert(value);

@@ -7,6 +7,6 @@ pub(crate) mod read;
 mod wire;
 
 pub use wire::{
-    Artifact, Backoff, Context, Failure, Id, InputRequest, Metadata, Observability, Priority, Request, Response,
-    RetryPolicy, Routing, Status,
+    Artifact, Backoff, Context, ConversationId, Failure, Id, InputRequest, Metadata, Observability, ParentTaskId,
+    Priority, Request, Response, RetryPolicy, Routing, SpanId, Status, TraceId,
 };

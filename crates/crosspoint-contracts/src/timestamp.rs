@@ -1,10 +1,14 @@
 //! Timestamps as the contracts spell them: ISO 8601, kept byte for byte.
+//!
+//! What is read here and what the published pattern says is the same, but for the length of months: date and time, in the
+//! extended form (`2025-11-24T14:22:45.5+01:00`) or the basic one (`20251124T142245Z`), a `T` or a space between them,
+//! seconds and minutes optional, any number of decimals. The spelling is kept because it must come back unchanged.
 
-use jiff::fmt::temporal::DateTimeParser;
+use jiff::civil::Date;
 
 use crate::content::{Text, inline_schema};
 
-/// A point in time as it was spelled. The spelling is kept because it must come back unchanged.
+/// A point in time as it was spelled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timestamp<'s> {
     text: Text<'s>,
@@ -14,15 +18,16 @@ pub struct Timestamp<'s> {
 impl<'s> Timestamp<'s> {
     /// Reads date and time, with or without offset; `None` for anything else, such as 30 February.
     pub fn parse(text: Text<'s>) -> Option<Timestamp<'s>> {
-        static PARSER: DateTimeParser = DateTimeParser::new();
         let decoded = text.decode();
-        // The parser knows annotations (`[Europe/Paris]`), which ISO 8601 does not.
-        if decoded.len() > BYTES_MAX || decoded.contains('[') {
-            return None;
+        let mut rest = Rest(&decoded);
+        rest.date()?;
+        rest.one_of(&['T', 't', ' '])?;
+        rest.time()?;
+        let has_offset = !rest.0.is_empty();
+        if has_offset {
+            rest.offset()?;
         }
-        let pieces = PARSER.parse_pieces(decoded.as_bytes()).ok()?;
-        pieces.time()?;
-        Some(Timestamp { text, has_offset: pieces.offset().is_some() })
+        rest.0.is_empty().then_some(Timestamp { text, has_offset })
     }
 
     /// Whether it says how far from UTC it is.
@@ -36,20 +41,91 @@ impl<'s> Timestamp<'s> {
     }
 }
 
-/// Longer than any spelling of a timestamp, in bytes.
-const BYTES_MAX: usize = 64;
+/// What is still to be read.
+struct Rest<'r>(&'r str);
 
-/// What JSON Schema can say about the spelling; that the day exists it cannot.
+impl Rest<'_> {
+    fn date(&mut self) -> Option<()> {
+        let year = self.digits(4)?;
+        self.one_of(&['-']);
+        let month = self.digits(2)?;
+        self.one_of(&['-']);
+        let day = self.digits(2)?;
+        Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok().map(drop)
+    }
+
+    fn time(&mut self) -> Option<()> {
+        self.at_most(23)?;
+        if self.ends_time() {
+            return Some(());
+        }
+        self.one_of(&[':']);
+        self.at_most(59)?;
+        if self.ends_time() {
+            return Some(());
+        }
+        self.one_of(&[':']);
+        // A leap second is a second.
+        self.at_most(60)?;
+        if self.one_of(&['.', ',']).is_some() {
+            let decimals = self.0.bytes().take_while(u8::is_ascii_digit).count();
+            self.0 = &self.0[decimals..];
+            return (decimals > 0).then_some(());
+        }
+        Some(())
+    }
+
+    fn ends_time(&self) -> bool {
+        self.0.is_empty() || self.0.starts_with(['Z', 'z', '+', '-'])
+    }
+
+    fn offset(&mut self) -> Option<()> {
+        if self.one_of(&['Z', 'z']).is_some() {
+            return Some(());
+        }
+        self.one_of(&['+', '-'])?;
+        self.at_most(23)?;
+        if self.0.is_empty() {
+            return Some(());
+        }
+        self.one_of(&[':']);
+        self.at_most(59)
+    }
+
+    fn at_most(&mut self, most: u16) -> Option<()> {
+        (self.digits(2)? <= most).then_some(())
+    }
+
+    fn digits(&mut self, count: usize) -> Option<u16> {
+        let (digits, rest) = self.0.split_at_checked(count)?;
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        self.0 = rest;
+        digits.parse().ok()
+    }
+
+    fn one_of(&mut self, characters: &[char]) -> Option<()> {
+        self.0 = self.0.strip_prefix(characters)?;
+        Some(())
+    }
+}
+
 macro_rules! pattern {
     ($offset:literal) => {
-        concat!(r"^[+-]?\d{4,6}-?\d{2}-?\d{2}[Tt ]\d{2}(:?\d{2}(:?\d{2}([.,]\d{1,9})?)?)?", $offset, "$")
+        concat!(
+            r"^\d{4}-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])[Tt ]",
+            r"([01]\d|2[0-3])(:?[0-5]\d(:?([0-5]\d|60)([.,]\d+)?)?)?",
+            $offset,
+            "$"
+        )
     };
 }
 
-/// A timestamp that must say how far from UTC it is.
-pub(crate) const WITH_OFFSET_PATTERN: &str = pattern!(r"([Zz]|[+-]\d{2}(:?\d{2}(:?\d{2})?)?)");
+/// A timestamp, for JSON Schema.
+pub(crate) const PATTERN: &str = pattern!(r"([Zz]|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)?");
 
-inline_schema!(Timestamp<'_>, {
-    "type": "string",
-    "pattern": pattern!(r"([Zz]|[+-]\d{2}(:?\d{2}(:?\d{2})?)?)?")
-});
+/// A timestamp that must say how far from UTC it is, for JSON Schema.
+pub(crate) const WITH_OFFSET_PATTERN: &str = pattern!(r"([Zz]|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)");
+
+inline_schema!(Timestamp<'_>, { "type": "string", "pattern": PATTERN });

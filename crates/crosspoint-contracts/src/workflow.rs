@@ -9,4 +9,4 @@ pub(crate) mod read;
 mod wire;
 
 pub use path::{Misplaced, misplaced};
-pub use wire::{Artifact, Context, Input, Operation, Output, Paths, Recommendation, Task};
+pub use wire::{Artifact, Context, FeatureId, Input, Operation, Output, Paths, Recommendation, Task};

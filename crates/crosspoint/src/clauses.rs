@@ -12,13 +12,15 @@ use crate::cli::{ClauseFormat, Clauses};
 use crate::render::{self, bold, dim};
 
 pub(crate) fn run(arguments: &Clauses) -> Result<Outcome> {
-    let chosen = choose(arguments.which.as_deref())?;
+    let chosen = choose(&arguments.which)?;
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     match (arguments.format, chosen.as_slice()) {
-        (ClauseFormat::Text, [(_, [only])]) => detail(&mut out, only)?,
         (ClauseFormat::Text, groups) => {
-            for clause in groups.iter().flat_map(|(_, clauses)| *clauses) {
-                line(&mut out, clause)?;
+            for (_, clauses) in groups {
+                match clauses {
+                    [only] => detail(&mut out, only)?,
+                    many => many.iter().try_for_each(|clause| line(&mut out, clause))?,
+                }
             }
         }
         (ClauseFormat::Json, groups) => {
@@ -34,21 +36,30 @@ pub(crate) fn run(arguments: &Clauses) -> Result<Outcome> {
 type Group = (&'static str, &'static [&'static Clause]);
 
 /// The clauses asked for, by contract.
-fn choose(which: Option<&str>) -> Result<Vec<Group>> {
+fn choose(which: &[String]) -> Result<Vec<Group>> {
     let shared: Group = ("all", clause::shared());
     let contracts = Contract::ALL.map(|contract| (contract.name(), clause::of(contract)));
     let groups: Vec<Group> = std::iter::once(shared).chain(contracts).collect();
-    let Some(which) = which else { return Ok(groups) };
-    if let Some(group) = groups.iter().find(|(name, _)| name.eq_ignore_ascii_case(which)) {
-        return Ok(vec![*group]);
+    if which.is_empty() {
+        return Ok(groups);
     }
-    for (name, clauses) in &groups {
+    which.iter().map(|name| find(name, &groups)).collect()
+}
+
+fn find(which: &str, groups: &[Group]) -> Result<Group> {
+    for (name, clauses) in groups {
+        // `message`, or `msg` as its ids begin.
+        let prefix = clauses.first().and_then(|clause| clause.id.split('-').next()).unwrap_or_default();
+        if name.eq_ignore_ascii_case(which) || prefix.eq_ignore_ascii_case(which) {
+            return Ok((name, clauses));
+        }
         if let Some(at) = clauses.iter().position(|clause| clause.id.eq_ignore_ascii_case(which)) {
-            return Ok(vec![(name, &clauses[at..=at])]);
+            return Ok((name, &clauses[at..=at]));
         }
     }
     bail!(
-        "no contract and no clause is called {which:?}; contracts are all, bridge, workflow, message, task, run, and clauses look like BRIDGE-2"
+        "no contract and no clause is called {which:?}; contracts are all, bridge, workflow, message, task, run, \
+         and clauses look like BRIDGE-2"
     )
 }
 
@@ -69,11 +80,11 @@ fn detail(out: &mut impl Write, clause: &Clause) -> io::Result<()> {
     let level = render::level(clause.level);
     let (bold, dim) = (bold(), dim());
     writeln!(out, "{bold}{}{bold:#}  {}", clause.id, clause.text)?;
-    writeln!(out, "  {dim}mend{dim:#}   {}", clause.hint)?;
+    writeln!(out, "  {dim}hint{dim:#}   {}", clause.hint)?;
     writeln!(out, "  {dim}level{dim:#}  {level}{}{level:#}, {}", clause.level.name(), scope_sentence(clause.scope))?;
     writeln!(out, "  {dim}source{dim:#} {}", clause.document)?;
     if !clause.implies.is_empty() {
-        writeln!(out, "  {dim}breaks along{dim:#} {}", clause.implies.join(", "))?;
+        writeln!(out, "  {dim}implies{dim:#} {}", clause.implies.join(", "))?;
     }
     if !clause.shown_by.is_empty() {
         writeln!(out, "  {dim}shown by{dim:#} {}", clause.shown_by.join(", "))?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use crosspoint_contracts::Kind;
 
 /// Connects any caller to any agent, in any of five contracts, and loses nothing.
@@ -38,8 +38,9 @@ pub(crate) enum Command {
 
 /// Say what is wrong with documents of the five contracts, where, and how to mend it
 ///
-/// The kind of each document is detected; --as says it. Directories are searched for files that end in .json or .sse,
-/// hidden ones included; links to directories are not followed.
+/// The kind of each document is detected, or follows from names that the contracts give to files: .agent-request*.json,
+/// .agent-response*.json, *.sse. --as says it. Directories are searched for files that end in .json or .sse, hidden
+/// ones included; .git, node_modules and links to directories are passed over. At most 256 MiB of a document are read.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -48,6 +49,8 @@ Examples:
   curl -sN localhost:8000/agents/run/stream -d @run.json | crosspoint validate --as run.stream -
   crosspoint validate --format json specs/ | jq 'select(.valid | not)'
 
+Reports go to stdout, errors and the sum to stderr. NO_COLOR=1 turns colour off.
+
 Exit codes: 0 all valid, 1 a document breaks a clause, 2 a file could not be read or its kind not be told.")]
 pub(crate) struct Validate {
     /// Files or directories; - reads standard input [default: - unless that is a terminal]
@@ -55,7 +58,7 @@ pub(crate) struct Validate {
     pub(crate) paths: Vec<PathBuf>,
 
     /// Read every document as this kind instead of detecting it
-    #[arg(long = "as", value_name = "KIND", value_parser = kind_parser(), hide_possible_values = true)]
+    #[arg(long = "as", value_name = "KIND", value_parser = kind_parser())]
     pub(crate) kind: Option<Kind>,
 
     /// What the text inside a bridge response must be
@@ -63,12 +66,16 @@ pub(crate) struct Validate {
     pub(crate) inner: Option<Inner>,
 
     /// A further agent type that messages may name, besides the five of the contract; may be repeated
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
     pub(crate) agent_type: Vec<String>,
 
     /// Warnings count as errors
     #[arg(long)]
     pub(crate) strict: bool,
+
+    /// Print nothing about valid documents, not even their warnings
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 
     /// For people, or one JSON object a document on one line
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -107,9 +114,9 @@ Examples:
   crosspoint clauses BRIDGE-2        one rule, with how to mend what breaks it
   crosspoint clauses --format json | jq -r 'select(.scope == \"document\") | .id'")]
 pub(crate) struct Clauses {
-    /// bridge, workflow, message, task, run, all (what they share), or a clause's id
-    #[arg(value_name = "CONTRACT|ID")]
-    pub(crate) which: Option<String>,
+    /// bridge, workflow, message, task, run, all (what they share), or ids of clauses
+    #[arg(value_name = "CONTRACT|ID", value_hint = ValueHint::Other)]
+    pub(crate) which: Vec<String>,
 
     /// For people, one JSON object a clause on one line, or a page of documentation
     #[arg(long, value_enum, default_value_t = ClauseFormat::Text)]

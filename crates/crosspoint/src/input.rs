@@ -1,6 +1,6 @@
 //! What there is to validate: files, directories, standard input.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,11 @@ use anyhow::{Context, Result, bail};
 /// The largest document that is read. Validation holds it in memory, and no contract's documents come near.
 pub(crate) const BYTES_MAX: u64 = 256 << 20;
 
-/// Directories nested deeper are not searched; nobody keeps documents there.
+/// Directories nested deeper are not searched: the file system may be a loop.
 const DIRECTORY_DEPTH_MAX: usize = 64;
+
+/// Directories that hold other programs' documents, passed over in a search.
+const PASSED_OVER: [&str; 2] = [".git", "node_modules"];
 
 /// Where one document comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,49 +53,64 @@ impl Source {
 }
 
 fn bounded(input: impl Read, size: u64) -> Result<Vec<u8>> {
-    if size > BYTES_MAX {
-        bail!("larger than {} MiB, the most that is read", BYTES_MAX >> 20);
+    // A file's size is only a promise; what counts is what comes.
+    let expected = usize::try_from(size.min(BYTES_MAX)).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(expected + 1);
+    if size <= BYTES_MAX {
+        input.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-    input.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > BYTES_MAX {
-        bail!("larger than {} MiB, the most that is read", BYTES_MAX >> 20);
+    if size > BYTES_MAX || bytes.len() as u64 > BYTES_MAX {
+        bail!("it is larger than {} MiB, the most that is read", BYTES_MAX >> 20);
     }
     Ok(bytes)
 }
 
+/// A document, or a place that could not be looked at.
+pub(crate) type Found = std::result::Result<Source, (PathBuf, anyhow::Error)>;
+
 /// The documents a path stands for, in order of their names.
-pub(crate) fn expand(path: &Path) -> Result<Vec<Source>> {
+pub(crate) fn expand(path: &Path) -> Vec<Found> {
     if path.as_os_str() == "-" {
-        return Ok(vec![Source::Stdin]);
+        return vec![Ok(Source::Stdin)];
     }
     if !path.is_dir() {
-        return Ok(vec![Source::File(path.to_owned())]);
+        return vec![Ok(Source::File(path.to_owned()))];
     }
     let mut found = Vec::new();
-    search(path, 0, &mut found)?;
-    if found.is_empty() {
-        bail!("no file in it ends in .json or .sse");
+    if let Err(error) = search(path, 0, &mut found) {
+        found.push(Err((path.to_owned(), error)));
     }
-    Ok(found)
+    if found.is_empty() {
+        let nothing = anyhow::anyhow!("no file in it ends in .json or .sse");
+        found.push(Err((path.to_owned(), nothing)));
+    }
+    found
 }
 
-fn search(directory: &Path, depth: usize, found: &mut Vec<Source>) -> Result<()> {
+fn search(directory: &Path, depth: usize, found: &mut Vec<Found>) -> Result<()> {
     if depth > DIRECTORY_DEPTH_MAX {
-        bail!("directories nest deeper than {DIRECTORY_DEPTH_MAX} levels");
+        bail!("it is more than {DIRECTORY_DEPTH_MAX} directories deep and was not searched");
     }
-    let listing = std::fs::read_dir(directory).with_context(|| format!("cannot list {}", directory.display()))?;
-    let mut entries: Vec<std::fs::DirEntry> = listing.collect::<io::Result<_>>()?;
-    entries.sort_by_key(std::fs::DirEntry::file_name);
+    let listing = fs::read_dir(directory).context("cannot list it")?;
+    let mut entries: Vec<fs::DirEntry> = listing.collect::<io::Result<_>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
-        if entry.file_type()?.is_dir() {
-            if entry.file_name() != ".git" {
-                search(&path, depth + 1, found)?;
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let passed_over = PASSED_OVER.iter().any(|name| entry.file_name() == *name);
+            if !passed_over && let Err(error) = search(&path, depth + 1, found) {
+                // The rest of the directory is still worth looking at.
+                found.push(Err((path, error)));
             }
-        } else if path.extension().is_some_and(|extension| extension == "json" || extension == "sse") {
-            found.push(Source::File(path));
+        } else if is_document(&path) {
+            found.push(Ok(Source::File(path)));
         }
     }
     Ok(())
+}
+
+/// Whether a search takes the file up: by its ending, and only if reading it cannot wait for somebody to write.
+fn is_document(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    (ending.eq_ignore_ascii_case("json") || ending.eq_ignore_ascii_case("sse")) && path.is_file()
 }

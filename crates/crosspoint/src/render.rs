@@ -1,7 +1,8 @@
 //! What people see: findings with the line and a caret under the place, errors with causes and a hint.
 //!
-//! Readable without colour. Everything that comes from a document is shown through [`visible`], so that a file cannot
-//! move the cursor or colour the terminal.
+//! Readable without colour. Everything that comes from a document is shown through `visible`, so that a file cannot
+//! move the cursor or colour the terminal. Written here rather than taken from a crate because a line may be 50 MB
+//! long and a file may be anything but text: only a window of bytes around the place is ever looked at.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -9,12 +10,17 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::kind::Undetected;
-use crosspoint_contracts::{Finding, Kind, Report};
+use crosspoint_contracts::{Contract, Finding, Kind, Report};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Bytes of a line shown before the place, and from the place on. A line may be 50 MB long.
-const BEFORE_BYTES: usize = 48;
-const AFTER_BYTES: usize = 72;
+use crate::input::Source;
+
+/// Bytes of a line shown before the place, and from the place on. With the margin, a line of ASCII fits 80 columns.
+const BEFORE_BYTES: usize = 28;
+const AFTER_BYTES: usize = 40;
+
+/// Bytes of a pointer shown.
+const POINTER_BYTES: usize = 120;
 
 pub(crate) fn bold() -> Style {
     Style::new().bold()
@@ -31,8 +37,30 @@ pub(crate) fn level(level: Level) -> Style {
     }
 }
 
+/// What became of a document.
+#[derive(Clone, Copy)]
+pub(crate) struct Verdict {
+    pub(crate) good: bool,
+    /// Warnings count too.
+    pub(crate) strict: bool,
+}
+
+/// What a document is called in text.
+pub(crate) fn shown_name(source: &Source) -> String {
+    match source {
+        Source::Stdin => "<stdin>".to_owned(),
+        Source::File(_) => visible(&source.name()),
+    }
+}
+
 /// One document's report.
-pub(crate) fn report(out: &mut impl Write, name: &str, source: &[u8], report: &Report, good: bool) -> io::Result<()> {
+pub(crate) fn report(
+    out: &mut impl Write,
+    name: &str,
+    source: &[u8],
+    report: &Report,
+    verdict: Verdict,
+) -> io::Result<()> {
     let mut shown = None;
     for finding in &report.findings {
         // Several things are often missing from one object; its line is shown once.
@@ -49,11 +77,11 @@ pub(crate) fn report(out: &mut impl Write, name: &str, source: &[u8], report: &R
         None => "document of any contract",
     };
     let green = AnsiColor::Green.on_default().bold();
-    let name = visible(name);
-    match (good, counts(report)) {
+    let strict = if verdict.strict && report.is_valid() { " (--strict: warnings count)" } else { "" };
+    match (verdict.good, counts(report)) {
         (true, None) => writeln!(out, "{green}ok{green:#}: {name} is a valid {kind}"),
         (true, Some(counts)) => writeln!(out, "{green}ok{green:#}: {name} is a valid {kind}, with {counts}"),
-        (false, counts) => writeln!(out, "{name} is not a valid {kind}: {}", counts.unwrap_or_default()),
+        (false, counts) => writeln!(out, "{name} is not a valid {kind}: {}{strict}", counts.unwrap_or_default()),
     }
 }
 
@@ -72,23 +100,16 @@ fn counts(report: &Report) -> Option<String> {
 fn finding_with_place(out: &mut impl Write, name: &str, finding: &Finding, excerpt: Option<Excerpt>) -> io::Result<()> {
     let style = level(finding.clause.level);
     let (bold, dim) = (bold(), dim());
-    writeln!(
-        out,
-        "{style}{}[{}]{style:#}{bold}: {}{bold:#}",
-        finding.clause.level.name(),
-        finding.clause.id,
-        finding.message
-    )?;
-    let pointer = if finding.pointer.is_empty() { String::new() } else { format!("  {}", visible(&finding.pointer)) };
+    let word = finding.clause.level.name();
+    writeln!(out, "{style}{word}[{}]{style:#}{bold}: {}{bold:#}", finding.clause.id, finding.message)?;
+    let pointer = match finding.pointer.as_str() {
+        "" => String::new(),
+        pointer => format!("  {}", visible(&shortened(pointer))),
+    };
     let number = finding.line.to_string();
     let gutter = " ".repeat(number.len());
-    writeln!(
-        out,
-        "{gutter}{dim}-->{dim:#} {}:{}:{}{dim}{pointer}{dim:#}",
-        visible(name),
-        finding.line,
-        finding.column
-    )?;
+    let place = format!("{name}:{}:{}", finding.line, finding.column);
+    writeln!(out, "{gutter}{dim}-->{dim:#} {place}{dim}{pointer}{dim:#}")?;
     if let Some(excerpt) = excerpt.filter(|excerpt| !excerpt.line.trim().is_empty()) {
         writeln!(out, "{dim}{number} |{dim:#} {}", excerpt.line)?;
         let carets = "^".repeat(excerpt.marked);
@@ -108,30 +129,54 @@ struct Excerpt {
 
 impl Excerpt {
     fn around(source: &[u8], (start, end): (usize, usize)) -> Excerpt {
-        let start = start.min(source.len());
+        let start = character_start(source, start.min(source.len()));
         let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
         let earliest = start.saturating_sub(BEFORE_BYTES);
         let latest = source.len().min(start + AFTER_BYTES);
         let line_start = source[earliest..start].iter().rposition(is_break).map(|at| earliest + at + 1);
         let line_end = source[start..latest].iter().position(is_break).map(|at| start + at);
         let from = character_start(source, line_start.unwrap_or(earliest));
-        let to = character_start(source, line_end.unwrap_or(latest));
+        let to = character_start(source, line_end.unwrap_or(latest)).max(start);
+        let end = character_end(source, end.max(start)).min(to);
         let text = |from: usize, to: usize| visible(&String::from_utf8_lossy(&source[from..to]));
-        let cut_before = line_start.is_none() && earliest > 0;
-        let cut_after = line_end.is_none() && latest < source.len();
-        let (head, marked, tail) =
-            (text(from, start), text(start, to.min(end.max(start))), text(to.min(end.max(start)), to));
-        let head = if cut_before { format!("...{head}") } else { head };
-        let line = format!("{head}{marked}{tail}{}", if cut_after { "..." } else { "" });
-        Excerpt { line, before: head.width(), marked: marked.width().max(1) }
+        let cut = |cut: bool| if cut { "..." } else { "" };
+        let head = format!("{}{}", cut(line_start.is_none() && earliest > 0), text(from, start));
+        let marked = text(start, end);
+        let tail = format!("{}{}", text(end, to), cut(line_end.is_none() && latest < source.len()));
+        Excerpt { line: format!("{head}{marked}{tail}"), before: head.width(), marked: marked.width().max(1) }
     }
+}
+
+/// The beginning of a long text.
+fn shortened(text: &str) -> String {
+    if text.len() <= POINTER_BYTES {
+        return text.to_owned();
+    }
+    let end = (0..=POINTER_BYTES).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+    format!("{}...", &text[..end])
+}
+
+/// The longest character of UTF-8, in bytes.
+const CHARACTER_BYTES_MAX: usize = 4;
+
+fn continues_character(source: &[u8], at: usize) -> bool {
+    source.get(at).is_some_and(|byte| byte & 0xc0 == 0x80)
 }
 
 /// The first byte of the character that the byte at `offset` belongs to.
 fn character_start(source: &[u8], offset: usize) -> usize {
     let mut at = offset;
-    while at > 0 && at < source.len() && source[at] & 0xc0 == 0x80 && offset - at < 4 {
+    while at > 0 && continues_character(source, at) && offset - at < CHARACTER_BYTES_MAX {
         at -= 1;
+    }
+    at
+}
+
+/// The byte after the character that the byte before `offset` belongs to.
+fn character_end(source: &[u8], offset: usize) -> usize {
+    let mut at = offset;
+    while continues_character(source, at) && at - offset < CHARACTER_BYTES_MAX {
+        at += 1;
     }
     at
 }
@@ -142,7 +187,7 @@ fn visible(text: &str) -> String {
         '\t' => ' ',
         character if character.is_control() || character.width().is_none() => '\u{b7}',
         // Marks that turn the direction of what follows.
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{b7}',
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{b7}',
         character => character,
     };
     text.chars().map(shown).collect()
@@ -150,34 +195,35 @@ fn visible(text: &str) -> String {
 
 /// Why the kind of a document could not be told, in one sentence.
 pub(crate) fn undetected_sentence(undetected: &Undetected) -> String {
-    match undetected {
-        Undetected::Unknown => "cannot tell what it is: it has no member of any kind of document".to_owned(),
-        Undetected::Ambiguous(candidates) => {
-            let kinds: Vec<&str> = candidates.iter().map(|candidate| candidate.kind.name()).collect();
-            format!("cannot tell what it is: it could be {}", kinds.join(" or "))
-        }
+    let Undetected::Ambiguous(candidates) = undetected else {
+        return "cannot tell what it is: it has no member of any kind of document".to_owned();
+    };
+    if candidates.iter().all(|candidate| candidate.kind.contract() == Contract::Message) {
+        let types = "work_request, work_status, work_result or error";
+        return format!("cannot tell which message it is: its `type` is none of {types}");
     }
+    let kinds: Vec<&str> = candidates.iter().map(|candidate| candidate.kind.name()).collect();
+    format!("cannot tell what it is: it could be {}", kinds.join(" or "))
 }
 
 /// The same for people, with what was tried.
 pub(crate) fn undetected(name: &str, undetected: &Undetected) {
-    let mut message = format!("{}: {}", visible(name), undetected_sentence(undetected));
-    match undetected {
+    let mut message = format!("{name}: {}", undetected_sentence(undetected));
+    let choices = match undetected {
         Undetected::Unknown => {
             let kinds = Kind::ALL.map(Kind::name).join(", ");
             let _ = write!(message, "\n  tried: {kinds}");
+            "--as KIND".to_owned()
         }
         Undetected::Ambiguous(candidates) => {
             for candidate in candidates {
-                let _ = write!(message, "\n  {:<22} by {}", candidate.kind.name(), candidate.found.join(", "));
+                let _ = write!(message, "\n  {:<22} by {}", candidate.kind, candidate.found.join(", "));
             }
+            let choices: Vec<String> = candidates.iter().map(|candidate| format!("--as {}", candidate.kind)).collect();
+            choices.join(" or ")
         }
-    }
-    let best = match undetected {
-        Undetected::Ambiguous(candidates) => candidates.first().map_or("KIND", |candidate| candidate.kind.name()),
-        Undetected::Unknown => "KIND",
     };
-    say_error(&message, Some(&format!("say what it is: --as {best}")));
+    say_error(&message, Some(&format!("say what it is: {choices}")));
 }
 
 pub(crate) fn cannot_read(name: &str, error: &anyhow::Error) {

@@ -3,10 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
-use crosspoint_contracts::clause::Level;
-use crosspoint_contracts::{Inner, Kind, Options, Reading, Report};
-use serde_json::json;
+use anyhow::{Result, bail};
+use crosspoint_contracts::kind::Undetected;
+use crosspoint_contracts::{Finding, Inner, Kind, Options, Reading, Report};
+use serde::Serialize;
 
 use crate::Outcome;
 use crate::cli::{self, Format, Validate};
@@ -14,15 +14,13 @@ use crate::input::{self, Source};
 use crate::render;
 
 pub(crate) fn run(arguments: &Validate) -> Result<Outcome> {
-    let mut run = Run { arguments, tally: Tally::default() };
+    let mut run = Run { arguments, tally: Tally::default(), closed: false };
     for path in paths(arguments)? {
-        match input::expand(&path) {
-            Ok(sources) => {
-                for source in sources {
-                    run.document(&source)?;
-                }
+        for found in input::expand(&path) {
+            match found {
+                Ok(source) => run.document(&source)?,
+                Err((path, error)) => run.unreadable(&path.display().to_string(), &error)?,
             }
-            Err(error) => run.unreadable(&path.display().to_string(), &error)?,
         }
     }
     if arguments.format == Format::Text {
@@ -32,6 +30,9 @@ pub(crate) fn run(arguments: &Validate) -> Result<Outcome> {
 }
 
 fn paths(arguments: &Validate) -> Result<Vec<PathBuf>> {
+    if arguments.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+        bail!("standard input (-) can be read only once");
+    }
     if !arguments.paths.is_empty() {
         return Ok(arguments.paths.clone());
     }
@@ -48,12 +49,13 @@ fn paths(arguments: &Validate) -> Result<Vec<PathBuf>> {
 struct Tally {
     valid: usize,
     invalid: usize,
-    not_understood: usize,
+    unknown: usize,
+    unreadable: usize,
 }
 
 impl Tally {
     fn outcome(&self) -> Outcome {
-        match (self.not_understood, self.invalid) {
+        match (self.unknown + self.unreadable, self.invalid) {
             (0, 0) => Outcome::Fine,
             (0, _) => Outcome::NotFine,
             _ => Outcome::CouldNot,
@@ -62,24 +64,27 @@ impl Tally {
 
     /// The sum, on stderr, where there was more than one document.
     fn say(&self) {
-        let all = self.valid + self.invalid + self.not_understood;
+        let all = self.valid + self.invalid + self.unknown + self.unreadable;
         if all < 2 {
             return;
         }
-        let mut sum = format!("{all} documents: {} valid", self.valid);
-        if self.invalid > 0 {
-            sum += &format!(", {} invalid", self.invalid);
-        }
-        if self.not_understood > 0 {
-            sum += &format!(", {} not understood", self.not_understood);
-        }
-        render::note(&sum);
+        let parts = [
+            (self.valid, "valid"),
+            (self.invalid, "invalid"),
+            (self.unknown, "of no known kind"),
+            (self.unreadable, "not readable"),
+        ];
+        let parts: Vec<String> =
+            parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        render::note(&format!("{all} documents: {}", parts.join(", ")));
     }
 }
 
 struct Run<'a> {
     arguments: &'a Validate,
     tally: Tally,
+    /// Whoever read our output has left; the verdict is still owed.
+    closed: bool,
 }
 
 impl Run<'_> {
@@ -90,8 +95,7 @@ impl Run<'_> {
         };
         let agent_types: Vec<&str> = self.arguments.agent_type.iter().map(String::as_str).collect();
         let options = Options {
-            kind: self.arguments.kind,
-            file_kind: source.file_name().and_then(Kind::of_file_name),
+            kind: self.arguments.kind.or_else(|| source.file_name().and_then(Kind::of_file_name)),
             inner: match self.arguments.inner {
                 Some(cli::Inner::Json) => Inner::Json,
                 None => Inner::Any,
@@ -103,9 +107,13 @@ impl Run<'_> {
         match (good, &reading.undetected) {
             (true, _) => self.tally.valid += 1,
             (false, None) => self.tally.invalid += 1,
-            (false, Some(_)) => self.tally.not_understood += 1,
+            (false, Some(_)) => self.tally.unknown += 1,
         }
-        self.print(&source.name(), &bytes, &reading, good)
+        if good && self.arguments.quiet {
+            return Ok(());
+        }
+        let printed = self.print(source, &bytes, &reading, good);
+        self.unless_closed(printed)
     }
 
     fn is_good(&self, reading: &Reading<'_>) -> bool {
@@ -114,57 +122,118 @@ impl Run<'_> {
         report.is_valid() && reading.undetected.is_none() && strict_enough
     }
 
-    fn print(&self, name: &str, bytes: &[u8], reading: &Reading<'_>, good: bool) -> Result<()> {
+    fn print(&self, source: &Source, bytes: &[u8], reading: &Reading<'_>, good: bool) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
         match self.arguments.format {
             Format::Text => {
                 let mut out = anstream::AutoStream::auto(io::stdout().lock());
-                render::report(&mut out, name, bytes, &reading.report, good)?;
+                let verdict = render::Verdict { good, strict: self.arguments.strict };
+                render::report(&mut out, &render::shown_name(source), bytes, &reading.report, verdict)?;
                 if let Some(undetected) = &reading.undetected {
-                    render::undetected(name, undetected);
+                    render::undetected(&render::shown_name(source), undetected);
                 }
             }
             Format::Json => {
-                let mut line = as_json(name, &reading.report, good);
+                let mut line = Line::new(source.name(), &reading.report, good);
                 if let Some(undetected) = &reading.undetected {
-                    line["error"] = json!(render::undetected_sentence(undetected));
+                    line.error = Some(render::undetected_sentence(undetected));
+                    line.candidates = candidates(undetected);
                 }
-                writeln!(io::stdout().lock(), "{line}")?;
+                line.print()?;
             }
         }
         Ok(())
     }
 
     fn unreadable(&mut self, name: &str, error: &anyhow::Error) -> Result<()> {
-        self.tally.not_understood += 1;
-        render::cannot_read(name, error);
-        if self.arguments.format == Format::Json {
-            let mut line = as_json(name, &Report::default(), false);
-            line["error"] = json!(format!("cannot read it: {error:#}"));
-            writeln!(io::stdout().lock(), "{line}").context("cannot write")?;
+        self.tally.unreadable += 1;
+        if self.arguments.format == Format::Text {
+            render::cannot_read(name, error);
+            return Ok(());
+        }
+        let nothing = Report::default();
+        let line = Line { error: Some(format!("{error:#}")), ..Line::new(name.to_owned(), &nothing, false) };
+        let printed = if self.closed { Ok(()) } else { line.print() };
+        self.unless_closed(printed)
+    }
+
+    fn unless_closed(&mut self, printed: io::Result<()>) -> Result<()> {
+        match printed {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.closed = true,
+            other => other?,
         }
         Ok(())
     }
 }
 
-fn as_json(name: &str, report: &Report, good: bool) -> serde_json::Value {
-    let findings: Vec<serde_json::Value> = report
-        .findings
-        .iter()
-        .map(|finding| {
-            json!({
-                "clause": finding.clause.id,
-                "level": match finding.clause.level { Level::Error => "error", Level::Warning => "warning" },
-                "pointer": finding.pointer,
-                "line": finding.line,
-                "column": finding.column,
-                "message": finding.message,
-                "hint": finding.hint,
-            })
-        })
-        .collect();
-    let mut line = json!({ "file": name, "kind": report.kind.map(Kind::name), "valid": good, "findings": findings });
-    if report.unlisted > 0 {
-        line["unlisted"] = json!(report.unlisted);
+/// One document's report as JSON. The order of the members is the order they are printed in.
+#[derive(Serialize)]
+struct Line<'r> {
+    file: String,
+    kind: Option<&'static str>,
+    valid: bool,
+    findings: Vec<FindingLine<'r>>,
+    #[serde(skip_serializing_if = "is_zero")]
+    unlisted: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    candidates: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct FindingLine<'r> {
+    clause: &'static str,
+    level: &'static str,
+    pointer: &'r str,
+    line: usize,
+    column: usize,
+    message: &'r str,
+    hint: &'r str,
+}
+
+impl<'r> Line<'r> {
+    fn new(file: String, report: &'r Report, good: bool) -> Line<'r> {
+        Line {
+            file,
+            kind: report.kind.map(Kind::name),
+            valid: good,
+            findings: report.findings.iter().map(FindingLine::new).collect(),
+            unlisted: report.unlisted,
+            error: None,
+            candidates: Vec::new(),
+        }
     }
-    line
+
+    fn print(&self) -> io::Result<()> {
+        writeln!(io::stdout().lock(), "{}", serde_json::to_string(self)?)
+    }
+}
+
+impl<'r> FindingLine<'r> {
+    fn new(finding: &'r Finding) -> FindingLine<'r> {
+        FindingLine {
+            clause: finding.clause.id,
+            level: finding.clause.level.name(),
+            pointer: &finding.pointer,
+            line: finding.line,
+            column: finding.column,
+            message: &finding.message,
+            hint: &finding.hint,
+        }
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+fn candidates(undetected: &Undetected) -> Vec<&'static str> {
+    match undetected {
+        Undetected::Unknown => Vec::new(),
+        Undetected::Ambiguous(candidates) => candidates.iter().map(|candidate| candidate.kind.name()).collect(),
+    }
 }

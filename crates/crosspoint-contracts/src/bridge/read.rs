@@ -1,7 +1,7 @@
 //! Reading the two files, clause by clause.
 
 use super::wire::{Request, RequestId, Response, Status};
-use crate::clause::*;
+use crate::clause::bridge::*;
 use crate::content::{Nullable, Text};
 use crate::document::{Inner, Options};
 use crate::fields::{
@@ -140,7 +140,8 @@ fn inner_json(value: Value<'_, '_>, text: Text<'_>, findings: &mut Findings) {
 }
 
 fn duration(value: Value<'_, '_>, findings: &mut Findings) -> Option<f64> {
-    if value.kind() == Type::String {
+    let quoted_number = value.text().is_some_and(|text| text.decode().trim().parse::<f64>().is_ok());
+    if quoted_number {
         complain(value, &BRIDGE_6, "is a string, not a number: the quotes are the mistake", findings);
         return None;
     }

@@ -4,6 +4,9 @@ super::clauses! {
     ALL_1 = "ALL-1" Error Exchange, "rulings":
         "A request key, scoped to the caller, makes a repeat the same job: the Idempotency-Key header, else the contract's own id."
         => "Send the same key when repeating, and a new key for new work.";
+    ALL_1_5 = "ALL-1.5" Error Exchange, "rulings":
+        "The contract's own key is: message request_id, task id, bridge request_id, run request_id with task_type and stage_id."
+        => "Give every request its own id; a run's trace id may cover several stages.";
     ALL_1_2 = "ALL-1.2" Error Exchange, "rulings":
         "The workflow contract has no request key of its own: without the header, every envelope is a new job."
         => "Send an Idempotency-Key header where an envelope may be repeated.";
@@ -182,4 +185,40 @@ super::clauses! {
     ALL_135 = "ALL-135" Error Exchange, "rulings, One failure list":
         "The bridge's RequestTooLarge and ResponseTooLarge read as resource_limit."
         => "Send less, or raise the limit.";
+    ALL_141 = "ALL-141" Error Exchange, "rulings, One failure list":
+        "timeout: message 5001, bridge timeout, task TIMEOUT, run TIMEOUT (200), workflow retry, 504 where a wait ran out; repeat unknown."
+        => "Ask for the job before sending it again.";
+    ALL_142 = "ALL-142" Error Exchange, "rulings, One failure list":
+        "unavailable: message 5002, bridge agent_unavailable, task and run AGENT_UNAVAILABLE (200), workflow retry, 503 at a door; repeat safe before dispatch, else unknown."
+        => "Start the agent.";
+    ALL_143 = "ALL-143" Error Exchange, "rulings, One failure list":
+        "invalid: message 5003, bridge invalid_request, task INVALID_INPUT or the more exact code, run VALIDATION_ERROR (400), workflow escalate; 400, 404 or 413 at a door; repeat never."
+        => "Mend the request.";
+    ALL_144 = "ALL-144" Error Exchange, "rulings, One failure list":
+        "unauthenticated: message 5004, bridge authentication_failed, task and run UNAUTHENTICATED (401), workflow escalate; 401 or 403 at a door; repeat never."
+        => "Send a valid token.";
+    ALL_145 = "ALL-145" Error Exchange, "rulings, One failure list":
+        "resource_limit: message 5005, bridge resource_limit, task AGENT_BUSY or RATE_LIMITED, run RESOURCE_LIMIT (200), workflow retry; 429 with Retry-After at a door; repeat safe."
+        => "Wait and send it again.";
+    ALL_146 = "ALL-146" Error Exchange, "rulings, One failure list":
+        "unsupported: message 5006, bridge unsupported_work, task CAPABILITY_NOT_FOUND or AGENT_NOT_FOUND, run UNSUPPORTED_TASK_TYPE (400), workflow escalate; 400 at a door; repeat never."
+        => "Ask for work that an agent takes.";
+    ALL_147 = "ALL-147" Error Exchange, "rulings, One failure list":
+        "agent_failed: a message work_result failed; in the others the agent's own code, else agent_failed, INTERNAL_ERROR, TASK_FAILED (200), workflow as the agent said, else escalate; repeat never."
+        => "Look at what the agent reported.";
+    ALL_148 = "ALL-148" Error Exchange, "rulings, One failure list":
+        "cancelled: message 5901, bridge cancelled, task status cancelled, run CANCELLED (200), workflow escalate; repeat never."
+        => "Send a new request if the work is still wanted.";
+    ALL_149 = "ALL-149" Error Exchange, "rulings, One failure list":
+        "delegation: message 5902, bridge delegation, task TASK_GRAPH_CYCLE or DELEGATION_FAILED, run DELEGATION (400), workflow escalate; 400 at a door; repeat never."
+        => "Break the circle.";
+    ALL_150 = "ALL-150" Error Exchange, "rulings, One failure list":
+        "conflict: message 5903, bridge request_conflict, task INVALID_FIELD_VALUE, run CONFLICT (409), workflow escalate; 409 at a door; repeat never."
+        => "Use a new request key for other work.";
+    ALL_151 = "ALL-151" Error Exchange, "rulings, One failure list":
+        "broken_contract, an answer that cannot be read: message 5904, bridge agent_broke_contract, task AGENT_UNAVAILABLE, run AGENT_BROKE_CONTRACT (200), workflow retry; repeat unknown."
+        => "Mend the agent; crosspoint validate says what is wrong with its answer.";
+    ALL_152 = "ALL-152" Error Exchange, "rulings, One failure list":
+        "internal: message 5900, bridge internal, task INTERNAL_ERROR, run INTERNAL (500), workflow retry; 500 at a door; repeat unknown."
+        => "Look at the server's log.";
 }

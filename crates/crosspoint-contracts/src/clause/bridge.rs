@@ -6,13 +6,14 @@ super::clauses! {
         => "Add the missing field; error_message and error_type are null on success, metadata may be {}.";
     BRIDGE_1_2 = "BRIDGE-1.2" Error Document, "rulings; bridge document, 2. Data Type, Mistakes 2 and 3":
         "`response` is a string or null, never an object."
-        => "JSON-encode it: put json.dumps(agent_output) into `response`, or in a shell: jq -n --arg r \"$OUTPUT\" '{response: $r}'.";
+        => "JSON-encode it: in Python \"response\": json.dumps(output); for a file as it is, jq '.response |= tojson'.";
     BRIDGE_1_3 = "BRIDGE-1.3" Warning Document, "rulings":
         "A response has no other top-level fields: existing readers refuse them."
         => "Move it into `metadata`, which is open.";
     BRIDGE_1_4 = "BRIDGE-1.4" Error Operation, "rulings":
         "Unknown top-level fields are never written into a response; `metadata` is open."
-        => "Carry further facts in `metadata`.";
+        => "Carry further facts in `metadata`.",
+        implies ["BRIDGE-1.3"];
     BRIDGE_2 = "BRIDGE-2" Error Document, "rulings; bridge document, 1. Field Name, Mistake 1":
         "The agent's output stands in `response`; `result` in its place is a mistake."
         => "Rename `result` to `response`.";
@@ -24,7 +25,7 @@ super::clauses! {
         => "Give the output and null the two error fields, or set `status` to \"error\".";
     BRIDGE_3_3 = "BRIDGE-3.3" Error Document, "rulings":
         "On error and timeout `response` is null, and `error_message` and `error_type` are non-empty strings."
-        => "Null the response and say what went wrong: error_message \"Timeout after 120s\", error_type \"timeout\".";
+        => "Null the response and say what went wrong: error_message in words, error_type for programs.";
     BRIDGE_3_4 = "BRIDGE-3.4" Error Exchange, "rulings; bridge document, Error Response":
         "`status` error with error_type timeout is legal and reads as a timeout."
         => "Treat it like status timeout.";
@@ -36,13 +37,14 @@ super::clauses! {
         => "Look at the file .agent-response.json.stale-N.";
     BRIDGE_4_3 = "BRIDGE-4.3" Error Operation, "rulings":
         "A requester that reads a foreign request_id refuses the response and says which id it expected."
-        => "Compare the two ids before using an answer.";
+        => "Compare the two ids before using an answer.",
+        implies ["BRIDGE-4"];
     BRIDGE_4_4 = "BRIDGE-4.4" Error Operation, "rulings":
         "A driver that starts and finds a response without a request resumes at once only if it is its own recorded answer."
         => "Leave any other response until a request is to be answered.";
     BRIDGE_4_5 = "BRIDGE-4.5" Warning Document, "rulings; bridge document, Complete Schema":
         "`request_id` is a UUID."
-        => "Use a UUID, for example from uuid.uuid4() or uuidgen.";
+        => "Use a UUID for new requests; a response copies the request's id, whatever it is.";
     BRIDGE_5 = "BRIDGE-5" Error Operation, "rulings; bridge document, Why Two-Level JSON Parsing":
         "Envelope and inner text are parsed apart: their errors are different errors."
         => "Parse the file first, then the text in `response`.",
@@ -142,5 +144,5 @@ super::clauses! {
     BRIDGE_126 = "BRIDGE-126" Error Operation, "rulings, bridge":
         "Both file pairs are supported: .agent-request.json, and .agent-request-phaseN.json with the response of the same phase."
         => "Answer each request in the file of its own phase.",
-        shown_by ["detection::file_names_settle_what_the_document_leaves_open"];
+        shown_by ["detection::names_of_files_that_the_contracts_give_say_the_kind"];
 }

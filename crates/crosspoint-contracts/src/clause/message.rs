@@ -82,9 +82,13 @@ super::clauses! {
     MSG_7_3 = "MSG-7.3" Error Operation, "rulings":
         "The breaker holds for agents of all contracts."
         => "Look at the agent's breaker.";
+    MSG_7_4 = "MSG-7.4" Error Operation, "rulings":
+        "The health check is GET /health of HTTP agents, a fresh heartbeat or poll of message agents, spawning for programs."
+        => "Serve /health, or keep polling.";
     MSG_8 = "MSG-8" Error Exchange, "rulings; message document, Idempotency":
         "An agent that has seen a request_id answers with the stored result or joins the run under way; it never runs finished work again."
-        => "Keep results by request_id.";
+        => "Keep results by request_id.",
+        implies ["MSG-121", "ALL-1.3"];
     MSG_8_2 = "MSG-8.2" Error Operation, "rulings":
         "The store of answers survives a restart, is bounded by age and size, and keeps no retryable failure."
         => "Keep it on disk.";
@@ -93,8 +97,9 @@ super::clauses! {
         => "Mark work that must not run twice.";
     MSG_8_4 = "MSG-8.4" Error Exchange, "rulings":
         "The same request_id with another work or other parameters is a conflict, 5903."
-        => "Use a new request_id.";
-    MSG_9 = "MSG-9" Error Document, "rulings; message document, Large Payloads":
+        => "Use a new request_id.",
+        implies ["ALL-1.4"];
+    MSG_9 = "MSG-9" Warning Document, "rulings; message document, Large Payloads":
         "Step output over 1 MiB goes out in blocks of 262,144 bytes, cut at a character boundary at or below that."
         => "Split it, one work_status a block, each with output_chunk.";
     MSG_9_2 = "MSG-9.2" Error Document, "rulings; message document, Large Payloads":
@@ -105,13 +110,17 @@ super::clauses! {
         => "Count UTF-8 bytes, not characters; END is exclusive.";
     MSG_9_4 = "MSG-9.4" Error Exchange, "rulings":
         "Chunks may come in any order and repeatedly; gaps, differing overlaps and a changing TOTAL are refused as 5003."
-        => "Send every byte at least once, and the same each time.";
+        => "Send every byte at least once, and the same each time.",
+        implies ["MSG-125"];
     MSG_9_5 = "MSG-9.5" Error Operation, "rulings":
         "More chunked output than the limit is refused as 5005."
         => "Write large output to a file and name it.";
-    MSG_9_6 = "MSG-9.6" Error Exchange, "rulings":
+    MSG_9_6 = "MSG-9.6" Warning Document, "rulings":
         "A result's output over 1 MiB goes out as step output before it, and keeps its last 1 MiB."
-        => "Send the chunks first.";
+        => "Send the chunks as step output first, and keep the last 1 MiB here.";
+    MSG_9_7 = "MSG-9.7" Error Exchange, "rulings":
+        "Chunks of any total are read; without TOTAL the set ends with the next step or result."
+        => "Give the total where it is known.";
     MSG_10 = "MSG-10" Error Exchange, "rulings; message document, Version Negotiation":
         "The lowest version both sides know is picked, compared as numbers, and all messages use it."
         => "List all versions you speak when registering.";
@@ -120,7 +129,8 @@ super::clauses! {
         => "Write \"protocol_version\": \"1.0\", as a string; others are answered with 5006.";
     MSG_10_3 = "MSG-10.3" Error Exchange, "rulings":
         "No common version is answered with 5006, naming the versions of both sides."
-        => "Speak a version of the other side's list.";
+        => "Speak a version of the other side's list.",
+        implies ["MSG-127"];
     MSG_11 = "MSG-11" Error Exchange, "rulings; message document, Version Negotiation":
         "Agents register with agent_id, agent_type, supported_versions, work_types and optionally base_url."
         => "POST these to /api/agent/register.";
@@ -133,6 +143,9 @@ super::clauses! {
     MSG_11_4 = "MSG-11.4" Error Exchange, "rulings":
         "A registration is answered with the picked protocol_version and heartbeat_seconds."
         => "Use that version, and send heartbeats at that interval.";
+    MSG_11_5 = "MSG-11.5" Error Exchange, "rulings":
+        "With a base_url work is pushed there; without one the agent pulls."
+        => "Leave base_url out where the agent cannot be reached.";
     MSG_12 = "MSG-12" Error Document, "rulings":
         "A heartbeat is a work_status with agent_id, agent_type, status (online, offline, busy), current_task_id, resources and timestamp."
         => "Give all six; current_task_id is null when idle, resources may be {}.";
@@ -184,9 +197,15 @@ super::clauses! {
     MSG_15_3 = "MSG-15.3" Error Operation, "rulings":
         "New agents have a queue each; messages are persistent, publishes confirmed, and acknowledged after the result is stored."
         => "Acknowledge last.";
+    MSG_15_4 = "MSG-15.4" Error Operation, "rulings":
+        "Those queues are work_queue (x-max-priority 5), reply_queue and dlx_queue (x-max-length 10000), durable, with dlx_exchange (direct, durable) and broadcast_exchange (fanout, not durable)."
+        => "Declare them with exactly these arguments.";
     MSG_16 = "MSG-16" Warning Document, "rulings":
         "A later dialect is read: work_result status completed or cancelled with duration_ms, agent_id, error_message; error `context`; envelope `priority` 1 to 5."
         => "Write v1.0: status success or failed with exit_code, error_context, no priority.";
+    MSG_16_2 = "MSG-16.2" Error Operation, "rulings":
+        "What we write is v1.0, whatever dialect was read."
+        => "Expect v1.0 from us.";
     MSG_17 = "MSG-17" Error Exchange, "rulings":
         "The HTTP answer to a work_request is an empty 2xx or a work_status, or already the work_result or error."
         => "Answer at once; send the result later or on the same connection.";
@@ -196,6 +215,9 @@ super::clauses! {
     MSG_17_3 = "MSG-17.3" Error Exchange, "rulings":
         "A caller may wait with ?wait=SECONDS; when that runs out it gets 202 with a work_status."
         => "Configure a callback, or pull.";
+    MSG_17_4 = "MSG-17.4" Error Exchange, "rulings":
+        "A caller that does not wait gets later messages at its configured callback, or pulls them."
+        => "Configure a callback, or pull as agent=NAME.";
     MSG_18 = "MSG-18" Error Operation, "rulings":
         "An agent with a type takes, of work that carries a to_agent, only what is addressed to its type."
         => "Address the type, or leave the agent's type out.";
@@ -219,7 +241,7 @@ super::clauses! {
         "`work_type` is a string that names the work."
         => "Write the work's name in double quotes.";
     MSG_105 = "MSG-105" Error Document, "message document, work_request":
-        "`hints.max_duration_seconds` and `hints.max_memory_mb` are numbers."
+        "`hints.max_duration_seconds` and `hints.max_memory_mb` are numbers of at least 0."
         => "Write a number of at least 0, without quotes.";
     MSG_106 = "MSG-106" Error Document, "message document, work_status":
         "A work_status has task_id, status, progress_percent and step."
@@ -259,7 +281,8 @@ super::clauses! {
         => "Repeat it only as a retry, with the same request_id.";
     MSG_122 = "MSG-122" Error Exchange, "message document, work_result (Timing)":
         "A work_result is sent exactly once and ends the task."
-        => "Send nothing for the task after it.";
+        => "Send nothing for the task after it.",
+        implies ["ALL-9.3"];
     MSG_123 = "MSG-123" Error Exchange, "message document, Key Principles":
         "The trace_id is the same from end to end."
         => "Copy it into every message about the same work.";

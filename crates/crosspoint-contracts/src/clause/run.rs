@@ -24,7 +24,7 @@ super::clauses! {
         => "Write \"outputs\": {} if there are none.";
     RUN_3_3 = "RUN-3.3" Error Document, "rulings":
         "`artifacts` is an array of strings, `provenance` and `usage` are objects, `warnings` is an array."
-        => "Write these types, or leave the field out.";
+        => "Write \"artifacts\": [\"id\"], \"provenance\": {}, \"usage\": {}, \"warnings\": [], or leave the field out.";
     RUN_3_4 = "RUN-3.4" Error Document, "rulings":
         "`grounding` and `error` are there only where there is one: null is not valid for them."
         => "Leave the field out instead of writing null.";
@@ -33,7 +33,8 @@ super::clauses! {
         => "Write {\"code\": \"TASK_FAILED\", \"message\": \"...\"}.";
     RUN_3_6 = "RUN-3.6" Error Operation, "rulings; run document, Sync response shape":
         "What we originate has status ok and ok true, or status error and ok false, and all recommended fields."
-        => "Write both marks.";
+        => "Write both marks.",
+        implies ["RUN-3.8", "RUN-104"];
     RUN_3_7 = "RUN-3.7" Warning Document, "rulings; run document, Sync response shape":
         "Accepted, but not canonical: `ok` or `success` in place of `status`, `data` in place of `outputs`, and status degraded."
         => "Write \"status\": \"ok\" and \"outputs\".";
@@ -46,12 +47,16 @@ super::clauses! {
     RUN_3_10 = "RUN-3.10" Warning Document, "rulings":
         "On error `outputs` is {}."
         => "Put what helps to debug into error.details.";
+    RUN_3_11 = "RUN-3.11" Error Exchange, "rulings":
+        "A failure without `error` is read as UNSUPPORTED_TASK_TYPE or VALIDATION_ERROR on a 4xx, else as TASK_FAILED."
+        => "Add an error with a code of your own.";
     RUN_4 = "RUN-4" Error Document, "rulings":
         "`grounding` is an object: chunks is an array of objects, citations an array of strings, retrieval_trace an object."
         => "Write these types; further members are free.";
     RUN_5 = "RUN-5" Error Exchange, "rulings; run document, Overview":
         "An unsupported task_type is HTTP 400 with a contract-shaped body and error.code UNSUPPORTED_TASK_TYPE."
-        => "Answer with request_id, ok false, status error, outputs {}, warnings and error.";
+        => "Answer with request_id, ok false, status error, outputs {}, warnings and error.",
+        implies ["RUN-123"];
     RUN_5_2 = "RUN-5.2" Error Exchange, "rulings":
         "A malformed body is HTTP 400, VALIDATION_ERROR, in the same shape; request_id is echoed where it could be read."
         => "Validate the body first.";
@@ -81,7 +86,8 @@ super::clauses! {
         => "Write a line with a colon.";
     RUN_7 = "RUN-7" Error Exchange, "rulings":
         "A run that fails, times out, is cancelled, whose agent dies or whose stream ends early still gets its one terminal event, with status error."
-        => "Send final with status error, ok false, outputs {} and error.";
+        => "Send final with status error, ok false, outputs {} and error.",
+        implies ["RUN-6.2"];
     RUN_7_2 = "RUN-7.2" Error Operation, "rulings":
         "Of several terminal events the first with all required fields counts; the rest is a recorded violation."
         => "Send one.";
@@ -100,10 +106,15 @@ super::clauses! {
         => "Copy request_id from the request.";
     RUN_9_2 = "RUN-9.2" Error Exchange, "rulings":
         "A repeat of a request gets the same result."
-        => "Keep results by request_id, task_type and stage_id.";
+        => "Keep results by request_id, task_type and stage_id.",
+        implies ["ALL-1.3"];
     RUN_10 = "RUN-10" Error Exchange, "rulings":
         "A client that goes away does not stop the run; asking again it gets the stored result or joins the stream."
-        => "Ask again with the same request_id.";
+        => "Ask again with the same request_id.",
+        implies ["RUN-9.2"];
+    RUN_10_2 = "RUN-10.2" Error Exchange, "rulings":
+        "Who joins a stream under way gets `started` and the latest progress first."
+        => "Read it like a stream from its beginning.";
     RUN_11 = "RUN-11" Error Operation, "rulings; run document, PHI-safe logging rules":
         "Logs hold identifiers, durations, status codes and counts, never bodies, inputs, outputs or error bodies."
         => "Log request_id, task_type, duration_ms and status.";

@@ -21,13 +21,13 @@ super::clauses! {
         => "Use urgent sparingly.";
     TASK_2 = "TASK-2" Error Document, "rulings; task document, Result Block; Best Practices":
         "`result` is there exactly when `status` is completed."
-        => "Set the status to completed, or leave the result out.";
+        => "Add \"result\": {...} to a completed task, and leave it out of any other.";
     TASK_2_2 = "TASK-2.2" Error Document, "rulings; task document, Error Block":
         "`error` is there exactly when `status` is failed."
-        => "Set the status to failed, or leave the error out.";
+        => "Add \"error\": {...} to a failed task, and leave it out of any other.";
     TASK_2_3 = "TASK-2.3" Error Document, "rulings; task document, Error Block":
         "An error is an object with the strings `code` and `message` and the boolean `recoverable`."
-        => "Add the missing field: {\"code\": \"TIMEOUT\", \"message\": \"...\", \"recoverable\": true}.";
+        => "Write {\"code\": \"TIMEOUT\", \"message\": \"...\", \"details\": {}, \"recoverable\": true}.";
     TASK_2_4 = "TASK-2.4" Warning Document, "rulings; task document, Best Practices":
         "An error has `details`."
         => "Add an object with what helps to debug.";
@@ -42,7 +42,8 @@ super::clauses! {
         => "Do not go back to an earlier state.";
     TASK_3_2 = "TASK-3.2" Error Exchange, "rulings":
         "A finished task never changes."
-        => "Answer every later poll with the same response.";
+        => "Answer every later poll with the same response.",
+        implies ["ALL-9.3"];
     TASK_4 = "TASK-4" Error Operation, "rulings":
         "POST /tasks answers 200 when the task ended within the wait, else 202 with the task as it stands."
         => "Send ?wait=SECONDS or Prefer: wait=SECONDS to wait.";
@@ -60,7 +61,8 @@ super::clauses! {
         => "Serve /tasks.";
     TASK_5 = "TASK-5" Error Exchange, "rulings; task document, Best Practices":
         "The same id with the same work and input is the same task, not a second run; with other work or input it is 409, INVALID_FIELD_VALUE."
-        => "Never reuse a task id for another request.";
+        => "Never reuse a task id for another request.",
+        implies ["ALL-1.3", "ALL-1.4"];
     TASK_6 = "TASK-6" Warning Document, "rulings; task document, Best Practices":
         "`error.code` is a standard code of the task family."
         => "Use a standard code such as INVALID_INPUT, TIMEOUT or INTERNAL_ERROR; other codes are kept but mean nothing to readers.";
@@ -103,16 +105,16 @@ super::clauses! {
         => "Use a UUID: it cannot meet another task's id.";
     TASK_103 = "TASK-103" Error Document, "task document, Context Block":
         "`context` is an object, and its conversationId, parentTaskId and user are strings."
-        => "Write strings, or leave the field out.";
+        => "Write an object; conversationId, parentTaskId and user are strings in it, or left out.";
     TASK_104 = "TASK-104" Error Document, "task document, Routing Block":
         "`routing` is an object, and its source and target are strings."
-        => "Write strings, or leave the field out.";
+        => "Write an object; source and target are strings in it, or left out.";
     TASK_105 = "TASK-105" Error Document, "task document, Routing Block":
         "`routing.delegationChain` is an array of strings."
         => "List the agents' names.";
     TASK_106 = "TASK-106" Error Document, "task document, Observability Block":
         "`observability` is an object, its traceId and spanId are strings, and its baggage is an object."
-        => "Write these types, or leave the field out.";
+        => "Write an object; traceId and spanId are strings and baggage an object in it, or left out.";
     TASK_107 = "TASK-107" Error Document, "task document, Task Response (Required Fields)":
         "A task response has id and status."
         => "Add the missing field.";
@@ -124,7 +126,7 @@ super::clauses! {
         => "Wrap the output: {\"output\": ...}.";
     TASK_110 = "TASK-110" Error Document, "task document, Metadata Block":
         "`metadata` is an object, its duration_ms and retryCount are integers and its agent is a string."
-        => "Write these types, or leave the field out.";
+        => "Write an object; duration_ms and retryCount are whole numbers and agent a string in it, or left out.";
     TASK_111 = "TASK-111" Error Document, "task document, Artifacts Block":
         "`artifacts` is an array of objects with the strings name, type and content."
         => "Write {\"name\": \"draft.md\", \"type\": \"text/markdown\", \"content\": \"...\"}.";

@@ -31,7 +31,7 @@ super::clauses! {
     WF_3_3 = "WF-3.3" Error Operation, "rulings":
         "`success` true with retry or escalate is legal: the agent did its work and what it found was not good."
         => "Accept it and follow the recommendation.",
-        shown_by ["golden::valid_documents_have_no_errors"];
+        shown_by ["golden::success_with_retry_or_escalate_is_legal"];
     WF_4 = "WF-4" Error Document, "rulings; workflow document, Artifact Structure":
         "An artifact's path is relative to the repository root."
         => "Write it without a leading slash: specs/005/spec.md.";
@@ -85,7 +85,8 @@ super::clauses! {
         => "Pass the notes without saying whose they are.";
     WF_6_3 = "WF-6.3" Error Operation, "rulings; workflow document, Recommendation Values":
         "Routing, termination and skipping belong to the workflow's definition."
-        => "Let agents recommend and the definition decide.";
+        => "Let agents recommend and the definition decide.",
+        implies ["WF-123"];
     WF_7 = "WF-7" Error Exchange, "rulings":
         "`iteration` counts the loops of the workflow: 1 at first, one more for each retry, seen by all stages from there on."
         => "Add 1 for each retry.";
@@ -134,7 +135,7 @@ super::clauses! {
         => "Write true or false, without quotes.";
     WF_108 = "WF-108" Error Document, "workflow document, Output Fields":
         "`artifacts` is an array of objects."
-        => "Write [] if there are none.";
+        => "Write an array of {\"path\", \"operation\", \"content\"}; [] if there are none.";
     WF_109 = "WF-109" Error Document, "workflow document, Artifact Structure":
         "An artifact has path, operation and content."
         => "Add the missing field.";

@@ -77,7 +77,12 @@ impl<'s> Text<'s> {
 
 impl PartialEq<str> for Text<'_> {
     fn eq(&self, other: &str) -> bool {
-        if self.escaped { self.decode() == other } else { self.raw == other }
+        if !self.escaped {
+            return self.raw == other;
+        }
+        // An escape has at most six times the bytes it stands for, so most names need no decoding to differ.
+        let could_be = self.raw.len() > other.len() && self.raw.len() <= 6 * other.len();
+        could_be && self.decode() == other
     }
 }
 

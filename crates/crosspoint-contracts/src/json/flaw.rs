@@ -31,6 +31,8 @@ pub struct SyntaxError {
     pub offset: usize,
     /// What is wrong there.
     pub kind: Syntax,
+    /// Node of the innermost container that is open there.
+    pub inside: u32,
 }
 
 /// Why bytes are not JSON. Each names the mistake as people make it.
@@ -44,7 +46,7 @@ pub enum Syntax {
     TooDeep,
     /// A byte sequence that is not UTF-8.
     NotUtf8,
-    /// A byte order mark of UTF-16.
+    /// Characters of two or four bytes.
     Utf16,
     /// The document ends inside a string.
     EndsInString,
@@ -66,6 +68,12 @@ pub enum Syntax {
     SingleQuotes,
     /// A member name without quotes.
     BareName,
+    /// A string or name in typographic quotes.
+    TypographicQuotes,
+    /// Three backquotes: the document stands in a fence of Markdown.
+    Fence,
+    /// Words where the document should begin.
+    Prose,
     /// `//` or `/*`.
     Comment,
     /// A comma before the closing bracket.
@@ -90,7 +98,7 @@ impl Syntax {
             Syntax::TooLarge => "the document is larger than 4 GiB",
             Syntax::TooDeep => "the document nests deeper than 127 levels",
             Syntax::NotUtf8 => "these bytes are not UTF-8",
-            Syntax::Utf16 => "the document is UTF-16, not UTF-8",
+            Syntax::Utf16 => "the document is UTF-16 or UTF-32, not UTF-8",
             Syntax::EndsInString => "the document ends inside a string",
             Syntax::EndsInObject => "the document ends inside an object",
             Syntax::EndsInArray => "the document ends inside an array",
@@ -101,6 +109,9 @@ impl Syntax {
             Syntax::PythonLiteral => "True, False and None are Python, not JSON",
             Syntax::SingleQuotes => "single quotes are not JSON",
             Syntax::BareName => "a member name stands without quotes",
+            Syntax::TypographicQuotes => "typographic quotes are not JSON",
+            Syntax::Fence => "the document stands in a Markdown fence",
+            Syntax::Prose => "text stands where the document should begin",
             Syntax::Comment => "comments are not JSON",
             Syntax::TrailingComma => "a comma stands before the closing bracket",
             Syntax::MissingComma => "a comma is missing here",
@@ -134,9 +145,14 @@ impl Syntax {
             Syntax::PythonLiteral => "Write true, false and null; json.dumps(value) does, str(value) does not.",
             Syntax::SingleQuotes => "Use double quotes; json.dumps(value) does, str(value) does not.",
             Syntax::BareName => "Put the name in double quotes.",
+            Syntax::TypographicQuotes => "Use plain double quotes: \".",
+            Syntax::Fence => "Remove the lines with ``` before and after it.",
+            Syntax::Prose => "Remove everything before the opening {.",
             Syntax::Comment => "Remove the comment.",
             Syntax::TrailingComma => "Remove the last comma.",
-            Syntax::MissingComma => "Put a comma between the two.",
+            Syntax::MissingComma => {
+                "Put a comma between the two; if this is still the same string, write the quote in it as \\\"."
+            }
             Syntax::MissingColon => "Write \"name\": value.",
             Syntax::WrongBracket => "Close the innermost bracket first, with its own kind.",
             Syntax::Trailing => "One file holds one document: remove the rest, or split the file.",

@@ -2,12 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::bytes::{digits, out_of_range, plain_end};
 use super::decode::{Text, code_unit};
 use super::{Broken, DEPTH_MAX, DOCUMENT_BYTES_MAX, Flaw, FlawKind, Node, Syntax, SyntaxError, Tape, Type};
-
-/// Flaws kept for one document. A file of nothing but repeated members would otherwise grow the list as large
-/// as itself, and nobody reads past the first thousand.
-const FLAWS_MAX: usize = 1_000;
 
 /// Members up to which comparing all pairs is cheaper than sorting.
 const PAIRWISE_MEMBERS_MAX: usize = 16;
@@ -18,10 +15,13 @@ pub(super) fn document(bytes: &[u8]) -> Result<Tape<'_>, Box<Broken<'_>>> {
     if bytes.len() > DOCUMENT_BYTES_MAX {
         return Err(broken(Scanner::new(""), 0, Syntax::TooLarge));
     }
+    // No document begins with a NUL or has one after its first character, unless characters are wider than a byte.
+    let utf16 =
+        bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || bytes.iter().take(2).any(|byte| *byte == 0);
     match std::str::from_utf8(bytes) {
+        Ok(_) if utf16 => Err(broken(Scanner::new(""), 0, Syntax::Utf16)),
         Ok(source) => run(source),
         Err(error) => {
-            let utf16 = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
             let kind = if utf16 { Syntax::Utf16 } else { Syntax::NotUtf8 };
             let valid = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
             let mut scanner = Scanner::new(valid);
@@ -44,10 +44,11 @@ fn run(source: &str) -> Result<Tape<'_>, Box<Broken<'_>>> {
 }
 
 fn broken(mut scanner: Scanner<'_>, offset: usize, kind: Syntax) -> Box<Broken<'_>> {
+    let inside = scanner.open.last().copied().unwrap_or(0);
     while !scanner.open.is_empty() {
         scanner.close();
     }
-    Box::new(Broken { error: SyntaxError { offset, kind }, so_far: scanner.into_tape() })
+    Box::new(Broken { error: SyntaxError { offset, kind, inside }, so_far: scanner.into_tape() })
 }
 
 /// Offsets and counts fit: `document` refuses sources over `u32::MAX` bytes.
@@ -106,12 +107,12 @@ impl<'s> Scanner<'s> {
 
     /// Reads a scalar, an empty container or the opening of another; says whether a value must follow.
     fn value(&mut self) -> Result<bool, Syntax> {
-        let start = self.at_token();
         match self.peek() {
             Some(b'{') => {
                 self.open(Type::Object)?;
                 if self.peek() == Some(b'}') {
-                    return self.end_container();
+                    self.end_container();
+                    return Ok(false);
                 }
                 self.key()?;
                 return Ok(true);
@@ -119,7 +120,8 @@ impl<'s> Scanner<'s> {
             Some(b'[') => {
                 self.open(Type::Array)?;
                 if self.peek() == Some(b']') {
-                    return self.end_container();
+                    self.end_container();
+                    return Ok(false);
                 }
                 return Ok(true);
             }
@@ -131,7 +133,6 @@ impl<'s> Scanner<'s> {
             Some(_) => return Err(self.stray(Syntax::NotAValue)),
             None => return Err(self.cut_off()),
         }
-        debug_assert!(self.at > start);
         Ok(false)
     }
 
@@ -150,9 +151,7 @@ impl<'s> Scanner<'s> {
                     }
                     return Ok(false);
                 }
-                (Some(b'}'), true) | (Some(b']'), false) => {
-                    self.end_container()?;
-                }
+                (Some(b'}'), true) | (Some(b']'), false) => self.end_container(),
                 (Some(b'}' | b']'), _) => return Err(Syntax::WrongBracket),
                 (Some(b'"' | b'{' | b'[' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'), _) => {
                     return Err(Syntax::MissingComma);
@@ -174,10 +173,9 @@ impl<'s> Scanner<'s> {
         Ok(())
     }
 
-    fn end_container(&mut self) -> Result<bool, Syntax> {
+    fn end_container(&mut self) {
         self.at += 1;
         self.close();
-        Ok(false)
     }
 
     fn close(&mut self) {
@@ -307,7 +305,7 @@ impl<'s> Scanner<'s> {
             self.at = end;
             return Ok(());
         }
-        if rest.len() < word.len() && word.as_bytes().starts_with(rest) {
+        if !self.nodes.is_empty() && rest.len() < word.len() && word.as_bytes().starts_with(rest) {
             return Err(self.cut_off());
         }
         Err(self.stray(Syntax::NotAValue))
@@ -319,9 +317,7 @@ impl<'s> Scanner<'s> {
     }
 
     fn flaw(&mut self, node: u32, offset: usize, kind: FlawKind) {
-        if self.flaws.len() < FLAWS_MAX {
-            self.flaws.push(Flaw { node, offset: narrow(offset), kind });
-        }
+        self.flaws.push(Flaw { node, offset: narrow(offset), kind });
     }
 
     /// The next byte that is not white space.
@@ -335,30 +331,27 @@ impl<'s> Scanner<'s> {
         None
     }
 
-    fn at_token(&mut self) -> usize {
-        self.peek();
-        self.at
-    }
-
     /// The document ended where it must not.
     fn cut_off(&self) -> Syntax {
-        match self.open.last().map(|&container| self.nodes[container as usize].kind) {
-            Some(Type::Array) => Syntax::EndsInArray,
-            _ => Syntax::EndsInObject,
-        }
+        let in_array = self.open.last().is_some_and(|&container| self.nodes[container as usize].kind == Type::Array);
+        if in_array { Syntax::EndsInArray } else { Syntax::EndsInObject }
     }
 
     /// Names the mistake behind a byte that cannot stand here, or falls back to `otherwise`.
     fn stray(&self, otherwise: Syntax) -> Syntax {
         let rest = &self.bytes[self.at..];
         let begins = |words: &[&str]| words.iter().any(|word| rest.starts_with(word.as_bytes()));
+        let at_start = self.nodes.is_empty();
         match rest.first() {
+            Some(b'`') if begins(&["```"]) => Syntax::Fence,
+            Some(0xe2) if begins(&["\u{2018}", "\u{2019}", "\u{201c}", "\u{201d}"]) => Syntax::TypographicQuotes,
             Some(b'\'') => Syntax::SingleQuotes,
             Some(b'/') if begins(&["//", "/*"]) => Syntax::Comment,
             Some(b'N' | b'I' | b'n' | b'i') if begins(&["NaN", "Infinity", "nan", "inf"]) => Syntax::NotFinite,
             Some(b'T' | b'F' | b'N') if begins(&["True", "False", "None"]) => Syntax::PythonLiteral,
             Some(b'+' | b'.') if otherwise == Syntax::NotAValue => Syntax::BadNumber,
             Some(b'}' | b']') => Syntax::WrongBracket,
+            Some(byte) if at_start && (byte.is_ascii_alphabetic() || *byte >= 0x80) => Syntax::Prose,
             _ => otherwise,
         }
     }
@@ -385,7 +378,7 @@ impl<'s> Scanner<'s> {
     }
 
     fn note_repeated_of_many(&mut self, keys: &[u32]) {
-        let mut named: Vec<(Cow<'s, str>, u32)> = keys.iter().map(|&key| (self.name(key).decode(), key)).collect();
+        let mut named: Vec<(Cow<'s, str>, u32)> = keys.iter().map(|&key| (self.distinct_name(key), key)).collect();
         named.sort_unstable();
         for pair in named.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
             self.note_repeated(pair[1].1);
@@ -402,73 +395,21 @@ impl<'s> Scanner<'s> {
         Text::from_raw(raw, node.escaped)
     }
 
+    /// The name decoded; with a lone surrogate, which decodes to what any other does, as it was spelled.
+    fn distinct_name(&self, key: u32) -> Cow<'s, str> {
+        let name = self.name(key);
+        let decoded = name.decode();
+        if decoded.contains(char::REPLACEMENT_CHARACTER) { Cow::Borrowed(name.raw()) } else { decoded }
+    }
+
     fn same_name(&self, a: u32, b: u32) -> bool {
         let (first, second) = (self.nodes[a as usize], self.nodes[b as usize]);
         if first.escaped || second.escaped {
-            return self.name(a) == self.name(b);
+            return self.distinct_name(a) == self.distinct_name(b);
         }
         // Lengths differ most of the time.
         first.end - first.start == second.end - second.start
             && self.bytes[first.start as usize..first.end as usize]
                 == self.bytes[second.start as usize..second.end as usize]
     }
-}
-
-/// Whether no 64-bit integer and no finite float can hold the number.
-fn out_of_range(number: &str, float: bool) -> bool {
-    // Anything of at most 18 characters fits unless it has an exponent.
-    if !float {
-        return number.len() > 18 && number.parse::<i64>().is_err() && number.parse::<u64>().is_err();
-    }
-    number.parse::<f64>().is_ok_and(f64::is_infinite)
-}
-
-fn digits(bytes: &[u8], from: usize) -> usize {
-    bytes.get(from..).map_or(0, |rest| rest.iter().take_while(|byte| byte.is_ascii_digit()).count())
-}
-
-/// The first byte at or after `from` that ends a run of plain string bytes: a quote, a backslash or a control
-/// character; the end of input if there is none.
-///
-/// Most strings are short, so eight bytes at a time are looked at as one word, which says exactly where the run ends. In a
-/// long string larger blocks without an early exit let the compiler compare many bytes at once, at the speed of
-/// memory.
-fn plain_end(bytes: &[u8], from: usize) -> usize {
-    const WORDS_NEAR: usize = 8;
-    const BLOCK: usize = 64;
-    let mut at = from;
-    for _ in 0..WORDS_NEAR {
-        let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) else { break };
-        if let Some(place) = special_in(u64::from_le_bytes(*word)) {
-            return at + place;
-        }
-        at += 8;
-    }
-    while let Some(block) = bytes.get(at..at + BLOCK) {
-        if block.iter().fold(false, |any, &byte| any | is_special(byte)) {
-            break;
-        }
-        at += BLOCK;
-    }
-    while at < bytes.len() && !is_special(bytes[at]) {
-        at += 1;
-    }
-    at
-}
-
-fn is_special(byte: u8) -> bool {
-    byte == b'"' || byte == b'\\' || byte < 0x20
-}
-
-/// Which of eight bytes, the lowest first, is the first special one.
-///
-/// A byte's high bit is set where subtracting borrows from it: where it was below 0x20, or zero after comparing by
-/// exclusive or. Borrows go upwards only, so the lowest bit set is right.
-fn special_in(word: u64) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGH: u64 = ONES << 7;
-    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH;
-    let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
-    let found = below(word, 0x20) | equal(b'"') | equal(b'\\');
-    (found != 0).then_some(found.trailing_zeros() as usize / 8)
 }

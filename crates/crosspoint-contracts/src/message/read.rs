@@ -2,24 +2,25 @@
 
 use super::chunk::Chunk;
 use super::wire::{
-    AgentType, Dialect, ErrorReport, Heartbeat, Hints, Message, MessageId, MessageType, Progress, RequestId,
-    ResourcesUsed, ResultStatus, Step, TaskId, TraceId, WorkRequest, WorkResult, WorkStatus,
+    AgentId, AgentType, Dialect, Heartbeat, Hints, Message, MessageId, MessageType, Progress, RequestId, ResourcesUsed,
+    ResultStatus, Step, TaskId, TraceId, WorkRequest, WorkResult, WorkStatus,
 };
-use crate::clause::*;
+use crate::clause::Clause;
+use crate::clause::message::*;
 use crate::content::Text;
 use crate::document::Options;
 use crate::fields::{
-    ANY, Fields, Word, amount, array, complain, integer, name, not_a_word, nullable, object, opaque, string, timestamp,
-    uuid, word,
+    ANY, Fields, Word, amount, complain, integer, name, not_a_word, nullable, object, opaque, string, timestamp, uuid,
+    word,
 };
-use crate::json::{Type, Value};
+use crate::json::Value;
 use crate::report::{Findings, Place};
 use crate::timestamp::Timestamp;
 
 /// The one version spoken.
 const VERSION: &str = "1.0";
 
-/// Step output that is longer is split (MSG-9).
+/// Output that is longer goes out in chunks (MSG-9, MSG-9.6). Unsplit it can still be read, so refusing it would only lose work.
 const WHOLE_OUTPUT_BYTES_MAX: usize = 1 << 20;
 
 /// The types every deployment has.
@@ -28,9 +29,11 @@ pub(crate) const AGENT_TYPES: &[&str] = &["orchestrator", "infra", "desktop", "c
 /// Reads the envelope around a payload of the given type.
 pub(crate) fn message<'t, 's, Payload: Default>(
     fields: &mut Fields<'t, 's, '_>,
+    message_type: MessageType,
     options: &Options<'_>,
     payload: impl FnOnce(&mut Fields<'t, 's, '_>) -> Payload,
 ) -> Message<'s, Payload> {
+    type_agrees(fields, message_type);
     Message {
         protocol_version: fields.required("protocol_version", &MSG_1, version),
         message_id: MessageId(fields.required("message_id", &MSG_1, uuid(&MSG_1_3))),
@@ -55,7 +58,7 @@ fn priority(value: Value<'_, '_>, findings: &mut Findings) -> Option<i64> {
 }
 
 /// Notes a type other than the one the document is read as.
-pub(crate) fn type_agrees(fields: &mut Fields<'_, '_, '_>, wanted: MessageType) {
+fn type_agrees(fields: &mut Fields<'_, '_, '_>, wanted: MessageType) {
     let Some(value) = fields.peek("type") else { return };
     let Some(found) = value.text().and_then(MessageType::of) else { return };
     if found != wanted {
@@ -130,7 +133,7 @@ pub(crate) fn work_status<'s>(fields: &mut Fields<'_, 's, '_>, options: &Options
 
 fn heartbeat<'s>(fields: &mut Fields<'_, 's, '_>, options: &Options<'_>) -> Heartbeat<'s> {
     Heartbeat {
-        agent_id: fields.required("agent_id", &MSG_12, name(&MSG_12)),
+        agent_id: AgentId(fields.required("agent_id", &MSG_12, name(&MSG_12))),
         agent_type: fields.required("agent_type", &MSG_12, agent_type(options, &MSG_1_4)),
         status: fields.required("status", &MSG_12, word(&MSG_107)),
         current_task_id: fields.required(
@@ -164,6 +167,8 @@ fn step<'s>(fields: &mut Fields<'_, 's, '_>) -> Step<'s> {
     };
     let bytes = step.output.map_or(0, Text::decoded_bytes);
     match step.output_chunk {
+        // An output that is no string was reported, and its length means nothing.
+        Some(_) if step.output.is_none() && fields.has("output") => {}
         Some(chunk) if chunk.bytes() != bytes as u64 => {
             let message = format!("`output` is {bytes} bytes long, and the chunk says {}", chunk.bytes());
             fields.note_member("output_chunk", &MSG_9_3, message);
@@ -210,12 +215,16 @@ pub(crate) fn work_result<'s>(fields: &mut Fields<'_, 's, '_>) -> WorkResult<'s>
         output: fields.optional("output", string(&MSG_112)),
         resources_used: fields.optional("resources_used", object(&MSG_3_5, resources_used)),
         duration_ms: fields.tolerated("duration_ms", amount(&MSG_16)),
-        agent_id: later(fields, dialect, "agent_id", string(&MSG_16)),
+        agent_id: later(fields, dialect, "agent_id", name(&MSG_16)).map(AgentId),
         error_message: fields.tolerated("error_message", nullable(string(&MSG_16))),
         dialect,
         extra: fields.rest(),
     };
     exit_code_agrees(fields, result.exit_code);
+    let bytes = result.output.map_or(0, Text::decoded_bytes);
+    if bytes > WHOLE_OUTPUT_BYTES_MAX {
+        fields.note_member("output", &MSG_9_6, format!("`output` is {bytes} bytes long"));
+    }
     result
 }
 
@@ -230,7 +239,7 @@ fn result_status(value: Value<'_, '_>, findings: &mut Findings) -> Option<Result
 }
 
 /// A member that means something in the later dialect alone; in v1.0 it is one nobody knows.
-fn later<'t, 's: 't, T>(
+pub(super) fn later<'t, 's: 't, T>(
     fields: &mut Fields<'t, 's, '_>,
     dialect: Dialect,
     name: &'static str,
@@ -258,93 +267,5 @@ fn resources_used<'s>(fields: &mut Fields<'_, 's, '_>) -> ResourcesUsed<'s> {
         gpu_vram_mb: fields.optional("gpu_vram_mb", integer(&MSG_113, ANY)),
         cpu_time_ms: fields.optional("cpu_time_ms", integer(&MSG_113, ANY)),
         extra: fields.rest(),
-    }
-}
-
-/// What a context field of an error code is.
-#[derive(Clone, Copy)]
-pub(crate) enum ContextField {
-    Integer,
-    String,
-    StringOrNull,
-    Timestamp,
-    TimestampOrNull,
-    Strings,
-}
-
-impl ContextField {
-    pub(crate) fn schema(self) -> serde_json::Value {
-        match self {
-            ContextField::Integer => serde_json::json!({ "type": "integer" }),
-            ContextField::String | ContextField::Timestamp => serde_json::json!({ "type": "string" }),
-            ContextField::StringOrNull | ContextField::TimestampOrNull => {
-                serde_json::json!({ "type": ["string", "null"], "nullable": true })
-            }
-            ContextField::Strings => serde_json::json!({ "type": "array", "items": { "type": "string" } }),
-        }
-    }
-
-    fn check(self, value: Value<'_, '_>, findings: &mut Findings) {
-        let clause = &MSG_4_2;
-        let _good = match self {
-            ContextField::Integer => integer(clause, ANY)(value, findings).is_some(),
-            ContextField::StringOrNull | ContextField::TimestampOrNull if value.is_null() => true,
-            ContextField::String | ContextField::StringOrNull => string(clause)(value, findings).is_some(),
-            ContextField::Timestamp | ContextField::TimestampOrNull => timestamp(clause)(value, findings).is_some(),
-            ContextField::Strings => array(clause, string(clause))(value, findings).is_some(),
-        };
-    }
-}
-
-/// The table of error codes: the context fields each must carry.
-pub(crate) const CONTEXT_FIELDS: &[(i64, &[(&str, ContextField)])] = &[
-    (5001, &[("attempted_retries", ContextField::Integer), ("last_attempt", ContextField::Timestamp)]),
-    (5002, &[("agent_id", ContextField::String), ("last_heartbeat", ContextField::TimestampOrNull)]),
-    (5003, &[("validation_error", ContextField::String), ("field_name", ContextField::StringOrNull)]),
-    (5004, &[("agent_id", ContextField::String), ("token_status", ContextField::String)]),
-    (
-        5005,
-        &[
-            ("limit_name", ContextField::String),
-            ("available", ContextField::Integer),
-            ("required", ContextField::Integer),
-        ],
-    ),
-    (5006, &[("work_type_requested", ContextField::String), ("supported_types", ContextField::Strings)]),
-];
-
-pub(crate) fn error<'s>(fields: &mut Fields<'_, 's, '_>) -> ErrorReport<'s> {
-    let dialect = if !fields.has("error_context") && fields.has("context") { Dialect::Later } else { Dialect::V1 };
-    match dialect {
-        Dialect::Later => {
-            fields.note_member("context", &MSG_16, "`context` is of the later dialect; v1.0 says `error_context`");
-        }
-        Dialect::V1 if !fields.has("error_context") => fields.missing("error_context", &MSG_114),
-        Dialect::V1 => {}
-    }
-    let context = fields.peek("error_context").or_else(|| fields.peek("context"));
-    let report = ErrorReport {
-        error_code: fields.required("error_code", &MSG_114, integer(&MSG_4, 5001..=5999)),
-        error_message: fields.required("error_message", &MSG_114, string(&MSG_115)),
-        error_context: fields.optional("error_context", opaque(&MSG_116)),
-        context: later(fields, dialect, "context", opaque(&MSG_116)),
-        extra: fields.rest(),
-    };
-    if let Some(context) = context.filter(|value| value.kind() == Type::Object) {
-        context_fields(report.error_code, context, fields.findings);
-    }
-    report
-}
-
-fn context_fields(code: i64, context: Value<'_, '_>, findings: &mut Findings) {
-    let Some((_, wanted)) = CONTEXT_FIELDS.iter().find(|(row, _)| *row == code) else { return };
-    for &(name, kind) in *wanted {
-        match context.get(name) {
-            Some(value) => kind.check(value, findings),
-            None => {
-                let message = format!("`{name}` is missing from the context of error {code}");
-                findings.note(&MSG_4_2, Place::Missing(context.index(), name), message);
-            }
-        }
     }
 }

@@ -40,6 +40,11 @@ id!(
     AgentType { "type": "string", "examples": ["orchestrator", "infra", "desktop", "code", "research"] }
 );
 
+id!(
+    /// One agent.
+    AgentId { "type": "string", "minLength": 1 }
+);
+
 words!(
     /// What a message is about.
     MessageType {
@@ -210,8 +215,7 @@ words!(
 #[schemars(inline)]
 pub struct Heartbeat<'s> {
     /// The agent.
-    #[schemars(length(min = 1))]
-    pub agent_id: Text<'s>,
+    pub agent_id: AgentId<'s>,
     /// Its type.
     pub agent_type: AgentType<'s>,
     /// Whether it takes work.
@@ -261,7 +265,7 @@ pub struct WorkResult<'s> {
     pub duration_ms: Option<f64>,
     /// Later dialect: who did it.
     #[schemars(with = "Option<Raw>")]
-    pub agent_id: Option<Text<'s>>,
+    pub agent_id: Option<AgentId<'s>>,
     /// Later dialect: what went wrong.
     #[schemars(with = "Option<Raw>")]
     pub error_message: Option<Nullable<Text<'s>>>,
@@ -335,7 +339,7 @@ fn error_rules(schema: &mut Schema) {
         ] })
     };
     let mut rules = vec![context_of(json!({ "type": "object" }))];
-    for &(code, fields) in super::read::CONTEXT_FIELDS {
+    for &(code, fields) in super::error::CONTEXT_FIELDS {
         let names: Vec<&str> = fields.iter().map(|&(name, _)| name).collect();
         let properties: serde_json::Map<String, serde_json::Value> =
             fields.iter().map(|&(name, kind)| (name.to_owned(), kind.schema())).collect();

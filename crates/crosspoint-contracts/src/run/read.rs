@@ -1,8 +1,12 @@
 //! Reading request, response and terminal event, clause by clause.
 
-use super::wire::{AgentError, Grounding, Request, RequestId, Response, Status, Terminal};
-use crate::clause::*;
-use crate::content::RawObject;
+use super::wire::{
+    AgentError, DomainId, Grounding, Progress, Request, RequestId, Response, StageId, Started, Status, Terminal,
+    UserId, WorkflowId,
+};
+use crate::clause::Clause;
+use crate::clause::run::*;
+use crate::content::{Raw, RawObject, Text};
 use crate::fields::{Fields, Word, any, array, boolean, complain, name, object, opaque, string};
 use crate::json::Value;
 use crate::report::Findings;
@@ -11,12 +15,12 @@ pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
     Request {
         request_id: RequestId(fields.required("request_id", &RUN_2, name(&RUN_2))),
         task_type: fields.required("task_type", &RUN_2, name(&RUN_2)),
-        workflow_id: fields.optional("workflow_id", string(&RUN_101)),
-        stage_id: fields.optional("stage_id", string(&RUN_101)),
-        user_id: fields.optional("user_id", string(&RUN_101)),
+        workflow_id: fields.optional("workflow_id", string(&RUN_101)).map(WorkflowId),
+        stage_id: fields.optional("stage_id", string(&RUN_101)).map(StageId),
+        user_id: fields.optional("user_id", string(&RUN_101)).map(UserId),
         mode: fields.optional("mode", string(&RUN_101)),
         risk_tier: fields.optional("risk_tier", string(&RUN_101)),
-        domain_id: fields.optional("domain_id", string(&RUN_101)),
+        domain_id: fields.optional("domain_id", string(&RUN_101)).map(DomainId),
         inputs: fields.optional("inputs", opaque(&RUN_2_2)),
         budgets: fields.optional("budgets", opaque(&RUN_2_2)),
         extra: fields.rest(),
@@ -42,6 +46,30 @@ pub(crate) fn response<'s>(fields: &mut Fields<'_, 's, '_>) -> Response<'s> {
         fields.findings.note(&RUN_104, place, format!("recommended, but missing: {}", missing.join(", ")));
     }
     response
+}
+
+pub(crate) fn started<'s>(fields: &mut Fields<'_, 's, '_>) -> Started<'s> {
+    Started {
+        request_id: echoed(fields, "request_id", &RUN_110).map(RequestId),
+        task_type: echoed(fields, "task_type", &RUN_111),
+        extra: fields.rest(),
+    }
+}
+
+/// A member that should be there.
+fn echoed<'s>(fields: &mut Fields<'_, 's, '_>, member: &'static str, clause: &'static Clause) -> Option<Text<'s>> {
+    if !fields.has(member) {
+        fields.missing(member, clause);
+    }
+    fields.tolerated(member, name(clause))
+}
+
+pub(crate) fn progress<'s>(value: Value<'_, 's>) -> Progress<'s> {
+    Progress {
+        percent: value.get("percent").and_then(Value::float),
+        step: value.get("step").and_then(Value::text),
+        data: Raw::new(value.source()),
+    }
 }
 
 pub(crate) fn terminal<'s>(fields: &mut Fields<'_, 's, '_>) -> Terminal<'s> {
@@ -145,8 +173,10 @@ fn marks_agree(fields: &mut Fields<'_, '_, '_>, response: &Response<'_>) {
     if !succeeded && !fields.has("error") {
         fields.missing("error", &RUN_3_9);
     }
-    if !succeeded && fields.peek("outputs").is_some_and(|outputs| outputs.members().next().is_some()) {
-        fields.note_member("outputs", &RUN_3_10, "`outputs` is not empty although the run failed");
+    let outputs = fields.peek("outputs").or_else(|| fields.peek("data"));
+    if !succeeded && outputs.is_some_and(|outputs| outputs.members().next().is_some()) {
+        let name = if fields.has("outputs") { "outputs" } else { "data" };
+        fields.note_member(name, &RUN_3_10, format!("`{name}` is not empty although the run failed"));
     }
 }
 

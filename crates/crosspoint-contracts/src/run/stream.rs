@@ -4,12 +4,16 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::read;
-use crate::clause::*;
+use super::wire::{Progress, Started, Terminal};
+use crate::clause::Clause;
+use crate::clause::all::ALL_102;
+use crate::clause::run::*;
+use crate::content::Raw;
 use crate::document;
 use crate::fields::{Fields, complain, wrong_type};
 use crate::json::{Tape, Type, Value};
 use crate::kind::Kind;
-use crate::report::{FINDINGS_MAX, Finding, Findings, LineCounter, Place, Report};
+use crate::report::{Finding, Findings, Place, Report, Tally};
 use crate::sse::{Event, Limits, Reader};
 
 /// The names under which a terminal event is read; `final` is what we write.
@@ -29,6 +33,37 @@ pub struct StreamEvent {
     pub name: String,
     /// One JSON value.
     pub data: String,
+}
+
+/// What an event says, typed.
+#[derive(Debug)]
+pub enum Said<'s> {
+    /// The run has begun.
+    Started(Started<'s>),
+    /// The run goes on.
+    Progress(Progress<'s>),
+    /// The run has ended.
+    Terminal(Box<Terminal<'s>>),
+    /// Something of the agent's own.
+    Other(Raw<'s>),
+}
+
+impl StreamEvent {
+    /// Reads the data by the event's role. It borrows from the event, because data over several lines is joined there.
+    ///
+    /// `None` never comes from an event of a [`Stream`], which has no errors.
+    pub fn read(&self) -> Option<Said<'_>> {
+        let tape = Tape::scan(self.data.as_bytes()).ok()?;
+        let root = tape.root()?;
+        let mut findings = Findings::default();
+        let said = match role(&self.name) {
+            Role::Started => Said::Started(read::started(&mut Fields::new(root, &mut findings))),
+            Role::Progress => Said::Progress(read::progress(root)),
+            Role::Terminal => Said::Terminal(Box::new(read::terminal(&mut Fields::new(root, &mut findings)))),
+            Role::Other => Said::Other(Raw::new(root.source())),
+        };
+        (!findings.any_error()).then_some(said)
+    }
 }
 
 impl fmt::Debug for StreamEvent {
@@ -54,60 +89,84 @@ fn role(name: &str) -> Role {
     }
 }
 
+/// Bytes handed to the event reader at a time, so that only the events of one piece are in memory twice.
+const PIECE_BYTES: usize = 64 << 10;
+
 /// Reads a stream that has ended.
 pub(crate) fn read(source: &[u8]) -> (Report, Option<Stream>) {
-    let mut events = Vec::new();
+    let mut judge = Judge::new(source);
     let mut reader = Reader::new(Limits::unbounded());
-    // Without limits neither call can fail.
-    let _ = reader.push(source, &mut events).and_then(|()| reader.finish(&mut events));
-    let mut judge = Judge { source, findings: Vec::new(), unlisted: 0, request_id: None, ended: false };
-    let mut read = Vec::with_capacity(events.len());
-    for (index, event) in events.iter().enumerate() {
-        read.extend(judge.event(index, event));
+    let mut pending = Vec::new();
+    let mut events = Vec::new();
+    for piece in source.chunks(PIECE_BYTES) {
+        // Without limits reading cannot fail.
+        let _ = reader.push(piece, &mut pending);
+        events.extend(pending.drain(..).filter_map(|event| judge.event(event)));
     }
-    judge.encoding();
-    judge.whole(&events);
+    let _ = reader.finish(&mut pending);
+    events.extend(pending.drain(..).filter_map(|event| judge.event(event)));
     let report = judge.into_report();
-    let stream = report.is_valid().then_some(Stream { events: read });
+    let stream = report.is_valid().then_some(Stream { events });
     (report, stream)
 }
 
 struct Judge<'s> {
     source: &'s [u8],
     findings: Vec<Finding>,
-    unlisted: usize,
+    tally: Tally,
+    /// Events so far, and where the last one begins.
+    events: usize,
+    last_offset: usize,
     /// The first request id seen in the stream, as it was spelled.
     request_id: Option<String>,
     /// A terminal event was seen.
     ended: bool,
+    /// A name that is known but for its case, as it should be spelled.
+    misspelled: Option<&'static str>,
 }
 
-impl Judge<'_> {
-    fn event(&mut self, index: usize, event: &Event) -> Option<StreamEvent> {
+impl<'s> Judge<'s> {
+    fn new(source: &'s [u8]) -> Judge<'s> {
+        Judge {
+            source,
+            findings: Vec::new(),
+            tally: Tally::default(),
+            events: 0,
+            last_offset: 0,
+            request_id: None,
+            ended: false,
+            misspelled: None,
+        }
+    }
+
+    fn event(&mut self, mut event: Event) -> Option<StreamEvent> {
+        let index = self.events;
+        self.events += 1;
+        self.last_offset = event.offset;
         if !event.terminated {
             self.note(&RUN_8_3, index, event.offset, "the last event has no empty line after it");
         }
-        let Some(data) = &event.data else {
+        let Some(data) = event.data.take() else {
             self.note(&RUN_105, index, event.offset, "the event has no data");
-            self.order(index, event, event.name.as_deref().unwrap_or_default());
+            self.order(index, &event, event.name.as_deref().unwrap_or_default());
             return None;
         };
         let mut findings = Findings::default();
-        let name = match Tape::scan(data) {
+        let name = match Tape::scan(&data) {
             Ok(tape) => {
                 document::note_flaws(&tape, &mut findings);
-                let name = tape.root().map(|root| self.value(event, root, &mut findings)).unwrap_or_default();
-                self.adopt(index, event, findings.into_report(None, &tape, data));
+                let name = tape.root().map(|root| self.value(&event, root, &mut findings)).unwrap_or_default();
+                self.adopt(index, &event, findings.into_unplaced_report(None, &tape));
                 name
             }
             Err(broken) => {
                 document::note_syntax(&broken.error, &RUN_8, &mut findings);
-                self.adopt(index, event, findings.into_report(None, &broken.so_far, data));
+                self.adopt(index, &event, findings.into_unplaced_report(None, &broken.so_far));
                 event.name.clone().unwrap_or_default()
             }
         };
-        self.order(index, event, &name);
-        let data = String::from_utf8(data.clone()).ok()?;
+        self.order(index, &event, &name);
+        let data = String::from_utf8(data).ok()?;
         Some(StreamEvent { name, data })
     }
 
@@ -125,7 +184,7 @@ impl Judge<'_> {
         self.same_request(root, findings);
         let mut fields = Fields::new(root, findings);
         match role {
-            Role::Started => started(&mut fields),
+            Role::Started => drop(read::started(&mut fields)),
             Role::Terminal => drop(read::terminal(&mut fields)),
             Role::Progress | Role::Other => {}
         }
@@ -148,6 +207,9 @@ impl Judge<'_> {
 
     fn order(&mut self, index: usize, event: &Event, name: &str) {
         let role = role(name);
+        let known = ["started", "progress"].iter().chain(TERMINAL_NAMES);
+        let spelled = known.copied().find(|known| known.eq_ignore_ascii_case(name)).filter(|known| *known != name);
+        self.misspelled = self.misspelled.or(spelled);
         if index == 0 && role != Role::Started {
             self.note(&RUN_6, index, event.offset, "the first event is not `started`");
         }
@@ -161,27 +223,32 @@ impl Judge<'_> {
         self.ended |= role == Role::Terminal;
     }
 
-    /// Bytes that are not UTF-8 outside of data, in a name or a comment; those in data were found there.
-    fn encoding(&mut self) {
-        let Err(error) = std::str::from_utf8(self.source) else { return };
-        if !self.findings.iter().any(|finding| finding.clause == &ALL_102) {
-            self.note(&ALL_102, 0, error.valid_up_to(), "these bytes are not UTF-8");
+    /// What can be said only at the end.
+    fn whole(&mut self) {
+        if let Err(error) = std::str::from_utf8(self.source) {
+            // Bytes in data were found there; these are in a name or a comment.
+            if !self.findings.iter().any(|finding| finding.clause == &ALL_102) {
+                self.note(&ALL_102, 0, error.valid_up_to(), "these bytes are not UTF-8");
+            }
         }
-    }
-
-    fn whole(&mut self, events: &[Event]) {
-        if events.is_empty() {
+        if self.events == 0 {
             self.note(&RUN_105, 0, 0, "the stream has no event");
+            self.hint_at_last(no_event_hint(self.source));
         } else if !self.ended {
-            let last = events.len() - 1;
-            self.note(&RUN_6_2, last, events[last].offset, "the stream ends without a terminal event");
+            self.note(&RUN_6_2, self.events - 1, self.last_offset, "the stream ends without a terminal event");
+        }
+        if let Some(name) = self.misspelled {
+            let concerns = |finding: &&mut Finding| finding.clause == &RUN_6 || finding.clause == &RUN_6_2;
+            for finding in self.findings.iter_mut().filter(concerns) {
+                finding.hint = Cow::Owned(format!("Spell names in lower case: event: {name}."));
+            }
         }
     }
 
     fn note(&mut self, clause: &'static Clause, index: usize, offset: usize, message: &'static str) {
-        let line_end =
-            self.source[offset.min(self.source.len())..].iter().position(|byte| matches!(byte, b'\r' | b'\n'));
-        let end = line_end.map_or(self.source.len(), |length| offset + length);
+        let rest = self.source.get(offset..).unwrap_or_default();
+        let line = rest.iter().take(LINE_BYTES_SHOWN).position(|byte| matches!(byte, b'\r' | b'\n'));
+        let end = offset + line.unwrap_or(rest.len().min(LINE_BYTES_SHOWN));
         self.push(Finding {
             clause,
             pointer: format!("/{index}"),
@@ -193,9 +260,15 @@ impl Judge<'_> {
         });
     }
 
+    fn hint_at_last(&mut self, hint: Option<&'static str>) {
+        if let (Some(finding), Some(hint)) = (self.findings.last_mut(), hint) {
+            finding.hint = Cow::Borrowed(hint);
+        }
+    }
+
     /// Takes over what was found in one event's data: places in it become places in the stream.
     fn adopt(&mut self, index: usize, event: &Event, report: Report) {
-        self.unlisted += report.unlisted;
+        self.tally.add_unlisted(&report);
         for mut finding in report.findings {
             let (start, end) = finding.span;
             let last = end.max(start + 1) - 1;
@@ -206,43 +279,53 @@ impl Judge<'_> {
     }
 
     fn push(&mut self, finding: Finding) {
-        if self.findings.len() < FINDINGS_MAX {
+        if self.tally.admit(finding.clause.level) {
             self.findings.push(finding);
-        } else {
-            self.unlisted += 1;
         }
     }
 
     fn into_report(mut self) -> Report {
-        self.findings.sort_by_key(|finding| finding.span.0);
-        let mut lines = LineCounter::new(self.source);
-        for finding in &mut self.findings {
-            (finding.line, finding.column) = lines.at(finding.span.0);
-        }
-        Report { kind: Some(Kind::RunStream), findings: self.findings, unlisted: self.unlisted }
+        self.whole();
+        let mut report = self.tally.report(Some(Kind::RunStream), self.findings);
+        report.locate_lines(self.source);
+        report
+    }
+}
+
+/// How much of a line is looked at for its end; a line may be as long as the stream.
+const LINE_BYTES_SHOWN: usize = 256;
+
+/// What something without a single event probably is.
+fn no_event_hint(source: &[u8]) -> Option<&'static str> {
+    let start = source.trim_ascii_start();
+    let begins = |word: &str| start.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()));
+    if begins("http/") {
+        Some("Remove the HTTP head; curl prints it with -i.")
+    } else if begins("event:") || begins("data:") {
+        Some("Write the names of fields in lower case: event:, data:.")
+    } else if begins("{") {
+        Some("This is JSON, not a stream; each event has an event: line, a data: line and an empty line.")
+    } else {
+        None
     }
 }
 
 /// Without an `event:` line the data may say what it is.
 fn name_inside(root: Value<'_, '_>, findings: &mut Findings) -> String {
     let inside = ["event", "type"].iter().find_map(|member| root.get(member)?.text());
-    let (name, clause, message) = match inside {
-        Some(name) => (name.decode(), &RUN_6_5, "the event has no `event:` line; its data names it"),
-        None => (Cow::Borrowed(""), &RUN_125, "the event has no `event:` line, and its data does not name it"),
+    let place = Place::Value(root.index());
+    let Some(name) = inside else {
+        findings.note(&RUN_125, place, "the event has no `event:` line, and its data does not name it");
+        return String::new();
     };
-    findings.note(clause, Place::Value(root.index()), message);
-    name.into_owned()
-}
-
-fn started(fields: &mut Fields<'_, '_, '_>) {
-    for (member, clause) in [("request_id", &RUN_110), ("task_type", &RUN_111)] {
-        let good = fields.peek(member).and_then(Value::text).is_some_and(|text| !text.is_empty());
-        if good {
-            continue;
+    let name = name.decode().into_owned();
+    let message = "the event has no `event:` line; its data names it";
+    match ["started", "progress"].iter().chain(TERMINAL_NAMES).find(|known| **known == name) {
+        Some(known) => {
+            findings.note_with_hint(&RUN_6_5, place, message, format!("Write above the data line: event: {known}."));
         }
-        match fields.peek(member) {
-            Some(value) => wrong_type(value, "a non-empty string", clause, fields.findings),
-            None => fields.missing(member, clause),
-        }
+        // Other names are the agent's own and not repeated.
+        None => findings.note(&RUN_6_5, place, message),
     }
+    name
 }

@@ -11,6 +11,23 @@ id!(
     RequestId { "type": "string", "minLength": 1 }
 );
 
+id!(
+    /// The workflow a run belongs to.
+    hidden WorkflowId { "type": "string" }
+);
+id!(
+    /// The stage of a workflow.
+    hidden StageId { "type": "string" }
+);
+id!(
+    /// The person behind a run.
+    hidden UserId { "type": "string" }
+);
+id!(
+    /// The field it is about, for example clinical.
+    hidden DomainId { "type": "string" }
+);
+
 /// What an agent is to run.
 #[derive(Debug, JsonSchema)]
 #[schemars(title = "run.request")]
@@ -21,17 +38,17 @@ pub struct Request<'s> {
     #[schemars(length(min = 1))]
     pub task_type: Text<'s>,
     /// The workflow it belongs to.
-    pub workflow_id: Option<Text<'s>>,
+    pub workflow_id: Option<WorkflowId<'s>>,
     /// The stage of that workflow.
-    pub stage_id: Option<Text<'s>>,
+    pub stage_id: Option<StageId<'s>>,
     /// The person behind it.
-    pub user_id: Option<Text<'s>>,
+    pub user_id: Option<UserId<'s>>,
     /// DEMO, LIVE; an agent that finds none takes it as DEMO.
     pub mode: Option<Text<'s>>,
     /// For example NON_SENSITIVE.
     pub risk_tier: Option<Text<'s>>,
     /// For example clinical.
-    pub domain_id: Option<Text<'s>>,
+    pub domain_id: Option<DomainId<'s>>,
     /// What the task needs; an open object.
     pub inputs: Option<RawObject<'s>>,
     /// Limits on time and tokens; an open object.
@@ -98,6 +115,28 @@ impl Response<'_> {
             None => self.ok != Some(false) && self.success != Some(false),
         }
     }
+}
+
+/// The first event of a stream.
+#[derive(Debug, Default)]
+pub struct Started<'s> {
+    /// The request's; it should be there.
+    pub request_id: Option<RequestId<'s>>,
+    /// The request's; it should be there.
+    pub task_type: Option<Text<'s>>,
+    /// Members the contract does not know.
+    pub extra: Vec<Extra<'s>>,
+}
+
+/// How far a run is. The contract asks nothing of it.
+#[derive(Debug, Default)]
+pub struct Progress<'s> {
+    /// 0 to 100, where it is a number.
+    pub percent: Option<f64>,
+    /// What is being done, where it is a string.
+    pub step: Option<Text<'s>>,
+    /// All of it, as it came.
+    pub data: Raw<'s>,
 }
 
 /// The terminal event of a stream: a response that says what it is the answer to.

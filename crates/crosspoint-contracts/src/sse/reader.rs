@@ -9,19 +9,22 @@ pub struct Limits {
     pub line_bytes_max: usize,
     /// Most data of one event, in bytes.
     pub event_bytes_max: usize,
+    /// Most data lines of one event; each costs memory of its own, however short it is.
+    pub event_lines_max: usize,
 }
 
 impl Default for Limits {
-    /// 16 MiB each: more than any run's outputs should be, little enough to hold for many streams.
+    /// 16 MiB each: more than any run's outputs should be, little enough to hold for many streams. Pretty-printed JSON of
+    /// that size has fewer lines.
     fn default() -> Self {
-        Limits { line_bytes_max: 16 << 20, event_bytes_max: 16 << 20 }
+        Limits { line_bytes_max: 16 << 20, event_bytes_max: 16 << 20, event_lines_max: 1 << 20 }
     }
 }
 
 impl Limits {
     /// As much as the input has; for input that is in memory already.
     pub fn unbounded() -> Limits {
-        Limits { line_bytes_max: usize::MAX, event_bytes_max: usize::MAX }
+        Limits { line_bytes_max: usize::MAX, event_bytes_max: usize::MAX, event_lines_max: usize::MAX }
     }
 }
 
@@ -34,6 +37,9 @@ pub enum TooLarge {
     /// An event that does not end.
     #[error("an event of the stream has more than {0} bytes of data")]
     Event(usize),
+    /// An event of endless lines.
+    #[error("an event of the stream has more than {0} lines of data")]
+    Lines(usize),
 }
 
 /// One event.
@@ -58,7 +64,8 @@ pub struct Event {
 impl Event {
     /// Where a byte of `data` stands in the stream.
     pub fn stream_offset(&self, data_offset: usize) -> usize {
-        let line = self.lines.iter().rev().find(|(start, _)| *start <= data_offset);
+        let after = self.lines.partition_point(|(start, _)| *start <= data_offset);
+        let line = after.checked_sub(1).and_then(|line| self.lines.get(line));
         line.map_or(self.offset, |(start, place)| place + (data_offset - start))
     }
 }
@@ -102,7 +109,7 @@ impl Reader {
         let mut rest = bytes;
         while !rest.is_empty() {
             if std::mem::take(&mut self.after_cr) && rest[0] == b'\n' {
-                self.advance(1);
+                self.taken += 1;
                 self.line_offset = self.taken;
                 rest = &rest[1..];
                 continue;
@@ -119,7 +126,7 @@ impl Reader {
                 line.extend_from_slice(&rest[..end]);
                 self.line(&line, events)?;
             }
-            self.advance(end + 1);
+            self.taken += end + 1;
             self.line_offset = self.taken;
             rest = &rest[end + 1..];
         }
@@ -144,10 +151,6 @@ impl Reader {
         self.event.take().filter(|event| event.name.is_some() || event.data.is_some())
     }
 
-    fn advance(&mut self, bytes: usize) {
-        self.taken += bytes;
-    }
-
     fn check_line(&self, more: usize) -> Result<(), TooLarge> {
         let limit = self.limits.line_bytes_max;
         if self.partial.len().saturating_add(more) > limit { Err(TooLarge::Line(limit)) } else { Ok(()) }
@@ -156,7 +159,7 @@ impl Reader {
     fn hold(&mut self, rest: &[u8]) -> Result<(), TooLarge> {
         self.check_line(rest.len())?;
         self.partial.extend_from_slice(rest);
-        self.advance(rest.len());
+        self.taken += rest.len();
         Ok(())
     }
 
@@ -190,20 +193,24 @@ impl Reader {
         if !matches!(field, b"event" | b"data" | b"id" | b"retry") {
             return Ok(());
         }
-        let limit = self.limits.event_bytes_max;
+        let limits = self.limits;
         let event = self.event.get_or_insert_with(|| Event { offset: start, ..Event::default() });
         let text = || String::from_utf8_lossy(value).into_owned();
         match field {
             b"event" => event.name = (!value.is_empty()).then(text),
             b"id" if !value.contains(&0) => event.id = Some(text()),
-            b"retry" => event.retry = text().parse().ok().or(event.retry),
+            // Digits alone: `parse` would take a plus sign.
+            b"retry" if value.iter().all(u8::is_ascii_digit) => event.retry = text().parse().ok().or(event.retry),
             b"data" => {
                 let data = event.data.get_or_insert_with(Vec::new);
                 if !event.lines.is_empty() {
                     data.push(b'\n');
                 }
-                if data.len().saturating_add(value.len()) > limit {
-                    return Err(TooLarge::Event(limit));
+                if data.len().saturating_add(value.len()) > limits.event_bytes_max {
+                    return Err(TooLarge::Event(limits.event_bytes_max));
+                }
+                if event.lines.len() >= limits.event_lines_max {
+                    return Err(TooLarge::Lines(limits.event_lines_max));
                 }
                 event.lines.push((data.len(), value_offset));
                 data.extend_from_slice(value);

@@ -1,10 +1,10 @@
 //! Reading request and response, clause by clause.
 
 use super::wire::{
-    Artifact, Context, Failure, Id, InputRequest, Metadata, Observability, Request, Response, RetryPolicy, Routing,
-    Status,
+    Artifact, Context, ConversationId, Failure, Id, InputRequest, Metadata, Observability, ParentTaskId, Request,
+    Response, RetryPolicy, Routing, SpanId, Status, TraceId,
 };
-use crate::clause::*;
+use crate::clause::task::*;
 use crate::content::Text;
 use crate::fields::{
     ANY, Fields, Word, any, array, boolean, complain, integer, is_uuid, name, object, opaque, string, timestamp, word,
@@ -62,8 +62,8 @@ fn request_id<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<Id<'s
 
 fn context<'s>(fields: &mut Fields<'_, 's, '_>) -> Context<'s> {
     Context {
-        conversation_id: fields.optional("conversationId", string(&TASK_103)),
-        parent_task_id: fields.optional("parentTaskId", string(&TASK_103)),
+        conversation_id: fields.optional("conversationId", string(&TASK_103)).map(ConversationId),
+        parent_task_id: fields.optional("parentTaskId", string(&TASK_103)).map(ParentTaskId),
         user: fields.optional("user", string(&TASK_103)),
         timestamp: fields.optional("timestamp", timestamp(&TASK_1_4)),
         priority: fields.optional("priority", word(&TASK_1_3)),
@@ -95,8 +95,8 @@ fn routing<'s>(fields: &mut Fields<'_, 's, '_>) -> Routing<'s> {
 
 fn observability<'s>(fields: &mut Fields<'_, 's, '_>) -> Observability<'s> {
     Observability {
-        trace_id: fields.optional("traceId", hexadecimal(32)),
-        span_id: fields.optional("spanId", hexadecimal(16)),
+        trace_id: fields.optional("traceId", hexadecimal(32)).map(TraceId),
+        span_id: fields.optional("spanId", hexadecimal(16)).map(SpanId),
         baggage: fields.optional("baggage", opaque(&TASK_106)),
         extra: fields.rest(),
     }
@@ -206,8 +206,12 @@ fn status_agrees(status: Status, fields: &mut Fields<'_, '_, '_>) {
         }
     }
     let ended = matches!(status, Status::Completed | Status::Failed);
-    if ended && !fields.has("metadata") {
-        fields.missing("metadata", &TASK_112);
+    match fields.peek("metadata") {
+        None if ended => fields.missing("metadata", &TASK_112),
+        Some(value) if ended && value.kind() == Type::Object && value.members().next().is_none() => {
+            fields.note_member("metadata", &TASK_112, "`metadata` is empty");
+        }
+        None | Some(_) => {}
     }
     if status == Status::InputRequired && !fields.has("inputRequest") {
         fields.missing("inputRequest", &TASK_2_6);

@@ -12,6 +12,23 @@ id!(
     Id { "type": "string", "minLength": 1 }
 );
 
+id!(
+    /// Links tasks of one conversation.
+    hidden ConversationId { "type": "string" }
+);
+id!(
+    /// A trace of OpenTelemetry: 32 hexadecimal digits.
+    TraceId { "type": "string" }
+);
+id!(
+    /// A span of OpenTelemetry: 16 hexadecimal digits.
+    SpanId { "type": "string" }
+);
+id!(
+    /// The task another one is a part of.
+    ParentTaskId { "type": "string" }
+);
+
 /// What an agent is to do.
 #[derive(Debug, JsonSchema)]
 #[schemars(title = "task.request")]
@@ -56,9 +73,9 @@ words!(
 #[schemars(inline, rename_all = "camelCase")]
 pub struct Context<'s> {
     /// Links tasks of one conversation.
-    pub conversation_id: Option<Text<'s>>,
+    pub conversation_id: Option<ConversationId<'s>>,
     /// The task this one is a part of.
-    pub parent_task_id: Option<Text<'s>>,
+    pub parent_task_id: Option<ParentTaskId<'s>>,
     /// The person behind it.
     pub user: Option<Text<'s>>,
     /// When it was made.
@@ -91,9 +108,9 @@ pub struct Routing<'s> {
 #[schemars(inline, rename_all = "camelCase")]
 pub struct Observability<'s> {
     /// 32 hexadecimal digits.
-    pub trace_id: Option<Text<'s>>,
+    pub trace_id: Option<TraceId<'s>>,
     /// 16 hexadecimal digits.
-    pub span_id: Option<Text<'s>>,
+    pub span_id: Option<SpanId<'s>>,
     /// What travels along; an open object.
     pub baggage: Option<RawObject<'s>>,
     /// Members the contract does not know.

@@ -4,7 +4,8 @@
 //! harmless on every system: what would be a drive or a separator elsewhere is refused here
 //! too. Only the spelling is judged; links on the way are for whoever writes the file.
 
-use crate::clause::{Clause, WF_4, WF_4_2, WF_4_3, WF_4_4, WF_4_5, WF_4_6, WF_4_8};
+use crate::clause::Clause;
+use crate::clause::workflow::{WF_4, WF_4_2, WF_4_3, WF_4_4, WF_4_5, WF_4_6, WF_4_8};
 
 /// What is wrong with a path, and the clause that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +27,12 @@ pub fn misplaced(path: &str) -> Vec<Misplaced> {
     let parts = || path.split(['/', '\\']);
     let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic();
     check(path.starts_with('/'), &WF_4, "is absolute");
-    check(parts().any(|part| part == ".."), &WF_4_2, "leads out of the directory with `..`");
+    check(parts().any(is_parent), &WF_4_2, "has a part `..`");
     check(drive, &WF_4_3, "names a drive");
     check(path.contains('\0'), &WF_4_4, "holds a NUL character");
     check(path.contains('\\'), &WF_4_5, "uses a backslash as separator");
     check(names_directory(path), &WF_4_6, "names a directory, not a file");
-    check(parts().any(|part| part.eq_ignore_ascii_case(".git")), &WF_4_8, "is under .git");
+    check(parts().any(is_git), &WF_4_8, "is under .git");
     wrong
 }
 
@@ -39,18 +40,38 @@ fn names_directory(path: &str) -> bool {
     path.is_empty() || path.ends_with('/') || path == "." || path.ends_with("/.")
 }
 
+/// Some systems drop spaces at the end of a name.
+fn is_parent(part: &str) -> bool {
+    part.trim_end_matches(' ') == ".."
+}
+
+/// Whether some system takes this part for `.git`: in any case, with dots and spaces at its end, with characters that
+/// have no width, or by its short name.
+fn is_git(part: &str) -> bool {
+    let without_width = |character: char| matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let name = part.replace(without_width, "");
+    let name = name.trim_end_matches(['.', ' ']);
+    name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
+}
+
 /// The same file has the same parts, however its path is spelled.
-pub(super) fn parts(path: &str) -> Vec<&str> {
-    path.split('/').filter(|part| !part.is_empty() && *part != ".").collect()
+pub(super) fn parts(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|part| !part.is_empty() && *part != ".")
+}
+
+/// Whether a path is below another.
+pub(super) fn is_inside(path: &str, directory: &str) -> bool {
+    let mut rest = parts(path);
+    parts(directory).all(|part| rest.next() == Some(part)) && rest.next().is_some()
 }
 
 /// What JSON Schema can say of the above; each must match.
 pub(super) const PATTERNS: [&str; 7] = [
     r"^(?!/)",
-    r"^(?![\s\S]*(^|[/\\])\.\.([/\\]|$))",
+    r"^(?![\s\S]*(^|[/\\])\.\. *([/\\]|$))",
     r"^(?![A-Za-z]:)",
     r"^[^\x00]*$",
     r"^[^\\]*$",
     r"^(?![\s\S]*(^|/)\.?$)",
-    r"^(?![\s\S]*(^|[/\\])\.[Gg][Ii][Tt]([/\\]|$))",
+    r"^(?![\s\S]*(^|[/\\])(\.[Gg][Ii][Tt]|[Gg][Ii][Tt]~1)[. ]*([/\\]|$))",
 ];

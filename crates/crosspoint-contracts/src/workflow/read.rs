@@ -1,11 +1,10 @@
 //! Reading the two envelopes, clause by clause.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::borrow::Cow;
 
 use super::path;
-use super::wire::{Artifact, Context, Input, Output, Paths, Task};
-use crate::clause::*;
+use super::wire::{Artifact, Context, FeatureId, Input, Output, Paths, Task};
+use crate::clause::workflow::*;
 use crate::content::{RawObject, Text};
 use crate::fields::{Fields, array, boolean, complain, integer, name, nullable, object, opaque, string, word};
 use crate::json::{Type, Value};
@@ -23,7 +22,11 @@ pub(crate) fn input<'s>(fields: &mut Fields<'_, 's, '_>) -> Input<'s> {
 
 fn context<'s>(fields: &mut Fields<'_, 's, '_>) -> Context<'s> {
     Context {
-        feature_id: fields.required("feature_id", &WF_1, nullable(string(&WF_1))),
+        feature_id: fields.required(
+            "feature_id",
+            &WF_1,
+            nullable(|value, findings| string(&WF_1)(value, findings).map(FeatureId)),
+        ),
         workflow: fields.required("workflow", &WF_101, string(&WF_103)),
         iteration: fields.required("iteration", &WF_101, integer(&WF_1_2, 1..=i64::MAX)),
         extra: fields.rest(),
@@ -40,15 +43,18 @@ fn task<'s>(fields: &mut Fields<'_, 's, '_>) -> Task<'s> {
 
 fn paths<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<Paths<'s>> {
     opaque(&WF_104)(value, findings)?;
+    let mut wrong = |value: Value<'_, '_>| {
+        findings.note(
+            &WF_1_4,
+            Place::Value(value.index()),
+            format!("a path is {}, not a string", value.kind().described()),
+        );
+    };
     for (_, path) in value.members() {
-        let good = match path.kind() {
-            Type::String => true,
-            Type::Array => path.items().all(|item| item.kind() == Type::String),
-            Type::Object | Type::Key | Type::Number | Type::Boolean | Type::Null => false,
-        };
-        if !good {
-            let message = "this entry of `paths` is neither a string nor an array of strings";
-            findings.note(&WF_1_4, Place::Value(path.index()), message);
+        match path.kind() {
+            Type::String => {}
+            Type::Array => path.items().filter(|item| item.kind() != Type::String).for_each(&mut wrong),
+            Type::Object | Type::Key | Type::Number | Type::Boolean | Type::Null => wrong(path),
         }
     }
     Some(Paths(RawObject::new(value.source())))
@@ -102,29 +108,21 @@ fn artifact_path<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<Te
 
 /// No file twice, and no file where another artifact needs a directory.
 fn distinct_paths(artifacts: Value<'_, '_>, findings: &mut Findings) {
-    let spelled: Vec<(std::borrow::Cow<'_, str>, Value<'_, '_>)> = artifacts
+    let spelled: Vec<(Cow<'_, str>, Value<'_, '_>)> = artifacts
         .items()
         .filter_map(|item| item.get("path"))
         .filter_map(|value| Some((value.text()?.decode(), value)))
         .collect();
-    let mut seen: BTreeMap<Vec<&str>, Value<'_, '_>> = BTreeMap::new();
-    for (path, value) in &spelled {
-        let parts = path::parts(path);
-        if parts.is_empty() {
-            continue;
-        }
-        match seen.entry(parts) {
-            Entry::Occupied(_) => complain(*value, &WF_4_7, "stands twice in this output", findings),
-            Entry::Vacant(free) => {
-                free.insert(*value);
-            }
-        }
-    }
-    // In this order everything inside a directory follows the directory itself.
-    let ordered: Vec<(&Vec<&str>, &Value<'_, '_>)> = seen.iter().collect();
+    // In the order of their parts the same file stands twice in a row, and everything inside a directory follows it.
+    let mut ordered: Vec<&(Cow<'_, str>, Value<'_, '_>)> =
+        spelled.iter().filter(|(path, _)| path::parts(path).next().is_some()).collect();
+    ordered.sort_by(|a, b| path::parts(&a.0).cmp(path::parts(&b.0)));
     for pair in ordered.windows(2) {
-        if pair[1].0.starts_with(pair[0].0) {
-            complain(*pair[0].1, &WF_4_6, "names a directory that another artifact is in", findings);
+        let (first, second) = (pair[0], pair[1]);
+        if path::parts(&first.0).eq(path::parts(&second.0)) {
+            complain(second.1, &WF_4_7, "stands twice in this output", findings);
+        } else if path::is_inside(&second.0, &first.0) {
+            complain(first.1, &WF_4_6, "names a directory that another artifact is in", findings);
         }
     }
 }

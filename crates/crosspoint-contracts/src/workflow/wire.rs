@@ -4,8 +4,13 @@ use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::json;
 
 use super::path;
-use crate::content::{Extra, Nullable, RawObject, Text, inline_schema};
+use crate::content::{Extra, Nullable, RawObject, Text, id, inline_schema};
 use crate::fields::words;
+
+id!(
+    /// The feature a workflow works on.
+    hidden FeatureId { "type": "string" }
+);
 
 /// What an agent is given.
 #[derive(Debug, JsonSchema)]
@@ -29,7 +34,7 @@ pub struct Input<'s> {
 #[schemars(inline)]
 pub struct Context<'s> {
     /// The feature worked on; null while it is being scaffolded.
-    pub feature_id: Nullable<Text<'s>>,
+    pub feature_id: Nullable<FeatureId<'s>>,
     /// The workflow's name.
     pub workflow: Text<'s>,
     /// How many times round, from 1.

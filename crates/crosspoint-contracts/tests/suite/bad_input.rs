@@ -1,7 +1,8 @@
 //! Nothing panics, overflows the stack or allocates without bound, whatever the bytes.
 
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::json::DEPTH_MAX;
-use crosspoint_contracts::report::FINDINGS_MAX;
+use crosspoint_contracts::report::{FINDINGS_MAX, POINTER_BYTES_MAX};
 use crosspoint_contracts::{Inner, Kind, Options, Reading};
 use proptest::prelude::*;
 
@@ -38,12 +39,11 @@ fn empty_input() {
 #[test]
 fn truncated_at_every_byte() {
     for case in corpus::golden() {
-        // A stream cut off after an event is a shorter stream; its own tests are in sse.
-        let is_stream = case.kind() == Kind::RunStream;
-        let end = case.bytes.trim_ascii_end().len();
-        for length in 0..end {
+        // Every document ends with its last brace; after that only white space can be missing.
+        let end = case.bytes.iter().rposition(|byte| *byte == b'}').expect("every document has one");
+        for length in 0..=end {
             let report = read(&case.bytes[..length]).report;
-            assert!(is_stream || !report.is_valid(), "{} cut at {length} is valid", case.path.display());
+            assert!(!report.is_valid(), "{} cut at {length} is valid", case.path.display());
         }
     }
 }
@@ -79,9 +79,51 @@ fn repeated_members_are_reported_at_any_size_and_spelling() {
 }
 
 #[test]
-fn the_first_of_two_members_does_not_hide_the_second() {
-    let found = clauses(br#"{"request_id": "r", "task_type": "t", "task_type": 7}"#);
-    assert_eq!(found, ["ALL-103"]);
+fn of_two_members_the_first_is_read_and_the_second_reported() {
+    assert_eq!(clauses(br#"{"request_id": "r", "task_type": "t", "task_type": 7}"#), ["ALL-103"]);
+    assert_eq!(clauses(br#"{"request_id": "r", "task_type": 7, "task_type": "t"}"#), ["RUN-2", "ALL-103"]);
+}
+
+#[test]
+fn names_with_lone_surrogates_are_not_taken_for_each_other() {
+    assert_eq!(clauses(with_input(r#"{"\ud800": 1, "\ud801": 2}"#).as_bytes()), ["ALL-104", "ALL-104"]);
+}
+
+#[test]
+fn no_number_of_warnings_hides_an_error_or_makes_one() {
+    let numbers = vec!["1e999"; FINDINGS_MAX + 5].join(",");
+    let warned = with_input(&format!("[{numbers}]"));
+    let report = read(warned.as_bytes()).report;
+    assert!(report.is_valid() && report.unlisted == 5 && report.count(Level::Warning) == FINDINGS_MAX + 5);
+    let broken = with_input(&format!(r#"[[{numbers}], {{"a": 1, "a": 2}}]"#));
+    let report = read(broken.as_bytes()).report;
+    assert!(!report.is_valid() && report.count(Level::Error) == 1);
+    assert_eq!(report.findings.last().map(|finding| finding.clause.id), Some("ALL-103"));
+}
+
+#[test]
+fn pointers_are_bounded() {
+    let numbers = vec!["1e999"; 1_000].join(",");
+    let source = with_input(&format!(r#"{{"{}": [{numbers}]}}"#, "k".repeat(1_000_000)));
+    let report = read(source.as_bytes()).report;
+    assert_eq!(report.findings.len(), 1_000);
+    assert!(
+        report
+            .findings
+            .iter()
+            .all(|finding| finding.pointer.len() <= POINTER_BYTES_MAX && finding.pointer.ends_with("..."))
+    );
+}
+
+/// Half a million findings in one event of as many lines: more than a minute if a place were searched line by line.
+#[test]
+fn an_event_of_many_lines() {
+    let lines = "data: 1,\n".repeat(500_000);
+    let source = format!("event: final\ndata: {{\"artifacts\": [\n{lines}data: 1]}}\n\n");
+    let report = read(source.as_bytes()).report;
+    assert!(report.count(Level::Error) > 500_000);
+    let last = report.findings.last().expect("there are findings");
+    assert!(last.line > 9_000, "{last:?}");
 }
 
 #[test]
@@ -168,18 +210,18 @@ fn other_values_for_objects() {
 
 #[test]
 fn line_ends_make_no_difference() {
-    for case in corpus::golden() {
-        let unix = String::from_utf8(case.bytes.clone()).expect("golden documents are UTF-8").replace("\r\n", "\n");
+    for case in corpus::golden().into_iter().chain(corpus::broken()) {
+        let Ok(text) = String::from_utf8(case.bytes.clone()) else { continue };
+        let unix = text.replace("\r\n", "\n");
         let found = |source: String| {
             let report = read(source.as_bytes()).report;
-            report
-                .findings
-                .into_iter()
-                .map(|finding| (finding.clause.id, finding.line, finding.column))
-                .collect::<Vec<_>>()
+            let place = |finding: crosspoint_contracts::Finding| (finding.clause.id, finding.line, finding.column);
+            report.findings.into_iter().map(place).collect::<Vec<_>>()
         };
-        let (unix, dos) = (found(unix.clone()), found(unix.replace('\n', "\r\n")));
-        assert_eq!(unix, dos, "{}", case.path.display());
+        let expected = found(unix.clone());
+        for end in ["\r\n", "\r"] {
+            assert_eq!(found(unix.replace('\n', end)), expected, "{} with {end:?}", case.path.display());
+        }
     }
 }
 
@@ -200,9 +242,15 @@ fn almost_dates() {
             "error_message": null, "error_type": null, "created_at": "{date}", "duration_seconds": 1, "metadata": {{}}}}"#
         )
     };
-    for fine in
-        ["2025-11-24T14:22:45.123456+00:00", "2025-11-24T14:22:45Z", "2024-02-29 00:00:00-05:30", "20251124T142245Z"]
-    {
+    for fine in [
+        "2025-11-24T14:22:45.123456+00:00",
+        "2025-11-24T14:22:45Z",
+        "2024-02-29 00:00:00-05:30",
+        "20251124T142245Z",
+        "2025-11-24T14:22:45.1234567890123Z",
+        "2016-12-31T23:59:60Z",
+        "2025-11-24T14Z",
+    ] {
         assert_eq!(clauses(response(fine).as_bytes()), Vec::<&str>::new(), "{fine}");
     }
     for wrong in [

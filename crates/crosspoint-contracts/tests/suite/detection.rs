@@ -53,16 +53,26 @@ fn unknown_is_unknown() {
 }
 
 #[test]
-fn file_names_settle_what_the_document_leaves_open() {
-    let source = r#"{"result": {"sections": []}}"#;
-    assert!(matches!(read(source).undetected, Some(Undetected::Ambiguous(_))));
-    for name in [".agent-response.json", ".agent-response-phase6.json"] {
-        let file_kind = Kind::of_file_name(name);
-        let reading = crosspoint_contracts::read(source.as_bytes(), &Options { file_kind, ..Options::default() });
-        assert_eq!(reading.report.kind, Some(Kind::BridgeResponse));
+fn names_of_files_that_the_contracts_give_say_the_kind() {
+    for (name, kind) in [
+        (".agent-response.json", Some(Kind::BridgeResponse)),
+        (".agent-response-phase6.json", Some(Kind::BridgeResponse)),
+        (".agent-response.json.stale-2", Some(Kind::BridgeResponse)),
+        (".agent-request.json", Some(Kind::BridgeRequest)),
+        (".agent-request-phase2.json", Some(Kind::BridgeRequest)),
+        ("run.sse", Some(Kind::RunStream)),
+        ("agent-response.json", None),
+        ("spec.json", None),
+    ] {
+        assert_eq!(Kind::of_file_name(name), kind, "{name}");
     }
-    assert_eq!(Kind::of_file_name(".agent-request-phase2.json"), Some(Kind::BridgeRequest));
-    assert_eq!(Kind::of_file_name("spec.json"), None);
+}
+
+#[test]
+fn a_member_that_stands_a_million_times_tells_no_more_than_once() {
+    let many = "\"ok\":0,".repeat(1_000_000);
+    let source = format!("{{{many}\"id\": \"1\", \"type\": \"x\", \"payload\": {{}}}}");
+    assert_eq!(read(&source).report.kind, Some(Kind::TaskRequest));
 }
 
 #[test]

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use crosspoint_contracts::clause::Level;
-use crosspoint_contracts::{Document, Kind};
+use crosspoint_contracts::content::RawObject;
+use crosspoint_contracts::json::{Tape, Type};
+use crosspoint_contracts::run::Said;
+use crosspoint_contracts::{Document, Kind, Options};
 
 use crate::corpus;
 
@@ -41,7 +44,7 @@ fn tolerated_looseness_is_warned_of() {
 #[test]
 fn unknown_members_are_kept_and_are_no_error() {
     let source = br#"{"request_id": "r", "task_type": "t", "tenant": {"id": 7}, "stage": "s"}"#;
-    let reading = crosspoint_contracts::read(source, &crosspoint_contracts::Options::default());
+    let reading = crosspoint_contracts::read(source, &Options::default());
     assert_eq!(reading.report.findings, []);
     let Some(Document::RunRequest(request)) = reading.document else { panic!("not a run request") };
     let kept: Vec<(String, &str)> =
@@ -53,7 +56,7 @@ fn unknown_members_are_kept_and_are_no_error() {
 fn opaque_payloads_are_the_bytes_that_came() {
     let inputs = r#"{ "b":1.50,"a" : [ "\u00e9", 1e3 ] }"#;
     let source = format!(r#"{{"request_id": "r\u00e9", "task_type": "t", "inputs": {inputs}}}"#);
-    let reading = crosspoint_contracts::read(source.as_bytes(), &crosspoint_contracts::Options::default());
+    let reading = crosspoint_contracts::read(source.as_bytes(), &Options::default());
     let Some(Document::RunRequest(request)) = reading.document else { panic!("not a run request") };
     assert_eq!(request.inputs.expect("inputs were given").get(), inputs);
     assert_eq!(request.request_id.get(), "ré");
@@ -66,8 +69,7 @@ fn messages_never_quote_content() {
     for case in corpus::golden().into_iter().chain(corpus::broken()) {
         let Ok(text) = String::from_utf8(case.bytes.clone()) else { continue };
         for secret in secrets(&text, SECRET) {
-            let options = crosspoint_contracts::Options { file_kind: None, ..Default::default() };
-            let reading = crosspoint_contracts::read(secret.as_bytes(), &options);
+            let reading = crosspoint_contracts::read(secret.as_bytes(), &Options::default());
             for finding in &reading.report.findings {
                 let said = format!("{} {}", finding.message, finding.hint);
                 assert!(!said.contains(SECRET), "{}: {said}", case.path.display());
@@ -81,8 +83,16 @@ fn messages_never_quote_content() {
     }
 }
 
-/// The text with each of its string values in turn replaced by the secret.
+/// The text with each of its string values in turn, wherever they stand, replaced by the secret.
 fn secrets(text: &str, secret: &str) -> Vec<String> {
+    let replaced = |start: usize, end: usize| format!("{}\"{secret}\"{}", &text[..start], &text[end..]);
+    let Ok(tape) = Tape::scan(text.as_bytes()) else { return stream_secrets(text, secret) };
+    let strings = (0..tape.len()).filter_map(|at| tape.node(at)).filter(|value| value.kind() == Type::String);
+    strings.map(|value| replaced(value.span().0, value.span().1)).collect()
+}
+
+/// In a stream, and in what is no JSON, values are what stands between quotes after a colon.
+fn stream_secrets(text: &str, secret: &str) -> Vec<String> {
     let mut replaced = Vec::new();
     let mut at = 0;
     while let Some(start) = text[at..].find(": \"").map(|found| at + found + 3) {
@@ -91,4 +101,41 @@ fn secrets(text: &str, secret: &str) -> Vec<String> {
         at = start + length;
     }
     replaced
+}
+
+#[test]
+fn success_with_retry_or_escalate_is_legal() {
+    for recommendation in ["retry", "escalate"] {
+        let source =
+            format!(r#"{{"success": true, "summary": "x", "artifacts": [], "recommendation": "{recommendation}"}}"#);
+        assert_eq!(crosspoint_contracts::read(source.as_bytes(), &Options::default()).report.findings, []);
+    }
+}
+
+#[test]
+fn tolerated_members_that_cannot_be_read_are_kept() {
+    let case = corpus::broken().into_iter().find(|case| case.stem() == "MSG-16-priority").expect("the case is there");
+    let Some(Document::WorkRequest(message)) = case.read().document else { panic!("not a work_request") };
+    assert_eq!(message.priority, None);
+    assert!(message.extra.iter().any(|extra| extra.name == *"priority" && extra.value.get() == "\"high\""));
+}
+
+#[test]
+fn events_of_a_stream_are_typed() {
+    let case = corpus::golden().into_iter().find(|case| case.stem() == "stream-full").expect("the case is there");
+    let Some(Document::RunStream(stream)) = case.read().document else { panic!("not a stream") };
+    let said: Vec<Said<'_>> = stream.events.iter().map(|event| event.read().expect("it has no errors")).collect();
+    let [Said::Started(started), Said::Progress(first), Said::Progress(_), Said::Terminal(terminal)] = said.as_slice()
+    else {
+        panic!("{said:?}")
+    };
+    assert_eq!(started.request_id.expect("it is there").get(), "req-2026-001");
+    assert_eq!(
+        (first.percent, first.step.map(|step| step.decode().into_owned())),
+        (Some(40.0), Some("searching".to_owned()))
+    );
+    assert_eq!(
+        (terminal.response.succeeded(), terminal.response.outputs.map(RawObject::get)),
+        (true, Some(r#"{"papers": 2}"#))
+    );
 }

@@ -57,13 +57,19 @@ fn an_event_without_data_is_given() {
 }
 
 #[test]
+fn a_block_of_only_id_or_retry_is_no_event() {
+    assert_eq!(summary(b"retry: 3000\n\nid: 1\n\nevent: a\ndata: 1\n\nretry: 5"), vec![event("a", "1", true)]);
+    assert_eq!(whole(b"retry: +5\ndata: 1\n\n")[0].retry, None);
+}
+
+#[test]
 fn a_line_without_colon_is_a_field_without_value() {
     assert_eq!(summary(b"event: a\ndata\ndata\n\n"), vec![event("a", "\n", true)]);
 }
 
 #[test]
 fn sizes_are_bounded() {
-    let limits = Limits { line_bytes_max: 16, event_bytes_max: 24 };
+    let limits = Limits { line_bytes_max: 16, event_bytes_max: 24, event_lines_max: 3 };
     let feed = |pieces: &[&[u8]]| {
         let mut reader = Reader::new(limits);
         let mut events = Vec::new();
@@ -74,6 +80,8 @@ fn sizes_are_bounded() {
     assert_eq!(feed(&[b"data: 01234", b"56789", b"abc"]), Err(TooLarge::Line(16)));
     assert_eq!(feed(&[b"data: 0123456789\ndata: 0123456789\ndata: 01\n"]), Ok(0));
     assert_eq!(feed(&[b"data: 0123456789\ndata: 0123456789\ndata: 012\n"]), Err(TooLarge::Event(24)));
+    assert_eq!(feed(&[b"data\ndata\ndata\n\ndata\n"]), Ok(1));
+    assert_eq!(feed(&[b"data\ndata\ndata\ndata\n"]), Err(TooLarge::Lines(3)));
 }
 
 #[test]

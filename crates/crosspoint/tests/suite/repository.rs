@@ -86,16 +86,19 @@ fn with_fresh_output(text: &str) -> String {
 /// With UPDATE_DOCS set, the pages are rewritten instead.
 #[test]
 fn console_blocks_are_what_the_program_prints() {
+    let mut blocks = 0;
     // The README's example is about a file of the reader's own and has a test of its own.
     for page in pages().into_iter().filter(|page| page != "README.md") {
         let text = file(&page);
         let fresh = with_fresh_output(&text);
+        blocks += text.matches(CONSOLE).count();
         if std::env::var_os("UPDATE_DOCS").is_some() {
             fs::write(root().join(&page), &fresh).expect("the page can be written");
         } else {
             assert!(text == fresh, "{page} is stale: UPDATE_DOCS=1 cargo nextest run -p crosspoint console_blocks");
         }
     }
+    assert!(blocks > 10, "only {blocks} blocks were found");
 }
 
 #[test]

@@ -19,14 +19,53 @@ fn json_lines(arguments: &[&str]) -> (i32, Vec<Value>) {
 /// The mistakes people make with `.agent-response.json`, as the tool tells them.
 #[test]
 fn the_five_mistakes_are_named() {
-    let told: Vec<String> = ["BRIDGE-2", "BRIDGE-1.2-object", "BRIDGE-5.2", "BRIDGE-1-incomplete", "BRIDGE-6"]
+    // 1: result for response. 2 and 3, an object or a value that was not encoded, leave the same file. 4: fields missing. 5: a
+    // number in quotes.
+    let told: Vec<String> = ["BRIDGE-2", "BRIDGE-1.2-object", "BRIDGE-1-incomplete", "BRIDGE-6"]
         .iter()
-        .map(|case| {
-            let path = format!("testdata/broken/bridge/{case}.json");
-            transcript(&mut crosspoint(&["validate", "--inner", "json", &path]))
-        })
+        .map(|case| transcript(&mut crosspoint(&["validate", &format!("testdata/broken/bridge/{case}.json")])))
         .collect();
     insta::assert_snapshot!(told.join("\n"));
+}
+
+/// Following the hints, and nothing else, mends the file with all five.
+#[test]
+fn the_hints_mend_the_five_mistakes() {
+    let mended = r#"{
+  "request_id": "32ecfadc-2b66-4daa-a7c0-a03c449fcea5",
+  "version": "1.0",
+  "status": "success",
+  "response": "{\"sections\": [\"boundaries\"]}",
+  "error_message": null,
+  "error_type": null,
+  "created_at": "2025-11-24T14:22:45+00:00",
+  "duration_seconds": 1.0,
+  "metadata": {}
+}"#;
+    let broken = r#"{"status": "success", "result": {"sections": ["boundaries"]}, "duration_seconds": "1.0"}"#;
+    let hints = transcript(crosspoint(&["validate", "--as", "bridge.response"]).write_stdin(broken));
+    for hint in [
+        "Rename `result` to `response`.",
+        "json.dumps(output)",
+        "\"version\": \"1.0\"",
+        "\"error_message\": null",
+        "\"error_type\": null",
+        "\"created_at\": \"2025-11-24T14:22:45+00:00\"",
+        "without quotes: 1.0",
+        "\"metadata\": {}",
+        "Copy \"request_id\" from the request file.",
+    ] {
+        assert!(hints.contains(hint), "{hint}: {hints}");
+    }
+    let said = transcript(crosspoint(&["validate", "--strict", "--inner", "json"]).write_stdin(mended));
+    assert!(said.starts_with("exit 0"), "{said}");
+}
+
+#[test]
+fn inner_json_is_checked_where_it_is_asked_for() {
+    let path = "testdata/broken/bridge/BRIDGE-5.2.json";
+    insta::assert_snapshot!(transcript(&mut crosspoint(&["validate", "--inner", "json", path])));
+    assert!(transcript(&mut crosspoint(&["validate", path])).starts_with("exit 0"));
 }
 
 #[test]
@@ -136,6 +175,62 @@ fn output_is_safe_and_short_whatever_the_document() {
     let long = format!("{{\"request_id\": \"{}\", \"task_type\": 7}}", "長".repeat(100_000));
     let told = transcript(crosspoint(&["validate", "--as", "run.request"]).write_stdin(long));
     assert!(told.len() < 2_000 && told.contains("..."), "{}", told.len());
+}
+
+/// Whoever reads only the first line still gets the verdict of all.
+#[test]
+fn a_reader_that_leaves_early_does_not_change_the_verdict() {
+    for format in ["text", "json"] {
+        let mut program = std::process::Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"))
+            .current_dir(crate::run::root())
+            .args(["validate", "--format", format, "testdata/run", "testdata/broken/run"])
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        drop(program.stdout.take());
+        assert_eq!(program.wait().expect("the program ends").code(), Some(1), "{format}");
+    }
+}
+
+#[test]
+fn quiet_says_nothing_about_valid_documents() {
+    let said = transcript(&mut crosspoint(&["validate", "-q", "testdata/run"]));
+    assert!(said.starts_with("exit 0\n--- stdout\n--- stderr\n"), "{said}");
+    let said = transcript(&mut crosspoint(&["validate", "-q", GOOD, BAD]));
+    assert!(said.contains("BRIDGE-2") && !said.contains(GOOD), "{said}");
+}
+
+/// A search waits for nobody, and one bad place does not spoil the rest.
+#[cfg(unix)]
+#[test]
+fn a_search_goes_on_past_what_it_cannot_read() {
+    let directory = std::env::temp_dir().join(format!("crosspoint-search-{}", std::process::id()));
+    fs::create_dir_all(directory.join("inside")).expect("the directory can be made");
+    fs::copy(crate::run::root().join(GOOD), directory.join("inside/good.JSON")).expect("it can be copied");
+    std::os::unix::fs::symlink(&directory, directory.join("loop.json")).expect("it can be linked");
+    let made = std::process::Command::new("mkfifo").arg(directory.join("pipe.json")).status().expect("mkfifo starts");
+    assert!(made.success());
+    let mut deep = directory.clone();
+    (0..70).for_each(|_| deep.push("d"));
+    fs::create_dir_all(&deep).expect("the directory can be made");
+    let (code, lines) = json_lines(&[directory.to_str().expect("the path is UTF-8")]);
+    fs::remove_dir_all(&directory).expect("it can be removed");
+    assert_eq!(code, 2);
+    let [too_deep, good] = lines.as_slice() else { panic!("{lines:?}") };
+    assert!(too_deep["error"].as_str().is_some_and(|error| error.contains("64 directories")), "{too_deep}");
+    assert_eq!(good["valid"], true);
+}
+
+#[test]
+fn members_are_printed_in_the_promised_order() {
+    let output = crosspoint(&["validate", "--format", "json", BAD]).output().expect("it starts").stdout;
+    let line = String::from_utf8(output).expect("output is UTF-8");
+    let start = concat!(
+        r#"{"file":"testdata/broken/bridge/BRIDGE-2.json","kind":"bridge.response","valid":false,"findings":"#,
+        r#"[{"clause":"BRIDGE-2","level":"error","pointer":"/result","line":5,"column":3,"message":"#
+    );
+    assert!(line.starts_with(start), "{line}");
 }
 
 #[test]

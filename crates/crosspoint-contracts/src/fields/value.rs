@@ -1,0 +1,206 @@
+//! Readers of single values: each knows a type, and the clause that is broken by any other.
+
+use std::ops::RangeInclusive;
+
+use super::Fields;
+use crate::clause::Clause;
+use crate::content::{Nullable, Raw, RawObject, Text};
+use crate::json::{Type, Value};
+use crate::report::{Findings, Place};
+use crate::timestamp::Timestamp;
+
+/// `name` in backquotes, or what an item of an array is called in messages.
+pub(super) fn label(value: Value<'_, '_>) -> String {
+    match value.member_name() {
+        Some(name) => format!("`{}`", name.decode()),
+        None if value.index() == 0 => "the value".to_owned(),
+        None => "the item".to_owned(),
+    }
+}
+
+/// Notes that a value is of another type than it should be.
+pub(crate) fn wrong_type(value: Value<'_, '_>, wanted: &str, clause: &'static Clause, findings: &mut Findings) {
+    let message = format!("{} is {}, not {wanted}", label(value), value.kind().described());
+    findings.note(clause, Place::Value(value.index()), message);
+}
+
+/// Notes something about a value; the message continues its name.
+pub(crate) fn complain(value: Value<'_, '_>, clause: &'static Clause, continued: &str, findings: &mut Findings) {
+    findings.note(clause, Place::Value(value.index()), format!("{} {continued}", label(value)));
+}
+
+pub(crate) fn string<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<Text<'s>> {
+    move |value, findings| {
+        let text = value.text();
+        if text.is_none() {
+            wrong_type(value, "a string", clause, findings);
+        }
+        text
+    }
+}
+
+/// A string with at least one character.
+pub(crate) fn name<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<Text<'s>> {
+    move |value, findings| {
+        let text = string(clause)(value, findings)?;
+        if text.is_empty() {
+            complain(value, clause, "is empty", findings);
+            return None;
+        }
+        Some(text)
+    }
+}
+
+pub(crate) fn boolean<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<bool> {
+    move |value, findings| {
+        let boolean = value.boolean();
+        if boolean.is_none() {
+            wrong_type(value, "a boolean", clause, findings);
+        }
+        boolean
+    }
+}
+
+/// A finite number of at least 0.
+pub(crate) fn amount<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<f64> {
+    move |value, findings| {
+        let Some(number) = value.float() else {
+            wrong_type(value, "a number", clause, findings);
+            return None;
+        };
+        if !(number.is_finite() && number >= 0.0) {
+            complain(value, clause, "is negative or beyond any float", findings);
+            return None;
+        }
+        Some(number)
+    }
+}
+
+/// A whole number within bounds.
+pub(crate) fn integer<'t, 's>(
+    clause: &'static Clause,
+    bounds: RangeInclusive<i64>,
+) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<i64> {
+    move |value, findings| {
+        if value.kind() != Type::Number {
+            wrong_type(value, "an integer", clause, findings);
+            return None;
+        }
+        let Some(number) = value.integer() else {
+            complain(value, clause, "is not a whole number that 64 bits hold", findings);
+            return None;
+        };
+        if !bounds.contains(&number) {
+            let continued = match (*bounds.start(), *bounds.end()) {
+                (least, i64::MAX) => format!("is less than {least}"),
+                (least, most) => format!("is not from {least} to {most}"),
+            };
+            complain(value, clause, &continued, findings);
+            return None;
+        }
+        Some(number)
+    }
+}
+
+/// Any whole number.
+pub(crate) const ANY: RangeInclusive<i64> = i64::MIN..=i64::MAX;
+
+pub(crate) fn timestamp<'t, 's>(
+    clause: &'static Clause,
+) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<Timestamp<'s>> {
+    move |value, findings| {
+        let text = string(clause)(value, findings)?;
+        let timestamp = Timestamp::parse(text);
+        if timestamp.is_none() {
+            complain(value, clause, "is not an ISO 8601 date and time", findings);
+        }
+        timestamp
+    }
+}
+
+/// A timestamp that says how far from UTC it is.
+pub(crate) fn timestamp_with_offset<'t, 's>(
+    clause: &'static Clause,
+    offset: &'static Clause,
+) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<Timestamp<'s>> {
+    move |value, findings| {
+        let timestamp = timestamp(clause)(value, findings)?;
+        if !timestamp.has_offset() {
+            complain(value, offset, "has no offset from UTC", findings);
+        }
+        Some(timestamp)
+    }
+}
+
+/// The hyphenated form of RFC 9562 alone: other spellings would be other bytes for the same id.
+pub(crate) fn is_uuid(text: Text<'_>) -> bool {
+    text.decode().parse::<uuid::fmt::Hyphenated>().is_ok()
+}
+
+pub(crate) fn uuid<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<Text<'s>> {
+    move |value, findings| {
+        let text = string(clause)(value, findings)?;
+        if !is_uuid(text) {
+            complain(value, clause, "is not a UUID", findings);
+            return None;
+        }
+        Some(text)
+    }
+}
+
+/// An object that stays as it is.
+pub(crate) fn opaque<'t, 's>(
+    clause: &'static Clause,
+) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<RawObject<'s>> {
+    move |value, findings| {
+        if value.kind() != Type::Object {
+            wrong_type(value, "an object", clause, findings);
+            return None;
+        }
+        Some(RawObject::new(value.source()))
+    }
+}
+
+/// Whatever stands there.
+pub(crate) fn any<'t, 's>(value: Value<'t, 's>, _: &mut Findings) -> Option<Raw<'s>> {
+    Some(Raw::new(value.source()))
+}
+
+/// An object whose members are read.
+pub(crate) fn object<'t, 's: 't, T>(
+    clause: &'static Clause,
+    read: impl FnOnce(&mut Fields<'t, 's, '_>) -> T,
+) -> impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T> {
+    move |value, findings| {
+        if value.kind() != Type::Object {
+            wrong_type(value, "an object", clause, findings);
+            return None;
+        }
+        Some(read(&mut Fields::new(value, findings)))
+    }
+}
+
+/// An array whose items are read.
+pub(crate) fn array<'t, 's: 't, T>(
+    clause: &'static Clause,
+    mut item: impl FnMut(Value<'t, 's>, &mut Findings) -> Option<T>,
+) -> impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<Vec<T>> {
+    move |value, findings| {
+        if value.kind() != Type::Array {
+            wrong_type(value, "an array", clause, findings);
+            return None;
+        }
+        Some(value.items().filter_map(|value| item(value, findings)).collect())
+    }
+}
+
+pub(crate) fn nullable<'t, 's: 't, T>(
+    read: impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T>,
+) -> impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<Nullable<T>> {
+    move |value, findings| {
+        if value.is_null() {
+            return Some(Nullable(None));
+        }
+        read(value, findings).map(|read| Nullable(Some(read)))
+    }
+}
