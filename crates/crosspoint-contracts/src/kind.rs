@@ -128,7 +128,8 @@ impl Kind {
         if name.starts_with(".agent-request") && name.ends_with(".json") {
             return Some(Kind::BridgeRequest);
         }
-        if name.starts_with(".agent-response") && name.contains(".json") {
+        let is_stale = name.contains(".json.stale-");
+        if name.starts_with(".agent-response") && (name.ends_with(".json") || is_stale) {
             return Some(Kind::BridgeResponse);
         }
         name.ends_with(".sse").then_some(Kind::RunStream)

@@ -20,9 +20,9 @@ impl<'s> Timestamp<'s> {
     pub fn parse(text: Text<'s>) -> Option<Timestamp<'s>> {
         let decoded = text.decode();
         let mut rest = Rest(&decoded);
-        rest.date()?;
+        let form = rest.date()?;
         rest.one_of(&['T', 't', ' '])?;
-        rest.time()?;
+        rest.time(form)?;
         let has_offset = !rest.0.is_empty();
         if has_offset {
             rest.offset()?;
@@ -41,30 +41,43 @@ impl<'s> Timestamp<'s> {
     }
 }
 
+/// With hyphens and colons, or without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Extended,
+    Basic,
+}
+
 /// What is still to be read.
 struct Rest<'r>(&'r str);
 
 impl Rest<'_> {
-    fn date(&mut self) -> Option<()> {
+    fn date(&mut self) -> Option<Form> {
         let year = self.digits(4)?;
-        self.one_of(&['-']);
+        let form = if self.0.starts_with('-') { Form::Extended } else { Form::Basic };
+        self.separator('-', form)?;
         let month = self.digits(2)?;
-        self.one_of(&['-']);
+        self.separator('-', form)?;
         let day = self.digits(2)?;
-        Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok().map(drop)
+        let exists = Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).is_ok();
+        exists.then_some(form)
     }
 
-    fn time(&mut self) -> Option<()> {
+    fn separator(&mut self, separator: char, form: Form) -> Option<()> {
+        if form == Form::Extended { self.one_of(&[separator]) } else { Some(()) }
+    }
+
+    fn time(&mut self, form: Form) -> Option<()> {
         self.at_most(23)?;
         if self.ends_time() {
             return Some(());
         }
-        self.one_of(&[':']);
+        self.separator(':', form)?;
         self.at_most(59)?;
         if self.ends_time() {
             return Some(());
         }
-        self.one_of(&[':']);
+        self.separator(':', form)?;
         // A leap second is a second.
         self.at_most(60)?;
         if self.one_of(&['.', ',']).is_some() {
@@ -114,8 +127,10 @@ impl Rest<'_> {
 macro_rules! pattern {
     ($offset:literal) => {
         concat!(
-            r"^\d{4}-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])[Tt ]",
-            r"([01]\d|2[0-3])(:?[0-5]\d(:?([0-5]\d|60)([.,]\d+)?)?)?",
+            r"^(\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt ]",
+            r"([01]\d|2[0-3])(:[0-5]\d(:([0-5]\d|60)([.,]\d+)?)?)?",
+            r"|\d{4}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])[Tt ]",
+            r"([01]\d|2[0-3])([0-5]\d(([0-5]\d|60)([.,]\d+)?)?)?)",
             $offset,
             "$"
         )

@@ -20,7 +20,7 @@ super::clauses! {
         "`status` is ok, success or error."
         => "Write \"status\": \"ok\", or \"error\".";
     RUN_3_2 = "RUN-3.2" Error Document, "rulings; run document, Sync response shape":
-        "`outputs` is there and is an object, {} on error."
+        "`outputs` is there and is an object; it may be {}."
         => "Write \"outputs\": {} if there are none.";
     RUN_3_3 = "RUN-3.3" Error Document, "rulings":
         "`artifacts` is an array of strings, `provenance` and `usage` are objects, `warnings` is an array."
@@ -130,7 +130,7 @@ super::clauses! {
         "A run response has `request_id`, a non-empty string."
         => "Echo the request's request_id.";
     RUN_103 = "RUN-103" Error Document, "run document, Sync response shape":
-        "A run response has a mark of success: `status`, or `ok`."
+        "A run response has a mark of success: `status`, else `ok` or `success`."
         => "Add \"status\": \"ok\", or \"error\".";
     RUN_104 = "RUN-104" Warning Document, "run document, Sync response shape":
         "A run response has artifacts, provenance, usage and warnings."

@@ -54,7 +54,7 @@ super::clauses! {
         "No path stands twice in one output."
         => "Merge the two artifacts into one.";
     WF_4_8 = "WF-4.8" Error Document, "rulings":
-        "No part of an artifact's path is .git, unless the workflow allows it."
+        "No part of an artifact's path is .git, or a name that some system takes for it, unless the workflow allows it."
         => "Write elsewhere, or allow it in the workflow's definition.";
     WF_4_9 = "WF-4.9" Error Operation, "rulings":
         "No symbolic link stands on the way to an artifact's path."

@@ -60,6 +60,7 @@ fn names_of_files_that_the_contracts_give_say_the_kind() {
         (".agent-response.json.stale-2", Some(Kind::BridgeResponse)),
         (".agent-request.json", Some(Kind::BridgeRequest)),
         (".agent-request-phase2.json", Some(Kind::BridgeRequest)),
+        (".agent-response.json.bak", None),
         ("run.sse", Some(Kind::RunStream)),
         ("agent-response.json", None),
         ("spec.json", None),
