@@ -83,7 +83,7 @@ fn messages_never_quote_content() {
                 [format!(" {id}: {SECRET}"), format!(" {id}: Some({SECRET})")].iter().any(|id| debug.contains(id))
             };
             assert!(
-                SHOWN_IDS.iter().any(|id| shown(&id)) || !debug.contains(SECRET),
+                SHOWN_IDS.iter().any(|id| shown(id)) || !debug.contains(SECRET),
                 "{}: {debug}",
                 case.path.display()
             );
