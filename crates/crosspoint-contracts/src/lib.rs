@@ -8,7 +8,7 @@
 //! - [`json`]: one scan of the bytes into a tape that remembers places;
 //! - [`content`]: what callers and agents wrote, in types that never print it;
 //! - [`report`]: findings, and where in the source they are;
-//! - [`fields`]: how a contract reads the members of an object and notes what is wrong with them;
+//! - `fields`: how a contract reads the members of an object and notes what is wrong with them;
 //! - [`bridge`], [`workflow`], [`message`], [`task`], [`run`]: the contracts, each with its `wire` types and its
 //!   `read`, which is also its validation;
 //! - [`sse`]: server-sent events, both ways;
