@@ -36,3 +36,7 @@ pub use document::{Document, Inner, Options, Reading, read};
 pub use kind::{Contract, Kind};
 pub use report::{Finding, Report};
 pub use timestamp::Timestamp;
+
+// Fuzzing instruments every test binary of the crate, and each needs the fuzzer's runtime to link.
+#[cfg(test)]
+use bolero as _;

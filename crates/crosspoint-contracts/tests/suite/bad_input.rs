@@ -351,7 +351,7 @@ proptest! {
     }
 }
 
-/// Longer runs: `cargo bolero test bad_input::fuzz -T 10min` (see CONTRIBUTING.md).
+/// The fuzz target. Here it runs for a second; CONTRIBUTING.md says how to run it for longer.
 #[test]
 fn fuzz() {
     bolero::check!().for_each(check);
