@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use crosspoint_contracts::clause::Level;
-use crosspoint_contracts::kind::Undetected;
+use crosspoint_contracts::kind::{Candidate, Undetected};
 use crosspoint_contracts::{Contract, Finding, Kind, Report};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -195,35 +195,43 @@ fn visible(text: &str) -> String {
 
 /// Why the kind of a document could not be told, in one sentence.
 pub(crate) fn undetected_sentence(undetected: &Undetected) -> String {
-    let Undetected::Ambiguous(candidates) = undetected else {
-        return "cannot tell what it is: it has no member of any kind of document".to_owned();
-    };
-    if candidates.iter().all(|candidate| candidate.kind.contract() == Contract::Message) {
-        let types = "work_request, work_status, work_result or error";
-        return format!("cannot tell which message it is: its `type` is none of {types}");
+    match undetected {
+        Undetected::Unknown => "cannot tell what it is: it has no member of any kind of document".to_owned(),
+        Undetected::Ambiguous(candidates) if are_messages(candidates) => {
+            let types = "work_request, work_status, work_result or error";
+            format!("cannot tell which message it is: its `type` is none of {types}")
+        }
+        Undetected::Ambiguous(candidates) => {
+            let kinds: Vec<&str> = candidates.iter().map(|candidate| candidate.kind.name()).collect();
+            format!("cannot tell what it is: it could be {}", kinds.join(" or "))
+        }
     }
-    let kinds: Vec<&str> = candidates.iter().map(|candidate| candidate.kind.name()).collect();
-    format!("cannot tell what it is: it could be {}", kinds.join(" or "))
+}
+
+/// Messages share their envelope, so that only their type tells them apart.
+fn are_messages(candidates: &[Candidate]) -> bool {
+    candidates.iter().all(|candidate| candidate.kind.contract() == Contract::Message)
 }
 
 /// The same for people, with what was tried.
 pub(crate) fn undetected(name: &str, undetected: &Undetected) {
     let mut message = format!("{name}: {}", undetected_sentence(undetected));
-    let choices = match undetected {
+    let hint = match undetected {
         Undetected::Unknown => {
             let kinds = Kind::ALL.map(Kind::name).join(", ");
             let _ = write!(message, "\n  tried: {kinds}");
-            "--as KIND".to_owned()
+            "say what it is: --as KIND".to_owned()
         }
+        Undetected::Ambiguous(candidates) if are_messages(candidates) => "correct its `type`".to_owned(),
         Undetected::Ambiguous(candidates) => {
             for candidate in candidates {
                 let _ = write!(message, "\n  {:<22} by {}", candidate.kind, candidate.found.join(", "));
             }
             let choices: Vec<String> = candidates.iter().map(|candidate| format!("--as {}", candidate.kind)).collect();
-            choices.join(" or ")
+            format!("say what it is: {}", choices.join(" or "))
         }
     };
-    say_error(&message, Some(&format!("say what it is: {choices}")));
+    say_error(&message, Some(&hint));
 }
 
 pub(crate) fn cannot_read(name: &str, error: &anyhow::Error) {

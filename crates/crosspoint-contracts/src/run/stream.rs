@@ -121,7 +121,7 @@ struct Judge<'s> {
     request_id: Option<String>,
     /// A terminal event was seen.
     ended: bool,
-    /// A name that is known but for its case, as it should be spelled.
+    /// A terminal name with its case wrong, as it should be spelled.
     misspelled: Option<&'static str>,
 }
 
@@ -207,11 +207,14 @@ impl<'s> Judge<'s> {
 
     fn order(&mut self, index: usize, event: &Event, name: &str) {
         let role = role(name);
-        let known = ["started", "progress"].iter().chain(TERMINAL_NAMES);
-        let spelled = known.copied().find(|known| known.eq_ignore_ascii_case(name)).filter(|known| *known != name);
-        self.misspelled = self.misspelled.or(spelled);
+        if role == Role::Other {
+            let meant = TERMINAL_NAMES.iter().find(|terminal| terminal.eq_ignore_ascii_case(name));
+            self.misspelled = meant.copied().or(self.misspelled);
+        }
         if index == 0 && role != Role::Started {
             self.note(&RUN_6, index, event.offset, "the first event is not `started`");
+            let misspelled = name.eq_ignore_ascii_case("started");
+            self.hint_at_last(misspelled.then_some("Spell it in lower case: event: started."));
         }
         if self.ended {
             let message = match role {
@@ -236,12 +239,7 @@ impl<'s> Judge<'s> {
             self.hint_at_last(no_event_hint(self.source));
         } else if !self.ended {
             self.note(&RUN_6_2, self.events - 1, self.last_offset, "the stream ends without a terminal event");
-        }
-        if let Some(name) = self.misspelled {
-            let concerns = |finding: &&mut Finding| finding.clause == &RUN_6 || finding.clause == &RUN_6_2;
-            for finding in self.findings.iter_mut().filter(concerns) {
-                finding.hint = Cow::Owned(format!("Spell names in lower case: event: {name}."));
-            }
+            self.hint_at_last(self.misspelled.map(|name| format!("Spell it in lower case: event: {name}.")));
         }
     }
 
@@ -260,9 +258,10 @@ impl<'s> Judge<'s> {
         });
     }
 
-    fn hint_at_last(&mut self, hint: Option<&'static str>) {
+    /// Gives the finding noted last a hint more exact than its clause's own.
+    fn hint_at_last(&mut self, hint: Option<impl Into<Cow<'static, str>>>) {
         if let (Some(finding), Some(hint)) = (self.findings.last_mut(), hint) {
-            finding.hint = Cow::Borrowed(hint);
+            finding.hint = hint.into();
         }
     }
 

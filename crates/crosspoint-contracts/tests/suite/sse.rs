@@ -1,6 +1,7 @@
 //! Server-sent events: the same events however the bytes were cut.
 
 use crosspoint_contracts::sse::{self, Event, Limits, Reader, TooLarge};
+use crosspoint_contracts::{Kind, Options};
 use proptest::prelude::*;
 
 fn whole(bytes: &[u8]) -> Vec<Event> {
@@ -99,6 +100,26 @@ fn a_name_cannot_smuggle_in_another_field() {
     let mut out = Vec::new();
     assert_eq!(sse::event(&mut out, "a\ndata: evil", None, "{}"), Err(sse::LineBreak));
     assert_eq!(out, b"");
+}
+
+/// What is nearly right gets the hint that mends it.
+#[test]
+fn hints_name_the_mistake() {
+    let options = Options { kind: Some(Kind::RunStream), ..Options::default() };
+    let hints = |source: &str| {
+        let report = crosspoint_contracts::read(source.as_bytes(), &options).report;
+        report.findings.into_iter().map(|finding| finding.hint.into_owned()).collect::<Vec<_>>()
+    };
+    let terminal = r#"{"request_id": "r", "task_type": "t", "status": "ok", "outputs": {}}"#;
+    let started = r#"{"request_id": "r", "task_type": "t"}"#;
+    let capitals = format!("event: Started\ndata: {started}\n\nevent: Final\ndata: {terminal}\n\n");
+    assert_eq!(hints(&capitals), ["Spell it in lower case: event: started.", "Spell it in lower case: event: final."]);
+    let unnamed =
+        format!("event: started\ndata: {started}\n\ndata: {}\n\n", terminal.replacen('{', "{\"type\": \"done\", ", 1));
+    assert_eq!(hints(&unnamed), ["Write above the data line: event: done."]);
+    assert!(hints("HTTP/1.1 200 OK\r\n\r\n")[0].contains("HTTP head"));
+    assert!(hints("Event: started\nData: {}\n\n")[0].contains("lower case"));
+    assert!(hints("{}")[0].contains("This is JSON"));
 }
 
 /// Pieces that meet the corners: every line end, fields, comments, marks, multi-byte text.
