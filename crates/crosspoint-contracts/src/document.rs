@@ -169,6 +169,8 @@ pub(crate) fn note_syntax(error: &SyntaxError, malformed: &'static Clause, findi
         | Syntax::TypographicQuotes
         | Syntax::Fence
         | Syntax::Prose
+        | Syntax::Ellipsis
+        | Syntax::StrayComma
         | Syntax::Comment
         | Syntax::TrailingComma
         | Syntax::MissingComma

@@ -55,6 +55,5 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("outputs", "{}"),
     // bridge
     ("agent_name", "the agent or work that is wanted, \"review\""),
-    ("prompt", "what the agent is told, as a string"),
     ("version", "\"1.0\""),
 ];

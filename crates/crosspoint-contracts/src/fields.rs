@@ -16,7 +16,7 @@ pub(crate) use word::{Word, not_a_word, word, words};
 
 use std::borrow::Cow;
 
-use crate::clause::Clause;
+use crate::clause::{Clause, Level};
 use crate::content::{Extra, Raw, Text};
 use crate::example;
 use crate::json::Value;
@@ -65,6 +65,13 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
             first = first.or(Some(member.value));
         }
         first
+    }
+
+    /// The first member that is spelled like this name but for case, hyphens and underscores, counted as read.
+    pub(crate) fn take_spelled(&mut self, name: &str) -> Option<Value<'t, 's>> {
+        let member = self.members.iter_mut().find(|member| is_spelling_of(name, member.name))?;
+        member.read = true;
+        Some(member.value)
     }
 
     /// A member that must be there.
@@ -132,8 +139,8 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
             let place = Place::Missing(self.object.index(), name);
             return self.findings.note_with_hint(clause, place, format!("`{name}` is missing"), hint);
         };
-        // It is known now, so it is not also one that nobody knows.
-        misspelled.read = true;
+        // It is known now, so it is not also one that nobody knows; with a mere warning it must still be kept.
+        misspelled.read = clause.level == Level::Error;
         let place = Place::Member(misspelled.value.index());
         let message = format!("`{name}` is missing; this looks like it, spelled differently");
         self.findings.note_with_hint(clause, place, message, format!("Spell it exactly like this: \"{name}\"."));

@@ -221,13 +221,13 @@ impl Note {
             Place::Value(_) => (start, end),
             Place::Member(_) => value.and_then(Value::key).map_or((start, end), Value::span),
             Place::Missing(_, name) => {
-                push_token(&mut pointer, name);
+                pointer.push(name);
                 (start, (start + 1).min(end))
             }
             Place::Inside(_, offset) => (offset, offset + 1),
         };
         let hint = self.hint.unwrap_or(Cow::Borrowed(self.clause.hint));
-        Finding { clause: self.clause, pointer, line: 0, column: 0, span, message: self.message, hint }
+        Finding { clause: self.clause, pointer: pointer.text, line: 0, column: 0, span, message: self.message, hint }
     }
 }
 
@@ -274,11 +274,11 @@ impl Path {
         }
     }
 
-    fn pointer(&self) -> String {
-        let mut pointer = String::new();
+    fn pointer(&self) -> Pointer {
+        let mut pointer = Pointer::default();
         let tokens = self.open.iter().filter_map(|level| level.token.as_deref());
         for token in tokens.chain(self.last.as_deref()) {
-            push_token(&mut pointer, token);
+            pointer.push(token);
         }
         pointer
     }
@@ -294,17 +294,28 @@ fn token(name: Text<'_>) -> String {
     raw[..end].to_owned()
 }
 
-/// Appends one reference token, escaped as RFC 6901 says, unless the pointer is long enough.
-fn push_token(pointer: &mut String, token: &str) {
-    if pointer.ends_with(CUT) {
-        return;
-    }
-    pointer.push('/');
-    pointer.push_str(&token.replace('~', "~0").replace('/', "~1"));
-    if pointer.len() > POINTER_BYTES_MAX {
-        let end = (0..=POINTER_BYTES_MAX - CUT.len()).rev().find(|&end| pointer.is_char_boundary(end)).unwrap_or(0);
-        pointer.truncate(end);
-        pointer.push_str(CUT);
+/// A pointer that is being written.
+#[derive(Default)]
+struct Pointer {
+    text: String,
+    cut: bool,
+}
+
+impl Pointer {
+    /// Appends one reference token, escaped as RFC 6901 says, unless the pointer is long enough.
+    fn push(&mut self, token: &str) {
+        if self.cut {
+            return;
+        }
+        self.text.push('/');
+        self.text.push_str(&token.replace('~', "~0").replace('/', "~1"));
+        if self.text.len() > POINTER_BYTES_MAX {
+            let most = POINTER_BYTES_MAX - CUT.len();
+            let end = (0..=most).rev().find(|&end| self.text.is_char_boundary(end)).unwrap_or(0);
+            self.text.truncate(end);
+            self.text.push_str(CUT);
+            self.cut = true;
+        }
     }
 }
 

@@ -7,8 +7,10 @@ use crate::document::{Inner, Options};
 use crate::fields::{
     self, Fields, amount, complain, integer, is_uuid, nullable, opaque, string, timestamp_with_offset, word,
 };
-use crate::json::{Tape, Type, Value};
+use crate::json::{FlawKind, Tape, Type, Value};
 use crate::report::{Findings, Place};
+
+const PROMPT_HINT: &str = "Add \"prompt\": \"...\", what the agent is told.";
 
 /// The one version spoken.
 const VERSION: &str = "1.0";
@@ -18,7 +20,7 @@ pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
         request_id: fields.required("request_id", &BRIDGE_105, request_id),
         version: fields.required("version", &BRIDGE_105, version),
         agent_name: fields.required("agent_name", &BRIDGE_105, string(&BRIDGE_108)),
-        prompt: fields.required("prompt", &BRIDGE_105, string(&BRIDGE_109)),
+        prompt: fields.required_or("prompt", &BRIDGE_105, PROMPT_HINT, string(&BRIDGE_109)),
         phase: fields.optional("phase", integer(&BRIDGE_106, 1..=9)),
         phase_name: fields.optional("phase_name", string(&BRIDGE_107)),
         timeout_seconds: fields.optional("timeout_seconds", amount(&BRIDGE_110)),
@@ -101,9 +103,12 @@ fn version<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<Text<'s>
 
 /// `response`, with the three mistakes people make there named as what they are.
 fn output<'s>(fields: &mut Fields<'_, 's, '_>, inner: Inner) -> Nullable<Text<'s>> {
-    let value = match fields.take("response") {
+    // A null response beside a `result` is the same mistake.
+    let empty = fields.peek("response").is_none_or(Value::is_null);
+    let misnamed = if empty { fields.take_spelled("result") } else { None };
+    let value = match fields.take("response").filter(|_| misnamed.is_none()) {
         Some(value) => value,
-        None => match fields.take("result") {
+        None => match misnamed {
             Some(misnamed) => {
                 let message = "the output stands under `result`; the field is named `response`";
                 fields.findings.note(&BRIDGE_2, Place::Member(misnamed.index()), message);
@@ -132,11 +137,25 @@ fn output<'s>(fields: &mut Fields<'_, 's, '_>, inner: Inner) -> Nullable<Text<'s
 /// Checks the text inside the response, which is a document of its own, and says where in the file it goes wrong.
 fn inner_json(value: Value<'_, '_>, text: Text<'_>, findings: &mut Findings) {
     let decoded = text.decode();
-    let Err(broken) = Tape::scan(decoded.as_bytes()) else { return };
-    let first_of_content = value.span().0 + 1;
-    let offset = first_of_content + text.raw_offset(broken.error.offset);
-    let message = format!("the text inside `response` is not JSON: {}", broken.error.kind.message());
-    findings.note_with_hint(&BRIDGE_5_2, Place::Inside(value.index(), offset), message, broken.error.kind.hint());
+    let place = |offset: usize| Place::Inside(value.index(), value.span().0 + 1 + text.raw_offset(offset));
+    let (tape, error) = match Tape::scan(decoded.as_bytes()) {
+        Ok(tape) => (tape, None),
+        Err(broken) => (broken.so_far, Some(broken.error)),
+    };
+    for flaw in tape.flaws() {
+        let complaint = match flaw.kind {
+            FlawKind::ByteOrderMark => "begins with a byte order mark, which readers refuse",
+            FlawKind::RepeatedMember => "has a name twice in one object",
+            FlawKind::LoneSurrogate => "has half of a surrogate pair, which is no character",
+            FlawKind::NumberRange => continue,
+        };
+        let message = format!("the JSON inside `response` {complaint}");
+        findings.note(&BRIDGE_5_2, place(flaw.offset as usize), message);
+    }
+    if let Some(error) = error {
+        let message = format!("the text inside `response` is not JSON: {}", error.kind.message());
+        findings.note_with_hint(&BRIDGE_5_2, place(error.offset), message, error.kind.hint());
+    }
 }
 
 fn duration(value: Value<'_, '_>, findings: &mut Findings) -> Option<f64> {

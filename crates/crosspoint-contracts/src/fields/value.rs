@@ -190,7 +190,15 @@ pub(crate) fn array<'t, 's: 't, T>(
             wrong_type(value, "an array", clause, findings);
             return None;
         }
-        Some(value.items().filter_map(|value| item(value, findings)).collect())
+        let mut items = Vec::new();
+        for value in value.items() {
+            let read = item(value, findings);
+            // With an error the document is not handed out, and its items need not be kept.
+            if !findings.any_error() {
+                items.extend(read);
+            }
+        }
+        Some(items)
     }
 }
 

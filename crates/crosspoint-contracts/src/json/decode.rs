@@ -7,6 +7,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
+/// An escape has at most six times the bytes it stands for, so most texts differ without being decoded.
+const ESCAPE_FACTOR: usize = 6;
+
 /// A JSON string's content. It came from a caller or an agent, so it never prints itself.
 #[derive(Clone, Copy, Default)]
 pub struct Text<'s> {
@@ -70,6 +73,17 @@ impl<'s> Text<'s> {
         raw
     }
 
+    /// Whether an escape in it stands for half of a surrogate pair, which is no character.
+    pub(super) fn has_lone_surrogate(self) -> bool {
+        let mut rest = self.raw;
+        self.escaped
+            && self.pieces().any(|piece| {
+                let (head, tail) = rest.split_at(piece.raw_bytes());
+                rest = tail;
+                code_unit(head).is_some_and(|unit| char::from_u32(u32::from(unit)).is_none()) && head.len() == 6
+            })
+    }
+
     fn pieces(self) -> Pieces<'s> {
         Pieces { rest: self.raw }
     }
@@ -80,15 +94,18 @@ impl PartialEq<str> for Text<'_> {
         if !self.escaped {
             return self.raw == other;
         }
-        // An escape has at most six times the bytes it stands for, so most names need no decoding to differ.
-        let could_be = self.raw.len() > other.len() && self.raw.len() <= 6 * other.len();
+        let could_be = self.raw.len() > other.len() && self.raw.len() <= ESCAPE_FACTOR * other.len();
         could_be && self.decode() == other
     }
 }
 
 impl PartialEq for Text<'_> {
     fn eq(&self, other: &Text<'_>) -> bool {
-        if self.escaped || other.escaped { self.decode() == other.decode() } else { self.raw == other.raw }
+        if !self.escaped && !other.escaped {
+            return self.raw == other.raw;
+        }
+        let could_be = |one: &str, other: &str| one.len() <= ESCAPE_FACTOR * other.len();
+        could_be(self.raw, other.raw) && could_be(other.raw, self.raw) && self.decode() == other.decode()
     }
 }
 

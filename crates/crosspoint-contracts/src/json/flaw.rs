@@ -74,6 +74,10 @@ pub enum Syntax {
     Fence,
     /// Words where the document should begin.
     Prose,
+    /// `...` for something that was left out.
+    Ellipsis,
+    /// A comma where a value or a name should be.
+    StrayComma,
     /// `//` or `/*`.
     Comment,
     /// A comma before the closing bracket.
@@ -112,6 +116,8 @@ impl Syntax {
             Syntax::TypographicQuotes => "typographic quotes are not JSON",
             Syntax::Fence => "the document stands in a Markdown fence",
             Syntax::Prose => "text stands where the document should begin",
+            Syntax::Ellipsis => "`...` stands for something that was left out",
+            Syntax::StrayComma => "a comma stands where a value or a name should be",
             Syntax::Comment => "comments are not JSON",
             Syntax::TrailingComma => "a comma stands before the closing bracket",
             Syntax::MissingComma => "a comma is missing here",
@@ -148,6 +154,8 @@ impl Syntax {
             Syntax::TypographicQuotes => "Use plain double quotes: \".",
             Syntax::Fence => "Remove the lines with ``` before and after it.",
             Syntax::Prose => "Remove everything before the opening {.",
+            Syntax::Ellipsis => "Fill in what was left out, or remove the dots.",
+            Syntax::StrayComma => "Remove it, or put something before it.",
             Syntax::Comment => "Remove the comment.",
             Syntax::TrailingComma => "Remove the last comma.",
             Syntax::MissingComma => {

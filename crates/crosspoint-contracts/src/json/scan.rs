@@ -208,15 +208,23 @@ impl<'s> Scanner<'s> {
 
     fn string(&mut self, kind: Type) -> Result<(), Syntax> {
         let start = self.at;
-        let node = narrow(self.nodes.len());
         let mut escaped = false;
+        let ended = self.string_end(&mut escaped);
+        // A string that does not end is still a node: flaws may have been noted in it.
+        self.push(kind, start, self.at, escaped);
+        ended
+    }
+
+    /// Steps over a string, from quote to quote.
+    fn string_end(&mut self, escaped: &mut bool) -> Result<(), Syntax> {
+        let node = narrow(self.nodes.len());
         self.at += 1;
         loop {
             self.at = plain_end(self.bytes, self.at);
             match self.bytes.get(self.at) {
                 Some(b'"') => break,
                 Some(b'\\') => {
-                    escaped = true;
+                    *escaped = true;
                     self.escape(node)?;
                 }
                 Some(_) => return Err(Syntax::ControlCharacter),
@@ -224,7 +232,6 @@ impl<'s> Scanner<'s> {
             }
         }
         self.at += 1;
-        self.push(kind, start, self.at, escaped);
         Ok(())
     }
 
@@ -344,6 +351,9 @@ impl<'s> Scanner<'s> {
         let at_start = self.nodes.is_empty();
         match rest.first() {
             Some(b'`') if begins(&["```"]) => Syntax::Fence,
+            Some(b'.') if begins(&["..."]) => Syntax::Ellipsis,
+            Some(0xe2) if begins(&["\u{2026}"]) => Syntax::Ellipsis,
+            Some(b',') => Syntax::StrayComma,
             Some(0xe2) if begins(&["\u{2018}", "\u{2019}", "\u{201c}", "\u{201d}"]) => Syntax::TypographicQuotes,
             Some(b'\'') => Syntax::SingleQuotes,
             Some(b'/') if begins(&["//", "/*"]) => Syntax::Comment,
@@ -378,7 +388,7 @@ impl<'s> Scanner<'s> {
     }
 
     fn note_repeated_of_many(&mut self, keys: &[u32]) {
-        let mut named: Vec<(Cow<'s, str>, u32)> = keys.iter().map(|&key| (self.distinct_name(key), key)).collect();
+        let mut named: Vec<((bool, Cow<'s, str>), u32)> = keys.iter().map(|&key| (self.identity(key), key)).collect();
         named.sort_unstable();
         for pair in named.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
             self.note_repeated(pair[1].1);
@@ -395,17 +405,16 @@ impl<'s> Scanner<'s> {
         Text::from_raw(raw, node.escaped)
     }
 
-    /// The name decoded; with a lone surrogate, which decodes to what any other does, as it was spelled.
-    fn distinct_name(&self, key: u32) -> Cow<'s, str> {
+    /// What makes a name the same as another: its characters; with a lone surrogate, which is none, its spelling.
+    fn identity(&self, key: u32) -> (bool, Cow<'s, str>) {
         let name = self.name(key);
-        let decoded = name.decode();
-        if decoded.contains(char::REPLACEMENT_CHARACTER) { Cow::Borrowed(name.raw()) } else { decoded }
+        if name.has_lone_surrogate() { (true, Cow::Borrowed(name.raw())) } else { (false, name.decode()) }
     }
 
     fn same_name(&self, a: u32, b: u32) -> bool {
         let (first, second) = (self.nodes[a as usize], self.nodes[b as usize]);
         if first.escaped || second.escaped {
-            return self.distinct_name(a) == self.distinct_name(b);
+            return self.identity(a) == self.identity(b);
         }
         // Lengths differ most of the time.
         first.end - first.start == second.end - second.start

@@ -146,6 +146,9 @@ impl<'s> Judge<'s> {
         if !event.terminated {
             self.note(&RUN_8_3, index, event.offset, "the last event has no empty line after it");
         }
+        if event.name_is_broken {
+            self.note(&ALL_102, index, event.offset, "the event's name is not UTF-8");
+        }
         let Some(data) = event.data.take() else {
             self.note(&RUN_105, index, event.offset, "the event has no data");
             self.order(index, &event, event.name.as_deref().unwrap_or_default());
@@ -208,13 +211,13 @@ impl<'s> Judge<'s> {
     fn order(&mut self, index: usize, event: &Event, name: &str) {
         let role = role(name);
         if role == Role::Other {
-            let meant = TERMINAL_NAMES.iter().find(|terminal| terminal.eq_ignore_ascii_case(name));
+            let meant = TERMINAL_NAMES.iter().find(|terminal| terminal.eq_ignore_ascii_case(name.trim()));
             self.misspelled = meant.copied().or(self.misspelled);
         }
         if index == 0 && role != Role::Started {
             self.note(&RUN_6, index, event.offset, "the first event is not `started`");
-            let misspelled = name.eq_ignore_ascii_case("started");
-            self.hint_at_last(misspelled.then_some("Spell it in lower case: event: started."));
+            let misspelled = name.trim().eq_ignore_ascii_case("started");
+            self.hint_at_last(misspelled.then_some("Spell it exactly like this, with one space: event: started."));
         }
         if self.ended {
             let message = match role {
@@ -229,9 +232,10 @@ impl<'s> Judge<'s> {
     /// What can be said only at the end.
     fn whole(&mut self) {
         if let Err(error) = std::str::from_utf8(self.source) {
-            // Bytes in data were found there; these are in a name or a comment.
+            // Bytes in names and data were found there; these are in a comment or a field nobody knows.
             if !self.findings.iter().any(|finding| finding.clause == &ALL_102) {
-                self.note(&ALL_102, 0, error.valid_up_to(), "these bytes are not UTF-8");
+                let before = self.events.saturating_sub(1);
+                self.note(&ALL_102, before, error.valid_up_to(), "these bytes are not UTF-8");
             }
         }
         if self.events == 0 {
@@ -239,7 +243,9 @@ impl<'s> Judge<'s> {
             self.hint_at_last(no_event_hint(self.source));
         } else if !self.ended {
             self.note(&RUN_6_2, self.events - 1, self.last_offset, "the stream ends without a terminal event");
-            self.hint_at_last(self.misspelled.map(|name| format!("Spell it in lower case: event: {name}.")));
+            self.hint_at_last(
+                self.misspelled.map(|name| format!("Spell it exactly like this, with one space: event: {name}.")),
+            );
         }
     }
 

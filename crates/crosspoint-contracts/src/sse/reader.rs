@@ -47,6 +47,8 @@ pub enum TooLarge {
 pub struct Event {
     /// The `event:` line; `None` without one or where it is empty.
     pub name: Option<String>,
+    /// The name was not UTF-8 and is shown with replacements.
+    pub name_is_broken: bool,
     /// The `data:` lines, joined by line feeds; `None` without one.
     pub data: Option<Vec<u8>>,
     /// The `id:` line.
@@ -197,7 +199,10 @@ impl Reader {
         let event = self.event.get_or_insert_with(|| Event { offset: start, ..Event::default() });
         let text = || String::from_utf8_lossy(value).into_owned();
         match field {
-            b"event" => event.name = (!value.is_empty()).then(text),
+            b"event" => {
+                event.name = (!value.is_empty()).then(text);
+                event.name_is_broken = std::str::from_utf8(value).is_err();
+            }
             b"id" if !value.contains(&0) => event.id = Some(text()),
             // Digits alone: `parse` would take a plus sign.
             b"retry" if value.iter().all(u8::is_ascii_digit) => event.retry = text().parse().ok().or(event.retry),

@@ -83,7 +83,8 @@ fn routing<'s>(fields: &mut Fields<'_, 's, '_>) -> Routing<'s> {
         let message = format!("`delegationChain` has {} agents, more than {DELEGATION_CHAIN_MAX}", chain.len());
         fields.note_member("delegationChain", &TASK_9_3, message);
     }
-    if routing.target.is_some_and(|target| chain.contains(&target)) {
+    let target = routing.target.map(Text::decode);
+    if target.is_some_and(|target| chain.iter().any(|agent| *agent == *target)) {
         fields.note_member(
             "target",
             &TASK_9_2,

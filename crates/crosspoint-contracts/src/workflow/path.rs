@@ -46,10 +46,12 @@ fn is_parent(part: &str) -> bool {
 }
 
 /// Whether some system takes this part for `.git`: in any case, with dots and spaces at its end, with characters that
-/// have no width, or by its short name.
+/// have no width, with a stream, or by its short name.
 fn is_git(part: &str) -> bool {
     let without_width = |character: char| matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    let name = part.replace(without_width, "");
+    // What follows a colon names a stream of the same file.
+    let file = part.split(':').next().unwrap_or_default();
+    let name = file.replace(without_width, "");
     let name = name.trim_end_matches(['.', ' ']);
     name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
 }
@@ -73,5 +75,5 @@ pub(super) const PATTERNS: [&str; 7] = [
     r"^[^\x00]*$",
     r"^[^\\]*$",
     r"^(?![\s\S]*(^|/)\.?$)",
-    r"^(?![\s\S]*(^|[/\\])(\.[Gg][Ii][Tt]|[Gg][Ii][Tt]~1)[. ]*([/\\]|$))",
+    r"^(?![\s\S]*(^|[/\\])(\.[Gg][Ii][Tt]|[Gg][Ii][Tt]~1)[. ]*([:/\\]|$))",
 ];

@@ -87,6 +87,34 @@ fn of_two_members_the_first_is_read_and_the_second_reported() {
 #[test]
 fn names_with_lone_surrogates_are_not_taken_for_each_other() {
     assert_eq!(clauses(with_input(r#"{"\ud800": 1, "\ud801": 2}"#).as_bytes()), ["ALL-104", "ALL-104"]);
+    assert_eq!(clauses(with_input(r#"{"\ud800": 1, "\\ud800": 2}"#).as_bytes()), ["ALL-104"]);
+    assert_eq!(clauses(with_input("{\"\u{fffd}\": 1, \"\\ufffd\": 2}").as_bytes()), ["ALL-103"]);
+}
+
+/// Twenty thousand comparisons with a long escaped text: minutes if each decoded it.
+#[test]
+fn a_long_delegation_chain_against_a_long_escaped_target() {
+    let chain = vec!["\"a\""; 200_000].join(",");
+    let target = "\\n".repeat(400_000);
+    let source = format!(
+        r#"{{"id": "550e8400-e29b-41d4-a716-446655440000", "type": "t", "payload": {{}}, "routing": {{"target": "{target}", "delegationChain": [{chain}]}}}}"#
+    );
+    assert_eq!(clauses(source.as_bytes()), ["TASK-9.3"]);
+}
+
+#[test]
+fn names_that_end_like_a_cut_pointer_are_not_taken_for_one() {
+    let source = br#"{"context": {"feature_id": null, "workflow": "w", "iteration": 1}, "paths": {"etc...": [1]}, "task": {"action": "a", "params": {}}}"#;
+    let report = read(source).report;
+    assert_eq!(report.findings.iter().map(|finding| finding.pointer.as_str()).collect::<Vec<_>>(), ["/paths/etc.../0"]);
+}
+
+#[test]
+fn a_flaw_in_a_string_that_does_not_end_is_at_its_place() {
+    let report = read(br#"{"success": true, "summary": "s", "notes": ["a", "\ud800"#).report;
+    let found: Vec<(&str, &str)> =
+        report.findings.iter().map(|finding| (finding.clause.id, finding.pointer.as_str())).collect();
+    assert_eq!(found, [("ALL-104", "/notes/1"), ("ALL-101", "/notes")]);
 }
 
 #[test]

@@ -44,3 +44,23 @@ fn limits_bind_drivers_not_validation() {
     let over_any_driver_limit = response(&"x".repeat(11 << 20));
     assert_eq!(findings(&over_any_driver_limit, Inner::Any), []);
 }
+
+#[test]
+fn inner_json_that_readers_refuse_or_misread_is_found() {
+    for inner in ["\u{feff}{}", r#"{"a": 1, "a": 2}"#, r#"{"a": "\ud800"}"#] {
+        let found = findings(&response(inner), Inner::Json);
+        assert_eq!(found.iter().map(|(clause, ..)| *clause).collect::<Vec<_>>(), ["BRIDGE-5.2"], "{inner}");
+    }
+}
+
+#[test]
+fn a_misnamed_output_is_known_in_any_spelling() {
+    let clauses = |members: &str| {
+        let source = response("x").replace("\"response\"", members);
+        findings(&source, Inner::Any).into_iter().map(|(clause, ..)| clause).collect::<Vec<_>>()
+    };
+    assert_eq!(clauses(r#""result""#), ["BRIDGE-2"]);
+    assert_eq!(clauses(r#""Result""#), ["BRIDGE-2"]);
+    assert_eq!(clauses(r#""response": null, "result""#), ["BRIDGE-3.2", "BRIDGE-2"]);
+    assert_eq!(clauses(r#""result": 1, "response""#), ["BRIDGE-1.3"], "beside a response it is only a further field");
+}

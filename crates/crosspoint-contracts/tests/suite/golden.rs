@@ -125,6 +125,18 @@ fn tolerated_members_that_cannot_be_read_are_kept() {
 }
 
 #[test]
+fn a_misspelled_member_of_a_valid_document_is_kept() {
+    let source = br#"{"id": "1", "status": "failed", "metadata": {"agent": "a"},
+        "error": {"code": "TIMEOUT", "message": "m", "recoverable": true, "Details": {"a": 1}}}"#;
+    let Some(Document::TaskResponse(response)) = crosspoint_contracts::read(source, &Options::default()).document
+    else {
+        panic!("not a task response")
+    };
+    let error = response.error.expect("it failed");
+    assert!(error.extra.iter().any(|extra| extra.name == *"Details" && extra.value.get() == r#"{"a": 1}"#));
+}
+
+#[test]
 fn events_of_a_stream_are_typed() {
     let case = corpus::golden().into_iter().find(|case| case.stem() == "stream-full").expect("the case is there");
     let Some(Document::RunStream(stream)) = case.read().document else { panic!("not a stream") };

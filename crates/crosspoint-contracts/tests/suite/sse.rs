@@ -113,10 +113,17 @@ fn hints_name_the_mistake() {
     let terminal = r#"{"request_id": "r", "task_type": "t", "status": "ok", "outputs": {}}"#;
     let started = r#"{"request_id": "r", "task_type": "t"}"#;
     let capitals = format!("event: Started\ndata: {started}\n\nevent: Final\ndata: {terminal}\n\n");
-    assert_eq!(hints(&capitals), ["Spell it in lower case: event: started.", "Spell it in lower case: event: final."]);
+    assert_eq!(
+        hints(&capitals),
+        [
+            "Spell it exactly like this, with one space: event: started.",
+            "Spell it exactly like this, with one space: event: final.",
+        ]
+    );
     let unnamed =
         format!("event: started\ndata: {started}\n\ndata: {}\n\n", terminal.replacen('{', "{\"type\": \"done\", ", 1));
     assert_eq!(hints(&unnamed), ["Write above the data line: event: done."]);
+    assert_eq!(hints(&capitals.replace("event: ", "event:  ").to_lowercase()), hints(&capitals));
     assert!(hints("HTTP/1.1 200 OK\r\n\r\n")[0].contains("HTTP head"));
     assert!(hints("Event: started\nData: {}\n\n")[0].contains("lower case"));
     assert!(hints("{}")[0].contains("This is JSON"));
