@@ -170,7 +170,7 @@ impl<'s> Iterator for Pieces<'s> {
     }
 }
 
-/// The character of `\uXXXX` or of a surrogate pair at the start of `rest`, and its length there.
+/// The character of `\u00e9` or of a surrogate pair at the start of `rest`, and its length there.
 fn unicode_escape(rest: &str) -> (char, usize) {
     let Some(first) = code_unit(rest) else { return (char::REPLACEMENT_CHARACTER, 2) };
     if let Some(character) = char::from_u32(u32::from(first)) {
@@ -184,7 +184,7 @@ fn unicode_escape(rest: &str) -> (char, usize) {
     }
 }
 
-/// The UTF-16 code unit of a `\uXXXX` at the start of `text`.
+/// The UTF-16 code unit of a `\u00e9` at the start of `text`.
 pub(super) fn code_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?

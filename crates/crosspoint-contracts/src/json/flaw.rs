@@ -142,7 +142,7 @@ impl Syntax {
             }
             Syntax::ControlCharacter => "Escape it: \\n for a line break, \\t for a tab, \\u00XX for others.",
             Syntax::BadEscape => {
-                "JSON knows \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX; write a plain backslash as \\\\."
+                "JSON knows \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\u with four digits; write a plain backslash as \\\\."
             }
             Syntax::BadNumber => "Write digits, an optional fraction and exponent: 0.5, 10, 1e3.",
             Syntax::NotFinite => {
