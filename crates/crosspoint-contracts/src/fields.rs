@@ -9,8 +9,8 @@ mod value;
 mod word;
 
 pub(crate) use value::{
-    ANY, amount, any, array, boolean, complain, integer, is_uuid, name, nullable, object, opaque, string, timestamp,
-    timestamp_with_offset, uuid, wrong_type,
+    ANY, amount, any, array, boolean, complain, exactly, integer, is_uuid, name, nullable, object, opaque, string,
+    timestamp, timestamp_with_offset, uuid, wrong_type,
 };
 pub(crate) use word::{Word, not_a_word, word, words};
 
@@ -190,6 +190,8 @@ fn is_spelling_of(name: &str, found: Text<'_>) -> bool {
     if found.raw().len() > 2 * name.len() {
         return false;
     }
-    let plain = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
-    plain(name) == plain(&found.decode())
+    fn letters(name: &str) -> impl Iterator<Item = u8> {
+        name.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase())
+    }
+    letters(name).eq(letters(&found.decode()))
 }

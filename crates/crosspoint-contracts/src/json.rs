@@ -16,7 +16,7 @@ mod decode;
 mod flaw;
 mod scan;
 
-pub use decode::Text;
+pub use decode::{Places, Text};
 pub use flaw::{Flaw, FlawKind, Syntax, SyntaxError};
 
 use std::fmt;

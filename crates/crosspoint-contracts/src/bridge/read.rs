@@ -5,7 +5,7 @@ use crate::clause::bridge::*;
 use crate::content::{Nullable, Text};
 use crate::document::{Inner, Options};
 use crate::fields::{
-    self, Fields, amount, complain, integer, is_uuid, nullable, opaque, string, timestamp_with_offset, word,
+    self, Fields, amount, complain, exactly, integer, is_uuid, nullable, opaque, string, timestamp_with_offset, word,
 };
 use crate::json::{FlawKind, Tape, Type, Value};
 use crate::report::{Findings, Place};
@@ -18,7 +18,7 @@ const VERSION: &str = "1.0";
 pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
     Request {
         request_id: fields.required("request_id", &BRIDGE_105, request_id),
-        version: fields.required("version", &BRIDGE_105, version),
+        version: fields.required("version", &BRIDGE_105, exactly(&BRIDGE_6_3, VERSION)),
         agent_name: fields.required("agent_name", &BRIDGE_105, string(&BRIDGE_108)),
         prompt: fields.required_or("prompt", &BRIDGE_105, PROMPT_HINT, string(&BRIDGE_109)),
         phase: fields.optional("phase", integer(&BRIDGE_106, 1..=9)),
@@ -40,7 +40,7 @@ pub(crate) fn response<'s>(fields: &mut Fields<'_, 's, '_>, options: &Options<'_
             "Copy \"request_id\" from the request file.",
             request_id,
         ),
-        version: fields.required_or("version", &BRIDGE_1, "Add \"version\": \"1.0\".", version),
+        version: fields.required_or("version", &BRIDGE_1, "Add \"version\": \"1.0\".", exactly(&BRIDGE_6_3, VERSION)),
         status: fields.required_or(
             "status",
             &BRIDGE_1,
@@ -92,15 +92,6 @@ fn request_id<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<Reque
     Some(RequestId(text))
 }
 
-fn version<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<Text<'s>> {
-    let text = string(&BRIDGE_6_3)(value, findings)?;
-    if text != *VERSION {
-        complain(value, &BRIDGE_6_3, "is not \"1.0\"", findings);
-        return None;
-    }
-    Some(text)
-}
-
 /// `response`, with the three mistakes people make there named as what they are.
 fn output<'s>(fields: &mut Fields<'_, 's, '_>, inner: Inner) -> Nullable<Text<'s>> {
     // A null response beside a `result` is the same mistake.
@@ -137,24 +128,35 @@ fn output<'s>(fields: &mut Fields<'_, 's, '_>, inner: Inner) -> Nullable<Text<'s
 /// Checks the text inside the response, which is a document of its own, and says where in the file it goes wrong.
 fn inner_json(value: Value<'_, '_>, text: Text<'_>, findings: &mut Findings) {
     let decoded = text.decode();
-    let place = |offset: usize| Place::Inside(value.index(), value.span().0 + 1 + text.raw_offset(offset));
     let (tape, error) = match Tape::scan(decoded.as_bytes()) {
         Ok(tape) => (tape, None),
         Err(broken) => (broken.so_far, Some(broken.error)),
     };
-    for flaw in tape.flaws() {
-        let complaint = match flaw.kind {
-            FlawKind::ByteOrderMark => "begins with a byte order mark, which readers refuse",
-            FlawKind::RepeatedMember => "has a name twice in one object",
-            FlawKind::LoneSurrogate => "has half of a surrogate pair, which is no character",
-            FlawKind::NumberRange => continue,
-        };
-        let message = format!("the JSON inside `response` {complaint}");
-        findings.note(&BRIDGE_5_2, place(flaw.offset as usize), message);
+    let flaws = tape.flaws().iter().filter_map(|flaw| Some((flaw.offset as usize, inner_flaw(flaw.kind)?)));
+    let syntax = error.map(|error| (error.offset, (error.kind.message(), error.kind.hint())));
+    let mut wrong: Vec<(usize, (&str, &str))> = flaws.chain(syntax).collect();
+    wrong.sort_unstable();
+    // From here on offsets ascend, so that the text is walked once however many there are.
+    let mut places = text.places();
+    for (offset, (complaint, hint)) in wrong {
+        let place = Place::Inside(value.index(), value.span().0 + 1 + places.raw_offset(offset));
+        let message = format!("in the JSON inside `response`: {complaint}");
+        findings.note_with_hint(&BRIDGE_5_2, place, message, hint);
     }
-    if let Some(error) = error {
-        let message = format!("the text inside `response` is not JSON: {}", error.kind.message());
-        findings.note_with_hint(&BRIDGE_5_2, place(error.offset), message, error.kind.hint());
+}
+
+/// What readers make of JSON that can be read, and how to mend it; numbers are theirs to round.
+fn inner_flaw(kind: FlawKind) -> Option<(&'static str, &'static str)> {
+    match kind {
+        FlawKind::ByteOrderMark => Some(("it begins with a byte order mark", "Remove it; readers refuse it.")),
+        FlawKind::RepeatedMember => Some((
+            "this name stands earlier in the same object",
+            "Remove one of the two; readers disagree on which counts.",
+        )),
+        FlawKind::LoneSurrogate => {
+            Some(("this escape is half of a surrogate pair", "Write both halves, or the character itself."))
+        }
+        FlawKind::NumberRange => None,
     }
 }
 

@@ -51,6 +51,21 @@ pub(crate) fn name<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &m
     }
 }
 
+/// One string and no other, such as the version that is spoken.
+pub(crate) fn exactly<'t, 's>(
+    clause: &'static Clause,
+    wanted: &'static str,
+) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<Text<'s>> {
+    move |value, findings| {
+        let text = string(clause)(value, findings)?;
+        if text != *wanted {
+            complain(value, clause, &format!("is not \"{wanted}\""), findings);
+            return None;
+        }
+        Some(text)
+    }
+}
+
 pub(crate) fn boolean<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<bool> {
     move |value, findings| {
         let boolean = value.boolean();

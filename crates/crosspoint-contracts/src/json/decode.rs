@@ -56,21 +56,9 @@ impl<'s> Text<'s> {
         self.pieces().map(Piece::decoded_bytes).sum()
     }
 
-    /// Where a byte of the decoded text stands in [`Text::raw`].
-    pub fn raw_offset(self, decoded_offset: usize) -> usize {
-        let (mut decoded, mut raw) = (0, 0);
-        for piece in self.pieces() {
-            let next = decoded + piece.decoded_bytes();
-            if next > decoded_offset {
-                return match piece {
-                    Piece::Plain(_) => raw + (decoded_offset - decoded),
-                    Piece::Escape { .. } => raw,
-                };
-            }
-            decoded = next;
-            raw += piece.raw_bytes();
-        }
-        raw
+    /// Finds where bytes of the decoded text stand in [`Text::raw`].
+    pub fn places(self) -> Places<'s> {
+        Places { pieces: self.pieces(), current: None, decoded: 0, raw: 0 }
     }
 
     /// Whether an escape in it stands for half of a surrogate pair, which is no character.
@@ -114,6 +102,34 @@ impl Eq for Text<'_> {}
 impl fmt::Debug for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{} bytes]", self.raw.len())
+    }
+}
+
+/// Walks along a text once, for any number of ascending offsets.
+pub struct Places<'s> {
+    pieces: Pieces<'s>,
+    current: Option<Piece<'s>>,
+    /// Where the current piece begins, in the decoded text and in the raw one.
+    decoded: usize,
+    raw: usize,
+}
+
+impl Places<'_> {
+    /// Where a byte of the decoded text stands in the raw one. Offsets must not go back.
+    pub fn raw_offset(&mut self, decoded_offset: usize) -> usize {
+        loop {
+            let Some(piece) = self.current.or_else(|| self.pieces.next()) else { return self.raw };
+            self.current = Some(piece);
+            if self.decoded + piece.decoded_bytes() > decoded_offset {
+                return match piece {
+                    Piece::Plain(_) => self.raw + (decoded_offset - self.decoded),
+                    Piece::Escape { .. } => self.raw,
+                };
+            }
+            self.decoded += piece.decoded_bytes();
+            self.raw += piece.raw_bytes();
+            self.current = None;
+        }
     }
 }
 

@@ -19,11 +19,12 @@ fn decoded_places_are_found_in_the_source() {
     let text = tape.root().and_then(Value::text).expect("it is a string");
     let decoded = text.decode();
     assert_eq!(text.decoded_bytes(), decoded.len());
-    let raw_of = |found: &str| text.raw_offset(decoded.find(found).expect("it is there"));
+    let mut places = text.places();
+    let mut raw_of = |found: &str| places.raw_offset(decoded.find(found).expect("it is there"));
     assert_eq!(&text.raw()[raw_of("\n")..][..2], "\\n");
     assert_eq!(&text.raw()[raw_of("😀")..][..6], "\\ud83d");
     assert_eq!(&text.raw()[raw_of("x")..], "x");
-    assert_eq!(text.raw_offset(decoded.len()), text.raw().len());
+    assert_eq!(places.raw_offset(decoded.len()), text.raw().len());
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub(crate) enum ContextField {
 }
 
 impl ContextField {
+    /// For JSON Schema; `nullable` keeps the null when that of optional members is taken away.
     pub(crate) fn schema(self) -> serde_json::Value {
         match self {
             ContextField::Integer => serde_json::json!({ "type": "integer" }),

@@ -10,8 +10,8 @@ use crate::clause::message::*;
 use crate::content::Text;
 use crate::document::Options;
 use crate::fields::{
-    ANY, Fields, Word, amount, complain, integer, name, not_a_word, nullable, object, opaque, string, timestamp, uuid,
-    word,
+    ANY, Fields, Word, amount, complain, exactly, integer, name, not_a_word, nullable, object, opaque, string,
+    timestamp, uuid, word,
 };
 use crate::json::Value;
 use crate::report::{Findings, Place};
@@ -35,7 +35,7 @@ pub(crate) fn message<'t, 's, Payload: Default>(
 ) -> Message<'s, Payload> {
     type_agrees(fields, message_type);
     Message {
-        protocol_version: fields.required("protocol_version", &MSG_1, version),
+        protocol_version: fields.required("protocol_version", &MSG_1, exactly(&MSG_10_2, VERSION)),
         message_id: MessageId(fields.required("message_id", &MSG_1, uuid(&MSG_1_3))),
         from_agent: fields.required("from_agent", &MSG_1, agent_type(options, &MSG_1_4)),
         to_agent: fields.required("to_agent", &MSG_1, agent_type(options, &MSG_1_4)),
@@ -65,15 +65,6 @@ fn type_agrees(fields: &mut Fields<'_, '_, '_>, wanted: MessageType) {
         let message = format!("`type` is {}, and this is read as {}", found.word(), wanted.word());
         fields.findings.note(&MSG_101, Place::Value(value.index()), message);
     }
-}
-
-fn version<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<Text<'s>> {
-    let text = string(&MSG_10_2)(value, findings)?;
-    if text != *VERSION {
-        complain(value, &MSG_10_2, "is not a version spoken here; that is \"1.0\"", findings);
-        return None;
-    }
-    Some(text)
 }
 
 fn agent_type<'t, 's>(

@@ -53,6 +53,18 @@ fn inner_json_that_readers_refuse_or_misread_is_found() {
     }
 }
 
+/// A hundred thousand flaws in a text of escapes: minutes if each place were searched for from the start.
+#[test]
+fn many_flaws_of_inner_json_are_placed_in_one_walk() {
+    let inner = format!("{{{}\"b\": 0}}", "\"a\": 0,\n".repeat(200_000));
+    let source = response(&inner);
+    let report =
+        crosspoint_contracts::read(source.as_bytes(), &Options { inner: Inner::Json, ..Options::default() }).report;
+    assert_eq!(report.findings.len() + report.unlisted, 199_999);
+    let second = &report.findings[1];
+    assert_eq!(&source[second.span.0..second.span.0 + 5], r#"\"a\""#);
+}
+
 #[test]
 fn a_misnamed_output_is_known_in_any_spelling() {
     let clauses = |members: &str| {
