@@ -65,6 +65,45 @@ impl fmt::Debug for RawObject<'_> {
     }
 }
 
+/// A JSON value that is passed on or was made on the way, as text.
+///
+/// Equality is that of the spelling, not of the value.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Json<'s>(Cow<'s, str>);
+
+impl<'s> Json<'s> {
+    pub(crate) fn new(source: impl Into<Cow<'s, str>>) -> Json<'s> {
+        Json(source.into())
+    }
+
+    /// A JSON string of this text.
+    pub(crate) fn string(text: &str) -> Json<'static> {
+        Json(Cow::Owned(crate::json::quoted(text)))
+    }
+
+    /// The JSON text.
+    pub fn get(&self) -> &str {
+        &self.0
+    }
+
+    /// The same value, no longer tied to where it was read.
+    pub fn into_owned(self) -> Json<'static> {
+        Json(Cow::Owned(self.0.into_owned()))
+    }
+
+    /// The characters of a JSON string; `None` for any other value.
+    pub fn text(&self) -> Option<Cow<'_, str>> {
+        let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
+        Some(crate::json::Text::of_string(inner).decode())
+    }
+}
+
+impl fmt::Debug for Json<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{} bytes]", self.0.len())
+    }
+}
+
 /// A value that must be there but may be null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nullable<T>(pub Option<T>);

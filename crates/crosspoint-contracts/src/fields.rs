@@ -9,8 +9,8 @@ mod value;
 mod word;
 
 pub(crate) use value::{
-    ANY, amount, any, array, boolean, complain, exactly, integer, is_uuid, name, nullable, object, opaque, string,
-    timestamp, timestamp_with_offset, uuid, wrong_type,
+    ANY, amount, any, array, boolean, complain, exactly, has_offset, integer, is_timestamp, is_uuid, name, nullable,
+    object, opaque, string, timestamp, timestamp_with_offset, uuid, wrong_type,
 };
 pub(crate) use word::{Word, not_a_word, word, words};
 

@@ -15,9 +15,11 @@ mod bytes;
 mod decode;
 mod flaw;
 mod scan;
+mod write;
 
 pub use decode::{Places, Text};
 pub use flaw::{Flaw, FlawKind, Syntax, SyntaxError};
+pub(crate) use write::{compact, equal, push_name, push_quoted, quoted};
 
 use std::fmt;
 
@@ -78,6 +80,7 @@ pub struct Tape<'s> {
     source: &'s str,
     nodes: Vec<Node>,
     flaws: Vec<Flaw>,
+    deepest: usize,
 }
 
 /// A document that is no JSON, and what could be read of it.
@@ -106,6 +109,11 @@ impl<'s> Tape<'s> {
     /// What is wrong with the document although it can be read.
     pub fn flaws(&self) -> &[Flaw] {
         &self.flaws
+    }
+
+    /// How deep values nest in it, at most.
+    pub(crate) fn deepest(&self) -> usize {
+        self.deepest
     }
 
     /// How many nodes there are; indices below it are valid for [`Tape::node`].

@@ -7,6 +7,8 @@ pub(crate) use detect::{detect, looks_like_stream};
 
 use std::fmt;
 
+use crate::map::Map;
+
 /// One of the five ways of talking to agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Contract {
@@ -35,6 +37,21 @@ impl Contract {
             Contract::Message => "message",
             Contract::Task => "task",
             Contract::Run => "run",
+        }
+    }
+
+    /// The contract of that name.
+    pub fn from_name(name: &str) -> Option<Contract> {
+        Contract::ALL.into_iter().find(|contract| contract.name() == name)
+    }
+
+    pub(crate) fn map(self) -> &'static Map {
+        match self {
+            Contract::Bridge => &crate::bridge::map::MAP,
+            Contract::Workflow => &crate::workflow::map::MAP,
+            Contract::Message => &crate::message::map::MAP,
+            Contract::Task => &crate::task::map::MAP,
+            Contract::Run => &crate::run::map::MAP,
         }
     }
 }

@@ -15,14 +15,18 @@
 //! - [`document`]: the front door, bytes to [`document::Reading`];
 //! - [`schema`]: JSON Schemas, made from the types.
 
+pub mod artifact;
 pub mod bridge;
 pub mod clause;
 pub mod content;
 pub mod document;
 mod example;
+pub mod failure;
 mod fields;
+pub mod job;
 pub mod json;
 pub mod kind;
+pub mod map;
 pub mod message;
 pub mod report;
 pub mod run;

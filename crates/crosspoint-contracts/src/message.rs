@@ -5,7 +5,10 @@
 //! is read with a warning (MSG-16).
 
 mod chunk;
+mod context;
 pub(crate) mod error;
+pub mod failure;
+pub(crate) mod map;
 pub(crate) mod read;
 mod wire;
 

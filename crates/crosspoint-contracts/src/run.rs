@@ -3,6 +3,8 @@
 //! The [`Request`] is the same for both endpoints. The answer is a [`Response`], or a [`Stream`] of events whose last
 //! one, the only terminal one, holds what the response would have held.
 
+pub mod failure;
+pub(crate) mod map;
 pub(crate) mod read;
 pub(crate) mod stream;
 mod wire;

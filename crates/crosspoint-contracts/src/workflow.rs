@@ -4,6 +4,8 @@
 //! says what happened, which files to write and what should come next. Agents do not know each
 //! other or the graph.
 
+pub mod failure;
+pub(crate) mod map;
 mod path;
 pub(crate) mod read;
 mod wire;

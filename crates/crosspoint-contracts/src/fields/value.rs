@@ -152,6 +152,16 @@ pub(crate) fn is_uuid(text: Text<'_>) -> bool {
     text.decode().parse::<uuid::fmt::Hyphenated>().is_ok()
 }
 
+/// Whether a text is a date and time.
+pub(crate) fn is_timestamp(text: Text<'_>) -> bool {
+    Timestamp::parse(text).is_some()
+}
+
+/// Whether a date and time says how far from UTC it is.
+pub(crate) fn has_offset(text: Text<'_>) -> bool {
+    Timestamp::parse(text).is_some_and(Timestamp::has_offset)
+}
+
 pub(crate) fn uuid<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<Text<'s>> {
     move |value, findings| {
         let text = string(clause)(value, findings)?;

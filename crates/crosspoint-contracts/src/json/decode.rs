@@ -22,6 +22,11 @@ impl<'s> Text<'s> {
         Text { raw, escaped }
     }
 
+    /// What stood between the quotes of a string that was scanned before.
+    pub(crate) fn of_string(raw: &'s str) -> Text<'s> {
+        Text { raw, escaped: raw.contains('\\') }
+    }
+
     /// As it stood between the quotes, escapes and all.
     pub fn raw(self) -> &'s str {
         self.raw

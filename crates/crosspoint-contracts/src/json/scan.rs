@@ -65,6 +65,7 @@ struct Scanner<'s> {
     flaws: Vec<Flaw>,
     /// The keys of the object that is being closed; kept so that its memory serves every object.
     keys: Vec<u32>,
+    deepest: usize,
 }
 
 impl<'s> Scanner<'s> {
@@ -79,11 +80,12 @@ impl<'s> Scanner<'s> {
             open: Vec::with_capacity(8),
             flaws: Vec::new(),
             keys: Vec::with_capacity(16),
+            deepest: 0,
         }
     }
 
     fn into_tape(self) -> Tape<'s> {
-        Tape { source: self.source, nodes: self.nodes, flaws: self.flaws }
+        Tape { source: self.source, nodes: self.nodes, flaws: self.flaws, deepest: self.deepest }
     }
 
     fn document(&mut self) -> Result<(), Syntax> {
@@ -168,6 +170,7 @@ impl<'s> Scanner<'s> {
             return Err(Syntax::TooDeep);
         }
         self.open.push(narrow(self.nodes.len()));
+        self.deepest = self.deepest.max(self.open.len());
         self.push(kind, self.at, self.at + 1, false);
         self.at += 1;
         Ok(())

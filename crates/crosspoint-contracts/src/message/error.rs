@@ -34,7 +34,7 @@ impl ContextField {
         }
     }
 
-    fn check(self, value: Value<'_, '_>, findings: &mut Findings) {
+    pub(super) fn check(self, value: Value<'_, '_>, findings: &mut Findings) {
         let clause = &MSG_4_2;
         // Only the findings matter; the values stay in the opaque context.
         match self {

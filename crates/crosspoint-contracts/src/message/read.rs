@@ -112,10 +112,14 @@ fn hints<'s>(fields: &mut Fields<'_, 's, '_>) -> Hints<'s> {
 /// Members only a heartbeat has.
 const HEARTBEAT_MARKS: &[&str] = &["agent_type", "current_task_id", "resources"];
 
+/// Whether a status is a sign of life rather than progress, by what it has.
+pub(crate) fn is_heartbeat(has: impl Fn(&str) -> bool) -> bool {
+    let marks = HEARTBEAT_MARKS.iter().filter(|mark| has(mark)).count();
+    marks > ["task_id", "progress_percent", "step"].iter().filter(|mark| has(mark)).count()
+}
+
 pub(crate) fn work_status<'s>(fields: &mut Fields<'_, 's, '_>, options: &Options<'_>) -> WorkStatus<'s> {
-    let marks = HEARTBEAT_MARKS.iter().filter(|mark| fields.has(mark)).count();
-    let progress_marks = ["task_id", "progress_percent", "step"].iter().filter(|mark| fields.has(mark)).count();
-    if marks > progress_marks {
+    if is_heartbeat(|name| fields.has(name)) {
         WorkStatus::Heartbeat(heartbeat(fields, options))
     } else {
         WorkStatus::Progress(progress(fields))

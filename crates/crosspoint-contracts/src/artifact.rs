@@ -1,0 +1,327 @@
+//! Named pieces of output (ALL-10).
+//!
+//! Contracts know more or less of them: a path and an operation, a name and a media type, or nothing but an id. What one cannot
+//! say of a piece is carried, by the piece's name, so that a piece that is taken away or added on the way is
+//! taken away or added.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::content::Json;
+use crate::json::{Type, Value, push_name, push_quoted};
+use crate::kind::Contract;
+
+/// One named piece of output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Artifact<'s> {
+    /// Its name, a path in some contracts; a JSON string.
+    pub name: Json<'s>,
+    /// Its media type, where the name does not say it.
+    pub media_type: Option<Json<'s>>,
+    /// What is done to the file, unless it is new.
+    pub operation: Option<Json<'s>>,
+    /// All of it, where it is at hand.
+    pub content: Option<Json<'s>>,
+    /// Members without a home, and whose they are.
+    pub own: Vec<(Contract, String, Json<'s>)>,
+}
+
+/// What a contract's documents say of artifacts.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// An array of objects.
+    Objects(Names),
+    /// An array of names.
+    Names,
+}
+
+/// How a contract calls the parts.
+#[derive(Clone, Copy)]
+pub(crate) struct Names {
+    pub(crate) contract: Contract,
+    pub(crate) name: &'static str,
+    pub(crate) media_type: Option<&'static str>,
+    pub(crate) operation: Option<&'static str>,
+    /// Whether the contract takes a name beside those it took before; what it does not take is carried whole.
+    pub(crate) fits: fn(&mut BTreeSet<String>, &str) -> bool,
+}
+
+/// What is left of one artifact once a contract has written what it can.
+pub(crate) struct Left<'j, 's> {
+    artifact: &'j Artifact<'s>,
+    /// Its place in the list, where nothing of it was written.
+    whole: Option<usize>,
+    media_type: bool,
+    operation: bool,
+    content: bool,
+    /// Content had to be made up.
+    made_content: bool,
+    own_of: Option<Contract>,
+}
+
+impl Form {
+    /// Writes the list, and gives what could not be said.
+    pub(crate) fn write<'j, 's>(self, artifacts: &'j [Artifact<'s>]) -> (String, Vec<Left<'j, 's>>) {
+        let mut out = String::from("[");
+        let mut left = Vec::new();
+        let mut taken = BTreeSet::new();
+        let repeated = repeated_names(artifacts);
+        for (at, artifact) in artifacts.iter().enumerate() {
+            let name = artifact.name.text().unwrap_or_default();
+            let fits = match self {
+                Form::Objects(contract) => (contract.fits)(&mut taken, &name),
+                Form::Names => true,
+            };
+            if !fits {
+                left.push(Left::whole(artifact, at));
+                continue;
+            }
+            if out.len() > 1 {
+                out.push(',');
+            }
+            left.push(self.write_one(&mut out, artifact));
+        }
+        out.push(']');
+        // Of pieces with the same name all are listed, so that each finds its own part again.
+        left.retain(|left| left.says_something() || repeated.contains(left.artifact.name.get()));
+        (out, left)
+    }
+
+    fn write_one<'j, 's>(self, out: &mut String, artifact: &'j Artifact<'s>) -> Left<'j, 's> {
+        let mut left = Left { whole: None, own_of: None, made_content: false, ..Left::whole(artifact, 0) };
+        match self {
+            Form::Names => out.push_str(artifact.name.get()),
+            Form::Objects(names) => {
+                out.push('{');
+                push_name(out, names.name);
+                out.push_str(artifact.name.get());
+                if let Some(member) = names.media_type {
+                    push_name(out, member);
+                    let by_name = || Json::string(media_type(&artifact.name.text().unwrap_or_default()));
+                    out.push_str(artifact.media_type.clone().unwrap_or_else(by_name).get());
+                    left.media_type = false;
+                }
+                if let Some(member) = names.operation {
+                    push_name(out, member);
+                    out.push_str(artifact.operation.as_ref().map_or("\"create\"", Json::get));
+                    left.operation = false;
+                }
+                push_name(out, "content");
+                out.push_str(artifact.content.as_ref().map_or("\"\"", Json::get));
+                (left.content, left.made_content) = (false, artifact.content.is_none());
+                for (_, name, value) in artifact.own.iter().filter(|(contract, ..)| *contract == names.contract) {
+                    push_name(out, name);
+                    out.push_str(value.get());
+                }
+                left.own_of = Some(names.contract);
+                out.push('}');
+            }
+        }
+        left
+    }
+
+    /// Reads one item of the list.
+    pub(crate) fn read<'s>(self, item: Value<'_, 's>) -> Option<Artifact<'s>> {
+        let Form::Objects(names) = self else {
+            return (item.kind() == Type::String).then(|| Artifact::named(Json::new(item.source())));
+        };
+        let mut artifact = Artifact::named(Json::new(item.get(names.name)?.source()));
+        let file_name = artifact.name.text().unwrap_or_default().into_owned();
+        for (name, value) in item.members() {
+            let json = Json::new(value.source());
+            let is = |member: Option<&str>| member.is_some_and(|member| name == *member);
+            if name == *names.name {
+                continue;
+            } else if is(names.media_type) {
+                artifact.media_type = (value.text()? != *media_type(&file_name)).then_some(json);
+            } else if is(names.operation) {
+                artifact.operation = (value.text()? != *"create").then_some(json);
+            } else if name == *"content" {
+                artifact.content = Some(json);
+            } else {
+                artifact.own.push((names.contract, name.decode().into_owned(), json));
+            }
+        }
+        Some(artifact)
+    }
+}
+
+impl<'s> Artifact<'s> {
+    fn named(name: Json<'s>) -> Artifact<'s> {
+        Artifact { name, media_type: None, operation: None, content: None, own: Vec::new() }
+    }
+}
+
+/// The media type that a name's extension stands for.
+pub fn media_type(name: &str) -> &'static str {
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).unwrap_or_default();
+    match extension.as_str() {
+        "md" | "markdown" => "text/markdown",
+        "json" => "application/json",
+        "html" | "htm" => "text/html",
+        "csv" => "text/csv",
+        "xml" => "application/xml",
+        "yaml" | "yml" => "application/yaml",
+        "toml" => "application/toml",
+        "pdf" => "application/pdf",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        _ => "text/plain",
+    }
+}
+
+impl<'j, 's> Left<'j, 's> {
+    /// Everything of an artifact that stands at this place of the list.
+    pub(crate) fn whole(artifact: &'j Artifact<'s>, at: usize) -> Left<'j, 's> {
+        Left {
+            artifact,
+            whole: Some(at),
+            media_type: true,
+            operation: true,
+            content: true,
+            made_content: false,
+            own_of: None,
+        }
+    }
+
+    fn own(&self) -> impl Iterator<Item = &(Contract, String, Json<'s>)> {
+        self.artifact.own.iter().filter(|(contract, ..)| Some(*contract) != self.own_of)
+    }
+
+    fn says_something(&self) -> bool {
+        let artifact = self.artifact;
+        self.whole.is_some()
+            || self.made_content
+            || (self.media_type && artifact.media_type.is_some())
+            || (self.operation && artifact.operation.is_some())
+            || (self.content && artifact.content.is_some())
+            || self.own().next().is_some()
+    }
+
+    /// As it is carried.
+    pub(crate) fn push(&self, out: &mut String) {
+        out.push('{');
+        push_name(out, "name");
+        out.push_str(self.artifact.name.get());
+        let parts = [
+            ("type", self.media_type, &self.artifact.media_type),
+            ("operation", self.operation, &self.artifact.operation),
+            ("content", self.content, &self.artifact.content),
+        ];
+        for (name, left, value) in parts {
+            if let Some(value) = value.as_ref().filter(|_| left) {
+                push_name(out, name);
+                out.push_str(value.get());
+            }
+        }
+        if self.made_content {
+            push_name(out, "no_content");
+            out.push_str("true");
+        }
+        if let Some(at) = self.whole {
+            push_name(out, "at");
+            out.push_str(&at.to_string());
+        }
+        self.push_own(out);
+        out.push('}');
+    }
+
+    fn push_own(&self, out: &mut String) {
+        if self.own().next().is_none() {
+            return;
+        }
+        push_name(out, "fields");
+        out.push('[');
+        for (contract, name, value) in self.own() {
+            if !out.ends_with('[') {
+                out.push(',');
+            }
+            out.push('[');
+            push_quoted(out, contract.name());
+            out.push(',');
+            push_quoted(out, name);
+            out.push(',');
+            out.push_str(value.get());
+            out.push(']');
+        }
+        out.push(']');
+    }
+}
+
+/// One artifact as it was carried.
+pub(crate) struct Carried<'s> {
+    artifact: Artifact<'s>,
+    at: Option<usize>,
+    no_content: bool,
+}
+
+impl<'s> Carried<'s> {
+    /// Reads what [`Left::push`] wrote. What does not look like it is nothing we carried.
+    pub(crate) fn read(item: Value<'_, 's>) -> Option<Carried<'s>> {
+        let text = |name: &str| item.get(name).filter(|value| value.kind() == Type::String);
+        let json = |name: &str| text(name).map(|value| Json::new(value.source()));
+        let mut artifact = Artifact::named(json("name")?);
+        artifact.media_type = json("type");
+        artifact.operation = json("operation").filter(|operation| operation.get() == "\"update\"");
+        artifact.content = json("content");
+        for own in item.get("fields").into_iter().flat_map(Value::items) {
+            let parts: Vec<Value<'_, 's>> = own.items().collect();
+            let [contract, name, value] = parts[..] else { continue };
+            let contract = contract.text().and_then(|name| Contract::from_name(&name.decode()));
+            if let (Some(contract), Some(name)) = (contract, name.text()) {
+                artifact.own.push((contract, name.decode().into_owned(), Json::new(value.source())));
+            }
+        }
+        let at = item.get("at").and_then(Value::integer).and_then(|at| usize::try_from(at).ok());
+        let no_content = item.get("no_content").and_then(Value::boolean) == Some(true);
+        Some(Carried { artifact, at, no_content })
+    }
+}
+
+/// Names that stand more than once, as they are spelled.
+fn repeated_names<'j>(artifacts: &'j [Artifact<'_>]) -> BTreeSet<&'j str> {
+    let mut seen = BTreeSet::new();
+    artifacts.iter().map(|artifact| artifact.name.get()).filter(|name| !seen.insert(*name)).collect()
+}
+
+/// Joins what a document lists with what was carried of it. A carried piece that is not listed any more was taken away.
+pub(crate) fn joined<'s>(mut listed: Vec<Artifact<'s>>, carried: Vec<Carried<'s>>) -> Vec<Artifact<'s>> {
+    let (mut whole, parts): (Vec<_>, Vec<_>) = carried.into_iter().partition(|carried| carried.at.is_some());
+    let mut places: BTreeMap<String, VecDeque<usize>> = BTreeMap::new();
+    for (place, piece) in listed.iter().enumerate() {
+        places.entry(piece.name.text().unwrap_or_default().into_owned()).or_default().push_back(place);
+    }
+    for part in parts {
+        let name = part.artifact.name.text().unwrap_or_default().into_owned();
+        if let Some(place) = places.get_mut(&name).and_then(VecDeque::pop_front) {
+            listed[place].complete(part);
+        }
+    }
+    whole.sort_by_key(|carried| carried.at);
+    let mut listed = listed.into_iter();
+    let mut all = Vec::new();
+    for carried in whole {
+        let before = carried.at.unwrap_or(0).saturating_sub(all.len());
+        all.extend(listed.by_ref().take(before));
+        all.push(carried.artifact);
+    }
+    all.extend(listed);
+    all
+}
+
+impl<'s> Artifact<'s> {
+    /// What the document says counts before what was carried.
+    fn complete(&mut self, part: Carried<'s>) {
+        let empty = self.content.as_ref().is_none_or(|content| content.get() == "\"\"");
+        if part.no_content && empty {
+            self.content = None;
+        }
+        self.media_type = self.media_type.take().or(part.artifact.media_type);
+        self.operation = self.operation.take().or(part.artifact.operation);
+        self.content = self.content.take().or(part.artifact.content);
+        self.own.extend(part.artifact.own);
+    }
+}
+
+/// The name under which artifacts are carried.
+pub(crate) const CARRIED: &str = "artifacts";

@@ -1,0 +1,155 @@
+//! The two files as shapes.
+
+use super::failure;
+use super::wire::Status;
+use crate::failure::Failure;
+use crate::job::{Holds, Home, Job, State};
+use crate::json::Value;
+use crate::kind::{Contract, Kind};
+use crate::map::{
+    Codec, Codes, Fill, Map, Member, Shape, block, code, fixed, home, output_text, own, prompt, prompt_context,
+};
+
+pub(crate) static MAP: Map = Map {
+    contract: Contract::Bridge,
+    key: &[Home::RequestId],
+    shapes: &[&REQUEST, &SUCCESS, &ERROR, &TIMEOUT, &ERROR_TIMEOUT],
+    reading,
+    writing,
+};
+
+const VERSION: Member = fixed("version", "\"1.0\"");
+const REQUEST_ID: Member = home("request_id", Home::RequestId, Codec::Same).required(Fill::Id);
+
+static REQUEST: Shape = Shape {
+    kind: Kind::BridgeRequest,
+    when: "",
+    state: None,
+    members: &[
+        REQUEST_ID,
+        VERSION,
+        home("phase", Home::Phase, Codec::Same),
+        home("phase_name", Home::Stage, Codec::Same),
+        home("agent_name", Home::Work, Codec::Same).required(Fill::Raw("\"work\"")),
+        prompt("prompt"),
+        home("timeout_seconds", Home::SecondsMax, Codec::Amount),
+        home("created_at", Home::CreatedAt, Codec::WithOffset),
+        home("model", Home::Model, Codec::Same),
+        prompt_context("context"),
+    ],
+    carrier: Some("context"),
+    closed: false,
+};
+
+const CREATED_AT: Member = home("created_at", Home::ReportedAt, Codec::WithOffset).required(Fill::Now);
+const DURATION: Member = home("duration_seconds", Home::Duration, Codec::Amount).required(Fill::Raw("0.0"));
+const METADATA: Member = block("metadata", &[]).required(Fill::Raw("{}"));
+const ERROR_MESSAGE: Member =
+    home("error_message", Home::Message, Codec::Named("\"The work failed.\"")).required(Fill::Sentence);
+
+static SUCCESS: Shape = Shape {
+    kind: Kind::BridgeResponse,
+    when: "success",
+    state: Some(State::Completed),
+    members: &[
+        REQUEST_ID,
+        VERSION,
+        fixed("status", "\"success\""),
+        output_text("response"),
+        fixed("error_message", "null"),
+        fixed("error_type", "null"),
+        CREATED_AT,
+        DURATION,
+        METADATA,
+    ],
+    carrier: Some("metadata"),
+    closed: true,
+};
+
+static ERROR_CODES: Codes = Codes { write: |failure| failure::write(failure).1, read: failure::read };
+
+static ERROR: Shape = Shape {
+    when: "error",
+    state: None,
+    members: &[
+        REQUEST_ID,
+        VERSION,
+        fixed("status", "\"error\""),
+        fixed("response", "null"),
+        ERROR_MESSAGE,
+        code("error_type", &ERROR_CODES),
+        CREATED_AT,
+        DURATION,
+        METADATA,
+    ],
+    ..SUCCESS
+};
+
+/// Whatever its type is called, it is a timeout.
+static TIMEOUT_CODES: Codes = Codes { write: |_| "timeout", read: |_| Failure::Timeout };
+
+static TIMEOUT: Shape = Shape {
+    when: "timeout",
+    state: None,
+    members: &[
+        REQUEST_ID,
+        VERSION,
+        fixed("status", "\"timeout\""),
+        fixed("response", "null"),
+        ERROR_MESSAGE,
+        code("error_type", &TIMEOUT_CODES),
+        CREATED_AT,
+        DURATION,
+        METADATA,
+    ],
+    ..SUCCESS
+};
+
+/// As printed in the contract: an error of the type timeout. It keeps its status.
+static ERROR_TIMEOUT: Shape = Shape {
+    when: "error of type timeout",
+    state: None,
+    members: &[
+        REQUEST_ID,
+        VERSION,
+        own("status", Holds::Word(&["error"])),
+        fixed("response", "null"),
+        ERROR_MESSAGE,
+        code("error_type", &TIMEOUT_CODES),
+        CREATED_AT,
+        DURATION,
+        METADATA,
+    ],
+    ..SUCCESS
+};
+
+fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
+    if kind == Kind::BridgeRequest {
+        return Some(&REQUEST);
+    }
+    let is = |member: &str, word: &str| root.get(member).and_then(Value::text).is_some_and(|text| text == *word);
+    Some(if is("status", Status::Success.word()) {
+        &SUCCESS
+    } else if is("status", Status::Timeout.word()) {
+        &TIMEOUT
+    } else if is("error_type", "timeout") {
+        &ERROR_TIMEOUT
+    } else {
+        &ERROR
+    })
+}
+
+fn writing(job: &Job<'_>) -> Option<&'static Shape> {
+    match job.state() {
+        None => Some(&REQUEST),
+        Some(State::Completed) => Some(&SUCCESS),
+        Some(State::Failed) if job.failure() == Some(Failure::Timeout) => {
+            let printed =
+                job.own_at(Contract::Bridge, "/status").is_some_and(|(_, own)| own.value.get() == "\"error\"");
+            Some(if printed && job.get(Home::Code).is_none() { &ERROR_TIMEOUT } else { &TIMEOUT })
+        }
+        Some(State::Failed | State::Cancelled) => Some(&ERROR),
+        // The requester sleeps until there is an answer.
+        Some(State::Queued | State::Running | State::Waiting) => None,
+    }
+}

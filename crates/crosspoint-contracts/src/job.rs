@@ -1,0 +1,182 @@
+//! The canonical job: what a document of any contract says, in one form.
+//!
+//! Each contract reads itself into a [`Job`] and writes itself out of one, and none knows another: N + N translations, not
+//! N x N. A job is a row of [`Home`]s, each holding a JSON value as it was spelled, so that what goes in comes out
+//! byte for byte. What has no home is kept by its place in the contract it came from ([`Own`]), and travels along.
+
+mod home;
+mod view;
+
+pub(crate) use home::Holds;
+pub use home::Home;
+pub use view::{Event, Input, Outcome, RequestKey};
+
+use std::fmt;
+
+use crate::artifact::Artifact;
+use crate::content::Json;
+use crate::failure::Failure;
+use crate::kind::{Contract, Kind};
+
+/// How a job is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Accepted, not begun.
+    Queued,
+    /// Being worked on.
+    Running,
+    /// For a person.
+    Waiting,
+    /// Ended well.
+    Completed,
+    /// Ended badly.
+    Failed,
+    /// Ended because somebody stopped it.
+    Cancelled,
+}
+
+const STATES: &[&str] = &["queued", "running", "waiting", "completed", "failed", "cancelled"];
+
+/// The names of [`Failure::ALL`].
+const FAILURES: &[&str] = &[
+    "timeout",
+    "unavailable",
+    "invalid",
+    "unauthenticated",
+    "resource_limit",
+    "unsupported",
+    "agent_failed",
+    "cancelled",
+    "delegation",
+    "conflict",
+    "broken_contract",
+    "internal",
+];
+
+impl State {
+    const ALL: [State; 6] =
+        [State::Queued, State::Running, State::Waiting, State::Completed, State::Failed, State::Cancelled];
+
+    /// As it is spelled everywhere outside the five contracts.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Queued => "queued",
+            State::Running => "running",
+            State::Waiting => "waiting",
+            State::Completed => "completed",
+            State::Failed => "failed",
+            State::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing follows.
+    pub fn is_ended(self) -> bool {
+        match self {
+            State::Completed | State::Failed | State::Cancelled => true,
+            State::Queued | State::Running | State::Waiting => false,
+        }
+    }
+}
+
+/// A member that has no home, and where it stood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own<'s> {
+    /// Whose member it is.
+    pub contract: Contract,
+    /// A JSON pointer into that contract's document.
+    pub pointer: String,
+    /// What stood there.
+    pub value: Json<'s>,
+}
+
+/// Something a document has because its contract demands it, although the job does not have it in that form.
+///
+/// Coming back it counts for nothing as long as it is unchanged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Filled<'s> {
+    pub(crate) contract: Contract,
+    pub(crate) pointer: String,
+    pub(crate) value: Json<'s>,
+}
+
+/// One unit of work, or a report on one.
+#[derive(Clone)]
+pub struct Job<'s> {
+    /// What it came as, before any translation.
+    pub origin: Kind,
+    homes: [Option<Json<'s>>; Home::ALL.len()],
+    /// Named pieces of output; `None` where the document says nothing of them.
+    pub artifacts: Option<Vec<Artifact<'s>>>,
+    /// Members without a home.
+    pub own: Vec<Own<'s>>,
+    /// In the order of the contracts the job went through.
+    pub(crate) filled: Vec<Filled<'s>>,
+    /// What stood among the carried members and is not ours.
+    pub(crate) strange: Vec<(String, Json<'s>)>,
+}
+
+impl<'s> Job<'s> {
+    pub(crate) fn new(origin: Kind) -> Job<'s> {
+        Job {
+            origin,
+            homes: std::array::from_fn(|_| None),
+            artifacts: None,
+            own: Vec::new(),
+            filled: Vec::new(),
+            strange: Vec::new(),
+        }
+    }
+
+    /// What a home holds, as JSON.
+    pub fn get(&self, home: Home) -> Option<&Json<'s>> {
+        self.homes[home as usize].as_ref()
+    }
+
+    /// Puts a value into a home.
+    pub(crate) fn set(&mut self, home: Home, value: Json<'s>) {
+        self.homes[home as usize] = Some(value);
+    }
+
+    pub(crate) fn clear(&mut self, home: Home) {
+        self.homes[home as usize] = None;
+    }
+
+    /// How it is doing; a request says nothing of that.
+    pub fn state(&self) -> Option<State> {
+        let name = self.get(Home::State)?.text()?;
+        State::ALL.into_iter().find(|state| state.name() == name)
+    }
+
+    pub(crate) fn set_state(&mut self, state: State) {
+        self.set(Home::State, Json::string(state.name()));
+    }
+
+    /// Why it failed.
+    pub fn failure(&self) -> Option<Failure> {
+        Failure::from_name(&self.get(Home::Failure)?.text()?)
+    }
+
+    /// A failure is also a state: cancelled is one of its own.
+    pub(crate) fn set_failure(&mut self, failure: Failure) {
+        self.set(Home::Failure, Json::string(failure.name()));
+        self.set_state(if failure == Failure::Cancelled { State::Cancelled } else { State::Failed });
+    }
+
+    /// A member of a contract that has no home.
+    pub(crate) fn own_at(&self, contract: Contract, pointer: &str) -> Option<(usize, &Own<'s>)> {
+        self.own.iter().enumerate().find(|(_, own)| own.contract == contract && own.pointer == pointer)
+    }
+}
+
+impl fmt::Debug for Job<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Job");
+        shown.field("origin", &self.origin);
+        for home in Home::ALL {
+            if let Some(value) = self.get(*home) {
+                shown.field(home.name(), value);
+            }
+        }
+        shown.field("artifacts", &self.artifacts).field("own", &self.own.len()).finish()
+    }
+}

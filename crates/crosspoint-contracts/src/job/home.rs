@@ -1,0 +1,203 @@
+//! The homes of a job: every fact that more than one contract knows, or that the engine must know, has one.
+//!
+//! What a contract knows alone has no home and is kept beside the job by its place ([`super::Own`]).
+
+use crate::fields::is_timestamp;
+use crate::json::{Type, Value};
+
+/// What a home holds. What comes from elsewhere is checked against it before it is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// Any value.
+    Anything,
+    /// A string.
+    Text,
+    /// A string or null.
+    TextOrNull,
+    /// One of these strings.
+    Word(&'static [&'static str]),
+    /// A string that is a date and time.
+    Time,
+    /// A boolean.
+    Truth,
+    /// A number.
+    Number,
+    /// A number from 0 up.
+    Amount,
+    /// A whole number within bounds.
+    Whole(i64, i64),
+    /// An object.
+    Object,
+    /// An array.
+    Array,
+    /// An array of strings.
+    Texts,
+    /// An object whose values are strings or arrays of strings.
+    Paths,
+}
+
+impl Holds {
+    pub(crate) fn accepts(self, value: Value<'_, '_>) -> bool {
+        match self {
+            Holds::Anything => true,
+            Holds::Text => value.kind() == Type::String,
+            Holds::TextOrNull => matches!(value.kind(), Type::String | Type::Null),
+            Holds::Word(words) => value.text().is_some_and(|text| words.iter().any(|word| text == **word)),
+            Holds::Time => value.text().is_some_and(is_timestamp),
+            Holds::Truth => value.kind() == Type::Boolean,
+            Holds::Number => value.float().is_some_and(f64::is_finite),
+            Holds::Amount => value.float().is_some_and(|amount| amount.is_finite() && amount >= 0.0),
+            Holds::Whole(least, most) => value.integer().is_some_and(|whole| (least..=most).contains(&whole)),
+            Holds::Object => value.kind() == Type::Object,
+            Holds::Array => value.kind() == Type::Array,
+            Holds::Texts => is_texts(value),
+            Holds::Paths => {
+                value.kind() == Type::Object
+                    && value.members().all(|(_, path)| path.kind() == Type::String || is_texts(path))
+            }
+        }
+    }
+}
+
+fn is_texts(value: Value<'_, '_>) -> bool {
+    value.kind() == Type::Array && value.items().all(|item| item.kind() == Type::String)
+}
+
+macro_rules! homes {
+    ($($(#[$doc:meta])* $home:ident = $name:literal $holds:expr;)+) => {
+        /// Where a fact about a job lives.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Home {
+            $($(#[$doc])* $home),+
+        }
+
+        impl Home {
+            /// All of them.
+            pub const ALL: &'static [Home] = &[$(Home::$home),+];
+
+            /// As it is called where it is carried.
+            pub fn name(self) -> &'static str {
+                match self { $(Home::$home => $name),+ }
+            }
+
+            pub(crate) fn holds(self) -> Holds {
+                match self { $(Home::$home => $holds),+ }
+            }
+        }
+    };
+}
+
+const ANY_WHOLE: Holds = Holds::Whole(i64::MIN, i64::MAX);
+
+homes! {
+    /// The caller's id for the request.
+    RequestId = "request_id" Holds::Text;
+    /// The caller's id for the task, where that is another.
+    TaskId = "task_id" Holds::Text;
+    /// The kind of work.
+    Work = "work" Holds::Text;
+    /// The input, where it is an object.
+    Input = "input" Holds::Object;
+    /// The input, where it is a text.
+    Prompt = "prompt" Holds::Text;
+    /// What goes with the prompt.
+    PromptContext = "prompt_context" Holds::Object;
+    /// Who asks.
+    Source = "source" Holds::Text;
+    /// Who is asked.
+    Target = "target" Holds::Text;
+    /// Who had the work before.
+    DelegationChain = "delegation_chain" Holds::Texts;
+    /// The conversation it belongs to.
+    Conversation = "conversation" Holds::Text;
+    /// The job it is a part of.
+    Parent = "parent" Holds::Text;
+    /// The person behind it.
+    User = "user" Holds::Text;
+    /// When the request was written.
+    CreatedAt = "created_at" Holds::Time;
+    /// The workflow it belongs to.
+    Workflow = "workflow" Holds::Text;
+    /// The stage of that workflow.
+    Stage = "stage" Holds::Text;
+    /// The number of the stage.
+    Phase = "phase" Holds::Whole(1, 9);
+    /// The feature that is worked on.
+    Feature = "feature" Holds::TextOrNull;
+    /// How many times round.
+    Iteration = "iteration" Holds::Whole(1, i64::MAX);
+    /// Files that matter, by name.
+    Paths = "paths" Holds::Paths;
+    /// What the agent before has to say.
+    Notes = "notes" Holds::Texts;
+    /// How long it may take, in seconds.
+    SecondsMax = "seconds_max" Holds::Amount;
+    /// How much memory it may use, in megabytes.
+    MemoryMax = "memory_mb_max" Holds::Amount;
+    /// How it may be tried again.
+    RetryPolicy = "retry_policy" Holds::Object;
+    /// How urgent it is.
+    Priority = "priority" Holds::Word(&["low", "normal", "high", "urgent"]);
+    /// The trace, without hyphens.
+    Trace = "trace" Holds::Text;
+    /// The caller's span of it.
+    Span = "span" Holds::Text;
+    /// What travels along the trace.
+    Baggage = "baggage" Holds::Object;
+    /// The model that is wished for.
+    Model = "model" Holds::TextOrNull;
+    /// DEMO, LIVE.
+    Mode = "mode" Holds::Text;
+    /// How sensitive it is.
+    RiskTier = "risk_tier" Holds::Text;
+    /// The field it is about.
+    Domain = "domain" Holds::Text;
+    /// How the job is doing.
+    State = "state" Holds::Word(super::STATES);
+    /// How far it is, 0 to 100.
+    Percent = "percent" Holds::Number;
+    /// What is being done.
+    Step = "step" Holds::Text;
+    /// The number of the step.
+    StepNumber = "step_number" ANY_WHOLE;
+    /// What the step printed.
+    StepOutput = "step_output" Holds::Text;
+    /// Which part of a long output that is.
+    OutputChunk = "output_chunk" Holds::Text;
+    /// What a person is asked.
+    Question = "question" Holds::Object;
+    /// What came of it, where it is an object.
+    Outputs = "outputs" Holds::Object;
+    /// What came of it, where it is a text.
+    Text = "text" Holds::Text;
+    /// Why it failed.
+    Failure = "failure" Holds::Word(super::FAILURES);
+    /// The agent's own code, where the failure's name does not say it.
+    Code = "code" Holds::Text;
+    /// Why it failed, in words.
+    Message = "message" Holds::Text;
+    /// What helps to understand the failure.
+    Details = "details" Holds::Anything;
+    /// Whether the caller can do something about it.
+    Recoverable = "recoverable" Holds::Truth;
+    /// The exit code of a program that failed.
+    ExitCode = "exit_code" Holds::Whole(1, i64::MAX);
+    /// What should happen next.
+    Recommendation = "recommendation" Holds::Word(&["proceed", "retry", "escalate"]);
+    /// When the work began.
+    StartedAt = "started_at" Holds::Time;
+    /// When it was reported.
+    ReportedAt = "reported_at" Holds::Time;
+    /// How long it took.
+    Duration = "duration_seconds" Holds::Number;
+    /// Graphics memory used.
+    GpuMemory = "gpu_vram_mb" ANY_WHOLE;
+    /// Processor time used.
+    CpuTime = "cpu_time_ms" ANY_WHOLE;
+    /// Who did it.
+    Agent = "agent" Holds::Text;
+    /// How often it was tried again.
+    Retries = "retries" ANY_WHOLE;
+    /// What an agent did that its contract forbids: clauses and what was seen.
+    Violations = "violations" Holds::Anything;
+}

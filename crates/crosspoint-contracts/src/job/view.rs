@@ -1,0 +1,117 @@
+//! Typed views of a job, for those who act on it.
+
+use std::borrow::Cow;
+
+use super::{Home, Job, State};
+use crate::content::Json;
+use crate::failure::Failure;
+use crate::map;
+
+/// What an agent is given.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'j> {
+    /// An open object.
+    Object(&'j Json<'j>),
+    /// A text, and what goes with it.
+    Prompt(&'j Json<'j>, Option<&'j Json<'j>>),
+    /// Nothing was given.
+    None,
+}
+
+/// What came of a job: an object, a text, or both; or why it failed.
+#[derive(Clone, Copy, Debug)]
+pub enum Outcome<'j> {
+    /// It worked.
+    Completed {
+        /// What the agent gave as an object.
+        outputs: Option<&'j Json<'j>>,
+        /// What the agent gave as a text.
+        text: Option<&'j Json<'j>>,
+    },
+    /// It did not.
+    Failed {
+        /// Why, from the closed list.
+        failure: Failure,
+        /// The agent's own code, where it says more.
+        code: Option<&'j Json<'j>>,
+        /// The agent's own words.
+        message: Option<&'j Json<'j>>,
+    },
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+/// What happened to a job, as one document tells it.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'j> {
+    /// Somebody wants it done.
+    Requested,
+    /// It was taken and waits for its turn.
+    Queued,
+    /// It goes on.
+    Progress {
+        /// 0 to 100.
+        percent: Option<&'j Json<'j>>,
+        /// What is being done.
+        step: Option<&'j Json<'j>>,
+        /// What that printed.
+        output: Option<&'j Json<'j>>,
+    },
+    /// It waits for a person.
+    Waiting {
+        /// What is asked.
+        question: Option<&'j Json<'j>>,
+    },
+    /// It has ended; nothing follows.
+    Ended(Outcome<'j>),
+}
+
+/// What makes a repeat the same job, within one caller.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestKey(Vec<Option<String>>);
+
+impl<'s> Job<'s> {
+    /// The name that routes the work to agents.
+    pub fn work(&self) -> Option<Cow<'_, str>> {
+        self.get(Home::Work)?.text()
+    }
+
+    /// What the agent is given.
+    pub fn input(&self) -> Input<'_> {
+        match (self.get(Home::Prompt), self.get(Home::Input)) {
+            (Some(prompt), _) => Input::Prompt(prompt, self.get(Home::PromptContext)),
+            (None, Some(object)) => Input::Object(object),
+            (None, None) => Input::None,
+        }
+    }
+
+    /// What the document tells of the job.
+    pub fn event(&self) -> Event<'_> {
+        match self.state() {
+            None => Event::Requested,
+            Some(State::Queued) => Event::Queued,
+            Some(State::Running) => Event::Progress {
+                percent: self.get(Home::Percent),
+                step: self.get(Home::Step),
+                output: self.get(Home::StepOutput),
+            },
+            Some(State::Waiting) => Event::Waiting { question: self.get(Home::Question) },
+            Some(State::Completed) => {
+                Event::Ended(Outcome::Completed { outputs: self.get(Home::Outputs), text: self.get(Home::Text) })
+            }
+            Some(State::Failed) => Event::Ended(Outcome::Failed {
+                failure: self.failure().unwrap_or(Failure::AgentFailed),
+                code: self.get(Home::Code),
+                message: self.get(Home::Message),
+            }),
+            Some(State::Cancelled) => Event::Ended(Outcome::Cancelled),
+        }
+    }
+
+    /// What makes a repeat of this request the same job; `None` where its contract has no such thing (ALL-1).
+    pub fn request_key(&self) -> Option<RequestKey> {
+        let homes = map::of(self.origin.contract()).key;
+        let part = |home: &Home| self.get(*home).and_then(|value| Some(value.text()?.into_owned()));
+        (!homes.is_empty()).then(|| RequestKey(homes.iter().map(part).collect()))
+    }
+}

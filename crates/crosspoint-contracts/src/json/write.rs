@@ -1,0 +1,108 @@
+//! Writing JSON text: strings with the escapes they need and no others, and values without white space.
+
+use super::{Type, Value};
+
+/// Appends a JSON string. Non-ASCII stays as it is.
+pub(crate) fn push_quoted(out: &mut String, text: &str) {
+    out.reserve(text.len() + 2);
+    out.push('"');
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+        let (plain, tail) = rest.split_at(at);
+        out.push_str(plain);
+        push_escape(out, tail.as_bytes()[0]);
+        rest = &tail[1..];
+    }
+    out.push_str(rest);
+    out.push('"');
+}
+
+fn push_escape(out: &mut String, byte: u8) {
+    match byte {
+        b'"' => out.push_str("\\\""),
+        b'\\' => out.push_str("\\\\"),
+        b'\n' => out.push_str("\\n"),
+        b'\r' => out.push_str("\\r"),
+        b'\t' => out.push_str("\\t"),
+        other => {
+            const DIGITS: &[u8; 16] = b"0123456789abcdef";
+            out.push_str("\\u00");
+            out.push(char::from(DIGITS[usize::from(other >> 4)]));
+            out.push(char::from(DIGITS[usize::from(other & 15)]));
+        }
+    }
+}
+
+/// A JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    push_quoted(&mut out, text);
+    out
+}
+
+/// Starts the next member of an object whose brace is the last thing written, or that has members already.
+pub(crate) fn push_name(out: &mut String, name: &str) {
+    if !out.ends_with('{') {
+        out.push(',');
+    }
+    push_quoted(out, name);
+    out.push(':');
+}
+
+/// The value without white space: key order kept, numbers as they were spelled, non-ASCII unescaped.
+pub(crate) fn compact(value: Value<'_, '_>) -> String {
+    let mut out = String::with_capacity(value.source().len());
+    // Where each open container ends on the tape, and how it is closed.
+    let mut open: Vec<(u32, char)> = Vec::new();
+    let end = value.next_index();
+    let mut at = value.index();
+    while at < end {
+        while open.last().is_some_and(|(end, _)| *end <= at) {
+            out.extend(open.pop().map(|(_, bracket)| bracket));
+        }
+        let Some(node) = value.tape.node(at) else { break };
+        if !out.is_empty() && !out.ends_with(['{', '[', ':']) {
+            out.push(',');
+        }
+        match node.kind() {
+            Type::Object => {
+                out.push('{');
+                open.push((node.next_index(), '}'));
+            }
+            Type::Array => {
+                out.push('[');
+                open.push((node.next_index(), ']'));
+            }
+            Type::Key => {
+                push_quoted(&mut out, &node.text().unwrap_or_default().decode());
+                out.push(':');
+            }
+            Type::String => push_quoted(&mut out, &node.text().unwrap_or_default().decode()),
+            Type::Number | Type::Boolean | Type::Null => out.push_str(node.source()),
+        }
+        at += 1;
+    }
+    out.extend(open.into_iter().rev().map(|(_, bracket)| bracket));
+    out
+}
+
+/// Whether two values are the same: order of members, white space and escapes do not count.
+///
+/// It recurses, and no deeper than [`super::DEPTH_MAX`].
+pub(crate) fn equal(a: Value<'_, '_>, b: Value<'_, '_>) -> bool {
+    if a.source() == b.source() {
+        return true;
+    }
+    match (a.kind(), b.kind()) {
+        (Type::Object, Type::Object) => {
+            a.members().count() == b.members().count()
+                && a.members().all(|(name, value)| b.get(&name.decode()).is_some_and(|other| equal(value, other)))
+        }
+        (Type::Array, Type::Array) => {
+            a.items().count() == b.items().count() && a.items().zip(b.items()).all(|(a, b)| equal(a, b))
+        }
+        (Type::String, Type::String) => a.text() == b.text(),
+        (Type::Number, Type::Number) => a.float() == b.float(),
+        _ => false,
+    }
+}

@@ -1,0 +1,162 @@
+//! What travels along because the other contract has no field for it.
+//!
+//! It stands under one key in the open object of a contract, or beside its members where it has none:
+//!
+//! ```json
+//! {"from": "run.request", "mode": "LIVE", "fields": {"run": {"/tenant": 7}}, "filled": {"task": {"/id": "..."}}}
+//! ```
+//!
+//! `from` is what the job came as. Homes stand by their names; `fields` are members without a home, by their places;
+//! `form` marks texts that are objects and objects that are texts; `filled` says what the document has only because
+//! its contract demands it, which counts for nothing coming back unless somebody changed it.
+//!
+//! It comes from outside, so it is believed only as far as it fits: a home must hold what a home holds. Whatever else
+//! stands there is kept and passed on.
+
+use crate::artifact;
+use crate::content::Json;
+use crate::job::{Filled, Home, Job, Own};
+use crate::json::{Type, Value, push_name, push_quoted};
+use crate::kind::{Contract, Kind};
+
+use super::outcome::Mark;
+
+/// The one key.
+pub(crate) const KEY: &str = "x_crosspoint";
+
+/// In which forms things stand in a document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    pub(crate) input: Option<Mark>,
+    pub(crate) output: Option<Mark>,
+    /// Artifacts were carried, if only to say that there are none.
+    pub(crate) artifacts: bool,
+}
+
+/// What was carried in a document.
+pub(crate) struct Carry<'s> {
+    pub(crate) job: Job<'s>,
+    pub(crate) marks: Marks,
+    pub(crate) artifacts: Vec<artifact::Carried<'s>>,
+}
+
+impl<'s> Carry<'s> {
+    pub(crate) fn nothing(kind: Kind) -> Carry<'s> {
+        Carry { job: Job::new(kind), marks: Marks::default(), artifacts: Vec::new() }
+    }
+
+    /// Reads what stands under the key; `None` where that is not ours.
+    pub(crate) fn read(value: Value<'_, 's>, kind: Kind) -> Option<Carry<'s>> {
+        let from = Kind::from_name(&value.get("from")?.text()?.decode())?;
+        let mut carry = Carry { job: Job::new(from), ..Carry::nothing(kind) };
+        for (name, value) in value.members() {
+            let name = name.decode();
+            let known = match &*name {
+                "from" => true,
+                "form" => carry.read_marks(value),
+                "fields" => carry.read_fields(value),
+                "filled" => carry.read_filled(value),
+                artifact::CARRIED => carry.read_artifacts(value),
+                other => carry.read_home(other, value),
+            };
+            if !known {
+                carry.job.strange.push((name.into_owned(), Json::new(value.source())));
+            }
+        }
+        Some(carry)
+    }
+
+    fn read_marks(&mut self, value: Value<'_, 's>) -> bool {
+        let mark = |name: &str| value.get(name).and_then(Value::text).and_then(Mark::of);
+        (self.marks.input, self.marks.output) = (mark("input"), mark("output"));
+        value.kind() == Type::Object
+    }
+
+    fn read_fields(&mut self, value: Value<'_, 's>) -> bool {
+        for_each_place(value, |contract, pointer, value| {
+            self.job.own.push(Own { contract, pointer, value: Json::new(value.source()) });
+        })
+    }
+
+    fn read_filled(&mut self, value: Value<'_, 's>) -> bool {
+        for_each_place(value, |contract, pointer, value| {
+            self.job.filled.push(Filled { contract, pointer, value: Json::new(value.source()) });
+        })
+    }
+
+    fn read_artifacts(&mut self, value: Value<'_, 's>) -> bool {
+        let read: Option<Vec<_>> = value.items().map(artifact::Carried::read).collect();
+        self.marks.artifacts = value.kind() == Type::Array && read.is_some();
+        self.artifacts = read.unwrap_or_default();
+        self.marks.artifacts
+    }
+
+    fn read_home(&mut self, name: &str, value: Value<'_, 's>) -> bool {
+        let home = Home::ALL.iter().find(|home| home.name() == name).filter(|home| home.holds().accepts(value));
+        home.inspect(|home| self.job.set(**home, Json::new(value.source()))).is_some()
+    }
+}
+
+/// Goes through `{contract: {pointer: value}}`. False where it is anything else.
+fn for_each_place<'t, 's>(value: Value<'t, 's>, mut act: impl FnMut(Contract, String, Value<'t, 's>)) -> bool {
+    let all_known = value
+        .members()
+        .all(|(name, places)| Contract::from_name(&name.decode()).is_some() && places.kind() == Type::Object);
+    if value.kind() != Type::Object || !all_known {
+        return false;
+    }
+    for (name, places) in value.members() {
+        let Some(contract) = Contract::from_name(&name.decode()) else { continue };
+        places.members().for_each(|(pointer, value)| act(contract, pointer.decode().into_owned(), value));
+    }
+    true
+}
+
+/// Appends one token of a JSON pointer.
+pub(crate) fn push_token(pointer: &mut String, name: &str) {
+    pointer.push('/');
+    for character in name.chars() {
+        match character {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
+        }
+    }
+}
+
+/// Appends `{contract: {pointer: value}}`, in the order in which contracts first come.
+pub(super) fn push_places<'p>(out: &mut String, places: impl Iterator<Item = (Contract, &'p str, &'p str)> + Clone) {
+    let mut contracts: Vec<Contract> = Vec::new();
+    for (contract, ..) in places.clone() {
+        if !contracts.contains(&contract) {
+            contracts.push(contract);
+        }
+    }
+    out.push('{');
+    for wanted in contracts {
+        push_name(out, wanted.name());
+        out.push('{');
+        for (_, pointer, value) in places.clone().filter(|(contract, ..)| *contract == wanted) {
+            push_name(out, pointer);
+            out.push_str(value);
+        }
+        out.push('}');
+    }
+    out.push('}');
+}
+
+/// Appends the marks, where there are any.
+pub(super) fn push_marks(out: &mut String, marks: Marks) {
+    if marks.input.is_none() && marks.output.is_none() {
+        return;
+    }
+    push_name(out, "form");
+    out.push('{');
+    for (name, mark) in [("input", marks.input), ("output", marks.output)] {
+        if let Some(mark) = mark {
+            push_name(out, name);
+            push_quoted(out, mark.name());
+        }
+    }
+    out.push('}');
+}

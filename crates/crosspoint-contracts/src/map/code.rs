@@ -1,0 +1,58 @@
+//! Failures as the codes of a contract.
+//!
+//! A code is the failure's own, or the agent's where that reads as the same failure. An agent's code that this contract
+//! would take for something else is carried instead, and so is a failure that shares its code with another.
+
+use super::read::In;
+use super::write::Out;
+use crate::content::Json;
+use crate::failure::Failure;
+use crate::job::Home;
+use crate::json::Value;
+
+/// How a contract writes and reads failures.
+pub(crate) struct Codes {
+    /// The code of a failure.
+    pub(crate) write: fn(Failure) -> &'static str,
+    /// What a code means.
+    pub(crate) read: fn(&str) -> Failure,
+}
+
+impl Codes {
+    pub(crate) fn written(&self, out: &mut Out<'_, '_>) -> Json<'static> {
+        let failure = out.job().failure().unwrap_or(Failure::AgentFailed);
+        let default = (self.write)(failure);
+        let own = out.job().get(Home::Code).map(|code| (code.text().unwrap_or_default().into_owned(), code.clone()));
+        if let Some((text, code)) = &own
+            && !text.is_empty()
+            && (self.read)(text) == failure
+        {
+            out.take(Home::Failure);
+            out.take(Home::Code);
+            return code.clone().into_owned();
+        }
+        let code = Json::string(default);
+        if own.is_none() && (self.read)(default) == failure {
+            out.take(Home::Failure);
+        } else {
+            // What is carried counts as long as nobody changes the code that stands for it.
+            out.stands_in(code.clone());
+        }
+        code
+    }
+
+    pub(crate) fn read(&self, found: &mut In<'_>, value: Value<'_, '_>) {
+        if found.is_stand_in(value) {
+            let carried = found.job.failure().unwrap_or(Failure::AgentFailed);
+            return found.job.set_failure(carried);
+        }
+        let Some(text) = value.text() else { return };
+        let failure = (self.read)(&text.decode());
+        found.job.set_failure(failure);
+        if text == *(self.write)(failure) {
+            found.job.clear(Home::Code);
+        } else {
+            found.job.set(Home::Code, Json::new(value.source().to_owned()));
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Reading a document into a job, along its shape.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::carry::{self, Carry};
+use super::outcome::{self, Mark};
+use super::shape::{Is, Member, Need, Shape};
+use super::{Codec, KEY};
+use crate::artifact::{self, Form};
+use crate::content::Json;
+use crate::failure::Failure;
+use crate::job::{Home, Job, Own, State};
+use crate::json::{Type, Value};
+use crate::kind::Contract;
+
+/// A document on its way into a job.
+pub(crate) struct In<'s> {
+    pub(crate) job: Job<'s>,
+    contract: Contract,
+    /// Marks of forms, and artifacts, as they were carried.
+    marks: carry::Marks,
+    artifacts: Vec<artifact::Carried<'s>>,
+    /// Whether something was carried in this document.
+    carried: bool,
+    carrier: Option<&'static str>,
+    pointer: String,
+    /// What stands in for something in this document, by place.
+    filled: BTreeMap<String, Json<'s>>,
+    /// Places of this contract that were carried; what stands there counts before that.
+    carried_places: BTreeSet<String>,
+}
+
+/// Reads a valid document.
+pub(crate) fn document<'s>(shape: &'static Shape, root: Value<'_, 's>) -> Job<'s> {
+    let contract = shape.kind.contract();
+    let carrier = shape.carrier.map_or(Some(root), |name| root.get(name));
+    let carry = carrier.and_then(|carrier| carrier.get(KEY)).and_then(|value| Carry::read(value, shape.kind));
+    let carried = carry.is_some();
+    let Carry { job, marks, artifacts } = carry.unwrap_or_else(|| Carry::nothing(shape.kind));
+    let filled = job.filled.iter().filter(|filled| filled.contract == contract);
+    let filled = filled.map(|filled| (filled.pointer.clone(), filled.value.clone())).collect();
+    let carried_places = job.own.iter().filter(|own| own.contract == contract).map(|own| own.pointer.clone()).collect();
+    let mut found = In {
+        job,
+        contract,
+        marks,
+        artifacts,
+        carried,
+        carrier: shape.carrier,
+        pointer: String::new(),
+        filled,
+        carried_places,
+    };
+    found.state(shape);
+    found.block(shape.members, root);
+    found.join_artifacts();
+    // What stood in for something in this document has been taken out; the record serves when it is written again.
+    found.job
+}
+
+impl<'s> In<'s> {
+    /// What the form of a document says. A failure without a code is the carried one, else the agent's.
+    fn state(&mut self, shape: &Shape) {
+        match shape.state {
+            Some(State::Failed) => {
+                let carried = self.job.failure().unwrap_or(Failure::AgentFailed);
+                self.job.set_failure(carried);
+            }
+            Some(State::Cancelled) => self.job.set_failure(Failure::Cancelled),
+            Some(State::Completed) => {
+                self.job.set_state(State::Completed);
+                self.job.clear(Home::Failure);
+            }
+            Some(State::Queued | State::Running | State::Waiting) if self.job.state().is_none() => {
+                self.job.set_state(State::Running);
+            }
+            Some(State::Queued | State::Running | State::Waiting) | None => {}
+        }
+    }
+
+    fn block(&mut self, members: &'static [Member], object: Value<'_, 's>) {
+        for member in members {
+            let Some(value) = object.get(member.name) else { continue };
+            self.enter(member.name, |found| found.member(member, value));
+        }
+        let is_carrier = match self.carrier {
+            None => self.pointer.is_empty(),
+            Some(name) => self.pointer.strip_prefix('/') == Some(name),
+        };
+        for (name, value) in object.members() {
+            let is_carried = self.carried && is_carrier && name == *KEY;
+            if !is_carried && !members.iter().any(|member| name == *member.name) {
+                self.enter(&name.decode(), |found| found.keep(value));
+            }
+        }
+    }
+
+    fn enter(&mut self, name: &str, act: impl FnOnce(&mut Self)) {
+        let before = self.pointer.len();
+        carry::push_token(&mut self.pointer, name);
+        act(self);
+        self.pointer.truncate(before);
+    }
+
+    fn member(&mut self, member: &'static Member, value: Value<'_, 's>) {
+        match &member.is {
+            Is::Fixed(fixed) if *fixed == value.source() => {}
+            Is::Fixed(_) | Is::Own(_) => self.keep_own(value),
+            Is::Home(home, codec) => self.home(member, *home, *codec, value),
+            Is::Loose(read, _) => read(self, value),
+            Is::Block(members) => self.inner_block(members, value),
+            Is::Input => self.input(value),
+            Is::Prompt => self.prompt(value),
+            Is::PromptContext => self.prompt_context(value),
+            Is::OutputObject => self.output_object(value),
+            Is::OutputText => self.output_text(value),
+            Is::Summary => self.plain(Home::Text, value),
+            Is::Artifacts(form) => self.list_artifacts(*form, value),
+            Is::Code(codes) => codes.read(self, value),
+            Is::Made(made) => (made.read)(self, value),
+        }
+    }
+
+    fn inner_block(&mut self, members: &'static [Member], value: Value<'_, 's>) {
+        if value.kind() != Type::Object {
+            return self.keep(value);
+        }
+        if value.members().next().is_none() && !self.is_stand_in(value) {
+            self.keep(value);
+        }
+        self.block(members, value);
+    }
+
+    fn home(&mut self, member: &Member, home: Home, codec: Codec, value: Value<'_, 's>) {
+        if self.is_stand_in(value) {
+            return;
+        }
+        if member.open && !home.holds().accepts(value) {
+            return self.keep(value);
+        }
+        let read: Json<'s> = match codec.read(value.source()) {
+            std::borrow::Cow::Borrowed(same) => Json::new(same),
+            std::borrow::Cow::Owned(other) => Json::new(other),
+        };
+        self.job.set(home, read);
+        if let Need::Follows(from) = &member.need {
+            // The home must not be there when it is asked what would follow without it.
+            let read = self.job.get(home).cloned();
+            self.job.clear(home);
+            if from(&self.job).get() != value.source() {
+                read.into_iter().for_each(|read| self.job.set(home, read));
+            }
+        }
+    }
+
+    fn plain(&mut self, home: Home, value: Value<'_, 's>) {
+        if !self.is_stand_in(value) {
+            self.job.set(home, Json::new(value.source()));
+        }
+    }
+
+    fn input(&mut self, value: Value<'_, 's>) {
+        if self.is_stand_in(value) {
+            return;
+        }
+        match outcome::prompt_parts(value).filter(|_| self.marks.input == Some(Mark::Text)) {
+            Some((prompt, context)) => {
+                self.job.set(Home::Prompt, Json::new(prompt.source()));
+                if let Some(context) = context {
+                    self.job.set(Home::PromptContext, Json::new(context.source()));
+                }
+            }
+            None => self.job.set(Home::Input, Json::new(value.source())),
+        }
+    }
+
+    fn prompt(&mut self, value: Value<'_, 's>) {
+        if self.is_stand_in(value) {
+            return;
+        }
+        match outcome::decoded(value).filter(|_| self.marks.input == Some(Mark::Json)) {
+            Some(object) => self.job.set(Home::Input, Json::new(object)),
+            None => self.job.set(Home::Prompt, Json::new(value.source())),
+        }
+    }
+
+    /// The carrier of this contract is part of the input, so what we put there is taken out first.
+    fn prompt_context(&mut self, value: Value<'_, 's>) {
+        let rest = if self.carried { outcome::without(value, KEY) } else { value.source().into() };
+        if !(self.carried && rest == "{}") {
+            self.job.set(Home::PromptContext, Json::new(rest));
+        }
+        if self.marks.input != Some(Mark::Object) {
+            return;
+        }
+        // An object of prompt and context that went out as the two of them.
+        if let Some(prompt) = self.job.get(Home::Prompt) {
+            let object = outcome::prompt_object(prompt, self.job.get(Home::PromptContext));
+            self.job.set(Home::Input, Json::new(object));
+            self.job.clear(Home::Prompt);
+            self.job.clear(Home::PromptContext);
+        }
+    }
+
+    fn output_object(&mut self, value: Value<'_, 's>) {
+        if self.is_stand_in(value) {
+            return;
+        }
+        match outcome::unwrapped(value, "output").filter(|_| self.marks.output == Some(Mark::Text)) {
+            Some(text) => self.job.set(Home::Text, Json::new(text.source())),
+            None => self.job.set(Home::Outputs, Json::new(value.source())),
+        }
+    }
+
+    fn output_text(&mut self, value: Value<'_, 's>) {
+        if self.is_stand_in(value) {
+            return;
+        }
+        match outcome::decoded(value).filter(|_| self.marks.output == Some(Mark::Json)) {
+            Some(object) => self.job.set(Home::Outputs, Json::new(object)),
+            None => self.job.set(Home::Text, Json::new(value.source())),
+        }
+    }
+
+    fn list_artifacts(&mut self, form: Form, value: Value<'_, 's>) {
+        if !self.is_stand_in(value) {
+            self.job.artifacts = Some(value.items().filter_map(|item| form.read(item)).collect());
+        }
+    }
+
+    fn join_artifacts(&mut self) {
+        let carried = std::mem::take(&mut self.artifacts);
+        if !carried.is_empty() || self.marks.artifacts {
+            let listed = self.job.artifacts.take().unwrap_or_default();
+            self.job.artifacts = Some(artifact::joined(listed, carried));
+        }
+    }
+
+    /// Keeps a member without a home by its place.
+    pub(crate) fn keep(&mut self, value: Value<'_, 's>) {
+        let value = Json::new(value.source());
+        if self.carried_places.remove(&self.pointer) {
+            self.job.own.retain(|own| own.contract != self.contract || own.pointer != self.pointer);
+        }
+        self.job.own.push(Own { contract: self.contract, pointer: self.pointer.clone(), value });
+    }
+
+    /// The same, unless it only stands in for something.
+    fn keep_own(&mut self, value: Value<'_, 's>) {
+        if !self.is_stand_in(value) {
+            self.keep(value);
+        }
+    }
+
+    /// Whether this value was filled in when the document was written, and nobody changed it.
+    pub(crate) fn is_stand_in(&self, value: Value<'_, '_>) -> bool {
+        self.filled.get(&self.pointer).is_some_and(|filled| outcome::same(filled.get(), value))
+    }
+
+    /// An object without those of its members that stand in for something.
+    pub(crate) fn without_stand_ins(&mut self, object: Value<'_, 's>) -> Json<'s> {
+        let mut rest = String::from("{");
+        let mut all = true;
+        for (name, value) in object.members() {
+            let mut stands_in = false;
+            self.enter(&name.decode(), |found| stands_in = found.is_stand_in(value));
+            all &= !stands_in;
+            if !stands_in {
+                crate::json::push_name(&mut rest, &name.decode());
+                rest.push_str(value.source());
+            }
+        }
+        rest.push('}');
+        if all { Json::new(object.source()) } else { Json::new(rest) }
+    }
+}

@@ -1,0 +1,188 @@
+//! Documents as trees of members.
+
+use super::code::Codes;
+use super::codec::Codec;
+use super::read::In;
+use super::write::{Fill, Out};
+use crate::artifact::Form;
+use crate::content::Json;
+use crate::job::{Holds, Home, State};
+use crate::json::Value;
+use crate::kind::Kind;
+
+/// One form that documents of a kind take.
+pub(crate) struct Shape {
+    /// What the document is.
+    pub(crate) kind: Kind,
+    /// Tells the shapes of one kind apart in the table; empty where there is one.
+    pub(crate) when: &'static str,
+    /// What such a document says of the job by its mere form.
+    pub(crate) state: Option<State>,
+    /// In the order they are written; the one that carries is the last.
+    pub(crate) members: &'static [Member],
+    /// The open object in which things are carried; `None` for the document itself.
+    pub(crate) carrier: Option<&'static str>,
+    /// Existing readers refuse members they do not know at the top level.
+    pub(crate) closed: bool,
+}
+
+/// One member of an object.
+pub(crate) struct Member {
+    pub(crate) name: &'static str,
+    pub(crate) is: Is,
+    pub(crate) need: Need,
+    /// The contract leaves open what stands here, so it fills its home only where it fits.
+    pub(crate) open: bool,
+}
+
+/// What a member is.
+pub(crate) enum Is {
+    /// The same in every document of this shape.
+    Fixed(&'static str),
+    /// A fact with a home.
+    Home(Home, Codec),
+    /// Known to this contract alone: kept by its place, and believed from elsewhere if it fits.
+    Own(Holds),
+    /// Read but never written: an accepted looseness.
+    Loose(Read, &'static [Home]),
+    /// An object of known members.
+    Block(&'static [Member]),
+    /// The input, as an object.
+    Input,
+    /// The input, as a text.
+    Prompt,
+    /// What goes with the prompt. It is the carrier too.
+    PromptContext,
+    /// The outcome, as an object.
+    OutputObject,
+    /// The outcome, as a text.
+    OutputText,
+    /// The outcome, as a sentence for people.
+    Summary,
+    /// Named pieces of output.
+    Artifacts(Form),
+    /// The failure, as this contract's code.
+    Code(&'static Codes),
+    /// Worked out by the contract.
+    Made(Made),
+}
+
+/// Takes what a value says into a job.
+pub(crate) type Read = for<'t, 's> fn(&mut In<'s>, Value<'t, 's>);
+
+/// How a contract works a member out.
+pub(crate) struct Made {
+    pub(crate) write: fn(&mut Out<'_, '_>) -> Option<Json<'static>>,
+    pub(crate) read: Read,
+    /// For the table.
+    pub(crate) homes: &'static [Home],
+}
+
+/// What is written where the job has nothing.
+pub(crate) enum Need {
+    /// Nothing.
+    Optional,
+    /// This: readers refuse the document without it.
+    Required(Fill),
+    /// This, in what we originate; what comes back is as it was.
+    Recommended(Fill),
+    /// What follows from the rest. A home is filled only where a document says something else.
+    Follows(fn(&crate::job::Job<'_>) -> Json<'static>),
+}
+
+impl Member {
+    const fn new(name: &'static str, is: Is) -> Member {
+        Member { name, is, need: Need::Optional, open: false }
+    }
+
+    pub(crate) const fn required(mut self, fill: Fill) -> Member {
+        self.need = Need::Required(fill);
+        self
+    }
+
+    pub(crate) const fn recommended(mut self, fill: Fill) -> Member {
+        self.need = Need::Recommended(fill);
+        self
+    }
+
+    pub(crate) const fn follows(mut self, from: fn(&crate::job::Job<'_>) -> Json<'static>) -> Member {
+        self.need = Need::Follows(from);
+        self
+    }
+
+    pub(crate) const fn open(mut self) -> Member {
+        self.open = true;
+        self
+    }
+
+    /// The homes it fills, for the table and the tests.
+    pub(crate) fn homes(&self) -> Vec<Home> {
+        match &self.is {
+            Is::Fixed(_) | Is::Own(_) | Is::Block(_) | Is::Artifacts(_) => Vec::new(),
+            Is::Home(home, _) => vec![*home],
+            Is::Input => vec![Home::Input],
+            Is::Prompt => vec![Home::Prompt],
+            Is::PromptContext => vec![Home::PromptContext],
+            Is::OutputObject => vec![Home::Outputs],
+            Is::OutputText | Is::Summary => vec![Home::Text],
+            Is::Code(_) => vec![Home::Failure, Home::Code],
+            Is::Loose(_, homes) | Is::Made(Made { homes, .. }) => homes.to_vec(),
+        }
+    }
+}
+
+pub(crate) const fn fixed(name: &'static str, value: &'static str) -> Member {
+    Member::new(name, Is::Fixed(value)).required(Fill::Raw(value))
+}
+
+pub(crate) const fn home(name: &'static str, home: Home, codec: Codec) -> Member {
+    Member::new(name, Is::Home(home, codec))
+}
+
+pub(crate) const fn own(name: &'static str, holds: Holds) -> Member {
+    Member::new(name, Is::Own(holds))
+}
+
+pub(crate) const fn loose(name: &'static str, read: Read, homes: &'static [Home]) -> Member {
+    Member::new(name, Is::Loose(read, homes))
+}
+
+pub(crate) const fn block(name: &'static str, members: &'static [Member]) -> Member {
+    Member::new(name, Is::Block(members))
+}
+
+pub(crate) const fn input(name: &'static str) -> Member {
+    Member::new(name, Is::Input)
+}
+
+pub(crate) const fn prompt(name: &'static str) -> Member {
+    Member::new(name, Is::Prompt).required(Fill::Raw("\"{}\""))
+}
+
+pub(crate) const fn prompt_context(name: &'static str) -> Member {
+    Member::new(name, Is::PromptContext)
+}
+
+pub(crate) const fn output_object(name: &'static str) -> Member {
+    Member::new(name, Is::OutputObject).required(Fill::Raw("{}"))
+}
+
+pub(crate) const fn output_text(name: &'static str) -> Member {
+    Member::new(name, Is::OutputText).required(Fill::Raw("\"\""))
+}
+
+pub(crate) const fn summary(name: &'static str) -> Member {
+    Member::new(name, Is::Summary).required(Fill::Raw("\"The work is done.\""))
+}
+
+pub(crate) const fn artifacts(name: &'static str, form: Form) -> Member {
+    Member::new(name, Is::Artifacts(form))
+}
+
+pub(crate) const fn code(name: &'static str, codes: &'static Codes) -> Member {
+    Member::new(name, Is::Code(codes))
+}
+
+pub(crate) const fn made(name: &'static str, made: Made) -> Member {
+    Member::new(name, Is::Made(made))
+}

@@ -1,0 +1,1 @@
+//! The shapes as a table.

@@ -1,0 +1,86 @@
+//! The context of an error, which must carry what its code demands (MSG-4.2).
+//!
+//! It is what other contracts call details. Details that do not say what the code demands get it added, and it is taken away
+//! again on the way back.
+
+use super::error::{CONTEXT_FIELDS, ContextField};
+use super::map::error_code;
+use crate::content::Json;
+use crate::failure::Failure;
+use crate::job::{Home, Job};
+use crate::json::{Tape, Type, Value, push_name};
+use crate::map::{Fresh, In, Out};
+use crate::report::Findings;
+
+/// The fields that a code demands.
+fn demanded(code: i64) -> &'static [(&'static str, ContextField)] {
+    CONTEXT_FIELDS.iter().find(|(row, _)| *row == code).map_or(&[], |(_, fields)| fields)
+}
+
+pub(super) fn write(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
+    let job = out.job();
+    let wanted = demanded(error_code(job));
+    let details = job.get(Home::Details).map_or("", Json::get);
+    let tape = Tape::scan(details.as_bytes()).ok();
+    let object = tape.as_ref().and_then(Tape::root).filter(|root| fits(*root, wanted));
+    let mut text = String::from("{");
+    if let Some(object) = object {
+        out.take(Home::Details);
+        object.members().for_each(|(name, value)| {
+            push_name(&mut text, &name.decode());
+            text.push_str(value.source());
+        });
+    }
+    let missing = wanted.iter().filter(|(name, _)| object.is_none_or(|object| object.get(name).is_none()));
+    for (name, _) in missing {
+        let value = made_up(name, job, out.fresh());
+        push_name(&mut text, name);
+        text.push_str(value.get());
+        out.enter(name, |out| out.stands_in(value));
+    }
+    text.push('}');
+    if object.is_none() {
+        out.stands_in(Json::new(text.clone()));
+    }
+    Some(Json::new(text))
+}
+
+/// Whether details can stand as the context: what is demanded and there is of the right type.
+fn fits(details: Value<'_, '_>, wanted: &[(&str, ContextField)]) -> bool {
+    let mut findings = Findings::default();
+    for (name, field) in wanted {
+        if let Some(value) = details.get(name) {
+            field.check(value, &mut findings);
+        }
+    }
+    details.kind() == Type::Object && !findings.any_error()
+}
+
+/// What a demanded field says where nobody said it.
+fn made_up(name: &str, job: &Job<'_>, fresh: &Fresh<'_>) -> Json<'static> {
+    let held = |home: Home| job.get(home).cloned().map(Json::into_owned);
+    match name {
+        "attempted_retries" => held(Home::Retries).unwrap_or_else(|| Json::new("0")),
+        "last_attempt" => Json::string(fresh.now),
+        "agent_id" => held(Home::Agent).unwrap_or_else(|| Json::string("unknown")),
+        "validation_error" => {
+            let sentence = || Json::string(job.failure().unwrap_or(Failure::Invalid).sentence());
+            held(Home::Message).unwrap_or_else(sentence)
+        }
+        "token_status" => Json::string("invalid"),
+        "limit_name" => Json::string("unknown"),
+        "available" | "required" => Json::new("0"),
+        "work_type_requested" => held(Home::Work).unwrap_or_else(|| Json::string("")),
+        "supported_types" => Json::new("[]"),
+        // `last_heartbeat` and `field_name` may be null.
+        _ => Json::new("null"),
+    }
+}
+
+pub(super) fn read<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    if found.is_stand_in(value) {
+        return;
+    }
+    let rest = found.without_stand_ins(value);
+    found.job.set(Home::Details, rest);
+}

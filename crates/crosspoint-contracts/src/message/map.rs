@@ -1,0 +1,375 @@
+//! The four messages as shapes.
+
+use std::borrow::Cow;
+
+use super::read::AGENT_TYPES;
+use super::{context, failure};
+use crate::content::Json;
+use crate::failure::Failure;
+use crate::job::{Holds, Home, Job, State};
+use crate::json::Value;
+use crate::kind::{Contract, Kind};
+use crate::map::{
+    Codec, Fill, Fresh, In, Made, Map, Member, Out, Shape, block, fixed, home, input, loose, made, output_text, own,
+};
+
+pub(crate) static MAP: Map = Map {
+    contract: Contract::Message,
+    key: &[Home::RequestId],
+    shapes: &[&WORK_REQUEST, &WORK_STATUS, &SUCCESS, &FAILED, &LATER_CANCELLED, &ERROR],
+    reading,
+    writing,
+};
+
+/// The members of the envelope, around the payload.
+macro_rules! envelope {
+    ($type:literal, $from:expr, $to:expr, $written:expr, $payload:expr $(, $further:expr)?) => {
+        &[
+            fixed("protocol_version", "\"1.0\""),
+            own("message_id", Holds::Text).required(Fill::MessageId),
+            $from,
+            $to,
+            home("timestamp", $written, Codec::WithOffset).required(Fill::Now),
+            home("trace_id", Home::Trace, Codec::HyphenatedTrace).required(Fill::TraceId),
+            home("request_id", Home::RequestId, Codec::Uuid).required(Fill::Id),
+            fixed("type", $type),
+            block("payload", $payload).required(Fill::Raw("{}")),
+            $($further,)?
+            block("x_custom_fields", &[]),
+        ]
+    };
+}
+
+const ORCHESTRATOR: Fill = Fill::Raw("\"orchestrator\"");
+const BY_ORCHESTRATOR: Member =
+    home("from_agent", Home::Source, Codec::Own(type_or_orchestrator)).required(ORCHESTRATOR);
+const TO_AGENT: Member = home("to_agent", Home::Target, Codec::Own(type_or_agent)).required(Fill::AgentType);
+const BY_AGENT: Member = home("from_agent", Home::Source, Codec::Own(type_or_agent)).required(Fill::AgentType);
+const TO_ORCHESTRATOR: Member = home("to_agent", Home::Target, Codec::Own(type_or_orchestrator)).required(ORCHESTRATOR);
+
+fn type_or_orchestrator<'j>(held: &'j str, fresh: &Fresh<'_>) -> Cow<'j, str> {
+    type_or(held, "orchestrator", fresh)
+}
+
+fn type_or_agent<'j>(held: &'j str, fresh: &Fresh<'_>) -> Cow<'j, str> {
+    type_or(held, fresh.agent_type, fresh)
+}
+
+/// An agent's name that is no type gives way to one that is.
+fn type_or<'j>(held: &'j str, other: &str, fresh: &Fresh<'_>) -> Cow<'j, str> {
+    let known = |name: &str| AGENT_TYPES.iter().chain(fresh.agent_types).any(|known| *known == name);
+    let is_type = Json::new(held).text().is_some_and(|name| known(&name));
+    if is_type { Cow::Borrowed(held) } else { Cow::Owned(format!("\"{other}\"")) }
+}
+
+const TASK_ID: Member = home("task_id", Home::TaskId, Codec::Uuid).required(Fill::RequestUuid);
+
+static WORK_REQUEST: Shape = Shape {
+    kind: Kind::WorkRequest,
+    when: "",
+    state: None,
+    members: envelope!(
+        "\"work_request\"",
+        BY_ORCHESTRATOR,
+        TO_AGENT,
+        Home::CreatedAt,
+        &[
+            TASK_ID,
+            home("work_type", Home::Work, Codec::Named("\"work\"")).required(Fill::Raw("\"work\"")),
+            input("parameters"),
+            block(
+                "hints",
+                &[
+                    home("max_duration_seconds", Home::SecondsMax, Codec::Amount),
+                    home("max_memory_mb", Home::MemoryMax, Codec::Amount),
+                ],
+            ),
+        ],
+        loose("priority", read_priority, &[Home::Priority])
+    ),
+    carrier: Some("x_custom_fields"),
+    closed: false,
+};
+
+/// Five degrees of the later dialect are four here, so the number is kept too.
+fn read_priority<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    found.keep(value);
+    let word = match value.integer() {
+        Some(1 | 2) => "low",
+        Some(3) => "normal",
+        Some(4) => "high",
+        Some(5) => "urgent",
+        _ => return,
+    };
+    found.job.set(Home::Priority, Json::string(word));
+}
+
+static WORK_STATUS: Shape = Shape {
+    kind: Kind::WorkStatus,
+    when: "",
+    state: Some(State::Running),
+    members: envelope!(
+        "\"work_status\"",
+        BY_AGENT,
+        TO_ORCHESTRATOR,
+        Home::ReportedAt,
+        &[
+            TASK_ID,
+            made("status", Made { write: write_status, read: read_status, homes: &[Home::State] }),
+            home("progress_percent", Home::Percent, Codec::WholePercent).required(Fill::Raw("0")),
+            block(
+                "step",
+                &[
+                    home("number", Home::StepNumber, Codec::Same).required(Fill::Raw("0")),
+                    home("name", Home::Step, Codec::Same).required(Fill::Raw("\"working\"")),
+                    home("output", Home::StepOutput, Codec::Same),
+                    home("output_chunk", Home::OutputChunk, Codec::Same),
+                ],
+            )
+            .required(Fill::Raw("{}")),
+        ]
+    ),
+    ..WORK_REQUEST
+};
+
+/// `paused` is for waiting with a question (ALL-5); a pause without one is the agent's own affair.
+fn write_status(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
+    let job = out.job();
+    let status = match job.state()? {
+        State::Waiting => "paused",
+        State::Running if out.own_is("\"step_completed\"") => "step_completed",
+        State::Running if out.own_is("\"paused\"") => "paused",
+        State::Queued | State::Running | State::Completed | State::Failed | State::Cancelled => "running",
+    };
+    let asks = job.get(Home::Question).is_some();
+    match job.state()? {
+        State::Waiting if asks => out.take(Home::State),
+        State::Running => {
+            out.own_here();
+        }
+        // The state is carried.
+        State::Queued | State::Waiting | State::Completed | State::Failed | State::Cancelled => {
+            out.stands_in(Json::string(status));
+        }
+    }
+    Some(Json::string(status))
+}
+
+fn read_status<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    if found.is_stand_in(value) {
+        return;
+    }
+    let is = |word: &str| value.text().is_some_and(|text| text == *word);
+    if is("paused") && found.job.get(Home::Question).is_some() {
+        return found.job.set_state(State::Waiting);
+    }
+    found.job.set_state(State::Running);
+    if !is("running") {
+        found.keep(value);
+    }
+}
+
+const RESOURCES_USED: Member = block(
+    "resources_used",
+    &[
+        home("duration_seconds", Home::Duration, Codec::WholeSeconds).required(Fill::Raw("0")),
+        home("gpu_vram_mb", Home::GpuMemory, Codec::Same),
+        home("cpu_time_ms", Home::CpuTime, Codec::Same),
+    ],
+)
+.required(Fill::Raw("{}"));
+
+/// Of the later dialect.
+const DURATION_MS: Member = loose("duration_ms", read_duration_ms, &[Home::Duration]);
+const AGENT_ID: Member = loose("agent_id", read_agent_id, &[Home::Agent]);
+const ERROR_MESSAGE: Member = loose("error_message", read_error_message, &[Home::Message]);
+
+fn read_duration_ms<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    if found.job.get(Home::Duration).is_some() || value.source().parse::<i64>().is_err() {
+        return found.keep(value);
+    }
+    found.job.set(Home::Duration, Json::new(Codec::Milliseconds.read(value.source()).into_owned()));
+}
+
+fn read_agent_id<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    match value.text() {
+        Some(_) => found.job.set(Home::Agent, Json::new(value.source())),
+        None => found.keep(value),
+    }
+}
+
+/// Where a failed result has words for its failure, its output is only what was printed.
+fn read_error_message<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    let failed = found.job.state() != Some(State::Completed);
+    if value.text().is_none_or(|text| text.is_empty()) || !failed {
+        return found.keep(value);
+    }
+    if let Some(output) = found.job.get(Home::Message).cloned() {
+        found.job.set(Home::Text, output);
+    }
+    found.job.set(Home::Message, Json::new(value.source()));
+}
+
+static SUCCESS: Shape = Shape {
+    kind: Kind::WorkResult,
+    when: "success",
+    state: Some(State::Completed),
+    members: envelope!(
+        "\"work_result\"",
+        BY_AGENT,
+        TO_ORCHESTRATOR,
+        Home::ReportedAt,
+        &[
+            TASK_ID,
+            fixed("status", "\"success\""),
+            fixed("exit_code", "0"),
+            output_text("output"),
+            RESOURCES_USED,
+            DURATION_MS,
+            AGENT_ID,
+            ERROR_MESSAGE,
+        ]
+    ),
+    ..WORK_REQUEST
+};
+
+static FAILED: Shape = Shape {
+    kind: Kind::WorkResult,
+    when: "failed",
+    state: Some(State::Failed),
+    members: envelope!(
+        "\"work_result\"",
+        BY_AGENT,
+        TO_ORCHESTRATOR,
+        Home::ReportedAt,
+        &[
+            TASK_ID,
+            fixed("status", "\"failed\""),
+            home("exit_code", Home::ExitCode, Codec::Same).follows(|_| Json::new("1")),
+            // What a failed task printed is all that is said of why.
+            home("output", Home::Message, Codec::Same).required(Fill::Sentence),
+            RESOURCES_USED,
+            DURATION_MS,
+            AGENT_ID,
+            ERROR_MESSAGE,
+        ]
+    ),
+    ..WORK_REQUEST
+};
+
+/// Of the later dialect; in v1.0 it is an error.
+static LATER_CANCELLED: Shape = Shape {
+    kind: Kind::WorkResult,
+    when: "cancelled, later dialect",
+    state: Some(State::Cancelled),
+    members: envelope!(
+        "\"work_result\"",
+        BY_AGENT,
+        TO_ORCHESTRATOR,
+        Home::ReportedAt,
+        &[
+            TASK_ID,
+            fixed("status", "\"cancelled\""),
+            home("output", Home::Text, Codec::Same),
+            RESOURCES_USED,
+            DURATION_MS,
+            AGENT_ID,
+            ERROR_MESSAGE,
+        ]
+    ),
+    ..WORK_REQUEST
+};
+
+static ERROR: Shape = Shape {
+    kind: Kind::MessageError,
+    when: "",
+    state: None,
+    members: envelope!(
+        "\"error\"",
+        BY_AGENT,
+        TO_ORCHESTRATOR,
+        Home::ReportedAt,
+        &[
+            made("error_code", Made { write: write_code, read: read_code, homes: &[Home::Failure, Home::Code] }),
+            home("error_message", Home::Message, Codec::Same).required(Fill::Sentence),
+            made("error_context", Made { write: context::write, read: context::read, homes: &[Home::Details] }),
+            loose("context", context::read, &[Home::Details]),
+        ]
+    ),
+    ..WORK_REQUEST
+};
+
+/// The error code of a job.
+pub(super) fn error_code(job: &Job<'_>) -> i64 {
+    let failure = job.failure().unwrap_or(Failure::AgentFailed);
+    failure::write(failure).or_else(|| own_code(job)).unwrap_or(OTHER_CODE)
+}
+
+/// Where an agent's failure must be an error and has no code.
+const OTHER_CODE: i64 = 5999;
+
+/// A code of an agent's own within the range of the contract (MSG-4).
+fn own_code(job: &Job<'_>) -> Option<i64> {
+    let code: i64 = job.get(Home::Code)?.text()?.parse().ok()?;
+    let unknown = (5001..=5999).contains(&code) && failure::read(code) == Failure::AgentFailed;
+    unknown.then_some(code)
+}
+
+fn write_code(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
+    let job = out.job();
+    let code = Json::new(error_code(job).to_string());
+    let known = failure::write(job.failure()?).is_some();
+    if (known && job.get(Home::Code).is_none()) || (!known && own_code(job).is_some()) {
+        out.take(Home::Failure);
+        out.take(Home::Code);
+    } else {
+        out.stands_in(code.clone());
+    }
+    Some(code)
+}
+
+fn read_code<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    if found.is_stand_in(value) {
+        let carried = found.job.failure().unwrap_or(Failure::AgentFailed);
+        return found.job.set_failure(carried);
+    }
+    let code = value.integer().unwrap_or(OTHER_CODE);
+    let failure = failure::read(code);
+    found.job.set_failure(failure);
+    found.job.clear(Home::Code);
+    if failure == Failure::AgentFailed {
+        found.job.set(Home::Code, Json::string(&code.to_string()));
+    }
+}
+
+fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
+    let payload = root.get("payload")?;
+    match kind {
+        Kind::WorkRequest => Some(&WORK_REQUEST),
+        Kind::MessageError => Some(&ERROR),
+        // A sign of life of an agent is about no job.
+        Kind::WorkStatus => (!super::read::is_heartbeat(|name| payload.get(name).is_some())).then_some(&WORK_STATUS),
+        _ => {
+            let status = payload.get("status")?.text()?.decode();
+            Some(match &*status {
+                "failed" => &FAILED,
+                "cancelled" => &LATER_CANCELLED,
+                _ => &SUCCESS,
+            })
+        }
+    }
+}
+
+fn writing(job: &Job<'_>) -> Option<&'static Shape> {
+    Some(match job.state() {
+        None => &WORK_REQUEST,
+        Some(State::Completed) => &SUCCESS,
+        Some(State::Cancelled) => &ERROR,
+        Some(State::Failed) => {
+            let known = job.failure().and_then(failure::write).is_some();
+            let was_error = job.origin == Kind::MessageError && own_code(job).is_some();
+            if known || was_error { &ERROR } else { &FAILED }
+        }
+        Some(State::Queued | State::Running | State::Waiting) => &WORK_STATUS,
+    })
+}

@@ -1,0 +1,233 @@
+//! Request, response and events as shapes.
+
+use super::failure;
+use crate::artifact::Form;
+use crate::content::Json;
+use crate::job::{Holds, Home, Job, State};
+use crate::json::Value;
+use crate::kind::{Contract, Kind};
+use crate::map::{
+    Codec, Codes, Fill, In, Made, Map, Member, Out, Shape, artifacts, block, code, fixed, home, input, made,
+    output_object, own,
+};
+
+pub(crate) static MAP: Map = Map {
+    contract: Contract::Run,
+    // One trace id may cover several stages.
+    key: &[Home::RequestId, Home::Work, Home::Stage],
+    shapes: &[&REQUEST, &SUCCESS, &SUCCESS_DATA, &ERROR, &STARTED, &PROGRESS],
+    reading,
+    writing,
+};
+
+const REQUEST_ID: Member = home("request_id", Home::RequestId, Codec::Named("\"unnamed\"")).required(Fill::Id);
+const TASK_TYPE: Member = home("task_type", Home::Work, Codec::Named("\"work\""));
+
+static REQUEST: Shape = Shape {
+    kind: Kind::RunRequest,
+    when: "",
+    state: None,
+    members: &[
+        REQUEST_ID,
+        home("task_type", Home::Work, Codec::Named("\"work\"")).required(Fill::Raw("\"work\"")),
+        home("workflow_id", Home::Workflow, Codec::Same),
+        home("stage_id", Home::Stage, Codec::Same),
+        home("user_id", Home::User, Codec::Same),
+        home("mode", Home::Mode, Codec::Same),
+        home("risk_tier", Home::RiskTier, Codec::Same),
+        home("domain_id", Home::Domain, Codec::Same),
+        input("inputs"),
+        block(
+            "budgets",
+            &[
+                home("max_seconds", Home::SecondsMax, Codec::Same).open(),
+                home("max_memory_mb", Home::MemoryMax, Codec::Same).open(),
+            ],
+        ),
+    ],
+    carrier: None,
+    closed: false,
+};
+
+const OK: Member = made("ok", Made { write: write_ok, read: keep, homes: &[Home::State] });
+const ARTIFACTS: Member = artifacts("artifacts", Form::Names).recommended(Fill::Raw("[]"));
+const PROVENANCE: Member = own("provenance", Holds::Object).recommended(Fill::Raw("{}"));
+const USAGE: Member = block(
+    "usage",
+    &[
+        home("duration_seconds", Home::Duration, Codec::Same).open(),
+        home("gpu_vram_mb", Home::GpuMemory, Codec::Same).open(),
+        home("cpu_time_ms", Home::CpuTime, Codec::Same).open(),
+    ],
+)
+.recommended(Fill::Raw("{}"));
+const WARNINGS: Member = own("warnings", Holds::Array).recommended(Fill::Raw("[]"));
+const GROUNDING: Member = own("grounding", Holds::Object);
+const SUCCESS_MARK: Member = made("success", Made { write: write_success, read: keep, homes: &[Home::State] });
+
+static SUCCESS: Shape = Shape {
+    kind: Kind::RunResponse,
+    when: "ok",
+    state: Some(State::Completed),
+    members: &[
+        REQUEST_ID,
+        TASK_TYPE,
+        made("status", Made { write: write_status, read: read_status, homes: &[Home::State] }),
+        OK,
+        SUCCESS_MARK,
+        output_object("outputs"),
+        ARTIFACTS,
+        PROVENANCE,
+        USAGE,
+        WARNINGS,
+        GROUNDING,
+        own("error", Holds::Object),
+    ],
+    carrier: None,
+    closed: false,
+};
+
+static CODES: Codes = Codes { write: |failure| failure::write(failure).0, read: failure::read };
+
+static ERROR: Shape = Shape {
+    when: "error",
+    state: Some(State::Failed),
+    members: &[
+        REQUEST_ID,
+        TASK_TYPE,
+        fixed("status", "\"error\""),
+        OK,
+        SUCCESS_MARK,
+        fixed("outputs", "{}"),
+        block(
+            "error",
+            &[
+                code("code", &CODES),
+                home("message", Home::Message, Codec::Same).required(Fill::Sentence),
+                home("details", Home::Details, Codec::Same),
+            ],
+        ),
+        ARTIFACTS,
+        PROVENANCE,
+        USAGE,
+        WARNINGS,
+        GROUNDING,
+    ],
+    ..SUCCESS
+};
+
+/// `data` in place of `outputs` is read and not written.
+static SUCCESS_DATA: Shape = Shape {
+    when: "ok, with data for outputs",
+    members: &[
+        REQUEST_ID,
+        TASK_TYPE,
+        made("status", Made { write: write_status, read: read_status, homes: &[Home::State] }),
+        OK,
+        SUCCESS_MARK,
+        output_object("data"),
+        ARTIFACTS,
+        PROVENANCE,
+        USAGE,
+        WARNINGS,
+        GROUNDING,
+        own("error", Holds::Object),
+    ],
+    ..SUCCESS
+};
+
+/// `started` says no more than what the run is.
+static STARTED: Shape = Shape {
+    kind: Kind::RunStream,
+    when: "started",
+    state: Some(State::Running),
+    members: &[REQUEST_ID, TASK_TYPE],
+    carrier: None,
+    closed: false,
+};
+
+static PROGRESS: Shape = Shape {
+    when: "progress",
+    members: &[
+        home("request_id", Home::RequestId, Codec::Named("\"unnamed\"")).open(),
+        home("task_type", Home::Work, Codec::Named("\"work\"")).open(),
+        home("percent", Home::Percent, Codec::Same).open(),
+        home("step", Home::Step, Codec::Same).open(),
+    ],
+    ..STARTED
+};
+
+/// Where the name of an event is kept. It is no pointer, so no member of the data can stand there.
+pub(crate) const EVENT: &str = "event";
+
+/// Both words are canonical; the one that came is kept.
+fn write_status(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
+    let success = out.own_is("\"success\"");
+    if success {
+        out.own_here();
+    }
+    Some(Json::string(if success { "success" } else { "ok" }))
+}
+
+fn read_status<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    if value.source() != "\"ok\"" {
+        found.keep(value);
+    }
+}
+
+/// A mark that was there is there again and says what the status says; what we originate has it.
+fn write_ok(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
+    let mark = Json::new(if out.job().state() == Some(State::Completed) { "true" } else { "false" });
+    if out.own_here().is_none() {
+        if out.returns() {
+            return None;
+        }
+        out.stands_in(mark.clone());
+    }
+    Some(mark)
+}
+
+fn write_success(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
+    let mark = Json::new(if out.job().state() == Some(State::Completed) { "true" } else { "false" });
+    out.own_here().map(|_| mark)
+}
+
+fn keep<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    if !found.is_stand_in(value) {
+        found.keep(value);
+    }
+}
+
+fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
+    if kind == Kind::RunRequest {
+        return Some(&REQUEST);
+    }
+    let mark = |name: &str| root.get(name).and_then(Value::boolean);
+    let failed = match root.get("status").and_then(Value::text) {
+        Some(status) => status == *"error",
+        None => mark("ok") == Some(false) || mark("success") == Some(false),
+    };
+    let misnamed = root.get("outputs").is_none() && root.get("data").is_some();
+    Some(match (failed, misnamed) {
+        (true, _) => &ERROR,
+        (false, true) => &SUCCESS_DATA,
+        (false, false) => &SUCCESS,
+    })
+}
+
+/// The shape of an event's data, by the event's name.
+pub(crate) fn event_shape(name: &str) -> &'static Shape {
+    if name == "started" { &STARTED } else { &PROGRESS }
+}
+
+fn writing(job: &Job<'_>) -> Option<&'static Shape> {
+    Some(match job.state() {
+        None => &REQUEST,
+        Some(State::Completed) => &SUCCESS,
+        Some(State::Failed | State::Cancelled) => &ERROR,
+        Some(State::Queued | State::Running | State::Waiting) => {
+            let started = job.own_at(Contract::Run, EVENT).is_some_and(|(_, own)| own.value.get() == "\"started\"");
+            if started { &STARTED } else { &PROGRESS }
+        }
+    })
+}

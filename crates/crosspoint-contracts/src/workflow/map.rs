@@ -1,0 +1,128 @@
+//! The two envelopes as shapes.
+
+use std::collections::BTreeSet;
+
+use super::{failure, path};
+use crate::artifact::{Form, Names};
+use crate::content::Json;
+use crate::failure::Failure;
+use crate::job::{Home, Job, State};
+use crate::json::Value;
+use crate::kind::{Contract, Kind};
+use crate::map::{Codec, Fill, Map, Member, Shape, artifacts, block, fixed, home, input, summary};
+
+pub(crate) static MAP: Map = Map {
+    contract: Contract::Workflow,
+    // Each envelope is a new job.
+    key: &[],
+    shapes: &[&INPUT, &SUCCESS, &FAILURE],
+    reading,
+    writing,
+};
+
+static INPUT: Shape = Shape {
+    kind: Kind::WorkflowInput,
+    when: "",
+    state: None,
+    members: &[
+        block(
+            "context",
+            &[
+                home("feature_id", Home::Feature, Codec::Same).required(Fill::Raw("null")),
+                home("workflow", Home::Workflow, Codec::Same).required(Fill::Raw("\"crosspoint\"")),
+                home("iteration", Home::Iteration, Codec::Same).required(Fill::Raw("1")),
+            ],
+        )
+        .required(Fill::Raw("{}")),
+        home("paths", Home::Paths, Codec::Same).required(Fill::Raw("{}")),
+        block(
+            "task",
+            &[
+                home("action", Home::Work, Codec::Same).required(Fill::Raw("\"work\"")),
+                input("params").required(Fill::Raw("{}")),
+            ],
+        )
+        .required(Fill::Raw("{}")),
+        home("prior_context", Home::Notes, Codec::Same),
+    ],
+    carrier: None,
+    closed: false,
+};
+
+const ARTIFACTS: Member = artifacts(
+    "artifacts",
+    Form::Objects(Names {
+        contract: Contract::Workflow,
+        name: "path",
+        media_type: None,
+        operation: Some("operation"),
+        fits,
+    }),
+)
+.required(Fill::Raw("[]"));
+const NOTES: Member = home("notes", Home::Notes, Codec::Same);
+
+static SUCCESS: Shape = Shape {
+    kind: Kind::WorkflowOutput,
+    when: "success",
+    state: Some(State::Completed),
+    members: &[
+        fixed("success", "true"),
+        summary("summary"),
+        ARTIFACTS,
+        NOTES,
+        home("recommendation", Home::Recommendation, Codec::Same).follows(|_| Json::string("proceed")),
+    ],
+    carrier: None,
+    closed: false,
+};
+
+static FAILURE: Shape = Shape {
+    when: "no success",
+    state: Some(State::Failed),
+    members: &[
+        fixed("success", "false"),
+        home("summary", Home::Message, Codec::Named("\"The work failed.\"")).required(Fill::Sentence),
+        ARTIFACTS,
+        NOTES,
+        home("recommendation", Home::Recommendation, Codec::Own(|held, _| not_proceed(held))).follows(recommended),
+    ],
+    ..SUCCESS
+};
+
+/// After a failure, proceeding contradicts itself (WF-3.2).
+fn not_proceed(held: &str) -> std::borrow::Cow<'_, str> {
+    if held == "\"proceed\"" { "\"escalate\"".into() } else { held.into() }
+}
+
+fn recommended(job: &Job<'_>) -> Json<'static> {
+    Json::string(failure::write(job.failure().unwrap_or(Failure::AgentFailed)).word())
+}
+
+/// Whether a path may be written, and beside those before it (WF-4).
+fn fits(taken: &mut BTreeSet<String>, name: &str) -> bool {
+    let parts: Vec<&str> = path::parts(name).collect();
+    // No path holds a NUL, so that everything below a directory follows it in the set.
+    let key = parts.join("\0");
+    let above = (1..parts.len()).any(|depth| taken.contains(&parts[..depth].join("\0")));
+    let inside = format!("{key}\0");
+    let below = taken.range(inside.clone()..).next().is_some_and(|next| next.starts_with(&inside));
+    path::misplaced(name).is_empty() && !parts.is_empty() && !above && !below && taken.insert(key)
+}
+
+fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
+    if kind == Kind::WorkflowInput {
+        return Some(&INPUT);
+    }
+    Some(if root.get("success").and_then(Value::boolean) == Some(true) { &SUCCESS } else { &FAILURE })
+}
+
+fn writing(job: &Job<'_>) -> Option<&'static Shape> {
+    match job.state() {
+        None => Some(&INPUT),
+        Some(State::Completed) => Some(&SUCCESS),
+        Some(State::Failed | State::Cancelled) => Some(&FAILURE),
+        // An envelope comes back when all is done.
+        Some(State::Queued | State::Running | State::Waiting) => None,
+    }
+}
