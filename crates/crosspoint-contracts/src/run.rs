@@ -3,11 +3,15 @@
 //! The [`Request`] is the same for both endpoints. The answer is a [`Response`], or a [`Stream`] of events whose last
 //! one, the only terminal one, holds what the response would have held.
 
+mod event;
+mod life;
 pub(crate) mod read;
 pub(crate) mod stream;
 mod wire;
 
-pub use stream::{Said, Stream, StreamEvent};
+pub use event::{Said, StreamEvent};
+pub use life::{Breach, Life, Role};
+pub use stream::Stream;
 pub use wire::{
     AgentError, DomainId, Grounding, Progress, Request, RequestId, Response, StageId, Started, Status, Terminal,
     UserId, WorkflowId,
