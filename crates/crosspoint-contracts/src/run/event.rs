@@ -62,6 +62,7 @@ pub enum Said<'s> {
 }
 
 /// RUN-9: the request id that `started`, `progress` and terminal events must carry if they carry any.
+#[derive(Debug)]
 pub(super) enum Echo {
     /// No event has carried one yet.
     Unknown,
