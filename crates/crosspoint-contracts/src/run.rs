@@ -1,16 +1,25 @@
 //! The run contract: one HTTP request, answered at once or by a stream of events.
 //!
 //! The [`Request`] is the same for both endpoints. The answer is a [`Response`], or a [`Stream`] of events whose last
-//! one, the only terminal one, holds what the response would have held.
+//! one, the only terminal one, holds what the response would have held. Its order is [`Life`]; a [`Follower`] judges a
+//! stream as it comes, and a [`StreamWriter`] writes one.
 
+mod event;
 pub mod failure;
+mod follower;
+mod life;
 pub(crate) mod map;
 pub(crate) mod read;
 pub(crate) mod stream;
 mod wire;
+mod writer;
 
-pub use stream::{Said, Stream, StreamEvent};
+pub use event::{Said, StreamEvent};
+pub use follower::{Follower, Heard, Meaning, Violation};
+pub use life::{Breach, Life, Role};
+pub use stream::Stream;
 pub use wire::{
     AgentError, DomainId, Grounding, Progress, Request, RequestId, Response, StageId, Started, Status, Terminal,
     UserId, WorkflowId,
 };
+pub use writer::{Refused, StreamWriter};

@@ -16,5 +16,9 @@ mod golden;
 mod schemas;
 #[path = "suite/sse.rs"]
 mod sse;
+#[path = "suite/stream_follower.rs"]
+mod stream_follower;
+#[path = "suite/stream_life.rs"]
+mod stream_life;
 #[path = "suite/tidy.rs"]
 mod tidy;

@@ -77,7 +77,8 @@ super::clauses! {
         => "Close the connection.";
     RUN_6_4 = "RUN-6.4" Error Operation, "rulings; run document, Stream invariant":
         "The terminal event we write is named final."
-        => "Write event: final.";
+        => "Write event: final.",
+        shown_by ["stream_life::the_terminal_event_we_write_is_final"];
     RUN_6_5 = "RUN-6.5" Warning Document, "rulings; run document, SSE format":
         "An event has an `event:` line; without one the `event` or `type` inside its data names it."
         => "Write the name above the data line: event: NAME.";
@@ -87,10 +88,15 @@ super::clauses! {
     RUN_7 = "RUN-7" Error Exchange, "rulings":
         "A run that fails, times out, is cancelled, whose agent dies or whose stream ends early still gets its one terminal event, with status error."
         => "Send final with status error, ok false, outputs {} and error.",
-        implies ["RUN-6.2"];
+        implies ["RUN-6.2"],
+        shown_by [
+            "stream_follower::a_run_whose_upstream_dies_still_gets_its_terminal_event",
+            "stream_life::nothing_is_written_after_the_terminal_event"
+        ];
     RUN_7_2 = "RUN-7.2" Error Operation, "rulings":
         "Of several terminal events the first with all required fields counts; the rest is a recorded violation."
-        => "Send one.";
+        => "Send one.",
+        shown_by ["stream_follower::the_first_terminal_event_with_all_required_fields_counts"];
     RUN_8 = "RUN-8" Error Document, "rulings; run document, SSE format":
         "Every event's data is one JSON value, over any number of data lines."
         => "Write the JSON on one data: line.";

@@ -148,6 +148,16 @@ pub struct Terminal<'s> {
     pub response: Response<'s>,
 }
 
+impl Terminal<'_> {
+    /// Whether all that a terminal event must have could be read (RUN-106 to RUN-109). What cannot be read is the
+    /// placeholder of its type, and that of a name is empty, which no name may be.
+    pub(super) fn is_complete(&self) -> bool {
+        let response = &self.response;
+        let named = !self.task_type.is_empty() && !response.request_id.0.is_empty();
+        named && response.status.is_some() && (response.outputs.is_some() || response.data.is_some())
+    }
+}
+
 /// RUN-103 and RUN-3.2 with the accepted other names.
 fn looseness_rules(schema: &mut Schema) {
     let mark = json!({ "anyOf": [{ "required": ["status"] }, { "required": ["ok"] }, { "required": ["success"] }] });

@@ -1,0 +1,175 @@
+//! One event of a stream: reading its data by its role, and finding what is wrong with it.
+//!
+//! Whoever judges, follows or writes a stream asks here about each event, so that they cannot differ. What spans events
+//! is kept elsewhere: their order in [`Life`](super::Life), the id they share in [`Echo`].
+
+use std::fmt;
+
+use super::life::{PROGRESS, Role, STARTED, TERMINAL_NAMES};
+use super::read;
+use super::wire::{Progress, Started, Terminal};
+use crate::clause::Clause;
+use crate::clause::all::ALL_102;
+use crate::clause::run::*;
+use crate::content::Raw;
+use crate::document;
+use crate::fields::{Fields, complain, wrong_type};
+use crate::json::{Tape, Type, Value};
+use crate::report::{Findings, Place, Report};
+use crate::sse::Event;
+
+/// One event of a stream.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StreamEvent {
+    /// From the `event:` line, or from inside the data.
+    pub name: String,
+    /// One JSON value.
+    pub data: String,
+}
+
+impl StreamEvent {
+    /// What it is in the life of its stream.
+    pub fn role(&self) -> Role {
+        Role::of(&self.name)
+    }
+
+    /// Reads the data by the event's role. It borrows from the event, because data over several lines is joined there.
+    ///
+    /// `None` where the data has an error, which never comes from an event of a [`Stream`](super::Stream).
+    pub fn read(&self) -> Option<Said<'_>> {
+        let examined = examine(Some(&self.name), self.data.as_bytes(), &mut Echo::Unknown);
+        examined.said.filter(|_| examined.report.is_valid())
+    }
+}
+
+impl fmt::Debug for StreamEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StreamEvent[{} bytes]", self.data.len())
+    }
+}
+
+/// What an event says, typed.
+#[derive(Debug)]
+pub enum Said<'s> {
+    /// The run has begun.
+    Started(Started<'s>),
+    /// The run goes on.
+    Progress(Progress<'s>),
+    /// The run has ended.
+    Terminal(Box<Terminal<'s>>),
+    /// Something of the agent's own.
+    Other(Raw<'s>),
+}
+
+/// RUN-9: the request id that `started`, `progress` and terminal events must carry if they carry any.
+#[derive(Debug)]
+pub(super) enum Echo {
+    /// No event has carried one yet.
+    Unknown,
+    /// What the request said.
+    OfRequest(String),
+    /// What the first event that carried one said.
+    OfEvent(String),
+}
+
+impl Echo {
+    /// Whether an event may carry this id.
+    pub(super) fn allows(&self, id: &str) -> bool {
+        match self {
+            Echo::Unknown => true,
+            Echo::OfRequest(first) | Echo::OfEvent(first) => first == id,
+        }
+    }
+
+    fn check(&mut self, root: Value<'_, '_>, findings: &mut Findings) {
+        let Some(value) = root.get("request_id") else { return };
+        let Some(text) = value.text() else { return };
+        let echoed = text.decode();
+        if self.allows(&echoed) {
+            if matches!(self, Echo::Unknown) {
+                *self = Echo::OfEvent(echoed.into_owned());
+            }
+            return;
+        }
+        let continued = match self {
+            Echo::OfRequest(_) => "differs from that of the request",
+            Echo::Unknown | Echo::OfEvent(_) => "differs from that of an earlier event",
+        };
+        complain(value, &RUN_9, continued, findings);
+    }
+}
+
+/// What one event's data is.
+pub(super) struct Examined<'s> {
+    /// From the `event:` line, or from inside the data.
+    pub(super) name: String,
+    /// Placeholders and all where there are errors; `None` where it cannot be read at all.
+    pub(super) said: Option<Said<'s>>,
+    /// What is wrong with the data; spans are places in it, lines and columns are not worked out.
+    pub(super) report: Report,
+}
+
+/// Reads one event's data by its role and finds all that is wrong with it.
+pub(super) fn examine<'s>(name: Option<&str>, data: &'s [u8], echo: &mut Echo) -> Examined<'s> {
+    let mut findings = Findings::default();
+    let tape = match Tape::scan(data) {
+        Ok(tape) => tape,
+        Err(broken) => {
+            document::note_syntax(&broken.error, &RUN_8, &mut findings);
+            let report = findings.into_unplaced_report(None, &broken.so_far);
+            return Examined { name: name.unwrap_or_default().to_owned(), said: None, report };
+        }
+    };
+    document::note_flaws(&tape, &mut findings);
+    let Some(root) = tape.root() else {
+        return Examined { name: String::new(), said: None, report: Report::default() };
+    };
+    let name = name.map_or_else(|| name_inside(root, &mut findings), ToOwned::to_owned);
+    let said = said(Role::of(&name), root, echo, &mut findings);
+    Examined { name, said, report: findings.into_unplaced_report(None, &tape) }
+}
+
+fn said<'s>(role: Role, root: Value<'_, 's>, echo: &mut Echo, findings: &mut Findings) -> Option<Said<'s>> {
+    if role == Role::Terminal && root.kind() != Type::Object {
+        wrong_type(root, "an object", &RUN_124, findings);
+        return None;
+    }
+    // An event of the agent's own may mean anything by `request_id`.
+    if role != Role::Other {
+        echo.check(root, findings);
+    }
+    Some(match role {
+        Role::Started => Said::Started(read::started(&mut Fields::new(root, findings))),
+        Role::Progress => Said::Progress(read::progress(root)),
+        Role::Terminal => Said::Terminal(Box::new(read::terminal(&mut Fields::new(root, findings)))),
+        Role::Other => Said::Other(Raw::new(root.source())),
+    })
+}
+
+/// What is wrong with an event before its data is looked at.
+pub(super) fn framing(event: &Event) -> impl Iterator<Item = (&'static Clause, &'static str)> + use<> {
+    let unterminated = (!event.terminated).then_some((&RUN_8_3, "the last event has no empty line after it"));
+    let broken_name = event.name_is_broken.then_some((&ALL_102, "the event's name is not UTF-8"));
+    let no_data = event.data.is_none().then_some((&RUN_105, "the event has no data"));
+    [unterminated, broken_name, no_data].into_iter().flatten()
+}
+
+/// Without an `event:` line the data may say what it is.
+fn name_inside(root: Value<'_, '_>, findings: &mut Findings) -> String {
+    let inside = ["event", "type"].iter().find_map(|member| root.get(member)?.text());
+    let place = Place::Value(root.index());
+    let Some(name) = inside else {
+        findings.note(&RUN_125, place, "the event has no `event:` line, and its data does not name it");
+        return String::new();
+    };
+    let name = name.decode().into_owned();
+    let message = "the event has no `event:` line; its data names it";
+    match [STARTED, PROGRESS].iter().chain(TERMINAL_NAMES).find(|known| **known == name) {
+        Some(known) => {
+            findings.note_with_hint(&RUN_6_5, place, message, format!("Write above the data line: event: {known}."));
+        }
+        // Other names are the agent's own and not repeated.
+        None => findings.note(&RUN_6_5, place, message),
+    }
+    name
+}

@@ -1,0 +1,135 @@
+//! Following a stream that is still coming: what each event means for the run, and what is wrong with it.
+//!
+//! A document can wait for its end before it is judged; a live stream cannot. Its caller must know at once
+//! whether an event is news to pass on or the outcome, and an agent that ends badly must not take the outcome with it. So
+//! a terminal event that lacks what a result needs does not end the stream: a better one may follow (RUN-7.2). Once one
+//! has counted, nothing counts any more, however good it is.
+//!
+//! Violations are clauses and fixed texts, fit for a log. They hold no pointer, because the members of a
+//! pointer are named by the agent.
+
+use std::borrow::Cow;
+
+use super::event::{Echo, Examined, Said, StreamEvent, examine, framing};
+use super::life::{Breach, Life, Role};
+use crate::clause::Clause;
+use crate::report::Finding;
+use crate::sse::Event;
+
+/// Takes the events of one upstream stream, one at a time.
+#[derive(Debug)]
+pub struct Follower {
+    life: Life,
+    echo: Echo,
+}
+
+/// What one event means for its run.
+#[derive(Debug)]
+pub struct Heard {
+    /// What to do with it.
+    pub meaning: Meaning,
+    /// What is wrong with it, up to [`FINDINGS_MAX`](crate::report::FINDINGS_MAX) of each level.
+    pub violations: Vec<Violation>,
+}
+
+/// What one event means for its run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// The run goes on: `started`, `progress`, or an event of the agent's own, without an error in its data.
+    News(StreamEvent),
+    /// The run has ended with this: the first terminal event of this request that has all required fields.
+    ///
+    /// Another part of it may still be broken. Then the violations have an error, and [`StreamEvent::read`] gives `None`:
+    /// the agent has answered, and its answer cannot be used.
+    Outcome(StreamEvent),
+    /// Nothing: it came too late, or its data cannot be used. The violations say why.
+    Nothing,
+}
+
+/// One clause broken by an upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule that is broken.
+    pub clause: &'static Clause,
+    /// What is wrong; never content.
+    pub message: Cow<'static, str>,
+}
+
+impl From<Breach> for Violation {
+    fn from(breach: Breach) -> Violation {
+        Violation { clause: breach.clause(), message: Cow::Borrowed(breach.message()) }
+    }
+}
+
+impl From<Finding> for Violation {
+    fn from(finding: Finding) -> Violation {
+        Violation { clause: finding.clause, message: finding.message }
+    }
+}
+
+impl Follower {
+    /// A follower at the start of the stream that answers this request.
+    pub fn new(request_id: &str) -> Follower {
+        Follower { life: Life::New, echo: Echo::OfRequest(request_id.to_owned()) }
+    }
+
+    /// Takes the next event.
+    pub fn hear(&mut self, mut event: Event) -> Heard {
+        let mut violations: Vec<Violation> =
+            framing(&event).map(|(clause, message)| Violation { clause, message: Cow::Borrowed(message) }).collect();
+        let Some(data) = event.data.take() else {
+            violations.extend(self.step(Role::of(event.name.as_deref().unwrap_or_default()), Use::None));
+            return Heard { meaning: Meaning::Nothing, violations };
+        };
+        let examined = examine(event.name.as_deref(), &data, &mut self.echo);
+        let usable = self.weigh(&examined);
+        let name = examined.name;
+        violations.extend(examined.report.findings.into_iter().map(Violation::from));
+        violations.extend(self.step(Role::of(&name), usable));
+        let meaning = match (usable, String::from_utf8(data)) {
+            (Use::News, Ok(data)) => Meaning::News(StreamEvent { name, data }),
+            (Use::Outcome, Ok(data)) => Meaning::Outcome(StreamEvent { name, data }),
+            (Use::None, Ok(_)) | (_, Err(_)) => Meaning::Nothing,
+        };
+        Heard { meaning, violations }
+    }
+
+    /// Takes the end of the stream, in whatever way it came.
+    ///
+    /// With a violation the run has no outcome yet, and its own stream must be ended as failed.
+    pub fn end(self) -> Option<Violation> {
+        self.life.end().map(Violation::from)
+    }
+
+    /// Decides what an event is good for.
+    fn weigh(&self, examined: &Examined<'_>) -> Use {
+        if self.life == Life::Ended {
+            return Use::None;
+        }
+        match &examined.said {
+            Some(Said::Terminal(terminal)) => {
+                let ours = self.echo.allows(&terminal.response.request_id.get());
+                if terminal.is_complete() && ours { Use::Outcome } else { Use::None }
+            }
+            Some(Said::Started(_) | Said::Progress(_) | Said::Other(_)) if examined.report.is_valid() => Use::News,
+            Some(Said::Started(_) | Said::Progress(_) | Said::Other(_)) | None => Use::None,
+        }
+    }
+
+    /// Tells the machine. A terminal event that does not count is to it like one of the agent's own, until one has counted:
+    /// from then on it is what it says it is, and one too many.
+    fn step(&mut self, role: Role, usable: Use) -> Option<Violation> {
+        let held_back = role == Role::Terminal && usable != Use::Outcome && self.life != Life::Ended;
+        let (life, breach) = self.life.step(if held_back { Role::Other } else { role });
+        self.life = life;
+        breach.map(Violation::from)
+    }
+}
+
+/// What an event is good for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    News,
+    Outcome,
+    None,
+}

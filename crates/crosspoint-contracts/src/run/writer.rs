@@ -1,0 +1,178 @@
+//! Writing a stream that nobody can find fault with.
+//!
+//! A run may end while a late progress is still on its way, or fail before anybody said that it had started. Callers
+//! would each have to remember which comes first, and one would forget. So the writer knows where the
+//! stream is: it puts `started` in front by itself, and refuses, as a value, whatever comes after the terminal
+//! event.
+//!
+//! Data is examined before it is written, by the very code that judges streams of others, and refused for a warning as
+//! for an error: reading is tolerant, writing is strict. What is refused leaves no byte behind. Writing is appending to
+//! the caller's buffer, so the same call is safe to repeat with an empty one.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::event::{Echo, Said, examine};
+use super::life::{Breach, FINAL, Life, PROGRESS, Role, STARTED};
+use crate::report::Report;
+use crate::sse;
+
+/// Writes the stream of one run.
+pub struct StreamWriter {
+    request_id: String,
+    task_type: String,
+    life: Life,
+}
+
+/// Why nothing was written.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Every event of a run is told by these two.
+    #[error("a stream needs a request_id and a task_type that are not empty")]
+    Nameless,
+    /// The stream has had its terminal event.
+    #[error("the stream has ended: nothing is written after its terminal event")]
+    Ended(Breach),
+    /// The data has a finding, if only a warning. Places are places in the data.
+    #[error("the event's data breaks {}", clauses(.0))]
+    Faulty(Report),
+    /// The terminal event answers another task than the request's.
+    #[error("the terminal event's task_type is not that of the request")]
+    OtherTask,
+}
+
+impl StreamWriter {
+    /// A writer at the start of the stream that answers this request.
+    ///
+    /// # Errors
+    /// One of the two is empty, which no request allows.
+    pub fn new(request_id: &str, task_type: &str) -> Result<StreamWriter, Refused> {
+        if request_id.is_empty() || task_type.is_empty() {
+            return Err(Refused::Nameless);
+        }
+        Ok(StreamWriter { request_id: request_id.to_owned(), task_type: task_type.to_owned(), life: Life::New })
+    }
+
+    /// Where the stream is in its life.
+    pub fn life(&self) -> Life {
+        self.life
+    }
+
+    /// Makes sure that the stream has begun; writes nothing where it has.
+    ///
+    /// # Errors
+    /// The stream has ended.
+    pub fn started(&mut self, out: &mut Vec<u8>) -> Result<(), Refused> {
+        match self.life {
+            Life::New => {
+                let data = format!(
+                    r#"{{"request_id": {}, "task_type": {}}}"#,
+                    quoted(&self.request_id),
+                    quoted(&self.task_type)
+                );
+                self.append(out, STARTED, &data);
+                Ok(())
+            }
+            Life::Running => Ok(()),
+            Life::Ended => Err(Refused::Ended(Breach::AfterTerminal)),
+        }
+    }
+
+    /// Writes how far the run is: any JSON value.
+    ///
+    /// # Errors
+    /// The stream has ended, or the data is no faultless JSON, or carries the id of another request.
+    pub fn progress(&mut self, out: &mut Vec<u8>, data: &str) -> Result<(), Refused> {
+        self.write(out, PROGRESS, data)
+    }
+
+    /// Writes the terminal event, with all that a result needs in its data.
+    ///
+    /// # Errors
+    /// The stream has ended, or the data is not that of a faultless terminal event for this request.
+    pub fn finish(&mut self, out: &mut Vec<u8>, data: &str) -> Result<(), Refused> {
+        self.write(out, FINAL, data)
+    }
+
+    /// RUN-7: writes the terminal event of a run that has no result: it failed, timed out, was cancelled, or its upstream
+    /// died. The recommended fields are there too, because we originate it (RUN-3.6).
+    ///
+    /// # Errors
+    /// The stream has ended.
+    pub fn fail(&mut self, out: &mut Vec<u8>, code: &str, message: &str) -> Result<(), Refused> {
+        let data = format!(
+            concat!(
+                r#"{{"request_id": {}, "task_type": {}, "status": "error", "ok": false, "outputs": {{}}, "#,
+                r#""artifacts": [], "provenance": {{}}, "usage": {{}}, "warnings": [], "#,
+                r#""error": {{"code": {}, "message": {}}}}}"#
+            ),
+            quoted(&self.request_id),
+            quoted(&self.task_type),
+            quoted(code),
+            quoted(message)
+        );
+        self.write(out, FINAL, &data)
+    }
+
+    /// Writes a comment, which keeps proxies from closing a quiet stream. It is no event and may come before `started`.
+    ///
+    /// # Errors
+    /// The stream has ended.
+    pub fn comment(&self, out: &mut Vec<u8>) -> Result<(), Refused> {
+        if self.life == Life::Ended {
+            return Err(Refused::Ended(Breach::AfterTerminal));
+        }
+        sse::comment(out);
+        Ok(())
+    }
+
+    fn write(&mut self, out: &mut Vec<u8>, name: &'static str, data: &str) -> Result<(), Refused> {
+        match self.life.step(Role::of(name)).1 {
+            Some(breach @ (Breach::SecondTerminal | Breach::AfterTerminal | Breach::NoTerminal)) => {
+                return Err(Refused::Ended(breach));
+            }
+            // What has not started is started below.
+            Some(Breach::NotStartedFirst) | None => {}
+        }
+        self.check(name, data)?;
+        self.started(out)?;
+        self.append(out, name, data);
+        Ok(())
+    }
+
+    fn check(&self, name: &'static str, data: &str) -> Result<(), Refused> {
+        let examined = examine(Some(name), data.as_bytes(), &mut Echo::OfRequest(self.request_id.clone()));
+        let mut report = examined.report;
+        if !report.findings.is_empty() {
+            report.locate_lines(data.as_bytes());
+            return Err(Refused::Faulty(report));
+        }
+        match examined.said {
+            Some(Said::Terminal(terminal)) if terminal.task_type != *self.task_type => Err(Refused::OtherTask),
+            Some(Said::Started(_) | Said::Progress(_) | Said::Terminal(_) | Said::Other(_)) | None => Ok(()),
+        }
+    }
+
+    fn append(&mut self, out: &mut Vec<u8>, name: &'static str, data: &str) {
+        // Our names hold no line break, so this cannot fail.
+        let _ = sse::event(out, name, None, data);
+        (self.life, _) = self.life.step(Role::of(name));
+    }
+}
+
+impl fmt::Debug for StreamWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StreamWriter[{:?}]", self.life)
+    }
+}
+
+/// A JSON string.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The ids of the clauses that a report names, each once.
+fn clauses(report: &Report) -> String {
+    let ids: BTreeSet<&str> = report.findings.iter().map(|finding| finding.clause.id).collect();
+    ids.into_iter().collect::<Vec<_>>().join(", ")
+}
