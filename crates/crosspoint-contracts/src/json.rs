@@ -14,10 +14,14 @@
 mod bytes;
 mod decode;
 mod flaw;
+mod pretty;
 mod scan;
+mod write;
 
 pub use decode::{Places, Text};
 pub use flaw::{Flaw, FlawKind, Syntax, SyntaxError};
+pub use pretty::{compact, pretty};
+pub use write::{push_quoted, quoted};
 
 use std::fmt;
 
