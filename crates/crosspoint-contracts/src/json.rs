@@ -14,12 +14,15 @@
 mod bytes;
 mod decode;
 mod flaw;
+mod pretty;
 mod scan;
 mod write;
 
 pub use decode::{Places, Text};
 pub use flaw::{Flaw, FlawKind, Syntax, SyntaxError};
-pub(crate) use write::{compact, equal, push_name, push_quoted, quoted};
+pub use pretty::{compact, plain, pretty};
+pub use write::quoted;
+pub(crate) use write::{equal, push_name, push_quoted};
 
 use std::fmt;
 

@@ -294,6 +294,13 @@ fn token(name: Text<'_>) -> String {
     raw[..end].to_owned()
 }
 
+/// The pointer to the place that these names and numbers lead to.
+pub(crate) fn pointer(tokens: &[&str]) -> String {
+    let mut pointer = Pointer::default();
+    tokens.iter().for_each(|token| pointer.push(token));
+    pointer.text
+}
+
 /// A pointer that is being written.
 #[derive(Default)]
 struct Pointer {

@@ -4,6 +4,7 @@ mod clauses;
 mod cli;
 mod completions;
 mod input;
+mod migrate;
 mod render;
 mod schema;
 mod validate;
@@ -29,6 +30,7 @@ enum Outcome {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Validate(arguments) => validate::run(&arguments),
+        Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Clauses(arguments) => clauses::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -182,7 +182,7 @@ fn character_end(source: &[u8], offset: usize) -> usize {
 }
 
 /// Text as it can be shown on one line: tabs as a space, anything without a width of its own as a middle dot.
-fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let shown = |character: char| match character {
         '\t' => ' ',
         character if character.is_control() || character.width().is_none() => '\u{b7}',
@@ -236,6 +236,11 @@ pub(crate) fn undetected(name: &str, undetected: &Undetected) {
 
 pub(crate) fn cannot_read(name: &str, error: &anyhow::Error) {
     say_error(&format!("{}: {error:#}", visible(name)), None);
+}
+
+/// Why something was not done, and what to do about it.
+pub(crate) fn refused(message: &str, hint: &str) {
+    say_error(&visible(message), Some(hint));
 }
 
 /// An error that ends the program.

@@ -4,6 +4,8 @@
 mod clauses;
 #[path = "suite/help.rs"]
 mod help;
+#[path = "suite/migrate.rs"]
+mod migrate;
 #[path = "suite/repository.rs"]
 mod repository;
 #[path = "suite/run.rs"]

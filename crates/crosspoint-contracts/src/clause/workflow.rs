@@ -107,7 +107,8 @@ super::clauses! {
         => "Use a workflow to have the recommendation followed.";
     WF_9 = "WF-9" Error Operation, "rulings; workflow document, Field Mapping Patterns":
         "The migration patterns are a translation: flat input to `task.params`, `mode` to `task.action`, outputs to `notes`, state updates to an artifact at `paths.index`."
-        => "Rewrite the old document by these patterns.";
+        => "Rewrite the old document by these patterns: crosspoint migrate.",
+        shown_by ["migrate::the_patterns_of_the_contract_are_a_translation", "migrate::old_inputs_lose_nothing", "migrate::old_outputs_lose_nothing"];
     WF_10 = "WF-10" Error Operation, "rulings":
         "The feature id of a workflow that starts with null is taken from the first artifact path that matches the {feature} of its paths."
         => "Create a file under the feature's root.";
@@ -165,5 +166,6 @@ super::clauses! {
         => "Leave routing to the workflow.";
     WF_124 = "WF-124" Error Exchange, "workflow document, Domain-Specific Output Fields":
         "What used to be domain-specific output is summarised in `notes`."
-        => "Say it in a note.";
+        => "Say it in a note.",
+        shown_by ["migrate::notes_say_what_the_members_held"];
 }

@@ -81,3 +81,54 @@ fn mistakes_are_named() {
         assert_eq!(named(json), Err((kind, offset)), "{json}");
     }
 }
+
+#[test]
+fn texts_are_quoted_as_serde_json_quotes_them() {
+    let controls: String = (0..=0x7f).map(char::from).collect();
+    for text in ["", "plain", "é😀\u{2028}\u{fffd}", "a\"b\\c/d", &controls] {
+        assert_eq!(quoted(text), serde_json::to_string(text).expect("a string can be encoded"));
+        assert_eq!(text_of(&quoted(text)), text);
+    }
+}
+
+#[test]
+fn values_are_laid_out_with_their_spelling() {
+    let source = r#" {"b":1.50,"a" : [ "\u00e9", {}, [ ] ,1E3 , [[true]] ], "":{ "x" :null}} "#;
+    let tape = Tape::scan(source.as_bytes()).expect("it is JSON");
+    let root = tape.root().expect("it is an object");
+    let lines = [
+        "{",
+        "  \"b\": 1.50,",
+        "  \"a\": [",
+        "    \"\\u00e9\",",
+        "    {},",
+        "    [],",
+        "    1E3,",
+        "    [",
+        "      [",
+        "        true",
+        "      ]",
+        "    ]",
+        "  ],",
+        "  \"\": {",
+        "    \"x\": null",
+        "  }",
+        "}",
+    ];
+    assert_eq!(pretty(root), lines.join("\n"));
+    assert_eq!(compact(root), r#"{"b":1.50,"a":["\u00e9",{},[],1E3,[[true]]],"":{"x":null}}"#);
+    let inside = root.get("a").expect("it is there");
+    assert_eq!(compact(inside), r#"["\u00e9",{},[],1E3,[[true]]]"#);
+    assert!(pretty(inside).starts_with("[\n  \"") && pretty(inside).ends_with("\n]"));
+}
+
+#[test]
+fn layout_is_what_serde_json_makes_of_it() {
+    for source in ["7", "\"a\"", "{}", "[]", r#"{"a":[1,{"b":[]},[[],{}]],"c":{"d":"e"}}"#] {
+        let tape = Tape::scan(source.as_bytes()).expect("it is JSON");
+        let root = tape.root().expect("it has a value");
+        let value: serde_json::Value = serde_json::from_str(source).expect("it is JSON");
+        assert_eq!(pretty(root), serde_json::to_string_pretty(&value).expect("it can be printed"));
+        assert_eq!(compact(root), source);
+    }
+}

@@ -1,4 +1,7 @@
-//! Writing JSON text: strings with the escapes they need and no others, and values without white space.
+//! Writing JSON text, and comparing it.
+//!
+//! Most of what is written are slices of what was read. Only text that is made up here, or joined from several
+//! pieces, needs quotes and escapes anew.
 
 use super::{Type, Value};
 
@@ -24,6 +27,8 @@ fn push_escape(out: &mut String, byte: u8) {
         b'\n' => out.push_str("\\n"),
         b'\r' => out.push_str("\\r"),
         b'\t' => out.push_str("\\t"),
+        0x08 => out.push_str("\\b"),
+        0x0c => out.push_str("\\f"),
         other => {
             const DIGITS: &[u8; 16] = b"0123456789abcdef";
             out.push_str("\\u00");
@@ -33,8 +38,8 @@ fn push_escape(out: &mut String, byte: u8) {
     }
 }
 
-/// A JSON string.
-pub(crate) fn quoted(text: &str) -> String {
+/// The text as a JSON string, quotes included.
+pub fn quoted(text: &str) -> String {
     let mut out = String::new();
     push_quoted(&mut out, text);
     out
@@ -47,43 +52,6 @@ pub(crate) fn push_name(out: &mut String, name: &str) {
     }
     push_quoted(out, name);
     out.push(':');
-}
-
-/// The value without white space: key order kept, numbers as they were spelled, non-ASCII unescaped.
-pub(crate) fn compact(value: Value<'_, '_>) -> String {
-    let mut out = String::with_capacity(value.source().len());
-    // Where each open container ends on the tape, and how it is closed.
-    let mut open: Vec<(u32, char)> = Vec::new();
-    let end = value.next_index();
-    let mut at = value.index();
-    while at < end {
-        while open.last().is_some_and(|(end, _)| *end <= at) {
-            out.extend(open.pop().map(|(_, bracket)| bracket));
-        }
-        let Some(node) = value.tape.node(at) else { break };
-        if !out.is_empty() && !out.ends_with(['{', '[', ':']) {
-            out.push(',');
-        }
-        match node.kind() {
-            Type::Object => {
-                out.push('{');
-                open.push((node.next_index(), '}'));
-            }
-            Type::Array => {
-                out.push('[');
-                open.push((node.next_index(), ']'));
-            }
-            Type::Key => {
-                push_quoted(&mut out, &node.text().unwrap_or_default().decode());
-                out.push(':');
-            }
-            Type::String => push_quoted(&mut out, &node.text().unwrap_or_default().decode()),
-            Type::Number | Type::Boolean | Type::Null => out.push_str(node.source()),
-        }
-        at += 1;
-    }
-    out.extend(open.into_iter().rev().map(|(_, bracket)| bracket));
-    out
 }
 
 /// Whether two values are the same: order of members, white space and escapes do not count.

@@ -38,7 +38,7 @@ impl Mark {
 pub(crate) fn encoded(object: &str) -> String {
     let mut out = String::new();
     match Tape::scan(object.as_bytes()) {
-        Ok(tape) => push_quoted(&mut out, &tape.root().map(json::compact).unwrap_or_default()),
+        Ok(tape) => push_quoted(&mut out, &tape.root().map(json::plain).unwrap_or_default()),
         // Never: what a job holds was scanned.
         Err(_) => push_quoted(&mut out, object),
     }

@@ -14,6 +14,7 @@ use std::fmt;
 
 use super::event::{Echo, Said, examine};
 use super::life::{Breach, FINAL, Life, PROGRESS, Role, STARTED};
+use crate::json::quoted;
 use crate::report::Report;
 use crate::sse;
 
@@ -164,11 +165,6 @@ impl fmt::Debug for StreamWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "StreamWriter[{:?}]", self.life)
     }
-}
-
-/// A JSON string.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 /// The ids of the clauses that a report names, each once.

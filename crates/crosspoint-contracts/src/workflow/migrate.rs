@@ -1,0 +1,222 @@
+//! Rewriting documents of agents that are older than the envelopes.
+//!
+//! The contract names four patterns for moving such an agent over: flat input goes into `task.params`, a `mode` is the
+//! `task.action`, output of the domain is summarised in `notes`, and state updates become an artifact (WF-9). This is
+//! a translation like any other, so it loses nothing: values move as they were spelled, a note that summarises
+//! holds what it summarises, and nothing is ever written over. Whatever the envelope demands and the document does not
+//! say is made up only where that cannot change the meaning (`iteration` 1, `artifacts` []); otherwise the rewriting is refused, with
+//! what is needed.
+//!
+//! Edges: a document that is valid already stays as it is, also where it has members that the contract does not
+//! know, because those are legal. So rewriting twice is rewriting once. Every result is read again before it is handed out.
+
+mod change;
+mod input;
+mod note;
+mod object;
+mod output;
+
+pub use change::{Change, Refused};
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use crate::clause::all::{ALL_101, ALL_108};
+use crate::clause::workflow::{WF_2_2, WF_114};
+use crate::document;
+use crate::json::{self, Tape, Type, Value};
+use crate::kind::Kind;
+use crate::report::{Finding, Findings, Place, Report, pointer};
+
+/// Which of the two envelopes a document is to become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Envelope {
+    /// `workflow.input`
+    Input,
+    /// `workflow.output`
+    Output,
+}
+
+impl Envelope {
+    /// The kind of document it is.
+    pub fn kind(self) -> Kind {
+        match self {
+            Envelope::Input => Kind::WorkflowInput,
+            Envelope::Output => Kind::WorkflowOutput,
+        }
+    }
+
+    /// Its members, in the order they are written.
+    fn members(self) -> &'static [&'static str] {
+        match self {
+            Envelope::Input => &["context", "paths", "task", "prior_context"],
+            Envelope::Output => &["success", "summary", "artifacts", "notes", "recommendation"],
+        }
+    }
+}
+
+/// What is known beside the document. Where the document says it itself, that counts.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'o> {
+    /// What the document is to become; otherwise its members are weighed.
+    pub envelope: Option<Envelope>,
+    /// The path of the index file that state updates become.
+    pub index: Option<&'o str>,
+    /// The name of the workflow.
+    pub workflow: Option<&'o str>,
+    /// The action.
+    pub action: Option<&'o str>,
+}
+
+/// JSON text that was put together from a document. It holds what agents wrote, so it never prints itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Rewritten(String);
+
+impl Rewritten {
+    /// The JSON text.
+    pub fn get(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Rewritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{} bytes]", self.0.len())
+    }
+}
+
+/// A document as an envelope.
+#[derive(Debug)]
+pub struct Migrated {
+    /// The envelope: valid, laid out for people. Where nothing was to be done, the document as it came.
+    pub document: Rewritten,
+    /// `workflow.input` or `workflow.output`.
+    pub kind: Kind,
+    /// What was done, in order; empty where the document was valid already.
+    pub changes: Vec<Change>,
+    /// Pointers to the members of a valid document that the contract does not know and that were left where they are.
+    pub left: Vec<String>,
+}
+
+/// The member that Crosspoint itself writes beside those of a contract. It stays where it is.
+const OURS: &str = "x_crosspoint";
+
+/// Rewrites a document as the envelope it would be today (WF-9).
+///
+/// # Errors
+/// The document cannot be read, it cannot be told what it is, it lacks what cannot be made up, or something would be
+/// written over.
+pub fn migrate(bytes: &[u8], options: &Options<'_>) -> Result<Migrated, Refused> {
+    let tape = scan(bytes)?;
+    let root = root(&tape, bytes)?;
+    let envelope = options.envelope.map_or_else(|| weigh(root, options), Ok)?;
+    let kind = envelope.kind();
+    if is_current(&read(bytes, kind)) {
+        let document = Rewritten(root.source().to_owned());
+        return Ok(Migrated { document, kind, changes: Vec::new(), left: unknown(root, envelope) });
+    }
+    let (json, changes) = match envelope {
+        Envelope::Input => input::rewrite(root, options)?,
+        Envelope::Output => output::rewrite(root, options)?,
+    };
+    let document = checked(json, kind)?;
+    Ok(Migrated { document, kind, changes, left: Vec::new() })
+}
+
+fn read(bytes: &[u8], kind: Kind) -> Report {
+    document::read(bytes, &document::Options { kind: Some(kind), ..document::Options::default() }).report
+}
+
+/// Whether there is nothing to migrate. The two loosenesses that stem from older agents are no errors, but are migrated.
+fn is_current(report: &Report) -> bool {
+    let is_old = |finding: &Finding| *finding.clause == WF_2_2 || *finding.clause == WF_114;
+    report.is_valid() && !report.findings.iter().any(is_old)
+}
+
+/// Lays the envelope out and reads it as anybody else would.
+fn checked(json: String, kind: Kind) -> Result<Rewritten, Refused> {
+    let tape = Tape::scan(json.as_bytes());
+    let root = tape.as_ref().ok().and_then(Tape::root);
+    // Moving a value inwards may nest it deeper than anybody reads; then there is nothing to lay out.
+    let text = root.map(json::pretty).unwrap_or(json);
+    let report = read(text.as_bytes(), kind);
+    if is_current(&report) {
+        return Ok(Rewritten(text));
+    }
+    Err(Refused::Invalid { document: Rewritten(text), report })
+}
+
+/// Scans the document; what readers would disagree on cannot be moved.
+fn scan(bytes: &[u8]) -> Result<Tape<'_>, Refused> {
+    let mut findings = Findings::default();
+    match Tape::scan(bytes) {
+        Ok(tape) => {
+            document::note_flaws(&tape, &mut findings);
+            if findings.any_error() {
+                return Err(Refused::Unreadable(findings.into_report(None, &tape, bytes)));
+            }
+            Ok(tape)
+        }
+        Err(broken) => {
+            document::note_syntax(&broken.error, &ALL_101, &mut findings);
+            Err(Refused::Unreadable(findings.into_report(None, &broken.so_far, bytes)))
+        }
+    }
+}
+
+fn root<'t, 's>(tape: &'t Tape<'s>, bytes: &[u8]) -> Result<Value<'t, 's>, Refused> {
+    let found = tape.root().map_or(Type::Null, Value::kind);
+    tape.root().filter(|root| root.kind() == Type::Object).ok_or_else(|| {
+        let mut findings = Findings::default();
+        let message = format!("the document is {}, not an object", found.described());
+        findings.note(&ALL_108, Place::Value(0), message);
+        Refused::Unreadable(findings.into_report(None, tape, bytes))
+    })
+}
+
+/// What speaks for an envelope, and how much: older agents echo ids and paths in their output too.
+const FOR_INPUT: [(&str, u32); 10] = [
+    ("context", 2),
+    ("task", 2),
+    ("prior_context", 2),
+    ("mode", 2),
+    ("action", 2),
+    ("params", 2),
+    ("paths", 1),
+    ("feature_id", 1),
+    ("workflow", 1),
+    ("iteration", 1),
+];
+const FOR_OUTPUT: [(&str, u32); 8] = [
+    ("success", 2),
+    ("summary", 2),
+    ("artifacts", 2),
+    ("recommendation", 2),
+    ("state_updates", 2),
+    ("notes", 1),
+    ("error", 1),
+    ("error_message", 1),
+];
+
+/// Tells what the document is to become. Where its members leave that open, what the caller knows decides.
+fn weigh(root: Value<'_, '_>, options: &Options<'_>) -> Result<Envelope, Refused> {
+    let found = |marks: &[(&'static str, u32)]| -> (Vec<&'static str>, u32) {
+        let found: Vec<_> = marks.iter().filter(|(name, _)| root.get(name).is_some()).collect();
+        (found.iter().map(|(name, _)| *name).collect(), found.iter().map(|(_, weight)| weight).sum())
+    };
+    let (input, input_weight) = found(&FOR_INPUT);
+    let (output, output_weight) = found(&FOR_OUTPUT);
+    let of_input = options.workflow.is_some() || options.action.is_some();
+    match (input_weight.cmp(&output_weight), of_input, options.index.is_some()) {
+        (Ordering::Greater, ..) | (Ordering::Equal, true, false) => Ok(Envelope::Input),
+        (Ordering::Less, ..) | (Ordering::Equal, false, true) => Ok(Envelope::Output),
+        (Ordering::Equal, ..) => Err(Refused::Undecided { input, output }),
+    }
+}
+
+/// Pointers to the members that the envelope does not have.
+fn unknown(root: Value<'_, '_>, envelope: Envelope) -> Vec<String> {
+    let is_known = |name: &str| name == OURS || envelope.members().contains(&name);
+    let names = root.members().map(|(name, _)| name.decode()).filter(|name| !is_known(name));
+    names.map(|name| pointer(&[&name])).collect()
+}

@@ -1,0 +1,192 @@
+//! Output of the domain to an output envelope.
+
+use std::borrow::Cow;
+
+use super::change::{Change, Refused};
+use super::note::note;
+use super::object::{Object, typed};
+use super::{OURS, Options};
+use crate::clause::workflow::{WF_107, WF_108, WF_113};
+use crate::json::{self, Text, Type, Value};
+use crate::report::pointer;
+use crate::workflow::path;
+
+/// Members that have a place of their own; all others are said in notes.
+const PLACED: [&str; 7] = ["success", "summary", "artifacts", "notes", "recommendation", "state_updates", OURS];
+
+/// Where older agents say what went wrong: first the one that is a sentence.
+const ERRORS: [&str; 2] = ["error_message", "error"];
+
+/// The sentence that says what went wrong.
+struct Complaint<'t, 's> {
+    /// The member it is in.
+    member: &'static str,
+    sentence: Value<'t, 's>,
+}
+
+impl Complaint<'_, '_> {
+    /// Whether the member holds nothing else.
+    fn is_all(&self) -> bool {
+        self.sentence.member_name().is_some_and(|name| name == *self.member)
+    }
+}
+
+struct Rewriting<'t, 's> {
+    root: Value<'t, 's>,
+    artifacts: Vec<Cow<'s, str>>,
+    notes: Vec<Cow<'s, str>>,
+    changes: Vec<Change>,
+}
+
+pub(super) fn rewrite(root: Value<'_, '_>, options: &Options<'_>) -> Result<(String, Vec<Change>), Refused> {
+    let success = typed(Some(root), &["success"], Type::Boolean, &WF_107)?;
+    let artifacts = typed(Some(root), &["artifacts"], Type::Array, &WF_108)?;
+    let notes = typed(Some(root), &["notes"], Type::Array, &WF_113)?;
+    let failed = success.and_then(Value::boolean) == Some(false);
+    let complaint = complaint(root).filter(|_| failed && root.get("summary").is_none());
+    demand(success, root.get("summary").or(complaint.as_ref().map(|complaint| complaint.sentence)))?;
+
+    let mut rewriting = Rewriting { root, artifacts: items(artifacts), notes: items(notes), changes: Vec::new() };
+    let mut output = Object::default();
+    success.map(|success| output.keep(success));
+    rewriting.summary(complaint.as_ref(), &mut output);
+    rewriting.state_updates(artifacts, options)?;
+    rewriting.other_members(complaint.as_ref());
+    rewriting.lists(artifacts.is_some(), notes.is_some(), &mut output);
+    rewriting.recommendation(failed, &mut output);
+    root.get(OURS).map(|ours| output.keep(ours));
+    Ok((output.finish(), rewriting.changes))
+}
+
+/// The items of an array, as they were spelled.
+fn items<'s>(array: Option<Value<'_, 's>>) -> Vec<Cow<'s, str>> {
+    array.into_iter().flat_map(Value::items).map(|item| Cow::Borrowed(item.source())).collect()
+}
+
+/// Whether it went well, and what happened, only the agent knows. All that is lacking is asked for at once.
+fn demand(success: Option<Value<'_, '_>>, summary: Option<Value<'_, '_>>) -> Result<(), Refused> {
+    let lacking = [("success", success), ("summary", summary)];
+    let missing: Vec<&str> = lacking.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name).collect();
+    if missing.is_empty() { Ok(()) } else { Err(Refused::Missing(missing)) }
+}
+
+/// The sentence of an error: the member itself, or the message in it.
+fn complaint<'t, 's>(root: Value<'t, 's>) -> Option<Complaint<'t, 's>> {
+    let is_sentence = |value: &Value<'_, '_>| value.text().is_some_and(|text| !text.is_empty());
+    ERRORS.iter().find_map(|&member| {
+        let error = root.get(member)?;
+        let sentence = Some(error).filter(is_sentence).or_else(|| error.get("message").filter(is_sentence))?;
+        Some(Complaint { member, sentence })
+    })
+}
+
+impl<'s> Rewriting<'_, 's> {
+    fn summary(&mut self, complaint: Option<&Complaint<'_, 's>>, output: &mut Object<'s>) {
+        let Some(complaint) = complaint else {
+            self.root.get("summary").map(|summary| output.keep(summary));
+            return;
+        };
+        output.add("summary", complaint.sentence.source());
+        let to = pointer(&["summary"]);
+        self.changes.push(if complaint.is_all() {
+            Change::Moved { from: pointer(&[complaint.member]), to }
+        } else {
+            Change::Copied { from: pointer(&[complaint.member, "message"]), to }
+        });
+    }
+
+    fn state_updates(&mut self, artifacts: Option<Value<'_, '_>>, options: &Options<'_>) -> Result<(), Refused> {
+        let Some(updates) = self.root.get("state_updates") else { return Ok(()) };
+        let from = pointer(&["state_updates"]);
+        // An artifact is a whole file; one without updates would only empty the index.
+        if is_empty(updates) {
+            self.changes.push(Change::LeftOut { from, why: "it updates nothing" });
+            return Ok(());
+        }
+        let path = index_path(self.root, options)?;
+        unwritten(&path, artifacts)?;
+        let to = pointer(&["artifacts", &self.artifacts.len().to_string()]);
+        self.artifacts.push(index_artifact(&path, updates).into());
+        self.changes.push(Change::Filed { from, to });
+        Ok(())
+    }
+
+    /// Says in notes what has no place of its own.
+    fn other_members(&mut self, complaint: Option<&Complaint<'_, '_>>) {
+        let moved = complaint.filter(|complaint| complaint.is_all()).map(|complaint| complaint.member);
+        for (name, value) in self.root.members() {
+            let spelled = name.decode();
+            if PLACED.contains(&&*spelled) || moved == Some(&*spelled) {
+                continue;
+            }
+            let from = pointer(&[&spelled]);
+            if ERRORS.contains(&&*spelled) && value.is_null() {
+                self.changes.push(Change::LeftOut { from, why: "it is null, and an output has no error object" });
+                continue;
+            }
+            let to = pointer(&["notes", &self.notes.len().to_string()]);
+            self.notes.push(json::quoted(&note(name, value)).into());
+            self.changes.push(Change::Summarised { from, to });
+        }
+    }
+
+    fn lists(&mut self, had_artifacts: bool, had_notes: bool, output: &mut Object<'s>) {
+        let list = |items: &[Cow<'_, str>]| format!("[{}]", items.join(","));
+        output.add("artifacts", &list(&self.artifacts));
+        if !had_artifacts && self.artifacts.is_empty() {
+            self.changes.push(Change::Added { at: pointer(&["artifacts"]), value: "[]" });
+        }
+        if had_notes || !self.notes.is_empty() {
+            output.add("notes", &list(&self.notes));
+        }
+    }
+
+    fn recommendation(&mut self, failed: bool, output: &mut Object<'s>) {
+        if let Some(recommendation) = self.root.get("recommendation") {
+            output.keep(recommendation);
+            return;
+        }
+        // Whether a second attempt would help, nobody knows; a person can say.
+        let value = if failed { "\"escalate\"" } else { "\"proceed\"" };
+        output.add("recommendation", value);
+        self.changes.push(Change::Added { at: pointer(&["recommendation"]), value });
+    }
+}
+
+fn is_empty(value: Value<'_, '_>) -> bool {
+    let has_parts = value.next_index() > value.index() + 1;
+    value.is_null() || (matches!(value.kind(), Type::Object | Type::Array) && !has_parts)
+}
+
+/// Where the index file is, by the document itself or by the caller.
+fn index_path<'p>(root: Value<'_, 'p>, options: &Options<'p>) -> Result<Cow<'p, str>, Refused> {
+    let of_document = root.get("paths").and_then(|paths| paths.get("index")).and_then(Value::text);
+    let path = of_document.map(Text::decode).or(options.index.map(Cow::Borrowed));
+    let path = path.ok_or(Refused::NoIndex)?;
+    match path::misplaced(&path).first() {
+        Some(wrong) => Err(Refused::Misplaced { clause: wrong.clause, complaint: wrong.complaint }),
+        None => Ok(path),
+    }
+}
+
+/// Refuses to write a file that another artifact writes.
+fn unwritten(index: &str, artifacts: Option<Value<'_, '_>>) -> Result<(), Refused> {
+    let is_index = |artifact: Value<'_, '_>| {
+        let written = artifact.get("path").and_then(Value::text).map(Text::decode);
+        written.is_some_and(|written| path::parts(&written).eq(path::parts(index)))
+    };
+    match artifacts.and_then(|artifacts| artifacts.items().position(is_index)) {
+        Some(at) => Err(Refused::IndexWritten { artifact: pointer(&["artifacts", &at.to_string()]) }),
+        None => Ok(()),
+    }
+}
+
+/// The index file with the updates in a fence. No line of JSON begins with a backquote, so nothing in it ends the fence.
+fn index_artifact(path: &str, updates: Value<'_, '_>) -> String {
+    let content = format!("# State updates\n\n```json\n{}\n```\n", json::pretty(updates));
+    let mut artifact = Object::default();
+    artifact.add("path", &json::quoted(path));
+    artifact.add("operation", "\"update\"");
+    artifact.add("content", &json::quoted(&content));
+    artifact.finish()
+}

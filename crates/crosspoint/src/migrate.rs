@@ -1,0 +1,118 @@
+//! `crosspoint migrate`
+
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::{Result, bail};
+use crosspoint_contracts::Report;
+use crosspoint_contracts::workflow::migrate;
+use crosspoint_contracts::workflow::migrate::{Migrated, Options, Refused};
+
+use crate::Outcome;
+use crate::cli::Migrate;
+use crate::input::Source;
+use crate::render;
+
+pub(crate) fn run(arguments: &Migrate) -> Result<Outcome> {
+    let source = source(arguments)?;
+    let bytes = match source.read() {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            render::cannot_read(&source.name(), &error);
+            return Ok(Outcome::CouldNot);
+        }
+    };
+    let options = Options {
+        envelope: arguments.envelope,
+        index: arguments.index.as_deref(),
+        workflow: arguments.workflow.as_deref(),
+        action: arguments.action.as_deref(),
+    };
+    match migrate(&bytes, &options) {
+        Ok(migrated) => show(&migrated),
+        Err(refused) => Ok(refuse(&render::shown_name(&source), &bytes, &refused)),
+    }
+}
+
+fn source(arguments: &Migrate) -> Result<Source> {
+    match &arguments.path {
+        Some(path) if path.as_os_str() != "-" => Ok(Source::File(path.clone())),
+        None if io::stdin().is_terminal() => {
+            bail!("nothing to migrate: name a file, or pipe a document in (crosspoint migrate --help shows how)")
+        }
+        Some(_) | None => Ok(Source::Stdin),
+    }
+}
+
+/// The envelope on stdout, what was done on stderr.
+fn show(migrated: &Migrated) -> Result<Outcome> {
+    writeln!(io::stdout().lock(), "{}", migrated.document.get())?;
+    for change in &migrated.changes {
+        render::note(&render::visible(&change.to_string()));
+    }
+    if migrated.changes.is_empty() {
+        render::note(&format!("nothing was changed: it is a valid {} already", migrated.kind));
+    }
+    for pointer in &migrated.left {
+        render::note(&render::visible(&format!("left {pointer} where it is: members of other names are allowed")));
+    }
+    Ok(Outcome::Fine)
+}
+
+fn refuse(name: &str, bytes: &[u8], refused: &Refused) -> Outcome {
+    let (hint, outcome) = advice(refused);
+    match refused {
+        Refused::Unreadable(report) => findings(name, bytes, report),
+        Refused::Invalid { document, report } => findings("<rewritten>", document.get().as_bytes(), report),
+        Refused::Undecided { .. }
+        | Refused::Unnamed { .. }
+        | Refused::Missing(_)
+        | Refused::WrongType { .. }
+        | Refused::Taken { .. }
+        | Refused::NoIndex
+        | Refused::Misplaced { .. }
+        | Refused::IndexWritten { .. } => {}
+    }
+    render::refused(&format!("{name}: {refused}"), &hint);
+    outcome
+}
+
+/// Stdout is for the envelope, so findings about it are a remark.
+fn findings(name: &str, bytes: &[u8], report: &Report) {
+    let mut stderr = anstream::stderr().lock();
+    // A failed write to stderr leaves nobody to tell.
+    let _ = render::report(&mut stderr, name, bytes, report, render::Verdict { good: false, strict: false });
+}
+
+/// What to do about it, and how the command ends.
+fn advice(refused: &Refused) -> (String, Outcome) {
+    let hint = match refused {
+        Refused::Unreadable(_) => "mend it first; crosspoint validate reads it the same way".to_owned(),
+        Refused::Undecided { .. } => {
+            let hint = "say what it is: --as workflow.input or --as workflow.output";
+            return (hint.to_owned(), Outcome::CouldNot);
+        }
+        Refused::Unnamed { workflow: true, action: true } => "add --workflow NAME and --action NAME".to_owned(),
+        Refused::Unnamed { workflow: true, action: false } => "add --workflow NAME".to_owned(),
+        Refused::Unnamed { workflow: false, .. } => "add --action NAME".to_owned(),
+        Refused::Missing(missing) => {
+            let members: Vec<&str> = missing.iter().map(|name| example(name)).collect();
+            format!("add to the document: {}", members.join(", "))
+        }
+        Refused::Taken { .. } => "rename or remove one of the two in the document".to_owned(),
+        Refused::NoIndex => "add --index PATH, the path of the index file from the repository's root".to_owned(),
+        Refused::IndexWritten { .. } => {
+            "put the updates into the content of that artifact, and remove `state_updates`".to_owned()
+        }
+        Refused::WrongType { clause, .. } | Refused::Misplaced { clause, .. } => clause.hint.to_owned(),
+        Refused::Invalid { .. } => "mend these values in the document, then migrate it".to_owned(),
+    };
+    (hint, Outcome::NotFine)
+}
+
+/// What a missing member could look like.
+fn example(member: &str) -> &'static str {
+    match member {
+        "success" => "\"success\": true or false",
+        _ => "\"summary\": one sentence that says what happened",
+    }
+}
