@@ -3,10 +3,14 @@
 //! A `work_request` goes to an agent; any number of `work_status` come back, then one `work_result` or `error`.
 //! The envelope is the same for all, over REST and over a queue. A later dialect is in use by deployed agents and
 //! is read with a warning (MSG-16).
+//!
+//! Beside the documents there are the decisions of the contract that need neither clock nor wire, such as [`retry`].
 
 mod chunk;
+pub mod code;
 pub(crate) mod error;
 pub(crate) mod read;
+pub mod retry;
 mod wire;
 
 pub use chunk::Chunk;

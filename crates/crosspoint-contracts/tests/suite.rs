@@ -12,6 +12,8 @@ mod corpus;
 mod detection;
 #[path = "suite/golden.rs"]
 mod golden;
+#[path = "suite/retry.rs"]
+mod retry;
 #[path = "suite/schemas.rs"]
 mod schemas;
 #[path = "suite/sse.rs"]

@@ -48,16 +48,19 @@ super::clauses! {
         => "Keep own codes at 5900 and above.";
     MSG_5 = "MSG-5" Error Operation, "rulings; message document, Retries":
         "Three retries means four attempts in all, 0, 1, 2 and 4 s apart."
-        => "Give up after the fourth attempt.";
+        => "Give up after the fourth attempt.",
+        shown_by ["retry::four_attempts_in_all"];
     MSG_5_2 = "MSG-5.2" Error Exchange, "rulings; message document, Retries":
         "Every attempt has the same request_id and a new message_id."
         => "Renew only message_id and timestamp.";
     MSG_5_3 = "MSG-5.3" Error Operation, "rulings; message document, Retry Conditions":
         "Only 5001, 5002 and 5005 are retried; others are reported at once."
-        => "Report 5003, 5004 and 5006 to the caller immediately.";
+        => "Report 5003, 5004 and 5006 to the caller immediately.",
+        shown_by ["retry::only_timeout_unavailable_and_resource_limit_are_retried"];
     MSG_5_4 = "MSG-5.4" Error Operation, "rulings":
         "The delays are minimums: jitter may lengthen them, never shorten them."
-        => "Add jitter on top.";
+        => "Add jitter on top.",
+        shown_by ["retry::jitter_never_shortens"];
     MSG_6 = "MSG-6" Error Exchange, "rulings; message document, Timeouts":
         "30 s without acknowledgement, work_status or result is a timeout."
         => "Send a work_status while working.";
