@@ -4,13 +4,15 @@
 //! The envelope is the same for all, over REST and over a queue. A later dialect is in use by deployed agents and
 //! is read with a warning (MSG-16).
 //!
-//! Beside the documents there are the decisions of the contract that need neither clock nor wire, such as [`retry`].
+//! Beside the documents there are the decisions of the contract that need neither clock nor wire: when to send a message again
+//! ([`retry`]), and which version to speak ([`version`]).
 
 mod chunk;
 pub mod code;
 pub(crate) mod error;
 pub(crate) mod read;
 pub mod retry;
+pub mod version;
 mod wire;
 
 pub use chunk::Chunk;

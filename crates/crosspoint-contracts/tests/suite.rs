@@ -20,3 +20,5 @@ mod schemas;
 mod sse;
 #[path = "suite/tidy.rs"]
 mod tidy;
+#[path = "suite/versions.rs"]
+mod versions;

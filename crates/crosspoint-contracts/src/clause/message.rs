@@ -126,14 +126,16 @@ super::clauses! {
         => "Give the total where it is known.";
     MSG_10 = "MSG-10" Error Exchange, "rulings; message document, Version Negotiation":
         "The lowest version both sides know is picked, compared as numbers, and all messages use it."
-        => "List all versions you speak when registering.";
+        => "List all versions you speak when registering.",
+        shown_by ["versions::the_lowest_common_version_is_picked", "versions::versions_are_compared_as_numbers"];
     MSG_10_2 = "MSG-10.2" Error Document, "rulings; message document, Protocol Versioning":
         "`protocol_version` is a version we speak: \"1.0\"."
         => "Write \"protocol_version\": \"1.0\", as a string; others are answered with 5006.";
     MSG_10_3 = "MSG-10.3" Error Exchange, "rulings":
         "No common version is answered with 5006, naming the versions of both sides."
         => "Speak a version of the other side's list.",
-        implies ["MSG-127"];
+        implies ["MSG-127"],
+        shown_by ["versions::no_common_version_names_both_lists"];
     MSG_11 = "MSG-11" Error Exchange, "rulings; message document, Version Negotiation":
         "Agents register with agent_id, agent_type, supported_versions, work_types and optionally base_url."
         => "POST these to /api/agent/register.";

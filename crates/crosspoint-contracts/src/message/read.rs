@@ -1,6 +1,7 @@
 //! Reading the envelope and its payloads, clause by clause.
 
 use super::chunk::Chunk;
+use super::version::SPOKEN;
 use super::wire::{
     AgentId, AgentType, Dialect, Heartbeat, Hints, Message, MessageId, MessageType, Progress, RequestId, ResourcesUsed,
     ResultStatus, Step, TaskId, TraceId, WorkRequest, WorkResult, WorkStatus,
@@ -18,7 +19,10 @@ use crate::report::{Findings, Place};
 use crate::timestamp::Timestamp;
 
 /// The one version spoken.
-const VERSION: &str = "1.0";
+const VERSION: &str = {
+    let [only] = SPOKEN;
+    only
+};
 
 /// Output that is longer goes out in chunks (MSG-9, MSG-9.6). Unsplit it can still be read, so refusing it would only lose work.
 const WHOLE_OUTPUT_BYTES_MAX: usize = 1 << 20;
