@@ -5,9 +5,9 @@
 //! is read with a warning (MSG-16).
 //!
 //! Beside the documents there are the decisions of the contract that need neither clock nor wire: when to send a message again
-//! ([`retry`]), and which version to speak ([`version`]).
+//! ([`retry`]), which version to speak ([`version`]), and how long output travels ([`chunk`]).
 
-mod chunk;
+pub mod chunk;
 pub mod code;
 pub(crate) mod error;
 pub(crate) mod read;

@@ -6,6 +6,10 @@ mod bad_input;
 mod bridge;
 #[path = "suite/broken.rs"]
 mod broken;
+#[path = "suite/chunk_properties.rs"]
+mod chunk_properties;
+#[path = "suite/chunks.rs"]
+mod chunks;
 #[path = "suite/corpus.rs"]
 mod corpus;
 #[path = "suite/detection.rs"]

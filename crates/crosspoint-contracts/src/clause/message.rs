@@ -114,16 +114,19 @@ super::clauses! {
     MSG_9_4 = "MSG-9.4" Error Exchange, "rulings":
         "Chunks may come in any order and repeatedly; gaps, differing overlaps and a changing TOTAL are refused as 5003."
         => "Send every byte at least once, and the same each time.",
-        implies ["MSG-125"];
+        implies ["MSG-125"],
+        shown_by ["chunk_properties::reassembling_agrees_with_the_plain_way"];
     MSG_9_5 = "MSG-9.5" Error Operation, "rulings":
         "More chunked output than the limit is refused as 5005."
-        => "Write large output to a file and name it.";
+        => "Write large output to a file and name it.",
+        shown_by ["chunks::output_over_the_limit_is_refused"];
     MSG_9_6 = "MSG-9.6" Warning Document, "rulings":
         "A result's output over 1 MiB goes out as step output before it, and keeps its last 1 MiB."
         => "Send the chunks as step output first, and keep the last 1 MiB here.";
     MSG_9_7 = "MSG-9.7" Error Exchange, "rulings":
         "Chunks of any total are read; without TOTAL the set ends with the next step or result."
-        => "Give the total where it is known.";
+        => "Give the total where it is known.",
+        shown_by ["chunks::without_a_total_the_farthest_end_is_the_end"];
     MSG_10 = "MSG-10" Error Exchange, "rulings; message document, Version Negotiation":
         "The lowest version both sides know is picked, compared as numbers, and all messages use it."
         => "List all versions you speak when registering.",
