@@ -146,6 +146,16 @@ impl Form {
 }
 
 impl<'s> Artifact<'s> {
+    pub(crate) fn into_owned(self) -> Artifact<'static> {
+        Artifact {
+            name: self.name.into_owned(),
+            media_type: self.media_type.map(Json::into_owned),
+            operation: self.operation.map(Json::into_owned),
+            content: self.content.map(Json::into_owned),
+            own: self.own.into_iter().map(|(contract, name, value)| (contract, name, value.into_owned())).collect(),
+        }
+    }
+
     fn named(name: Json<'s>) -> Artifact<'s> {
         Artifact { name, media_type: None, operation: None, content: None, own: Vec::new() }
     }

@@ -3,7 +3,7 @@
 use crate::clause::Clause;
 use crate::clause::all::*;
 use crate::fields::Fields;
-use crate::json::{FlawKind, Syntax, SyntaxError, Tape, Type, Value};
+use crate::json::{Broken, FlawKind, Syntax, SyntaxError, Tape, Type, Value};
 use crate::kind::{self, Kind, Undetected};
 use crate::message::{ErrorReport, Message, MessageType, WorkRequest, WorkResult, WorkStatus};
 use crate::report::{Findings, Place, Report};
@@ -74,42 +74,54 @@ pub struct Reading<'s> {
 
 /// Reads one document and finds all that is wrong with it.
 pub fn read<'s>(bytes: &'s [u8], options: &Options<'_>) -> Reading<'s> {
+    read_and(bytes, options, |_, _| ()).0
+}
+
+/// The same, and hands what was scanned to whoever wants more of it than the typed document, if it has no error.
+pub(crate) fn read_and<'s, T>(
+    bytes: &'s [u8],
+    options: &Options<'_>,
+    more: impl FnOnce(Kind, &Tape<'s>) -> T,
+) -> (Reading<'s>, Option<T>) {
     let is_stream = match options.kind {
         Some(kind) => kind == Kind::RunStream,
         None => kind::looks_like_stream(bytes),
     };
     if is_stream {
         let (report, stream) = run::stream::read(bytes);
-        return Reading { report, document: stream.map(Document::RunStream), undetected: None };
+        return (Reading { report, document: stream.map(Document::RunStream), undetected: None }, None);
     }
     let mut findings = Findings::default();
     let tape = match Tape::scan(bytes) {
         Ok(tape) => tape,
-        Err(broken) => {
-            note_syntax(&broken.error, &ALL_101, &mut findings);
-            note_flaws(&broken.so_far, &mut findings);
-            let so_far = broken.so_far.root().and_then(|root| kind::detect(root).ok());
-            let kind = options.kind.or(so_far);
-            let report = findings.into_report(kind, &broken.so_far, bytes);
-            return Reading { report, document: None, undetected: None };
-        }
+        Err(broken) => return (unscanned(&broken, options, bytes), None),
     };
     note_flaws(&tape, &mut findings);
+    let unread = |findings: Findings, kind, undetected| {
+        (Reading { report: findings.into_report(kind, &tape, bytes), document: None, undetected }, None)
+    };
     let Some(root) = tape.root().filter(|root| root.kind() == Type::Object) else {
         let found = tape.root().map(|root| root.kind().described()).unwrap_or_default();
         findings.note(&ALL_108, Place::Value(0), format!("the document is {found}, not an object"));
-        let report = findings.into_report(options.kind, &tape, bytes);
-        return Reading { report, document: None, undetected: None };
+        return unread(findings, options.kind, None);
     };
     let kind = match options.kind.map_or_else(|| kind::detect(root), Ok) {
         Ok(kind) => kind,
-        Err(undetected) => {
-            let report = findings.into_report(None, &tape, bytes);
-            return Reading { report, document: None, undetected: Some(undetected) };
-        }
+        Err(undetected) => return unread(findings, None, Some(undetected)),
     };
     let document = object(kind, root, &mut findings, options).filter(|_| !findings.any_error());
-    Reading { report: findings.into_report(Some(kind), &tape, bytes), document, undetected: None }
+    let more = document.is_some().then(|| more(kind, &tape));
+    (Reading { report: findings.into_report(Some(kind), &tape, bytes), document, undetected: None }, more)
+}
+
+/// What can be said of bytes that are no JSON.
+fn unscanned<'s>(broken: &Broken<'_>, options: &Options<'_>, bytes: &[u8]) -> Reading<'s> {
+    let mut findings = Findings::default();
+    note_syntax(&broken.error, &ALL_101, &mut findings);
+    note_flaws(&broken.so_far, &mut findings);
+    let so_far = broken.so_far.root().and_then(|root| kind::detect(root).ok());
+    let report = findings.into_report(options.kind.or(so_far), &broken.so_far, bytes);
+    Reading { report, document: None, undetected: None }
 }
 
 /// Reads an object as the kind it is.

@@ -113,6 +113,8 @@ pub struct Job<'s> {
     pub(crate) filled: Vec<Filled<'s>>,
     /// What stood among the carried members and is not ours.
     pub(crate) strange: Vec<(String, Json<'s>)>,
+    /// Something in it was not checked by a reader or nests deep, so what is written of it is checked.
+    pub(crate) wary: bool,
 }
 
 impl<'s> Job<'s> {
@@ -124,6 +126,26 @@ impl<'s> Job<'s> {
             own: Vec::new(),
             filled: Vec::new(),
             strange: Vec::new(),
+            wary: false,
+        }
+    }
+
+    /// The same job, no longer tied to the bytes it was read from.
+    pub fn into_owned(self) -> Job<'static> {
+        let own = |own: Own<'_>| Own { contract: own.contract, pointer: own.pointer, value: own.value.into_owned() };
+        let filled = |filled: Filled<'_>| Filled {
+            contract: filled.contract,
+            pointer: filled.pointer,
+            value: filled.value.into_owned(),
+        };
+        Job {
+            origin: self.origin,
+            homes: self.homes.map(|value| value.map(Json::into_owned)),
+            artifacts: self.artifacts.map(|artifacts| artifacts.into_iter().map(Artifact::into_owned).collect()),
+            own: self.own.into_iter().map(own).collect(),
+            filled: self.filled.into_iter().map(filled).collect(),
+            strange: self.strange.into_iter().map(|(name, value)| (name, value.into_owned())).collect(),
+            wary: self.wary,
         }
     }
 

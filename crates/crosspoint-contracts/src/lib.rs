@@ -34,12 +34,14 @@ pub mod schema;
 pub mod sse;
 pub mod task;
 mod timestamp;
+pub mod translate;
 pub mod workflow;
 
 pub use document::{Document, Inner, Options, Reading, read};
 pub use kind::{Contract, Kind};
 pub use report::{Finding, Report};
 pub use timestamp::Timestamp;
+pub use translate::{read_jobs, translate};
 
 // Fuzzing instruments every test binary of the crate, and each needs the fuzzer's runtime to link.
 #[cfg(test)]

@@ -3,13 +3,19 @@
 //! A `work_request` goes to an agent; any number of `work_status` come back, then one `work_result` or `error`.
 //! The envelope is the same for all, over REST and over a queue. A later dialect is in use by deployed agents and
 //! is read with a warning (MSG-16).
+//!
+//! Beside the documents there are the decisions of the contract that need neither clock nor wire: when to send a message again
+//! ([`retry`]), which version to speak ([`version`]), and how long output travels ([`chunk`]).
 
-mod chunk;
+pub mod chunk;
+pub mod code;
 mod context;
 pub(crate) mod error;
 pub mod failure;
 pub(crate) mod map;
 pub(crate) mod read;
+pub mod retry;
+pub mod version;
 mod wire;
 
 pub use chunk::Chunk;

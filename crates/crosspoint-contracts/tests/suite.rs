@@ -6,6 +6,10 @@ mod bad_input;
 mod bridge;
 #[path = "suite/broken.rs"]
 mod broken;
+#[path = "suite/chunk_properties.rs"]
+mod chunk_properties;
+#[path = "suite/chunks.rs"]
+mod chunks;
 #[path = "suite/corpus.rs"]
 mod corpus;
 #[path = "suite/detection.rs"]
@@ -14,6 +18,8 @@ mod detection;
 mod golden;
 #[path = "suite/migrate.rs"]
 mod migrate;
+#[path = "suite/retry.rs"]
+mod retry;
 #[path = "suite/schemas.rs"]
 mod schemas;
 #[path = "suite/sse.rs"]
@@ -24,3 +30,5 @@ mod stream_follower;
 mod stream_life;
 #[path = "suite/tidy.rs"]
 mod tidy;
+#[path = "suite/versions.rs"]
+mod versions;

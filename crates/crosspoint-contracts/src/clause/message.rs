@@ -48,16 +48,19 @@ super::clauses! {
         => "Keep own codes at 5900 and above.";
     MSG_5 = "MSG-5" Error Operation, "rulings; message document, Retries":
         "Three retries means four attempts in all, 0, 1, 2 and 4 s apart."
-        => "Give up after the fourth attempt.";
+        => "Give up after the fourth attempt.",
+        shown_by ["retry::four_attempts_in_all"];
     MSG_5_2 = "MSG-5.2" Error Exchange, "rulings; message document, Retries":
         "Every attempt has the same request_id and a new message_id."
         => "Renew only message_id and timestamp.";
     MSG_5_3 = "MSG-5.3" Error Operation, "rulings; message document, Retry Conditions":
         "Only 5001, 5002 and 5005 are retried; others are reported at once."
-        => "Report 5003, 5004 and 5006 to the caller immediately.";
+        => "Report 5003, 5004 and 5006 to the caller immediately.",
+        shown_by ["retry::only_timeout_unavailable_and_resource_limit_are_retried"];
     MSG_5_4 = "MSG-5.4" Error Operation, "rulings":
         "The delays are minimums: jitter may lengthen them, never shorten them."
-        => "Add jitter on top.";
+        => "Add jitter on top.",
+        shown_by ["retry::jitter_never_shortens"];
     MSG_6 = "MSG-6" Error Exchange, "rulings; message document, Timeouts":
         "30 s without acknowledgement, work_status or result is a timeout."
         => "Send a work_status while working.";
@@ -111,26 +114,31 @@ super::clauses! {
     MSG_9_4 = "MSG-9.4" Error Exchange, "rulings":
         "Chunks may come in any order and repeatedly; gaps, differing overlaps and a changing TOTAL are refused as 5003."
         => "Send every byte at least once, and the same each time.",
-        implies ["MSG-125"];
+        implies ["MSG-125"],
+        shown_by ["chunk_properties::reassembling_agrees_with_the_plain_way"];
     MSG_9_5 = "MSG-9.5" Error Operation, "rulings":
         "More chunked output than the limit is refused as 5005."
-        => "Write large output to a file and name it.";
+        => "Write large output to a file and name it.",
+        shown_by ["chunks::output_over_the_limit_is_refused"];
     MSG_9_6 = "MSG-9.6" Warning Document, "rulings":
         "A result's output over 1 MiB goes out as step output before it, and keeps its last 1 MiB."
         => "Send the chunks as step output first, and keep the last 1 MiB here.";
     MSG_9_7 = "MSG-9.7" Error Exchange, "rulings":
         "Chunks of any total are read; without TOTAL the set ends with the next step or result."
-        => "Give the total where it is known.";
+        => "Give the total where it is known.",
+        shown_by ["chunks::without_a_total_the_farthest_end_is_the_end"];
     MSG_10 = "MSG-10" Error Exchange, "rulings; message document, Version Negotiation":
         "The lowest version both sides know is picked, compared as numbers, and all messages use it."
-        => "List all versions you speak when registering.";
+        => "List all versions you speak when registering.",
+        shown_by ["versions::the_lowest_common_version_is_picked", "versions::versions_are_compared_as_numbers"];
     MSG_10_2 = "MSG-10.2" Error Document, "rulings; message document, Protocol Versioning":
         "`protocol_version` is a version we speak: \"1.0\"."
         => "Write \"protocol_version\": \"1.0\", as a string; others are answered with 5006.";
     MSG_10_3 = "MSG-10.3" Error Exchange, "rulings":
         "No common version is answered with 5006, naming the versions of both sides."
         => "Speak a version of the other side's list.",
-        implies ["MSG-127"];
+        implies ["MSG-127"],
+        shown_by ["versions::no_common_version_names_both_lists"];
     MSG_11 = "MSG-11" Error Exchange, "rulings; message document, Version Negotiation":
         "Agents register with agent_id, agent_type, supported_versions, work_types and optionally base_url."
         => "POST these to /api/agent/register.";

@@ -54,7 +54,7 @@ pub(crate) fn document<'s>(shape: &'static Shape, root: Value<'_, 's>) -> Job<'s
     found.state(shape);
     found.block(shape.members, root);
     found.join_artifacts();
-    // What stood in for something in this document has been taken out; the record serves when it is written again.
+    found.job.wary = carried;
     found.job
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn document(job: &Job<'_>, shape: &'static Shape, fresh: &Fresh<'_>) 
         text: String::with_capacity(size_of_homes(job) + 512),
         pointer: String::new(),
         taken: [false; Home::ALL.len()],
-        own_taken: vec![false; job.own.len()],
+        own_taken: own_taken(job, shape.kind.contract()),
         marks: Marks::default(),
         artifacts_left: whole(job),
         filled: Vec::new(),
@@ -114,6 +114,11 @@ pub(crate) fn document(job: &Job<'_>, shape: &'static Shape, fresh: &Fresh<'_>) 
 fn size_of_homes(job: &Job<'_>) -> usize {
     let homes = Home::ALL.iter().filter_map(|home| job.get(*home)).map(|value| value.get().len());
     homes.chain(job.own.iter().map(|own| own.value.get().len() + own.pointer.len() + 16)).sum()
+}
+
+/// What is kept of a document beside its members, such as an event's name, is for whoever frames it.
+fn own_taken(job: &Job<'_>, contract: Contract) -> Vec<bool> {
+    job.own.iter().map(|own| own.contract == contract && !own.pointer.starts_with('/')).collect()
 }
 
 /// Until a contract lists them, all artifacts are left.

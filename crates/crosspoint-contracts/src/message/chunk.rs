@@ -1,4 +1,17 @@
 //! Which bytes of a long output a step carries: `bytes 0-262144 of 524288`, or the short form `bytes 0-256k`.
+//!
+//! [`split()`] cuts long output into blocks, and [`Reassembler`] puts together what others have cut (MSG-9).
+
+mod ranges;
+mod reassemble;
+mod refusal;
+mod split;
+
+pub use reassemble::{Piece, Plan, RANGES_MAX, Reassembler};
+pub use refusal::Refusal;
+pub use split::{BLOCK_BYTES_MAX, Blocks, WHOLE_BYTES_MAX, split, tail};
+
+use std::fmt;
 
 use crate::content::{Text, inline_schema};
 
@@ -27,9 +40,20 @@ impl Chunk {
         (chunk.start <= chunk.end && chunk.end <= total.unwrap_or(u64::MAX)).then_some(chunk)
     }
 
-    /// How many bytes it covers.
+    /// How many bytes it covers; none if its end lies before its start, which no parsed chunk's does.
     pub fn bytes(self) -> u64 {
-        self.end - self.start
+        self.end.saturating_sub(self.start)
+    }
+}
+
+/// The form that is written; without a total, the short form, in plain bytes.
+impl fmt::Display for Chunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bytes {}-{}", self.start, self.end)?;
+        match self.total {
+            Some(total) => write!(f, " of {total}"),
+            None => Ok(()),
+        }
     }
 }
 

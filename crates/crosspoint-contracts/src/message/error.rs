@@ -1,5 +1,6 @@
 //! Reading an error payload: its code decides what its context must carry.
 
+use super::code;
 use super::read::later;
 use super::wire::{Dialect, ErrorReport};
 use crate::clause::message::{MSG_4, MSG_4_2, MSG_16, MSG_114, MSG_115, MSG_116};
@@ -51,19 +52,19 @@ fn void<T>(_: Option<T>) {}
 
 /// The table of error codes: the context fields each must carry.
 pub(crate) const CONTEXT_FIELDS: &[(i64, &[(&str, ContextField)])] = &[
-    (5001, &[("attempted_retries", ContextField::Integer), ("last_attempt", ContextField::Timestamp)]),
-    (5002, &[("agent_id", ContextField::String), ("last_heartbeat", ContextField::TimestampOrNull)]),
-    (5003, &[("validation_error", ContextField::String), ("field_name", ContextField::StringOrNull)]),
-    (5004, &[("agent_id", ContextField::String), ("token_status", ContextField::String)]),
+    (code::TIMEOUT, &[("attempted_retries", ContextField::Integer), ("last_attempt", ContextField::Timestamp)]),
+    (code::UNAVAILABLE, &[("agent_id", ContextField::String), ("last_heartbeat", ContextField::TimestampOrNull)]),
+    (code::INVALID_MESSAGE, &[("validation_error", ContextField::String), ("field_name", ContextField::StringOrNull)]),
+    (code::AUTHENTICATION_FAILED, &[("agent_id", ContextField::String), ("token_status", ContextField::String)]),
     (
-        5005,
+        code::RESOURCE_LIMIT,
         &[
             ("limit_name", ContextField::String),
             ("available", ContextField::Integer),
             ("required", ContextField::Integer),
         ],
     ),
-    (5006, &[("work_type_requested", ContextField::String), ("supported_types", ContextField::Strings)]),
+    (code::UNSUPPORTED, &[("work_type_requested", ContextField::String), ("supported_types", ContextField::Strings)]),
 ];
 
 pub(crate) fn read<'s>(fields: &mut Fields<'_, 's, '_>) -> ErrorReport<'s> {

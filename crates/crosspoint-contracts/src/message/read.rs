@@ -1,6 +1,7 @@
 //! Reading the envelope and its payloads, clause by clause.
 
-use super::chunk::Chunk;
+use super::chunk::{Chunk, WHOLE_BYTES_MAX};
+use super::version::SPOKEN;
 use super::wire::{
     AgentId, AgentType, Dialect, Heartbeat, Hints, Message, MessageId, MessageType, Progress, RequestId, ResourcesUsed,
     ResultStatus, Step, TaskId, TraceId, WorkRequest, WorkResult, WorkStatus,
@@ -18,10 +19,10 @@ use crate::report::{Findings, Place};
 use crate::timestamp::Timestamp;
 
 /// The one version spoken.
-const VERSION: &str = "1.0";
-
-/// Output that is longer goes out in chunks (MSG-9, MSG-9.6). Unsplit it can still be read, so refusing it would only lose work.
-const WHOLE_OUTPUT_BYTES_MAX: usize = 1 << 20;
+const VERSION: &str = {
+    let [only] = SPOKEN;
+    only
+};
 
 /// The types every deployment has.
 pub(crate) const AGENT_TYPES: &[&str] = &["orchestrator", "infra", "desktop", "code", "research"];
@@ -168,7 +169,8 @@ fn step<'s>(fields: &mut Fields<'_, 's, '_>) -> Step<'s> {
             let message = format!("`output` is {bytes} bytes long, and the chunk says {}", chunk.bytes());
             fields.note_member("output_chunk", &MSG_9_3, message);
         }
-        None if !fields.has("output_chunk") && bytes > WHOLE_OUTPUT_BYTES_MAX => {
+        // Unsplit it can still be read, so refusing it would only lose work.
+        None if !fields.has("output_chunk") && bytes > WHOLE_BYTES_MAX => {
             fields.note_member("output", &MSG_9, format!("`output` is {bytes} bytes long and not split"));
         }
         Some(_) | None => {}
@@ -217,7 +219,7 @@ pub(crate) fn work_result<'s>(fields: &mut Fields<'_, 's, '_>) -> WorkResult<'s>
     };
     exit_code_agrees(fields, result.exit_code);
     let bytes = result.output.map_or(0, Text::decoded_bytes);
-    if bytes > WHOLE_OUTPUT_BYTES_MAX {
+    if bytes > WHOLE_BYTES_MAX {
         fields.note_member("output", &MSG_9_6, format!("`output` is {bytes} bytes long"));
     }
     result

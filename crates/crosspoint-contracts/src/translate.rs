@@ -1,0 +1,198 @@
+//! Any contract into any other, and back unchanged.
+//!
+//! Reading and writing meet only in the [`Job`]. The law that holds for every pair of contracts: what is read from one,
+//! written as another, read again and written back is the document that was read, or its strict form where it was loose.
+//! It is not reached by carrying the original along: what the other contract has a field for stands in that field, and a
+//! change there shows in what comes back.
+
+use std::fmt;
+
+use crate::content::Json;
+use crate::document::{self, Document, Options, Reading};
+use crate::job::{Job, Own, State};
+use crate::json::{DEPTH_MAX, Tape};
+use crate::kind::{Contract, Kind};
+use crate::map::{self, Fresh};
+use crate::report::Report;
+use crate::run::map::{EVENT, event_shape};
+use crate::run::{Role, Stream, StreamEvent};
+use crate::sse;
+
+/// How much deeper things may nest in another contract, carried or not. Near the limit the result is checked.
+const NESTING_ADDED_MAX: usize = 8;
+
+/// A document that was written.
+pub struct Written {
+    /// What it is.
+    pub kind: Kind,
+    text: String,
+    /// What its contract has no field for, by home or by place. It was carried, or lost where carrying is off.
+    pub homeless: Vec<String>,
+}
+
+impl Written {
+    /// The document: JSON, or events for a `run.stream`.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The document, to keep.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+}
+
+impl fmt::Debug for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{} bytes]", self.kind, self.text.len())
+    }
+}
+
+/// Why a job cannot be written in a contract.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// The contract has no document for it.
+    #[error("{from} has no counterpart in the {to} contract")]
+    NoCounterpart {
+        /// What the job is.
+        from: Kind,
+        /// What it was to become.
+        to: &'static str,
+    },
+    /// What was written breaks the contract, because something carried does not fit or the nesting is too deep.
+    #[error("the {kind} this becomes breaks its contract")]
+    Broken {
+        /// What was written.
+        kind: Kind,
+        /// What is wrong with it.
+        report: Box<Report>,
+    },
+}
+
+/// Reads a document into a job; a stream into one for each of its events.
+///
+/// There are none where the document has an error, or is about no job, such as a heartbeat.
+pub fn read_jobs<'s>(bytes: &'s [u8], options: &Options<'_>) -> (Reading<'s>, Vec<Job<'s>>) {
+    let (reading, job) = document::read_and(bytes, options, job_of);
+    let jobs = match &reading.document {
+        Some(Document::RunStream(stream)) => of_stream(stream),
+        Some(_) | None => job.flatten().into_iter().collect(),
+    };
+    (reading, jobs)
+}
+
+fn job_of<'s>(kind: Kind, tape: &Tape<'s>) -> Option<Job<'s>> {
+    let root = tape.root()?;
+    let shape = (map::of(kind.contract()).reading)(kind, root)?;
+    let mut job = map::read::document(shape, root);
+    job.wary |= tape.deepest() + NESTING_ADDED_MAX > DEPTH_MAX;
+    Some(job)
+}
+
+fn of_stream(stream: &Stream) -> Vec<Job<'static>> {
+    stream.events.iter().filter_map(of_event).collect()
+}
+
+/// An event is a job's document like any other; its name is kept beside it.
+fn of_event(event: &StreamEvent) -> Option<Job<'static>> {
+    let tape = Tape::scan(event.data.as_bytes()).ok()?;
+    let root = tape.root()?;
+    let role = event.role();
+    let shape = match role {
+        Role::Terminal => (map::of(Contract::Run).reading)(Kind::RunResponse, root)?,
+        Role::Started | Role::Progress | Role::Other => event_shape(&event.name),
+    };
+    let mut job = map::read::document(shape, root).into_owned();
+    job.origin = if job.wary { job.origin } else { Kind::RunStream };
+    let mut keep = |pointer: &str, value: Json<'static>| {
+        job.own.push(Own { contract: Contract::Run, pointer: pointer.to_owned(), value });
+    };
+    if event.name != usual_name(role) {
+        keep(EVENT, Json::string(&event.name));
+    }
+    if root.members().next().is_none() {
+        keep(DATA, Json::new(root.source().to_owned()));
+    }
+    Some(job)
+}
+
+/// Where data is kept that is no object with members.
+const DATA: &str = "data";
+
+fn usual_name(role: Role) -> &'static str {
+    match role {
+        Role::Terminal => "final",
+        Role::Started | Role::Progress | Role::Other => "progress",
+    }
+}
+
+/// Writes a job as a document of a contract.
+///
+/// # Errors
+/// The contract has no document for it, or what was written is not valid.
+pub fn write(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, Refused> {
+    let none = || Refused::NoCounterpart { from: job.origin, to: to.name() };
+    let shape = (map::of(to).writing)(job).ok_or_else(none)?;
+    let document = map::write::document(job, shape, fresh);
+    let mut written = Written { kind: shape.kind, text: document.text, homeless: document.homeless };
+    if job.wary {
+        check(&written, fresh)?;
+    }
+    if to == Contract::Run && (shape.kind == Kind::RunStream || job.origin == Kind::RunStream) {
+        frame(job, &mut written);
+    }
+    Ok(written)
+}
+
+/// Puts the data of an event into its frame.
+fn frame(job: &Job<'_>, written: &mut Written) {
+    let kept = |pointer| job.own_at(Contract::Run, pointer).map(|(_, own)| &own.value);
+    let role = if job.state().is_some_and(State::is_ended) { Role::Terminal } else { Role::Progress };
+    let name = kept(EVENT).and_then(|name| name.text());
+    let data = kept(DATA).map_or(written.text.as_str(), Json::get);
+    let mut event = Vec::with_capacity(data.len() + 32);
+    // A name with a line break can only have been carried by somebody else; it is no name.
+    if sse::event(&mut event, name.as_deref().unwrap_or(usual_name(role)), None, data).is_err() {
+        let _ = sse::event(&mut event, usual_name(role), None, data);
+    }
+    written.kind = Kind::RunStream;
+    // It was made of text, so it is text.
+    written.text = String::from_utf8(event).unwrap_or_default();
+}
+
+/// What was carried came from outside, and what nests deep may nest too deep now: the result is read like any document.
+fn check(written: &Written, fresh: &Fresh<'_>) -> Result<(), Refused> {
+    let kind = written.kind;
+    // Events have no reader of their own; that they are JSON is all there is to ask.
+    if kind == Kind::RunStream {
+        let scanned = Tape::scan(written.text.as_bytes());
+        let broken = |_| Refused::Broken { kind, report: Box::default() };
+        return scanned.map(|_| ()).map_err(broken);
+    }
+    let options = Options { kind: Some(kind), agent_types: fresh.agent_types, ..Options::default() };
+    let report = document::read(written.text.as_bytes(), &options).report;
+    if report.is_valid() { Ok(()) } else { Err(Refused::Broken { kind, report: Box::new(report) }) }
+}
+
+/// What translating gave.
+#[derive(Debug)]
+pub struct Translation {
+    /// What is to be said about the document that was read.
+    pub report: Report,
+    /// Why its kind is not known, where it is not.
+    pub undetected: Option<kind::Undetected>,
+    /// What it became: one document, or one for each event of a stream.
+    pub written: Vec<Result<Written, Refused>>,
+}
+
+/// Reads a document and writes it in another contract.
+pub fn translate(bytes: &[u8], options: &Options<'_>, to: Contract, fresh: &Fresh<'_>) -> Translation {
+    let (reading, jobs) = read_jobs(bytes, options);
+    let mut written: Vec<_> = jobs.iter().map(|job| write(job, to, fresh)).collect();
+    if let (Some(kind), true, true) = (reading.report.kind, jobs.is_empty(), reading.document.is_some()) {
+        written.push(Err(Refused::NoCounterpart { from: kind, to: to.name() }));
+    }
+    Translation { report: reading.report, undetected: reading.undetected, written }
+}
+
+use crate::kind;
