@@ -30,5 +30,7 @@ mod stream_follower;
 mod stream_life;
 #[path = "suite/tidy.rs"]
 mod tidy;
+#[path = "suite/translation.rs"]
+mod translation;
 #[path = "suite/versions.rs"]
 mod versions;

@@ -108,7 +108,7 @@ impl<'s> In<'s> {
             Is::Fixed(_) | Is::Own(_) => self.keep_own(value),
             Is::Home(home, codec) => self.home(member, *home, *codec, value),
             Is::Loose(read, _) => read(self, value),
-            Is::Block(members) => self.inner_block(members, value),
+            Is::Block(members) => self.inner_block(member, members, value),
             Is::Input => self.input(value),
             Is::Prompt => self.prompt(value),
             Is::PromptContext => self.prompt_context(value),
@@ -121,11 +121,13 @@ impl<'s> In<'s> {
         }
     }
 
-    fn inner_block(&mut self, members: &'static [Member], value: Value<'_, 's>) {
+    fn inner_block(&mut self, member: &Member, members: &'static [Member], value: Value<'_, 's>) {
         if value.kind() != Type::Object {
             return self.keep(value);
         }
-        if value.members().next().is_none() && !self.is_stand_in(value) {
+        // An empty object says nothing but that it was there, which goes without saying where it must be.
+        let required = matches!(member.need, Need::Required(_));
+        if value.members().next().is_none() && !required && !self.is_stand_in(value) {
             self.keep(value);
         }
         self.block(members, value);

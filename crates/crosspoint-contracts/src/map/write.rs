@@ -241,6 +241,8 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     fn inner_block(&mut self, member: &'static Member, members: &'static [Member]) {
+        // An empty object that stood there stands there again.
+        let stood = self.own_here().is_some_and(|own| own.starts_with('{'));
         let before = self.text.len();
         push_name(&mut self.text, member.name);
         self.text.push('{');
@@ -256,18 +258,11 @@ impl<'j, 's> Out<'j, 's> {
             Need::Recommended(_) => !self.returns(),
             Need::Optional | Need::Follows(_) => false,
         };
-        // An empty object that stood there stands there again.
-        let stood = self.own_here() == Some("{}") || (empty && self.own_is_object());
-        if empty && wanted && !stood {
+        if empty && wanted {
             self.stands_in(Json::new("{}"));
         } else if empty && !stood {
             self.text.truncate(before);
         }
-    }
-
-    /// An empty object may be spelled with white space in it.
-    fn own_is_object(&self) -> bool {
-        self.job.own_at(self.contract, &self.pointer).is_some_and(|(_, own)| own.value.get().starts_with('{'))
     }
 
     fn value(&mut self, member: &'static Member) -> Option<Cow<'j, str>> {
@@ -525,10 +520,8 @@ impl<'j, 's> Out<'j, 's> {
 
     /// What was filled in on the way here, up to the last time this contract was met, and here.
     fn push_filled(&self, text: &mut String) {
-        if self.returns() {
-            return;
-        }
-        let earlier = self.job.filled.iter().take_while(|filled| filled.contract != self.contract);
+        let back = self.returns();
+        let earlier = self.job.filled.iter().take_while(|filled| !back && filled.contract != self.contract);
         let earlier = earlier.map(|filled| (filled.contract, filled.pointer.as_str(), filled.value.get()));
         let here = self.filled.iter().map(|(pointer, value)| (self.contract, pointer.as_str(), value.get()));
         let all = earlier.chain(here);

@@ -16,14 +16,24 @@ use crate::map::{
 pub(crate) static MAP: Map = Map {
     contract: Contract::Message,
     key: &[Home::RequestId],
-    shapes: &[&WORK_REQUEST, &WORK_STATUS, &SUCCESS, &FAILED, &LATER_CANCELLED, &ERROR],
+    shapes: &[
+        &WORK_REQUEST,
+        &WORK_STATUS,
+        &SUCCESS,
+        &FAILED,
+        &ERROR,
+        &LATER_SUCCESS,
+        &LATER_FAILED,
+        &LATER_CANCELLED,
+        &LATER_ERROR,
+    ],
     reading,
     writing,
 };
 
 /// The members of the envelope, around the payload.
 macro_rules! envelope {
-    ($type:literal, $from:expr, $to:expr, $written:expr, $payload:expr $(, $further:expr)?) => {
+    ($type:literal, $from:expr, $to:expr, $written:expr, $payload:expr $(,)?) => {
         &[
             fixed("protocol_version", "\"1.0\""),
             own("message_id", Holds::Text).required(Fill::MessageId),
@@ -34,7 +44,7 @@ macro_rules! envelope {
             home("request_id", Home::RequestId, Codec::Uuid).required(Fill::Id),
             fixed("type", $type),
             block("payload", $payload).required(Fill::Raw("{}")),
-            $($further,)?
+            loose("priority", read_priority, &[Home::Priority]),
             block("x_custom_fields", &[]),
         ]
     };
@@ -85,7 +95,6 @@ static WORK_REQUEST: Shape = Shape {
                 ],
             ),
         ],
-        loose("priority", read_priority, &[Home::Priority])
     ),
     carrier: Some("x_custom_fields"),
     closed: false,
@@ -210,75 +219,75 @@ fn read_error_message<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
     found.job.set(Home::Message, Json::new(value.source()));
 }
 
-static SUCCESS: Shape = Shape {
-    kind: Kind::WorkResult,
-    when: "success",
-    state: Some(State::Completed),
-    members: envelope!(
-        "\"work_result\"",
-        BY_AGENT,
-        TO_ORCHESTRATOR,
-        Home::ReportedAt,
-        &[
-            TASK_ID,
-            fixed("status", "\"success\""),
-            fixed("exit_code", "0"),
-            output_text("output"),
-            RESOURCES_USED,
-            DURATION_MS,
-            AGENT_ID,
-            ERROR_MESSAGE,
-        ]
-    ),
-    ..WORK_REQUEST
-};
+/// The envelope of a result around a payload.
+macro_rules! result {
+    ($when:literal, $state:expr, $payload:expr) => {
+        Shape {
+            kind: Kind::WorkResult,
+            when: $when,
+            state: Some($state),
+            members: envelope!("\"work_result\"", BY_AGENT, TO_ORCHESTRATOR, Home::ReportedAt, $payload),
+            ..WORK_REQUEST
+        }
+    };
+}
 
-static FAILED: Shape = Shape {
-    kind: Kind::WorkResult,
-    when: "failed",
-    state: Some(State::Failed),
-    members: envelope!(
-        "\"work_result\"",
-        BY_AGENT,
-        TO_ORCHESTRATOR,
-        Home::ReportedAt,
-        &[
-            TASK_ID,
-            fixed("status", "\"failed\""),
-            home("exit_code", Home::ExitCode, Codec::Same).follows(|_| Json::new("1")),
-            // What a failed task printed is all that is said of why.
-            home("output", Home::Message, Codec::Same).required(Fill::Sentence),
-            RESOURCES_USED,
-            DURATION_MS,
-            AGENT_ID,
-            ERROR_MESSAGE,
-        ]
-    ),
-    ..WORK_REQUEST
-};
+const SUCCESS_STATUS: Member = fixed("status", "\"success\"");
+const FAILED_STATUS: Member = fixed("status", "\"failed\"");
+const NO_EXIT_CODE: Member = fixed("exit_code", "0");
+const EXIT_CODE: Member = home("exit_code", Home::ExitCode, Codec::Same).follows(|_| Json::new("1"));
+/// What a failed task printed is all that is said of why.
+const FAILED_OUTPUT: Member = home("output", Home::Message, Codec::Same).required(Fill::Sentence);
 
-/// Of the later dialect; in v1.0 it is an error.
-static LATER_CANCELLED: Shape = Shape {
-    kind: Kind::WorkResult,
-    when: "cancelled, later dialect",
-    state: Some(State::Cancelled),
-    members: envelope!(
-        "\"work_result\"",
-        BY_AGENT,
-        TO_ORCHESTRATOR,
-        Home::ReportedAt,
-        &[
-            TASK_ID,
-            fixed("status", "\"cancelled\""),
-            home("output", Home::Text, Codec::Same),
-            RESOURCES_USED,
-            DURATION_MS,
-            AGENT_ID,
-            ERROR_MESSAGE,
-        ]
-    ),
-    ..WORK_REQUEST
-};
+static SUCCESS: Shape = result!(
+    "success",
+    State::Completed,
+    &[TASK_ID, SUCCESS_STATUS, NO_EXIT_CODE, output_text("output"), RESOURCES_USED]
+);
+
+static FAILED: Shape =
+    result!("failed", State::Failed, &[TASK_ID, FAILED_STATUS, EXIT_CODE, FAILED_OUTPUT, RESOURCES_USED]);
+
+/// The later dialect (MSG-16) is read and not written.
+static LATER_SUCCESS: Shape = result!(
+    "success, later dialect",
+    State::Completed,
+    &[
+        TASK_ID,
+        SUCCESS_STATUS,
+        NO_EXIT_CODE,
+        output_text("output"),
+        RESOURCES_USED,
+        DURATION_MS,
+        AGENT_ID,
+        ERROR_MESSAGE,
+    ]
+);
+
+static LATER_FAILED: Shape = result!(
+    "failed, later dialect",
+    State::Failed,
+    &[TASK_ID, FAILED_STATUS, EXIT_CODE, FAILED_OUTPUT, RESOURCES_USED, DURATION_MS, AGENT_ID, ERROR_MESSAGE,]
+);
+
+/// In v1.0 it is an error.
+static LATER_CANCELLED: Shape = result!(
+    "cancelled, later dialect",
+    State::Cancelled,
+    &[
+        TASK_ID,
+        fixed("status", "\"cancelled\""),
+        home("output", Home::Text, Codec::Same),
+        RESOURCES_USED,
+        DURATION_MS,
+        AGENT_ID,
+        ERROR_MESSAGE,
+    ]
+);
+
+const ERROR_CODE: Member =
+    made("error_code", Made { write: write_code, read: read_code, homes: &[Home::Failure, Home::Code] });
+const ERROR_TEXT: Member = home("error_message", Home::Message, Codec::Same).required(Fill::Sentence);
 
 static ERROR: Shape = Shape {
     kind: Kind::MessageError,
@@ -290,11 +299,24 @@ static ERROR: Shape = Shape {
         TO_ORCHESTRATOR,
         Home::ReportedAt,
         &[
-            made("error_code", Made { write: write_code, read: read_code, homes: &[Home::Failure, Home::Code] }),
-            home("error_message", Home::Message, Codec::Same).required(Fill::Sentence),
+            ERROR_CODE,
+            ERROR_TEXT,
             made("error_context", Made { write: context::write, read: context::read, homes: &[Home::Details] }),
-            loose("context", context::read, &[Home::Details]),
         ]
+    ),
+    ..WORK_REQUEST
+};
+
+static LATER_ERROR: Shape = Shape {
+    kind: Kind::MessageError,
+    when: "later dialect",
+    state: None,
+    members: envelope!(
+        "\"error\"",
+        BY_AGENT,
+        TO_ORCHESTRATOR,
+        Home::ReportedAt,
+        &[ERROR_CODE, ERROR_TEXT, loose("context", context::read, &[Home::Details])]
     ),
     ..WORK_REQUEST
 };
@@ -346,15 +368,18 @@ fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
     let payload = root.get("payload")?;
     match kind {
         Kind::WorkRequest => Some(&WORK_REQUEST),
-        Kind::MessageError => Some(&ERROR),
+        Kind::MessageError => Some(if payload.get("error_context").is_some() { &ERROR } else { &LATER_ERROR }),
         // A sign of life of an agent is about no job.
         Kind::WorkStatus => (!super::read::is_heartbeat(|name| payload.get(name).is_some())).then_some(&WORK_STATUS),
         _ => {
             let status = payload.get("status")?.text()?.decode();
-            Some(match &*status {
-                "failed" => &FAILED,
-                "cancelled" => &LATER_CANCELLED,
-                _ => &SUCCESS,
+            let later = ["duration_ms", "error_message"].iter().any(|member| payload.get(member).is_some());
+            Some(match (&*status, later) {
+                ("failed", false) => &FAILED,
+                ("failed", true) => &LATER_FAILED,
+                ("cancelled", _) => &LATER_CANCELLED,
+                ("success", false) => &SUCCESS,
+                _ => &LATER_SUCCESS,
             })
         }
     }

@@ -1,0 +1,67 @@
+//! The law: what goes from one contract to another and back is what it was.
+
+use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::translate::{Refused, Written, write};
+use crosspoint_contracts::{Contract, Kind, Options, read_jobs};
+use serde_json::Value;
+
+use crate::corpus;
+
+pub(crate) fn fresh() -> Fresh<'static> {
+    Fresh {
+        now: "2026-11-16T08:00:00Z",
+        id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().expect("a UUID"),
+        agent_types: &[],
+        agent_type: "code",
+        carrying: Carrying::On,
+    }
+}
+
+/// One document in another contract.
+pub(crate) fn to(contract: Contract, bytes: &[u8]) -> Result<Written, Refused> {
+    let (reading, jobs) = read_jobs(bytes, &Options::default());
+    assert!(reading.report.is_valid(), "{:#?}\n{}", reading.report.findings, String::from_utf8_lossy(bytes));
+    let [job] = &jobs[..] else { panic!("{} jobs in {}", jobs.len(), String::from_utf8_lossy(bytes)) };
+    write(job, contract, &fresh())
+}
+
+pub(crate) fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The documents the law is about: requests and terminal results.
+fn lawful() -> Vec<corpus::Case> {
+    let mut cases = corpus::golden();
+    cases.retain(|case| {
+        let is_event = matches!(case.kind(), Kind::WorkStatus | Kind::RunStream);
+        let underway =
+            ["pending", "in_progress", "input_required", "question"].iter().any(|word| case.stem().contains(word));
+        !is_event && !underway
+    });
+    cases
+}
+
+#[test]
+fn every_golden_document_comes_back_from_every_contract() {
+    for case in lawful() {
+        let home = case.kind().contract();
+        let strict = to(home, &case.bytes).expect("a document has a counterpart in its own contract");
+        let original: Value = serde_json::from_slice(&case.bytes).expect("golden documents are JSON");
+        if !case.stem().contains("loose") {
+            assert_eq!(value(strict.text()), original, "{} as itself", case.path.display());
+        }
+        for contract in Contract::ALL {
+            let there = to(contract, &case.bytes).expect("requests and results go everywhere");
+            let back = to(home, there.text().as_bytes()).expect("and come back");
+            assert_eq!(
+                value(back.text()),
+                value(strict.text()),
+                "{} by way of {}:\n{}",
+                case.path.display(),
+                contract.name(),
+                there.text()
+            );
+            assert_eq!(back.kind, strict.kind);
+        }
+    }
+}
