@@ -14,6 +14,8 @@ mod chunks;
 mod corpus;
 #[path = "suite/detection.rs"]
 mod detection;
+#[path = "suite/documents.rs"]
+mod documents;
 #[path = "suite/golden.rs"]
 mod golden;
 #[path = "suite/migrate.rs"]

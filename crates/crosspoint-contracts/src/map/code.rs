@@ -25,6 +25,8 @@ impl Codes {
         let own = out.job().get(Home::Code).map(|code| (code.text().unwrap_or_default().into_owned(), code.clone()));
         if let Some((text, code)) = &own
             && !text.is_empty()
+            // Read again it would be taken for the failure's own.
+            && text != default
             && (self.read)(text) == failure
         {
             out.take(Home::Failure);

@@ -145,6 +145,9 @@ impl<'s> In<'s> {
             std::borrow::Cow::Owned(other) => Json::new(other),
         };
         self.job.set(home, read);
+        if codec.respells(value.source()) {
+            self.keep(value);
+        }
         if let Need::Follows(from) = &member.need {
             // The home must not be there when it is asked what would follow without it.
             let read = self.job.get(home).cloned();

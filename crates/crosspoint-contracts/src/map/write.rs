@@ -12,8 +12,8 @@ use super::shape::{Is, Member, Need, Shape};
 use crate::artifact::{self, Form, Left};
 use crate::content::Json;
 use crate::failure::Failure;
-use crate::job::{Home, Job, State};
-use crate::json::{Tape, push_name, push_quoted};
+use crate::job::{Home, Job, Own, State};
+use crate::json::{Tape, Value, push_name, push_quoted};
 use crate::kind::Contract;
 
 /// What a writer needs that no document has: time, new ids, and what the operator set.
@@ -216,12 +216,18 @@ impl<'j, 's> Out<'j, 's> {
                 continue;
             }
             let name = token.replace("~1", "/").replace("~0", "~");
-            if name != KEY && members.iter().all(|member| member.name != name) {
+            // Where things are carried, one that is not ours must wait and see whether the key is free.
+            let is_key = name == KEY && self.is_carrier_place();
+            if !is_key && members.iter().all(|member| member.name != name) {
                 push_name(&mut self.text, &name);
                 self.text.push_str(own.value.get());
                 self.own_taken[at] = true;
             }
         }
+    }
+
+    fn is_carrier_place(&self) -> bool {
+        self.pointer.strip_prefix('/').unwrap_or_default() == self.shape.carrier.unwrap_or_default()
     }
 
     fn member(&mut self, member: &'static Member) {
@@ -303,7 +309,9 @@ impl<'j, 's> Out<'j, 's> {
         } else {
             self.stands_in(Json::new(written.clone()));
         }
-        Some(written)
+        // The same number may have been spelled in another way.
+        let spelled = self.own_here().filter(|spelled| is_same(spelled, &written));
+        Some(spelled.map_or(written, Cow::Borrowed))
     }
 
     fn own(&mut self, holds: crate::job::Holds) -> Option<Cow<'j, str>> {
@@ -389,6 +397,9 @@ impl<'j, 's> Out<'j, 's> {
     fn parts_of_input(&self, pick: impl FnOnce(String, Option<String>) -> String) -> Option<String> {
         let tape = Tape::scan(self.job.get(Home::Input)?.get().as_bytes()).ok()?;
         let (prompt, context) = outcome::prompt_parts(tape.root()?)?;
+        if context.is_some_and(|context| !shows_beside_carried(context)) {
+            return None;
+        }
         Some(pick(prompt.source().to_owned(), context.map(|context| context.source().to_owned())))
     }
 
@@ -400,16 +411,15 @@ impl<'j, 's> Out<'j, 's> {
             }
             None => self.job.get(Home::PromptContext).map(|context| context.get().to_owned()),
         };
+        self.take(Home::PromptContext);
+        let free = self.carries_nothing() || context.as_deref().is_none_or(shows);
+        let shown = context.as_deref().filter(|_| free);
+        self.taken[Home::PromptContext as usize] = free;
         let before = self.text.len();
         push_name(&mut self.text, name);
-        let inner = context.as_deref().map_or("", |context| context[1..context.len() - 1].trim());
         self.text.push('{');
-        self.text.push_str(inner);
+        self.text.push_str(shown.map_or("", |context| context[1..context.len() - 1].trim()));
         let inside = self.text.len();
-        // A context that is there and empty cannot be told from one that only carries, so it is carried too.
-        if context.is_some() && !inner.is_empty() {
-            self.take(Home::PromptContext);
-        }
         self.carried();
         let carries = self.text.len() > inside;
         self.text.push('}');
@@ -470,9 +480,26 @@ impl<'j, 's> Out<'j, 's> {
         homes.chain(artifacts).chain(own).chain(self.job.strange.iter().map(|(name, _)| name.clone())).collect()
     }
 
+    /// Whether the key is not needed here: the document is back where it came from and shows everything.
+    fn carries_nothing(&self) -> bool {
+        let strange = usize::from(self.strange_key().is_some());
+        self.fresh.carrying == Carrying::Off || (self.returns() && self.homeless().len() == strange)
+    }
+
+    /// What stood under the key and was not ours.
+    fn strange_key(&self) -> Option<(usize, &'j Own<'s>)> {
+        let carrier = self.shape.carrier.map(|name| format!("/{name}")).unwrap_or_default();
+        self.job.own_at(self.contract, &format!("{carrier}/{KEY}"))
+    }
+
     /// What is left, under the one key. A document that is back where it came from needs no word on how it got there.
     fn carried(&mut self) {
-        if self.fresh.carrying == Carrying::Off || (self.returns() && self.homeless().is_empty()) {
+        if self.carries_nothing() {
+            if let Some((at, own)) = self.strange_key() {
+                self.own_taken[at] = true;
+                push_name(&mut self.text, KEY);
+                self.text.push_str(own.value.get());
+            }
             return;
         }
         let mut text = std::mem::take(&mut self.text);
@@ -530,6 +557,15 @@ impl<'j, 's> Out<'j, 's> {
             carry::push_places(text, all);
         }
     }
+}
+
+/// Whether an object can be told from nothing, and from what is carried, where both stand in one object.
+fn shows_beside_carried(object: Value<'_, '_>) -> bool {
+    object.members().next().is_some() && object.get(KEY).is_none()
+}
+
+fn shows(object: &str) -> bool {
+    Tape::scan(object.as_bytes()).is_ok_and(|tape| tape.root().is_some_and(shows_beside_carried))
 }
 
 fn is_same(spelled: &str, fixed: &str) -> bool {

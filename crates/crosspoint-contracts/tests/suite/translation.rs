@@ -65,3 +65,23 @@ fn every_golden_document_comes_back_from_every_contract() {
         }
     }
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 1024, failure_persistence: None, ..Default::default() })]
+
+    /// Whatever a document holds, and whatever nobody knows in it.
+    #[test]
+    fn every_document_comes_back_from_every_contract(document in crate::documents::document()) {
+        let bytes = document.to_string().into_bytes();
+        let (reading, jobs) = read_jobs(&bytes, &Options::default());
+        // Unknown members may make the kind ambiguous; that is for another test.
+        proptest::prop_assume!(reading.undetected.is_none());
+        proptest::prop_assert!(reading.report.is_valid(), "{:?}\n{document}", reading.report.findings);
+        let home = reading.report.kind.expect("a valid document has a kind").contract();
+        for contract in Contract::ALL {
+            let there = write(&jobs[0], contract, &fresh()).expect("requests and results go everywhere");
+            let back = to(home, there.text().as_bytes()).expect("and come back");
+            proptest::prop_assert_eq!(value(back.text()), document.clone(), "by way of {}", there.text());
+        }
+    }
+}
