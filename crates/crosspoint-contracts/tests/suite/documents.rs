@@ -1,5 +1,6 @@
 //! Generated documents: any valid request or terminal result of any contract, with unknown members at every level.
 
+use crosspoint_contracts::Kind;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -513,20 +514,21 @@ fn run_response() -> Json {
         .boxed()
 }
 
-/// Every sort of request and terminal result.
-pub(crate) fn document() -> Json {
+/// Every sort of request and terminal result, and what it is: unknown members can make that hard to tell.
+pub(crate) fn document() -> BoxedStrategy<(Kind, Value)> {
+    let of = |kind: Kind, documents: Json| documents.prop_map(move |document| (kind, document)).boxed();
     prop_oneof![
-        bridge_request(),
-        bridge_response(),
-        workflow_input(),
-        workflow_output(),
-        work_request(),
-        work_result(),
-        message_error(),
-        task_request(),
-        task_response(),
-        run_request(),
-        run_response(),
+        of(Kind::BridgeRequest, bridge_request()),
+        of(Kind::BridgeResponse, bridge_response()),
+        of(Kind::WorkflowInput, workflow_input()),
+        of(Kind::WorkflowOutput, workflow_output()),
+        of(Kind::WorkRequest, work_request()),
+        of(Kind::WorkResult, work_result()),
+        of(Kind::MessageError, message_error()),
+        of(Kind::TaskRequest, task_request()),
+        of(Kind::TaskResponse, task_response()),
+        of(Kind::RunRequest, run_request()),
+        of(Kind::RunResponse, run_response()),
     ]
     .boxed()
 }
