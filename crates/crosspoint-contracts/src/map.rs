@@ -11,6 +11,7 @@ mod codec;
 mod outcome;
 pub(crate) mod read;
 mod shape;
+mod table;
 
 pub(crate) mod write;
 
@@ -23,6 +24,7 @@ pub(crate) use shape::{
     prompt, prompt_context, summary,
 };
 
+pub use table::{Row, Says, table, table_of};
 pub use write::{Carrying, Fresh};
 pub(crate) use write::{Fill, Out};
 

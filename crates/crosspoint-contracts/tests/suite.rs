@@ -18,6 +18,8 @@ mod detection;
 mod documents;
 #[path = "suite/golden.rs"]
 mod golden;
+#[path = "suite/honesty.rs"]
+mod honesty;
 #[path = "suite/migrate.rs"]
 mod migrate;
 #[path = "suite/retry.rs"]

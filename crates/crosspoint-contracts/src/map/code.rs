@@ -49,7 +49,9 @@ impl Codes {
             return found.job.set_failure(carried);
         }
         let Some(text) = value.text() else { return };
-        let failure = (self.read)(&text.decode());
+        // Several failures may share a code; the one that was carried is meant.
+        let carried = found.job.failure().filter(|carried| text == *(self.write)(*carried));
+        let failure = carried.unwrap_or_else(|| (self.read)(&text.decode()));
         found.job.set_failure(failure);
         if text == *(self.write)(failure) {
             found.job.clear(Home::Code);
