@@ -14,6 +14,10 @@ mod chunks;
 mod corpus;
 #[path = "suite/detection.rs"]
 mod detection;
+#[path = "suite/failure_pages.rs"]
+mod failure_pages;
+#[path = "suite/failures.rs"]
+mod failures;
 #[path = "suite/golden.rs"]
 mod golden;
 #[path = "suite/migrate.rs"]
