@@ -16,6 +16,10 @@ mod corpus;
 mod detection;
 #[path = "suite/documents.rs"]
 mod documents;
+#[path = "suite/failure_pages.rs"]
+mod failure_pages;
+#[path = "suite/failures.rs"]
+mod failures;
 #[path = "suite/golden.rs"]
 mod golden;
 #[path = "suite/honesty.rs"]

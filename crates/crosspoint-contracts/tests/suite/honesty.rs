@@ -147,9 +147,11 @@ fn changing_a_mapped_field_shows_in_what_comes_back() {
                     .unwrap_or_else(|| panic!("nothing else fits at {} of {document}", row.pointer));
                 let (_, jobs) = read_jobs_owned(there.kind, &other);
                 let back = write(&jobs, case.kind().contract(), &fresh()).expect("it still comes back");
+                // Another code for the same failure shows beside the code, where ours has no room for it.
+                let place = if homes(&row).contains(&Home::Failure) { "" } else { our_row.pointer.as_str() };
                 assert_ne!(
-                    value(back.text()).pointer(&our_row.pointer),
-                    original.pointer(&our_row.pointer),
+                    value(back.text()).pointer(place),
+                    original.pointer(place),
                     "{} at {} of {other} does not show at {} of {}",
                     case.path.display(),
                     row.pointer,
