@@ -7,11 +7,13 @@
 
 use std::fmt;
 
+use uuid::Uuid;
+
 use crate::content::Json;
 use crate::document::{self, Document, Options, Reading};
-use crate::job::{Job, Own, State};
+use crate::job::{Home, Job, Own, State};
 use crate::json::{DEPTH_MAX, Tape};
-use crate::kind::{Contract, Kind};
+use crate::kind::{self, Contract, Kind};
 use crate::map::{self, Fresh};
 use crate::report::Report;
 use crate::run::map::{EVENT, event_shape};
@@ -85,12 +87,21 @@ fn job_of<'s>(kind: Kind, tape: &Tape<'s>) -> Option<Job<'s>> {
     let root = tape.root()?;
     let shape = (map::of(kind.contract()).reading)(kind, root)?;
     let mut job = map::read::document(shape, root);
-    job.wary |= tape.deepest() + NESTING_ADDED_MAX > DEPTH_MAX;
+    job.wary |= nests_deep(tape);
     Some(job)
 }
 
+fn nests_deep(tape: &Tape<'_>) -> bool {
+    tape.deepest() + NESTING_ADDED_MAX > DEPTH_MAX
+}
+
 fn of_stream(stream: &Stream) -> Vec<Job<'static>> {
-    stream.events.iter().filter_map(of_event).collect()
+    let mut jobs: Vec<Job<'static>> = stream.events.iter().filter_map(of_event).collect();
+    let shared = jobs.iter().find_map(|job| job.get(Home::RequestId)).cloned();
+    for job in jobs.iter_mut().filter(|job| job.get(Home::RequestId).is_none()) {
+        job.stream_id.clone_from(&shared);
+    }
+    jobs
 }
 
 /// An event is a job's document like any other; its name is kept beside it.
@@ -104,6 +115,7 @@ fn of_event(event: &StreamEvent) -> Option<Job<'static>> {
     };
     let mut job = map::read::document(shape, root).into_owned();
     job.origin = if job.wary { job.origin } else { Kind::RunStream };
+    job.wary |= nests_deep(&tape);
     let mut keep = |pointer: &str, value: Json<'static>| {
         job.own.push(Own { contract: Contract::Run, pointer: pointer.to_owned(), value });
     };
@@ -188,11 +200,15 @@ pub struct Translation {
 /// Reads a document and writes it in another contract.
 pub fn translate(bytes: &[u8], options: &Options<'_>, to: Contract, fresh: &Fresh<'_>) -> Translation {
     let (reading, jobs) = read_jobs(bytes, options);
-    let mut written: Vec<_> = jobs.iter().map(|job| write(job, to, fresh)).collect();
+    let write_one = |(at, job)| write(job, to, &Fresh { id: nth_id(fresh.id, at), ..*fresh });
+    let mut written: Vec<_> = jobs.iter().enumerate().map(write_one).collect();
     if let (Some(kind), true, true) = (reading.report.kind, jobs.is_empty(), reading.document.is_some()) {
         written.push(Err(Refused::NoCounterpart { from: kind, to: to.name() }));
     }
     Translation { report: reading.report, undetected: reading.undetected, written }
 }
 
-use crate::kind;
+/// No two documents of a stream may share the ids that are new in them.
+fn nth_id(id: Uuid, at: usize) -> Uuid {
+    if at == 0 { id } else { map::derived(&format!("{at} {id}")) }
+}

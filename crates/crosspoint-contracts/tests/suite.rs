@@ -40,5 +40,7 @@ mod stream_life;
 mod tidy;
 #[path = "suite/translation.rs"]
 mod translation;
+#[path = "suite/translation_edges.rs"]
+mod translation_edges;
 #[path = "suite/versions.rs"]
 mod versions;

@@ -247,8 +247,12 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     fn inner_block(&mut self, member: &'static Member, members: &'static [Member]) {
-        // An empty object that stood there stands there again.
-        let stood = self.own_here().is_some_and(|own| own.starts_with('{'));
+        // An empty object that stood there stands there again. Anything else was carried by somebody else and goes on.
+        let stood =
+            self.job.own_at(self.contract, &self.pointer).is_some_and(|(_, own)| is_same(own.value.get(), "{}"));
+        if stood {
+            self.own_here();
+        }
         let before = self.text.len();
         push_name(&mut self.text, member.name);
         self.text.push('{');
@@ -288,7 +292,7 @@ impl<'j, 's> Out<'j, 's> {
             // Both write themselves.
             Is::Block(_) | Is::PromptContext => return None,
         };
-        value.or_else(|| self.open_own(member)).or_else(|| self.needed(&member.need))
+        value.or_else(|| self.open_own(member)).or_else(|| self.needed(member))
     }
 
     /// A fixed value may have been spelled in another way.
@@ -326,8 +330,8 @@ impl<'j, 's> Out<'j, 's> {
         if member.open { self.own_here().map(Cow::Borrowed) } else { None }
     }
 
-    fn needed(&mut self, need: &Need) -> Option<Cow<'j, str>> {
-        let fill = match need {
+    fn needed(&mut self, member: &Member) -> Option<Cow<'j, str>> {
+        let fill = match &member.need {
             Need::Optional => return None,
             Need::Follows(from) => return Some(Cow::Owned(from(self.job).get().to_owned())),
             Need::Recommended(_) if self.returns() => return None,
@@ -337,23 +341,31 @@ impl<'j, 's> Out<'j, 's> {
             self.job.filled.iter().find(|filled| filled.contract == self.contract && filled.pointer == self.pointer);
         let value = match earlier {
             Some(earlier) => Cow::Borrowed(earlier.value.get()),
-            None => self.fill(*fill),
+            None => self.fill(*fill, member),
         };
         self.stands_in(Json::new(value.clone()));
         Some(value)
     }
 
-    fn fill(&self, fill: Fill) -> Cow<'j, str> {
+    /// The id of the request, which an event may leave to the others of its stream.
+    fn request_id(&self) -> Option<&'j Json<'s>> {
+        self.job.get(Home::RequestId).or(self.job.stream_id.as_ref())
+    }
+
+    fn fill(&self, fill: Fill, member: &Member) -> Cow<'j, str> {
         let id = |id: Uuid| Cow::Owned(format!("\"{id}\""));
         match fill {
             Fill::Raw(json) => Cow::Borrowed(json),
-            Fill::Id => id(self.fresh.id),
+            Fill::Id => match (&self.job.stream_id, &member.is) {
+                (Some(request_id), Is::Home(_, codec)) => codec.write(request_id.get(), self.fresh),
+                (Some(_) | None, _) => id(self.fresh.id),
+            },
             Fill::MessageId => id(derived(&format!("message {}", self.fresh.id))),
-            Fill::RequestUuid => match self.job.get(Home::RequestId) {
+            Fill::RequestUuid => match self.request_id() {
                 Some(request_id) => Codec::Uuid.write(request_id.get(), self.fresh),
                 None => id(self.fresh.id),
             },
-            Fill::TraceId => match self.job.get(Home::RequestId) {
+            Fill::TraceId => match self.request_id() {
                 Some(request_id) => id(derived(&format!("trace {}", request_id.get()))),
                 None => id(derived(&format!("trace {}", self.fresh.id))),
             },
@@ -475,7 +487,9 @@ impl<'j, 's> Out<'j, 's> {
 
     fn homeless(&self) -> Vec<String> {
         let homes = self.homes_left().map(|(home, _)| home.name().to_owned());
-        let own = self.own_left().map(|(contract, pointer, _)| format!("{}{pointer}", contract.name()));
+        // What is kept beside a document has a word for a place.
+        let gap = |place: &str| if place.starts_with('/') { "" } else { " " };
+        let own = self.own_left().map(|(contract, place, _)| format!("{}{}{place}", contract.name(), gap(place)));
         let artifacts = (!self.artifacts_left.is_empty() || self.lists_nothing()).then(|| artifact::CARRIED.to_owned());
         homes.chain(artifacts).chain(own).chain(self.job.strange.iter().map(|(name, _)| name.clone())).collect()
     }

@@ -69,7 +69,7 @@ fn type_or_agent<'j>(held: &'j str, fresh: &Fresh<'_>) -> Cow<'j, str> {
 fn type_or<'j>(held: &'j str, other: &str, fresh: &Fresh<'_>) -> Cow<'j, str> {
     let known = |name: &str| AGENT_TYPES.iter().chain(fresh.agent_types).any(|known| *known == name);
     let is_type = Json::new(held).text().is_some_and(|name| known(&name));
-    if is_type { Cow::Borrowed(held) } else { Cow::Owned(format!("\"{other}\"")) }
+    if is_type { Cow::Borrowed(held) } else { Cow::Owned(Json::string(other).get().to_owned()) }
 }
 
 const TASK_ID: Member = home("task_id", Home::TaskId, Codec::Uuid).required(Fill::RequestUuid);
