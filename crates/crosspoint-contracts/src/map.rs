@@ -1,8 +1,8 @@
 //! How contracts map to the job.
 //!
-//! A contract describes each of its documents as a [`Shape`]: a tree of members, each with the home it fills and how its
-//! spelling differs from the home's. One pass over a shape reads a document into a job ([`read`]), another writes a job
-//! as a document ([`write`]), and the table of `docs/translation.md` is the same shapes printed. So a mapping is
+//! A contract describes each of its documents as a `Shape`: a tree of members, each with the home it fills and how its
+//! spelling differs from the home's. One pass over a shape reads a document into a job (`read`), another writes a job
+//! as a document (`write`), and the table of `docs/translation.md` is the same shapes printed. So a mapping is
 //! said once, and a contract is a list of members, not code.
 
 mod carry;
@@ -34,7 +34,6 @@ use crate::kind::{Contract, Kind};
 
 /// What the translation knows of one contract.
 pub(crate) struct Map {
-    pub(crate) contract: Contract,
     /// The homes that make a repeat the same job (ALL-1).
     pub(crate) key: &'static [Home],
     /// All shapes its documents have.

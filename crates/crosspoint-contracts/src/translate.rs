@@ -160,7 +160,7 @@ pub fn write(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, 
 fn frame(job: &Job<'_>, written: &mut Written) {
     let kept = |pointer| job.own_at(Contract::Run, pointer).map(|(_, own)| &own.value);
     let role = if job.state().is_some_and(State::is_ended) { Role::Terminal } else { Role::Progress };
-    let name = kept(EVENT).and_then(|name| name.text());
+    let name = kept(EVENT).and_then(Json::text);
     let data = kept(DATA).map_or(written.text.as_str(), Json::get);
     let mut event = Vec::with_capacity(data.len() + 32);
     // A name with a line break can only have been carried by somebody else; it is no name.

@@ -475,7 +475,7 @@ impl<'j, 's> Out<'j, 's> {
         left.filter_map(|home| Some((*home, self.job.get(*home)?)))
     }
 
-    fn own_left(&self) -> impl Iterator<Item = (Contract, &'j str, &'j str)> + Clone + use<'_, 'j, 's> {
+    fn own_left(&self) -> impl Iterator<Item = (Contract, &'j str, &'j str)> + use<'_, 'j, 's> {
         let left = self.job.own.iter().zip(&self.own_taken).filter(|(_, taken)| !**taken);
         left.map(|(own, _)| (own.contract, own.pointer.as_str(), own.value.get()))
     }
@@ -531,9 +531,10 @@ impl<'j, 's> Out<'j, 's> {
             text.push_str(value.get());
         }
         self.push_artifacts(&mut text);
-        if self.own_left().next().is_some() {
+        let own: Vec<_> = self.own_left().collect();
+        if !own.is_empty() {
             push_name(&mut text, "fields");
-            carry::push_places(&mut text, self.own_left());
+            carry::push_places(&mut text, &own);
         }
         self.push_filled(&mut text);
         for (name, value) in &self.job.strange {
@@ -565,10 +566,10 @@ impl<'j, 's> Out<'j, 's> {
         let earlier = self.job.filled.iter().take_while(|filled| !back && filled.contract != self.contract);
         let earlier = earlier.map(|filled| (filled.contract, filled.pointer.as_str(), filled.value.get()));
         let here = self.filled.iter().map(|(pointer, value)| (self.contract, pointer.as_str(), value.get()));
-        let all = earlier.chain(here);
-        if all.clone().next().is_some() {
+        let all: Vec<_> = earlier.chain(here).collect();
+        if !all.is_empty() {
             push_name(text, "filled");
-            carry::push_places(text, all);
+            carry::push_places(text, &all);
         }
     }
 }

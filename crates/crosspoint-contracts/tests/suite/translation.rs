@@ -38,7 +38,7 @@ pub(crate) fn value(text: &str) -> Value {
 }
 
 /// The documents the law is about: requests and terminal results.
-fn lawful() -> Vec<corpus::Case> {
+pub(crate) fn lawful() -> Vec<corpus::Case> {
     let mut cases = corpus::golden();
     cases.retain(|case| {
         let is_event = matches!(case.kind(), Kind::WorkStatus | Kind::RunStream);
