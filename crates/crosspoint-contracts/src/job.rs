@@ -109,7 +109,8 @@ pub struct Job<'s> {
     pub artifacts: Option<Vec<Artifact<'s>>>,
     /// Members without a home.
     pub own: Vec<Own<'s>>,
-    /// In the order of the contracts the job went through.
+    /// The contracts the job went through, in order, since it left its own.
+    pub(crate) via: Vec<Contract>,
     pub(crate) filled: Vec<Filled<'s>>,
     /// What stood among the carried members and is not ours.
     pub(crate) strange: Vec<(String, Json<'s>)>,
@@ -127,6 +128,7 @@ impl<'s> Job<'s> {
             homes: std::array::from_fn(|_| None),
             artifacts: None,
             own: Vec::new(),
+            via: Vec::new(),
             filled: Vec::new(),
             strange: Vec::new(),
             stream_id: None,
@@ -147,6 +149,7 @@ impl<'s> Job<'s> {
             homes: self.homes.map(|value| value.map(Json::into_owned)),
             artifacts: self.artifacts.map(|artifacts| artifacts.into_iter().map(Artifact::into_owned).collect()),
             own: self.own.into_iter().map(own).collect(),
+            via: self.via,
             filled: self.filled.into_iter().map(filled).collect(),
             strange: self.strange.into_iter().map(|(name, value)| (name, value.into_owned())).collect(),
             stream_id: self.stream_id.map(Json::into_owned),

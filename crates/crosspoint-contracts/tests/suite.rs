@@ -42,5 +42,11 @@ mod tidy;
 mod translation;
 #[path = "suite/translation_edges.rs"]
 mod translation_edges;
+#[path = "suite/translation_golden.rs"]
+mod translation_golden;
+#[path = "suite/translation_table.rs"]
+mod translation_table;
+#[path = "suite/translation_trust.rs"]
+mod translation_trust;
 #[path = "suite/versions.rs"]
 mod versions;

@@ -34,6 +34,7 @@ static REQUEST: Shape = Shape {
     ],
     carrier: Some("context"),
     closed: false,
+    loose: false,
 };
 
 const CREATED_AT: Member = home("created_at", Home::ReportedAt, Codec::WithOffset).required(Fill::Now);
@@ -59,6 +60,7 @@ static SUCCESS: Shape = Shape {
     ],
     carrier: Some("metadata"),
     closed: true,
+    loose: false,
 };
 
 static ERROR_CODES: Codes = Codes { write: |failure| failure::write(failure).1, read: failure::read };

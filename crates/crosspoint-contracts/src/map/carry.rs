@@ -7,8 +7,8 @@
 //! ```
 //!
 //! `from` is what the job came as. Homes stand by their names; `fields` are members without a home, by their places;
-//! `form` marks texts that are objects and objects that are texts; `filled` says what the document has only because
-//! its contract demands it, which counts for nothing coming back unless somebody changed it.
+//! `form` marks texts that are objects and objects that are texts; `filled` names the contracts on the way, and what
+//! their documents have only because they demand it, which counts for nothing coming back unless somebody changed it.
 //!
 //! It comes from outside, so it is believed only as far as it fits: a home must hold what a home holds. Whatever else
 //! stands there is kept and passed on.
@@ -79,6 +79,7 @@ impl<'s> Carry<'s> {
     }
 
     fn read_filled(&mut self, value: Value<'_, 's>) -> bool {
+        self.job.via = value.members().filter_map(|(name, _)| Contract::from_name(&name.decode())).collect();
         for_each_place(value, |contract, pointer, value| {
             self.job.filled.push(Filled { contract, pointer, value: Json::new(value.source()) });
         })
@@ -124,19 +125,13 @@ pub(crate) fn push_token(pointer: &mut String, name: &str) {
     }
 }
 
-/// Appends `{contract: {pointer: value}}`, in the order in which contracts first come.
-pub(super) fn push_places(out: &mut String, places: &[(Contract, &str, &str)]) {
-    let mut contracts: Vec<Contract> = Vec::new();
-    for (contract, ..) in places {
-        if !contracts.contains(contract) {
-            contracts.push(*contract);
-        }
-    }
+/// Appends `{contract: {pointer: value}}` for these contracts.
+pub(super) fn push_places(out: &mut String, contracts: &[Contract], places: &[(Contract, &str, &str)]) {
     out.push('{');
     for wanted in contracts {
         push_name(out, wanted.name());
         out.push('{');
-        for (_, pointer, value) in places.iter().filter(|(contract, ..)| *contract == wanted) {
+        for (_, pointer, value) in places.iter().filter(|(contract, ..)| contract == wanted) {
             push_name(out, pointer);
             out.push_str(value);
         }

@@ -24,6 +24,8 @@ pub(crate) struct Shape {
     pub(crate) carrier: Option<&'static str>,
     /// Existing readers refuse members they do not know at the top level.
     pub(crate) closed: bool,
+    /// An accepted looseness: documents of this shape are read and never written.
+    pub(crate) loose: bool,
 }
 
 /// One member of an object.

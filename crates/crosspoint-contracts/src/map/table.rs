@@ -64,6 +64,7 @@ fn push_rows(rows: &mut Vec<Row>, shape: &Shape, members: &[Member], above: &str
             Is::Fixed(value) => Says::Always(value),
             Is::Own(_) => Says::Own,
             Is::Artifacts(_) => Says::Artifacts,
+            _ if shape.loose => Says::LooseHomes(member.homes()),
             Is::Loose(..) => Says::LooseHomes(member.homes()),
             Is::Home(..)
             | Is::Input

@@ -534,7 +534,9 @@ impl<'j, 's> Out<'j, 's> {
         let own: Vec<_> = self.own_left().collect();
         if !own.is_empty() {
             push_name(&mut text, "fields");
-            carry::push_places(&mut text, &own);
+            let mut contracts = Contract::ALL.to_vec();
+            contracts.retain(|contract| own.iter().any(|(owner, ..)| owner == contract));
+            carry::push_places(&mut text, &contracts, &own);
         }
         self.push_filled(&mut text);
         for (name, value) in &self.job.strange {
@@ -560,16 +562,19 @@ impl<'j, 's> Out<'j, 's> {
         text.push(']');
     }
 
-    /// What was filled in on the way here, up to the last time this contract was met, and here.
+    /// The way here, up to the last time this contract was met, and what was filled in on it.
     fn push_filled(&self, text: &mut String) {
         let back = self.returns();
-        let earlier = self.job.filled.iter().take_while(|filled| !back && filled.contract != self.contract);
+        let mut way: Vec<Contract> =
+            self.job.via.iter().copied().take_while(|via| !back && *via != self.contract).collect();
+        let earlier = self.job.filled.iter().filter(|filled| way.contains(&filled.contract));
         let earlier = earlier.map(|filled| (filled.contract, filled.pointer.as_str(), filled.value.get()));
         let here = self.filled.iter().map(|(pointer, value)| (self.contract, pointer.as_str(), value.get()));
         let all: Vec<_> = earlier.chain(here).collect();
-        if !all.is_empty() {
+        way.push(self.contract);
+        if !back || !all.is_empty() {
             push_name(text, "filled");
-            carry::push_places(text, &all);
+            carry::push_places(text, &way, &all);
         }
     }
 }

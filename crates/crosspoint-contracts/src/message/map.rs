@@ -97,6 +97,7 @@ static WORK_REQUEST: Shape = Shape {
     ),
     carrier: Some("x_custom_fields"),
     closed: false,
+    loose: false,
 };
 
 /// Five degrees of the later dialect are four here, so the number is kept too.
@@ -220,8 +221,9 @@ fn read_error_message<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
 
 /// The envelope of a result around a payload.
 macro_rules! result {
-    ($when:literal, $state:expr, $payload:expr) => {
+    ($when:literal, $loose:literal, $state:expr, $payload:expr) => {
         Shape {
+            loose: $loose,
             kind: Kind::WorkResult,
             when: $when,
             state: Some($state),
@@ -240,16 +242,18 @@ const FAILED_OUTPUT: Member = home("output", Home::Message, Codec::Same).require
 
 static SUCCESS: Shape = result!(
     "success",
+    false,
     State::Completed,
     &[TASK_ID, SUCCESS_STATUS, NO_EXIT_CODE, output_text("output"), RESOURCES_USED]
 );
 
 static FAILED: Shape =
-    result!("failed", State::Failed, &[TASK_ID, FAILED_STATUS, EXIT_CODE, FAILED_OUTPUT, RESOURCES_USED]);
+    result!("failed", false, State::Failed, &[TASK_ID, FAILED_STATUS, EXIT_CODE, FAILED_OUTPUT, RESOURCES_USED]);
 
 /// The later dialect (MSG-16) is read and not written.
 static LATER_SUCCESS: Shape = result!(
     "success, later dialect",
+    true,
     State::Completed,
     &[
         TASK_ID,
@@ -265,6 +269,7 @@ static LATER_SUCCESS: Shape = result!(
 
 static LATER_FAILED: Shape = result!(
     "failed, later dialect",
+    true,
     State::Failed,
     &[TASK_ID, FAILED_STATUS, EXIT_CODE, FAILED_OUTPUT, RESOURCES_USED, DURATION_MS, AGENT_ID, ERROR_MESSAGE,]
 );
@@ -272,6 +277,7 @@ static LATER_FAILED: Shape = result!(
 /// In v1.0 it is an error.
 static LATER_CANCELLED: Shape = result!(
     "cancelled, later dialect",
+    true,
     State::Cancelled,
     &[
         TASK_ID,
@@ -309,6 +315,7 @@ static ERROR: Shape = Shape {
 static LATER_ERROR: Shape = Shape {
     kind: Kind::MessageError,
     when: "later dialect",
+    loose: true,
     state: None,
     members: envelope!(
         "\"error\"",

@@ -46,6 +46,7 @@ static REQUEST: Shape = Shape {
     ],
     carrier: None,
     closed: false,
+    loose: false,
 };
 
 const OK: Member = made("ok", Made { write: write_ok, read: keep, homes: &[Home::State] });
@@ -84,6 +85,7 @@ static SUCCESS: Shape = Shape {
     ],
     carrier: None,
     closed: false,
+    loose: false,
 };
 
 static CODES: Codes = Codes { write: |failure| failure::write(failure).0, read: failure::read };
@@ -118,6 +120,7 @@ static ERROR: Shape = Shape {
 /// `data` in place of `outputs` is read and not written.
 static SUCCESS_DATA: Shape = Shape {
     when: "ok, with data for outputs",
+    loose: true,
     members: &[
         REQUEST_ID,
         TASK_TYPE,
@@ -143,6 +146,7 @@ static STARTED: Shape = Shape {
     members: &[REQUEST_ID, TASK_TYPE],
     carrier: None,
     closed: false,
+    loose: false,
 };
 
 static PROGRESS: Shape = Shape {

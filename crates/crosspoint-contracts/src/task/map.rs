@@ -55,6 +55,7 @@ static REQUEST: Shape = Shape {
     ],
     carrier: Some("context"),
     closed: false,
+    loose: false,
 };
 
 const ARTIFACTS: Member = artifacts(
@@ -89,6 +90,7 @@ static COMPLETED: Shape = Shape {
     members: &[ID, fixed("status", "\"completed\""), output_object("result"), ARTIFACTS, QUESTION, METADATA],
     carrier: Some("metadata"),
     closed: false,
+    loose: false,
 };
 
 static CODES: Codes = Codes { write: |failure| failure::write(failure).0, read: failure::read };

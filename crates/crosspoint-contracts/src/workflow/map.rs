@@ -46,6 +46,7 @@ static INPUT: Shape = Shape {
     ],
     carrier: None,
     closed: false,
+    loose: false,
 };
 
 const ARTIFACTS: Member = artifacts(
@@ -74,6 +75,7 @@ static SUCCESS: Shape = Shape {
     ],
     carrier: None,
     closed: false,
+    loose: false,
 };
 
 static FAILURE: Shape = Shape {

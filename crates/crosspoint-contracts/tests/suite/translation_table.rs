@@ -1,0 +1,158 @@
+//! `docs/translation.md` says where every field travels; its tables are made from the code.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crosspoint_contracts::map::{Row, Says, table};
+use crosspoint_contracts::{Contract, Kind};
+
+use crate::corpus;
+
+const BEGIN: &str = "<!-- tables: made from the code, UPDATE_DOCS=1 writes them -->\n";
+const END: &str = "<!-- end of tables -->\n";
+
+/// Requests answer to requests, and reports to reports.
+fn is_request(kind: Kind) -> bool {
+    matches!(kind, Kind::BridgeRequest | Kind::WorkflowInput | Kind::WorkRequest | Kind::TaskRequest | Kind::RunRequest)
+}
+
+fn dotted(pointer: &str) -> String {
+    format!("`{}`", pointer.trim_start_matches('/').replace('/', "."))
+}
+
+const LOOSE: &str = " (read, not written)";
+
+/// What a member says, in one word.
+fn said(says: &Says) -> String {
+    match says {
+        Says::Always(value) => format!("always `{value}`"),
+        Says::Homes(homes) => homes[0].name().to_owned(),
+        Says::LooseHomes(homes) => format!("{}{LOOSE}", homes[0].name()),
+        Says::Artifacts => "artifacts".to_owned(),
+        Says::Own => "none".to_owned(),
+    }
+}
+
+/// Where the same thing stands in another contract.
+fn elsewhere(row: &Row, contract: Contract) -> String {
+    let found = |other: &Row| match (&row.says, &other.says) {
+        (Says::Homes(ours) | Says::LooseHomes(ours), Says::Homes(theirs)) => theirs.contains(&ours[0]),
+        (Says::Artifacts, Says::Artifacts) => true,
+        _ => false,
+    };
+    let rows = table(contract);
+    let mut places: Vec<String> = Vec::new();
+    for other in rows.iter().filter(|other| is_request(other.kind) == is_request(row.kind) && found(other)) {
+        let place = dotted(&other.pointer);
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    match &row.says {
+        Says::Always(_) => "-".to_owned(),
+        Says::Own => "carried".to_owned(),
+        Says::Homes(_) | Says::LooseHomes(_) | Says::Artifacts if !places.is_empty() => places.join(" or "),
+        Says::Homes(homes) | Says::LooseHomes(homes) => format!("carried as `{}`", homes[0].name()),
+        Says::Artifacts => "carried as `artifacts`".to_owned(),
+    }
+}
+
+/// One line for each member of a kind, in the order of its shapes.
+fn lines(kind: Kind) -> Vec<String> {
+    let rows: Vec<Row> = table(kind.contract()).into_iter().filter(|row| row.kind == kind).collect();
+    let mut order: Vec<&str> = Vec::new();
+    let mut by_pointer: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    for row in &rows {
+        if !order.contains(&row.pointer.as_str()) {
+            order.push(&row.pointer);
+        }
+        let same = by_pointer.entry(&row.pointer).or_default();
+        // A loose shape adds nothing to what a strict one says of the same member.
+        if !same.iter().any(|other| said(&other.says) == said(&row.says).replace(LOOSE, "")) {
+            same.push(row);
+        }
+    }
+    let line = |row: &Row, shared: bool| {
+        let when = if shared { String::new() } else { format!(" ({})", row.when) };
+        let others = Contract::ALL.into_iter().filter(|contract| *contract != kind.contract());
+        let cells: Vec<String> = others.map(|contract| elsewhere(row, contract)).collect();
+        format!("| {} | {}{when} | {} |", dotted(&row.pointer), said(&row.says), cells.join(" | "))
+    };
+    order
+        .iter()
+        .flat_map(|pointer| &by_pointer[pointer])
+        .map(|row| line(row, by_pointer[row.pointer.as_str()].len() == 1))
+        .collect()
+}
+
+fn tables() -> String {
+    let mut out = String::new();
+    for kind in Kind::ALL {
+        let others: Vec<&str> =
+            Contract::ALL.into_iter().filter(|contract| *contract != kind.contract()).map(Contract::name).collect();
+        out += &format!("\n### {kind}\n\n| member | home | {} |\n|---|---|---|---|---|---|\n", others.join(" | "));
+        for line in lines(kind) {
+            out += &format!("{line}\n");
+        }
+    }
+    out + "\n"
+}
+
+#[test]
+fn the_tables_of_the_docs_are_those_of_the_code() {
+    let path = corpus::testdata().join("../docs/translation.md");
+    let page = fs::read_to_string(&path).expect("docs/translation.md is there");
+    let (before, rest) = page.split_once(BEGIN).expect("the page says where its tables begin");
+    let (tables_there, after) = rest.split_once(END).expect("and where they end");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, format!("{before}{BEGIN}{}{END}{after}", tables())).expect("the page can be written");
+        return;
+    }
+    assert_eq!(tables_there, tables(), "UPDATE_DOCS=1 writes them anew");
+}
+
+/// Every member that a contract's schema names has a row, so that none is forgotten.
+#[test]
+fn every_field_of_every_contract_has_a_row() {
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::RunStream) {
+        let schema = crosspoint_contracts::schema::of(kind);
+        let rows: Vec<String> =
+            table(kind.contract()).into_iter().filter(|row| row.kind == kind).map(|row| row.pointer).collect();
+        let mut missing = Vec::new();
+        fields(&schema, "", &mut |pointer| {
+            // A member has a row, or is inside one that is passed on as it is.
+            let known = |row: &String| {
+                *row == pointer || pointer.starts_with(&format!("{row}/")) || row.starts_with(&format!("{pointer}/"))
+            };
+            if !rows.iter().any(known) {
+                missing.push(pointer.to_owned());
+            }
+        });
+        // The object that carries, where nothing else is known in it; and a message that is about no job.
+        missing.retain(|pointer| !NO_ROW.contains(&pointer.as_str()));
+        assert_eq!(missing, Vec::<String>::new(), "{kind}");
+    }
+}
+
+const NO_ROW: &[&str] = &[
+    "/metadata",
+    "/x_custom_fields",
+    // Of a heartbeat.
+    "/payload/agent_id",
+    "/payload/agent_type",
+    "/payload/current_task_id",
+    "/payload/resources",
+    "/payload/timestamp",
+];
+
+/// Calls for every member of a schema, and of the schemas inside it.
+fn fields(schema: &serde_json::Value, above: &str, found: &mut impl FnMut(&str)) {
+    for alternative in schema["anyOf"].as_array().into_iter().flatten() {
+        fields(alternative, above, found);
+    }
+    for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+        let pointer = format!("{above}/{name}");
+        found(&pointer);
+        fields(inner, &pointer, found);
+    }
+}
