@@ -292,6 +292,9 @@ impl<'s> Carried<'s> {
 /// Names that stand more than once, as they are spelled.
 fn repeated_names<'j>(artifacts: &'j [Artifact<'_>]) -> BTreeSet<&'j str> {
     let mut seen = BTreeSet::new();
+    if artifacts.len() < 2 {
+        return seen;
+    }
     artifacts.iter().map(|artifact| artifact.name.get()).filter(|name| !seen.insert(*name)).collect()
 }
 

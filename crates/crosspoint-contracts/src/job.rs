@@ -104,7 +104,8 @@ pub(crate) struct Filled<'s> {
 pub struct Job<'s> {
     /// What it came as, before any translation.
     pub origin: Kind,
-    homes: [Option<Json<'s>>; Home::ALL.len()],
+    // Boxed because a job is handed on more often than it is looked into.
+    homes: Box<[Option<Json<'s>>; Home::ALL.len()]>,
     /// Named pieces of output; `None` where the document says nothing of them.
     pub artifacts: Option<Vec<Artifact<'s>>>,
     /// Members without a home.
@@ -125,7 +126,7 @@ impl<'s> Job<'s> {
     pub(crate) fn new(origin: Kind) -> Job<'s> {
         Job {
             origin,
-            homes: std::array::from_fn(|_| None),
+            homes: Box::new([const { None }; Home::ALL.len()]),
             artifacts: None,
             own: Vec::new(),
             via: Vec::new(),
@@ -146,7 +147,7 @@ impl<'s> Job<'s> {
         };
         Job {
             origin: self.origin,
-            homes: self.homes.map(|value| value.map(Json::into_owned)),
+            homes: Box::new((*self.homes).map(|value| value.map(Json::into_owned))),
             artifacts: self.artifacts.map(|artifacts| artifacts.into_iter().map(Artifact::into_owned).collect()),
             own: self.own.into_iter().map(own).collect(),
             via: self.via,

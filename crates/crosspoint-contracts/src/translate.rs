@@ -5,6 +5,7 @@
 //! It is not reached by carrying the original along: what the other contract has a field for stands in that field, and a
 //! change there shows in what comes back.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use uuid::Uuid;
@@ -29,7 +30,7 @@ pub struct Written {
     pub kind: Kind,
     text: String,
     /// What its contract has no field for, by home or by place. It was carried, or lost where carrying is off.
-    pub homeless: Vec<String>,
+    pub homeless: Vec<Cow<'static, str>>,
 }
 
 impl Written {

@@ -206,7 +206,7 @@ impl Translated {
     /// What has no field, of all documents, each once.
     fn homeless(&self) -> Vec<&str> {
         let mut seen = std::collections::BTreeSet::new();
-        let all = self.documents.iter().flat_map(|written| &written.homeless).map(String::as_str);
+        let all = self.documents.iter().flat_map(|written| &written.homeless).map(AsRef::as_ref);
         all.filter(|name| seen.insert(*name)).collect()
     }
 }

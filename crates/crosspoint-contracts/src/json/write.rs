@@ -9,6 +9,12 @@ use super::{Type, Value};
 pub(crate) fn push_quoted(out: &mut String, text: &str) {
     out.reserve(text.len() + 2);
     out.push('"');
+    push_escaped(out, text);
+    out.push('"');
+}
+
+/// Appends what stands between the quotes.
+fn push_escaped(out: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
         let (plain, tail) = rest.split_at(at);
@@ -17,7 +23,6 @@ pub(crate) fn push_quoted(out: &mut String, text: &str) {
         rest = &tail[1..];
     }
     out.push_str(rest);
-    out.push('"');
 }
 
 fn push_escape(out: &mut String, byte: u8) {
@@ -47,11 +52,14 @@ pub fn quoted(text: &str) -> String {
 
 /// Starts the next member of an object whose brace is the last thing written, or that has members already.
 pub(crate) fn push_name(out: &mut String, name: &str) {
-    if !out.ends_with('{') {
-        out.push(',');
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    out.push_str(if out.ends_with('{') { "\"" } else { ",\"" });
+    if plain {
+        out.push_str(name);
+    } else {
+        push_escaped(out, name);
     }
-    push_quoted(out, name);
-    out.push(':');
+    out.push_str("\":");
 }
 
 /// Whether two values are the same: order of members, white space and escapes do not count.

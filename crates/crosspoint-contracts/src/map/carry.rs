@@ -116,6 +116,10 @@ fn for_each_place<'t, 's>(value: Value<'t, 's>, mut act: impl FnMut(Contract, St
 /// Appends one token of a JSON pointer.
 pub(crate) fn push_token(pointer: &mut String, name: &str) {
     pointer.push('/');
+    // Hardly any name has these.
+    if !name.bytes().any(|byte| matches!(byte, b'~' | b'/')) {
+        return pointer.push_str(name);
+    }
     for character in name.chars() {
         match character {
             '~' => pointer.push_str("~0"),

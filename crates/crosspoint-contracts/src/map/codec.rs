@@ -56,6 +56,21 @@ impl Codec {
         }
     }
 
+    /// Whether the home can be told from what was written.
+    pub(crate) fn is_exact(self, held: &str, written: &str) -> bool {
+        match self {
+            Codec::Same => true,
+            Codec::Named(_)
+            | Codec::Uuid
+            | Codec::Amount
+            | Codec::WholePercent
+            | Codec::WholeSeconds
+            | Codec::WithOffset
+            | Codec::Own(_) => held == written,
+            Codec::HyphenatedTrace | Codec::Milliseconds => self.read(written) == held,
+        }
+    }
+
     /// Whether a number would come back in another spelling: `1000.0` milliseconds as `1000`.
     pub(crate) fn respells(self, spelled: &str) -> bool {
         matches!(self, Codec::Milliseconds) && spelled.parse::<i64>().is_err()
@@ -106,7 +121,8 @@ fn hyphenated(held: &str) -> Cow<'_, str> {
 }
 
 fn with_offset(held: &str) -> Cow<'_, str> {
-    if has_offset(text(held)) {
+    // It was a date and time when it was read, and most end like this.
+    if held.ends_with("Z\"") || has_offset(text(held)) {
         return Cow::Borrowed(held);
     }
     Cow::Owned(format!("{}Z\"", held.trim_end_matches('"')))

@@ -10,8 +10,11 @@ use crate::artifact::{self, Form};
 use crate::content::Json;
 use crate::failure::Failure;
 use crate::job::{Home, Job, Own, State};
-use crate::json::{Type, Value};
+use crate::json::{Text, Type, Value};
 use crate::kind::Contract;
+
+/// More members than any object of a shape has.
+const MEMBERS_MAX: usize = 24;
 
 /// A document on its way into a job.
 pub(crate) struct In<'s> {
@@ -83,19 +86,28 @@ impl<'s> In<'s> {
     }
 
     fn block(&mut self, members: &'static [Member], object: Value<'_, 's>) {
-        for member in members {
-            let Some(value) = object.get(member.name) else { continue };
-            self.enter(member.name, |found| found.member(member, value));
-        }
         let is_carrier = match self.carrier {
             None => self.pointer.is_empty(),
             Some(name) => self.pointer.strip_prefix('/') == Some(name),
         };
+        // One pass sorts the members, because a document may have a million that nobody knows.
+        let mut known: [Option<Value<'_, 's>>; MEMBERS_MAX] = [None; MEMBERS_MAX];
+        let mut unknown: Vec<(Text<'s>, Value<'_, 's>)> = Vec::new();
         for (name, value) in object.members() {
-            let is_carried = self.carried && is_carrier && name == *KEY;
-            if !is_carried && !members.iter().any(|member| name == *member.name) {
-                self.enter(&name.decode(), |found| found.keep(value));
+            match members.iter().position(|member| name == *member.name) {
+                Some(at) => known[at] = known[at].or(Some(value)),
+                None if self.carried && is_carrier && name == *KEY => {}
+                None => unknown.push((name, value)),
             }
+        }
+        // In the order of the shape, because what a member says may depend on those before it.
+        for (member, value) in members.iter().zip(known) {
+            if let Some(value) = value {
+                self.enter(member.name, |found| found.member(member, value));
+            }
+        }
+        for (name, value) in unknown {
+            self.enter(&name.decode(), |found| found.keep(value));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Writing a job as a document, along a shape.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use uuid::Uuid;
 
@@ -65,7 +66,7 @@ pub(crate) enum Fill {
 pub(crate) struct Written {
     pub(crate) text: String,
     /// What the contract has no field for, by home or place.
-    pub(crate) homeless: Vec<String>,
+    pub(crate) homeless: Vec<Cow<'static, str>>,
 }
 
 /// A job on its way into a document.
@@ -81,7 +82,9 @@ pub(crate) struct Out<'j, 's> {
     marks: Marks,
     artifacts_left: Vec<Left<'j, 's>>,
     /// What is filled in here, by place.
-    filled: Vec<(String, Json<'j>)>,
+    filled: Vec<(Range<usize>, Json<'j>)>,
+    /// The places of what is filled in, one after the other: most have short lives.
+    places: String,
 }
 
 /// Writes a job in a shape.
@@ -91,13 +94,14 @@ pub(crate) fn document(job: &Job<'_>, shape: &'static Shape, fresh: &Fresh<'_>) 
         fresh,
         shape,
         contract: shape.kind.contract(),
-        text: String::with_capacity(size_of_homes(job) + 512),
+        text: String::with_capacity(size_of_homes(job) + ENVELOPE_BYTES),
         pointer: String::new(),
         taken: [false; Home::ALL.len()],
         own_taken: own_taken(job, shape.kind.contract()),
         marks: Marks::default(),
         artifacts_left: whole(job),
         filled: Vec::new(),
+        places: String::new(),
     };
     out.take_state();
     out.text.push('{');
@@ -109,6 +113,9 @@ pub(crate) fn document(job: &Job<'_>, shape: &'static Shape, fresh: &Fresh<'_>) 
     let homeless = out.homeless();
     Written { text: out.text, homeless }
 }
+
+/// About what a document has beside its content.
+const ENVELOPE_BYTES: usize = 1024;
 
 /// The whole document in one allocation, so that a large payload is copied once.
 fn size_of_homes(job: &Job<'_>) -> usize {
@@ -143,7 +150,9 @@ impl<'j, 's> Out<'j, 's> {
 
     /// Says that this value, at the place that is being written, stands for something else or for nothing.
     pub(crate) fn stands_in(&mut self, value: Json<'j>) {
-        self.filled.push((self.pointer.clone(), value));
+        let start = self.places.len();
+        self.places.push_str(&self.pointer);
+        self.filled.push((start..self.places.len(), value));
     }
 
     /// A member of this contract without a home, at the place that is being written. It counts as shown.
@@ -308,7 +317,7 @@ impl<'j, 's> Out<'j, 's> {
     fn home(&mut self, home: Home, codec: Codec) -> Option<Cow<'j, str>> {
         let held = self.job.get(home)?.get();
         let written = codec.write(held, self.fresh);
-        if codec.read(&written) == held {
+        if codec.is_exact(held, &written) {
             self.take(home);
         } else {
             self.stands_in(Json::new(written.clone()));
@@ -485,19 +494,20 @@ impl<'j, 's> Out<'j, 's> {
         self.job.artifacts.is_some() && !self.marks.artifacts
     }
 
-    fn homeless(&self) -> Vec<String> {
-        let homes = self.homes_left().map(|(home, _)| home.name().to_owned());
+    fn homeless(&self) -> Vec<Cow<'static, str>> {
+        let homes = self.homes_left().map(|(home, _)| Cow::Borrowed(home.name()));
         // What is kept beside a document has a word for a place.
         let gap = |place: &str| if place.starts_with('/') { "" } else { " " };
-        let own = self.own_left().map(|(contract, place, _)| format!("{}{}{place}", contract.name(), gap(place)));
-        let artifacts = (!self.artifacts_left.is_empty() || self.lists_nothing()).then(|| artifact::CARRIED.to_owned());
-        homes.chain(artifacts).chain(own).chain(self.job.strange.iter().map(|(name, _)| name.clone())).collect()
+        let own = self.own_left().map(|(contract, place, _)| [contract.name(), gap(place), place].concat().into());
+        let artifacts = (!self.artifacts_left.is_empty() || self.lists_nothing()).then_some(artifact::CARRIED.into());
+        let strange = self.job.strange.iter().map(|(name, _)| name.clone().into());
+        homes.chain(artifacts).chain(own).chain(strange).collect()
     }
 
     /// Whether the key is not needed here: the document is back where it came from and shows everything.
     fn carries_nothing(&self) -> bool {
-        let strange = usize::from(self.strange_key().is_some());
-        self.fresh.carrying == Carrying::Off || (self.returns() && self.homeless().len() == strange)
+        let back = || self.returns() && self.homeless().len() == usize::from(self.strange_key().is_some());
+        self.fresh.carrying == Carrying::Off || back()
     }
 
     /// What stood under the key and was not ours.
@@ -569,7 +579,7 @@ impl<'j, 's> Out<'j, 's> {
             self.job.via.iter().copied().take_while(|via| !back && *via != self.contract).collect();
         let earlier = self.job.filled.iter().filter(|filled| way.contains(&filled.contract));
         let earlier = earlier.map(|filled| (filled.contract, filled.pointer.as_str(), filled.value.get()));
-        let here = self.filled.iter().map(|(pointer, value)| (self.contract, pointer.as_str(), value.get()));
+        let here = self.filled.iter().map(|(place, value)| (self.contract, &self.places[place.clone()], value.get()));
         let all: Vec<_> = earlier.chain(here).collect();
         way.push(self.contract);
         if !back || !all.is_empty() {
