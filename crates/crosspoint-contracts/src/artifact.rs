@@ -82,7 +82,8 @@ impl Form {
         }
         out.push(']');
         // Of pieces with the same name all are listed, so that each finds its own part again.
-        left.retain(|left| left.says_something() || repeated.contains(left.artifact.name.get()));
+        let any = left.iter().any(Left::says_something);
+        left.retain(|left| any && (left.says_something() || repeated.contains(left.artifact.name.get())));
         (out, left)
     }
 

@@ -113,6 +113,9 @@ pub struct Job<'s> {
     pub(crate) filled: Vec<Filled<'s>>,
     /// What stood among the carried members and is not ours.
     pub(crate) strange: Vec<(String, Json<'s>)>,
+    /// The id of the request it belongs to, where only the other events of its stream say it. Contracts that demand an id
+    /// on every document get this one; coming back it counts for nothing.
+    pub(crate) stream_id: Option<Json<'s>>,
     /// Something in it was not checked by a reader or nests deep, so what is written of it is checked.
     pub(crate) wary: bool,
 }
@@ -126,6 +129,7 @@ impl<'s> Job<'s> {
             own: Vec::new(),
             filled: Vec::new(),
             strange: Vec::new(),
+            stream_id: None,
             wary: false,
         }
     }
@@ -145,6 +149,7 @@ impl<'s> Job<'s> {
             own: self.own.into_iter().map(own).collect(),
             filled: self.filled.into_iter().map(filled).collect(),
             strange: self.strange.into_iter().map(|(name, value)| (name, value.into_owned())).collect(),
+            stream_id: self.stream_id.map(Json::into_owned),
             wary: self.wary,
         }
     }

@@ -86,6 +86,11 @@ impl Kind {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
+    /// Whether its bytes are not JSON but JSON in frames, such as the events of a stream.
+    pub fn is_framed(self) -> bool {
+        self.entry().framed().is_some()
+    }
+
     /// The kind that a file of this name must be: the contracts themselves give these names.
     pub fn of_file_name(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.entry().file_name.is_some_and(|is| is(name)))

@@ -1,8 +1,8 @@
 //! How contracts map to the job.
 //!
-//! A contract describes each of its documents as a [`Shape`]: a tree of members, each with the home it fills and how its
-//! spelling differs from the home's. One pass over a shape reads a document into a job ([`read`]), another writes a job
-//! as a document ([`write`]), and the table of `docs/translation.md` is the same shapes printed. So a mapping is
+//! A contract describes each of its documents as a `Shape`: a tree of members, each with the home it fills and how its
+//! spelling differs from the home's. One pass over a shape reads a document into a job (`read`), another writes a job
+//! as a document (`write`), and the table of `docs/translation.md` is the same shapes printed. So a mapping is
 //! said once, and a contract is a list of members, not code.
 
 mod carry;
@@ -11,18 +11,20 @@ mod codec;
 mod outcome;
 pub(crate) mod read;
 mod shape;
+mod table;
 
 pub(crate) mod write;
 
 pub(crate) use carry::KEY;
 pub(crate) use code::Codes;
-pub(crate) use codec::Codec;
+pub(crate) use codec::{Codec, derived};
 pub(crate) use read::In;
 pub(crate) use shape::{
     Made, Member, Shape, artifacts, block, code, fixed, home, input, loose, made, output_object, output_text, own,
     prompt, prompt_context, summary,
 };
 
+pub use table::{Row, Says, table, table_of};
 pub use write::{Carrying, Fresh};
 pub(crate) use write::{Fill, Out};
 
@@ -32,7 +34,6 @@ use crate::kind::{Contract, Kind};
 
 /// What the translation knows of one contract.
 pub(crate) struct Map {
-    pub(crate) contract: Contract,
     /// The homes that make a repeat the same job (ALL-1).
     pub(crate) key: &'static [Home],
     /// All shapes its documents have.

@@ -21,6 +21,7 @@ pub mod version;
 mod wire;
 
 pub use chunk::Chunk;
+pub use read::AGENT_TYPES;
 pub use wire::{
     AgentId, AgentType, Dialect, ErrorReport, Heartbeat, Hints, Message, MessageId, MessageType, Presence, Progress,
     RequestId, ResourcesUsed, ResultStatus, Step, TaskId, TraceId, WorkRequest, WorkResult, WorkState, WorkStatus,

@@ -7,10 +7,12 @@
 
 use std::fmt;
 
+use uuid::Uuid;
+
 use crate::document::{self, Options, Reading};
 use crate::job::Job;
 use crate::json::{DEPTH_MAX, Tape};
-use crate::kind::{Contract, Kind};
+use crate::kind::{self, Contract, Kind};
 use crate::map::{self, Fresh};
 use crate::report::Report;
 
@@ -81,8 +83,13 @@ fn job_of<'s>(kind: Kind, tape: &Tape<'s>) -> Option<Job<'s>> {
     let root = tape.root()?;
     let shape = (map::of(kind.contract()).reading)(kind, root)?;
     let mut job = map::read::document(shape, root);
-    job.wary |= tape.deepest() + NESTING_ADDED_MAX > DEPTH_MAX;
+    job.wary |= nests_deep(tape);
     Some(job)
+}
+
+/// Whether what was scanned may nest too deep in another contract.
+pub(crate) fn nests_deep(tape: &Tape<'_>) -> bool {
+    tape.deepest() + NESTING_ADDED_MAX > DEPTH_MAX
 }
 
 /// Writes a job as a document of a contract.
@@ -135,11 +142,15 @@ pub struct Translation {
 /// Reads a document and writes it in another contract.
 pub fn translate(bytes: &[u8], options: &Options<'_>, to: Contract, fresh: &Fresh<'_>) -> Translation {
     let (reading, jobs) = read_jobs(bytes, options);
-    let mut written: Vec<_> = jobs.iter().map(|job| write(job, to, fresh)).collect();
+    let write_one = |(at, job)| write(job, to, &Fresh { id: nth_id(fresh.id, at), ..*fresh });
+    let mut written: Vec<_> = jobs.iter().enumerate().map(write_one).collect();
     if let (Some(kind), true, true) = (reading.report.kind, jobs.is_empty(), reading.document.is_some()) {
         written.push(Err(Refused::NoCounterpart { from: kind, to: to.name() }));
     }
     Translation { report: reading.report, undetected: reading.undetected, written }
 }
 
-use crate::kind;
+/// No two documents of a stream may share the ids that are new in them.
+fn nth_id(id: Uuid, at: usize) -> Uuid {
+    if at == 0 { id } else { map::derived(&format!("{at} {id}")) }
+}

@@ -14,8 +14,16 @@ mod chunks;
 mod corpus;
 #[path = "suite/detection.rs"]
 mod detection;
+#[path = "suite/documents.rs"]
+mod documents;
+#[path = "suite/failure_pages.rs"]
+mod failure_pages;
+#[path = "suite/failures.rs"]
+mod failures;
 #[path = "suite/golden.rs"]
 mod golden;
+#[path = "suite/honesty.rs"]
+mod honesty;
 #[path = "suite/migrate.rs"]
 mod migrate;
 #[path = "suite/retry.rs"]
@@ -32,5 +40,7 @@ mod stream_life;
 mod tidy;
 #[path = "suite/translation.rs"]
 mod translation;
+#[path = "suite/translation_edges.rs"]
+mod translation_edges;
 #[path = "suite/versions.rs"]
 mod versions;

@@ -18,6 +18,7 @@ use crosspoint_contracts::{Contract, Kind};
     after_help = "\
 Start here:
   crosspoint validate .agent-response.json     what is wrong with this file, and how do I mend it?
+  crosspoint translate run.json --to task      the same request, in another contract
   crosspoint clauses bridge                    the rules of one contract
   crosspoint schema run.request                a JSON Schema, for editors and other tools
   crosspoint migrate old-input.json            a document of an older agent, as a workflow envelope
@@ -32,6 +33,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Validate(Validate),
+    Translate(Translate),
     Migrate(Migrate),
     Schema(Schema),
     Clauses(Clauses),
@@ -94,6 +96,57 @@ pub(crate) enum Inner {
 pub(crate) enum Format {
     Text,
     Json,
+}
+
+/// Write a document of one contract as the same document of another
+///
+/// What the other contract has no field for travels along under the key x_crosspoint, so that translating back gives the
+/// document as it was. The kind is detected as by validate. A stream of a run becomes one document a line, an event
+/// each; work that has not ended becomes an event of a stream. At most 256 MiB are read.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint translate run.json --to task
+  crosspoint translate .agent-request.json --to message --agent research
+  crosspoint translate run.json --to task | crosspoint translate --to run     gives run.json again
+  curl -sN localhost:8000/agents/run/stream -d @run.json | crosspoint translate --to message
+
+The document goes to stdout; what was carried, lost or loose goes to stderr.
+
+Exit codes: 0 translated, 1 it is not valid, has no counterpart, or would lose something under --strict, 2 the file could not be \
+read or its kind not be told.")]
+pub(crate) struct Translate {
+    /// The document; - reads standard input [default: - unless that is a terminal]
+    #[arg(value_name = "FILE|-")]
+    pub(crate) path: Option<PathBuf>,
+
+    /// The contract it is to be written in
+    #[arg(long, value_name = "CONTRACT", value_parser = contract_parser())]
+    pub(crate) to: Contract,
+
+    /// Read it as this kind instead of detecting it
+    #[arg(long, value_name = "KIND", value_parser = kind_parser())]
+    pub(crate) from: Option<Kind>,
+
+    /// The type of the agent in messages, where the document names none, or none that is known
+    #[arg(long, value_name = "TYPE", default_value = "code", value_hint = ValueHint::Other)]
+    pub(crate) agent: String,
+
+    /// A further agent type that messages may name, besides the five of the contract; may be repeated
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
+    pub(crate) agent_type: Vec<String>,
+
+    /// Carry nothing, for agents that refuse members they do not know; what would be carried is lost, and listed
+    #[arg(long)]
+    pub(crate) no_carry: bool,
+
+    /// Print nothing and exit with 1 if anything would be lost
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Print it on one line
+    #[arg(long)]
+    pub(crate) compact: bool,
 }
 
 /// Rewrite a document of an older agent as the workflow envelope it would be today
@@ -188,6 +241,11 @@ fn which_help() -> String {
 
 fn kind_parser() -> impl TypedValueParser<Value = Kind> {
     PossibleValuesParser::new(Kind::ALL.map(Kind::name)).try_map(|name| Kind::from_name(&name).ok_or("no such kind"))
+}
+
+fn contract_parser() -> impl TypedValueParser<Value = Contract> {
+    PossibleValuesParser::new(Contract::ALL.map(Contract::name))
+        .try_map(|name| Contract::from_name(&name).ok_or("no such contract"))
 }
 
 fn envelope_parser() -> impl TypedValueParser<Value = Envelope> {

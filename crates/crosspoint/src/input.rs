@@ -1,7 +1,7 @@
-//! What there is to validate: files, directories, standard input.
+//! Where documents come from: files, directories, standard input.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -23,6 +23,19 @@ pub(crate) enum Source {
 }
 
 impl Source {
+    /// The one document a command is about. Nobody is left waiting for what they might type.
+    pub(crate) fn one(path: Option<&Path>, command: &str) -> Result<Source> {
+        match path {
+            Some(path) if path.as_os_str() != "-" => Ok(Source::File(path.to_owned())),
+            None if io::stdin().is_terminal() => {
+                bail!(
+                    "nothing to {command}: name a file, or pipe a document in (crosspoint {command} --help shows how)"
+                )
+            }
+            Some(_) | None => Ok(Source::Stdin),
+        }
+    }
+
     /// The name in reports.
     pub(crate) fn name(&self) -> String {
         match self {

@@ -7,6 +7,7 @@ mod input;
 mod migrate;
 mod render;
 mod schema;
+mod translate;
 mod validate;
 
 use std::io;
@@ -30,6 +31,7 @@ enum Outcome {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Validate(arguments) => validate::run(&arguments),
+        Command::Translate(arguments) => translate::run(&arguments),
         Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Clauses(arguments) => clauses::run(&arguments),

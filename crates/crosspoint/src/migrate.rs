@@ -1,9 +1,8 @@
 //! `crosspoint migrate`
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
-use anyhow::{Result, bail};
-use crosspoint_contracts::Report;
+use anyhow::Result;
 use crosspoint_contracts::workflow::migrate;
 use crosspoint_contracts::workflow::migrate::{Migrated, Options, Refused};
 
@@ -13,7 +12,7 @@ use crate::input::Source;
 use crate::render;
 
 pub(crate) fn run(arguments: &Migrate) -> Result<Outcome> {
-    let source = source(arguments)?;
+    let source = Source::one(arguments.path.as_deref(), "migrate")?;
     let bytes = match source.read() {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -30,16 +29,6 @@ pub(crate) fn run(arguments: &Migrate) -> Result<Outcome> {
     match migrate(&bytes, &options) {
         Ok(migrated) => show(&migrated),
         Err(refused) => Ok(refuse(&render::shown_name(&source), &bytes, &refused)),
-    }
-}
-
-fn source(arguments: &Migrate) -> Result<Source> {
-    match &arguments.path {
-        Some(path) if path.as_os_str() != "-" => Ok(Source::File(path.clone())),
-        None if io::stdin().is_terminal() => {
-            bail!("nothing to migrate: name a file, or pipe a document in (crosspoint migrate --help shows how)")
-        }
-        Some(_) | None => Ok(Source::Stdin),
     }
 }
 
@@ -61,8 +50,8 @@ fn show(migrated: &Migrated) -> Result<Outcome> {
 fn refuse(name: &str, bytes: &[u8], refused: &Refused) -> Outcome {
     let (hint, outcome) = advice(refused);
     match refused {
-        Refused::Unreadable(report) => findings(name, bytes, report),
-        Refused::Invalid { document, report } => findings("<rewritten>", document.get().as_bytes(), report),
+        Refused::Unreadable(report) => render::findings(name, bytes, report),
+        Refused::Invalid { document, report } => render::findings("<rewritten>", document.get().as_bytes(), report),
         Refused::Undecided { .. }
         | Refused::Unnamed { .. }
         | Refused::Missing(_)
@@ -74,13 +63,6 @@ fn refuse(name: &str, bytes: &[u8], refused: &Refused) -> Outcome {
     }
     render::refused(&format!("{name}: {refused}"), &hint);
     outcome
-}
-
-/// Stdout is for the envelope, so findings about it are a remark.
-fn findings(name: &str, bytes: &[u8], report: &Report) {
-    let mut stderr = anstream::stderr().lock();
-    // A failed write to stderr leaves nobody to tell.
-    let _ = render::report(&mut stderr, name, bytes, report, render::Verdict { good: false, strict: false });
 }
 
 /// What to do about it, and how the command ends.

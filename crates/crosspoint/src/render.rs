@@ -85,7 +85,8 @@ pub(crate) fn report(
     }
 }
 
-fn counts(report: &Report) -> Option<String> {
+/// How many errors and warnings, in words.
+pub(crate) fn counts(report: &Report) -> Option<String> {
     let part = |count: usize, word: &str| match count {
         0 => None,
         1 => Some(format!("1 {word}")),
@@ -98,13 +99,11 @@ fn counts(report: &Report) -> Option<String> {
 }
 
 fn finding_with_place(out: &mut impl Write, name: &str, finding: &Finding, excerpt: Option<Excerpt>) -> io::Result<()> {
-    let style = level(finding.clause.level);
-    let (bold, dim) = (bold(), dim());
-    let word = finding.clause.level.name();
-    writeln!(out, "{style}{word}[{}]{style:#}{bold}: {}{bold:#}", finding.clause.id, finding.message)?;
+    finding_head(out, finding)?;
+    let (style, dim) = (level(finding.clause.level), dim());
     let pointer = match finding.pointer.as_str() {
         "" => String::new(),
-        pointer => format!("  {}", visible(&shortened(pointer))),
+        pointer => format!("  {}", shown_pointer(pointer)),
     };
     let number = finding.line.to_string();
     let gutter = " ".repeat(number.len());
@@ -116,6 +115,30 @@ fn finding_with_place(out: &mut impl Write, name: &str, finding: &Finding, excer
         writeln!(out, "{dim}{gutter} |{dim:#} {}{style}{carets}{style:#}", " ".repeat(excerpt.before))?;
     }
     writeln!(out, "{gutter} {dim}={dim:#} hint: {}\n", finding.hint)
+}
+
+fn finding_head(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
+    let (style, bold, word) = (level(finding.clause.level), bold(), finding.clause.level.name());
+    writeln!(out, "{style}{word}[{}]{style:#}{bold}: {}{bold:#}", finding.clause.id, finding.message)
+}
+
+/// A report on stderr, where stdout is for the document that did not come about.
+pub(crate) fn findings(name: &str, source: &[u8], report: &Report) {
+    let mut stderr = anstream::stderr().lock();
+    // A failed write to stderr leaves nobody to tell.
+    let _ = self::report(&mut stderr, name, source, report, Verdict { good: false, strict: false });
+}
+
+/// The errors in a document that nobody has, which has no lines to show.
+pub(crate) fn findings_by_pointer(name: &str, report: &Report) {
+    let mut stderr = anstream::stderr().lock();
+    for finding in report.findings.iter().filter(|finding| finding.clause.level == Level::Error) {
+        let dim = dim();
+        // A failed write to stderr leaves nobody to tell.
+        let _ = finding_head(&mut stderr, finding);
+        let _ = writeln!(stderr, " {dim}-->{dim:#} {name}{dim}  {}{dim:#}", shown_pointer(&finding.pointer));
+        let _ = writeln!(stderr, "  {dim}={dim:#} hint: {}\n", finding.hint);
+    }
 }
 
 /// The part of a line that is worth showing.
@@ -145,6 +168,11 @@ impl Excerpt {
         let tail = format!("{}{}", text(end, to), cut(line_end.is_none() && latest < source.len()));
         Excerpt { line: format!("{head}{marked}{tail}"), before: head.width(), marked: marked.width().max(1) }
     }
+}
+
+/// A pointer, or another name made of members' names, which may be as long as a document and hold anything.
+pub(crate) fn shown_pointer(pointer: &str) -> String {
+    visible(&shortened(pointer))
 }
 
 /// The beginning of a long text.
@@ -213,21 +241,22 @@ fn are_messages(candidates: &[Candidate]) -> bool {
     candidates.iter().all(|candidate| candidate.kind.contract() == Contract::Message)
 }
 
-/// The same for people, with what was tried.
-pub(crate) fn undetected(name: &str, undetected: &Undetected) {
+/// The same for people, with what was tried, and the option that says it.
+pub(crate) fn undetected(name: &str, undetected: &Undetected, option: &str) {
     let mut message = format!("{name}: {}", undetected_sentence(undetected));
     let hint = match undetected {
         Undetected::Unknown => {
             let kinds = Kind::ALL.map(Kind::name).join(", ");
             let _ = write!(message, "\n  tried: {kinds}");
-            "say what it is: --as KIND".to_owned()
+            format!("say what it is: {option} KIND")
         }
         Undetected::Ambiguous(candidates) if are_messages(candidates) => "correct its `type`".to_owned(),
         Undetected::Ambiguous(candidates) => {
             for candidate in candidates {
                 let _ = write!(message, "\n  {:<22} by {}", candidate.kind, candidate.found.join(", "));
             }
-            let choices: Vec<String> = candidates.iter().map(|candidate| format!("--as {}", candidate.kind)).collect();
+            let choices: Vec<String> =
+                candidates.iter().map(|candidate| format!("{option} {}", candidate.kind)).collect();
             format!("say what it is: {}", choices.join(" or "))
         }
     };

@@ -132,7 +132,7 @@ impl Run<'_> {
                 let verdict = render::Verdict { good, strict: self.arguments.strict };
                 render::report(&mut out, &render::shown_name(source), bytes, &reading.report, verdict)?;
                 if let Some(undetected) = &reading.undetected {
-                    render::undetected(&render::shown_name(source), undetected);
+                    render::undetected(&render::shown_name(source), undetected, "--as");
                 }
             }
             Format::Json => {

@@ -10,5 +10,7 @@ mod migrate;
 mod repository;
 #[path = "suite/run.rs"]
 mod run;
+#[path = "suite/translate.rs"]
+mod translate;
 #[path = "suite/validate.rs"]
 mod validate;

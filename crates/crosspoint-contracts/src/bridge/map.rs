@@ -10,13 +10,8 @@ use crate::map::{
     Codec, Codes, Fill, Map, Member, Shape, block, code, fixed, home, output_text, own, prompt, prompt_context,
 };
 
-pub(crate) static MAP: Map = Map {
-    contract: Contract::Bridge,
-    key: &[Home::RequestId],
-    shapes: &[&REQUEST, &SUCCESS, &ERROR, &TIMEOUT, &ERROR_TIMEOUT],
-    reading,
-    writing,
-};
+pub(crate) static MAP: Map =
+    Map { key: &[Home::RequestId], shapes: &[&REQUEST, &SUCCESS, &ERROR, &TIMEOUT, &ERROR_TIMEOUT], reading, writing };
 
 const VERSION: Member = fixed("version", "\"1.0\"");
 const REQUEST_ID: Member = home("request_id", Home::RequestId, Codec::Same).required(Fill::Id);

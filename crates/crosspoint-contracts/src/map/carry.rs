@@ -125,18 +125,18 @@ pub(crate) fn push_token(pointer: &mut String, name: &str) {
 }
 
 /// Appends `{contract: {pointer: value}}`, in the order in which contracts first come.
-pub(super) fn push_places<'p>(out: &mut String, places: impl Iterator<Item = (Contract, &'p str, &'p str)> + Clone) {
+pub(super) fn push_places(out: &mut String, places: &[(Contract, &str, &str)]) {
     let mut contracts: Vec<Contract> = Vec::new();
-    for (contract, ..) in places.clone() {
-        if !contracts.contains(&contract) {
-            contracts.push(contract);
+    for (contract, ..) in places {
+        if !contracts.contains(contract) {
+            contracts.push(*contract);
         }
     }
     out.push('{');
     for wanted in contracts {
         push_name(out, wanted.name());
         out.push('{');
-        for (_, pointer, value) in places.clone().filter(|(contract, ..)| *contract == wanted) {
+        for (_, pointer, value) in places.iter().filter(|(contract, ..)| *contract == wanted) {
             push_name(out, pointer);
             out.push_str(value);
         }

@@ -25,6 +25,8 @@ impl Codes {
         let own = out.job().get(Home::Code).map(|code| (code.text().unwrap_or_default().into_owned(), code.clone()));
         if let Some((text, code)) = &own
             && !text.is_empty()
+            // Read again it would be taken for the failure's own.
+            && text != default
             && (self.read)(text) == failure
         {
             out.take(Home::Failure);
@@ -47,7 +49,9 @@ impl Codes {
             return found.job.set_failure(carried);
         }
         let Some(text) = value.text() else { return };
-        let failure = (self.read)(&text.decode());
+        // Several failures may share a code; the one that was carried is meant.
+        let carried = found.job.failure().filter(|carried| text == *(self.write)(*carried));
+        let failure = carried.unwrap_or_else(|| (self.read)(&text.decode()));
         found.job.set_failure(failure);
         if text == *(self.write)(failure) {
             found.job.clear(Home::Code);

@@ -56,6 +56,11 @@ impl Codec {
         }
     }
 
+    /// Whether a number would come back in another spelling: `1000.0` milliseconds as `1000`.
+    pub(crate) fn respells(self, spelled: &str) -> bool {
+        matches!(self, Codec::Milliseconds) && spelled.parse::<i64>().is_err()
+    }
+
     /// What this contract's spelling says, as the home holds it.
     pub(crate) fn read(self, spelled: &str) -> Cow<'_, str> {
         match self {
@@ -109,15 +114,21 @@ fn with_offset(held: &str) -> Cow<'_, str> {
 
 fn whole_percent(held: &str) -> Cow<'_, str> {
     let percent = held.parse::<f64>().unwrap_or(0.0).clamp(0.0, 100.0);
-    if held.parse::<u8>().is_ok_and(|whole| whole <= 100) {
+    if is_whole(held) && held.parse() == Ok(percent) {
         return Cow::Borrowed(held);
     }
     Cow::Owned(format!("{}", percent as u8))
 }
 
+/// Whether readers take a number for a whole one, however it is spelled: `3`, `3.0`.
+fn is_whole(held: &str) -> bool {
+    let exact = |float: f64| float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0;
+    held.parse::<i64>().is_ok() || held.parse().is_ok_and(exact)
+}
+
 /// A decimal number with its point moved to the right, rounded to a whole one.
 fn whole(held: &str, places: usize) -> Cow<'_, str> {
-    if places == 0 && held.parse::<i64>().is_ok() {
+    if places == 0 && is_whole(held) {
         return Cow::Borrowed(held);
     }
     if let Some(exact) = moved_point(held, places) {

@@ -71,10 +71,14 @@ impl<'s> In<'s> {
                 self.job.set_state(State::Completed);
                 self.job.clear(Home::Failure);
             }
-            Some(State::Queued | State::Running | State::Waiting) if self.job.state().is_none() => {
-                self.job.set_state(State::Running);
+            // What was carried cannot end a job that goes on.
+            Some(State::Queued | State::Running | State::Waiting) => {
+                if self.job.state().is_none_or(State::is_ended) {
+                    self.job.set_state(State::Running);
+                }
+                self.job.clear(Home::Failure);
             }
-            Some(State::Queued | State::Running | State::Waiting) | None => {}
+            None => {}
         }
     }
 
@@ -145,6 +149,9 @@ impl<'s> In<'s> {
             std::borrow::Cow::Owned(other) => Json::new(other),
         };
         self.job.set(home, read);
+        if codec.respells(value.source()) {
+            self.keep(value);
+        }
         if let Need::Follows(from) = &member.need {
             // The home must not be there when it is asked what would follow without it.
             let read = self.job.get(home).cloned();

@@ -115,16 +115,17 @@ impl Member {
         self
     }
 
-    /// The homes it fills, for the table and the tests.
+    /// The homes it fills, its own first.
     pub(crate) fn homes(&self) -> Vec<Home> {
         match &self.is {
             Is::Fixed(_) | Is::Own(_) | Is::Block(_) | Is::Artifacts(_) => Vec::new(),
             Is::Home(home, _) => vec![*home],
-            Is::Input => vec![Home::Input],
-            Is::Prompt => vec![Home::Prompt],
+            Is::Input => vec![Home::Input, Home::Prompt, Home::PromptContext],
+            Is::Prompt => vec![Home::Prompt, Home::Input],
             Is::PromptContext => vec![Home::PromptContext],
-            Is::OutputObject => vec![Home::Outputs],
-            Is::OutputText | Is::Summary => vec![Home::Text],
+            Is::OutputObject => vec![Home::Outputs, Home::Text],
+            Is::OutputText => vec![Home::Text, Home::Outputs],
+            Is::Summary => vec![Home::Text],
             Is::Code(_) => vec![Home::Failure, Home::Code],
             Is::Loose(_, homes) | Is::Made(Made { homes, .. }) => homes.to_vec(),
         }

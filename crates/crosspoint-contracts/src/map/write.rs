@@ -12,8 +12,8 @@ use super::shape::{Is, Member, Need, Shape};
 use crate::artifact::{self, Form, Left};
 use crate::content::Json;
 use crate::failure::Failure;
-use crate::job::{Home, Job, State};
-use crate::json::{Tape, push_name, push_quoted};
+use crate::job::{Home, Job, Own, State};
+use crate::json::{Tape, Value, push_name, push_quoted};
 use crate::kind::Contract;
 
 /// What a writer needs that no document has: time, new ids, and what the operator set.
@@ -216,12 +216,18 @@ impl<'j, 's> Out<'j, 's> {
                 continue;
             }
             let name = token.replace("~1", "/").replace("~0", "~");
-            if name != KEY && members.iter().all(|member| member.name != name) {
+            // Where things are carried, one that is not ours must wait and see whether the key is free.
+            let is_key = name == KEY && self.is_carrier_place();
+            if !is_key && members.iter().all(|member| member.name != name) {
                 push_name(&mut self.text, &name);
                 self.text.push_str(own.value.get());
                 self.own_taken[at] = true;
             }
         }
+    }
+
+    fn is_carrier_place(&self) -> bool {
+        self.pointer.strip_prefix('/').unwrap_or_default() == self.shape.carrier.unwrap_or_default()
     }
 
     fn member(&mut self, member: &'static Member) {
@@ -241,8 +247,12 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     fn inner_block(&mut self, member: &'static Member, members: &'static [Member]) {
-        // An empty object that stood there stands there again.
-        let stood = self.own_here().is_some_and(|own| own.starts_with('{'));
+        // An empty object that stood there stands there again. Anything else was carried by somebody else and goes on.
+        let stood =
+            self.job.own_at(self.contract, &self.pointer).is_some_and(|(_, own)| is_same(own.value.get(), "{}"));
+        if stood {
+            self.own_here();
+        }
         let before = self.text.len();
         push_name(&mut self.text, member.name);
         self.text.push('{');
@@ -282,7 +292,7 @@ impl<'j, 's> Out<'j, 's> {
             // Both write themselves.
             Is::Block(_) | Is::PromptContext => return None,
         };
-        value.or_else(|| self.open_own(member)).or_else(|| self.needed(&member.need))
+        value.or_else(|| self.open_own(member)).or_else(|| self.needed(member))
     }
 
     /// A fixed value may have been spelled in another way.
@@ -303,7 +313,9 @@ impl<'j, 's> Out<'j, 's> {
         } else {
             self.stands_in(Json::new(written.clone()));
         }
-        Some(written)
+        // The same number may have been spelled in another way.
+        let spelled = self.own_here().filter(|spelled| is_same(spelled, &written));
+        Some(spelled.map_or(written, Cow::Borrowed))
     }
 
     fn own(&mut self, holds: crate::job::Holds) -> Option<Cow<'j, str>> {
@@ -318,8 +330,8 @@ impl<'j, 's> Out<'j, 's> {
         if member.open { self.own_here().map(Cow::Borrowed) } else { None }
     }
 
-    fn needed(&mut self, need: &Need) -> Option<Cow<'j, str>> {
-        let fill = match need {
+    fn needed(&mut self, member: &Member) -> Option<Cow<'j, str>> {
+        let fill = match &member.need {
             Need::Optional => return None,
             Need::Follows(from) => return Some(Cow::Owned(from(self.job).get().to_owned())),
             Need::Recommended(_) if self.returns() => return None,
@@ -329,23 +341,31 @@ impl<'j, 's> Out<'j, 's> {
             self.job.filled.iter().find(|filled| filled.contract == self.contract && filled.pointer == self.pointer);
         let value = match earlier {
             Some(earlier) => Cow::Borrowed(earlier.value.get()),
-            None => self.fill(*fill),
+            None => self.fill(*fill, member),
         };
         self.stands_in(Json::new(value.clone()));
         Some(value)
     }
 
-    fn fill(&self, fill: Fill) -> Cow<'j, str> {
+    /// The id of the request, which an event may leave to the others of its stream.
+    fn request_id(&self) -> Option<&'j Json<'s>> {
+        self.job.get(Home::RequestId).or(self.job.stream_id.as_ref())
+    }
+
+    fn fill(&self, fill: Fill, member: &Member) -> Cow<'j, str> {
         let id = |id: Uuid| Cow::Owned(format!("\"{id}\""));
         match fill {
             Fill::Raw(json) => Cow::Borrowed(json),
-            Fill::Id => id(self.fresh.id),
+            Fill::Id => match (&self.job.stream_id, &member.is) {
+                (Some(request_id), Is::Home(_, codec)) => codec.write(request_id.get(), self.fresh),
+                (Some(_) | None, _) => id(self.fresh.id),
+            },
             Fill::MessageId => id(derived(&format!("message {}", self.fresh.id))),
-            Fill::RequestUuid => match self.job.get(Home::RequestId) {
+            Fill::RequestUuid => match self.request_id() {
                 Some(request_id) => Codec::Uuid.write(request_id.get(), self.fresh),
                 None => id(self.fresh.id),
             },
-            Fill::TraceId => match self.job.get(Home::RequestId) {
+            Fill::TraceId => match self.request_id() {
                 Some(request_id) => id(derived(&format!("trace {}", request_id.get()))),
                 None => id(derived(&format!("trace {}", self.fresh.id))),
             },
@@ -389,6 +409,9 @@ impl<'j, 's> Out<'j, 's> {
     fn parts_of_input(&self, pick: impl FnOnce(String, Option<String>) -> String) -> Option<String> {
         let tape = Tape::scan(self.job.get(Home::Input)?.get().as_bytes()).ok()?;
         let (prompt, context) = outcome::prompt_parts(tape.root()?)?;
+        if context.is_some_and(|context| !shows_beside_carried(context)) {
+            return None;
+        }
         Some(pick(prompt.source().to_owned(), context.map(|context| context.source().to_owned())))
     }
 
@@ -400,16 +423,15 @@ impl<'j, 's> Out<'j, 's> {
             }
             None => self.job.get(Home::PromptContext).map(|context| context.get().to_owned()),
         };
+        self.take(Home::PromptContext);
+        let free = self.carries_nothing() || context.as_deref().is_none_or(shows);
+        let shown = context.as_deref().filter(|_| free);
+        self.taken[Home::PromptContext as usize] = free;
         let before = self.text.len();
         push_name(&mut self.text, name);
-        let inner = context.as_deref().map_or("", |context| context[1..context.len() - 1].trim());
         self.text.push('{');
-        self.text.push_str(inner);
+        self.text.push_str(shown.map_or("", |context| context[1..context.len() - 1].trim()));
         let inside = self.text.len();
-        // A context that is there and empty cannot be told from one that only carries, so it is carried too.
-        if context.is_some() && !inner.is_empty() {
-            self.take(Home::PromptContext);
-        }
         self.carried();
         let carries = self.text.len() > inside;
         self.text.push('}');
@@ -453,7 +475,7 @@ impl<'j, 's> Out<'j, 's> {
         left.filter_map(|home| Some((*home, self.job.get(*home)?)))
     }
 
-    fn own_left(&self) -> impl Iterator<Item = (Contract, &'j str, &'j str)> + Clone + use<'_, 'j, 's> {
+    fn own_left(&self) -> impl Iterator<Item = (Contract, &'j str, &'j str)> + use<'_, 'j, 's> {
         let left = self.job.own.iter().zip(&self.own_taken).filter(|(_, taken)| !**taken);
         left.map(|(own, _)| (own.contract, own.pointer.as_str(), own.value.get()))
     }
@@ -465,14 +487,33 @@ impl<'j, 's> Out<'j, 's> {
 
     fn homeless(&self) -> Vec<String> {
         let homes = self.homes_left().map(|(home, _)| home.name().to_owned());
-        let own = self.own_left().map(|(contract, pointer, _)| format!("{}{pointer}", contract.name()));
+        // What is kept beside a document has a word for a place.
+        let gap = |place: &str| if place.starts_with('/') { "" } else { " " };
+        let own = self.own_left().map(|(contract, place, _)| format!("{}{}{place}", contract.name(), gap(place)));
         let artifacts = (!self.artifacts_left.is_empty() || self.lists_nothing()).then(|| artifact::CARRIED.to_owned());
         homes.chain(artifacts).chain(own).chain(self.job.strange.iter().map(|(name, _)| name.clone())).collect()
     }
 
+    /// Whether the key is not needed here: the document is back where it came from and shows everything.
+    fn carries_nothing(&self) -> bool {
+        let strange = usize::from(self.strange_key().is_some());
+        self.fresh.carrying == Carrying::Off || (self.returns() && self.homeless().len() == strange)
+    }
+
+    /// What stood under the key and was not ours.
+    fn strange_key(&self) -> Option<(usize, &'j Own<'s>)> {
+        let carrier = self.shape.carrier.map(|name| format!("/{name}")).unwrap_or_default();
+        self.job.own_at(self.contract, &format!("{carrier}/{KEY}"))
+    }
+
     /// What is left, under the one key. A document that is back where it came from needs no word on how it got there.
     fn carried(&mut self) {
-        if self.fresh.carrying == Carrying::Off || (self.returns() && self.homeless().is_empty()) {
+        if self.carries_nothing() {
+            if let Some((at, own)) = self.strange_key() {
+                self.own_taken[at] = true;
+                push_name(&mut self.text, KEY);
+                self.text.push_str(own.value.get());
+            }
             return;
         }
         let mut text = std::mem::take(&mut self.text);
@@ -490,9 +531,10 @@ impl<'j, 's> Out<'j, 's> {
             text.push_str(value.get());
         }
         self.push_artifacts(&mut text);
-        if self.own_left().next().is_some() {
+        let own: Vec<_> = self.own_left().collect();
+        if !own.is_empty() {
             push_name(&mut text, "fields");
-            carry::push_places(&mut text, self.own_left());
+            carry::push_places(&mut text, &own);
         }
         self.push_filled(&mut text);
         for (name, value) in &self.job.strange {
@@ -524,12 +566,21 @@ impl<'j, 's> Out<'j, 's> {
         let earlier = self.job.filled.iter().take_while(|filled| !back && filled.contract != self.contract);
         let earlier = earlier.map(|filled| (filled.contract, filled.pointer.as_str(), filled.value.get()));
         let here = self.filled.iter().map(|(pointer, value)| (self.contract, pointer.as_str(), value.get()));
-        let all = earlier.chain(here);
-        if all.clone().next().is_some() {
+        let all: Vec<_> = earlier.chain(here).collect();
+        if !all.is_empty() {
             push_name(text, "filled");
-            carry::push_places(text, all);
+            carry::push_places(text, &all);
         }
     }
+}
+
+/// Whether an object can be told from nothing, and from what is carried, where both stand in one object.
+fn shows_beside_carried(object: Value<'_, '_>) -> bool {
+    object.members().next().is_some() && object.get(KEY).is_none()
+}
+
+fn shows(object: &str) -> bool {
+    Tape::scan(object.as_bytes()).is_ok_and(|tape| tape.root().is_some_and(shows_beside_carried))
 }
 
 fn is_same(spelled: &str, fixed: &str) -> bool {

@@ -4,17 +4,16 @@ use std::borrow::Cow;
 
 use super::read::AGENT_TYPES;
 use super::{context, failure};
-use crate::content::Json;
+use crate::content::{Json, Text};
 use crate::failure::Failure;
 use crate::job::{Holds, Home, Job, State};
 use crate::json::Value;
-use crate::kind::{Contract, Kind};
+use crate::kind::Kind;
 use crate::map::{
     Codec, Fill, Fresh, In, Made, Map, Member, Out, Shape, block, fixed, home, input, loose, made, output_text, own,
 };
 
 pub(crate) static MAP: Map = Map {
-    contract: Contract::Message,
     key: &[Home::RequestId],
     shapes: &[
         &WORK_REQUEST,
@@ -69,7 +68,7 @@ fn type_or_agent<'j>(held: &'j str, fresh: &Fresh<'_>) -> Cow<'j, str> {
 fn type_or<'j>(held: &'j str, other: &str, fresh: &Fresh<'_>) -> Cow<'j, str> {
     let known = |name: &str| AGENT_TYPES.iter().chain(fresh.agent_types).any(|known| *known == name);
     let is_type = Json::new(held).text().is_some_and(|name| known(&name));
-    if is_type { Cow::Borrowed(held) } else { Cow::Owned(format!("\"{other}\"")) }
+    if is_type { Cow::Borrowed(held) } else { Cow::Owned(Json::string(other).get().to_owned()) }
 }
 
 const TASK_ID: Member = home("task_id", Home::TaskId, Codec::Uuid).required(Fill::RequestUuid);
@@ -210,7 +209,7 @@ fn read_agent_id<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
 /// Where a failed result has words for its failure, its output is only what was printed.
 fn read_error_message<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
     let failed = found.job.state() != Some(State::Completed);
-    if value.text().is_none_or(|text| text.is_empty()) || !failed {
+    if value.text().is_none_or(Text::is_empty) || !failed {
         return found.keep(value);
     }
     if let Some(output) = found.job.get(Home::Message).cloned() {
@@ -366,23 +365,26 @@ fn read_code<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
 
 fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
     let payload = root.get("payload")?;
-    match kind {
-        Kind::WorkRequest => Some(&WORK_REQUEST),
-        Kind::MessageError => Some(if payload.get("error_context").is_some() { &ERROR } else { &LATER_ERROR }),
-        // A sign of life of an agent is about no job.
-        Kind::WorkStatus => (!super::read::is_heartbeat(|name| payload.get(name).is_some())).then_some(&WORK_STATUS),
-        _ => {
-            let status = payload.get("status")?.text()?.decode();
-            let later = ["duration_ms", "error_message"].iter().any(|member| payload.get(member).is_some());
-            Some(match (&*status, later) {
-                ("failed", false) => &FAILED,
-                ("failed", true) => &LATER_FAILED,
-                ("cancelled", _) => &LATER_CANCELLED,
-                ("success", false) => &SUCCESS,
-                _ => &LATER_SUCCESS,
-            })
-        }
+    let has = |name: &str| payload.get(name).is_some();
+    if kind == Kind::WorkRequest {
+        return Some(&WORK_REQUEST);
     }
+    if kind == Kind::MessageError {
+        return Some(if has("error_context") { &ERROR } else { &LATER_ERROR });
+    }
+    if kind == Kind::WorkStatus {
+        // A sign of life of an agent is about no job.
+        return (!super::read::is_heartbeat(has)).then_some(&WORK_STATUS);
+    }
+    let status = payload.get("status")?.text()?.decode();
+    let later = has("duration_ms") || has("error_message");
+    Some(match (&*status, later) {
+        ("failed", false) => &FAILED,
+        ("failed", true) => &LATER_FAILED,
+        ("cancelled", _) => &LATER_CANCELLED,
+        ("success", false) => &SUCCESS,
+        _ => &LATER_SUCCESS,
+    })
 }
 
 fn writing(job: &Job<'_>) -> Option<&'static Shape> {

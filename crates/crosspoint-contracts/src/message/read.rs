@@ -25,7 +25,7 @@ const VERSION: &str = {
 };
 
 /// The types every deployment has.
-pub(crate) const AGENT_TYPES: &[&str] = &["orchestrator", "infra", "desktop", "code", "research"];
+pub const AGENT_TYPES: &[&str] = &["orchestrator", "infra", "desktop", "code", "research"];
 
 /// Reads the envelope around a payload of the given type.
 pub(crate) fn message<'t, 's, Payload: Default>(

@@ -5,16 +5,22 @@ use super::life::Role;
 use super::map::{EVENT, MAP, event_shape};
 use crate::content::Json;
 use crate::document::Document;
-use crate::job::{Job, Own, State};
+use crate::job::{Home, Job, Own, State};
 use crate::json::Tape;
 use crate::kind::{Contract, Kind};
 use crate::map;
 use crate::sse;
+use crate::translate::nests_deep;
 
 /// One job for each event.
 pub(super) fn of_stream(document: &Document<'_>) -> Vec<Job<'static>> {
     let Document::RunStream(stream) = document else { return Vec::new() };
-    stream.events.iter().filter_map(of_event).collect()
+    let mut jobs: Vec<Job<'static>> = stream.events.iter().filter_map(of_event).collect();
+    let shared = jobs.iter().find_map(|job| job.get(Home::RequestId)).cloned();
+    for job in jobs.iter_mut().filter(|job| job.get(Home::RequestId).is_none()) {
+        job.stream_id.clone_from(&shared);
+    }
+    jobs
 }
 
 /// An event is a job's document like any other; its name is kept beside it.
@@ -28,6 +34,7 @@ fn of_event(event: &StreamEvent) -> Option<Job<'static>> {
     };
     let mut job = map::read::document(shape, root).into_owned();
     job.origin = if job.wary { job.origin } else { Kind::RunStream };
+    job.wary |= nests_deep(&tape);
     let mut keep = |pointer: &str, value: Json<'static>| {
         job.own.push(Own { contract: Contract::Run, pointer: pointer.to_owned(), value });
     };

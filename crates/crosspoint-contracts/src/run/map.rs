@@ -12,7 +12,6 @@ use crate::map::{
 };
 
 pub(crate) static MAP: Map = Map {
-    contract: Contract::Run,
     // One trace id may cover several stages.
     key: &[Home::RequestId, Home::Work, Home::Stage],
     shapes: &[&REQUEST, &SUCCESS, &SUCCESS_DATA, &ERROR, &STARTED, &PROGRESS],

@@ -12,13 +12,8 @@ use crate::map::{
     output_object, own,
 };
 
-pub(crate) static MAP: Map = Map {
-    contract: Contract::Task,
-    key: &[Home::RequestId],
-    shapes: &[&REQUEST, &COMPLETED, &FAILED, &CANCELLED, &UNDERWAY],
-    reading,
-    writing,
-};
+pub(crate) static MAP: Map =
+    Map { key: &[Home::RequestId], shapes: &[&REQUEST, &COMPLETED, &FAILED, &CANCELLED, &UNDERWAY], reading, writing };
 
 const ID: Member = home("id", Home::RequestId, Codec::Named("\"unnamed\"")).required(Fill::Id);
 

@@ -12,7 +12,6 @@ use crate::kind::{Contract, Kind};
 use crate::map::{Codec, Fill, Map, Member, Shape, artifacts, block, fixed, home, input, summary};
 
 pub(crate) static MAP: Map = Map {
-    contract: Contract::Workflow,
     // Each envelope is a new job.
     key: &[],
     shapes: &[&INPUT, &SUCCESS, &FAILURE],

@@ -1,5 +1,6 @@
 //! The law: what goes from one contract to another and back is what it was.
 
+use crosspoint_contracts::job::Job;
 use crosspoint_contracts::map::{Carrying, Fresh};
 use crosspoint_contracts::translate::{Refused, Written, write};
 use crosspoint_contracts::{Contract, Kind, Options, read_jobs};
@@ -25,12 +26,19 @@ pub(crate) fn to(contract: Contract, bytes: &[u8]) -> Result<Written, Refused> {
     write(job, contract, &fresh())
 }
 
+/// The job of a valid document of this kind.
+pub(crate) fn job(kind: Kind, bytes: &[u8]) -> Job<'_> {
+    let (reading, mut jobs) = read_jobs(bytes, &Options { kind: Some(kind), ..Options::default() });
+    assert!(reading.report.is_valid(), "{:#?}\n{}", reading.report.findings, String::from_utf8_lossy(bytes));
+    jobs.pop().expect("a document is about one job")
+}
+
 pub(crate) fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// The documents the law is about: requests and terminal results.
-fn lawful() -> Vec<corpus::Case> {
+pub(crate) fn lawful() -> Vec<corpus::Case> {
     let mut cases = corpus::golden();
     cases.retain(|case| {
         let is_event = matches!(case.kind(), Kind::WorkStatus | Kind::RunStream);
@@ -63,5 +71,23 @@ fn every_golden_document_comes_back_from_every_contract() {
             );
             assert_eq!(back.kind, strict.kind);
         }
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 1024, failure_persistence: None, ..Default::default() })]
+
+    /// Whatever a document holds, and whatever nobody knows in it. What it became is recognised without help.
+    #[test]
+    fn every_document_comes_back_from_every_contract((kind, document) in crate::documents::document()) {
+        let bytes = document.to_string().into_bytes();
+        let job = job(kind, &bytes);
+        for contract in Contract::ALL.into_iter().filter(|contract| *contract != kind.contract()) {
+            let there = write(&job, contract, &fresh()).expect("requests and results go everywhere");
+            let back = to(kind.contract(), there.text().as_bytes()).expect("and come back");
+            proptest::prop_assert_eq!(value(back.text()), document.clone(), "by way of {}", there.text());
+        }
+        let same = write(&job, kind.contract(), &fresh()).expect("a document has a counterpart in its own contract");
+        proptest::prop_assert_eq!(value(same.text()), document);
     }
 }

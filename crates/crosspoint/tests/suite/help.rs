@@ -2,7 +2,7 @@
 
 use crate::run::{crosspoint, stdout, transcript};
 
-const COMMANDS: [&str; 5] = ["validate", "migrate", "schema", "clauses", "completions"];
+const COMMANDS: [&str; 6] = ["validate", "translate", "migrate", "schema", "clauses", "completions"];
 
 #[test]
 fn every_command_shows_an_example() {

@@ -1,0 +1,534 @@
+//! Generated documents: any valid request or terminal result of any contract, with unknown members at every level.
+
+use crosspoint_contracts::Kind;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Map, Value, json};
+
+pub(crate) type Json = BoxedStrategy<Value>;
+
+/// Texts of all sorts: empty, spelled like something else, non-ASCII, with what must be escaped.
+fn text() -> Json {
+    let odd = select(vec![
+        "",
+        " ",
+        "null",
+        "{}",
+        "[]",
+        "{\"output\":\"x\"}",
+        "{\"prompt\":\"x\"}",
+        "TIMEOUT",
+        "timeout",
+        "5001",
+        "proceed",
+        "ok",
+        "a/b~c",
+        "caf\u{e9} \u{2705} \u{1f600}",
+        "line\nbreak\ttab \"quotes\" \\ \u{7f} \u{1}",
+        "x_crosspoint",
+        "550E8400-E29B-41D4-A716-446655440000",
+        "2026-01-19T04:21:04Z",
+    ]);
+    prop_oneof![odd.prop_map(Value::from), "[a-zA-Z0-9 _.-]{1,12}".prop_map(Value::from)].boxed()
+}
+
+/// A text with something in it.
+fn name() -> Json {
+    text().prop_map(|text| if text == "" { json!("unnamed thing") } else { text }).boxed()
+}
+
+fn uuid() -> Json {
+    any::<u128>().prop_map(|bits| json!(uuid::Uuid::from_u128(bits).to_string())).boxed()
+}
+
+fn uuid_or_text() -> Json {
+    prop_oneof![uuid(), name()].boxed()
+}
+
+/// With an offset, in several spellings.
+fn time() -> Json {
+    select(vec![
+        "2026-01-19T04:21:04Z",
+        "2025-11-24T14:22:45.123456+00:00",
+        "2025-11-24T14:22:45-03:30",
+        "20251124T142245Z",
+        "2025-11-24 14:22z",
+    ])
+    .prop_map(Value::from)
+    .boxed()
+}
+
+fn time_without_offset() -> Json {
+    prop_oneof![time(), select(vec!["2025-01-05T10:30:00", "20250105T1030"]).prop_map(Value::from)].boxed()
+}
+
+fn integer(range: std::ops::RangeInclusive<i64>) -> Json {
+    // A whole number may be spelled with a decimal point.
+    (range, any::<bool>())
+        .prop_map(|(whole, float)| if float && whole.abs() < 1 << 50 { json!(whole as f64) } else { json!(whole) })
+        .boxed()
+}
+
+fn amount() -> Json {
+    prop_oneof![
+        select(vec![0.0, 1.0, 0.5, 120.5, 0.0001, 1e300, 7.25]).prop_map(|amount: f64| json!(amount)),
+        (0..100_000i64).prop_map(|amount| json!(amount)),
+    ]
+    .boxed()
+}
+
+fn words(words: &'static [&'static str]) -> Json {
+    select(words).prop_map(Value::from).boxed()
+}
+
+fn always(value: Value) -> Json {
+    Just(value).boxed()
+}
+
+/// Any value, not deep.
+pub(crate) fn anything() -> Json {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-5..5i64).prop_map(Value::from),
+        amount(),
+        text(),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..3).prop_map(Value::from),
+            vec((member(), inner), 0..3).prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+    .boxed()
+}
+
+/// Names of members, some of which mean something elsewhere.
+fn member() -> BoxedStrategy<String> {
+    let known = select(vec![
+        "",
+        "a/b",
+        "~1",
+        "id",
+        "output",
+        "prompt",
+        "context",
+        "x_crosspoint",
+        "from",
+        "request_id",
+        "usage",
+        "success",
+        "data",
+        "caf\u{e9}",
+        "priority",
+        "event",
+        "mode",
+        "agent_id",
+        "error",
+        "max_seconds",
+        "duration_seconds",
+        "result",
+    ]);
+    prop_oneof![known.prop_map(str::to_owned), "[a-z]{1,6}".prop_map(|name| format!("x_{name}"))].boxed()
+}
+
+fn open() -> Json {
+    vec((member(), anything()), 0..4).prop_map(|members| Value::Object(members.into_iter().collect())).boxed()
+}
+
+/// A member that must be there.
+fn must(name: &'static str, value: Json) -> (&'static str, BoxedStrategy<Option<Value>>) {
+    (name, value.prop_map(Some).boxed())
+}
+
+/// A member that may be there.
+fn may(name: &'static str, value: Json) -> (&'static str, BoxedStrategy<Option<Value>>) {
+    (name, proptest::option::weighted(0.6, value).boxed())
+}
+
+/// An object of these members, and of some that nobody knows.
+fn object(members: Vec<(&'static str, BoxedStrategy<Option<Value>>)>) -> Json {
+    let (names, values): (Vec<&'static str>, Vec<_>) = members.into_iter().unzip();
+    (values, vec((member(), anything()), 0..3))
+        .prop_map(move |(values, unknown)| {
+            let mut object: Map<String, Value> =
+                unknown.into_iter().filter(|(name, _)| !names.contains(&name.as_str())).collect();
+            // Spelled like a member but for case and hyphens, a name would be taken for a mistake.
+            for (name, value) in names.iter().zip(values) {
+                object.extend(value.map(|value| ((*name).to_owned(), value)));
+            }
+            Value::Object(object)
+        })
+        .boxed()
+}
+
+fn bridge_request() -> Json {
+    object(vec![
+        must("request_id", uuid_or_text()),
+        must("version", always(json!("1.0"))),
+        must("agent_name", text()),
+        must("prompt", text()),
+        may("phase", integer(1..=9)),
+        may("phase_name", text()),
+        may("timeout_seconds", amount()),
+        may("created_at", time()),
+        may("context", open()),
+        may("model", prop_oneof![text(), Just(Value::Null)].boxed()),
+    ])
+}
+
+fn bridge_response() -> Json {
+    let ending = prop_oneof![
+        text()
+            .prop_map(|text| json!({"status": "success", "response": text, "error_message": null, "error_type": null})),
+        (words(&["error", "timeout"]), name(), code()).prop_map(|(status, message, code)| {
+            json!({"status": status, "response": null, "error_message": message, "error_type": code})
+        }),
+    ];
+    let rest = object(vec![
+        must("request_id", uuid_or_text()),
+        must("version", always(json!("1.0"))),
+        must("created_at", time()),
+        must("duration_seconds", amount()),
+        must("metadata", open()),
+    ]);
+    (rest, ending)
+        .prop_map(|(rest, ending)| {
+            let mut rest = joined(rest, ending);
+            // Unknown members at the top level are loose in a response; in `metadata` they are at home.
+            let known = ["request_id", "version", "status", "response", "error_message", "error_type", "created_at"];
+            let kept = |name: &str| known.contains(&name) || name == "duration_seconds" || name == "metadata";
+            rest.as_object_mut().expect("an object").retain(|name, _| kept(name));
+            rest
+        })
+        .boxed()
+}
+
+/// The contracts' own codes and those of agents.
+fn code() -> Json {
+    let known = select(vec![
+        "timeout",
+        "agent_unavailable",
+        "cancelled",
+        "ResponseTooLarge",
+        "internal",
+        "TIMEOUT",
+        "AGENT_UNAVAILABLE",
+        "INVALID_FIELD_VALUE",
+        "MISSING_REQUIRED_FIELD",
+        "INTERNAL_ERROR",
+        "AGENT_BUSY",
+        "RATE_LIMITED",
+        "CANCELLED",
+        "VALIDATION_ERROR",
+        "TASK_FAILED",
+        "MCP_NOT_CONNECTED",
+        "5042",
+        "5001",
+        "DELEGATION_FAILED",
+        "AGENT_BROKE_CONTRACT",
+    ]);
+    prop_oneof![known.prop_map(Value::from), name()].boxed()
+}
+
+fn joined(one: Value, other: Value) -> Value {
+    let (Value::Object(mut one), Value::Object(other)) = (one, other) else { panic!("both are objects") };
+    one.extend(other);
+    Value::Object(one)
+}
+
+fn workflow_input() -> Json {
+    object(vec![
+        must(
+            "context",
+            object(vec![
+                must("feature_id", prop_oneof![text(), Just(Value::Null)].boxed()),
+                must("workflow", text()),
+                must("iteration", integer(1..=9)),
+            ]),
+        ),
+        must(
+            "paths",
+            vec((member(), prop_oneof![text(), vec(text(), 0..3).prop_map(Value::from)]), 0..3)
+                .prop_map(|paths| Value::Object(paths.into_iter().collect()))
+                .boxed(),
+        ),
+        must("task", object(vec![must("action", text()), must("params", open())])),
+        may("prior_context", vec(text(), 0..3).prop_map(Value::from).boxed()),
+    ])
+}
+
+/// Files that may stand beside each other, or not.
+fn workflow_artifacts() -> Json {
+    let artifact = object(vec![must("operation", words(&["create", "update"])), must("content", text())]);
+    vec((artifact, select(vec!["spec.md", "data.json", "a", "src/main.rs", "caf\u{e9}.txt"])), 0..4)
+        .prop_map(|artifacts| {
+            let pathed = artifacts
+                .into_iter()
+                .enumerate()
+                .map(|(at, (artifact, path))| joined(artifact, json!({"path": format!("{at}/{path}")})));
+            Value::Array(pathed.collect())
+        })
+        .boxed()
+}
+
+fn workflow_output() -> Json {
+    let ending = prop_oneof![
+        words(&["proceed", "retry", "escalate"]).prop_map(|next| json!({"success": true, "recommendation": next})),
+        words(&["retry", "escalate"]).prop_map(|next| json!({"success": false, "recommendation": next})),
+    ];
+    let rest = object(vec![
+        must("summary", name()),
+        must("artifacts", workflow_artifacts()),
+        may("notes", vec(text(), 0..3).prop_map(Value::from).boxed()),
+    ]);
+    (rest, ending).prop_map(|(rest, ending)| joined(without(rest, &["error", "state_updates"]), ending)).boxed()
+}
+
+fn without(mut object: Value, names: &[&str]) -> Value {
+    object.as_object_mut().expect("an object").retain(|name, _| !names.contains(&name.as_str()));
+    object
+}
+
+fn message(kind: &'static str, payload: Json) -> Json {
+    object(vec![
+        must("protocol_version", always(json!("1.0"))),
+        must("message_id", uuid()),
+        must("from_agent", words(&["orchestrator", "infra", "research"])),
+        must("to_agent", words(&["orchestrator", "desktop", "code"])),
+        must("timestamp", time()),
+        must("trace_id", uuid()),
+        must("request_id", uuid()),
+        must("type", always(json!(kind))),
+        must("payload", payload),
+        may("x_custom_fields", open()),
+    ])
+    // Of the later dialect.
+    .prop_map(|message| without(message, &["priority"]))
+    .boxed()
+}
+
+fn work_request() -> Json {
+    message(
+        "work_request",
+        object(vec![
+            must("task_id", uuid()),
+            must("work_type", name()),
+            may("parameters", open()),
+            may("hints", object(vec![may("max_duration_seconds", amount()), may("max_memory_mb", amount())])),
+        ]),
+    )
+}
+
+fn work_result() -> Json {
+    let ending = prop_oneof![
+        Just(json!({"status": "success", "exit_code": 0})),
+        (1..300i64).prop_map(|exit| json!({"status": "failed", "exit_code": exit})),
+    ];
+    let rest = object(vec![
+        must("task_id", uuid()),
+        must("output", text()),
+        must(
+            "resources_used",
+            object(vec![
+                must("duration_seconds", integer(-3..=4000)),
+                may("gpu_vram_mb", integer(0..=9)),
+                may("cpu_time_ms", integer(0..=9)),
+            ]),
+        ),
+    ]);
+    let payload = (rest, ending).prop_map(|(rest, ending)| joined(rest, ending));
+    message("work_result", payload.boxed())
+}
+
+fn message_error() -> Json {
+    let context = prop_oneof![
+        (integer(0..=3), time())
+            .prop_map(|(retries, at)| (5001, json!({"attempted_retries": retries, "last_attempt": at}))),
+        text().prop_map(|agent| (5002, json!({"agent_id": agent, "last_heartbeat": null}))),
+        text().prop_map(|what| (5003, json!({"validation_error": what, "field_name": null}))),
+        text().prop_map(|agent| (5004, json!({"agent_id": agent, "token_status": "expired"}))),
+        integer(0..=9).prop_map(|left| (5005, json!({"limit_name": "gpu", "available": left, "required": 3}))),
+        text().prop_map(|work| (5006, json!({"work_type_requested": work, "supported_types": ["a", "b"]}))),
+        select(vec![5900, 5901, 5902, 5903, 5904, 5042, 5999]).prop_map(|code| (code, json!({}))),
+    ];
+    let payload = (context, open(), text(), object(vec![])).prop_map(|((code, context), more, message, unknown)| {
+        let context = joined(more, context);
+        joined(unknown, json!({"error_code": code, "error_message": message, "error_context": context}))
+    });
+    message("error", payload.boxed())
+}
+
+fn task_request() -> Json {
+    object(vec![
+        must("id", uuid_or_text()),
+        must("type", name()),
+        must("payload", open()),
+        may(
+            "context",
+            object(vec![
+                may("conversationId", text()),
+                may("parentTaskId", text()),
+                may("user", text()),
+                may("timestamp", time_without_offset()),
+                may("priority", words(&["low", "normal", "high", "urgent"])),
+            ]),
+        ),
+        may(
+            "routing",
+            object(vec![
+                may("source", prop_oneof![words(&["orchestrator", "infra"]), text()].boxed()),
+                may("target", prop_oneof![words(&["code", "research"]), text()].boxed()),
+                may("delegationChain", always(json!(["someone else", "caf\u{e9} owner"]))),
+            ]),
+        ),
+        may(
+            "observability",
+            object(vec![
+                may(
+                    "traceId",
+                    prop_oneof![
+                        Just(json!("0af7651916cd43dd8448eb211c80319c")),
+                        Just(json!("0AF7651916CD43DD8448EB211C80319C"))
+                    ]
+                    .boxed(),
+                ),
+                may("spanId", always(json!("b7ad6b7169203331"))),
+                may("baggage", open()),
+            ]),
+        ),
+        may(
+            "retryPolicy",
+            object(vec![
+                may("maxAttempts", integer(1..=5)),
+                may("backoffType", words(&["exponential", "linear", "fixed"])),
+                may("initialDelay", integer(0..=5000)),
+            ]),
+        ),
+    ])
+}
+
+fn task_response() -> Json {
+    let failed = object(vec![
+        must("code", code()),
+        must("message", text()),
+        may("details", anything()),
+        must("recoverable", any::<bool>().prop_map(Value::from).boxed()),
+    ]);
+    let ending = prop_oneof![
+        open().prop_map(|result| json!({"status": "completed", "result": result})),
+        text().prop_map(|output| json!({"status": "completed", "result": {"output": output}})),
+        failed.prop_map(|error| json!({"status": "failed", "error": error})),
+        Just(json!({"status": "cancelled"})),
+    ];
+    // Names that are no paths, and the same name twice.
+    let artifact = object(vec![
+        must("name", prop_oneof![words(&["a.md", "a.md/b", "../up", "/abs", "a.md", "b.json"]), text()].boxed()),
+        must("type", words(&["text/markdown", "text/plain", "application/json"])),
+        must("content", text()),
+    ]);
+    let rest = object(vec![
+        must("id", uuid_or_text()),
+        may("artifacts", vec(artifact, 0..4).prop_map(Value::from).boxed()),
+        may(
+            "metadata",
+            object(vec![
+                may("startedAt", time_without_offset()),
+                may("completedAt", time_without_offset()),
+                may("duration_ms", integer(-5..=5000)),
+                may("agent", text()),
+                may("retryCount", integer(0..=3)),
+            ]),
+        ),
+    ]);
+    (rest, ending)
+        .prop_map(|(rest, ending)| joined(without(rest, &["result", "error", "inputRequest", "status"]), ending))
+        .boxed()
+}
+
+fn run_request() -> Json {
+    object(vec![
+        must("request_id", name()),
+        must("task_type", name()),
+        may("workflow_id", text()),
+        may("stage_id", text()),
+        may("user_id", text()),
+        may("mode", words(&["DEMO", "LIVE", ""])),
+        may("risk_tier", text()),
+        may("domain_id", text()),
+        may(
+            "inputs",
+            prop_oneof![
+                open(),
+                (text(), proptest::option::of(open())).prop_map(|(prompt, context)| {
+                    match context {
+                        Some(context) => json!({"prompt": prompt, "context": context}),
+                        None => json!({"prompt": prompt}),
+                    }
+                })
+            ]
+            .boxed(),
+        ),
+        may(
+            "budgets",
+            prop_oneof![open(), amount().prop_map(|most| json!({"max_seconds": most, "max_tokens": 5}))].boxed(),
+        ),
+    ])
+}
+
+fn run_response() -> Json {
+    let error = object(vec![must("code", code()), must("message", text()), may("details", anything())]);
+    let ending = prop_oneof![
+        (words(&["ok", "success"]), open(), any::<Option<bool>>()).prop_map(|(status, outputs, ok)| {
+            let mut ending = json!({"status": status, "outputs": outputs});
+            if ok.is_some() {
+                ending["ok"] = json!(true);
+            }
+            ending
+        }),
+        (error, any::<Option<bool>>()).prop_map(|(error, ok)| {
+            let mut ending = json!({"status": "error", "outputs": {}, "error": error});
+            if ok.is_some() {
+                ending["ok"] = json!(false);
+            }
+            ending
+        }),
+    ];
+    let rest = object(vec![
+        must("request_id", name()),
+        may("artifacts", vec(text(), 0..3).prop_map(Value::from).boxed()),
+        may("provenance", open()),
+        may(
+            "usage",
+            prop_oneof![open(), amount().prop_map(|time| json!({"duration_seconds": time, "cpu_time_ms": 3}))].boxed(),
+        ),
+        may("warnings", vec(anything(), 0..3).prop_map(Value::from).boxed()),
+        may(
+            "grounding",
+            object(vec![may("citations", vec(text(), 0..2).prop_map(Value::from).boxed()), may("sources", anything())]),
+        ),
+    ]);
+    (rest, ending)
+        .prop_map(|(rest, ending)| joined(without(rest, &["success", "error", "ok", "status"]), ending))
+        .boxed()
+}
+
+/// Every sort of request and terminal result, and what it is: unknown members can make that hard to tell.
+pub(crate) fn document() -> BoxedStrategy<(Kind, Value)> {
+    let of = |kind: Kind, documents: Json| documents.prop_map(move |document| (kind, document)).boxed();
+    prop_oneof![
+        of(Kind::BridgeRequest, bridge_request()),
+        of(Kind::BridgeResponse, bridge_response()),
+        of(Kind::WorkflowInput, workflow_input()),
+        of(Kind::WorkflowOutput, workflow_output()),
+        of(Kind::WorkRequest, work_request()),
+        of(Kind::WorkResult, work_result()),
+        of(Kind::MessageError, message_error()),
+        of(Kind::TaskRequest, task_request()),
+        of(Kind::TaskResponse, task_response()),
+        of(Kind::RunRequest, run_request()),
+        of(Kind::RunResponse, run_response()),
+    ]
+    .boxed()
+}

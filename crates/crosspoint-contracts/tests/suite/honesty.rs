@@ -1,0 +1,166 @@
+//! The law is not reached by carrying the original along.
+//!
+//! Two conditions: nothing that a contract has a field for is carried, and changing a mapped field shows in what comes back.
+
+use std::collections::BTreeSet;
+
+use crosspoint_contracts::job::Home;
+use crosspoint_contracts::json::Tape;
+use crosspoint_contracts::map::{Row, Says, table_of};
+use crosspoint_contracts::translate::write;
+use crosspoint_contracts::{Contract, Kind, Options, read_jobs};
+use serde_json::{Value, json};
+
+use crate::translation::{fresh, job, lawful, to, value};
+
+/// What is carried in a document: in the document itself, or in the one object of it that is open.
+fn carried(document: &Value) -> Value {
+    let inside = || document.as_object()?.values().find_map(|member| member.get("x_crosspoint"));
+    document.get("x_crosspoint").or_else(inside).cloned().unwrap_or(Value::Null)
+}
+
+/// Rows of a kind that are written and whose member is there.
+fn rows(kind: Kind, document: &Value) -> Vec<Row> {
+    let text = document.to_string();
+    let tape = Tape::scan(text.as_bytes()).expect("documents are JSON");
+    let mut rows = table_of(kind, tape.root().expect("documents are not empty"));
+    rows.retain(|row| matches!(row.says, Says::Homes(_)) && document.pointer(&row.pointer).is_some());
+    rows
+}
+
+fn homes(row: &Row) -> &[Home] {
+    match &row.says {
+        Says::Homes(homes) => homes,
+        Says::Always(_) | Says::LooseHomes(_) | Says::Artifacts | Says::Own => &[],
+    }
+}
+
+/// Nothing that the document has a field for is carried, unless something stands in for it there.
+fn assert_nothing_needless(kind: Kind, text: &str) {
+    let document = value(text);
+    let carried = carried(&document);
+    let filled = &carried["filled"][kind.contract().name()];
+    for row in rows(kind, &document) {
+        let stands_in = filled.get(&row.pointer).is_some();
+        for home in homes(&row).iter().take(1) {
+            let Some(value) = carried.get(home.name()) else { continue };
+            // An empty context, or one that has the key itself, cannot be shown where things are carried.
+            let hidden = *home == Home::PromptContext && (*value == json!({}) || value.get("x_crosspoint").is_some());
+            assert!(stands_in || hidden, "{} is at {} and carried too: {text}", home.name(), row.pointer);
+        }
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 512, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn nothing_is_carried_that_has_a_field((kind, document) in crate::documents::document()) {
+        let bytes = document.to_string().into_bytes();
+        let job = job(kind, &bytes);
+        for contract in Contract::ALL.into_iter().filter(|contract| *contract != kind.contract()) {
+            let there = write(&job, contract, &fresh()).expect("requests and results go everywhere");
+            assert_nothing_needless(there.kind, there.text());
+        }
+    }
+}
+
+/// Other values for a member; at least one of them fits wherever the member may stand.
+fn changes(value: &Value) -> Vec<Value> {
+    match value {
+        Value::String(text) => vec![
+            json!(format!("{text}-changed")),
+            json!("11111111-2222-4333-8444-555555555555"),
+            json!("2031-03-03T03:03:03Z"),
+            json!("retry"),
+            json!("escalate"),
+            json!("urgent"),
+            json!("research"),
+            json!("failed"),
+            json!("timeout"),
+            json!("bytes 0-0 of 0"),
+        ],
+        Value::Number(number) => vec![json!(number.as_f64().unwrap_or(0.0).round() as i64 + 1), json!(5903), json!(3)],
+        Value::Bool(value) => vec![json!(!value)],
+        Value::Array(items) => vec![json!(items.iter().cloned().chain([json!("changed")]).collect::<Vec<_>>())],
+        Value::Object(members) => {
+            let mut members = members.clone();
+            members.insert("changed".to_owned(), json!("x"));
+            vec![Value::Object(members)]
+        }
+        Value::Null => vec![json!("changed")],
+    }
+}
+
+/// A valid document that differs in one place from another.
+fn changed(kind: Kind, document: &Value, pointer: &str) -> Option<Value> {
+    let old = document.pointer(pointer)?;
+    changes(old).into_iter().filter(|new| new != old).find_map(|new| {
+        let mut other = document.clone();
+        *other.pointer_mut(pointer)? = new;
+        let text = other.to_string();
+        let reading = crosspoint_contracts::read(text.as_bytes(), &Options { kind: Some(kind), ..Options::default() });
+        reading.report.is_valid().then_some(other)
+    })
+}
+
+/// Members that cannot be changed alone: their document would contradict itself.
+const BOUND: &[(&str, &str)] = &[
+    ("/status", "a status goes with what else is there"),
+    ("/ok", "it says what the status says"),
+    ("/success", "it says what the status says"),
+];
+
+#[test]
+fn changing_a_mapped_field_shows_in_what_comes_back() {
+    let mut shown: BTreeSet<(Kind, Kind, String)> = BTreeSet::new();
+    for case in lawful().into_iter().filter(|case| !case.stem().contains("loose")) {
+        let original = value(&String::from_utf8(case.bytes.clone()).expect("golden documents are text"));
+        for contract in Contract::ALL.into_iter().filter(|contract| *contract != case.kind().contract()) {
+            let Ok(there) = to(contract, &case.bytes) else { continue };
+            let document = value(there.text());
+            let filled = carried(&document)["filled"][contract.name()].clone();
+            for row in rows(there.kind, &document) {
+                let bound = BOUND.iter().any(|(pointer, _)| *pointer == row.pointer);
+                // An object that only carries is mapped to nothing.
+                let only_carries = document.pointer(&row.pointer).and_then(Value::as_object);
+                let only_carries = only_carries.is_some_and(|object| object.keys().eq(["x_crosspoint"]));
+                if bound || only_carries || filled.get(&row.pointer).is_some() {
+                    continue;
+                }
+                let ours = rows(case.kind(), &original);
+                let Some(our_row) = ours.iter().find(|our| homes(our).iter().any(|home| homes(&row).contains(home)))
+                else {
+                    continue;
+                };
+                let other = changed(there.kind, &document, &row.pointer)
+                    .unwrap_or_else(|| panic!("nothing else fits at {} of {document}", row.pointer));
+                let (_, jobs) = read_jobs_owned(there.kind, &other);
+                let back = write(&jobs, case.kind().contract(), &fresh()).expect("it still comes back");
+                // What does not fit our field, such as a name that is no agent type, shows beside what stands in for it.
+                let returned = value(back.text());
+                let stand_ins = carried(&returned)["filled"][case.kind().contract().name()].clone();
+                let stands_in = stand_ins.get(&our_row.pointer).is_some();
+                let place = if stands_in { "" } else { our_row.pointer.as_str() };
+                assert_ne!(
+                    returned.pointer(place),
+                    original.pointer(place),
+                    "{} at {} of {other} does not show at {} of {}",
+                    case.path.display(),
+                    row.pointer,
+                    our_row.pointer,
+                    back.text()
+                );
+                shown.insert((case.kind(), there.kind, row.pointer.clone()));
+            }
+        }
+    }
+    // Each pair of kinds has some, and there are many in all.
+    assert!(shown.len() > 150, "only {} changes were seen", shown.len());
+}
+
+fn read_jobs_owned(kind: Kind, document: &Value) -> (bool, crosspoint_contracts::job::Job<'static>) {
+    let text = document.to_string();
+    let (reading, mut jobs) = read_jobs(text.as_bytes(), &Options { kind: Some(kind), ..Options::default() });
+    (reading.report.is_valid(), jobs.pop().expect("a document is about one job").into_owned())
+}
