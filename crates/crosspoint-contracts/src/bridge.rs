@@ -5,6 +5,8 @@
 //! is a text inside the response, often JSON encoded once more, so there are two levels of
 //! parsing and two sorts of mistakes.
 
+pub mod clause;
+pub(crate) mod entry;
 pub mod failure;
 pub(crate) mod map;
 pub(crate) mod read;

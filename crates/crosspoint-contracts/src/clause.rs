@@ -1,16 +1,13 @@
 //! Every rule of every contract, as data.
 //!
 //! A clause is one normative sentence with an id that never changes: validator, checker, error texts and docs
-//! all cite it. Ids below 100 are this project's rulings on what the five documents leave open
-//! (`MSG-3`, and `MSG-3.2` for the second sentence of that ruling); from 101 up they are
-//! the documents' own sentences. Sentences that say the same share one clause, under the ruling's id.
+//! all cite it. The rules of a contract are in its own `clause` module, those that all contracts share in [`all`].
+//!
+//! Ids below 100 are this project's rulings on what the contracts' documents leave open (`MSG-3`, and `MSG-3.2` for the
+//! second sentence of that ruling); from 101 up they are the documents' own sentences. Sentences that say the same
+//! share one clause, under the ruling's id.
 
 pub mod all;
-pub mod bridge;
-pub mod message;
-pub mod run;
-pub mod task;
-pub mod workflow;
 
 use crate::Contract;
 
@@ -98,10 +95,10 @@ macro_rules! clauses {
                 shown_by: &[$($($test),+)?],
             };
         )+
-        pub(super) static TABLE: &[&$crate::clause::Clause] = &[$(&$name),+];
+        pub(crate) static TABLE: &[&$crate::clause::Clause] = &[$(&$name),+];
     };
 }
-use clauses;
+pub(crate) use clauses;
 
 /// The rules that hold for every contract, in order.
 pub fn shared() -> &'static [&'static Clause] {
@@ -110,13 +107,7 @@ pub fn shared() -> &'static [&'static Clause] {
 
 /// The rules of one contract, in order.
 pub fn of(contract: Contract) -> &'static [&'static Clause] {
-    match contract {
-        Contract::Bridge => bridge::TABLE,
-        Contract::Workflow => workflow::TABLE,
-        Contract::Message => message::TABLE,
-        Contract::Task => task::TABLE,
-        Contract::Run => run::TABLE,
-    }
+    contract.entry().clauses
 }
 
 /// All rules, the shared ones first.

@@ -1,13 +1,13 @@
 //! The front door: bytes in, a typed document and all findings out.
 
+pub use crate::Document;
+
 use crate::clause::Clause;
 use crate::clause::all::*;
 use crate::fields::Fields;
 use crate::json::{Broken, FlawKind, Syntax, SyntaxError, Tape, Type, Value};
-use crate::kind::{self, Kind, Undetected};
-use crate::message::{ErrorReport, Message, MessageType, WorkRequest, WorkResult, WorkStatus};
+use crate::kind::{self, Form, Framed, Kind, Undetected};
 use crate::report::{Findings, Place, Report};
-use crate::{bridge, message, run, task, workflow};
 
 /// What the reader knows beside the document.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,37 +28,6 @@ pub enum Inner {
     Any,
     /// One JSON value.
     Json,
-}
-
-/// A document that was read without errors.
-#[derive(Debug)]
-pub enum Document<'s> {
-    /// `bridge.request`
-    BridgeRequest(bridge::Request<'s>),
-    /// `bridge.response`
-    BridgeResponse(bridge::Response<'s>),
-    /// `workflow.input`
-    WorkflowInput(workflow::Input<'s>),
-    /// `workflow.output`
-    WorkflowOutput(workflow::Output<'s>),
-    /// `message.work_request`
-    WorkRequest(Message<'s, WorkRequest<'s>>),
-    /// `message.work_status`
-    WorkStatus(Message<'s, WorkStatus<'s>>),
-    /// `message.work_result`
-    WorkResult(Message<'s, WorkResult<'s>>),
-    /// `message.error`
-    MessageError(Message<'s, ErrorReport<'s>>),
-    /// `task.request`
-    TaskRequest(task::Request<'s>),
-    /// `task.response`
-    TaskResponse(task::Response<'s>),
-    /// `run.request`
-    RunRequest(run::Request<'s>),
-    /// `run.response`
-    RunResponse(run::Response<'s>),
-    /// `run.stream`
-    RunStream(run::Stream),
 }
 
 /// What reading gave.
@@ -83,13 +52,9 @@ pub(crate) fn read_and<'s, T>(
     options: &Options<'_>,
     more: impl FnOnce(Kind, &Tape<'s>) -> T,
 ) -> (Reading<'s>, Option<T>) {
-    let is_stream = match options.kind {
-        Some(kind) => kind == Kind::RunStream,
-        None => kind::looks_like_stream(bytes),
-    };
-    if is_stream {
-        let (report, stream) = run::stream::read(bytes);
-        return (Reading { report, document: stream.map(Document::RunStream), undetected: None }, None);
+    if let Some(framed) = framed(bytes, options) {
+        let (report, document) = (framed.read)(bytes);
+        return (Reading { report, document, undetected: None }, None);
     }
     let mut findings = Findings::default();
     let tape = match Tape::scan(bytes) {
@@ -124,41 +89,24 @@ fn unscanned<'s>(broken: &Broken<'_>, options: &Options<'_>, bytes: &[u8]) -> Re
     Reading { report, document: None, undetected: None }
 }
 
+/// How the bytes are read where they are not JSON.
+fn framed(bytes: &[u8], options: &Options<'_>) -> Option<&'static Framed> {
+    match options.kind {
+        Some(kind) => kind.entry().framed(),
+        None => {
+            let mut all = Kind::ALL.iter().filter_map(|kind| kind.entry().framed());
+            all.find(|framed| (framed.looks_like)(bytes))
+        }
+    }
+}
+
 /// Reads an object as the kind it is.
 fn object<'s>(kind: Kind, root: Value<'_, 's>, findings: &mut Findings, options: &Options<'_>) -> Option<Document<'s>> {
-    let fields = &mut Fields::new(root, findings);
-    Some(match kind {
-        Kind::BridgeRequest => Document::BridgeRequest(bridge::read::request(fields)),
-        Kind::BridgeResponse => Document::BridgeResponse(bridge::read::response(fields, options)),
-        Kind::WorkflowInput => Document::WorkflowInput(workflow::read::input(fields)),
-        Kind::WorkflowOutput => Document::WorkflowOutput(workflow::read::output(fields)),
-        Kind::WorkRequest => Document::WorkRequest(message::read::message(
-            fields,
-            MessageType::WorkRequest,
-            options,
-            message::read::work_request,
-        )),
-        Kind::WorkStatus => {
-            Document::WorkStatus(message::read::message(fields, MessageType::WorkStatus, options, |payload| {
-                message::read::work_status(payload, options)
-            }))
-        }
-        Kind::WorkResult => Document::WorkResult(message::read::message(
-            fields,
-            MessageType::WorkResult,
-            options,
-            message::read::work_result,
-        )),
-        Kind::MessageError => {
-            Document::MessageError(message::read::message(fields, MessageType::Error, options, message::error::read))
-        }
-        Kind::TaskRequest => Document::TaskRequest(task::read::request(fields)),
-        Kind::TaskResponse => Document::TaskResponse(task::read::response(fields)),
-        Kind::RunRequest => Document::RunRequest(run::read::request(fields)),
-        Kind::RunResponse => Document::RunResponse(run::read::response(fields)),
-        // Streams are no objects and were read before.
-        Kind::RunStream => return None,
-    })
+    match &kind.entry().form {
+        Form::Object { read, .. } => Some(read(&mut Fields::new(root, findings), options)),
+        // What is framed is no object and was read before.
+        Form::Framed(_) => None,
+    }
 }
 
 /// Notes why the bytes are no JSON, under the clause for that particular reason or else `malformed`.

@@ -1,155 +1,99 @@
-//! The five contracts and their thirteen kinds of documents.
+//! Kinds of documents: what a contract says of each, and telling them apart.
 
 mod detect;
+mod marks;
 
+pub(crate) use detect::detect;
 pub use detect::{Candidate, Undetected};
-pub(crate) use detect::{detect, looks_like_stream};
+pub(crate) use marks::Marks;
+
+pub use crate::Contract;
+pub use crate::Kind;
 
 use std::fmt;
 
-use crate::map::Map;
+use serde_json::Value;
 
-/// One of the five ways of talking to agents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Contract {
-    /// Two files, and a program that exits and is resumed.
-    Bridge,
-    /// A stateless function from envelope to envelope.
-    Workflow,
-    /// Messages between orchestrator and agents.
-    Message,
-    /// Requests with polling.
-    Task,
-    /// An HTTP run, in one answer or as a stream.
-    Run,
+use crate::document::{Document, Options};
+use crate::fields::Fields;
+use crate::job::Job;
+use crate::report::Report;
+
+/// What a contract says of one of its kinds.
+pub(crate) struct Entry {
+    pub(crate) kind: Kind,
+    /// What its bytes are.
+    pub(crate) form: Form,
+    /// Its JSON Schema.
+    pub(crate) schema: fn() -> Value,
+    /// Tells the names that the contract itself gives to files of this kind, where it gives any.
+    pub(crate) file_name: Option<fn(&str) -> bool>,
 }
 
-impl Contract {
-    /// All five.
-    pub const ALL: [Contract; 5] =
-        [Contract::Bridge, Contract::Workflow, Contract::Message, Contract::Task, Contract::Run];
+/// What the bytes of a document are.
+pub(crate) enum Form {
+    /// One JSON object.
+    Object {
+        /// What tells it from other objects.
+        marks: Marks,
+        /// Reads its members and notes what is wrong with them.
+        read: for<'s> fn(&mut Fields<'_, 's, '_>, &Options<'_>) -> Document<'s>,
+    },
+    /// JSON in a frame that is not JSON, such as the events of a stream.
+    Framed(Framed),
+}
 
-    /// `bridge`, `workflow`, `message`, `task` or `run`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Contract::Bridge => "bridge",
-            Contract::Workflow => "workflow",
-            Contract::Message => "message",
-            Contract::Task => "task",
-            Contract::Run => "run",
+/// How a document is read and written whose bytes are not JSON.
+pub(crate) struct Framed {
+    /// Whether bytes of an unknown kind begin like it.
+    pub(crate) looks_like: fn(&[u8]) -> bool,
+    /// Reads the whole and finds all that is wrong with it.
+    pub(crate) read: fn(&[u8]) -> (Report, Option<Document<'static>>),
+    /// The jobs in a document of this kind, in order.
+    pub(crate) jobs: fn(&Document<'_>) -> Vec<Job<'static>>,
+    /// Puts a job that was written as JSON into its frame.
+    pub(crate) frame: fn(&Job<'_>, &str) -> String,
+}
+
+impl Entry {
+    /// How it is read and written where its bytes are not JSON.
+    pub(crate) fn framed(&self) -> Option<&Framed> {
+        match &self.form {
+            Form::Object { .. } => None,
+            Form::Framed(framed) => Some(framed),
         }
     }
 
+    /// What tells it from other objects, if it is one.
+    const fn marks(&self) -> Option<&Marks> {
+        match &self.form {
+            Form::Object { marks, .. } => Some(marks),
+            Form::Framed(_) => None,
+        }
+    }
+}
+
+impl Contract {
     /// The contract of that name.
     pub fn from_name(name: &str) -> Option<Contract> {
         Contract::ALL.into_iter().find(|contract| contract.name() == name)
     }
-
-    pub(crate) fn map(self) -> &'static Map {
-        match self {
-            Contract::Bridge => &crate::bridge::map::MAP,
-            Contract::Workflow => &crate::workflow::map::MAP,
-            Contract::Message => &crate::message::map::MAP,
-            Contract::Task => &crate::task::map::MAP,
-            Contract::Run => &crate::run::map::MAP,
-        }
-    }
-}
-
-/// What a document is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// `.agent-request.json`
-    BridgeRequest,
-    /// `.agent-response.json`
-    BridgeResponse,
-    /// What a workflow's agent is given.
-    WorkflowInput,
-    /// What it gives back.
-    WorkflowOutput,
-    /// Do this.
-    WorkRequest,
-    /// This is how far it is.
-    WorkStatus,
-    /// It is done.
-    WorkResult,
-    /// Something prevents the normal flow.
-    MessageError,
-    /// A task to do.
-    TaskRequest,
-    /// How a task is doing.
-    TaskResponse,
-    /// A run to do.
-    RunRequest,
-    /// What came of a run.
-    RunResponse,
-    /// The events of a run.
-    RunStream,
 }
 
 impl Kind {
-    /// All thirteen.
-    pub const ALL: [Kind; 13] = [
-        Kind::BridgeRequest,
-        Kind::BridgeResponse,
-        Kind::WorkflowInput,
-        Kind::WorkflowOutput,
-        Kind::WorkRequest,
-        Kind::WorkStatus,
-        Kind::WorkResult,
-        Kind::MessageError,
-        Kind::TaskRequest,
-        Kind::TaskResponse,
-        Kind::RunRequest,
-        Kind::RunResponse,
-        Kind::RunStream,
-    ];
-
-    /// For example `bridge.response`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::BridgeRequest => "bridge.request",
-            Kind::BridgeResponse => "bridge.response",
-            Kind::WorkflowInput => "workflow.input",
-            Kind::WorkflowOutput => "workflow.output",
-            Kind::WorkRequest => "message.work_request",
-            Kind::WorkStatus => "message.work_status",
-            Kind::WorkResult => "message.work_result",
-            Kind::MessageError => "message.error",
-            Kind::TaskRequest => "task.request",
-            Kind::TaskResponse => "task.response",
-            Kind::RunRequest => "run.request",
-            Kind::RunResponse => "run.response",
-            Kind::RunStream => "run.stream",
-        }
-    }
-
     /// The kind of that name.
     pub fn from_name(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The contract it belongs to.
-    pub fn contract(self) -> Contract {
-        match self {
-            Kind::BridgeRequest | Kind::BridgeResponse => Contract::Bridge,
-            Kind::WorkflowInput | Kind::WorkflowOutput => Contract::Workflow,
-            Kind::WorkRequest | Kind::WorkStatus | Kind::WorkResult | Kind::MessageError => Contract::Message,
-            Kind::TaskRequest | Kind::TaskResponse => Contract::Task,
-            Kind::RunRequest | Kind::RunResponse | Kind::RunStream => Contract::Run,
-        }
+    /// Whether its bytes are not JSON but JSON in frames, such as the events of a stream.
+    pub fn is_framed(self) -> bool {
+        self.entry().framed().is_some()
     }
 
     /// The kind that a file of this name must be: the contracts themselves give these names.
     pub fn of_file_name(name: &str) -> Option<Kind> {
-        if name.starts_with(".agent-request") && name.ends_with(".json") {
-            return Some(Kind::BridgeRequest);
-        }
-        let is_stale = name.contains(".json.stale-");
-        if name.starts_with(".agent-response") && (name.ends_with(".json") || is_stale) {
-            return Some(Kind::BridgeResponse);
-        }
-        name.ends_with(".sse").then_some(Kind::RunStream)
+        Kind::ALL.into_iter().find(|kind| kind.entry().file_name.is_some_and(|is| is(name)))
     }
 }
 

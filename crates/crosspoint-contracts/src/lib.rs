@@ -1,22 +1,23 @@
-//! The five agent contracts: what their documents look like, reading them, and saying what is wrong.
+//! The agent contracts: what their documents look like, reading them, and saying what is wrong.
 //!
 //! Pure: no I/O, no async, no clock. Bytes come in, typed documents and findings go out.
 //!
 //! In reading order:
 //! - [`clause`]: every rule as data, with the id that validator, checker, errors and docs cite;
-//! - [`kind`]: the contracts, the thirteen kinds of documents, and telling them apart;
+//! - [`kind`]: kinds of documents, and telling them apart;
 //! - [`json`]: one scan of the bytes into a tape that remembers places;
 //! - [`content`]: what callers and agents wrote, in types that never print it;
 //! - [`report`]: findings, and where in the source they are;
 //! - `fields`: how a contract reads the members of an object and notes what is wrong with them;
-//! - [`bridge`], [`workflow`], [`message`], [`task`], [`run`]: the contracts, each with its `wire` types and its
-//!   `read`, which is also its validation;
+//! - the contracts, which are listed at the end of this file: each with its `wire` types, its `read`, which is also its
+//!   validation, its `map` to the job, and its `entry`, by which all shared code finds it;
+//! - `list`: what the list at the end of this file means;
 //! - [`sse`]: server-sent events, both ways;
 //! - [`document`]: the front door, bytes to [`document::Reading`];
-//! - [`schema`]: JSON Schemas, made from the types.
+//! - [`schema`]: JSON Schemas, made from the types;
+//! - [`job`], [`map`], [`translate()`]: any contract into any other.
 
 pub mod artifact;
-pub mod bridge;
 pub mod clause;
 pub mod content;
 pub mod document;
@@ -26,19 +27,15 @@ mod fields;
 pub mod job;
 pub mod json;
 pub mod kind;
+mod list;
 pub mod map;
-pub mod message;
 pub mod report;
-pub mod run;
 pub mod schema;
 pub mod sse;
-pub mod task;
 mod timestamp;
 pub mod translate;
-pub mod workflow;
 
-pub use document::{Document, Inner, Options, Reading, read};
-pub use kind::{Contract, Kind};
+pub use document::{Inner, Options, Reading, read};
 pub use report::{Finding, Report};
 pub use timestamp::Timestamp;
 pub use translate::{read_jobs, translate};
@@ -46,3 +43,55 @@ pub use translate::{read_jobs, translate};
 // Fuzzing instruments every test binary of the crate, and each needs the fuzzer's runtime to link.
 #[cfg(test)]
 use bolero as _;
+
+// The one list of contracts: a module each, and below what it is called and which kinds of documents it has.
+
+pub mod bridge;
+pub mod message;
+pub mod run;
+pub mod task;
+pub mod workflow;
+
+list::contracts! {
+    /// Two files, and a program that exits and is resumed.
+    Bridge = bridge {
+        /// `.agent-request.json`
+        BridgeRequest = request: bridge::Request<'s>;
+        /// `.agent-response.json`
+        BridgeResponse = response: bridge::Response<'s>;
+    }
+    /// A stateless function from envelope to envelope.
+    Workflow = workflow {
+        /// What a workflow's agent is given.
+        WorkflowInput = input: workflow::Input<'s>;
+        /// What it gives back.
+        WorkflowOutput = output: workflow::Output<'s>;
+    }
+    /// Messages between orchestrator and agents.
+    Message = message {
+        /// Do this.
+        WorkRequest = work_request: message::Message<'s, message::WorkRequest<'s>>;
+        /// This is how far it is.
+        WorkStatus = work_status: message::Message<'s, message::WorkStatus<'s>>;
+        /// It is done.
+        WorkResult = work_result: message::Message<'s, message::WorkResult<'s>>;
+        /// Something prevents the normal flow.
+        MessageError = error: message::Message<'s, message::ErrorReport<'s>>;
+    }
+    /// Requests with polling.
+    Task = task {
+        /// A task to do.
+        TaskRequest = request: task::Request<'s>;
+        /// How a task is doing.
+        TaskResponse = response: task::Response<'s>;
+    }
+    /// An HTTP run, in one answer or as a stream.
+    Run = run {
+        /// A run to do.
+        RunRequest = request: run::Request<'s>;
+        /// What came of a run.
+        RunResponse = response: run::Response<'s>;
+        /// The events of a run.
+        RunStream = stream: run::Stream;
+    }
+}

@@ -46,5 +46,5 @@ pub(crate) struct Map {
 
 /// The map of a contract.
 pub(crate) fn of(contract: Contract) -> &'static Map {
-    contract.map()
+    contract.entry().map
 }

@@ -8,8 +8,10 @@
 //! ([`retry`]), which version to speak ([`version`]), and how long output travels ([`chunk`]).
 
 pub mod chunk;
+pub mod clause;
 pub mod code;
 mod context;
+pub(crate) mod entry;
 pub(crate) mod error;
 pub mod failure;
 pub(crate) mod map;

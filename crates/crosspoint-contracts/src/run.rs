@@ -4,12 +4,16 @@
 //! one, the only terminal one, holds what the response would have held. Its order is [`Life`]; a [`Follower`] judges a
 //! stream as it comes, and a [`StreamWriter`] writes one.
 
+pub mod clause;
+pub(crate) mod entry;
 mod event;
 pub mod failure;
 mod follower;
+mod jobs;
 mod life;
 pub(crate) mod map;
 pub(crate) mod read;
+mod schema;
 pub(crate) mod stream;
 mod wire;
 mod writer;

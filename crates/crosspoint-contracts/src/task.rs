@@ -3,6 +3,8 @@
 //! The [`Request`] is posted; the [`Response`] is polled, waited for or streamed. Between the two a task may ask for
 //! input any number of times. Routing, delegation and tracing travel in blocks of their own.
 
+pub mod clause;
+pub(crate) mod entry;
 pub mod failure;
 pub(crate) mod map;
 pub(crate) mod read;

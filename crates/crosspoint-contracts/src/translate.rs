@@ -10,16 +10,12 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::content::Json;
-use crate::document::{self, Document, Options, Reading};
-use crate::job::{Home, Job, Own, State};
+use crate::document::{self, Options, Reading};
+use crate::job::Job;
 use crate::json::{DEPTH_MAX, Tape};
 use crate::kind::{self, Contract, Kind};
 use crate::map::{self, Fresh};
 use crate::report::Report;
-use crate::run::map::{EVENT, event_shape};
-use crate::run::{Role, Stream, StreamEvent};
-use crate::sse;
 
 /// How much deeper things may nest in another contract, carried or not. Near the limit the result is checked.
 const NESTING_ADDED_MAX: usize = 8;
@@ -77,9 +73,9 @@ pub enum Refused {
 /// There are none where the document has an error, or is about no job, such as a heartbeat.
 pub fn read_jobs<'s>(bytes: &'s [u8], options: &Options<'_>) -> (Reading<'s>, Vec<Job<'s>>) {
     let (reading, job) = document::read_and(bytes, options, job_of);
-    let jobs = match &reading.document {
-        Some(Document::RunStream(stream)) => of_stream(stream),
-        Some(_) | None => job.flatten().into_iter().collect(),
+    let jobs = match (&reading.document, reading.report.kind.and_then(|kind| kind.entry().framed())) {
+        (Some(document), Some(framed)) => (framed.jobs)(document),
+        (Some(_), None) | (None, _) => job.flatten().into_iter().collect(),
     };
     (reading, jobs)
 }
@@ -92,51 +88,9 @@ fn job_of<'s>(kind: Kind, tape: &Tape<'s>) -> Option<Job<'s>> {
     Some(job)
 }
 
-fn nests_deep(tape: &Tape<'_>) -> bool {
+/// Whether what was scanned may nest too deep in another contract.
+pub(crate) fn nests_deep(tape: &Tape<'_>) -> bool {
     tape.deepest() + NESTING_ADDED_MAX > DEPTH_MAX
-}
-
-fn of_stream(stream: &Stream) -> Vec<Job<'static>> {
-    let mut jobs: Vec<Job<'static>> = stream.events.iter().filter_map(of_event).collect();
-    let shared = jobs.iter().find_map(|job| job.get(Home::RequestId)).cloned();
-    for job in jobs.iter_mut().filter(|job| job.get(Home::RequestId).is_none()) {
-        job.stream_id.clone_from(&shared);
-    }
-    jobs
-}
-
-/// An event is a job's document like any other; its name is kept beside it.
-fn of_event(event: &StreamEvent) -> Option<Job<'static>> {
-    let tape = Tape::scan(event.data.as_bytes()).ok()?;
-    let root = tape.root()?;
-    let role = event.role();
-    let shape = match role {
-        Role::Terminal => (map::of(Contract::Run).reading)(Kind::RunResponse, root)?,
-        Role::Started | Role::Progress | Role::Other => event_shape(&event.name),
-    };
-    let mut job = map::read::document(shape, root).into_owned();
-    job.origin = if job.wary { job.origin } else { Kind::RunStream };
-    job.wary |= nests_deep(&tape);
-    let mut keep = |pointer: &str, value: Json<'static>| {
-        job.own.push(Own { contract: Contract::Run, pointer: pointer.to_owned(), value });
-    };
-    if event.name != usual_name(role) {
-        keep(EVENT, Json::string(&event.name));
-    }
-    if root.members().next().is_none() {
-        keep(DATA, Json::new(root.source().to_owned()));
-    }
-    Some(job)
-}
-
-/// Where data is kept that is no object with members.
-const DATA: &str = "data";
-
-fn usual_name(role: Role) -> &'static str {
-    match role {
-        Role::Terminal => "final",
-        Role::Started | Role::Progress | Role::Other => "progress",
-    }
 }
 
 /// Writes a job as a document of a contract.
@@ -151,33 +105,21 @@ pub fn write(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, 
     if job.wary {
         check(&written, fresh)?;
     }
-    if to == Contract::Run && (shape.kind == Kind::RunStream || job.origin == Kind::RunStream) {
-        frame(job, &mut written);
+    // What came in a frame goes back into one, even where another kind holds the same.
+    let returns = job.origin.contract() == to && job.origin.entry().framed().is_some();
+    let kind = if returns { job.origin } else { shape.kind };
+    if let Some(framed) = kind.entry().framed() {
+        written.text = (framed.frame)(job, &written.text);
+        written.kind = kind;
     }
     Ok(written)
-}
-
-/// Puts the data of an event into its frame.
-fn frame(job: &Job<'_>, written: &mut Written) {
-    let kept = |pointer| job.own_at(Contract::Run, pointer).map(|(_, own)| &own.value);
-    let role = if job.state().is_some_and(State::is_ended) { Role::Terminal } else { Role::Progress };
-    let name = kept(EVENT).and_then(Json::text);
-    let data = kept(DATA).map_or(written.text.as_str(), Json::get);
-    let mut event = Vec::with_capacity(data.len() + 32);
-    // A name with a line break can only have been carried by somebody else; it is no name.
-    if sse::event(&mut event, name.as_deref().unwrap_or(usual_name(role)), None, data).is_err() {
-        let _ = sse::event(&mut event, usual_name(role), None, data);
-    }
-    written.kind = Kind::RunStream;
-    // It was made of text, so it is text.
-    written.text = String::from_utf8(event).unwrap_or_default();
 }
 
 /// What was carried came from outside, and what nests deep may nest too deep now: the result is read like any document.
 fn check(written: &Written, fresh: &Fresh<'_>) -> Result<(), Refused> {
     let kind = written.kind;
-    // Events have no reader of their own; that they are JSON is all there is to ask.
-    if kind == Kind::RunStream {
+    // What is not in its frame yet has no reader of its own; that it is JSON is all there is to ask.
+    if kind.entry().framed().is_some() {
         let scanned = Tape::scan(written.text.as_bytes());
         let broken = |_| Refused::Broken { kind, report: Box::default() };
         return scanned.map(|_| ()).map_err(broken);

@@ -6,6 +6,8 @@
 //!
 //! [`migrate()`] rewrites what agents older than the envelopes were given and gave back.
 
+pub mod clause;
+pub(crate) mod entry;
 pub mod failure;
 pub(crate) mod map;
 pub mod migrate;

@@ -57,9 +57,10 @@ fn find(which: &str, groups: &[Group]) -> Result<Group> {
             return Ok((name, &clauses[at..=at]));
         }
     }
+    let contracts: Vec<&str> = groups.iter().map(|(name, _)| *name).collect();
     bail!(
-        "no contract and no clause is called {which:?}; contracts are all, bridge, workflow, message, task, run, \
-         and clauses look like BRIDGE-2"
+        "no contract and no clause is called {which:?}; contracts are {}, and clauses look like BRIDGE-2",
+        contracts.join(", ")
     )
 }
 
@@ -119,7 +120,7 @@ fn page(out: &mut impl Write, groups: &[Group]) -> io::Result<()> {
     writeln!(out, "# Clauses\n")?;
     writeln!(
         out,
-        "<!-- Written by scripts/generate from crates/crosspoint-contracts/src/clause/; a test keeps it fresh. -->\n"
+        "<!-- Written by scripts/generate from the clause tables of crates/crosspoint-contracts; a test keeps it fresh. -->\n"
     )?;
     writeln!(
         out,

@@ -207,8 +207,7 @@ Examples:
   crosspoint clauses BRIDGE-2        one rule, with how to mend what breaks it
   crosspoint clauses --format json | jq -r 'select(.scope == \"document\") | .id'")]
 pub(crate) struct Clauses {
-    /// bridge, workflow, message, task, run, all (what they share), or ids of clauses
-    #[arg(value_name = "CONTRACT|ID", value_hint = ValueHint::Other)]
+    #[arg(value_name = "CONTRACT|ID", value_hint = ValueHint::Other, help = which_help())]
     pub(crate) which: Vec<String>,
 
     /// For people, one JSON object a clause on one line, or a page of documentation
@@ -234,6 +233,10 @@ pub(crate) struct Completions {
     /// Which shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+fn which_help() -> String {
+    format!("{}, all (what they share), or ids of clauses", Contract::ALL.map(Contract::name).join(", "))
 }
 
 fn kind_parser() -> impl TypedValueParser<Value = Kind> {

@@ -117,10 +117,10 @@ impl Work<'_> {
 
     /// A stream becomes a document a line, even where it becomes only one.
     fn print(&self, report: &Report, translated: &Translated) -> io::Result<()> {
-        let on_one_line = self.arguments.compact || report.kind == Some(Kind::RunStream);
+        let on_one_line = self.arguments.compact || report.kind.is_some_and(Kind::is_framed);
         let mut stdout = io::stdout().lock();
         for written in &translated.documents {
-            if written.kind == Kind::RunStream {
+            if written.kind.is_framed() {
                 stdout.write_all(written.text().as_bytes())?;
             } else {
                 writeln!(stdout, "{}", laid_out(written.text(), on_one_line))?;

@@ -1,7 +1,7 @@
 //! Reading the two files, clause by clause.
 
+use super::clause::*;
 use super::wire::{Request, RequestId, Response, Status};
-use crate::clause::bridge::*;
 use crate::content::{Nullable, Text};
 use crate::document::{Inner, Options};
 use crate::fields::{

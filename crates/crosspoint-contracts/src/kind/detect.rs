@@ -6,156 +6,11 @@
 //! found of each.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use super::{Contract, Kind};
+use super::{Contract, Kind, Marks};
 use crate::json::Value;
-
-/// What tells a kind from the others.
-struct Marks {
-    kind: Kind,
-    /// Its top-level members.
-    members: &'static [&'static str],
-    /// Members of its payload, where it has an envelope.
-    payload: &'static [&'static str],
-    /// A member whose value is one of a closed set.
-    word: Option<(&'static str, &'static [&'static str])>,
-}
-
-const ENVELOPE: &[&str] = &[
-    "protocol_version",
-    "message_id",
-    "from_agent",
-    "to_agent",
-    "timestamp",
-    "trace_id",
-    "request_id",
-    "type",
-    "payload",
-    "x_custom_fields",
-];
-
-const MARKS: &[Marks] = &[
-    Marks {
-        kind: Kind::BridgeRequest,
-        members: &[
-            "request_id",
-            "version",
-            "phase",
-            "phase_name",
-            "agent_name",
-            "prompt",
-            "timeout_seconds",
-            "created_at",
-            "context",
-            "model",
-        ],
-        payload: &[],
-        word: None,
-    },
-    Marks {
-        kind: Kind::BridgeResponse,
-        // `result` is no member of it but the commonest mistake, and must not lead away from it.
-        members: &[
-            "request_id",
-            "version",
-            "status",
-            "response",
-            "error_message",
-            "error_type",
-            "created_at",
-            "duration_seconds",
-            "metadata",
-            "result",
-        ],
-        payload: &[],
-        word: Some(("status", &["success", "error", "timeout"])),
-    },
-    Marks {
-        kind: Kind::WorkflowInput,
-        members: &["context", "paths", "task", "prior_context"],
-        payload: &[],
-        word: None,
-    },
-    Marks {
-        kind: Kind::WorkflowOutput,
-        members: &["success", "summary", "artifacts", "notes", "recommendation"],
-        payload: &[],
-        word: Some(("recommendation", &["proceed", "retry", "escalate"])),
-    },
-    Marks {
-        kind: Kind::WorkRequest,
-        members: ENVELOPE,
-        payload: &["work_type", "parameters", "hints"],
-        word: Some(("type", &["work_request"])),
-    },
-    Marks {
-        kind: Kind::WorkStatus,
-        members: ENVELOPE,
-        payload: &["progress_percent", "step", "agent_type", "current_task_id", "resources"],
-        word: Some(("type", &["work_status"])),
-    },
-    Marks {
-        kind: Kind::WorkResult,
-        members: ENVELOPE,
-        payload: &["exit_code", "output", "resources_used"],
-        word: Some(("type", &["work_result"])),
-    },
-    Marks {
-        kind: Kind::MessageError,
-        members: ENVELOPE,
-        payload: &["error_code", "error_message", "error_context"],
-        word: Some(("type", &["error"])),
-    },
-    Marks {
-        kind: Kind::TaskRequest,
-        members: &["id", "type", "payload", "context", "routing", "observability", "retryPolicy"],
-        payload: &[],
-        word: None,
-    },
-    Marks {
-        kind: Kind::TaskResponse,
-        members: &["id", "status", "result", "error", "metadata", "artifacts", "inputRequest"],
-        payload: &[],
-        word: Some(("status", &["pending", "in_progress", "completed", "failed", "cancelled", "input_required"])),
-    },
-    Marks {
-        kind: Kind::RunRequest,
-        members: &[
-            "request_id",
-            "task_type",
-            "workflow_id",
-            "stage_id",
-            "user_id",
-            "mode",
-            "risk_tier",
-            "domain_id",
-            "inputs",
-            "budgets",
-        ],
-        payload: &[],
-        word: None,
-    },
-    Marks {
-        kind: Kind::RunResponse,
-        members: &[
-            "request_id",
-            "status",
-            "ok",
-            "success",
-            "outputs",
-            "data",
-            "artifacts",
-            "provenance",
-            "usage",
-            "warnings",
-            "grounding",
-            "error",
-        ],
-        payload: &[],
-        word: Some(("status", &["ok", "success", "error"])),
-    },
-];
 
 /// What a member weighs that one contract's documents alone have; one that is shared weighs its share.
 const WEIGHT: u32 = 60;
@@ -163,8 +18,8 @@ const WEIGHT: u32 = 60;
 /// What a word that belongs to the kind weighs.
 const WORD_WEIGHT: u32 = WEIGHT / 2;
 
-/// What a member of the payload weighs: all of them together less than the word that names the type.
-const PAYLOAD_WEIGHT: u32 = 5;
+/// What a member within the envelope weighs: all of them together less than the word that names the type.
+const INSIDE_WEIGHT: u32 = 5;
 
 /// What was found of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,13 +46,16 @@ pub(crate) fn detect(object: Value<'_, '_>) -> Result<Kind, Undetected> {
     if weight == 0 {
         return Err(Undetected::Unknown);
     }
-    let clear = (0..MARKS.len()).filter(|&kind| kind != best).all(|kind| clearly_behind(&weights, kind, best));
-    if clear { Ok(MARKS[best].kind) } else { Err(Undetected::Ambiguous(candidates(object, &weights, weight / 2))) }
+    let clear = (0..weights.len()).filter(|&kind| kind != best).all(|kind| clearly_behind(&weights, kind, best));
+    if clear { Ok(Kind::ALL[best]) } else { Err(Undetected::Ambiguous(candidates(object, &weights, weight / 2))) }
 }
 
+/// What an object weighs as each of [`Kind::ALL`].
+type Weights = [u32; Kind::ALL.len()];
+
 /// Kinds of one contract share most members, so a little more decides; other contracts must be well behind.
-fn clearly_behind(weights: &[u32], kind: usize, best: usize) -> bool {
-    if MARKS[kind].kind.contract() == MARKS[best].kind.contract() {
+fn clearly_behind(weights: &Weights, kind: usize, best: usize) -> bool {
+    if Kind::ALL[kind].contract() == Kind::ALL[best].contract() {
         weights[kind] < weights[best]
     } else {
         weights[kind] * 4 <= weights[best] * 3
@@ -205,17 +63,23 @@ fn clearly_behind(weights: &[u32], kind: usize, best: usize) -> bool {
 }
 
 /// The kinds that weigh enough, the heaviest first, with what was found of each.
-fn candidates(object: Value<'_, '_>, weights: &[u32], enough: u32) -> Vec<Candidate> {
-    let mut weighed: Vec<(&Marks, u32)> = MARKS.iter().zip(weights.iter().copied()).collect();
-    weighed.retain(|(_, weight)| *weight >= enough);
-    weighed.sort_by_key(|(_, weight)| Reverse(*weight));
-    let found = |marks: &Marks| marks.members.iter().copied().filter(|member| object.get(member).is_some()).collect();
-    weighed.into_iter().map(|(marks, _)| Candidate { kind: marks.kind, found: found(marks) }).collect()
+fn candidates(object: Value<'_, '_>, weights: &Weights, enough: u32) -> Vec<Candidate> {
+    let mut weighed: Vec<(Kind, &Marks, u32)> =
+        marked().map(|(kind, marks)| (kind, marks, weights[kind as usize])).collect();
+    weighed.retain(|(_, _, weight)| *weight >= enough);
+    weighed.sort_by_key(|(_, _, weight)| Reverse(*weight));
+    let found = |marks: &Marks| marks.signs().filter(|member| object.get(member).is_some()).collect();
+    weighed.into_iter().map(|(kind, marks, _)| Candidate { kind, found: found(marks) }).collect()
 }
 
-/// What the object weighs as each of [`MARKS`], by one pass over its members.
-fn weigh(object: Value<'_, '_>) -> [u32; MARKS.len()] {
-    let mut weights = [0; MARKS.len()];
+/// The kinds that are objects, each with what tells it from the others.
+fn marked() -> impl Iterator<Item = (Kind, &'static Marks)> {
+    Kind::ALL.into_iter().filter_map(|kind| Some((kind, kind.entry().marks()?)))
+}
+
+/// Weighs an object by one pass over its members.
+fn weigh(object: Value<'_, '_>) -> Weights {
+    let mut weights = [0; Kind::ALL.len()];
     let mut counted = [false; KNOWN_MAX];
     for (name, value) in object.members() {
         let name = name.decode();
@@ -225,9 +89,9 @@ fn weigh(object: Value<'_, '_>) -> [u32; MARKS.len()] {
             continue;
         }
         let known = &KNOWN[at];
-        for &kind in &known.kinds {
-            weights[kind] += known.weight;
-            weights[kind] += MARKS[kind].word_weight(&name, value) + MARKS[kind].payload_weight(&name, value);
+        for &(kind, marks) in &known.kinds {
+            weights[kind as usize] +=
+                known.weight + marks.word_weight(&name, value) + marks.inside_weight(&name, value);
         }
     }
     weights
@@ -240,24 +104,31 @@ impl Marks {
         if fits { WORD_WEIGHT } else { 0 }
     }
 
-    fn payload_weight(&self, name: &str, value: Value<'_, '_>) -> u32 {
-        if name != "payload" || self.payload.is_empty() {
-            return 0;
-        }
-        let inside = value.members().filter(|(name, _)| self.payload.iter().any(|member| *name == **member));
-        PAYLOAD_WEIGHT * u32::try_from(inside.take(self.payload.len()).count()).unwrap_or(0)
+    fn inside_weight(&self, name: &str, value: Value<'_, '_>) -> u32 {
+        let Some((_, members)) = self.inside.filter(|(member, _)| *member == name) else { return 0 };
+        let inside = value.members().filter(|(name, _)| members.iter().any(|member| *name == **member));
+        INSIDE_WEIGHT * u32::try_from(inside.take(members.len()).count()).unwrap_or(0)
     }
 }
 
-/// More than all members of all kinds together.
-const KNOWN_MAX: usize = 128;
+/// As many as all kinds have signs; fewer names, because many are shared.
+const KNOWN_MAX: usize = {
+    let (mut signs, mut at) = (0, 0);
+    while at < Kind::ALL.len() {
+        if let Some(marks) = Kind::ALL[at].entry().marks() {
+            signs += marks.signs_max();
+        }
+        at += 1;
+    }
+    signs
+};
 
 /// A member that some kind has.
 struct Known {
     name: &'static str,
     weight: u32,
-    /// Which of [`MARKS`] have it.
-    kinds: Vec<usize>,
+    /// Which kinds have it.
+    kinds: Vec<(Kind, &'static Marks)>,
 }
 
 /// Most names differ in length already, which is cheaper to compare than their bytes.
@@ -265,28 +136,25 @@ fn by_length(name: &str) -> (usize, &str) {
     (name.len(), name)
 }
 
-/// All members of all kinds, in the order of [`by_length`].
+/// The signs of all kinds, in the order of [`by_length`].
 static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
-    let mut names: Vec<&'static str> = MARKS.iter().flat_map(|marks| marks.members).copied().collect();
+    let mut names: Vec<&'static str> = marked().flat_map(|(_, marks)| marks.signs()).collect();
     names.sort_unstable_by_key(|name| by_length(name));
     names.dedup();
-    assert!(names.len() <= KNOWN_MAX, "KNOWN_MAX is too small");
-    let kinds = |name| (0..MARKS.len()).filter(|&kind| MARKS[kind].members.contains(&name)).collect();
-    names.into_iter().map(|name| Known { name, weight: WEIGHT / sharers(name), kinds: kinds(name) }).collect()
+    names.into_iter().map(known).collect()
 });
 
-/// How many sorts of documents have a member of this name; the four messages share one envelope and count once.
-fn sharers(member: &str) -> u32 {
-    let envelopes = u32::from(ENVELOPE.contains(&member));
-    let others =
-        MARKS.iter().filter(|marks| marks.kind.contract() != Contract::Message && marks.members.contains(&member));
-    envelopes + u32::try_from(others.count()).unwrap_or(u32::MAX)
+fn known(name: &'static str) -> Known {
+    let kinds: Vec<_> = marked().filter(|(_, marks)| marks.signs().any(|sign| sign == name)).collect();
+    Known { name, weight: WEIGHT / sorts(&kinds), kinds }
 }
 
-/// Whether bytes look like a stream of events rather than JSON.
-pub(crate) fn looks_like_stream(bytes: &[u8]) -> bool {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
-    ["event:", "data:", "id:", "retry:", ":"].iter().any(|field| bytes.starts_with(field.as_bytes()))
+/// How many sorts of documents these are: kinds of one contract with the same members share one envelope
+/// and count once.
+fn sorts(kinds: &[(Kind, &Marks)]) -> u32 {
+    let envelopes: BTreeSet<(Contract, &[&str])> =
+        kinds.iter().map(|(kind, marks)| (kind.contract(), marks.members)).collect();
+    u32::try_from(envelopes.len()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -297,17 +165,14 @@ mod tests {
     /// The lists of members and the types must not drift apart.
     #[test]
     fn marks_are_the_members_of_the_types() {
-        for marks in MARKS {
-            let schema = schema::of(marks.kind);
+        for (kind, marks) in marked() {
+            let schema = schema::of(kind);
             let properties = schema["properties"].as_object().expect("every kind is an object");
             let mut members: Vec<&str> = properties.keys().map(String::as_str).collect();
-            // Of the later dialect, and a mistake that must not lead away.
-            members.retain(|member| *member != "priority");
             let mut marked: Vec<&str> = marks.members.to_vec();
-            marked.retain(|member| marks.kind != Kind::BridgeResponse || *member != "result");
             members.sort_unstable();
             marked.sort_unstable();
-            assert_eq!(marked, members, "{}", marks.kind);
+            assert_eq!(marked, members, "{kind}");
         }
     }
 }

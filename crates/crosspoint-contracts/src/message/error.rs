@@ -1,9 +1,9 @@
 //! Reading an error payload: its code decides what its context must carry.
 
+use super::clause::{MSG_4, MSG_4_2, MSG_16, MSG_114, MSG_115, MSG_116};
 use super::code;
 use super::read::later;
 use super::wire::{Dialect, ErrorReport};
-use crate::clause::message::{MSG_4, MSG_4_2, MSG_16, MSG_114, MSG_115, MSG_116};
 use crate::fields::{ANY, Fields, array, integer, opaque, string, timestamp};
 use crate::json::{Type, Value};
 use crate::report::{Findings, Place};

@@ -1,13 +1,13 @@
 //! Reading the envelope and its payloads, clause by clause.
 
 use super::chunk::{Chunk, WHOLE_BYTES_MAX};
+use super::clause::*;
 use super::version::SPOKEN;
 use super::wire::{
     AgentId, AgentType, Dialect, Heartbeat, Hints, Message, MessageId, MessageType, Progress, RequestId, ResourcesUsed,
     ResultStatus, Step, TaskId, TraceId, WorkRequest, WorkResult, WorkStatus,
 };
 use crate::clause::Clause;
-use crate::clause::message::*;
 use crate::content::Text;
 use crate::document::Options;
 use crate::fields::{

@@ -5,12 +5,12 @@
 
 use std::fmt;
 
+use super::clause::*;
 use super::life::{PROGRESS, Role, STARTED, TERMINAL_NAMES};
 use super::read;
 use super::wire::{Progress, Started, Terminal};
 use crate::clause::Clause;
 use crate::clause::all::ALL_102;
-use crate::clause::run::*;
 use crate::content::Raw;
 use crate::document;
 use crate::fields::{Fields, complain, wrong_type};

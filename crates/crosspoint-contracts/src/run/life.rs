@@ -8,8 +8,8 @@
 //! Which events the machine is told of is for its user to decide. One that judges a document tells it of every event;
 //! one that follows a live stream holds back the terminal event that lacks what a result needs (RUN-7.2).
 
+use super::clause::{RUN_6, RUN_6_2};
 use crate::clause::Clause;
-use crate::clause::run::{RUN_6, RUN_6_2};
 
 /// What begins a stream.
 pub(super) const STARTED: &str = "started";

@@ -1,11 +1,11 @@
 //! Reading request, response and terminal event, clause by clause.
 
+use super::clause::*;
 use super::wire::{
     AgentError, DomainId, Grounding, Progress, Request, RequestId, Response, StageId, Started, Status, Terminal,
     UserId, WorkflowId,
 };
 use crate::clause::Clause;
-use crate::clause::run::*;
 use crate::content::{Raw, RawObject, Text};
 use crate::fields::{Fields, Word, any, array, boolean, complain, name, object, opaque, string};
 use crate::json::Value;

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::clause::RUN_105;
 use super::event::{Echo, StreamEvent, examine, framing};
 use super::life::{Breach, Life, Role, STARTED, TERMINAL_NAMES};
 use crate::clause::Clause;
 use crate::clause::all::ALL_102;
-use crate::clause::run::RUN_105;
 use crate::kind::Kind;
 use crate::report::{Finding, Report, Tally};
 use crate::sse::{Event, Limits, Reader};
@@ -37,6 +37,12 @@ pub(crate) fn read(source: &[u8]) -> (Report, Option<Stream>) {
     let report = judge.into_report();
     let stream = report.is_valid().then_some(Stream { events });
     (report, stream)
+}
+
+/// Whether bytes look like a stream of events rather than JSON.
+pub(super) fn looks_like(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    ["event:", "data:", "id:", "retry:", ":"].iter().any(|field| bytes.starts_with(field.as_bytes()))
 }
 
 struct Judge<'s> {

@@ -1,10 +1,10 @@
 //! Reading request and response, clause by clause.
 
+use super::clause::*;
 use super::wire::{
     Artifact, Context, ConversationId, Failure, Id, InputRequest, Metadata, Observability, ParentTaskId, Request,
     Response, RetryPolicy, Routing, SpanId, Status, TraceId,
 };
-use crate::clause::task::*;
 use crate::content::Text;
 use crate::fields::{
     ANY, Fields, Word, any, array, boolean, complain, integer, is_uuid, name, object, opaque, string, timestamp, word,

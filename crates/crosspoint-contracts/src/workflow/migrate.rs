@@ -21,8 +21,8 @@ pub use change::{Change, Refused};
 use std::cmp::Ordering;
 use std::fmt;
 
+use super::clause::{WF_2_2, WF_114};
 use crate::clause::all::{ALL_101, ALL_108};
-use crate::clause::workflow::{WF_2_2, WF_114};
 use crate::document;
 use crate::json::{self, Tape, Type, Value};
 use crate::kind::Kind;

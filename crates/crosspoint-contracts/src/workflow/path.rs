@@ -4,8 +4,8 @@
 //! harmless on every system: what would be a drive or a separator elsewhere is refused here
 //! too. Only the spelling is judged; links on the way are for whoever writes the file.
 
+use super::clause::{WF_4, WF_4_2, WF_4_3, WF_4_4, WF_4_5, WF_4_6, WF_4_8};
 use crate::clause::Clause;
-use crate::clause::workflow::{WF_4, WF_4_2, WF_4_3, WF_4_4, WF_4_5, WF_4_6, WF_4_8};
 
 /// What is wrong with a path, and the clause that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::clause::*;
 use super::path;
 use super::wire::{Artifact, Context, FeatureId, Input, Output, Paths, Task};
-use crate::clause::workflow::*;
 use crate::content::{RawObject, Text};
 use crate::fields::{Fields, array, boolean, complain, integer, name, nullable, object, opaque, string, word};
 use crate::json::{Type, Value};

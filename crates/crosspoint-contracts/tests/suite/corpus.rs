@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crosspoint_contracts::{Inner, Kind, Options, Reading};
+use crosspoint_contracts::{Contract, Inner, Kind, Options, Reading};
 
 /// One document of the corpus.
 pub(crate) struct Case {
@@ -53,21 +53,31 @@ fn cases(directory: &Path) -> Vec<Case> {
     let mut paths: Vec<PathBuf> = fs::read_dir(directory)
         .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
         .map(|entry| entry.expect("the directory can be listed").path())
-        .filter(|path| path.is_file())
+        .filter(|path| path.extension().is_some())
         .collect();
     paths.sort();
     paths.into_iter().map(|path| Case { bytes: fs::read(&path).expect("the file can be read"), path }).collect()
 }
 
-const CONTRACTS: [&str; 5] = ["bridge", "workflow", "message", "task", "run"];
-
 /// Documents without errors.
 pub(crate) fn golden() -> Vec<Case> {
-    CONTRACTS.iter().flat_map(|contract| cases(&testdata().join(contract))).collect()
+    Contract::ALL.iter().flat_map(|contract| cases(&testdata().join(contract.name()))).collect()
+}
+
+/// The directories of documents that are broken on purpose: what all contracts share, and each contract's own.
+fn broken_directories() -> impl Iterator<Item = PathBuf> {
+    ["all"].into_iter().chain(Contract::ALL.map(Contract::name)).map(|name| testdata().join("broken").join(name))
 }
 
 /// Documents that each break one clause.
 pub(crate) fn broken() -> Vec<Case> {
-    let all = ["all"].into_iter().chain(CONTRACTS);
-    all.flat_map(|contract| cases(&testdata().join("broken").join(contract))).collect()
+    broken_directories().flat_map(|directory| cases(&directory)).collect()
+}
+
+/// What JSON Schema cannot express, each with the reason: clauses, and cases within a clause that it can express. They
+/// stand beside the broken documents, one `<CLAUSE or case>: <reason>` a line.
+pub(crate) fn beyond_schemas() -> Vec<(String, String)> {
+    let texts = broken_directories().filter_map(|directory| fs::read_to_string(directory.join("beyond-schemas")).ok());
+    let split = |line: &str| line.split_once(": ").map(|(which, reason)| (which.to_owned(), reason.to_owned()));
+    texts.flat_map(|text| text.lines().map(|line| split(line).expect("a reason")).collect::<Vec<_>>()).collect()
 }

@@ -48,45 +48,47 @@ fn examples(text: &str) -> Vec<&str> {
 
 /// How a contract writes a failure, in the words of the pages.
 fn written(failure: Failure, contract: Contract) -> String {
-    match contract {
-        Contract::Message => match message::failure::write(failure) {
+    match contract.name() {
+        "message" => match message::failure::write(failure) {
             Some(code) => format!("`error` {code}"),
             None => "`work_result` failed".to_owned(),
         },
-        Contract::Bridge => {
+        "bridge" => {
             let (status, error_type) = bridge::failure::write(failure);
             format!("`{}` / `{error_type}`", status.word())
         }
         // There is no error in a cancelled task, so the code is not seen in any document.
-        Contract::Task if failure == Failure::Cancelled => "status `cancelled`".to_owned(),
-        Contract::Task => {
+        "task" if failure == Failure::Cancelled => "status `cancelled`".to_owned(),
+        "task" => {
             let (code, recoverable) = task::failure::write(failure);
             format!("`{code}`, recoverable {recoverable}")
         }
-        Contract::Run => {
+        "run" => {
             let (code, status) = run::failure::write(failure);
             format!("`{code}`, HTTP {status}")
         }
-        Contract::Workflow => format!("`{}`", workflow::failure::write(failure).word()),
+        "workflow" => format!("`{}`", workflow::failure::write(failure).word()),
+        other => panic!("{other} has no column"),
     }
 }
 
 /// Every code of a contract that its pages could name, in the order of its own list, and what it reads as.
 fn codes(contract: Contract) -> Vec<(String, Failure)> {
     let own = |(code, failure): (&str, Failure)| (code.to_owned(), failure);
-    match contract {
-        Contract::Message => (5001..=5999).map(|code| (code.to_string(), message::failure::read(code))).collect(),
-        Contract::Bridge => {
+    match contract.name() {
+        "message" => (5001..=5999).map(|code| (code.to_string(), message::failure::read(code))).collect(),
+        "bridge" => {
             let written = Failure::ALL.map(|failure| bridge::failure::write(failure).1);
             let all = written.into_iter().chain(["RequestTooLarge", "ResponseTooLarge"]);
             all.map(|code| own((code, bridge::failure::read(code)))).collect()
         }
-        Contract::Task => TASK_CODES.map(|(code, _)| own((code, task::failure::read(code)))).to_vec(),
-        Contract::Run => Failure::ALL
+        "task" => TASK_CODES.map(|(code, _)| own((code, task::failure::read(code)))).to_vec(),
+        "run" => Failure::ALL
             .map(|failure| run::failure::write(failure).0)
             .map(|code| own((code, run::failure::read(code))))
             .to_vec(),
-        Contract::Workflow => Vec::new(),
+        // The others have no codes.
+        _ => Vec::new(),
     }
 }
 
@@ -104,7 +106,7 @@ fn read_from(failure: Failure, contract: Contract) -> String {
     if codes.is_empty() { "what was carried".to_owned() } else { codes.join(", ") }
 }
 
-/// In the order of the pages' tables.
+/// In the order of the pages' tables; the codes of a contract that is not among them stand on its own page.
 const CONTRACTS: [Contract; 5] =
     [Contract::Message, Contract::Bridge, Contract::Task, Contract::Run, Contract::Workflow];
 

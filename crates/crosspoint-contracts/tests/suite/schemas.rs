@@ -11,31 +11,6 @@ use serde_json::{Value, json};
 
 use crate::corpus::{self, Case};
 
-/// Clauses that JSON Schema cannot express, each with the reason.
-const BEYOND_SCHEMAS: &[(&str, &str)] = &[
-    ("ALL-101", "not JSON, so there is nothing to judge"),
-    ("ALL-102", "not UTF-8, so there is nothing to judge"),
-    ("ALL-103", "parsers keep one of two members of the same name"),
-    ("ALL-104", "no parser hands the string over"),
-    ("ALL-107", "parsers have limits of their own"),
-    ("BRIDGE-5.2", "the inner text is a string to a schema"),
-    ("MSG-1.4", "operators add types"),
-    ("MSG-9.3", "lengths in bytes"),
-    ("TASK-9.2", "compares two values"),
-    ("WF-4.7", "compares parts of items"),
-    ("RUN-9", "compares two values"),
-];
-
-/// Cases within an expressible clause that a schema cannot see, each with the reason.
-const BEYOND_SCHEMAS_CASES: &[(&str, &str)] = &[
-    ("BRIDGE-103-no_such_day", "a pattern does not know the calendar"),
-    ("MSG-9.2-total", "compares two numbers within a string"),
-    ("MSG-9.2-order", "compares two numbers within a string"),
-    ("WF-4.6-parent", "compares two items"),
-    ("RUN-6.2-after", "which item is the last"),
-    ("RUN-8", "the data is not JSON"),
-];
-
 fn schemas_directory() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas")
 }
@@ -99,11 +74,11 @@ fn an_independent_validator_accepts_every_golden_document() {
 #[test]
 fn an_independent_validator_refuses_what_a_schema_can_express() {
     let validators = validators();
+    let beyond = corpus::beyond_schemas();
     let levels: BTreeMap<&str, Level> = clause::every().map(|clause| (clause.id, clause.level)).collect();
     for case in corpus::broken() {
         let id = case.clause();
-        let excused = BEYOND_SCHEMAS.iter().any(|(clause, _)| *clause == id)
-            || BEYOND_SCHEMAS_CASES.iter().any(|(stem, _)| *stem == case.stem());
+        let excused = beyond.iter().any(|(excused, _)| *excused == id || *excused == case.stem());
         let kind = case.read().report.kind.unwrap_or(Kind::BridgeRequest);
         let accepted = instance(&case, kind).is_some_and(|instance| validators[&kind].is_valid(&instance));
         match levels[id.as_str()] {
@@ -119,8 +94,8 @@ fn an_independent_validator_refuses_what_a_schema_can_express() {
 #[test]
 fn excuses_are_still_needed() {
     let validators = validators();
-    for (id, reason) in BEYOND_SCHEMAS.iter().chain(BEYOND_SCHEMAS_CASES) {
-        let concerns = |case: &Case| case.clause() == *id || case.stem() == *id;
+    for (id, reason) in corpus::beyond_schemas() {
+        let concerns = |case: &Case| case.clause() == id || case.stem() == id;
         let accepted = corpus::broken().iter().filter(|case| concerns(case)).any(|case| {
             let kind = case.read().report.kind.unwrap_or(Kind::BridgeRequest);
             instance(case, kind).is_none_or(|instance| validators[&kind].is_valid(&instance))
@@ -172,7 +147,8 @@ fn exchanged(document: &Value, pointer: &str, found: &mut Vec<Value>, root: &Val
 #[test]
 fn reader_and_schema_agree_on_documents_with_one_value_exchanged() {
     let validators = validators();
-    let beyond = |id: &str| BEYOND_SCHEMAS.iter().any(|(excused, _)| *excused == id);
+    let excuses = corpus::beyond_schemas();
+    let beyond = |id: &str| excuses.iter().any(|(excused, _)| *excused == id);
     let mut compared = 0;
     for case in corpus::golden().into_iter().filter(|case| case.kind() != Kind::RunStream) {
         let kind = case.kind();

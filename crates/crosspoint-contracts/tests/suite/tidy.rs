@@ -4,11 +4,21 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crosspoint_contracts::Contract;
 use crosspoint_contracts::clause::{self, Scope};
+use crosspoint_contracts::{Contract, Kind};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn source() -> PathBuf {
+    root().join("crates/crosspoint-contracts/src")
+}
+
+/// Whether a file is a table of clauses: `clause/all.rs`, or `clause.rs` of a contract.
+fn is_clause_table(path: &Path) -> bool {
+    path.ends_with("clause/all.rs")
+        || Contract::ALL.iter().any(|contract| path.ends_with(contract.name().to_owned() + "/clause.rs"))
 }
 
 fn rust_files(directory: &Path, found: &mut Vec<(PathBuf, String)>) {
@@ -29,17 +39,12 @@ fn clause_ids_are_unique_and_belong_to_their_contract() {
     for clause in clause::every() {
         assert!(seen.insert(clause.id), "{} stands twice", clause.id);
     }
-    let prefix = |contract| match contract {
-        Contract::Bridge => "BRIDGE-",
-        Contract::Workflow => "WF-",
-        Contract::Message => "MSG-",
-        Contract::Task => "TASK-",
-        Contract::Run => "RUN-",
-    };
+    let prefix = |clause: &clause::Clause| clause.id.split('-').next().unwrap_or_default();
+    let mut prefixes = BTreeSet::from(["ALL"]);
     for contract in Contract::ALL {
-        for clause in clause::of(contract) {
-            assert!(clause.id.starts_with(prefix(contract)), "{}", clause.id);
-        }
+        let own: BTreeSet<&str> = clause::of(contract).iter().map(|clause| prefix(clause)).collect();
+        assert_eq!(own.len(), 1, "the ids of {} begin with {own:?}", contract.name());
+        assert!(own.iter().all(|prefix| prefixes.insert(prefix)), "two contracts have ids that begin with {own:?}");
     }
     assert!(clause::shared().iter().all(|clause| clause.id.starts_with("ALL-")));
 }
@@ -47,9 +52,9 @@ fn clause_ids_are_unique_and_belong_to_their_contract() {
 #[test]
 fn constants_are_named_after_their_ids() {
     let mut files = Vec::new();
-    rust_files(&root().join("crates/crosspoint-contracts/src/clause"), &mut files);
+    rust_files(&source(), &mut files);
     let mut checked = 0;
-    for (path, text) in files {
+    for (path, text) in files.into_iter().filter(|(path, _)| is_clause_table(path)) {
         for line in text.lines().map(str::trim) {
             let Some((name, rest)) = line.split_once(" = \"") else { continue };
             let id = rest.split('"').next().unwrap_or_default();
@@ -94,13 +99,12 @@ fn implied_clauses_and_showing_tests_exist() {
 #[test]
 fn every_clause_of_scope_document_is_cited_by_the_code() {
     let mut files = Vec::new();
-    rust_files(&root().join("crates/crosspoint-contracts/src"), &mut files);
+    rust_files(&source(), &mut files);
     for clause in clause::every().filter(|clause| clause.scope == Scope::Document) {
         let cited = format!("&{}", clause.id.replace(['-', '.'], "_"));
         let found = files.iter().any(|(path, text)| {
-            let is_table = path.parent().is_some_and(|parent| parent.ends_with("clause"));
             let whole_name = |rest: &str| !rest.starts_with(|next: char| next == '_' || next.is_ascii_alphanumeric());
-            !is_table && text.match_indices(&cited).any(|(at, _)| whole_name(&text[at + cited.len()..]))
+            !is_clause_table(path) && text.match_indices(&cited).any(|(at, _)| whole_name(&text[at + cited.len()..]))
         });
         assert!(found, "no code cites {}", clause.id);
     }
@@ -113,7 +117,7 @@ fn the_pure_crate_is_pure() {
     let dependencies = manifest.split("[dev-dependencies]").next().unwrap_or_default();
     assert!(!dependencies.contains("tokio"));
     let mut files = Vec::new();
-    rust_files(&root().join("crates/crosspoint-contracts/src"), &mut files);
+    rust_files(&source(), &mut files);
     for (path, text) in files {
         for forbidden in [
             "use std::{",
@@ -133,19 +137,57 @@ fn the_pure_crate_is_pure() {
     }
 }
 
+/// What of a contract a source names: its module, itself, or one of its kinds. Comments may name anything.
+fn names(text: &str, contract: Contract) -> Option<String> {
+    let module = contract.name();
+    let kinds = Kind::ALL.into_iter().filter(|kind| kind.contract() == contract);
+    let kinds = kinds.flat_map(|kind| [format!("Kind::{kind:?}"), format!("Document::{kind:?}")]);
+    let banned: Vec<String> =
+        [format!("{module}::"), format!("crate::{module}"), format!("mod {module}"), format!("Contract::{contract:?}")]
+            .into_iter()
+            .chain(kinds)
+            .collect();
+    let is_name = |next: char| next == '_' || next.is_alphanumeric();
+    let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    // Nested imports would hide a module's name from the search.
+    assert!(!code.contains("use crate::{"), "an import of several modules at once");
+    banned.into_iter().find(|banned| {
+        code.match_indices(banned.as_str()).any(|(at, _)| {
+            let (before, after) = (&code[..at], &code[at + banned.len()..]);
+            !before.ends_with(is_name) && (banned.ends_with("::") || !after.starts_with(is_name))
+        })
+    })
+}
+
+/// The contract whose own a source file is.
+fn owner(path: &Path) -> Option<Contract> {
+    let inside = path.strip_prefix(source()).expect("it is below");
+    let first = Path::new(inside.components().next()?.as_os_str()).with_extension("");
+    Contract::from_name(first.to_str()?)
+}
+
 #[test]
 fn no_contract_names_another() {
-    for contract in Contract::ALL {
-        let mut files = Vec::new();
-        let source = root().join("crates/crosspoint-contracts/src");
-        rust_files(&source.join(contract.name()), &mut files);
-        let own = source.join(contract.name()).with_extension("rs");
-        files.push((own.clone(), fs::read_to_string(own).expect("the module is there")));
-        for (path, text) in files {
-            for other in Contract::ALL.into_iter().filter(|other| *other != contract) {
-                let named = format!("crate::{}", other.name());
-                assert!(!text.contains(&named), "{} names {named}", path.display());
-            }
+    let mut files = Vec::new();
+    rust_files(&source(), &mut files);
+    for (path, text) in files {
+        let Some(owner) = owner(&path) else { continue };
+        for other in Contract::ALL.into_iter().filter(|other| *other != owner) {
+            assert_eq!(names(&text, other), None, "{}", path.display());
+        }
+    }
+}
+
+/// So a new contract is new files and its lines on the list, which is at the end of `lib.rs`.
+#[test]
+fn shared_code_names_no_contract() {
+    let mut files = Vec::new();
+    rust_files(&source(), &mut files);
+    files.retain(|(path, _)| owner(path).is_none() && !path.ends_with("src/lib.rs"));
+    assert!(files.len() > 30, "only {} shared files were found", files.len());
+    for (path, text) in files {
+        for contract in Contract::ALL {
+            assert_eq!(names(&text, contract), None, "{}", path.display());
         }
     }
 }

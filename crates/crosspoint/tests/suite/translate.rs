@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
+use crosspoint_contracts::job::Job;
+use crosspoint_contracts::{Contract, Kind, Options, read_jobs};
 use serde_json::Value;
 
 use crate::run::{crosspoint, root, stdout, transcript};
 
-const CONTRACTS: [&str; 5] = ["bridge", "workflow", "message", "task", "run"];
 const STREAM: &str = "testdata/run/stream-full.sse";
 const STATUS: &str = "testdata/message/work_status-printed.json";
 const RUN_REQUEST: &str = "testdata/run/request-full.json";
@@ -26,17 +27,13 @@ impl Golden {
             let paths = entries.map(|entry| entry.expect("it can be listed").path());
             paths.filter(|path| is_request_or_end(path)).map(move |path| Golden { contract, path })
         };
-        let all: Vec<Golden> = CONTRACTS.into_iter().flat_map(in_contract).collect();
+        let all: Vec<Golden> = contracts().into_iter().flat_map(in_contract).collect();
         assert!(all.len() > 60, "only {} golden documents", all.len());
         all
     }
 
     fn name(&self) -> &str {
         name_of(&self.path)
-    }
-
-    fn is_request(&self) -> bool {
-        ["request", "input", "work_request"].iter().any(|kind| self.name().starts_with(&format!("{kind}-")))
     }
 }
 
@@ -66,7 +63,7 @@ fn there_and_back_again() {
             let original = fs::read_to_string(&golden.path).expect("it can be read");
             assert_eq!(strict, value(&original), "{} as itself", golden.path.display());
         }
-        for contract in CONTRACTS.into_iter().filter(|contract| *contract != golden.contract) {
+        for contract in contracts().into_iter().filter(|contract| *contract != golden.contract) {
             let there = translate(&golden.path, contract);
             let back = stdout(crosspoint(&["translate", "--to", golden.contract]).write_stdin(there));
             assert_eq!(value(&back), strict, "{} by way of {contract}", golden.path.display());
@@ -80,37 +77,38 @@ fn what_is_translated_is_detected_and_valid() {
     let directory = std::env::temp_dir().join(format!("crosspoint-translate-{}", std::process::id()));
     fs::create_dir_all(&directory).expect("the directory can be made");
     for golden in Golden::all() {
-        for to in CONTRACTS {
-            let half = if golden.is_request() { "request" } else { "end" };
-            let file = format!("{to},{half},{}-{}", golden.contract, golden.name());
-            fs::write(directory.join(file), translate(&golden.path, to)).expect("it can be written");
+        for to in contracts() {
+            let original = fs::read_to_string(&golden.path).expect("it can be read");
+            let translated = translate(&golden.path, to);
+            assert_eq!(part(&translated), part(&original), "{} in {to}", golden.path.display());
+            let file = format!("{to},{}-{}", golden.contract, golden.name());
+            fs::write(directory.join(file), translated).expect("it can be written");
         }
     }
     let output = crosspoint(&["validate", "--format", "json"]).arg(&directory).output().expect("it starts");
     fs::remove_dir_all(&directory).expect("it can be removed");
     let lines = String::from_utf8(output.stdout).expect("output is UTF-8");
-    assert_eq!(lines.lines().count(), Golden::all().len() * CONTRACTS.len());
+    assert_eq!(lines.lines().count(), Golden::all().len() * Contract::ALL.len());
     for line in lines.lines().map(value) {
         let file = name_of(Path::new(line["file"].as_str().expect("a name"))).to_owned();
-        let [to, half, _] = file.splitn(3, ',').collect::<Vec<_>>()[..] else { panic!("{file}") };
-        let kind = line["kind"].as_str().unwrap_or_default();
-        assert!(line["valid"] == true && kinds(to, half).contains(&kind), "{file} is {kind}: {}", line["findings"]);
+        let (to, _) = file.split_once(',').expect("it was named here");
+        let kind = line["kind"].as_str().and_then(Kind::from_name).expect("it is detected");
+        assert!(line["valid"] == true && kind.contract().name() == to, "{file} is {kind}: {}", line["findings"]);
     }
     assert_eq!(output.status.code(), Some(0));
 }
 
-fn kinds(contract: &str, half: &str) -> &'static [&'static str] {
-    match (contract, half) {
-        ("bridge", "request") => &["bridge.request"],
-        ("bridge", _) => &["bridge.response"],
-        ("workflow", "request") => &["workflow.input"],
-        ("workflow", _) => &["workflow.output"],
-        ("message", "request") => &["message.work_request"],
-        ("message", _) => &["message.work_result", "message.error"],
-        ("task", "request") => &["task.request"],
-        ("task", _) => &["task.response"],
-        (_, "request") => &["run.request"],
-        (_, _) => &["run.response"],
+fn contracts() -> [&'static str; Contract::ALL.len()] {
+    Contract::ALL.map(Contract::name)
+}
+
+/// Which part of a job's life a document tells.
+fn part(document: &str) -> &'static str {
+    let (_, jobs) = read_jobs(document.as_bytes(), &Options::default());
+    match jobs.first().map(Job::state) {
+        Some(None) => "request",
+        Some(Some(state)) if state.is_ended() => "end",
+        Some(Some(_)) | None => "neither",
     }
 }
 

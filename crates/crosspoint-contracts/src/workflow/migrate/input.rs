@@ -3,9 +3,9 @@
 use super::change::{Change, Refused};
 use super::object::{Object, same, typed};
 use super::{OURS, Options};
-use crate::clause::workflow::{WF_1_3, WF_102};
 use crate::json::{self, Type, Value};
 use crate::report::pointer;
+use crate::workflow::clause::{WF_1_3, WF_102};
 
 /// What older agents got flat and the envelope has in `context`.
 const OF_CONTEXT: [&str; 3] = ["feature_id", "workflow", "iteration"];

@@ -6,9 +6,9 @@ use super::change::{Change, Refused};
 use super::note::note;
 use super::object::{Object, typed};
 use super::{OURS, Options};
-use crate::clause::workflow::{WF_107, WF_108, WF_113};
 use crate::json::{self, Text, Type, Value};
 use crate::report::pointer;
+use crate::workflow::clause::{WF_107, WF_108, WF_113};
 use crate::workflow::path;
 
 /// Members that have a place of their own; all others are said in notes.

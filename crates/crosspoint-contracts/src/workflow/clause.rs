@@ -1,6 +1,6 @@
 //! The workflow contract: a stateless function from an input envelope to an output envelope.
 
-super::clauses! {
+crate::clause::clauses! {
     WF_1 = "WF-1" Error Document, "rulings; workflow document, Input Fields":
         "`context.feature_id` is there, as a string, or null for scaffolding."
         => "Write the feature id, or null where there is none yet.";

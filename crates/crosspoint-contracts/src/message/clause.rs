@@ -1,6 +1,6 @@
 //! The message contract: one envelope between orchestrator and agents, over REST or a queue.
 
-super::clauses! {
+crate::clause::clauses! {
     MSG_1 = "MSG-1" Error Document, "rulings; message document, Message Envelope":
         "A message has protocol_version, message_id, from_agent, to_agent, timestamp, trace_id, request_id, type and payload."
         => "Add the missing field; every message wears the whole envelope.";

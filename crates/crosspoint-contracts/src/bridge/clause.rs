@@ -1,6 +1,6 @@
 //! The bridge contract: two files, a program that exits, and a driver that resumes it.
 
-super::clauses! {
+crate::clause::clauses! {
     BRIDGE_1 = "BRIDGE-1" Error Document, "rulings; bridge document, 3. All Required Fields, Mistake 4":
         "A response has all nine fields: request_id, version, status, response, error_message, error_type, created_at, duration_seconds, metadata."
         => "Add the missing field; error_message and error_type are null on success, metadata may be {}.";

@@ -1,6 +1,6 @@
 //! The task contract: request, response, polling, questions and delegation.
 
-super::clauses! {
+crate::clause::clauses! {
     TASK_1 = "TASK-1" Error Document, "rulings; task document, Task Request (Required Fields)":
         "A task request has id, type and payload."
         => "Add the missing field.";

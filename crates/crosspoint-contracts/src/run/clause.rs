@@ -1,6 +1,6 @@
 //! The run contract: an HTTP run, in one answer or as a stream of events.
 
-super::clauses! {
+crate::clause::clauses! {
     RUN_1 = "RUN-1" Error Operation, "rulings":
         "GET /health and GET /health/ready answer with JSON that has a string `status`."
         => "Serve both.";

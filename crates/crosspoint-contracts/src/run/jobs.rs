@@ -1,0 +1,73 @@
+//! The events of a stream as jobs, and jobs as events.
+
+use super::event::StreamEvent;
+use super::life::Role;
+use super::map::{EVENT, MAP, event_shape};
+use crate::content::Json;
+use crate::document::Document;
+use crate::job::{Home, Job, Own, State};
+use crate::json::Tape;
+use crate::kind::{Contract, Kind};
+use crate::map;
+use crate::sse;
+use crate::translate::nests_deep;
+
+/// One job for each event.
+pub(super) fn of_stream(document: &Document<'_>) -> Vec<Job<'static>> {
+    let Document::RunStream(stream) = document else { return Vec::new() };
+    let mut jobs: Vec<Job<'static>> = stream.events.iter().filter_map(of_event).collect();
+    let shared = jobs.iter().find_map(|job| job.get(Home::RequestId)).cloned();
+    for job in jobs.iter_mut().filter(|job| job.get(Home::RequestId).is_none()) {
+        job.stream_id.clone_from(&shared);
+    }
+    jobs
+}
+
+/// An event is a job's document like any other; its name is kept beside it.
+fn of_event(event: &StreamEvent) -> Option<Job<'static>> {
+    let tape = Tape::scan(event.data.as_bytes()).ok()?;
+    let root = tape.root()?;
+    let role = event.role();
+    let shape = match role {
+        Role::Terminal => (MAP.reading)(Kind::RunResponse, root)?,
+        Role::Started | Role::Progress | Role::Other => event_shape(&event.name),
+    };
+    let mut job = map::read::document(shape, root).into_owned();
+    job.origin = if job.wary { job.origin } else { Kind::RunStream };
+    job.wary |= nests_deep(&tape);
+    let mut keep = |pointer: &str, value: Json<'static>| {
+        job.own.push(Own { contract: Contract::Run, pointer: pointer.to_owned(), value });
+    };
+    if event.name != usual_name(role) {
+        keep(EVENT, Json::string(&event.name));
+    }
+    if root.members().next().is_none() {
+        keep(DATA, Json::new(root.source().to_owned()));
+    }
+    Some(job)
+}
+
+/// Where data is kept that is no object with members.
+const DATA: &str = "data";
+
+fn usual_name(role: Role) -> &'static str {
+    match role {
+        Role::Terminal => "final",
+        Role::Started | Role::Progress | Role::Other => "progress",
+    }
+}
+
+/// Puts the data of an event into its frame.
+pub(super) fn frame(job: &Job<'_>, written: &str) -> String {
+    let kept = |pointer| job.own_at(Contract::Run, pointer).map(|(_, own)| &own.value);
+    let role = if job.state().is_some_and(State::is_ended) { Role::Terminal } else { Role::Progress };
+    let name = kept(EVENT).and_then(Json::text);
+    let data = kept(DATA).map_or(written, Json::get);
+    let mut event = Vec::with_capacity(data.len() + 32);
+    // A name with a line break can only have been carried by somebody else; it is no name.
+    if sse::event(&mut event, name.as_deref().unwrap_or(usual_name(role)), None, data).is_err() {
+        let _ = sse::event(&mut event, usual_name(role), None, data);
+    }
+    // It was made of text, so it is text.
+    String::from_utf8(event).unwrap_or_default()
+}
