@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::content::Json;
-use crate::json::{Type, Value, push_name, push_quoted};
+use crate::json::{Type, Value, push_known, push_name, push_quoted};
 use crate::kind::Contract;
 
 /// One named piece of output.
@@ -93,20 +93,20 @@ impl Form {
             Form::Names => out.push_str(artifact.name.get()),
             Form::Objects(names) => {
                 out.push('{');
-                push_name(out, names.name);
+                push_known(out, names.name);
                 out.push_str(artifact.name.get());
                 if let Some(member) = names.media_type {
-                    push_name(out, member);
+                    push_known(out, member);
                     let by_name = || Json::string(media_type(&artifact.name.text().unwrap_or_default()));
                     out.push_str(artifact.media_type.clone().unwrap_or_else(by_name).get());
                     left.media_type = false;
                 }
                 if let Some(member) = names.operation {
-                    push_name(out, member);
+                    push_known(out, member);
                     out.push_str(artifact.operation.as_ref().map_or("\"create\"", Json::get));
                     left.operation = false;
                 }
-                push_name(out, "content");
+                push_known(out, "content");
                 out.push_str(artifact.content.as_ref().map_or("\"\"", Json::get));
                 (left.content, left.made_content) = (false, artifact.content.is_none());
                 for (_, name, value) in artifact.own.iter().filter(|(contract, ..)| *contract == names.contract) {
@@ -212,7 +212,7 @@ impl<'j, 's> Left<'j, 's> {
     /// As it is carried.
     pub(crate) fn push(&self, out: &mut String) {
         out.push('{');
-        push_name(out, "name");
+        push_known(out, "name");
         out.push_str(self.artifact.name.get());
         let parts = [
             ("type", self.media_type, &self.artifact.media_type),

@@ -69,6 +69,17 @@ impl State {
         }
     }
 
+    fn json(self) -> &'static str {
+        match self {
+            State::Queued => "\"queued\"",
+            State::Running => "\"running\"",
+            State::Waiting => "\"waiting\"",
+            State::Completed => "\"completed\"",
+            State::Failed => "\"failed\"",
+            State::Cancelled => "\"cancelled\"",
+        }
+    }
+
     /// Whether nothing follows.
     pub fn is_ended(self) -> bool {
         match self {
@@ -174,12 +185,14 @@ impl<'s> Job<'s> {
 
     /// How it is doing; a request says nothing of that.
     pub fn state(&self) -> Option<State> {
-        let name = self.get(Home::State)?.text()?;
-        State::ALL.into_iter().find(|state| state.name() == name)
+        let held = self.get(Home::State)?;
+        // As we write it, nearly always.
+        let known = State::ALL.into_iter().find(|state| state.json() == held.get());
+        known.or_else(|| State::ALL.into_iter().find(|state| held.text().is_some_and(|name| state.name() == name)))
     }
 
     pub(crate) fn set_state(&mut self, state: State) {
-        self.set(Home::State, Json::string(state.name()));
+        self.set(Home::State, Json::new(state.json()));
     }
 
     /// Why it failed.

@@ -22,7 +22,7 @@ pub use decode::{Places, Text};
 pub use flaw::{Flaw, FlawKind, Syntax, SyntaxError};
 pub use pretty::{compact, plain, pretty};
 pub use write::quoted;
-pub(crate) use write::{equal, push_name, push_quoted};
+pub(crate) use write::{equal, push_known, push_name, push_quoted};
 
 use std::fmt;
 

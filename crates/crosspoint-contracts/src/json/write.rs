@@ -52,13 +52,15 @@ pub fn quoted(text: &str) -> String {
 
 /// Starts the next member of an object whose brace is the last thing written, or that has members already.
 pub(crate) fn push_name(out: &mut String, name: &str) {
-    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     out.push_str(if out.ends_with('{') { "\"" } else { ",\"" });
-    if plain {
-        out.push_str(name);
-    } else {
-        push_escaped(out, name);
-    }
+    push_escaped(out, name);
+    out.push_str("\":");
+}
+
+/// The same for a name of our own, which needs no escapes.
+pub(crate) fn push_known(out: &mut String, name: &'static str) {
+    out.push_str(if out.ends_with('{') { "\"" } else { ",\"" });
+    out.push_str(name);
     out.push_str("\":");
 }
 

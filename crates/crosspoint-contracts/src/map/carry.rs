@@ -113,6 +113,13 @@ fn for_each_place<'t, 's>(value: Value<'t, 's>, mut act: impl FnMut(Contract, St
     true
 }
 
+/// The pointer to a member, or to one inside it.
+pub(super) fn pointer(path: &[&str], inside: Option<&str>) -> String {
+    let mut pointer = String::with_capacity(64);
+    path.iter().copied().chain(inside).for_each(|name| push_token(&mut pointer, name));
+    pointer
+}
+
 /// Appends one token of a JSON pointer.
 pub(crate) fn push_token(pointer: &mut String, name: &str) {
     pointer.push('/');

@@ -102,7 +102,13 @@ fn uuid_of(held: &str) -> Cow<'_, str> {
     if is_uuid(text(held)) {
         return Cow::Borrowed(held);
     }
-    Cow::Owned(format!("\"{}\"", derived(&text(held).decode())))
+    Cow::Owned(quoted_id(derived(&text(held).decode())))
+}
+
+/// An id as a JSON string.
+pub(super) fn quoted_id(id: Uuid) -> String {
+    let mut text = Uuid::encode_buffer();
+    ["\"", id.hyphenated().encode_lower(&mut text), "\""].concat()
 }
 
 /// The UUID of an id that is none. The namespace is fixed, so that everybody derives the same.

@@ -26,7 +26,8 @@ pub(crate) struct In<'s> {
     /// Whether something was carried in this document.
     carried: bool,
     carrier: Option<&'static str>,
-    pointer: String,
+    /// The way to the member that is being read. A pointer is made of it only where one is needed.
+    path: Vec<&'static str>,
     /// What stands in for something in this document, by place.
     filled: BTreeMap<String, Json<'s>>,
     /// Places of this contract that were carried; what stands there counts before that.
@@ -50,7 +51,7 @@ pub(crate) fn document<'s>(shape: &'static Shape, root: Value<'_, 's>) -> Job<'s
         artifacts,
         carried,
         carrier: shape.carrier,
-        pointer: String::new(),
+        path: Vec::new(),
         filled,
         carried_places,
     };
@@ -87,8 +88,8 @@ impl<'s> In<'s> {
 
     fn block(&mut self, members: &'static [Member], object: Value<'_, 's>) {
         let is_carrier = match self.carrier {
-            None => self.pointer.is_empty(),
-            Some(name) => self.pointer.strip_prefix('/') == Some(name),
+            None => self.path.is_empty(),
+            Some(name) => self.path == [name],
         };
         // One pass sorts the members, because a document may have a million that nobody knows.
         let mut known: [Option<Value<'_, 's>>; MEMBERS_MAX] = [None; MEMBERS_MAX];
@@ -107,15 +108,15 @@ impl<'s> In<'s> {
             }
         }
         for (name, value) in unknown {
-            self.enter(&name.decode(), |found| found.keep(value));
+            let place = carry::pointer(&self.path, Some(&name.decode()));
+            self.keep_at(place, value);
         }
     }
 
-    fn enter(&mut self, name: &str, act: impl FnOnce(&mut Self)) {
-        let before = self.pointer.len();
-        carry::push_token(&mut self.pointer, name);
+    fn enter(&mut self, name: &'static str, act: impl FnOnce(&mut Self)) {
+        self.path.push(name);
         act(self);
-        self.pointer.truncate(before);
+        self.path.pop();
     }
 
     fn member(&mut self, member: &'static Member, value: Value<'_, 's>) {
@@ -184,7 +185,7 @@ impl<'s> In<'s> {
         if self.is_stand_in(value) {
             return;
         }
-        match outcome::prompt_parts(value).filter(|_| self.marks.input == Some(Mark::Text)) {
+        match (self.marks.input == Some(Mark::Text)).then(|| outcome::prompt_parts(value)).flatten() {
             Some((prompt, context)) => {
                 self.job.set(Home::Prompt, Json::new(prompt.source()));
                 if let Some(context) = context {
@@ -199,7 +200,7 @@ impl<'s> In<'s> {
         if self.is_stand_in(value) {
             return;
         }
-        match outcome::decoded(value).filter(|_| self.marks.input == Some(Mark::Json)) {
+        match (self.marks.input == Some(Mark::Json)).then(|| outcome::decoded(value)).flatten() {
             Some(object) => self.job.set(Home::Input, Json::new(object)),
             None => self.job.set(Home::Prompt, Json::new(value.source())),
         }
@@ -227,7 +228,7 @@ impl<'s> In<'s> {
         if self.is_stand_in(value) {
             return;
         }
-        match outcome::unwrapped(value, "output").filter(|_| self.marks.output == Some(Mark::Text)) {
+        match (self.marks.output == Some(Mark::Text)).then(|| outcome::unwrapped(value, "output")).flatten() {
             Some(text) => self.job.set(Home::Text, Json::new(text.source())),
             None => self.job.set(Home::Outputs, Json::new(value.source())),
         }
@@ -237,7 +238,7 @@ impl<'s> In<'s> {
         if self.is_stand_in(value) {
             return;
         }
-        match outcome::decoded(value).filter(|_| self.marks.output == Some(Mark::Json)) {
+        match (self.marks.output == Some(Mark::Json)).then(|| outcome::decoded(value)).flatten() {
             Some(object) => self.job.set(Home::Outputs, Json::new(object)),
             None => self.job.set(Home::Text, Json::new(value.source())),
         }
@@ -259,11 +260,15 @@ impl<'s> In<'s> {
 
     /// Keeps a member without a home by its place.
     pub(crate) fn keep(&mut self, value: Value<'_, 's>) {
+        self.keep_at(carry::pointer(&self.path, None), value);
+    }
+
+    fn keep_at(&mut self, pointer: String, value: Value<'_, 's>) {
         let value = Json::new(value.source());
-        if self.carried_places.remove(&self.pointer) {
-            self.job.own.retain(|own| own.contract != self.contract || own.pointer != self.pointer);
+        if self.carried_places.remove(&pointer) {
+            self.job.own.retain(|own| own.contract != self.contract || own.pointer != pointer);
         }
-        self.job.own.push(Own { contract: self.contract, pointer: self.pointer.clone(), value });
+        self.job.own.push(Own { contract: self.contract, pointer, value });
     }
 
     /// The same, unless it only stands in for something.
@@ -275,16 +280,19 @@ impl<'s> In<'s> {
 
     /// Whether this value was filled in when the document was written, and nobody changed it.
     pub(crate) fn is_stand_in(&self, value: Value<'_, '_>) -> bool {
-        self.filled.get(&self.pointer).is_some_and(|filled| outcome::same(filled.get(), value))
+        !self.filled.is_empty() && self.stands_in_at(&carry::pointer(&self.path, None), value)
+    }
+
+    fn stands_in_at(&self, pointer: &str, value: Value<'_, '_>) -> bool {
+        self.filled.get(pointer).is_some_and(|filled| outcome::same(filled.get(), value))
     }
 
     /// An object without those of its members that stand in for something.
-    pub(crate) fn without_stand_ins(&mut self, object: Value<'_, 's>) -> Json<'s> {
+    pub(crate) fn without_stand_ins(&self, object: Value<'_, 's>) -> Json<'s> {
         let mut rest = String::from("{");
         let mut all = true;
         for (name, value) in object.members() {
-            let mut stands_in = false;
-            self.enter(&name.decode(), |found| stands_in = found.is_stand_in(value));
+            let stands_in = self.stands_in_at(&carry::pointer(&self.path, Some(&name.decode())), value);
             all &= !stands_in;
             if !stands_in {
                 crate::json::push_name(&mut rest, &name.decode());

@@ -7,14 +7,14 @@ use uuid::Uuid;
 
 use super::KEY;
 use super::carry::{self, Marks};
-use super::codec::{Codec, derived};
+use super::codec::{Codec, derived, quoted_id};
 use super::outcome::{self, Mark};
 use super::shape::{Is, Member, Need, Shape};
 use crate::artifact::{self, Form, Left};
 use crate::content::Json;
 use crate::failure::Failure;
-use crate::job::{Home, Job, Own, State};
-use crate::json::{Tape, Value, push_name, push_quoted};
+use crate::job::{Filled, Home, Job, Own, State};
+use crate::json::{Tape, Value, push_known, push_name, push_quoted};
 use crate::kind::Contract;
 
 /// What a writer needs that no document has: time, new ids, and what the operator set.
@@ -76,7 +76,10 @@ pub(crate) struct Out<'j, 's> {
     shape: &'static Shape,
     contract: Contract,
     text: String,
-    pointer: String,
+    /// The way to the member that is being written. A pointer is made of it only where one is needed.
+    path: Vec<&'static str>,
+    /// Whether any member without a home is this contract's.
+    has_own: bool,
     taken: [bool; Home::ALL.len()],
     own_taken: Vec<bool>,
     marks: Marks,
@@ -95,7 +98,8 @@ pub(crate) fn document(job: &Job<'_>, shape: &'static Shape, fresh: &Fresh<'_>) 
         shape,
         contract: shape.kind.contract(),
         text: String::with_capacity(size_of_homes(job) + ENVELOPE_BYTES),
-        pointer: String::new(),
+        path: Vec::with_capacity(4),
+        has_own: job.own.iter().any(|own| own.contract == shape.kind.contract()),
         taken: [false; Home::ALL.len()],
         own_taken: own_taken(job, shape.kind.contract()),
         marks: Marks::default(),
@@ -151,13 +155,13 @@ impl<'j, 's> Out<'j, 's> {
     /// Says that this value, at the place that is being written, stands for something else or for nothing.
     pub(crate) fn stands_in(&mut self, value: Json<'j>) {
         let start = self.places.len();
-        self.places.push_str(&self.pointer);
+        self.path.iter().for_each(|name| carry::push_token(&mut self.places, name));
         self.filled.push((start..self.places.len(), value));
     }
 
     /// A member of this contract without a home, at the place that is being written. It counts as shown.
     pub(crate) fn own_here(&mut self) -> Option<&'j str> {
-        let (at, own) = self.job.own_at(self.contract, &self.pointer)?;
+        let (at, own) = self.own_at_path()?;
         self.own_taken[at] = true;
         Some(own.value.get())
     }
@@ -179,7 +183,7 @@ impl<'j, 's> Out<'j, 's> {
 
     /// Whether a member without a home stands at this place and is this.
     pub(crate) fn own_is(&self, json: &str) -> bool {
-        self.job.own_at(self.contract, &self.pointer).is_some_and(|(_, own)| own.value.get() == json)
+        self.own_at_path().is_some_and(|(_, own)| own.value.get() == json)
     }
 
     /// Whether the job goes back to the contract it came from.
@@ -201,24 +205,32 @@ impl<'j, 's> Out<'j, 's> {
 
     /// The object that carries is written last, when it is known what is left.
     fn is_carrier(&self, member: &Member) -> bool {
-        self.pointer.is_empty() && self.shape.carrier == Some(member.name)
+        self.path.is_empty() && self.shape.carrier == Some(member.name)
     }
 
-    pub(crate) fn enter<T>(&mut self, name: &str, act: impl FnOnce(&mut Self) -> T) -> T {
-        let before = self.pointer.len();
-        carry::push_token(&mut self.pointer, name);
+    pub(crate) fn enter<T>(&mut self, name: &'static str, act: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(name);
         let done = act(self);
-        self.pointer.truncate(before);
+        self.path.pop();
         done
+    }
+
+    /// What this contract has without a home at the place that is being written.
+    fn own_at_path(&self) -> Option<(usize, &'j Own<'s>)> {
+        if !self.has_own {
+            return None;
+        }
+        self.job.own_at(self.contract, &carry::pointer(&self.path, None))
     }
 
     /// Members nobody knows go back to where they stood.
     fn unknown(&mut self, members: &'static [Member]) {
-        if self.shape.closed && self.pointer.is_empty() {
+        if !self.has_own || (self.shape.closed && self.path.is_empty()) {
             return;
         }
+        let here = carry::pointer(&self.path, None);
         for (at, own) in self.job.own.iter().enumerate().filter(|(_, own)| own.contract == self.contract) {
-            let Some(token) = own.pointer.strip_prefix(&*self.pointer).and_then(|rest| rest.strip_prefix('/')) else {
+            let Some(token) = own.pointer.strip_prefix(&*here).and_then(|rest| rest.strip_prefix('/')) else {
                 continue;
             };
             if token.contains('/') {
@@ -236,7 +248,7 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     fn is_carrier_place(&self) -> bool {
-        self.pointer.strip_prefix('/').unwrap_or_default() == self.shape.carrier.unwrap_or_default()
+        self.path.first().copied() == self.shape.carrier && self.path.len() <= 1
     }
 
     fn member(&mut self, member: &'static Member) {
@@ -248,7 +260,7 @@ impl<'j, 's> Out<'j, 's> {
         }
         let before = self.filled.len();
         if let Some(value) = self.value(member) {
-            push_name(&mut self.text, member.name);
+            push_known(&mut self.text, member.name);
             self.text.push_str(&value);
         } else {
             self.filled.truncate(before);
@@ -257,13 +269,12 @@ impl<'j, 's> Out<'j, 's> {
 
     fn inner_block(&mut self, member: &'static Member, members: &'static [Member]) {
         // An empty object that stood there stands there again. Anything else was carried by somebody else and goes on.
-        let stood =
-            self.job.own_at(self.contract, &self.pointer).is_some_and(|(_, own)| is_same(own.value.get(), "{}"));
+        let stood = self.own_at_path().is_some_and(|(_, own)| is_same(own.value.get(), "{}"));
         if stood {
             self.own_here();
         }
         let before = self.text.len();
-        push_name(&mut self.text, member.name);
+        push_known(&mut self.text, member.name);
         self.text.push('{');
         let inside = self.text.len();
         self.block(members);
@@ -306,7 +317,7 @@ impl<'j, 's> Out<'j, 's> {
 
     /// A fixed value may have been spelled in another way.
     fn fixed(&mut self, fixed: &'static str) -> Cow<'j, str> {
-        let spelled = self.job.own_at(self.contract, &self.pointer).map(|(_, own)| own.value.get());
+        let spelled = self.own_at_path().map(|(_, own)| own.value.get());
         let same = spelled.filter(|spelled| is_same(spelled, fixed));
         if same.is_some() {
             self.own_here();
@@ -328,7 +339,7 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     fn own(&mut self, holds: crate::job::Holds) -> Option<Cow<'j, str>> {
-        let (_, own) = self.job.own_at(self.contract, &self.pointer)?;
+        let (_, own) = self.own_at_path()?;
         let fits = Tape::scan(own.value.get().as_bytes())
             .is_ok_and(|tape| tape.root().is_some_and(|root| holds.accepts(root)));
         if fits { self.own_here().map(Cow::Borrowed) } else { None }
@@ -339,6 +350,15 @@ impl<'j, 's> Out<'j, 's> {
         if member.open { self.own_here().map(Cow::Borrowed) } else { None }
     }
 
+    /// What was filled in here when the job was in this contract before.
+    fn filled_earlier(&self) -> Option<&'j Filled<'s>> {
+        if self.job.filled.is_empty() {
+            return None;
+        }
+        let here = carry::pointer(&self.path, None);
+        self.job.filled.iter().find(|filled| filled.contract == self.contract && filled.pointer == here)
+    }
+
     fn needed(&mut self, member: &Member) -> Option<Cow<'j, str>> {
         let fill = match &member.need {
             Need::Optional => return None,
@@ -346,8 +366,7 @@ impl<'j, 's> Out<'j, 's> {
             Need::Recommended(_) if self.returns() => return None,
             Need::Required(fill) | Need::Recommended(fill) => fill,
         };
-        let earlier =
-            self.job.filled.iter().find(|filled| filled.contract == self.contract && filled.pointer == self.pointer);
+        let earlier = self.filled_earlier();
         let value = match earlier {
             Some(earlier) => Cow::Borrowed(earlier.value.get()),
             None => self.fill(*fill, member),
@@ -362,7 +381,7 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     fn fill(&self, fill: Fill, member: &Member) -> Cow<'j, str> {
-        let id = |id: Uuid| Cow::Owned(format!("\"{id}\""));
+        let id = |id: Uuid| Cow::Owned(quoted_id(id));
         match fill {
             Fill::Raw(json) => Cow::Borrowed(json),
             Fill::Id => match (&self.job.stream_id, &member.is) {
@@ -437,7 +456,7 @@ impl<'j, 's> Out<'j, 's> {
         let shown = context.as_deref().filter(|_| free);
         self.taken[Home::PromptContext as usize] = free;
         let before = self.text.len();
-        push_name(&mut self.text, name);
+        push_known(&mut self.text, name);
         self.text.push('{');
         self.text.push_str(shown.map_or("", |context| context[1..context.len() - 1].trim()));
         let inside = self.text.len();
@@ -533,17 +552,17 @@ impl<'j, 's> Out<'j, 's> {
         }
         push_quoted(&mut text, KEY);
         text.push_str(":{");
-        push_name(&mut text, "from");
+        push_known(&mut text, "from");
         push_quoted(&mut text, self.job.origin.name());
         carry::push_marks(&mut text, self.marks);
         for (home, value) in self.homes_left() {
-            push_name(&mut text, home.name());
+            push_known(&mut text, home.name());
             text.push_str(value.get());
         }
         self.push_artifacts(&mut text);
         let own: Vec<_> = self.own_left().collect();
         if !own.is_empty() {
-            push_name(&mut text, "fields");
+            push_known(&mut text, "fields");
             let mut contracts = Contract::ALL.to_vec();
             contracts.retain(|contract| own.iter().any(|(owner, ..)| owner == contract));
             carry::push_places(&mut text, &contracts, &own);
@@ -583,7 +602,7 @@ impl<'j, 's> Out<'j, 's> {
         let all: Vec<_> = earlier.chain(here).collect();
         way.push(self.contract);
         if !back || !all.is_empty() {
-            push_name(text, "filled");
+            push_known(text, "filled");
             carry::push_places(text, &way, &all);
         }
     }
