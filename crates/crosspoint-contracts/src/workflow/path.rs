@@ -4,6 +4,8 @@
 //! harmless on every system: what would be a drive or a separator elsewhere is refused here
 //! too. Only the spelling is judged; links on the way are for whoever writes the file.
 
+use std::borrow::Cow;
+
 use super::clause::{WF_4, WF_4_2, WF_4_3, WF_4_4, WF_4_5, WF_4_6, WF_4_8};
 use crate::clause::Clause;
 
@@ -51,7 +53,8 @@ fn is_git(part: &str) -> bool {
     let without_width = |character: char| matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     // What follows a colon names a stream of the same file.
     let file = part.split(':').next().unwrap_or_default();
-    let name = file.replace(without_width, "");
+    // Characters without width are not ASCII, and most names are.
+    let name = if file.is_ascii() { Cow::Borrowed(file) } else { file.replace(without_width, "").into() };
     let name = name.trim_end_matches(['.', ' ']);
     name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
 }
