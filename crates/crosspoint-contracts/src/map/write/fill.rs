@@ -1,0 +1,116 @@
+//! What is written where a job has nothing and readers want something.
+
+use std::borrow::Cow;
+
+use uuid::Uuid;
+
+use super::Out;
+use crate::content::Json;
+use crate::failure::Failure;
+use crate::job::{Filled, Home};
+use crate::map::carry;
+use crate::map::codec::{Codec, derived, quoted_id};
+use crate::map::shape::{Is, Member, Need};
+
+/// What a writer needs that no document has: time, new ids, and what the operator set.
+#[derive(Clone, Copy, Debug)]
+pub struct Fresh<'f> {
+    /// Now, in RFC 3339 with `Z`.
+    pub now: &'f str,
+    /// An id nobody has used.
+    pub id: Uuid,
+    /// Agent types the operator added to the five of the message contract.
+    pub agent_types: &'f [&'f str],
+    /// The type of an agent that is known by another name or by none.
+    pub agent_type: &'f str,
+    /// Whether what the contract has no field for is carried. Where it is not, it is lost, and listed.
+    pub carrying: Carrying,
+}
+
+/// Whether things are carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrying {
+    /// Under one key in the open object.
+    On,
+    /// Not at all: for agents that refuse members they do not know.
+    Off,
+}
+
+/// What is written where a job has nothing and readers want something.
+#[derive(Clone, Copy)]
+pub(crate) enum Fill {
+    /// This JSON.
+    Raw(&'static str),
+    /// The new id.
+    Id,
+    /// An id for one message.
+    MessageId,
+    /// The same id as the request's.
+    RequestUuid,
+    /// An id for the trace that stays the same when the request is sent again.
+    TraceId,
+    /// The time.
+    Now,
+    /// What the failure means.
+    Sentence,
+    /// The type of the agent that does the work.
+    AgentType,
+}
+
+impl<'j, 's> Out<'j, 's> {
+    /// What was filled in here when the job was in this contract before.
+    pub(super) fn filled_earlier(&self) -> Option<&'j Filled<'s>> {
+        if self.job.filled.is_empty() {
+            return None;
+        }
+        let here = carry::pointer(&self.path, None);
+        self.job.filled.iter().find(|filled| filled.contract == self.contract && filled.pointer == here)
+    }
+
+    pub(super) fn needed(&mut self, member: &Member) -> Option<Cow<'j, str>> {
+        let fill = match &member.need {
+            Need::Optional => return None,
+            Need::Follows(from) => return Some(Cow::Owned(from(self.job).get().to_owned())),
+            Need::Recommended(_) if self.returns() => return None,
+            Need::Required(fill) | Need::Recommended(fill) => fill,
+        };
+        let earlier = self.filled_earlier();
+        let value = match earlier {
+            Some(earlier) => Cow::Borrowed(earlier.value.get()),
+            None => self.fill(*fill, member),
+        };
+        self.stands_in(Json::new(value.clone()));
+        Some(value)
+    }
+
+    /// The id of the request, which an event may leave to the others of its stream.
+    pub(super) fn request_id(&self) -> Option<&'j Json<'s>> {
+        self.job.get(Home::RequestId).or(self.job.stream_id.as_ref())
+    }
+
+    pub(super) fn fill(&self, fill: Fill, member: &Member) -> Cow<'j, str> {
+        let id = |id: Uuid| Cow::Owned(quoted_id(id));
+        match fill {
+            Fill::Raw(json) => Cow::Borrowed(json),
+            Fill::Id => match (&self.job.stream_id, &member.is) {
+                (Some(request_id), Is::Home(_, codec)) => codec.write(request_id.get(), self.fresh),
+                (Some(_) | None, _) => id(self.fresh.id),
+            },
+            Fill::MessageId => id(derived(&format!("message {}", self.fresh.id))),
+            Fill::RequestUuid => match self.request_id() {
+                Some(request_id) => Codec::Uuid.write(request_id.get(), self.fresh),
+                None => id(self.fresh.id),
+            },
+            Fill::TraceId => match self.request_id() {
+                Some(request_id) => id(derived(&format!("trace {}", request_id.get()))),
+                None => id(derived(&format!("trace {}", self.fresh.id))),
+            },
+            Fill::Now => Cow::Owned(Json::string(self.fresh.now).get().to_owned()),
+            Fill::Sentence => {
+                let failure = self.job.failure().unwrap_or(Failure::AgentFailed);
+                Cow::Owned(Json::string(failure.sentence()).get().to_owned())
+            }
+            Fill::AgentType => Cow::Owned(Json::string(self.fresh.agent_type).get().to_owned()),
+        }
+    }
+}

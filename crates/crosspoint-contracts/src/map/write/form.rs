@@ -1,0 +1,112 @@
+//! Input and outcome in the form a contract knows (ALL-8), and its artifacts.
+
+use std::borrow::Cow;
+
+use super::Out;
+use crate::artifact::Form;
+use crate::job::Home;
+use crate::json::{Tape, Value, push_known};
+use crate::map::KEY;
+use crate::map::outcome::{self, Mark};
+
+impl<'j> Out<'j, '_> {
+    pub(super) fn input(&mut self) -> Option<Cow<'j, str>> {
+        let Some(prompt) = self.job.get(Home::Prompt) else {
+            self.take(Home::Input);
+            return self.job.get(Home::Input).map(|input| Cow::Borrowed(input.get()));
+        };
+        let context = self.job.get(Home::PromptContext);
+        self.take(Home::Prompt);
+        self.take(Home::PromptContext);
+        self.marks.input = Some(Mark::Text);
+        Some(Cow::Owned(outcome::prompt_object(prompt, context)))
+    }
+
+    pub(super) fn prompt(&mut self) -> Option<Cow<'j, str>> {
+        if let Some(prompt) = self.job.get(Home::Prompt) {
+            self.take(Home::Prompt);
+            return Some(Cow::Borrowed(prompt.get()));
+        }
+        let input = self.job.get(Home::Input)?.get();
+        self.take(Home::Input);
+        if let Some(prompt) = self.parts_of_input(|prompt, _| prompt) {
+            self.marks.input = Some(Mark::Object);
+            return Some(Cow::Owned(prompt));
+        }
+        self.marks.input = Some(Mark::Json);
+        Some(Cow::Owned(outcome::encoded(input)))
+    }
+
+    /// Prompt and context, where the input is an object of just these.
+    pub(super) fn parts_of_input(&self, pick: impl FnOnce(String, Option<String>) -> String) -> Option<String> {
+        let tape = Tape::scan(self.job.get(Home::Input)?.get().as_bytes()).ok()?;
+        let (prompt, context) = outcome::prompt_parts(tape.root()?)?;
+        if context.is_some_and(|context| !shows_beside_carried(context)) {
+            return None;
+        }
+        Some(pick(prompt.source().to_owned(), context.map(|context| context.source().to_owned())))
+    }
+
+    /// The context of a prompt, with what is carried inside it.
+    pub(super) fn prompt_context(&mut self, name: &'static str) {
+        let context = match self.marks.input {
+            Some(_) => {
+                self.parts_of_input(|_, context| context.unwrap_or_default()).filter(|context| !context.is_empty())
+            }
+            None => self.job.get(Home::PromptContext).map(|context| context.get().to_owned()),
+        };
+        self.take(Home::PromptContext);
+        let free = self.carries_nothing() || context.as_deref().is_none_or(shows);
+        let shown = context.as_deref().filter(|_| free);
+        self.taken[Home::PromptContext as usize] = free;
+        let before = self.text.len();
+        push_known(&mut self.text, name);
+        self.text.push('{');
+        self.text.push_str(shown.map_or("", |context| context[1..context.len() - 1].trim()));
+        let inside = self.text.len();
+        self.carried();
+        let carries = self.text.len() > inside;
+        self.text.push('}');
+        if context.is_none() && !carries {
+            self.text.truncate(before);
+        }
+    }
+
+    pub(super) fn output_object(&mut self) -> Option<Cow<'j, str>> {
+        if let Some(outputs) = self.job.get(Home::Outputs) {
+            self.take(Home::Outputs);
+            return Some(Cow::Borrowed(outputs.get()));
+        }
+        let text = self.job.get(Home::Text)?;
+        self.take(Home::Text);
+        self.marks.output = Some(Mark::Text);
+        Some(Cow::Owned(outcome::wrapped("output", text.get())))
+    }
+
+    pub(super) fn output_text(&mut self) -> Option<Cow<'j, str>> {
+        if let Some(text) = self.job.get(Home::Text) {
+            self.take(Home::Text);
+            return Some(Cow::Borrowed(text.get()));
+        }
+        let outputs = self.job.get(Home::Outputs)?;
+        self.take(Home::Outputs);
+        self.marks.output = Some(Mark::Json);
+        Some(Cow::Owned(outcome::encoded(outputs.get())))
+    }
+
+    pub(super) fn artifacts(&mut self, form: Form) -> Option<Cow<'j, str>> {
+        let (list, left) = form.write(self.job.artifacts.as_deref()?);
+        self.artifacts_left = left;
+        self.marks.artifacts = true;
+        Some(Cow::Owned(list))
+    }
+}
+
+/// Whether an object can be told from nothing, and from what is carried, where both stand in one object.
+fn shows_beside_carried(object: Value<'_, '_>) -> bool {
+    object.members().next().is_some() && object.get(KEY).is_none()
+}
+
+fn shows(object: &str) -> bool {
+    Tape::scan(object.as_bytes()).is_ok_and(|tape| tape.root().is_some_and(shows_beside_carried))
+}

@@ -1,0 +1,123 @@
+//! What is left when all members are written: carried under the one key, or lost.
+
+use std::borrow::Cow;
+
+use super::{Carrying, Out};
+use crate::artifact;
+use crate::content::Json;
+use crate::job::{Home, Own};
+use crate::json::{push_known, push_name, push_quoted};
+use crate::kind::Contract;
+use crate::map::{KEY, carry};
+
+impl<'j, 's> Out<'j, 's> {
+    /// Homes that hold something the document does not show.
+    pub(super) fn homes_left(&self) -> impl Iterator<Item = (Home, &'j Json<'s>)> + use<'_, 'j, 's> {
+        let left = Home::ALL.iter().filter(|home| !self.taken[**home as usize]);
+        left.filter_map(|home| Some((*home, self.job.get(*home)?)))
+    }
+
+    pub(super) fn own_left(&self) -> impl Iterator<Item = (Contract, &'j str, &'j str)> + use<'_, 'j, 's> {
+        let left = self.job.own.iter().zip(&self.own_taken).filter(|(_, taken)| !**taken);
+        left.map(|(own, _)| (own.contract, own.pointer.as_str(), own.value.get()))
+    }
+
+    /// Artifacts that no member lists must be carried even where there are none.
+    pub(super) fn lists_nothing(&self) -> bool {
+        self.job.artifacts.is_some() && !self.marks.artifacts
+    }
+
+    pub(super) fn homeless(&self) -> Vec<Cow<'static, str>> {
+        let homes = self.homes_left().map(|(home, _)| Cow::Borrowed(home.name()));
+        // What is kept beside a document has a word for a place.
+        let gap = |place: &str| if place.starts_with('/') { "" } else { " " };
+        let own = self.own_left().map(|(contract, place, _)| [contract.name(), gap(place), place].concat().into());
+        let artifacts = (!self.artifacts_left.is_empty() || self.lists_nothing()).then_some(artifact::CARRIED.into());
+        let strange = self.job.strange.iter().map(|(name, _)| name.clone().into());
+        homes.chain(artifacts).chain(own).chain(strange).collect()
+    }
+
+    /// Whether the key is not needed here: the document is back where it came from and shows everything.
+    pub(super) fn carries_nothing(&self) -> bool {
+        let back = || self.returns() && self.homeless().len() == usize::from(self.strange_key().is_some());
+        self.fresh.carrying == Carrying::Off || back()
+    }
+
+    /// What stood under the key and was not ours.
+    pub(super) fn strange_key(&self) -> Option<(usize, &'j Own<'s>)> {
+        let carrier = self.shape.carrier.map(|name| format!("/{name}")).unwrap_or_default();
+        self.job.own_at(self.contract, &format!("{carrier}/{KEY}"))
+    }
+
+    /// What is left, under the one key. A document that is back where it came from needs no word on how it got there.
+    pub(super) fn carried(&mut self) {
+        if self.carries_nothing() {
+            if let Some((at, own)) = self.strange_key() {
+                self.own_taken[at] = true;
+                push_name(&mut self.text, KEY);
+                self.text.push_str(own.value.get());
+            }
+            return;
+        }
+        let mut text = std::mem::take(&mut self.text);
+        // The brace before may be the end of an object's other members.
+        if !text.ends_with('{') {
+            text.push(',');
+        }
+        push_quoted(&mut text, KEY);
+        text.push_str(":{");
+        push_known(&mut text, "from");
+        push_quoted(&mut text, self.job.origin.name());
+        carry::push_marks(&mut text, self.marks);
+        for (home, value) in self.homes_left() {
+            push_known(&mut text, home.name());
+            text.push_str(value.get());
+        }
+        self.push_artifacts(&mut text);
+        let own: Vec<_> = self.own_left().collect();
+        if !own.is_empty() {
+            push_known(&mut text, "fields");
+            let mut contracts = Contract::ALL.to_vec();
+            contracts.retain(|contract| own.iter().any(|(owner, ..)| owner == contract));
+            carry::push_places(&mut text, &contracts, &own);
+        }
+        self.push_filled(&mut text);
+        for (name, value) in &self.job.strange {
+            push_name(&mut text, name);
+            text.push_str(value.get());
+        }
+        text.push('}');
+        self.text = text;
+    }
+
+    pub(super) fn push_artifacts(&self, text: &mut String) {
+        if self.artifacts_left.is_empty() && !self.lists_nothing() {
+            return;
+        }
+        push_name(text, artifact::CARRIED);
+        text.push('[');
+        for left in &self.artifacts_left {
+            if !text.ends_with('[') {
+                text.push(',');
+            }
+            left.push(text);
+        }
+        text.push(']');
+    }
+
+    /// The way here, up to the last time this contract was met, and what was filled in on it.
+    pub(super) fn push_filled(&self, text: &mut String) {
+        let back = self.returns();
+        let mut way: Vec<Contract> =
+            self.job.via.iter().copied().take_while(|via| !back && *via != self.contract).collect();
+        let earlier = self.job.filled.iter().filter(|filled| way.contains(&filled.contract));
+        let earlier = earlier.map(|filled| (filled.contract, filled.pointer.as_str(), filled.value.get()));
+        let here = self.filled.iter().map(|(place, value)| (self.contract, &self.places[place.clone()], value.get()));
+        let all: Vec<_> = earlier.chain(here).collect();
+        way.push(self.contract);
+        if !back || !all.is_empty() {
+            push_known(text, "filled");
+            carry::push_places(text, &way, &all);
+        }
+    }
+}
