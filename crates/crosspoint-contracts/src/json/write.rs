@@ -3,6 +3,8 @@
 //! Most of what is written are slices of what was read. Only text that is made up here, or joined from several
 //! pieces, needs quotes and escapes anew.
 
+use std::borrow::Cow;
+
 use super::{Type, Value};
 
 /// Appends a JSON string. Non-ASCII stays as it is.
@@ -73,8 +75,8 @@ pub(crate) fn equal(a: Value<'_, '_>, b: Value<'_, '_>) -> bool {
     }
     match (a.kind(), b.kind()) {
         (Type::Object, Type::Object) => {
-            a.members().count() == b.members().count()
-                && a.members().all(|(name, value)| b.get(&name.decode()).is_some_and(|other| equal(value, other)))
+            let (a, b) = (sorted(a), sorted(b));
+            a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.0 == b.0 && equal(a.1, b.1))
         }
         (Type::Array, Type::Array) => {
             a.items().count() == b.items().count() && a.items().zip(b.items()).all(|(a, b)| equal(a, b))
@@ -83,4 +85,11 @@ pub(crate) fn equal(a: Value<'_, '_>, b: Value<'_, '_>) -> bool {
         (Type::Number, Type::Number) => a.float() == b.float(),
         _ => false,
     }
+}
+
+/// The members by name, so that two objects of a million are compared in one pass.
+fn sorted<'t, 's>(object: Value<'t, 's>) -> Vec<(Cow<'s, str>, Value<'t, 's>)> {
+    let mut members: Vec<_> = object.members().map(|(name, value)| (name.decode(), value)).collect();
+    members.sort_by(|a, b| a.0.cmp(&b.0));
+    members
 }

@@ -1,6 +1,6 @@
 //! Reading a document into a job, along its shape.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::carry::{self, Carry};
 use super::outcome::{self, Mark};
@@ -30,8 +30,8 @@ pub(crate) struct In<'s> {
     path: Vec<&'static str>,
     /// What stands in for something in this document, by place.
     filled: BTreeMap<String, Json<'s>>,
-    /// Places of this contract that were carried; what stands there counts before that.
-    carried_places: BTreeSet<String>,
+    /// What was carried of this contract's own members, by place; what stands there counts before it.
+    own: BTreeMap<String, Json<'s>>,
 }
 
 /// Reads a valid document.
@@ -40,24 +40,19 @@ pub(crate) fn document<'s>(shape: &'static Shape, root: Value<'_, 's>) -> Job<'s
     let carrier = shape.carrier.map_or(Some(root), |name| root.get(name));
     let carry = carrier.and_then(|carrier| carrier.get(KEY)).and_then(|value| Carry::read(value, shape.kind));
     let carried = carry.is_some();
-    let Carry { job, marks, artifacts } = carry.unwrap_or_else(|| Carry::nothing(shape.kind));
+    let Carry { mut job, marks, artifacts } = carry.unwrap_or_else(|| Carry::nothing(shape.kind));
     let filled = job.filled.iter().filter(|filled| filled.contract == contract);
     let filled = filled.map(|filled| (filled.pointer.clone(), filled.value.clone())).collect();
-    let carried_places = job.own.iter().filter(|own| own.contract == contract).map(|own| own.pointer.clone()).collect();
-    let mut found = In {
-        job,
-        contract,
-        marks,
-        artifacts,
-        carried,
-        carrier: shape.carrier,
-        path: Vec::new(),
-        filled,
-        carried_places,
-    };
+    let (ours, theirs): (Vec<_>, Vec<_>) = job.own.into_iter().partition(|own| own.contract == contract);
+    job.own = theirs;
+    let own = ours.into_iter().map(|own| (own.pointer, own.value)).collect();
+    let mut found =
+        In { job, contract, marks, artifacts, carried, carrier: shape.carrier, path: Vec::new(), filled, own };
     found.state(shape);
     found.block(shape.members, root);
     found.join_artifacts();
+    let own = std::mem::take(&mut found.own).into_iter();
+    found.job.own.extend(own.map(|(pointer, value)| Own { contract, pointer, value }));
     found.job.wary = carried;
     found.job
 }
@@ -265,9 +260,7 @@ impl<'s> In<'s> {
 
     fn keep_at(&mut self, pointer: String, value: Value<'_, 's>) {
         let value = Json::new(value.source());
-        if self.carried_places.remove(&pointer) {
-            self.job.own.retain(|own| own.contract != self.contract || own.pointer != pointer);
-        }
+        self.own.remove(&pointer);
         self.job.own.push(Own { contract: self.contract, pointer, value });
     }
 

@@ -204,3 +204,31 @@ fn without_carrying_the_losses_are_listed() {
     let lost = write(&job(Kind::RunRequest, request), Contract::Task, &off).expect("it goes everywhere").homeless;
     assert_eq!(lost, ["mode", "run/tenant"]);
 }
+
+/// A document may have a million of everything; what takes the square of that would never end.
+#[test]
+fn many_of_everything_are_no_trouble() {
+    const MANY: usize = 30_000;
+    let members = |value: &dyn Fn(usize) -> Value| -> Value {
+        Value::Object((0..MANY).map(|at| (format!("x{at}"), value(at))).collect())
+    };
+    let places = Value::Object((0..MANY).map(|at| (format!("/x{at}"), json!(at))).collect());
+    let artifacts: Vec<Value> =
+        (0..MANY).map(|at| json!({"name": format!("a/{at}.md"), "type": "x/y", "content": "", "own": 1})).collect();
+    let whole: Vec<Value> = (0..MANY).map(|at| json!({"name": "a", "at": 0, "content": at.to_string()})).collect();
+    let mut response = members(&|at| json!(at));
+    response["id"] = json!("t");
+    response["status"] = json!("completed");
+    response["result"] = members(&|_| json!({}));
+    response["artifacts"] = json!(artifacts);
+    response["metadata"]["x_crosspoint"] = json!({
+        "from": "run.response", "artifacts": whole, "fields": {"task": places, "run": places},
+        "filled": {"task": {"/result": members(&|_| json!([]))}},
+    });
+    let text = response.to_string();
+    let job = job(Kind::TaskResponse, text.as_bytes());
+    for contract in Contract::ALL {
+        let there = write(&job, contract, &fresh()).expect("results go everywhere");
+        assert!(there.text().len() > MANY);
+    }
+}
