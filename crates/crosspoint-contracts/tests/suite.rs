@@ -24,6 +24,8 @@ mod failures;
 mod golden;
 #[path = "suite/honesty.rs"]
 mod honesty;
+#[path = "suite/job.rs"]
+mod job;
 #[path = "suite/migrate.rs"]
 mod migrate;
 #[path = "suite/retry.rs"]

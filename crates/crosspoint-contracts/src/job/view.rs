@@ -1,6 +1,7 @@
 //! Typed views of a job, for those who act on it.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use super::{Home, Job, State};
 use crate::content::Json;
@@ -67,8 +68,16 @@ pub enum Event<'j> {
 }
 
 /// What makes a repeat the same job, within one caller.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestKey(Vec<Option<String>>);
+
+// A part of it may say whom the work is about.
+impl fmt::Debug for RequestKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes: usize = self.0.iter().flatten().map(String::len).sum();
+        write!(f, "RequestKey[{bytes} bytes]")
+    }
+}
 
 impl<'s> Job<'s> {
     /// The name that routes the work to agents.
