@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crosspoint_contracts::map::Fresh;
-use crosspoint_contracts::translate::{Refused, Translation};
-use crosspoint_contracts::{Contract, Options, translate};
+use crosspoint_contracts::translate::{Refused, Translation, write};
+use crosspoint_contracts::{Contract, Kind, Options, read_jobs, translate};
 use serde_json::Value;
 
 use crate::corpus;
@@ -29,31 +29,6 @@ fn events_of_one_stream_are_about_one_request() {
         assert_eq!(distinct(Contract::Message, shared), 1, "{shared}");
     }
     assert_eq!(distinct(Contract::Message, "/message_id"), 4);
-}
-
-/// The id they were lent is not kept, and neither is anything else that was filled in.
-#[test]
-fn events_come_back_from_messages_and_tasks() {
-    for case in corpus::golden().into_iter().filter(|case| case.path.extension().is_some_and(|end| end == "sse")) {
-        let own: Vec<String> = texts(translated(&case.bytes, Contract::Run));
-        for contract in [Contract::Message, Contract::Task] {
-            for (there, event) in texts(translated(&case.bytes, contract)).iter().zip(&own) {
-                let back = to(Contract::Run, there.as_bytes()).expect("an event comes back");
-                assert_eq!(parts(back.text()), parts(event), "{} by way of {}", case.path.display(), contract.name());
-            }
-        }
-    }
-}
-
-/// The line with an event's name, and its data.
-fn parts(event: &str) -> (&str, Value) {
-    let (name, data) = event.split_once('\n').expect("an event has lines");
-    let data: Vec<&str> = data.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
-    (name, value(&data.join("\n")))
-}
-
-fn texts(translation: Translation) -> Vec<String> {
-    translation.written.into_iter().map(|written| written.expect("it has a counterpart").into_text()).collect()
 }
 
 #[test]
@@ -96,4 +71,44 @@ fn a_type_of_agent_is_written_as_json() {
     let request = br#"{"id": "a", "type": "b", "payload": {}, "routing": {"target": "somebody"}}"#;
     let written = translate(request, &Options::default(), Contract::Message, &fresh).written.remove(0);
     assert_eq!(value(written.expect("it goes there").text())["to_agent"], name);
+}
+
+/// What an event says, without its frame.
+fn events(stream: &[u8]) -> Vec<(String, serde_json::Value)> {
+    let reading = crosspoint_contracts::read(stream, &Options { kind: Some(Kind::RunStream), ..Options::default() });
+    let Some(crosspoint_contracts::Document::RunStream(stream)) = reading.document else {
+        panic!("{:?}", reading.report.findings)
+    };
+    let event = |event: crosspoint_contracts::run::StreamEvent| {
+        (event.name, serde_json::from_str(&event.data).expect("data is JSON"))
+    };
+    stream.events.into_iter().map(event).collect()
+}
+
+/// A stream that goes out as messages or tasks, one an event, comes back event by event as the stream that it was: neither the
+/// id that events were lent is kept nor anything else that was filled in.
+#[test]
+fn streams_come_back_event_by_event() {
+    for case in corpus::golden().into_iter().filter(|case| case.kind() == Kind::RunStream) {
+        for contract in [Contract::Message, Contract::Task, Contract::Run] {
+            let (_, jobs) = read_jobs(&case.bytes, &Options::default());
+            let mut back = String::new();
+            let mut strict = String::new();
+            for job in &jobs {
+                let there = write(job, contract, &fresh()).expect("events go there");
+                strict += write(job, Contract::Run, &fresh()).expect("and to where they came from").text();
+                if contract == Contract::Run {
+                    back += there.text();
+                    continue;
+                }
+                let (reading, again) = read_jobs(there.text().as_bytes(), &Options::default());
+                assert!(reading.report.is_valid(), "{}", there.text());
+                back += write(&again[0], Contract::Run, &fresh()).expect("and come back").text();
+            }
+            assert_eq!(events(back.as_bytes()), events(strict.as_bytes()), "{}", case.path.display());
+            if !case.stem().contains("loose") {
+                assert_eq!(events(back.as_bytes()), events(&case.bytes), "{}", case.path.display());
+            }
+        }
+    }
 }
