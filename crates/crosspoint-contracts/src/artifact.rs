@@ -4,14 +4,16 @@
 //! say of a piece is carried, by the piece's name, so that a piece that is taken away or added on the way is
 //! taken away or added.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 
 use crate::content::Json;
 use crate::json::{Type, Value, push_known, push_name, push_quoted};
 use crate::kind::Contract;
 
 /// One named piece of output.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Artifact<'s> {
     /// Its name, a path in some contracts; a JSON string.
     pub name: Json<'s>,
@@ -23,6 +25,12 @@ pub struct Artifact<'s> {
     pub content: Option<Json<'s>>,
     /// Members without a home, and whose they are.
     pub own: Vec<(Contract, String, Json<'s>)>,
+}
+
+impl fmt::Debug for Artifact<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Artifact[{:?}, content {:?}]", self.name, self.content)
+    }
 }
 
 /// What a contract's documents say of artifacts.
@@ -41,8 +49,8 @@ pub(crate) struct Names {
     pub(crate) name: &'static str,
     pub(crate) media_type: Option<&'static str>,
     pub(crate) operation: Option<&'static str>,
-    /// Whether the contract takes a name beside those it took before; what it does not take is carried whole.
-    pub(crate) fits: fn(&mut BTreeSet<String>, &str) -> bool,
+    /// Which names the contract takes, each beside the others; what it does not take is carried whole.
+    pub(crate) fits: fn(&[Cow<'_, str>]) -> Vec<bool>,
 }
 
 /// What is left of one artifact once a contract has written what it can.
@@ -63,14 +71,14 @@ impl Form {
     pub(crate) fn write<'j, 's>(self, artifacts: &'j [Artifact<'s>]) -> (String, Vec<Left<'j, 's>>) {
         let mut out = String::from("[");
         let mut left = Vec::new();
-        let mut taken = BTreeSet::new();
+        let names: Vec<Cow<'_, str>> =
+            artifacts.iter().map(|artifact| artifact.name.text().unwrap_or_default()).collect();
+        let fits = match self {
+            Form::Objects(contract) => (contract.fits)(&names),
+            Form::Names => vec![true; names.len()],
+        };
         let repeated = repeated_names(artifacts);
-        for (at, artifact) in artifacts.iter().enumerate() {
-            let name = artifact.name.text().unwrap_or_default();
-            let fits = match self {
-                Form::Objects(contract) => (contract.fits)(&mut taken, &name),
-                Form::Names => true,
-            };
+        for (at, (artifact, fits)) in artifacts.iter().zip(fits).enumerate() {
             if !fits {
                 left.push(Left::whole(artifact, at));
                 continue;
@@ -269,19 +277,24 @@ pub(crate) struct Carried<'s> {
 impl<'s> Carried<'s> {
     /// Reads what [`Left::push`] wrote. What does not look like it is nothing we carried.
     pub(crate) fn read(item: Value<'_, 's>) -> Option<Carried<'s>> {
+        let known = ["name", "type", "operation", "content", "no_content", "at", "fields"];
+        if item.members().any(|(name, _)| known.iter().all(|known| name != **known)) {
+            return None;
+        }
         let text = |name: &str| item.get(name).filter(|value| value.kind() == Type::String);
         let json = |name: &str| text(name).map(|value| Json::new(value.source()));
         let mut artifact = Artifact::named(json("name")?);
         artifact.media_type = json("type");
-        artifact.operation = json("operation").filter(|operation| operation.get() == "\"update\"");
+        artifact.operation = json("operation");
+        if artifact.operation.as_ref().is_some_and(|operation| operation.get() != "\"update\"") {
+            return None;
+        }
         artifact.content = json("content");
         for own in item.get("fields").into_iter().flat_map(Value::items) {
             let parts: Vec<Value<'_, 's>> = own.items().collect();
-            let [contract, name, value] = parts[..] else { continue };
-            let contract = contract.text().and_then(|name| Contract::from_name(&name.decode()));
-            if let (Some(contract), Some(name)) = (contract, name.text()) {
-                artifact.own.push((contract, name.decode().into_owned(), Json::new(value.source())));
-            }
+            let [contract, name, value] = parts[..] else { return None };
+            let contract = Contract::from_name(&contract.text()?.decode())?;
+            artifact.own.push((contract, name.text()?.decode().into_owned(), Json::new(value.source())));
         }
         let at = item.get("at").and_then(Value::integer).and_then(|at| usize::try_from(at).ok());
         let no_content = item.get("no_content").and_then(Value::boolean) == Some(true);
@@ -333,7 +346,10 @@ impl<'s> Artifact<'s> {
         self.media_type = self.media_type.take().or(part.artifact.media_type);
         self.operation = self.operation.take().or(part.artifact.operation);
         self.content = self.content.take().or(part.artifact.content);
-        self.own.extend(part.artifact.own);
+        let there: BTreeSet<(Contract, String)> =
+            self.own.iter().map(|(contract, name, _)| (*contract, name.clone())).collect();
+        let more = part.artifact.own.into_iter();
+        self.own.extend(more.filter(|(contract, name, _)| !there.contains(&(*contract, name.clone()))));
     }
 }
 

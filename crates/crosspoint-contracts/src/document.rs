@@ -16,8 +16,20 @@ pub struct Options<'o> {
     pub kind: Option<Kind>,
     /// What the text inside a bridge response must be.
     pub inner: Inner,
+    /// Whether part of a stream is enough.
+    pub extent: Extent,
     /// Agent types the operator added to the five of the message contract.
     pub agent_types: &'o [&'o str],
+}
+
+/// How much of a stream there must be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it, from its first event to the terminal one.
+    #[default]
+    Whole,
+    /// Any events of it, one after the other.
+    Part,
 }
 
 /// What the text inside a bridge response must be.
@@ -53,7 +65,7 @@ pub(crate) fn read_and<'s, T>(
     more: impl FnOnce(Kind, &Tape<'s>) -> T,
 ) -> (Reading<'s>, Option<T>) {
     if let Some(framed) = framed(bytes, options) {
-        let (report, document) = (framed.read)(bytes);
+        let (report, document) = (framed.read)(bytes, options.extent);
         return (Reading { report, document, undetected: None }, None);
     }
     let mut findings = Findings::default();

@@ -14,8 +14,10 @@ pub use view::{Event, Input, Outcome, RequestKey};
 use std::fmt;
 
 use crate::artifact::Artifact;
+use crate::clause::Clause;
 use crate::content::Json;
 use crate::failure::Failure;
+use crate::json::quoted;
 use crate::kind::{Contract, Kind};
 
 /// How a job is doing.
@@ -90,7 +92,7 @@ impl State {
 }
 
 /// A member that has no home, and where it stood.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Own<'s> {
     /// Whose member it is.
     pub contract: Contract,
@@ -98,6 +100,13 @@ pub struct Own<'s> {
     pub pointer: String,
     /// What stood there.
     pub value: Json<'s>,
+}
+
+// Names of members may be content too.
+impl fmt::Debug for Own<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{} bytes]{:?}", self.contract.name(), self.pointer.len(), self.value)
+    }
 }
 
 /// Something a document has because its contract demands it, although the job does not have it in that form.
@@ -204,6 +213,17 @@ impl<'s> Job<'s> {
     pub(crate) fn set_failure(&mut self, failure: Failure) {
         self.set(Home::Failure, Json::string(failure.name()));
         self.set_state(if failure == Failure::Cancelled { State::Cancelled } else { State::Failed });
+    }
+
+    /// Puts on record that an agent broke its contract. The message names fields and clauses, never content.
+    pub fn add_violation(&mut self, clause: &'static Clause, message: &str) {
+        let mut all =
+            self.get(Home::Violations).map_or("[", |held| held.get().trim_end().trim_end_matches(']')).to_owned();
+        if !all.ends_with('[') {
+            all.push(',');
+        }
+        all.push_str(&format!("{{\"clause\":{},\"message\":{}}}]", quoted(clause.id), quoted(message)));
+        self.set(Home::Violations, Json::new(all));
     }
 
     /// A member of a contract that has no home.

@@ -14,7 +14,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::document::{Document, Options};
+use crate::document::{Document, Extent, Options};
 use crate::fields::Fields;
 use crate::job::Job;
 use crate::report::Report;
@@ -48,11 +48,11 @@ pub(crate) struct Framed {
     /// Whether bytes of an unknown kind begin like it.
     pub(crate) looks_like: fn(&[u8]) -> bool,
     /// Reads the whole and finds all that is wrong with it.
-    pub(crate) read: fn(&[u8]) -> (Report, Option<Document<'static>>),
+    pub(crate) read: fn(&[u8], Extent) -> (Report, Option<Document<'static>>),
     /// The jobs in a document of this kind, in order.
     pub(crate) jobs: fn(&Document<'_>) -> Vec<Job<'static>>,
     /// Puts a job that was written as JSON into its frame.
-    pub(crate) frame: fn(&Job<'_>, &str) -> String,
+    pub(crate) frame: fn(&Job<'_>, &str) -> Option<String>,
 }
 
 impl Entry {

@@ -35,7 +35,7 @@ pub mod sse;
 mod timestamp;
 pub mod translate;
 
-pub use document::{Inner, Options, Reading, read};
+pub use document::{Extent, Inner, Options, Reading, read};
 pub use report::{Finding, Report};
 pub use timestamp::Timestamp;
 pub use translate::{read_jobs, translate};

@@ -24,7 +24,7 @@ pub(crate) use shape::{
     prompt, prompt_context, summary,
 };
 
-pub use table::{Row, Says, table, table_of};
+pub use table::{Part, Row, Says, table, table_of};
 pub use write::{Carrying, Fresh};
 pub(crate) use write::{Fill, Out};
 

@@ -10,10 +10,11 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::document::{self, Options, Reading};
+use crate::document::{self, Extent, Options, Reading};
 use crate::job::Job;
 use crate::json::{DEPTH_MAX, Tape};
 use crate::kind::{self, Contract, Kind};
+use crate::map::write::Filled;
 use crate::map::{self, Fresh};
 use crate::report::Report;
 
@@ -27,12 +28,18 @@ pub struct Written {
     text: String,
     /// What its contract has no field for, by home or by place. It was carried, or lost where carrying is off.
     pub homeless: Vec<Cow<'static, str>>,
+    filled: Filled,
 }
 
 impl Written {
     /// The document: JSON, or events for a `run.stream`.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Places of what was made up or put in another way, because the contract demands it.
+    pub fn filled(&self) -> impl Iterator<Item = &str> {
+        self.filled.places()
     }
 
     /// The document, to keep.
@@ -51,12 +58,14 @@ impl fmt::Debug for Written {
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// The contract has no document for it.
-    #[error("{from} has no counterpart in the {to} contract")]
+    #[error("{from} has no counterpart in the {} contract: {why}", to.name())]
     NoCounterpart {
         /// What the job is.
         from: Kind,
         /// What it was to become.
-        to: &'static str,
+        to: Contract,
+        /// What keeps it from having one.
+        why: &'static str,
     },
     /// What was written breaks the contract, because something carried does not fit or the nesting is too deep.
     #[error("the {kind} this becomes breaks its contract")]
@@ -67,6 +76,9 @@ pub enum Refused {
         report: Box<Report>,
     },
 }
+
+const NOT_ENDED: &str = "the work has not ended, and that contract knows only how work ended";
+const NO_JOB: &str = "it is an agent's sign of life, about no job";
 
 /// Reads a document into a job; a stream into one for each of its events.
 ///
@@ -98,19 +110,20 @@ pub(crate) fn nests_deep(tape: &Tape<'_>) -> bool {
 /// # Errors
 /// The contract has no document for it, or what was written is not valid.
 pub fn write(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, Refused> {
-    let none = || Refused::NoCounterpart { from: job.origin, to: to.name() };
+    let none = || Refused::NoCounterpart { from: job.origin, to, why: NOT_ENDED };
     let shape = (map::of(to).writing)(job).ok_or_else(none)?;
     let document = map::write::document(job, shape, fresh);
-    let mut written = Written { kind: shape.kind, text: document.text, homeless: document.homeless };
-    if job.wary {
-        check(&written, fresh)?;
-    }
+    let mut written =
+        Written { kind: shape.kind, text: document.text, homeless: document.homeless, filled: document.filled };
     // What came in a frame goes back into one, even where another kind holds the same.
     let returns = job.origin.contract() == to && job.origin.entry().framed().is_some();
     let kind = if returns { job.origin } else { shape.kind };
-    if let Some(framed) = kind.entry().framed() {
-        written.text = (framed.frame)(job, &written.text);
+    if let Some(framed) = kind.entry().framed().and_then(|framed| (framed.frame)(job, &written.text)) {
+        written.text = framed;
         written.kind = kind;
+    }
+    if job.wary {
+        check(&written, fresh)?;
     }
     Ok(written)
 }
@@ -118,13 +131,8 @@ pub fn write(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, 
 /// What was carried came from outside, and what nests deep may nest too deep now: the result is read like any document.
 fn check(written: &Written, fresh: &Fresh<'_>) -> Result<(), Refused> {
     let kind = written.kind;
-    // What is not in its frame yet has no reader of its own; that it is JSON is all there is to ask.
-    if kind.entry().framed().is_some() {
-        let scanned = Tape::scan(written.text.as_bytes());
-        let broken = |_| Refused::Broken { kind, report: Box::default() };
-        return scanned.map(|_| ()).map_err(broken);
-    }
-    let options = Options { kind: Some(kind), agent_types: fresh.agent_types, ..Options::default() };
+    let agent_types = fresh.agent_types;
+    let options = Options { kind: Some(kind), extent: Extent::Part, agent_types, ..Options::default() };
     let report = document::read(written.text.as_bytes(), &options).report;
     if report.is_valid() { Ok(()) } else { Err(Refused::Broken { kind, report: Box::new(report) }) }
 }
@@ -146,7 +154,7 @@ pub fn translate(bytes: &[u8], options: &Options<'_>, to: Contract, fresh: &Fres
     let write_one = |(at, job)| write(job, to, &Fresh { id: nth_id(fresh.id, at), ..*fresh });
     let mut written: Vec<_> = jobs.iter().enumerate().map(write_one).collect();
     if let (Some(kind), true, true) = (reading.report.kind, jobs.is_empty(), reading.document.is_some()) {
-        written.push(Err(Refused::NoCounterpart { from: kind, to: to.name() }));
+        written.push(Err(Refused::NoCounterpart { from: kind, to, why: NO_JOB }));
     }
     Translation { report: reading.report, undetected: reading.undetected, written }
 }

@@ -101,14 +101,14 @@ pub(crate) enum Format {
 /// Write a document of one contract as the same document of another
 ///
 /// What the other contract has no field for travels along under the key x_crosspoint, so that translating back gives the
-/// document as it was. The kind is detected as by validate. A stream of a run becomes one document a line, an event
-/// each; work that has not ended becomes an event of a stream. At most 256 MiB are read.
+/// document as it was. The kind is detected as by validate. A stream of a run is read to its end and becomes one
+/// document a line, an event each; work that has not ended becomes an event of a stream. At most 256 MiB are read.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   crosspoint translate run.json --to task
   crosspoint translate .agent-request.json --to message --agent research
-  crosspoint translate run.json --to task | crosspoint translate --to run     gives run.json again
+  crosspoint translate run.json --to task | crosspoint translate --to run     # gives run.json again
   curl -sN localhost:8000/agents/run/stream -d @run.json | crosspoint translate --to message
 
 The document goes to stdout; what was carried, lost or loose goes to stderr.
@@ -125,7 +125,7 @@ pub(crate) struct Translate {
     pub(crate) to: Contract,
 
     /// Read it as this kind instead of detecting it
-    #[arg(long, value_name = "KIND", value_parser = kind_parser())]
+    #[arg(long, alias = "as", value_name = "KIND", value_parser = kind_parser())]
     pub(crate) from: Option<Kind>,
 
     /// The type of the agent in messages, where the document names none, or none that is known

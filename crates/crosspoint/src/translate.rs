@@ -7,7 +7,7 @@ use crosspoint_contracts::json::{self, Tape};
 use crosspoint_contracts::map::{Carrying, Fresh};
 use crosspoint_contracts::message::AGENT_TYPES;
 use crosspoint_contracts::translate::{Refused, Translation, Written};
-use crosspoint_contracts::{Contract, Kind, Options, Report};
+use crosspoint_contracts::{Contract, Extent, Kind, Options, Report};
 use uuid::Uuid;
 
 use crate::Outcome;
@@ -20,6 +20,10 @@ const NAMES_MAX: usize = 20;
 
 pub(crate) fn run(arguments: &Translate) -> Result<Outcome> {
     let agent_types: Vec<&str> = arguments.agent_type.iter().map(String::as_str).collect();
+    if agent_types.iter().any(|name| name.trim().is_empty()) {
+        render::refused("--agent-type: an agent type has a name", "--agent-type NAME");
+        return Ok(Outcome::CouldNot);
+    }
     if !AGENT_TYPES.iter().chain(&agent_types).any(|known| *known == arguments.agent) {
         return Ok(unknown_agent(&arguments.agent));
     }
@@ -38,6 +42,8 @@ pub(crate) fn run(arguments: &Translate) -> Result<Outcome> {
         options: Options {
             kind: arguments.from.or_else(|| source.file_name().and_then(Kind::of_file_name)),
             agent_types: &agent_types,
+            // What has not ended is an event, and one event is worth translating.
+            extent: Extent::Part,
             ..Options::default()
         },
     };
@@ -68,7 +74,7 @@ impl Work<'_> {
             return Ok(Outcome::CouldNot);
         }
         match Translated::of(written) {
-            Ok(translated) if translated.documents.is_empty() => Ok(self.no_counterpart(report.kind)),
+            Ok(translated) if translated.documents.is_empty() => Ok(self.no_counterpart(&translated)),
             Ok(translated) => self.show(&report, &translated),
             Err(refused) => Ok(self.broken(&refused)),
         }
@@ -104,6 +110,10 @@ impl Work<'_> {
         };
         if let Some(became) = became.filter(|_| !homeless.is_empty()) {
             render::note(&format!("{became}: {}", listed(&homeless)));
+        }
+        let filled = translated.filled();
+        if !refuses && !filled.is_empty() {
+            render::note(&format!("filled in, because {} demands it: {}", self.arguments.to.name(), listed(&filled)));
         }
         if translated.without > 0 {
             render::note(&self.events_without(translated));
@@ -145,23 +155,22 @@ impl Work<'_> {
     /// How to get a document all the same.
     fn allow(&self) -> &'static str {
         if self.arguments.no_carry {
-            "leave out --no-carry, so that what has no field is carried, or --strict, to do without it"
+            "leave out --no-carry, so that what has no field is carried, or --strict, to do without what is lost"
         } else {
-            "leave out --strict, to do without it"
+            "leave out --strict, to do without what is lost"
         }
     }
 
-    fn no_counterpart(&self, kind: Option<Kind>) -> Outcome {
-        let kind = kind.map_or("it", Kind::name);
+    fn no_counterpart(&self, translated: &Translated) -> Outcome {
         let goes_to = |to: &Contract| self.translate(*to).written.iter().any(Result::is_ok);
         let others: Vec<&str> = Contract::ALL.into_iter().filter(goes_to).map(Contract::name).collect();
         let hint = match others.split_last() {
-            None => "it is an agent's sign of life and about no job, so no contract has one".to_owned(),
+            None => "no contract has one".to_owned(),
             Some((last, [])) => format!("it goes to {last}"),
             Some((last, others)) => format!("it goes to {} and {last}", others.join(", ")),
         };
-        let to = self.arguments.to.name();
-        render::refused(&format!("{}: {kind} has no counterpart in the {to} contract", self.name), &hint);
+        let why = translated.refused.as_ref().map(Refused::to_string).unwrap_or_default();
+        render::refused(&format!("{}: {why}", self.name), &hint);
         Outcome::NotFine
     }
 
@@ -185,22 +194,32 @@ const TOO_DEEP: &str = "ALL-107";
 /// What came of a document.
 struct Translated {
     documents: Vec<Written>,
-    /// How many have no counterpart.
+    /// How many have no counterpart, and why the last of them has none.
     without: usize,
+    refused: Option<Refused>,
 }
 
 impl Translated {
     /// One that breaks its contract spoils the rest: half a stream is worse than none.
     fn of(results: Vec<Result<Written, Refused>>) -> Result<Translated, Refused> {
-        let mut translated = Translated { documents: Vec::with_capacity(results.len()), without: 0 };
+        let mut translated = Translated { documents: Vec::with_capacity(results.len()), without: 0, refused: None };
         for result in results {
             match result {
                 Ok(written) => translated.documents.push(written),
-                Err(Refused::NoCounterpart { .. }) => translated.without += 1,
+                Err(none @ Refused::NoCounterpart { .. }) => {
+                    translated.without += 1;
+                    translated.refused = Some(none);
+                }
                 Err(broken @ Refused::Broken { .. }) => return Err(broken),
             }
         }
         Ok(translated)
+    }
+
+    /// Where something was filled in, of all documents, each once.
+    fn filled(&self) -> Vec<&str> {
+        let mut seen = std::collections::BTreeSet::new();
+        self.documents.iter().flat_map(Written::filled).filter(|place| seen.insert(*place)).collect()
     }
 
     /// What has no field, of all documents, each once.

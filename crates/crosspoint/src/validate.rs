@@ -101,6 +101,7 @@ impl Run<'_> {
                 None => Inner::Any,
             },
             agent_types: &agent_types,
+            ..Options::default()
         };
         let reading = crosspoint_contracts::read(&bytes, &options);
         let good = self.is_good(&reading);

@@ -199,5 +199,5 @@ homes! {
     /// How often it was tried again.
     Retries = "retries" ANY_WHOLE;
     /// What an agent did that its contract forbids: clauses and what was seen.
-    Violations = "violations" Holds::Anything;
+    Violations = "violations" Holds::Array;
 }

@@ -24,6 +24,34 @@ use super::outcome::Mark;
 /// The one key.
 pub(crate) const KEY: &str = "x_crosspoint";
 
+/// Where things are kept that stood under a name of ours and did not fit it.
+const MISFITS: &str = "misfits";
+
+/// Whether a name among the carried members means something to us.
+pub(super) fn is_ours(name: &str) -> bool {
+    let known = ["from", "form", "fields", "filled", MISFITS, artifact::CARRIED];
+    known.contains(&name) || Home::ALL.iter().any(|home| home.name() == name)
+}
+
+/// Appends what is not ours: under its name, or apart where the name is.
+pub(super) fn push_strange(out: &mut String, strange: &[(String, Json<'_>)]) {
+    let (misfits, others): (Vec<_>, Vec<_>) = strange.iter().partition(|(name, _)| is_ours(name));
+    for (name, value) in others {
+        push_name(out, name);
+        out.push_str(value.get());
+    }
+    if misfits.is_empty() {
+        return;
+    }
+    push_name(out, MISFITS);
+    out.push('{');
+    for (name, value) in misfits {
+        push_name(out, name);
+        out.push_str(value.get());
+    }
+    out.push('}');
+}
+
 /// In which forms things stand in a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
@@ -53,6 +81,7 @@ impl<'s> Carry<'s> {
             let name = name.decode();
             let known = match &*name {
                 "from" => true,
+                MISFITS => carry.read_misfits(value),
                 "form" => carry.read_marks(value),
                 "fields" => carry.read_fields(value),
                 "filled" => carry.read_filled(value),
@@ -64,6 +93,12 @@ impl<'s> Carry<'s> {
             }
         }
         Some(carry)
+    }
+
+    fn read_misfits(&mut self, value: Value<'_, 's>) -> bool {
+        let misfits = value.members().map(|(name, value)| (name.decode().into_owned(), Json::new(value.source())));
+        self.job.strange.extend(misfits);
+        value.kind() == Type::Object
     }
 
     fn read_marks(&mut self, value: Value<'_, 's>) -> bool {
@@ -79,10 +114,14 @@ impl<'s> Carry<'s> {
     }
 
     fn read_filled(&mut self, value: Value<'_, 's>) -> bool {
-        self.job.via = value.members().filter_map(|(name, _)| Contract::from_name(&name.decode())).collect();
-        for_each_place(value, |contract, pointer, value| {
+        let via = value.members().filter_map(|(name, _)| Contract::from_name(&name.decode())).collect();
+        let known = for_each_place(value, |contract, pointer, value| {
             self.job.filled.push(Filled { contract, pointer, value: Json::new(value.source()) });
-        })
+        });
+        if known {
+            self.job.via = via;
+        }
+        known
     }
 
     fn read_artifacts(&mut self, value: Value<'_, 's>) -> bool {

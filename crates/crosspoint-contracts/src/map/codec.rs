@@ -47,7 +47,7 @@ impl Codec {
             Codec::Uuid => uuid_of(held),
             Codec::HyphenatedTrace => hyphenated(held),
             Codec::WithOffset => with_offset(held),
-            Codec::Amount if held.starts_with('-') => Cow::Borrowed("0"),
+            Codec::Amount if held.parse().is_ok_and(|amount: f64| amount < 0.0) => Cow::Borrowed("0"),
             Codec::Amount => Cow::Borrowed(held),
             Codec::WholePercent => whole_percent(held),
             Codec::WholeSeconds => whole(held, 0),
@@ -73,7 +73,7 @@ impl Codec {
 
     /// Whether a number would come back in another spelling: `1000.0` milliseconds as `1000`.
     pub(crate) fn respells(self, spelled: &str) -> bool {
-        matches!(self, Codec::Milliseconds) && spelled.parse::<i64>().is_err()
+        matches!(self, Codec::Milliseconds) && whole(&thousandths(spelled), 3) != spelled
     }
 
     /// What this contract's spelling says, as the home holds it.

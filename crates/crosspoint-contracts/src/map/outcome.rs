@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::content::Json;
-use crate::json::{self, Tape, Text, Type, Value, push_name, push_quoted};
+use crate::json::{self, FlawKind, Tape, Text, Type, Value, push_name, push_quoted};
 
 /// In which form something stands, where that is not its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,9 @@ pub(crate) fn encoded(object: &str) -> String {
 pub(crate) fn decoded(value: Value<'_, '_>) -> Option<String> {
     let text = value.text()?.decode().into_owned();
     let tape = Tape::scan(text.as_bytes()).ok()?;
-    let is_object = tape.root()?.kind() == Type::Object && tape.flaws().is_empty();
+    // A number that others would round is passed on like any other.
+    let readable = tape.flaws().iter().all(|flaw| flaw.kind == FlawKind::NumberRange);
+    let is_object = tape.root()?.kind() == Type::Object && readable;
     is_object.then_some(text)
 }
 

@@ -14,7 +14,7 @@ use crate::json::{Text, Type, Value};
 use crate::kind::Contract;
 
 /// More members than any object of a shape has.
-const MEMBERS_MAX: usize = 24;
+pub(super) const MEMBERS_MAX: usize = 24;
 
 /// A document on its way into a job.
 pub(crate) struct In<'s> {
@@ -77,7 +77,8 @@ impl<'s> In<'s> {
                 }
                 self.job.clear(Home::Failure);
             }
-            None => {}
+            // A request has no state, and a failure's code says it.
+            None => self.job.clear(Home::State),
         }
     }
 
@@ -98,8 +99,9 @@ impl<'s> In<'s> {
         }
         // In the order of the shape, because what a member says may depend on those before it.
         for (member, value) in members.iter().zip(known) {
-            if let Some(value) = value {
-                self.enter(member.name, |found| found.member(member, value));
+            match value {
+                Some(value) => self.enter(member.name, |found| found.member(member, value)),
+                None => self.enter(member.name, |found| found.missing(member)),
             }
         }
         for (name, value) in unknown {
@@ -130,6 +132,17 @@ impl<'s> In<'s> {
             Is::Artifacts(form) => self.list_artifacts(*form, value),
             Is::Code(codes) => codes.read(self, value),
             Is::Made(made) => (made.read)(self, value),
+        }
+    }
+
+    /// Somebody took a member away that stood for something carried: then that is gone too.
+    fn missing(&mut self, member: &Member) {
+        let stood_in = || self.filled.contains_key(&carry::pointer(&self.path, None));
+        if let Is::Home(home, _) = member.is
+            && !self.filled.is_empty()
+            && stood_in()
+        {
+            self.job.clear(home);
         }
     }
 

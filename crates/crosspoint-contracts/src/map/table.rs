@@ -2,7 +2,8 @@
 
 use super::carry::push_token;
 use super::shape::{Is, Member, Shape};
-use crate::job::Home;
+use crate::artifact::Form;
+use crate::job::{Home, State};
 use crate::json::Value;
 use crate::kind::{Contract, Kind};
 
@@ -13,10 +14,43 @@ pub struct Row {
     pub kind: Kind,
     /// Which of its shapes, where there are several.
     pub when: &'static str,
+    /// The part of a job's life that such a document is about.
+    pub part: Part,
     /// The member's place.
     pub pointer: String,
     /// What it says.
     pub says: Says,
+}
+
+/// Parts of a job's life; documents of other contracts are of the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Somebody wants it done.
+    Request,
+    /// It goes on.
+    Underway,
+    /// It ended well.
+    Completed,
+    /// It ended badly, or was stopped.
+    Failed,
+}
+
+fn part(shape: &Shape) -> Part {
+    let says_why = shape.members.iter().any(says_why);
+    match shape.state {
+        Some(State::Queued | State::Running | State::Waiting) => Part::Underway,
+        Some(State::Completed) => Part::Completed,
+        Some(State::Failed | State::Cancelled) => Part::Failed,
+        None if says_why => Part::Failed,
+        None => Part::Request,
+    }
+}
+
+fn says_why(member: &Member) -> bool {
+    match member.is {
+        Is::Block(members) => members.iter().any(says_why),
+        _ => member.homes().contains(&Home::Failure),
+    }
 }
 
 /// What a member says of a job.
@@ -30,6 +64,8 @@ pub enum Says {
     LooseHomes(Vec<Home>),
     /// Which artifacts there are.
     Artifacts,
+    /// A part of each artifact: its name, media type, operation or content.
+    ArtifactPart(&'static str),
     /// Something that has no home.
     Own,
 }
@@ -52,6 +88,25 @@ pub fn table_of(kind: Kind, root: Value<'_, '_>) -> Vec<Row> {
     rows
 }
 
+fn push_artifact_rows(rows: &mut Vec<Row>, shape: &Shape, form: Form, list: &str) {
+    let members = match form {
+        Form::Names => vec![("", "name")],
+        Form::Objects(names) => [Some((names.name, "name")), names.media_type.map(|name| (name, "type"))]
+            .into_iter()
+            .chain([names.operation.map(|name| (name, "operation")), Some(("content", "content"))])
+            .flatten()
+            .collect(),
+    };
+    for (member, says) in members {
+        let mut pointer = format!("{list}/*");
+        if !member.is_empty() {
+            push_token(&mut pointer, member);
+        }
+        let says = Says::ArtifactPart(says);
+        rows.push(Row { kind: shape.kind, when: shape.when, part: part(shape), pointer, says });
+    }
+}
+
 fn push_rows(rows: &mut Vec<Row>, shape: &Shape, members: &[Member], above: &str) {
     for member in members {
         let mut pointer = above.to_owned();
@@ -63,7 +118,10 @@ fn push_rows(rows: &mut Vec<Row>, shape: &Shape, members: &[Member], above: &str
             }
             Is::Fixed(value) => Says::Always(value),
             Is::Own(_) => Says::Own,
-            Is::Artifacts(_) => Says::Artifacts,
+            Is::Artifacts(form) => {
+                push_artifact_rows(rows, shape, *form, &pointer);
+                Says::Artifacts
+            }
             _ if shape.loose => Says::LooseHomes(member.homes()),
             Is::Loose(..) => Says::LooseHomes(member.homes()),
             Is::Home(..)
@@ -76,6 +134,34 @@ fn push_rows(rows: &mut Vec<Row>, shape: &Shape, members: &[Member], above: &str
             | Is::Code(_)
             | Is::Made(_) => Says::Homes(member.homes()),
         };
-        rows.push(Row { kind: shape.kind, when: shape.when, pointer, says });
+        rows.push(Row { kind: shape.kind, when: shape.when, part: part(shape), pointer, says });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::read::MEMBERS_MAX;
+
+    fn widest(members: &[Member]) -> usize {
+        let inner = members.iter().map(|member| if let Is::Block(members) = member.is { widest(members) } else { 0 });
+        inner.max().unwrap_or(0).max(members.len())
+    }
+
+    /// The reader sorts members into an array of this size.
+    #[test]
+    fn no_object_of_a_shape_has_too_many_members() {
+        for shape in Contract::ALL.iter().flat_map(|contract| crate::map::of(*contract).shapes) {
+            assert!(widest(shape.members) <= MEMBERS_MAX, "{} {}", shape.kind, shape.when);
+        }
+    }
+
+    /// The object that carries is written last, when it is known what is left.
+    #[test]
+    fn what_carries_is_the_last_member() {
+        for shape in Contract::ALL.iter().flat_map(|contract| crate::map::of(*contract).shapes) {
+            let last = shape.members.last().map(|member| member.name);
+            assert!(shape.carrier.is_none() || shape.carrier == last, "{} {}", shape.kind, shape.when);
+        }
     }
 }

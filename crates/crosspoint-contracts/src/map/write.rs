@@ -27,6 +27,19 @@ pub(crate) struct Written {
     pub(crate) text: String,
     /// What the contract has no field for, by home or place.
     pub(crate) homeless: Vec<Cow<'static, str>>,
+    pub(crate) filled: Filled,
+}
+
+/// The places of what was filled in.
+pub(crate) struct Filled {
+    places: String,
+    ranges: Vec<Range<usize>>,
+}
+
+impl Filled {
+    pub(crate) fn places(&self) -> impl Iterator<Item = &str> {
+        self.ranges.iter().map(|range| &self.places[range.clone()])
+    }
 }
 
 /// A job on its way into a document.
@@ -70,12 +83,15 @@ pub(crate) fn document(job: &Job<'_>, shape: &'static Shape, fresh: &Fresh<'_>) 
     out.take_state();
     out.text.push('{');
     out.block(shape.members);
-    if shape.carrier.is_none() {
-        out.carried();
+    if !out.is_all_there_is() {
+        if shape.carrier.is_none() {
+            out.carried();
+        }
+        out.text.push('}');
     }
-    out.text.push('}');
     let homeless = out.homeless();
-    Written { text: out.text, homeless }
+    let filled = Filled { places: out.places, ranges: out.filled.into_iter().map(|(place, _)| place).collect() };
+    Written { text: out.text, homeless, filled }
 }
 
 /// About what a document has beside its content.
@@ -89,7 +105,10 @@ fn size_of_homes(job: &Job<'_>) -> usize {
 
 /// What is kept of a document beside its members, such as an event's name, is for whoever frames it.
 fn own_taken(job: &Job<'_>, contract: Contract) -> Vec<bool> {
-    job.own.iter().map(|own| own.contract == contract && !own.pointer.starts_with('/')).collect()
+    job.own
+        .iter()
+        .map(|own| own.contract == contract && !own.pointer.is_empty() && !own.pointer.starts_with('/'))
+        .collect()
 }
 
 /// Until a contract lists them, all artifacts are left.
@@ -124,6 +143,17 @@ impl<'j, 's> Out<'j, 's> {
         let (at, own) = self.own_at_path()?;
         self.own_taken[at] = true;
         Some(own.value.get())
+    }
+
+    /// A document that was no object with members, and of which nothing else is known, is what it was.
+    fn is_all_there_is(&mut self) -> bool {
+        let whole =
+            self.job.own_at(self.contract, "").filter(|_| self.text == "{" && self.homes_left().next().is_none());
+        let Some((at, own)) = whole else { return false };
+        self.own_taken[at] = true;
+        self.text.clear();
+        self.text.push_str(own.value.get());
+        true
     }
 
     /// What the form of the document says by itself. A document on work under way has a member that says it.
@@ -294,8 +324,10 @@ impl<'j, 's> Out<'j, 's> {
             self.stands_in(Json::new(written.clone()));
         }
         // The same number may have been spelled in another way.
-        let spelled = self.own_here().filter(|spelled| is_same(spelled, &written));
-        Some(spelled.map_or(written, Cow::Borrowed))
+        let spelled = self.own_at_path().map(|(_, own)| own.value.get()).filter(|own| is_same(own, &written));
+        let Some(spelled) = spelled else { return Some(written) };
+        self.own_here();
+        Some(Cow::Borrowed(spelled))
     }
 
     fn own(&mut self, holds: crate::job::Holds) -> Option<Cow<'j, str>> {

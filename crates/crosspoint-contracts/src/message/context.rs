@@ -36,7 +36,9 @@ pub(super) fn write(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
         let value = made_up(name, job, out.fresh());
         push_name(&mut text, name);
         text.push_str(value.get());
-        out.enter(name, |out| out.stands_in(value));
+        if object.is_some() {
+            out.enter(name, |out| out.stands_in(value));
+        }
     }
     text.push('}');
     if object.is_none() {
@@ -63,10 +65,7 @@ fn made_up(name: &str, job: &Job<'_>, fresh: &Fresh<'_>) -> Json<'static> {
         "attempted_retries" => held(Home::Retries).unwrap_or_else(|| Json::new("0")),
         "last_attempt" => Json::string(fresh.now),
         "agent_id" => held(Home::Agent).unwrap_or_else(|| Json::string("unknown")),
-        "validation_error" => {
-            let sentence = || Json::string(job.failure().unwrap_or(Failure::Invalid).sentence());
-            held(Home::Message).unwrap_or_else(sentence)
-        }
+        "validation_error" => Json::string(job.failure().unwrap_or(Failure::Invalid).sentence()),
         "token_status" => Json::string("invalid"),
         "limit_name" => Json::string("unknown"),
         "available" | "required" => Json::new("0"),

@@ -58,8 +58,8 @@ const STREAM: kind::Entry = kind::Entry {
     kind: Kind::RunStream,
     form: Form::Framed(Framed {
         looks_like: stream::looks_like,
-        read: |bytes| {
-            let (report, stream) = stream::read(bytes);
+        read: |bytes, extent| {
+            let (report, stream) = stream::read(bytes, extent);
             (report, stream.map(Document::RunStream))
         },
         jobs: jobs::of_stream,

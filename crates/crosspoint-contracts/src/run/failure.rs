@@ -24,3 +24,14 @@ pub fn write(failure: Failure) -> (&'static str, u16) {
 pub fn read(code: &str) -> Failure {
     Failure::ALL.into_iter().find(|failure| write(*failure).0 == code).unwrap_or(Failure::AgentFailed)
 }
+
+/// What an answer over HTTP means that says it failed: its code, or without one its status (RUN-3.9).
+pub fn read_answer(code: Option<&str>, status: u16) -> Failure {
+    match (code, status) {
+        (Some(code), _) => read(code),
+        // Nothing there for this task type, or not by this way.
+        (None, 404 | 405) => Failure::Unsupported,
+        (None, 400..=499) => Failure::Invalid,
+        (None, _) => Failure::AgentFailed,
+    }
+}

@@ -5,7 +5,7 @@ use super::life::Role;
 use super::map::{EVENT, MAP, event_shape};
 use crate::content::Json;
 use crate::document::Document;
-use crate::job::{Home, Job, Own, State};
+use crate::job::{Home, Job, Own};
 use crate::json::Tape;
 use crate::kind::{Contract, Kind};
 use crate::map;
@@ -41,14 +41,12 @@ fn of_event(event: &StreamEvent) -> Option<Job<'static>> {
     if event.name != usual_name(role) {
         keep(EVENT, Json::string(&event.name));
     }
+    // Data that is no object, or an empty one, is all there is to the event.
     if root.members().next().is_none() {
-        keep(DATA, Json::new(root.source().to_owned()));
+        keep("", Json::new(root.source().to_owned()));
     }
     Some(job)
 }
-
-/// Where data is kept that is no object with members.
-const DATA: &str = "data";
 
 fn usual_name(role: Role) -> &'static str {
     match role {
@@ -57,17 +55,19 @@ fn usual_name(role: Role) -> &'static str {
     }
 }
 
-/// Puts the data of an event into its frame.
-pub(super) fn frame(job: &Job<'_>, written: &str) -> String {
-    let kept = |pointer| job.own_at(Contract::Run, pointer).map(|(_, own)| &own.value);
-    let role = if job.state().is_some_and(State::is_ended) { Role::Terminal } else { Role::Progress };
-    let name = kept(EVENT).and_then(Json::text);
-    let data = kept(DATA).map_or(written, Json::get);
+/// Puts the data of an event into its frame, where it is one: a terminal event says what work it is about.
+pub(super) fn frame(job: &Job<'_>, data: &str) -> Option<String> {
+    let ended = job.state()?.is_ended();
+    if ended && job.get(Home::Work).is_none() {
+        return None;
+    }
+    let role = if ended { Role::Terminal } else { Role::Progress };
+    let name = job.own_at(Contract::Run, EVENT).and_then(|(_, own)| own.value.text());
+    // The name may have been carried by anybody, so it must go with what the job says.
+    let name = name.filter(|name| (Role::of(name) == Role::Terminal) == ended && !(ended && name.is_empty()));
     let mut event = Vec::with_capacity(data.len() + 32);
-    // A name with a line break can only have been carried by somebody else; it is no name.
     if sse::event(&mut event, name.as_deref().unwrap_or(usual_name(role)), None, data).is_err() {
         let _ = sse::event(&mut event, usual_name(role), None, data);
     }
-    // It was made of text, so it is text.
-    String::from_utf8(event).unwrap_or_default()
+    String::from_utf8(event).ok()
 }

@@ -7,6 +7,7 @@ use super::event::{Echo, StreamEvent, examine, framing};
 use super::life::{Breach, Life, Role, STARTED, TERMINAL_NAMES};
 use crate::clause::Clause;
 use crate::clause::all::ALL_102;
+use crate::document::Extent;
 use crate::kind::Kind;
 use crate::report::{Finding, Report, Tally};
 use crate::sse::{Event, Limits, Reader};
@@ -22,8 +23,8 @@ pub struct Stream {
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Reads a stream that has ended.
-pub(crate) fn read(source: &[u8]) -> (Report, Option<Stream>) {
-    let mut judge = Judge::new(source);
+pub(crate) fn read(source: &[u8], extent: Extent) -> (Report, Option<Stream>) {
+    let mut judge = Judge::new(source, extent);
     let mut reader = Reader::new(Limits::unbounded());
     let mut pending = Vec::new();
     let mut events = Vec::new();
@@ -58,10 +59,11 @@ struct Judge<'s> {
     life: Life,
     /// A terminal name with its case wrong, as it should be spelled.
     misspelled: Option<&'static str>,
+    extent: Extent,
 }
 
 impl<'s> Judge<'s> {
-    fn new(source: &'s [u8]) -> Judge<'s> {
+    fn new(source: &'s [u8], extent: Extent) -> Judge<'s> {
         Judge {
             source,
             findings: Vec::new(),
@@ -71,6 +73,7 @@ impl<'s> Judge<'s> {
             echo: Echo::Unknown,
             life: Life::New,
             misspelled: None,
+            extent,
         }
     }
 
@@ -101,10 +104,18 @@ impl<'s> Judge<'s> {
         }
         let (life, breach) = self.life.step(role);
         self.life = life;
-        let Some(breach) = breach else { return };
+        let Some(breach) = breach.filter(|breach| self.counts(*breach)) else { return };
         self.note(breach.clause(), index, event.offset, breach.message());
         if breach == Breach::NotStartedFirst && name.trim().eq_ignore_ascii_case(STARTED) {
             self.hint_at_last(Some("Spell it exactly like this, with one space: event: started."));
+        }
+    }
+
+    /// A part of a stream may begin anywhere and end anywhere.
+    fn counts(&self, breach: Breach) -> bool {
+        match breach {
+            Breach::NotStartedFirst | Breach::NoTerminal => self.extent == Extent::Whole,
+            Breach::SecondTerminal | Breach::AfterTerminal => true,
         }
     }
 
@@ -120,7 +131,7 @@ impl<'s> Judge<'s> {
         if self.events == 0 {
             self.note(&RUN_105, 0, 0, "the stream has no event");
             self.hint_at_last(no_event_hint(self.source));
-        } else if let Some(breach) = self.life.end() {
+        } else if let Some(breach) = self.life.end().filter(|breach| self.counts(*breach)) {
             self.note(breach.clause(), self.events - 1, self.last_offset, breach.message());
             self.hint_at_last(
                 self.misspelled.map(|name| format!("Spell it exactly like this, with one space: event: {name}.")),

@@ -34,3 +34,12 @@ pub fn read(code: &str) -> Failure {
         own => Failure::ALL.into_iter().find(|failure| write(*failure).0 == own).unwrap_or(Failure::AgentFailed),
     }
 }
+
+/// What a code means beside its `recoverable`, which tells two failures apart that share one.
+pub fn read_error(code: &str, recoverable: bool) -> Failure {
+    let shared = Failure::ALL.into_iter().find(|failure| write(*failure) == (code, recoverable));
+    match (read(code), shared) {
+        (Failure::AgentFailed, Some(Failure::Internal)) => Failure::Internal,
+        (first, _) => first,
+    }
+}

@@ -65,7 +65,7 @@ const ARTIFACTS: Member = artifacts(
         name: "name",
         media_type: Some("type"),
         operation: None,
-        fits: |_, _| true,
+        fits: |names| vec![true; names.len()],
     }),
 );
 
@@ -107,7 +107,10 @@ static FAILED: Shape = Shape {
                 code("code", &CODES),
                 home("message", Home::Message, Codec::Same).required(Fill::Sentence),
                 home("details", Home::Details, Codec::Same).recommended(Fill::Raw("{}")),
-                home("recoverable", Home::Recoverable, Codec::Same).follows(recoverable),
+                made(
+                    "recoverable",
+                    Made { write: write_recoverable, read: read_recoverable, homes: &[Home::Recoverable] },
+                ),
             ],
         ),
         ARTIFACTS,
@@ -117,9 +120,29 @@ static FAILED: Shape = Shape {
     ..COMPLETED
 };
 
-fn recoverable(job: &Job<'_>) -> Json<'static> {
+/// What follows from the failure where the agent did not say something else.
+fn recoverable(job: &Job<'_>) -> &'static str {
     let failure = job.failure().unwrap_or(Failure::AgentFailed);
-    Json::new(if failure::write(failure).1 { "true" } else { "false" })
+    if failure::write(failure).1 { "true" } else { "false" }
+}
+
+fn write_recoverable(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
+    out.take(Home::Recoverable);
+    let own = out.job().get(Home::Recoverable).cloned().map(Json::into_owned);
+    own.or_else(|| Some(Json::new(recoverable(out.job()))))
+}
+
+/// Two failures share a code, and this tells them apart.
+fn read_recoverable<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    let bare = found.job.get(Home::Code).is_none() && found.job.failure() == Some(Failure::AgentFailed);
+    if bare {
+        let code = failure::write(Failure::AgentFailed).0;
+        found.job.set_failure(failure::read_error(code, value.boolean() == Some(true)));
+    }
+    found.job.clear(Home::Recoverable);
+    if recoverable(&found.job) != value.source() {
+        found.job.set(Home::Recoverable, Json::new(value.source()));
+    }
 }
 
 static CANCELLED: Shape = Shape {

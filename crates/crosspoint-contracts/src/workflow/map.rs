@@ -1,6 +1,6 @@
 //! The two envelopes as shapes.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 
 use super::{failure, path};
 use crate::artifact::{Form, Names};
@@ -92,7 +92,7 @@ static FAILURE: Shape = Shape {
 };
 
 /// After a failure, proceeding contradicts itself (WF-3.2).
-fn not_proceed(held: &str) -> std::borrow::Cow<'_, str> {
+fn not_proceed(held: &str) -> Cow<'_, str> {
     if held == "\"proceed\"" { "\"escalate\"".into() } else { held.into() }
 }
 
@@ -100,15 +100,21 @@ fn recommended(job: &Job<'_>) -> Json<'static> {
     Json::string(failure::write(job.failure().unwrap_or(Failure::AgentFailed)).word())
 }
 
-/// Whether a path may be written, and beside those before it (WF-4).
-fn fits(taken: &mut BTreeSet<String>, name: &str) -> bool {
-    let parts: Vec<&str> = path::parts(name).collect();
-    // No path holds a NUL, so that everything below a directory follows it in the set.
-    let key = parts.join("\0");
-    let above = (1..parts.len()).any(|depth| taken.contains(&parts[..depth].join("\0")));
-    let inside = format!("{key}\0");
-    let below = taken.range(inside.clone()..).next().is_some_and(|next| next.starts_with(&inside));
-    path::misplaced(name).is_empty() && !parts.is_empty() && !above && !below && taken.insert(key)
+/// Which paths may be written, each beside the others (WF-4): of two that are the same file the first, of a file and one inside it
+/// the file.
+fn fits(names: &[Cow<'_, str>]) -> Vec<bool> {
+    let mut fit: Vec<bool> = names.iter().map(|name| path::misplaced(name).is_empty()).collect();
+    // No path holds a NUL, so that in this order everything inside a directory follows it.
+    let key = |at: usize| path::parts(&names[at]).collect::<Vec<_>>().join("\0");
+    let mut keys: Vec<(String, usize)> = (0..names.len()).filter(|at| fit[*at]).map(|at| (key(at), at)).collect();
+    keys.sort_unstable();
+    let mut kept: Option<&str> = None;
+    for (key, at) in &keys {
+        let rest = kept.and_then(|kept| key.strip_prefix(kept));
+        fit[*at] = !key.is_empty() && rest.is_none_or(|rest| !rest.is_empty() && !rest.starts_with('\0'));
+        kept = if fit[*at] { Some(key) } else { kept };
+    }
+    fit
 }
 
 fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {

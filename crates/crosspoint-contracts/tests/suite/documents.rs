@@ -72,7 +72,7 @@ fn integer(range: std::ops::RangeInclusive<i64>) -> Json {
 
 fn amount() -> Json {
     prop_oneof![
-        select(vec![0.0, 1.0, 0.5, 120.5, 0.0001, 1e300, 7.25]).prop_map(|amount: f64| json!(amount)),
+        select(vec![0.0, -0.0, 1.0, 0.5, 120.5, 0.0001, 1e300, 7.25]).prop_map(|amount: f64| json!(amount)),
         (0..100_000i64).prop_map(|amount| json!(amount)),
     ]
     .boxed()

@@ -84,6 +84,35 @@ fn task_codes_read_back_but_for_those_that_are_shared() {
 }
 
 #[test]
+fn recoverable_tells_failures_with_the_same_code_apart() {
+    assert_eq!(task::failure::read_error("INTERNAL_ERROR", true), Failure::Internal);
+    assert_eq!(task::failure::read_error("INTERNAL_ERROR", false), Failure::AgentFailed);
+    assert_eq!(task::failure::read_error("AGENT_UNAVAILABLE", true), Failure::Unavailable);
+    assert_eq!(task::failure::read_error("TIMEOUT", false), Failure::Timeout);
+    assert_eq!(task::failure::read_error("MCP_ERROR", true), Failure::AgentFailed);
+}
+
+/// RUN-3: an answer that says it failed and not why is told by its status.
+#[test]
+fn answers_of_runs_without_a_code_are_told_by_their_status() {
+    let without = |status| run::failure::read_answer(None, status);
+    assert_eq!(
+        [200, 400, 404, 405, 422, 500, 503].map(without),
+        [
+            Failure::AgentFailed,
+            Failure::Invalid,
+            Failure::Unsupported,
+            Failure::Unsupported,
+            Failure::Invalid,
+            Failure::AgentFailed,
+            Failure::AgentFailed,
+        ]
+    );
+    assert_eq!(run::failure::read_answer(Some("TIMEOUT"), 400), Failure::Timeout);
+    assert_eq!(run::failure::read_answer(Some("OVEN_TOO_HOT"), 400), Failure::AgentFailed);
+}
+
+#[test]
 fn standard_task_codes_read_as_ruled() {
     for (code, failure) in TASK_CODES {
         assert_eq!(task::failure::read(code), failure, "{code}");
@@ -176,7 +205,9 @@ fn without_carrying_shared_codes_read_as_the_first() {
             assert_eq!(back(contract), Some(failure), "{}", contract.name());
         }
         // A cancelled task is told by its status.
-        let exception = TASK_EXCEPTIONS.iter().find(|(named, ..)| *named == failure && failure != Failure::Cancelled);
+        // And of two failures that share a code `recoverable` tells them apart.
+        let told = [Failure::Cancelled, Failure::Internal].contains(&failure);
+        let exception = TASK_EXCEPTIONS.iter().find(|(named, ..)| *named == failure && !told);
         assert_eq!(back(Contract::Task), Some(exception.map_or(failure, |(_, other, _)| *other)));
         assert_eq!(back(Contract::Workflow), Some(Failure::AgentFailed), "success: false says no more");
     }

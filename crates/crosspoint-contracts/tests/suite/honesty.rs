@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crosspoint_contracts::job::Home;
 use crosspoint_contracts::json::Tape;
-use crosspoint_contracts::map::{Row, Says, table_of};
+use crosspoint_contracts::map::{Part, Row, Says, table, table_of};
 use crosspoint_contracts::translate::write;
 use crosspoint_contracts::{Contract, Kind, Options, read_jobs};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn rows(kind: Kind, document: &Value) -> Vec<Row> {
 fn homes(row: &Row) -> &[Home] {
     match &row.says {
         Says::Homes(homes) => homes,
-        Says::Always(_) | Says::LooseHomes(_) | Says::Artifacts | Says::Own => &[],
+        Says::Always(_) | Says::LooseHomes(_) | Says::Artifacts | Says::ArtifactPart(_) | Says::Own => &[],
     }
 }
 
@@ -155,7 +155,11 @@ fn changing_a_mapped_field_shows_in_what_comes_back() {
             }
         }
     }
-    // Each pair of kinds has some, and there are many in all.
+    // Between every two contracts there are some, for requests and for results, and there are many in all.
+    let pairs: BTreeSet<(bool, Contract, Contract)> =
+        shown.iter().map(|(ours, theirs, _)| (is_request(*ours), ours.contract(), theirs.contract())).collect();
+    let contracts = Contract::ALL.len();
+    assert_eq!(pairs.len(), 2 * contracts * (contracts - 1), "{pairs:?}");
     assert!(shown.len() > 150, "only {} changes were seen", shown.len());
 }
 
@@ -163,4 +167,49 @@ fn read_jobs_owned(kind: Kind, document: &Value) -> (bool, crosspoint_contracts:
     let text = document.to_string();
     let (reading, mut jobs) = read_jobs(text.as_bytes(), &Options { kind: Some(kind), ..Options::default() });
     (reading.report.is_valid(), jobs.pop().expect("a document is about one job").into_owned())
+}
+
+fn is_request(kind: Kind) -> bool {
+    let parts: Vec<Part> =
+        table(kind.contract()).into_iter().filter(|row| row.kind == kind).map(|row| row.part).collect();
+    parts.contains(&Part::Request)
+}
+
+/// A piece of output that is changed, added or taken away on the way is so in what comes back.
+#[test]
+fn changed_artifacts_show_in_what_comes_back() {
+    let response = json!({"id": "t", "status": "completed", "result": {}, "artifacts": [
+        {"name": "a.md", "type": "text/x-own", "content": "one", "own": 1},
+        {"name": "b.md", "type": "text/markdown", "content": "two"}]});
+    let there = to(Contract::Workflow, response.to_string().as_bytes()).expect("results go everywhere");
+    let mut output = value(there.text());
+    output["artifacts"][0]["content"] = json!("changed");
+    output["artifacts"][1] = json!({"path": "c.json", "operation": "create", "content": "new"});
+    let back = to(Contract::Task, output.to_string().as_bytes()).expect("and come back");
+    assert_eq!(
+        value(back.text())["artifacts"],
+        json!([{"name": "a.md", "type": "text/x-own", "content": "changed", "own": 1},
+            {"name": "c.json", "type": "application/json", "content": "new"}])
+    );
+    let there = to(Contract::Run, response.to_string().as_bytes()).expect("results go everywhere");
+    let mut answer = value(there.text());
+    answer["artifacts"] = json!(["b.md", "new-id"]);
+    let back = to(Contract::Task, answer.to_string().as_bytes()).expect("and come back");
+    assert_eq!(
+        value(back.text())["artifacts"],
+        json!([{"name": "b.md", "type": "text/markdown", "content": "two"},
+            {"name": "new-id", "type": "text/plain", "content": ""}])
+    );
+}
+
+/// A field that stood for something carried and was taken away takes it along.
+#[test]
+fn a_field_that_was_taken_away_stays_away() {
+    let response = json!({"request_id": "r", "version": "1.0", "status": "success", "response": "x", "error_message": null,
+        "error_type": null, "created_at": "2025-11-24T14:22:45+00:00", "duration_seconds": 1.0, "metadata": {}});
+    let there = to(Contract::Task, response.to_string().as_bytes()).expect("results go everywhere");
+    let mut task = value(there.text());
+    task["metadata"].as_object_mut().expect("it is there").remove("duration_ms").expect("it stood there");
+    let back = to(Contract::Bridge, task.to_string().as_bytes()).expect("and come back");
+    assert_eq!(value(back.text())["duration_seconds"], json!(0.0));
 }

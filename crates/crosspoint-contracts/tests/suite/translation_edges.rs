@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use crosspoint_contracts::map::Fresh;
 use crosspoint_contracts::translate::{Refused, Translation, write};
 use crosspoint_contracts::{Contract, Kind, Options, read_jobs, translate};
-use serde_json::Value;
 
 use crate::corpus;
 use crate::translation::{fresh, to, value};
@@ -60,7 +59,7 @@ fn what_does_not_fit_is_carried_on() {
 fn what_is_kept_beside_an_event_is_named_apart_from_its_members() {
     let case = corpus::golden().into_iter().find(|case| case.path.ends_with("run/stream-multi_line.sse"));
     let written = translated(&case.expect("golden").bytes, Contract::Task).written.remove(1).expect("it goes there");
-    assert_eq!(written.homeless, ["run event", "run data"]);
+    assert_eq!(written.homeless, ["run event", "run document"]);
 }
 
 /// The operator may call agents anything.

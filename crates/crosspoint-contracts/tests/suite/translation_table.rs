@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use crosspoint_contracts::job::Home;
 use crosspoint_contracts::map::{Row, Says, table};
 use crosspoint_contracts::{Contract, Kind};
 
@@ -10,11 +11,6 @@ use crate::corpus;
 
 const BEGIN: &str = "<!-- tables: made from the code, UPDATE_DOCS=1 writes them -->\n";
 const END: &str = "<!-- end of tables -->\n";
-
-/// Requests answer to requests, and reports to reports.
-fn is_request(kind: Kind) -> bool {
-    matches!(kind, Kind::BridgeRequest | Kind::WorkflowInput | Kind::WorkRequest | Kind::TaskRequest | Kind::RunRequest)
-}
 
 fn dotted(pointer: &str) -> String {
     format!("`{}`", pointer.trim_start_matches('/').replace('/', "."))
@@ -29,21 +25,24 @@ fn said(says: &Says) -> String {
         Says::Homes(homes) => homes[0].name().to_owned(),
         Says::LooseHomes(homes) => format!("{}{LOOSE}", homes[0].name()),
         Says::Artifacts => "artifacts".to_owned(),
+        Says::ArtifactPart(part) => format!("an artifact's {part}"),
         Says::Own => "none".to_owned(),
     }
 }
 
-/// Where the same thing stands in another contract.
+/// Where the same thing stands in another contract, in the document about the same part of a job's life.
 fn elsewhere(row: &Row, contract: Contract) -> String {
-    let found = |other: &Row| match (&row.says, &other.says) {
+    let rows: Vec<Row> = table(contract).into_iter().filter(|other| other.part == row.part).collect();
+    if rows.is_empty() {
+        return "no counterpart".to_owned();
+    }
+    let found = |other: &&Row| match (&row.says, &other.says) {
         (Says::Homes(ours) | Says::LooseHomes(ours), Says::Homes(theirs)) => theirs.contains(&ours[0]),
-        (Says::Artifacts, Says::Artifacts) => true,
+        (ours @ (Says::Artifacts | Says::ArtifactPart(_)), theirs) => ours == theirs,
         _ => false,
     };
-    let rows = table(contract);
     let mut places: Vec<String> = Vec::new();
-    for other in rows.iter().filter(|other| is_request(other.kind) == is_request(row.kind) && found(other)) {
-        let place = dotted(&other.pointer);
+    for place in rows.iter().filter(found).map(|other| dotted(&other.pointer)) {
         if !places.contains(&place) {
             places.push(place);
         }
@@ -51,9 +50,11 @@ fn elsewhere(row: &Row, contract: Contract) -> String {
     match &row.says {
         Says::Always(_) => "-".to_owned(),
         Says::Own => "carried".to_owned(),
-        Says::Homes(_) | Says::LooseHomes(_) | Says::Artifacts if !places.is_empty() => places.join(" or "),
+        _ if !places.is_empty() => places.join(" or "),
+        // What a document is says it.
+        Says::Homes(homes) if homes[0] == Home::State => "-".to_owned(),
         Says::Homes(homes) | Says::LooseHomes(homes) => format!("carried as `{}`", homes[0].name()),
-        Says::Artifacts => "carried as `artifacts`".to_owned(),
+        Says::Artifacts | Says::ArtifactPart(_) => "carried under `artifacts`".to_owned(),
     }
 }
 
@@ -73,7 +74,7 @@ fn lines(kind: Kind) -> Vec<String> {
         }
     }
     let line = |row: &Row, shared: bool| {
-        let when = if shared { String::new() } else { format!(" ({})", row.when) };
+        let when = if shared || row.when.is_empty() { String::new() } else { format!(" ({})", row.when) };
         let others = Contract::ALL.into_iter().filter(|contract| *contract != kind.contract());
         let cells: Vec<String> = others.map(|contract| elsewhere(row, contract)).collect();
         format!("| {} | {}{when} | {} |", dotted(&row.pointer), said(&row.says), cells.join(" | "))
@@ -90,7 +91,11 @@ fn tables() -> String {
     for kind in Kind::ALL {
         let others: Vec<&str> =
             Contract::ALL.into_iter().filter(|contract| *contract != kind.contract()).map(Contract::name).collect();
-        out += &format!("\n### {kind}\n\n| member | home | {} |\n|---|---|---|---|---|---|\n", others.join(" | "));
+        out += &format!(
+            "\n### {kind}\n\n| member | home | {} |\n|---|---|{}\n",
+            others.join(" | "),
+            "---|".repeat(others.len())
+        );
         for line in lines(kind) {
             out += &format!("{line}\n");
         }

@@ -30,11 +30,19 @@ impl<'j, 's> Out<'j, 's> {
     pub(super) fn homeless(&self) -> Vec<Cow<'static, str>> {
         let homes = self.homes_left().map(|(home, _)| Cow::Borrowed(home.name()));
         // What is kept beside a document has a word for a place.
-        let gap = |place: &str| if place.starts_with('/') { "" } else { " " };
+        let gap = |place: &str| match place.as_bytes().first() {
+            Some(b'/') => "",
+            Some(_) => " ",
+            None => " document",
+        };
         let own = self.own_left().map(|(contract, place, _)| [contract.name(), gap(place), place].concat().into());
         let artifacts = (!self.artifacts_left.is_empty() || self.lists_nothing()).then_some(artifact::CARRIED.into());
         let strange = self.job.strange.iter().map(|(name, _)| name.clone().into());
-        homes.chain(artifacts).chain(own).chain(strange).collect()
+        // Where nothing is carried, nobody can tell any more that a text was an object.
+        let off = self.fresh.carrying == Carrying::Off;
+        let forms = [("form of input", self.marks.input), ("form of output", self.marks.output)];
+        let forms = forms.into_iter().filter(|(_, mark)| off && mark.is_some()).map(|(name, _)| name.into());
+        homes.chain(artifacts).chain(own).chain(strange).chain(forms).collect()
     }
 
     /// Whether the key is not needed here: the document is back where it came from and shows everything.
@@ -82,10 +90,7 @@ impl<'j, 's> Out<'j, 's> {
             carry::push_places(&mut text, &contracts, &own);
         }
         self.push_filled(&mut text);
-        for (name, value) in &self.job.strange {
-            push_name(&mut text, name);
-            text.push_str(value.get());
-        }
+        carry::push_strange(&mut text, &self.job.strange);
         text.push('}');
         self.text = text;
     }
