@@ -32,6 +32,18 @@ fn every_kind_is_in_the_corpus() {
     assert_eq!(seen, BTreeSet::from(Kind::ALL));
 }
 
+/// Each kind as small and as large as it gets, with members nobody knows, and in other scripts.
+#[test]
+fn every_kind_has_the_cases_that_matter() {
+    let cases: BTreeSet<String> =
+        corpus::golden().iter().map(|case| format!("{}.{}", case.contract(), case.stem())).collect();
+    for kind in Kind::ALL {
+        for case in ["minimal", "full", "unknown", "non_ascii"] {
+            assert!(cases.contains(&format!("{kind}-{case}")), "no {kind}-{case}");
+        }
+    }
+}
+
 #[test]
 fn tolerated_looseness_is_warned_of() {
     for case in corpus::golden() {
