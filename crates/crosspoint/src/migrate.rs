@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use crosspoint_contracts::workflow::migrate;
 use crosspoint_contracts::workflow::migrate::{Migrated, Options, Refused};
+use crosspoint_contracts::{Contract, Kind};
 
 use crate::Outcome;
 use crate::cli::Migrate;
@@ -26,10 +27,31 @@ pub(crate) fn run(arguments: &Migrate) -> Result<Outcome> {
         workflow: arguments.workflow.as_deref(),
         action: arguments.action.as_deref(),
     };
+    if arguments.envelope.is_none()
+        && let Some(kind) = other_contract(&bytes)
+    {
+        let hint = format!(
+            "crosspoint translate --to {} writes it as an envelope; --as KIND migrates it all the same",
+            WORKFLOW.name()
+        );
+        render::refused(
+            &format!("{}: it is a valid {kind} and needs no migration", render::shown_name(&source)),
+            &hint,
+        );
+        return Ok(Outcome::NotFine);
+    }
     match migrate(&bytes, &options) {
         Ok(migrated) => show(&migrated),
         Err(refused) => Ok(refuse(&render::shown_name(&source), &bytes, &refused)),
     }
+}
+
+const WORKFLOW: Contract = Contract::Workflow;
+
+/// What a document is that belongs to another contract: it was never an older agent's.
+fn other_contract(bytes: &[u8]) -> Option<Kind> {
+    let reading = crosspoint_contracts::read(bytes, &crosspoint_contracts::Options::default());
+    reading.report.kind.filter(|kind| reading.document.is_some() && kind.contract() != WORKFLOW)
 }
 
 /// The envelope on stdout, what was done on stderr.

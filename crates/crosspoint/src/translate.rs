@@ -115,6 +115,9 @@ impl Work<'_> {
         if !refuses && !filled.is_empty() {
             render::note(&format!("filled in, because {} demands it: {}", self.arguments.to.name(), listed(&filled)));
         }
+        if report.kind.is_some_and(Kind::is_framed) && !self.is_whole() {
+            render::note("this is part of a stream: events are missing from its beginning or its end");
+        }
         if translated.without > 0 {
             render::note(&self.events_without(translated));
         }
@@ -123,6 +126,10 @@ impl Work<'_> {
             return Ok(Outcome::NotFine);
         }
         Ok(Outcome::Fine)
+    }
+
+    fn is_whole(&self) -> bool {
+        crosspoint_contracts::read(self.bytes, &Options { extent: Extent::Whole, ..self.options }).report.is_valid()
     }
 
     /// A stream becomes a document a line, even where it becomes only one.

@@ -47,10 +47,8 @@ fn part(shape: &Shape) -> Part {
 }
 
 fn says_why(member: &Member) -> bool {
-    match member.is {
-        Is::Block(members) => members.iter().any(says_why),
-        _ => member.homes().contains(&Home::Failure),
-    }
+    let inside = if let Is::Block(members) = member.is { members } else { &[] };
+    inside.iter().any(says_why) || member.homes().contains(&Home::Failure)
 }
 
 /// What a member says of a job.

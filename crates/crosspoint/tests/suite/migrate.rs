@@ -104,3 +104,18 @@ fn names_are_safe_to_show() {
     let said = String::from_utf8(output.stderr).expect("it is UTF-8");
     assert!(!said.contains(['\u{1b}', '\u{202e}']) && said.contains("to /task/params/"), "{said:?}");
 }
+
+/// A valid document of another contract is no older agent's: `translate` is what is wanted.
+#[test]
+fn documents_of_other_contracts_are_not_migrated() {
+    let told = transcript(&mut crosspoint(&["migrate", "testdata/run/request-full.json"]));
+    assert!(
+        told.contains("exit 1")
+            && told.contains("a valid run.request")
+            && told.contains("crosspoint translate --to workflow"),
+        "{told}"
+    );
+    let forced =
+        ["migrate", "testdata/run/request-full.json", "--as", "workflow.input", "--workflow", "w", "--action", "a"];
+    crosspoint(&forced).assert().code(0);
+}

@@ -246,3 +246,33 @@ fn one_line_is_one_line() {
     let lines = stdout(&mut crosspoint(&["translate", STREAM, "--to", "message"]));
     assert_eq!(lines.lines().count(), 4, "{lines}");
 }
+
+/// Work under way becomes one event of a stream, and that goes back.
+#[test]
+fn work_under_way_comes_back_from_an_event() {
+    for file in [
+        "message/work_status-printed",
+        "task/response-in_progress",
+        "task/response-input_required",
+        "task/response-pending",
+    ] {
+        let path = format!("testdata/{file}.json");
+        let own = file.split('/').next().expect("a contract");
+        let event = crosspoint(&["translate", &path, "--to", "run"]).output().expect("it starts");
+        assert!(event.stdout.starts_with(b"event: progress\n"), "{file}");
+        let back = crosspoint(&["translate", "--to", own]).write_stdin(event.stdout).output().expect("it starts");
+        let original = std::fs::read(root().join(&path)).expect("the file can be read");
+        let value = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).expect("it is JSON");
+        assert_eq!(value(&back.stdout), value(&original), "{file}");
+        assert!(String::from_utf8_lossy(&back.stderr).contains("part of a stream"), "{file}");
+    }
+}
+
+#[test]
+fn agent_types_have_names() {
+    for name in ["", " "] {
+        let arguments =
+            ["translate", "testdata/run/request-full.json", "--to", "message", "--agent-type", name, "--agent", name];
+        crosspoint(&arguments).assert().code(2);
+    }
+}
