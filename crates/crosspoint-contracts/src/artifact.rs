@@ -49,8 +49,8 @@ pub(crate) struct Names {
     pub(crate) name: &'static str,
     pub(crate) media_type: Option<&'static str>,
     pub(crate) operation: Option<&'static str>,
-    /// Which names the contract takes, each beside the others; what it does not take is carried whole.
-    pub(crate) fits: fn(&[Cow<'_, str>]) -> Vec<bool>,
+    /// Which names the contract takes, each beside the others; what it does not take is carried whole. Without this it takes all.
+    pub(crate) fits: Option<fn(&[Cow<'_, str>]) -> Vec<bool>>,
 }
 
 /// What is left of one artifact once a contract has written what it can.
@@ -71,15 +71,10 @@ impl Form {
     pub(crate) fn write<'j, 's>(self, artifacts: &'j [Artifact<'s>]) -> (String, Vec<Left<'j, 's>>) {
         let mut out = String::from("[");
         let mut left = Vec::new();
-        let names: Vec<Cow<'_, str>> =
-            artifacts.iter().map(|artifact| artifact.name.text().unwrap_or_default()).collect();
-        let fits = match self {
-            Form::Objects(contract) => (contract.fits)(&names),
-            Form::Names => vec![true; names.len()],
-        };
+        let fits = self.fits(artifacts);
         let repeated = repeated_names(artifacts);
-        for (at, (artifact, fits)) in artifacts.iter().zip(fits).enumerate() {
-            if !fits {
+        for (at, artifact) in artifacts.iter().enumerate() {
+            if fits.get(at) == Some(&false) {
                 left.push(Left::whole(artifact, at));
                 continue;
             }
@@ -95,6 +90,14 @@ impl Form {
         (out, left)
     }
 
+    /// Empty where all fit.
+    fn fits(self, artifacts: &[Artifact<'_>]) -> Vec<bool> {
+        let Form::Objects(Names { fits: Some(fits), .. }) = self else { return Vec::new() };
+        let names: Vec<Cow<'_, str>> =
+            artifacts.iter().map(|artifact| artifact.name.text().unwrap_or_default()).collect();
+        fits(&names)
+    }
+
     fn write_one<'j, 's>(self, out: &mut String, artifact: &'j Artifact<'s>) -> Left<'j, 's> {
         let mut left = Left { whole: None, own_of: None, made_content: false, ..Left::whole(artifact, 0) };
         match self {
@@ -105,8 +108,10 @@ impl Form {
                 out.push_str(artifact.name.get());
                 if let Some(member) = names.media_type {
                     push_known(out, member);
-                    let by_name = || Json::string(media_type(&artifact.name.text().unwrap_or_default()));
-                    out.push_str(artifact.media_type.clone().unwrap_or_else(by_name).get());
+                    match &artifact.media_type {
+                        Some(own) => out.push_str(own.get()),
+                        None => push_quoted(out, media_type(&artifact.name.text().unwrap_or_default())),
+                    }
                     left.media_type = false;
                 }
                 if let Some(member) = names.operation {

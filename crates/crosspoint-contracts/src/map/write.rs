@@ -76,7 +76,7 @@ pub(crate) fn document(job: &Job<'_>, shape: &'static Shape, fresh: &Fresh<'_>) 
         taken: [false; Home::ALL.len()],
         own_taken: own_taken(job, shape.kind.contract()),
         marks: Marks::default(),
-        artifacts_left: whole(job),
+        artifacts_left: if lists_artifacts(shape) { Vec::new() } else { whole(job) },
         filled: Vec::new(),
         places: String::new(),
     };
@@ -111,7 +111,11 @@ fn own_taken(job: &Job<'_>, contract: Contract) -> Vec<bool> {
         .collect()
 }
 
-/// Until a contract lists them, all artifacts are left.
+fn lists_artifacts(shape: &Shape) -> bool {
+    shape.members.iter().any(|member| matches!(member.is, Is::Artifacts(_)))
+}
+
+/// Where a contract does not list them, all artifacts are left.
 fn whole<'j, 's>(job: &'j Job<'s>) -> Vec<Left<'j, 's>> {
     let artifacts = job.artifacts.iter().flatten();
     artifacts.enumerate().map(|(at, artifact)| Left::whole(artifact, at)).collect()

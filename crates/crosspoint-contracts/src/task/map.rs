@@ -65,7 +65,7 @@ const ARTIFACTS: Member = artifacts(
         name: "name",
         media_type: Some("type"),
         operation: None,
-        fits: |names| vec![true; names.len()],
+        fits: None,
     }),
 );
 

@@ -56,7 +56,7 @@ const ARTIFACTS: Member = artifacts(
         name: "path",
         media_type: None,
         operation: Some("operation"),
-        fits,
+        fits: Some(fits),
     }),
 )
 .required(Fill::Raw("[]"));
