@@ -42,6 +42,9 @@ pub(crate) enum Form {
     Names,
 }
 
+/// Says of each name whether it can be taken.
+pub(crate) type Fits = fn(&[Cow<'_, str>]) -> Vec<bool>;
+
 /// How a contract calls the parts.
 #[derive(Clone, Copy)]
 pub(crate) struct Names {
@@ -50,7 +53,7 @@ pub(crate) struct Names {
     pub(crate) media_type: Option<&'static str>,
     pub(crate) operation: Option<&'static str>,
     /// Which names the contract takes, each beside the others; what it does not take is carried whole. Without this it takes all.
-    pub(crate) fits: Option<fn(&[Cow<'_, str>]) -> Vec<bool>>,
+    pub(crate) fits: Option<Fits>,
 }
 
 /// What is left of one artifact once a contract has written what it can.

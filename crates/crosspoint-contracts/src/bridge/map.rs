@@ -43,82 +43,57 @@ const METADATA: Member = block("metadata", &[]).required(Fill::Raw("{}"));
 const ERROR_MESSAGE: Member =
     home("error_message", Home::Message, Codec::Named("\"The work failed.\"")).required(Fill::Sentence);
 
-static SUCCESS: Shape = Shape {
-    kind: Kind::BridgeResponse,
-    when: "success",
-    state: Some(State::Completed),
-    members: &[
-        REQUEST_ID,
-        VERSION,
+/// A response, in which the status and the three members that go with it differ.
+macro_rules! response {
+    ($when:literal, $state:expr, [$status:expr, $response:expr, $message:expr, $type:expr]) => {
+        Shape {
+            kind: Kind::BridgeResponse,
+            when: $when,
+            state: $state,
+            members: &[REQUEST_ID, VERSION, $status, $response, $message, $type, CREATED_AT, DURATION, METADATA],
+            carrier: Some("metadata"),
+            closed: true,
+            loose: false,
+        }
+    };
+}
+
+const NO_RESPONSE: Member = fixed("response", "null");
+
+static SUCCESS: Shape = response!(
+    "success",
+    Some(State::Completed),
+    [
         fixed("status", "\"success\""),
         output_text("response"),
         fixed("error_message", "null"),
-        fixed("error_type", "null"),
-        CREATED_AT,
-        DURATION,
-        METADATA,
-    ],
-    carrier: Some("metadata"),
-    closed: true,
-    loose: false,
-};
+        fixed("error_type", "null")
+    ]
+);
 
 static ERROR_CODES: Codes = Codes { write: |failure| failure::write(failure).1, read: failure::read };
 
-static ERROR: Shape = Shape {
-    when: "error",
-    state: None,
-    members: &[
-        REQUEST_ID,
-        VERSION,
-        fixed("status", "\"error\""),
-        fixed("response", "null"),
-        ERROR_MESSAGE,
-        code("error_type", &ERROR_CODES),
-        CREATED_AT,
-        DURATION,
-        METADATA,
-    ],
-    ..SUCCESS
-};
+static ERROR: Shape = response!(
+    "error",
+    None,
+    [fixed("status", "\"error\""), NO_RESPONSE, ERROR_MESSAGE, code("error_type", &ERROR_CODES)]
+);
 
 /// Whatever its type is called, it is a timeout.
 static TIMEOUT_CODES: Codes = Codes { write: |_| "timeout", read: |_| Failure::Timeout };
 
-static TIMEOUT: Shape = Shape {
-    when: "timeout",
-    state: None,
-    members: &[
-        REQUEST_ID,
-        VERSION,
-        fixed("status", "\"timeout\""),
-        fixed("response", "null"),
-        ERROR_MESSAGE,
-        code("error_type", &TIMEOUT_CODES),
-        CREATED_AT,
-        DURATION,
-        METADATA,
-    ],
-    ..SUCCESS
-};
+static TIMEOUT: Shape = response!(
+    "timeout",
+    None,
+    [fixed("status", "\"timeout\""), NO_RESPONSE, ERROR_MESSAGE, code("error_type", &TIMEOUT_CODES)]
+);
 
 /// As printed in the contract: an error of the type timeout. It keeps its status.
-static ERROR_TIMEOUT: Shape = Shape {
-    when: "error of type timeout",
-    state: None,
-    members: &[
-        REQUEST_ID,
-        VERSION,
-        own("status", Holds::Word(&["error"])),
-        fixed("response", "null"),
-        ERROR_MESSAGE,
-        code("error_type", &TIMEOUT_CODES),
-        CREATED_AT,
-        DURATION,
-        METADATA,
-    ],
-    ..SUCCESS
-};
+static ERROR_TIMEOUT: Shape = response!(
+    "error of type timeout",
+    None,
+    [own("status", Holds::Word(&["error"])), NO_RESPONSE, ERROR_MESSAGE, code("error_type", &TIMEOUT_CODES)]
+);
 
 fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
     if kind == Kind::BridgeRequest {

@@ -65,40 +65,52 @@ const WARNINGS: Member = own("warnings", Holds::Array).recommended(Fill::Raw("[]
 const GROUNDING: Member = own("grounding", Holds::Object);
 const SUCCESS_MARK: Member = made("success", Made { write: write_success, read: keep, homes: &[Home::State] });
 
-static SUCCESS: Shape = Shape {
-    kind: Kind::RunResponse,
-    when: "ok",
-    state: Some(State::Completed),
-    members: &[
-        REQUEST_ID,
-        TASK_TYPE,
-        made("status", Made { write: write_status, read: read_status, homes: &[Home::State] }),
-        OK,
-        SUCCESS_MARK,
-        output_object("outputs"),
-        ARTIFACTS,
-        PROVENANCE,
-        USAGE,
-        WARNINGS,
-        GROUNDING,
-        own("error", Holds::Object),
-    ],
-    carrier: None,
-    closed: false,
-    loose: false,
-};
+/// A response, in which status, output and error differ.
+macro_rules! response {
+    ($when:literal, $loose:literal, $state:expr, [$status:expr, $output:expr, $error:expr]) => {
+        Shape {
+            kind: Kind::RunResponse,
+            when: $when,
+            state: Some($state),
+            members: &[
+                REQUEST_ID,
+                TASK_TYPE,
+                $status,
+                OK,
+                SUCCESS_MARK,
+                $output,
+                $error,
+                ARTIFACTS,
+                PROVENANCE,
+                USAGE,
+                WARNINGS,
+                GROUNDING,
+            ],
+            carrier: None,
+            closed: false,
+            loose: $loose,
+        }
+    };
+}
+
+const STATUS: Member = made("status", Made { write: write_status, read: read_status, homes: &[Home::State] });
+/// A success may have one, with a warning; it says nothing of the job.
+const STRAY_ERROR: Member = own("error", Holds::Object);
+
+static SUCCESS: Shape = response!("ok", false, State::Completed, [STATUS, output_object("outputs"), STRAY_ERROR]);
+
+/// `data` in place of `outputs` is read and not written.
+static SUCCESS_DATA: Shape =
+    response!("ok, with data for outputs", true, State::Completed, [STATUS, output_object("data"), STRAY_ERROR]);
 
 static CODES: Codes = Codes { write: |failure| failure::write(failure).0, read: failure::read };
 
-static ERROR: Shape = Shape {
-    when: "error",
-    state: Some(State::Failed),
-    members: &[
-        REQUEST_ID,
-        TASK_TYPE,
+static ERROR: Shape = response!(
+    "error",
+    false,
+    State::Failed,
+    [
         fixed("status", "\"error\""),
-        OK,
-        SUCCESS_MARK,
         fixed("outputs", "{}"),
         block(
             "error",
@@ -107,36 +119,9 @@ static ERROR: Shape = Shape {
                 home("message", Home::Message, Codec::Same).required(Fill::Sentence),
                 home("details", Home::Details, Codec::Same),
             ],
-        ),
-        ARTIFACTS,
-        PROVENANCE,
-        USAGE,
-        WARNINGS,
-        GROUNDING,
-    ],
-    ..SUCCESS
-};
-
-/// `data` in place of `outputs` is read and not written.
-static SUCCESS_DATA: Shape = Shape {
-    when: "ok, with data for outputs",
-    loose: true,
-    members: &[
-        REQUEST_ID,
-        TASK_TYPE,
-        made("status", Made { write: write_status, read: read_status, homes: &[Home::State] }),
-        OK,
-        SUCCESS_MARK,
-        output_object("data"),
-        ARTIFACTS,
-        PROVENANCE,
-        USAGE,
-        WARNINGS,
-        GROUNDING,
-        own("error", Holds::Object),
-    ],
-    ..SUCCESS
-};
+        )
+    ]
+);
 
 /// `started` says no more than what the run is.
 static STARTED: Shape = Shape {
