@@ -71,7 +71,8 @@ static SUCCESS: Shape = response!(
     ]
 );
 
-static ERROR_CODES: Codes = Codes { write: |failure| failure::write(failure).1, read: failure::read };
+static ERROR_CODES: Codes =
+    Codes { write: |failure| failure::write(failure).1, read: failure::read, read_beside: None };
 
 static ERROR: Shape = response!(
     "error",
@@ -80,7 +81,7 @@ static ERROR: Shape = response!(
 );
 
 /// Whatever its type is called, it is a timeout.
-static TIMEOUT_CODES: Codes = Codes { write: |_| "timeout", read: |_| Failure::Timeout };
+static TIMEOUT_CODES: Codes = Codes { write: |_| "timeout", read: |_| Failure::Timeout, read_beside: None };
 
 static TIMEOUT: Shape = response!(
     "timeout",

@@ -7,7 +7,7 @@ use super::read::In;
 use super::write::Out;
 use crate::content::Json;
 use crate::failure::Failure;
-use crate::job::Home;
+use crate::job::{Home, Job};
 use crate::json::Value;
 
 /// How a contract writes and reads failures.
@@ -16,6 +16,8 @@ pub(crate) struct Codes {
     pub(crate) write: fn(Failure) -> &'static str,
     /// What a code means.
     pub(crate) read: fn(&str) -> Failure,
+    /// What it means beside the other members that a job is written with, where these tell.
+    pub(crate) read_beside: Option<fn(&str, &Job<'_>) -> Failure>,
 }
 
 impl Codes {
@@ -34,7 +36,11 @@ impl Codes {
             return code.clone().into_owned();
         }
         let code = Json::string(default);
-        if own.is_none() && (self.read)(default) == failure {
+        let read_again = match self.read_beside {
+            Some(read) => read(default, out.job()),
+            None => (self.read)(default),
+        };
+        if own.is_none() && read_again == failure {
             out.take(Home::Failure);
         } else {
             // What is carried counts as long as nobody changes the code that stands for it.

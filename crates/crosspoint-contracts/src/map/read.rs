@@ -289,6 +289,11 @@ impl<'s> In<'s> {
         !self.filled.is_empty() && self.stands_in_at(&carry::pointer(&self.path, None), value)
     }
 
+    /// Whether something stood in for something else at this place, when the document was written.
+    pub(crate) fn has_stand_in(&self, pointer: &str) -> bool {
+        self.filled.contains_key(pointer)
+    }
+
     fn stands_in_at(&self, pointer: &str, value: Value<'_, '_>) -> bool {
         self.filled.get(pointer).is_some_and(|filled| outcome::same(filled.get(), value))
     }

@@ -103,7 +103,7 @@ static SUCCESS: Shape = response!("ok", false, State::Completed, [STATUS, output
 static SUCCESS_DATA: Shape =
     response!("ok, with data for outputs", true, State::Completed, [STATUS, output_object("data"), STRAY_ERROR]);
 
-static CODES: Codes = Codes { write: |failure| failure::write(failure).0, read: failure::read };
+static CODES: Codes = Codes { write: |failure| failure::write(failure).0, read: failure::read, read_beside: None };
 
 static ERROR: Shape = response!(
     "error",

@@ -93,7 +93,14 @@ static COMPLETED: Shape = Shape {
     loose: false,
 };
 
-static CODES: Codes = Codes { write: |failure| failure::write(failure).0, read: failure::read };
+static CODES: Codes = Codes {
+    write: |failure| failure::write(failure).0,
+    read: failure::read,
+    read_beside: Some(|code, job| {
+        let own = job.get(Home::Recoverable).map(Json::get);
+        failure::read_error(code, own.unwrap_or(recoverable(job)) == "true")
+    }),
+};
 
 static FAILED: Shape = Shape {
     when: "failed",
@@ -135,7 +142,8 @@ fn write_recoverable(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
 /// Two failures share a code, and this tells them apart.
 fn read_recoverable<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
     let bare = found.job.get(Home::Code).is_none() && found.job.failure() == Some(Failure::AgentFailed);
-    if bare {
+    // A code that stands in for something was told by what was carried.
+    if bare && !found.has_stand_in("/error/code") {
         let code = failure::write(Failure::AgentFailed).0;
         found.job.set_failure(failure::read_error(code, value.boolean() == Some(true)));
     }

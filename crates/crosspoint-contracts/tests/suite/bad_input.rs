@@ -3,7 +3,7 @@
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::json::DEPTH_MAX;
 use crosspoint_contracts::report::{FINDINGS_MAX, POINTER_BYTES_MAX};
-use crosspoint_contracts::{Inner, Kind, Options, Reading};
+use crosspoint_contracts::{Contract, Extent, Inner, Kind, Options, Reading, translate};
 use proptest::prelude::*;
 
 use crate::corpus;
@@ -358,6 +358,19 @@ fn check(bytes: &[u8]) {
     let lenient = ["ALL-104", "ALL-105", "ALL-106"];
     let accepted_more = reading.report.findings.iter().any(|finding| lenient.contains(&finding.clause.id));
     assert!(stream || is_json || refused || accepted_more, "serde_json does not read it");
+    translated(bytes);
+}
+
+/// What can be read is written in every contract, or it is said why not; and what is written is valid.
+fn translated(bytes: &[u8]) {
+    for contract in Contract::ALL {
+        let translation = translate(bytes, &Options::default(), contract, &crate::translation::fresh());
+        for written in translation.written.iter().flatten() {
+            let options = Options { kind: Some(written.kind), extent: Extent::Part, ..Options::default() };
+            let report = crosspoint_contracts::read(written.text().as_bytes(), &options).report;
+            assert!(report.is_valid(), "{:?}\n{}", report.findings, written.text());
+        }
+    }
 }
 
 proptest! {

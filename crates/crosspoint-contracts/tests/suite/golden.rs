@@ -6,7 +6,7 @@ use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::RawObject;
 use crosspoint_contracts::json::{Tape, Type};
 use crosspoint_contracts::run::Said;
-use crosspoint_contracts::{Document, Kind, Options};
+use crosspoint_contracts::{Contract, Document, Kind, Options};
 
 use crate::corpus;
 
@@ -88,6 +88,15 @@ fn messages_never_quote_content() {
             for finding in &reading.report.findings {
                 let said = format!("{} {}", finding.message, finding.hint);
                 assert!(!said.contains(SECRET), "{}: {said}", case.path.display());
+            }
+            let (_, jobs) = crosspoint_contracts::read_jobs(secret.as_bytes(), &Options::default());
+            assert!(!format!("{jobs:?}").contains(SECRET), "{}: {jobs:?}", case.path.display());
+            for contract in Contract::ALL {
+                let fresh = crate::translation::fresh();
+                let translation =
+                    crosspoint_contracts::translate(secret.as_bytes(), &Options::default(), contract, &fresh);
+                let debug = format!("{:?}", translation.written);
+                assert!(!debug.contains(SECRET), "{}: {debug}", case.path.display());
             }
             let Some(document) = &reading.document else { continue };
             let debug = format!("{document:?}");

@@ -4,19 +4,22 @@
 
 use std::collections::BTreeSet;
 
-use crosspoint_contracts::job::Home;
+use crosspoint_contracts::job::{Home, Job};
 use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::map::{Part, Row, Says, table, table_of};
 use crosspoint_contracts::translate::write;
-use crosspoint_contracts::{Contract, Kind, Options, read_jobs};
+use crosspoint_contracts::{Contract, Kind, Options};
 use serde_json::{Value, json};
 
 use crate::translation::{fresh, job, lawful, to, value};
 
 /// What is carried in a document: in the document itself, or in the one object of it that is open.
 fn carried(document: &Value) -> Value {
-    let inside = || document.as_object()?.values().find_map(|member| member.get("x_crosspoint"));
-    document.get("x_crosspoint").or_else(inside).cloned().unwrap_or(Value::Null)
+    // Generated documents have the key where it is nobody's.
+    let ours =
+        |object: &Value| Some(object.get("x_crosspoint")?.clone()).filter(|carried| carried["filled"].is_object());
+    let inside = || document.as_object()?.values().find_map(ours);
+    ours(document).or_else(inside).unwrap_or(Value::Null)
 }
 
 /// Rows of a kind that are written and whose member is there.
@@ -76,11 +79,17 @@ fn changes(value: &Value) -> Vec<Value> {
             json!("escalate"),
             json!("urgent"),
             json!("research"),
+            json!("infra"),
+            json!("2032-03-03T03:03:03Z"),
+            json!("22222222-2222-4333-8444-555555555555"),
+            json!("low"),
             json!("failed"),
             json!("timeout"),
             json!("bytes 0-0 of 0"),
         ],
-        Value::Number(number) => vec![json!(number.as_f64().unwrap_or(0.0).round() as i64 + 1), json!(5903), json!(3)],
+        Value::Number(number) => {
+            vec![json!((number.as_f64().unwrap_or(0.0).round() as i64).wrapping_add(1).max(0)), json!(5903), json!(3)]
+        }
         Value::Bool(value) => vec![json!(!value)],
         Value::Array(items) => vec![json!(items.iter().cloned().chain([json!("changed")]).collect::<Vec<_>>())],
         Value::Object(members) => {
@@ -111,48 +120,51 @@ const BOUND: &[(&str, &str)] = &[
     ("/success", "it says what the status says"),
 ];
 
+/// Changes every mapped field of a document's translation in turn, and gives the places of those that showed: all, or it panics.
+fn changes_shown(kind: Kind, original: &Value, contract: Contract) -> Vec<(Kind, String)> {
+    let bytes = original.to_string().into_bytes();
+    let there = write(&job(kind, &bytes), contract, &fresh()).expect("requests and results go everywhere");
+    let document = value(there.text());
+    let ours = rows(kind, original);
+    let mut shown = Vec::new();
+    for row in rows(there.kind, &document) {
+        let bound = BOUND.iter().any(|(pointer, _)| *pointer == row.pointer);
+        // An object that only carries is mapped to nothing.
+        let object = document.pointer(&row.pointer).and_then(Value::as_object);
+        let only_carries = object.is_some_and(|object| object.keys().eq(["x_crosspoint"]));
+        // What was made up stands for nothing; what could not be said exactly stands for what is carried.
+        let carried_there = carried(&document);
+        let filled = carried_there["filled"][contract.name()].get(&row.pointer).is_some();
+        let made_up = filled && homes(&row).iter().all(|home| carried_there.get(home.name()).is_none());
+        let our_row = ours.iter().find(|our| homes(our).iter().any(|home| homes(&row).contains(home)));
+        let Some(our_row) = our_row.filter(|_| !bound && !only_carries && !made_up) else { continue };
+        let other = changed(there.kind, &document, &row.pointer)
+            .unwrap_or_else(|| panic!("nothing else fits at {} of {document}", row.pointer));
+        let back = write(&owned_job(there.kind, &other), kind.contract(), &fresh()).expect("it still comes back");
+        let returned = value(back.text());
+        // What does not fit our field, such as a name that is no agent type, shows beside what stands in for it.
+        let stand_ins = &carried(&returned)["filled"][kind.contract().name()];
+        let place = if stand_ins.get(&our_row.pointer).is_some() { "" } else { our_row.pointer.as_str() };
+        assert_ne!(
+            returned.pointer(place),
+            original.pointer(place),
+            "{} of {other} does not show at {} of {returned}",
+            row.pointer,
+            our_row.pointer
+        );
+        shown.push((there.kind, row.pointer));
+    }
+    shown
+}
+
 #[test]
 fn changing_a_mapped_field_shows_in_what_comes_back() {
     let mut shown: BTreeSet<(Kind, Kind, String)> = BTreeSet::new();
     for case in lawful().into_iter().filter(|case| !case.stem().contains("loose")) {
         let original = value(&String::from_utf8(case.bytes.clone()).expect("golden documents are text"));
         for contract in Contract::ALL.into_iter().filter(|contract| *contract != case.kind().contract()) {
-            let Ok(there) = to(contract, &case.bytes) else { continue };
-            let document = value(there.text());
-            let filled = carried(&document)["filled"][contract.name()].clone();
-            for row in rows(there.kind, &document) {
-                let bound = BOUND.iter().any(|(pointer, _)| *pointer == row.pointer);
-                // An object that only carries is mapped to nothing.
-                let only_carries = document.pointer(&row.pointer).and_then(Value::as_object);
-                let only_carries = only_carries.is_some_and(|object| object.keys().eq(["x_crosspoint"]));
-                if bound || only_carries || filled.get(&row.pointer).is_some() {
-                    continue;
-                }
-                let ours = rows(case.kind(), &original);
-                let Some(our_row) = ours.iter().find(|our| homes(our).iter().any(|home| homes(&row).contains(home)))
-                else {
-                    continue;
-                };
-                let other = changed(there.kind, &document, &row.pointer)
-                    .unwrap_or_else(|| panic!("nothing else fits at {} of {document}", row.pointer));
-                let (_, jobs) = read_jobs_owned(there.kind, &other);
-                let back = write(&jobs, case.kind().contract(), &fresh()).expect("it still comes back");
-                // What does not fit our field, such as a name that is no agent type, shows beside what stands in for it.
-                let returned = value(back.text());
-                let stand_ins = carried(&returned)["filled"][case.kind().contract().name()].clone();
-                let stands_in = stand_ins.get(&our_row.pointer).is_some();
-                let place = if stands_in { "" } else { our_row.pointer.as_str() };
-                assert_ne!(
-                    returned.pointer(place),
-                    original.pointer(place),
-                    "{} at {} of {other} does not show at {} of {}",
-                    case.path.display(),
-                    row.pointer,
-                    our_row.pointer,
-                    back.text()
-                );
-                shown.insert((case.kind(), there.kind, row.pointer.clone()));
-            }
+            let places = changes_shown(case.kind(), &original, contract).into_iter();
+            shown.extend(places.map(|(kind, place)| (case.kind(), kind, place)));
         }
     }
     // Between every two contracts there are some, for requests and for results, and there are many in all.
@@ -163,10 +175,19 @@ fn changing_a_mapped_field_shows_in_what_comes_back() {
     assert!(shown.len() > 150, "only {} changes were seen", shown.len());
 }
 
-fn read_jobs_owned(kind: Kind, document: &Value) -> (bool, crosspoint_contracts::job::Job<'static>) {
-    let text = document.to_string();
-    let (reading, mut jobs) = read_jobs(text.as_bytes(), &Options { kind: Some(kind), ..Options::default() });
-    (reading.report.is_valid(), jobs.pop().expect("a document is about one job").into_owned())
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn changes_show_whatever_else_a_document_holds((kind, document) in crate::documents::document()) {
+        for contract in Contract::ALL.into_iter().filter(|contract| *contract != kind.contract()) {
+            changes_shown(kind, &document, contract);
+        }
+    }
+}
+
+fn owned_job(kind: Kind, document: &Value) -> Job<'static> {
+    job(kind, document.to_string().as_bytes()).into_owned()
 }
 
 fn is_request(kind: Kind) -> bool {

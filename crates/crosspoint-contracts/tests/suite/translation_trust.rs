@@ -124,12 +124,13 @@ proptest! {
 
     /// By way of any two other contracts, too.
     #[test]
-    fn documents_come_back_from_two_contracts_away((kind, document) in document(), first in 0..Contract::ALL.len(), second in 0..Contract::ALL.len()) {
+    fn documents_come_back_from_two_contracts_away((kind, document) in document(), first in 0..64usize, second in 0..64usize) {
+        // By way of its own contract it would be the document again.
+        let others: Vec<Contract> = Contract::ALL.into_iter().filter(|other| *other != kind.contract()).collect();
+        let (first, second) = (others[first % others.len()], others[second % others.len()]);
         let bytes = document.to_string().into_bytes();
-        let there = write(&job(kind, &bytes), Contract::ALL[first], &fresh()).expect("requests and results go everywhere");
-        // By way of its own contract it is the document again, and may be hard to recognise.
-        prop_assume!(Contract::ALL[first] != kind.contract() && Contract::ALL[second] != kind.contract());
-        let further = to(Contract::ALL[second], there.text().as_bytes()).expect("requests and results go everywhere");
+        let there = write(&job(kind, &bytes), first, &fresh()).expect("requests and results go everywhere");
+        let further = to(second, there.text().as_bytes()).expect("requests and results go everywhere");
         let back = to(kind.contract(), further.text().as_bytes()).expect("and come back");
         prop_assert_eq!(value(back.text()), document, "{}\n{}", there.text(), further.text());
     }
