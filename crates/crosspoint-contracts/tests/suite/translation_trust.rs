@@ -10,17 +10,19 @@ use crate::corpus;
 use crate::documents::{anything, document};
 use crate::translation::{fresh, job, to, value};
 
+/// Where contracts carry; the others do at the top level.
+const CARRIERS: &[(&[Kind], &str)] = &[
+    (&[Kind::BridgeRequest, Kind::TaskRequest], "context"),
+    (&[Kind::BridgeResponse, Kind::TaskResponse], "metadata"),
+    (&[Kind::WorkRequest, Kind::WorkStatus, Kind::WorkResult, Kind::MessageError], "x_custom_fields"),
+];
+
 /// Puts something under the key where a contract carries.
 fn with_carried(kind: Kind, mut document: Value, carried: Value) -> Value {
-    let object = match kind {
-        Kind::BridgeRequest | Kind::TaskRequest => &mut document["context"],
-        Kind::BridgeResponse | Kind::TaskResponse => &mut document["metadata"],
-        Kind::WorkRequest | Kind::WorkResult | Kind::MessageError | Kind::WorkStatus => {
-            &mut document["x_custom_fields"]
-        }
-        Kind::WorkflowInput | Kind::WorkflowOutput | Kind::RunRequest | Kind::RunResponse | Kind::RunStream => {
-            &mut document
-        }
+    let carrier = CARRIERS.iter().find(|(kinds, _)| kinds.contains(&kind)).map(|(_, carrier)| *carrier);
+    let object = match carrier {
+        Some(carrier) => &mut document[carrier],
+        None => &mut document,
     };
     if object.is_null() {
         *object = json!({});
