@@ -12,7 +12,6 @@ mod outcome;
 pub(crate) mod read;
 mod shape;
 mod table;
-
 pub(crate) mod write;
 
 pub(crate) use carry::KEY;
@@ -23,7 +22,6 @@ pub(crate) use shape::{
     Made, Member, Shape, artifacts, block, code, fixed, home, input, loose, made, output_object, output_text, own,
     prompt, prompt_context, summary,
 };
-
 pub use table::{Part, Row, Says, table, table_of};
 pub use write::{Carrying, Fresh};
 pub(crate) use write::{Fill, Out};

@@ -14,7 +14,7 @@ use crate::document::{self, Extent, Options, Reading};
 use crate::job::Job;
 use crate::json::{DEPTH_MAX, Tape};
 use crate::kind::{self, Contract, Kind};
-use crate::map::write::Filled;
+use crate::map::write::FilledPlaces;
 use crate::map::{self, Fresh};
 use crate::report::Report;
 
@@ -28,7 +28,7 @@ pub struct Written {
     text: String,
     /// What its contract has no field for, by home or by place. It was carried, or lost where carrying is off.
     pub homeless: Vec<Cow<'static, str>>,
-    filled: Filled,
+    filled: FilledPlaces,
 }
 
 impl Written {
@@ -39,7 +39,7 @@ impl Written {
 
     /// Places of what was made up or put in another way, because the contract demands it.
     pub fn filled(&self) -> impl Iterator<Item = &str> {
-        self.filled.places()
+        self.filled.iter()
     }
 
     /// The document, to keep.
@@ -112,9 +112,8 @@ pub(crate) fn nests_deep(tape: &Tape<'_>) -> bool {
 pub fn write(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, Refused> {
     let none = || Refused::NoCounterpart { from: job.origin, to, why: NOT_ENDED };
     let shape = (map::of(to).writing)(job).ok_or_else(none)?;
-    let document = map::write::document(job, shape, fresh);
-    let mut written =
-        Written { kind: shape.kind, text: document.text, homeless: document.homeless, filled: document.filled };
+    let body = map::write::document(job, shape, fresh);
+    let mut written = Written { kind: shape.kind, text: body.text, homeless: body.homeless, filled: body.filled };
     // What came in a frame goes back into one, even where another kind holds the same.
     let returns = job.origin.contract() == to && job.origin.entry().framed().is_some();
     let kind = if returns { job.origin } else { shape.kind };

@@ -28,7 +28,7 @@ pub(crate) const KEY: &str = "x_crosspoint";
 const MISFITS: &str = "misfits";
 
 /// Whether a name among the carried members means something to us.
-pub(super) fn is_ours(name: &str) -> bool {
+fn is_ours(name: &str) -> bool {
     let known = ["from", "form", "fields", "filled", MISFITS, artifact::CARRIED];
     known.contains(&name) || Home::ALL.iter().any(|home| home.name() == name)
 }

@@ -22,22 +22,22 @@ use crate::job::{Home, Job, Own, State};
 use crate::json::{Tape, push_known, push_name};
 use crate::kind::Contract;
 
-/// A document that was written.
-pub(crate) struct Written {
+/// What was written, before it is known what frame it stands in.
+pub(crate) struct Body {
     pub(crate) text: String,
     /// What the contract has no field for, by home or place.
     pub(crate) homeless: Vec<Cow<'static, str>>,
-    pub(crate) filled: Filled,
+    pub(crate) filled: FilledPlaces,
 }
 
 /// The places of what was filled in.
-pub(crate) struct Filled {
+pub(crate) struct FilledPlaces {
     places: String,
     ranges: Vec<Range<usize>>,
 }
 
-impl Filled {
-    pub(crate) fn places(&self) -> impl Iterator<Item = &str> {
+impl FilledPlaces {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         self.ranges.iter().map(|range| &self.places[range.clone()])
     }
 }
@@ -64,7 +64,7 @@ pub(crate) struct Out<'j, 's> {
 }
 
 /// Writes a job in a shape.
-pub(crate) fn document(job: &Job<'_>, shape: &'static Shape, fresh: &Fresh<'_>) -> Written {
+pub(crate) fn document(job: &Job<'_>, shape: &'static Shape, fresh: &Fresh<'_>) -> Body {
     let mut out = Out {
         job,
         fresh,
@@ -90,8 +90,8 @@ pub(crate) fn document(job: &Job<'_>, shape: &'static Shape, fresh: &Fresh<'_>) 
         out.text.push('}');
     }
     let homeless = out.homeless();
-    let filled = Filled { places: out.places, ranges: out.filled.into_iter().map(|(place, _)| place).collect() };
-    Written { text: out.text, homeless, filled }
+    let filled = FilledPlaces { places: out.places, ranges: out.filled.into_iter().map(|(place, _)| place).collect() };
+    Body { text: out.text, homeless, filled }
 }
 
 /// About what a document has beside its content.

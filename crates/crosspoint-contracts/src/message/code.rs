@@ -1,4 +1,5 @@
-//! The error codes of the document. They are permanent: none ever gets another meaning (MSG-124).
+//! The error codes of the document, and those added to it from 5900 up. They are permanent: none ever gets another meaning
+//! (MSG-124).
 
 /// No answer came in time.
 pub const TIMEOUT: i64 = 5001;
@@ -12,3 +13,13 @@ pub const AUTHENTICATION_FAILED: i64 = 5004;
 pub const RESOURCE_LIMIT: i64 = 5005;
 /// A kind of work, or a version, that is not known here.
 pub const UNSUPPORTED: i64 = 5006;
+/// The fault is the orchestrator's.
+pub const INTERNAL: i64 = 5900;
+/// Somebody stopped the work.
+pub const CANCELLED: i64 = 5901;
+/// The work went in a circle, or through too many hands.
+pub const DELEGATION: i64 = 5902;
+/// The same request id came with other work or parameters.
+pub const CONFLICT: i64 = 5903;
+/// The agent's answer cannot be read.
+pub const BROKEN_CONTRACT: i64 = 5904;

@@ -1,22 +1,23 @@
 //! Failures as error codes.
 
+use super::code;
 use crate::failure::Failure;
 
 /// How a failure is written: an error code, or `None` for the agent's own failure, which is a `work_result`.
 pub fn write(failure: Failure) -> Option<i64> {
     match failure {
-        Failure::Timeout => Some(5001),
-        Failure::Unavailable => Some(5002),
-        Failure::Invalid => Some(5003),
-        Failure::Unauthenticated => Some(5004),
-        Failure::ResourceLimit => Some(5005),
-        Failure::Unsupported => Some(5006),
+        Failure::Timeout => Some(code::TIMEOUT),
+        Failure::Unavailable => Some(code::UNAVAILABLE),
+        Failure::Invalid => Some(code::INVALID_MESSAGE),
+        Failure::Unauthenticated => Some(code::AUTHENTICATION_FAILED),
+        Failure::ResourceLimit => Some(code::RESOURCE_LIMIT),
+        Failure::Unsupported => Some(code::UNSUPPORTED),
         Failure::AgentFailed => None,
-        Failure::Cancelled => Some(5901),
-        Failure::Delegation => Some(5902),
-        Failure::Conflict => Some(5903),
-        Failure::BrokenContract => Some(5904),
-        Failure::Internal => Some(5900),
+        Failure::Cancelled => Some(code::CANCELLED),
+        Failure::Delegation => Some(code::DELEGATION),
+        Failure::Conflict => Some(code::CONFLICT),
+        Failure::BrokenContract => Some(code::BROKEN_CONTRACT),
+        Failure::Internal => Some(code::INTERNAL),
     }
 }
 

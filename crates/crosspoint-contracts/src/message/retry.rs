@@ -9,7 +9,7 @@
 
 use core::time::Duration;
 
-use super::code;
+use super::failure;
 
 /// How often a message is sent again.
 pub const RETRIES_MAX: u32 = 3;
@@ -48,5 +48,5 @@ pub fn delay_before(attempt: u32, jitter: Jitter) -> Option<Duration> {
 
 /// Whether a message that was answered with this code is sent again (MSG-5.3).
 pub fn is_retried(error_code: i64) -> bool {
-    matches!(error_code, code::TIMEOUT | code::UNAVAILABLE | code::RESOURCE_LIMIT)
+    failure::read(error_code).is_retried()
 }

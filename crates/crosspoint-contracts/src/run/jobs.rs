@@ -64,7 +64,7 @@ pub(super) fn frame(job: &Job<'_>, data: &str) -> Option<String> {
     let role = if ended { Role::Terminal } else { Role::Progress };
     let name = job.own_at(Contract::Run, EVENT).and_then(|(_, own)| own.value.text());
     // The name may have been carried by anybody, so it must go with what the job says.
-    let name = name.filter(|name| (Role::of(name) == Role::Terminal) == ended && !(ended && name.is_empty()));
+    let name = name.filter(|name| (Role::of(name) == Role::Terminal) == ended);
     let mut event = Vec::with_capacity(data.len() + 32);
     if sse::event(&mut event, name.as_deref().unwrap_or(usual_name(role)), None, data).is_err() {
         let _ = sse::event(&mut event, usual_name(role), None, data);

@@ -59,7 +59,7 @@ pub(crate) enum Fill {
 
 impl<'j, 's> Out<'j, 's> {
     /// What was filled in here when the job was in this contract before.
-    pub(super) fn filled_earlier(&self) -> Option<&'j Filled<'s>> {
+    fn filled_earlier(&self) -> Option<&'j Filled<'s>> {
         if self.job.filled.is_empty() {
             return None;
         }
@@ -84,11 +84,11 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     /// The id of the request, which an event may leave to the others of its stream.
-    pub(super) fn request_id(&self) -> Option<&'j Json<'s>> {
+    fn request_id(&self) -> Option<&'j Json<'s>> {
         self.job.get(Home::RequestId).or(self.job.stream_id.as_ref())
     }
 
-    pub(super) fn fill(&self, fill: Fill, member: &Member) -> Cow<'j, str> {
+    fn fill(&self, fill: Fill, member: &Member) -> Cow<'j, str> {
         let id = |id: Uuid| Cow::Owned(quoted_id(id));
         match fill {
             Fill::Raw(json) => Cow::Borrowed(json),

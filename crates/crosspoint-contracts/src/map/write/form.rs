@@ -38,7 +38,7 @@ impl<'j> Out<'j, '_> {
     }
 
     /// Prompt and context, where the input is an object of just these.
-    pub(super) fn parts_of_input(&self, pick: impl FnOnce(String, Option<String>) -> String) -> Option<String> {
+    fn parts_of_input(&self, pick: impl FnOnce(String, Option<String>) -> String) -> Option<String> {
         let tape = Tape::scan(self.job.get(Home::Input)?.get().as_bytes()).ok()?;
         let (prompt, context) = outcome::prompt_parts(tape.root()?)?;
         if context.is_some_and(|context| !shows_beside_carried(context)) {

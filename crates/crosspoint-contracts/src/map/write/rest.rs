@@ -6,7 +6,7 @@ use super::{Carrying, Out};
 use crate::artifact;
 use crate::content::Json;
 use crate::job::{Home, Own};
-use crate::json::{push_known, push_name, push_quoted};
+use crate::json::{push_known, push_quoted};
 use crate::kind::Contract;
 use crate::map::{KEY, carry};
 
@@ -17,13 +17,13 @@ impl<'j, 's> Out<'j, 's> {
         left.filter_map(|home| Some((*home, self.job.get(*home)?)))
     }
 
-    pub(super) fn own_left(&self) -> impl Iterator<Item = (Contract, &'j str, &'j str)> + use<'_, 'j, 's> {
+    fn own_left(&self) -> impl Iterator<Item = (Contract, &'j str, &'j str)> + use<'_, 'j, 's> {
         let left = self.job.own.iter().zip(&self.own_taken).filter(|(_, taken)| !**taken);
         left.map(|(own, _)| (own.contract, own.pointer.as_str(), own.value.get()))
     }
 
     /// Artifacts that no member lists must be carried even where there are none.
-    pub(super) fn lists_nothing(&self) -> bool {
+    fn lists_nothing(&self) -> bool {
         self.job.artifacts.is_some() && !self.marks.artifacts
     }
 
@@ -52,7 +52,7 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     /// What stood under the key and was not ours.
-    pub(super) fn strange_key(&self) -> Option<(usize, &'j Own<'s>)> {
+    fn strange_key(&self) -> Option<(usize, &'j Own<'s>)> {
         let carrier = self.shape.carrier.map(|name| format!("/{name}")).unwrap_or_default();
         self.job.own_at(self.contract, &format!("{carrier}/{KEY}"))
     }
@@ -62,18 +62,14 @@ impl<'j, 's> Out<'j, 's> {
         if self.carries_nothing() {
             if let Some((at, own)) = self.strange_key() {
                 self.own_taken[at] = true;
-                push_name(&mut self.text, KEY);
+                push_known(&mut self.text, KEY);
                 self.text.push_str(own.value.get());
             }
             return;
         }
         let mut text = std::mem::take(&mut self.text);
-        // The brace before may be the end of an object's other members.
-        if !text.ends_with('{') {
-            text.push(',');
-        }
-        push_quoted(&mut text, KEY);
-        text.push_str(":{");
+        push_known(&mut text, KEY);
+        text.push('{');
         push_known(&mut text, "from");
         push_quoted(&mut text, self.job.origin.name());
         carry::push_marks(&mut text, self.marks);
@@ -95,11 +91,11 @@ impl<'j, 's> Out<'j, 's> {
         self.text = text;
     }
 
-    pub(super) fn push_artifacts(&self, text: &mut String) {
+    fn push_artifacts(&self, text: &mut String) {
         if self.artifacts_left.is_empty() && !self.lists_nothing() {
             return;
         }
-        push_name(text, artifact::CARRIED);
+        push_known(text, artifact::CARRIED);
         text.push('[');
         for left in &self.artifacts_left {
             if !text.ends_with('[') {
@@ -111,7 +107,7 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     /// The way here, up to the last time this contract was met, and what was filled in on it.
-    pub(super) fn push_filled(&self, text: &mut String) {
+    fn push_filled(&self, text: &mut String) {
         let back = self.returns();
         let mut way: Vec<Contract> =
             self.job.via.iter().copied().take_while(|via| !back && *via != self.contract).collect();

@@ -1,7 +1,7 @@
 //! Flat input to an input envelope.
 
 use super::change::{Change, Refused};
-use super::object::{Object, same, typed};
+use super::object::{Object, typed};
 use super::{OURS, Options};
 use crate::json::{self, Type, Value};
 use crate::report::pointer;
@@ -89,7 +89,7 @@ impl<'t, 's> Rewriting<'t, 's> {
                 into.keep(flat);
                 Change::Moved { from, to }
             }
-            Some(there) if same(flat, there) => Change::Repeated { from, at: to },
+            Some(there) if json::equal(flat, there) => Change::Repeated { from, at: to },
             Some(_) => return Err(Refused::Taken { from, to }),
         });
         Ok(true)
@@ -144,7 +144,7 @@ impl<'t, 's> Rewriting<'t, 's> {
             return true;
         }
         let action = self.task.and_then(|task| task.get("action")).or_else(|| self.root.get("action"));
-        let repeated = action.is_some_and(|action| same(action, mode));
+        let repeated = action.is_some_and(|action| json::equal(action, mode));
         if repeated {
             self.changes.push(Change::Repeated { from, at: to });
         }

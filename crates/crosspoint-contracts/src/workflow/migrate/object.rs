@@ -48,14 +48,6 @@ impl<'s> Object<'s> {
     }
 }
 
-/// Whether two values say the same, however they are spelled.
-pub(super) fn same(one: Value<'_, '_>, other: Value<'_, '_>) -> bool {
-    match (one.text(), other.text()) {
-        (Some(one), Some(other)) => one == other,
-        _ => json::compact(one) == json::compact(other),
-    }
-}
-
 /// A member of the document, which must be of that type where it is there.
 pub(super) fn typed<'t, 's>(
     owner: Option<Value<'t, 's>>,
