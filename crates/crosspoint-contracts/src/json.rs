@@ -21,8 +21,9 @@ mod write;
 pub use decode::{Places, Text};
 pub use flaw::{Flaw, FlawKind, Syntax, SyntaxError};
 pub use pretty::{compact, plain, pretty};
+pub use write::equal;
 pub use write::quoted;
-pub(crate) use write::{equal, push_known, push_name, push_quoted};
+pub(crate) use write::{push_known, push_name, push_quoted};
 
 use std::fmt;
 

@@ -66,10 +66,11 @@ pub(crate) fn push_known(out: &mut String, name: &'static str) {
     out.push_str("\":");
 }
 
-/// Whether two values are the same: order of members, white space and escapes do not count.
+/// Whether two values are the same: order of members, white space, escapes and the spelling of numbers do not count.
 ///
-/// It recurses, and no deeper than [`super::DEPTH_MAX`].
-pub(crate) fn equal(a: Value<'_, '_>, b: Value<'_, '_>) -> bool {
+/// Whole numbers are compared as such, so that two account numbers beyond 2^53 are not taken for one. It recurses, and no
+/// deeper than [`super::DEPTH_MAX`].
+pub fn equal(a: Value<'_, '_>, b: Value<'_, '_>) -> bool {
     if a.source() == b.source() {
         return true;
     }
@@ -82,7 +83,10 @@ pub(crate) fn equal(a: Value<'_, '_>, b: Value<'_, '_>) -> bool {
             a.items().count() == b.items().count() && a.items().zip(b.items()).all(|(a, b)| equal(a, b))
         }
         (Type::String, Type::String) => a.text() == b.text(),
-        (Type::Number, Type::Number) => a.float() == b.float(),
+        (Type::Number, Type::Number) => match (a.integer(), b.integer()) {
+            (Some(a), Some(b)) => a == b,
+            (Some(_) | None, Some(_) | None) => a.float() == b.float(),
+        },
         _ => false,
     }
 }

@@ -1,0 +1,67 @@
+//! Content on its way through the engine, in a type that never prints it.
+
+use std::fmt;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+
+/// JSON text, as a caller or an agent wrote it: passed on, not parsed and printed again.
+///
+/// Cloning shares the bytes. It has no `Display`, and `Debug` shows the size alone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Body(Bytes);
+
+impl Body {
+    /// JSON text that was read before, so is known to be JSON.
+    pub fn trusted(bytes: impl Into<Bytes>) -> Body {
+        Body(bytes.into())
+    }
+
+    /// What serde writes of a value.
+    pub fn of(value: &impl serde::Serialize) -> Body {
+        // Our own types hold no map with keys that JSON has no room for, so this cannot fail; an empty value is JSON too.
+        Body(serde_json::to_vec(value).map_or_else(|_| Bytes::from_static(b"null"), Bytes::from))
+    }
+
+    /// Reads bytes as one JSON value.
+    pub fn read(bytes: impl Into<Bytes>) -> Result<Body, serde_json::Error> {
+        let bytes = bytes.into();
+        serde_json::from_slice::<&RawValue>(&bytes)?;
+        Ok(Body(bytes))
+    }
+
+    /// The JSON text.
+    pub fn get(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("null")
+    }
+
+    /// The bytes of it.
+    pub fn bytes(&self) -> &Bytes {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{} bytes]", self.0.len())
+    }
+}
+
+impl serde::Serialize for Body {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serde_json::from_str::<&RawValue>(self.get()) {
+            Ok(raw) => raw.serialize(serializer),
+            Err(_) => serializer.serialize_none(),
+        }
+    }
+}
+
+/// Any bytes of output, for the same reason.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Block(pub Bytes);
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{} bytes]", self.0.len())
+    }
+}

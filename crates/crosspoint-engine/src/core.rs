@@ -1,0 +1,452 @@
+//! All jobs and all agents, and what a command does to them: pure, like the machine of one job that it is built on.
+//!
+//! The core is what one orchestrator knows. Whoever drives it gives it commands and the time, commits the [`Batch`] that came of
+//! them, and only then carries out the batch's effects and gives the replies. It never waits and never fails; if a commit does,
+//! the core is thrown away and made anew from what is on disk. The runtime drives it with a database and a clock, the
+//! simulation with a model and dice.
+
+mod agents;
+mod batch;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub use agents::{Agent, AgentCommand, Spec, Standing};
+pub use batch::{Batch, Effect, Fresh, Written};
+use bytes::Bytes;
+
+use crate::breaker;
+use crate::event::Violation;
+use crate::id::{JobId, SEQ_MAX, Seq};
+use crate::job::{Job, Request, State};
+use crate::keys::{Hash, Keys};
+use crate::machine::{self, Action, Event, Refused};
+use crate::policy::{Policy, Recovery};
+use crate::queue::{Queues, Target};
+use crate::time::Time;
+
+/// What one orchestrator knows.
+#[derive(Debug)]
+pub struct Core {
+    jobs: BTreeMap<Seq, Live>,
+    keys: Keys,
+    queues: Queues,
+    alarms: BTreeSet<(Time, Seq)>,
+    agents: BTreeMap<Arc<str>, Agent>,
+    /// Which agents take a work; a name is here once for all the jobs that have it.
+    works: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    next_seq: Seq,
+    last_accepted_at: Time,
+    /// Jobs before this one are somebody else's to drive.
+    driven_from: Seq,
+    resting: bool,
+    jobs_live_max: usize,
+}
+
+/// A job that has not ended.
+#[derive(Debug)]
+struct Live {
+    job: Arc<Job>,
+    alarm: Option<Time>,
+}
+
+/// What can be asked of the core.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Accept a job.
+    Submit(Arc<Submission>),
+    /// Something happened to a job.
+    Job(JobId, Event),
+    /// Something is wanted of an agent, or known about it.
+    Agent(Arc<str>, AgentCommand),
+    /// Somebody broke a rule about a job that has ended.
+    Violation(Seq, Violation),
+    /// The clock jumped, by so many microseconds.
+    ClockJumped(i64),
+    /// Hand out no more work: we are about to end, and what waits can wait for our next start.
+    Rest,
+}
+
+/// A request, before it is a job.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// All about it but what acceptance gives: its id and its time are those of nobody yet.
+    pub request: Request,
+    /// Whether the request id is to be the job's own id, because the caller gave none.
+    pub nameless: bool,
+    /// The hash of its key.
+    pub hash: Option<Hash>,
+    /// Jobs whose keys have the same hash, and are known to be other keys.
+    pub others: Vec<Seq>,
+    /// The document, as it came.
+    pub document: crate::content::Block,
+    /// For the id.
+    pub chance: u64,
+}
+
+/// What came of a command. It may be told once the batch is on disk.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// It is a job now.
+    Accepted(Arc<Job>),
+    /// The key is taken, by this job unless the hashes deceive.
+    Known(Seq),
+    /// It cannot be accepted.
+    Rejected(Rejected),
+    /// The job as it is now.
+    Job(Arc<Job>),
+    /// The wish was not granted.
+    Refused(Refused),
+    /// No job that is alive has this id.
+    NotLive,
+    /// It was done.
+    Done,
+    /// No agent has this name.
+    NoSuchAgent,
+}
+
+/// Why a request is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    /// No agent was ever known to take this work (ALL-6).
+    UnknownWork,
+    /// No agent has the name that the caller gave.
+    UnknownAgent,
+    /// The agent that the caller named does not take this work.
+    NotItsWork,
+    /// There are as many jobs as there may be.
+    Full {
+        /// How many that is.
+        jobs_live_max: usize,
+    },
+}
+
+/// What a core is made of: what the store knows, and what the operator has settled.
+#[derive(Debug)]
+pub struct Origin {
+    /// The agents there are.
+    pub agents: Vec<Spec>,
+    /// What was known of agents when we ended, by name.
+    pub standings: Vec<(Arc<str>, Standing)>,
+    /// The jobs that have not ended.
+    pub jobs: Vec<Job>,
+    /// The keys of all jobs.
+    pub keys: Keys,
+    /// The number of the last job.
+    pub last_seq: Seq,
+    /// How many jobs there may be that have not ended.
+    pub jobs_live_max: usize,
+    /// Who drives the jobs that are there already.
+    pub mode: Mode,
+    /// The time: whatever silence there was before it is not the agents' fault.
+    pub now: Time,
+}
+
+/// Who drives the jobs that are there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// We do.
+    Serve,
+    /// Nobody, or somebody later: only what is submitted from now on is driven.
+    Held,
+    /// The same, from a job on that was submitted before.
+    HeldBefore(Seq),
+}
+
+impl Core {
+    /// A core that knows what the store knows. Nothing moves before [`Core::resume`].
+    pub fn new(origin: Origin) -> Core {
+        let next_seq = Seq(origin.last_seq.0 + 1);
+        let mut core = Core {
+            jobs: BTreeMap::new(),
+            keys: origin.keys,
+            queues: Queues::default(),
+            alarms: BTreeSet::new(),
+            agents: BTreeMap::new(),
+            works: BTreeMap::new(),
+            next_seq,
+            last_accepted_at: Time::default(),
+            resting: false,
+            driven_from: match origin.mode {
+                Mode::Serve => Seq(0),
+                Mode::Held => next_seq,
+                Mode::HeldBefore(seq) => seq,
+            },
+            jobs_live_max: origin.jobs_live_max,
+        };
+        for spec in origin.agents {
+            core.add_agent(spec);
+        }
+        for (name, standing) in origin.standings {
+            if let Some(agent) = core.agents.get_mut(&name) {
+                agent.standing = Standing { breaker: standing.breaker.bound_by(origin.now), ..standing };
+            }
+        }
+        for mut job in origin.jobs {
+            let seq = job.seq();
+            let pause_max = machine::pause_max(&job, core.policy(&job));
+            job.bound_by(origin.now, pause_max);
+            if let State::Running(running) | State::Waiting { running, .. } = &mut job.state {
+                running.heard_at = origin.now;
+            }
+            core.jobs.insert(seq, Live { job: Arc::new(job), alarm: None });
+            core.count(seq, 1);
+            core.watch(seq);
+        }
+        core
+    }
+
+    /// Takes up what was under way when we ended: once, at the start.
+    pub fn resume(&mut self, now: Time, batch: &mut Batch) {
+        let names: Vec<Arc<str>> = self.agents.keys().cloned().collect();
+        for name in names {
+            self.tell_breaker(&name, breaker::Event::Interrupted, now, batch);
+        }
+        let seqs: Vec<Seq> = self.jobs.range(self.driven_from..).map(|(seq, _)| *seq).collect();
+        for seq in seqs {
+            // Jobs that were not under way are left as they are.
+            let _ = self.apply_event(seq, Event::Interrupted, now, batch);
+            batch.touched.insert(seq);
+        }
+    }
+
+    /// Applies one command.
+    pub fn apply(&mut self, command: &Command, now: Time, batch: &mut Batch) -> Reply {
+        match command {
+            Command::Submit(submission) => self.submit(submission, now, batch),
+            Command::Job(id, event) => match self.jobs.get(&id.seq()) {
+                Some(live) if live.job.id() == *id => match self.apply_event(id.seq(), event.clone(), now, batch) {
+                    Ok(job) => Reply::Job(job),
+                    Err(refused) => Reply::Refused(refused),
+                },
+                _ => Reply::NotLive,
+            },
+            Command::Agent(name, command) => self.command_agent(name, *command, now, batch),
+            Command::Violation(seq, violation) => {
+                batch.violations.push((*seq, now, violation.clone()));
+                Reply::Done
+            }
+            Command::ClockJumped(micros) => {
+                self.shift(*micros, batch);
+                Reply::Done
+            }
+            Command::Rest => {
+                self.resting = true;
+                Reply::Done
+            }
+        }
+    }
+
+    /// Lets time pass and hands out work: after the commands of a batch.
+    pub fn settle(&mut self, now: Time, batch: &mut Batch) {
+        while let Some(&(at, seq)) = self.alarms.first()
+            && at <= now
+        {
+            self.alarms.remove(&(at, seq));
+            if let Some(live) = self.jobs.get_mut(&seq) {
+                live.alarm = None;
+            }
+            let _ = self.apply_event(seq, Event::Clock, now, batch);
+        }
+        let due = |(name, agent): (&Arc<str>, &Agent)| {
+            agent.standing.breaker.alarm().filter(|at| *at <= now).map(|_| name.clone())
+        };
+        let due: Vec<Arc<str>> = self.agents.iter().filter_map(due).collect();
+        for name in due {
+            self.tell_breaker(&name, breaker::Event::Clock, now, batch);
+        }
+        self.hand_out(now, batch);
+    }
+
+    /// When [`Core::settle`] has something to do next.
+    pub fn alarm(&self) -> Option<Time> {
+        let job = self.alarms.first().map(|(at, _)| *at);
+        let breaker = self.agents.values().filter_map(|agent| agent.standing.breaker.alarm()).min();
+        job.into_iter().chain(breaker).min()
+    }
+
+    fn submit(&mut self, submission: &Submission, now: Time, batch: &mut Batch) -> Reply {
+        if let Some(hash) = submission.hash
+            && let Some(seq) = self.keys.find(hash, &submission.others)
+        {
+            return Reply::Known(seq);
+        }
+        let request = &submission.request;
+        if let Err(rejected) = self.check_route(&request.work, request.pinned.as_ref()) {
+            return Reply::Rejected(rejected);
+        }
+        if self.jobs.len() >= self.jobs_live_max || self.next_seq.0 > SEQ_MAX {
+            return Reply::Rejected(Rejected::Full { jobs_live_max: self.jobs_live_max });
+        }
+        let seq = self.next_seq;
+        self.next_seq = Seq(seq.0 + 1);
+        // Ids sort as jobs were accepted, also when the clock goes back.
+        self.last_accepted_at = self.last_accepted_at.max(now);
+        let id = JobId::new(seq, self.last_accepted_at, submission.chance);
+        let request_id = if submission.nameless { id.to_string().into_boxed_str() } else { request.request_id.clone() };
+        // A hundred thousand jobs share the names of a few works.
+        let work =
+            self.works.get_key_value(&request.work).map_or_else(|| request.work.clone(), |(work, _)| work.clone());
+        let job = Job::accepted(Arc::new(Request { id, request_id, work, accepted_at: now, ..request.clone() }));
+        if let Some(hash) = submission.hash {
+            self.keys.claim(hash, seq);
+        }
+        let job = Arc::new(job);
+        batch.fresh(&job, submission);
+        self.jobs.insert(seq, Live { job: job.clone(), alarm: None });
+        self.watch(seq);
+        Reply::Accepted(job)
+    }
+
+    /// Applies an event to a job and everything that follows from it: places with agents, queues, alarms, breakers.
+    fn apply_event(&mut self, seq: Seq, event: Event, now: Time, batch: &mut Batch) -> Result<Arc<Job>, Refused> {
+        let Some(live) = self.jobs.get(&seq) else { return Err(Refused::Ended(crate::job::Phase::Completed)) };
+        let before = live.job.clone();
+        let step = machine::step(&before, event, now, self.policy(&before))?;
+        let job = Arc::new(step.job);
+        self.unwatch(seq);
+        self.count(seq, -1);
+        if let Some(live) = self.jobs.get_mut(&seq) {
+            live.job = job.clone();
+        }
+        self.count(seq, 1);
+        batch.stepped(&job, step.entries);
+        if asked(&before) < asked(&job) {
+            // An answer given again is no event; but a core made anew that did not count it would take the next question for
+            // this one.
+            batch.rewritten(&job);
+        }
+        if let Some(violation) = step.violation {
+            batch.violations.push((seq, now, violation));
+        }
+        if job.outcome().is_some() {
+            self.jobs.remove(&seq);
+        } else {
+            self.watch(seq);
+        }
+        for action in step.actions {
+            match action {
+                Action::Mark { agent, mark } => self.tell_breaker(&agent, breaker::Event::Marked(mark), now, batch),
+                Action::Dispatch { .. } | Action::Resume { .. } | Action::Stop { .. } | Action::Deliver { .. } => {
+                    batch.effects.push(Effect::Job { job: job.clone(), action });
+                }
+            }
+        }
+        Ok(job)
+    }
+
+    /// Queue and alarm of a job, as its state demands.
+    fn watch(&mut self, seq: Seq) {
+        if seq < self.driven_from {
+            return;
+        }
+        let Some(live) = self.jobs.get(&seq) else { return };
+        let job = live.job.clone();
+        let alarm = machine::alarm(&job, self.policy(&job));
+        if let State::Queued = job.state {
+            self.queues.add(&job);
+        }
+        if let Some(at) = alarm {
+            self.alarms.insert((at, seq));
+        }
+        if let Some(live) = self.jobs.get_mut(&seq) {
+            live.alarm = alarm;
+        }
+    }
+
+    fn unwatch(&mut self, seq: Seq) {
+        let Some(live) = self.jobs.get_mut(&seq) else { return };
+        if let Some(at) = live.alarm.take() {
+            self.alarms.remove(&(at, seq));
+        }
+        if let State::Queued = live.job.state {
+            self.queues.remove(&live.job);
+        }
+    }
+
+    fn policy(&self, job: &Job) -> &Policy {
+        const NONE_YET: Policy = Policy::DEFAULT;
+        // What an agent that is no longer configured did with its work nobody can know.
+        const GONE: Policy = Policy { recovery: Recovery::Fail, ..Policy::DEFAULT };
+        match &job.agent {
+            None => &NONE_YET,
+            Some(name) => self.agents.get(name).map_or(&GONE, |agent| &agent.spec.policy),
+        }
+    }
+
+    /// Everything that is due moves along with the clock, on disk too: the next start knows nothing of the jump.
+    fn shift(&mut self, micros: i64, batch: &mut Batch) {
+        let seqs: Vec<Seq> = self.jobs.keys().copied().collect();
+        for seq in seqs {
+            self.unwatch(seq);
+            if let Some(live) = self.jobs.get_mut(&seq) {
+                Arc::make_mut(&mut live.job).shift(micros);
+                // A job that no agent has had has nothing of this in its row.
+                if live.job.started_at.is_some() {
+                    batch.rewritten(&live.job);
+                }
+            }
+            self.watch(seq);
+        }
+        for agent in self.agents.values_mut() {
+            let breaker = agent.standing.breaker.shifted(micros);
+            if breaker != agent.standing.breaker {
+                agent.standing.breaker = breaker;
+                batch.agents.insert(agent.spec.name.clone(), agent.standing);
+            }
+        }
+    }
+
+    /// Who drives which jobs, for another core of the same.
+    pub fn mode(&self) -> Mode {
+        if self.driven_from == Seq(0) { Mode::Serve } else { Mode::HeldBefore(self.driven_from) }
+    }
+
+    /// A job that has not ended.
+    pub fn job(&self, seq: Seq) -> Option<&Arc<Job>> {
+        self.jobs.get(&seq).map(|live| &live.job)
+    }
+
+    /// The jobs that have not ended.
+    pub fn jobs(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.jobs.values().map(|live| &live.job)
+    }
+
+    /// The agents.
+    pub fn agents(&self) -> impl Iterator<Item = &Agent> {
+        self.agents.values()
+    }
+
+    /// One agent.
+    pub fn agent(&self, name: &str) -> Option<&Agent> {
+        self.agents.get(name)
+    }
+
+    /// How many jobs go before this one.
+    pub fn ahead_of(&self, job: &Job) -> usize {
+        self.queues.ahead_of(job)
+    }
+
+    /// How many jobs wait that could go to this agent.
+    pub fn queued_for(&self, agent: &Agent) -> usize {
+        self.queues.len(agent.targets.iter())
+    }
+
+    fn targets_of(spec: &Spec) -> Vec<Target> {
+        let pinned = [None, Some(spec.name.clone())];
+        let of_work = |work: &Arc<str>| pinned.clone().map(|pinned| Target { work: work.clone(), pinned });
+        spec.works.iter().flat_map(of_work).collect()
+    }
+}
+
+/// How many questions the attempt under way has asked.
+fn asked(job: &Job) -> Option<u32> {
+    job.running().map(|running| running.asked)
+}
+
+impl Submission {
+    /// The input, within the document.
+    pub fn input(&self) -> Bytes {
+        self.request.input_in(&self.document).unwrap_or_default()
+    }
+}

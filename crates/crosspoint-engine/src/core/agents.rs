@@ -1,0 +1,151 @@
+//! The agents: who takes which work, who has room, and who gets the next job.
+
+use std::sync::Arc;
+
+use super::{Batch, Core, Effect, Rejected, Reply};
+use crate::breaker::{self, Breaker};
+use crate::id::Seq;
+use crate::job::State;
+use crate::machine::Event;
+use crate::policy::Policy;
+use crate::queue::Target;
+use crate::time::Time;
+
+/// An agent, as the operator configured it.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The contract it speaks, for people.
+    pub contract: Arc<str>,
+    /// The works it takes.
+    pub works: Vec<Arc<str>>,
+    /// How many jobs it may have at a time; what waits for a person does not count.
+    pub concurrency: u32,
+    /// Its clocks and limits.
+    pub policy: Policy,
+}
+
+/// What is known of an agent, and survives us.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Its breaker.
+    pub breaker: Breaker,
+    /// Whether an operator wants it to get no new work.
+    pub drained: bool,
+}
+
+/// An agent at work.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    /// As configured.
+    pub spec: Spec,
+    /// As known.
+    pub standing: Standing,
+    /// How many jobs it has, those apart that wait for a person.
+    pub running: u32,
+    /// How often it was given a job since we started.
+    pub turns: u64,
+    pub(super) targets: Vec<Target>,
+}
+
+/// What can happen to an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentCommand {
+    /// An operator wants it to get no new work, or to get work again.
+    Drain(bool),
+    /// Something for its breaker.
+    Breaker(breaker::Event),
+}
+
+impl Agent {
+    fn has_room(&self) -> bool {
+        self.running < self.spec.concurrency && self.standing.breaker.is_closed() && !self.standing.drained
+    }
+
+    /// The least loaded goes first; among equals, whoever has had the fewest turns.
+    fn order(&self) -> (u64, u64) {
+        (u64::from(self.running) * 1_000_000 / u64::from(self.spec.concurrency.max(1)), self.turns)
+    }
+}
+
+impl Core {
+    pub(super) fn add_agent(&mut self, spec: Spec) {
+        for work in &spec.works {
+            self.works.entry(work.clone()).or_default().push(spec.name.clone());
+        }
+        let targets = Core::targets_of(&spec);
+        let agent = Agent { spec, standing: Standing::default(), running: 0, turns: 0, targets };
+        self.agents.insert(agent.spec.name.clone(), agent);
+    }
+
+    /// Whether anybody could ever take this (ALL-6).
+    pub(super) fn check_route(&self, work: &str, pinned: Option<&Arc<str>>) -> Result<(), Rejected> {
+        let Some(takers) = self.works.get(work) else { return Err(Rejected::UnknownWork) };
+        match pinned {
+            None => Ok(()),
+            Some(name) if takers.contains(name) => Ok(()),
+            Some(name) if self.agents.contains_key(name) => Err(Rejected::NotItsWork),
+            Some(_) => Err(Rejected::UnknownAgent),
+        }
+    }
+
+    pub(super) fn command_agent(&mut self, name: &str, command: AgentCommand, now: Time, batch: &mut Batch) -> Reply {
+        let Some(agent) = self.agents.get_mut(name) else { return Reply::NoSuchAgent };
+        match command {
+            AgentCommand::Drain(drained) => {
+                agent.standing.drained = drained;
+                batch.agents.insert(agent.spec.name.clone(), agent.standing);
+            }
+            AgentCommand::Breaker(event) => self.tell_breaker(name, event, now, batch),
+        }
+        Reply::Done
+    }
+
+    pub(super) fn tell_breaker(&mut self, name: &str, event: breaker::Event, now: Time, batch: &mut Batch) {
+        let Some(agent) = self.agents.get_mut(name) else { return };
+        let (breaker, action) = agent.standing.breaker.step(event, now);
+        if action == breaker::Action::Check {
+            batch.effects.push(Effect::Check { agent: agent.spec.name.clone() });
+        }
+        if breaker != agent.standing.breaker {
+            agent.standing.breaker = breaker;
+            batch.agents.insert(agent.spec.name.clone(), agent.standing);
+        }
+    }
+
+    /// Counts a job to its agent, or no longer.
+    pub(super) fn count(&mut self, seq: Seq, by: i32) {
+        if seq < self.driven_from {
+            return;
+        }
+        let Some(live) = self.jobs.get(&seq) else { return };
+        let State::Running(_) = live.job.state else { return };
+        if let Some(agent) = live.job.agent.as_ref().and_then(|name| self.agents.get_mut(name)) {
+            agent.running = agent.running.saturating_add_signed(by);
+        }
+    }
+
+    /// Gives out jobs as long as an agent has room for one.
+    pub(super) fn hand_out(&mut self, now: Time, batch: &mut Batch) {
+        while !self.resting
+            && let Some((name, seq)) = self.next_match()
+        {
+            if let Some(agent) = self.agents.get_mut(&name) {
+                agent.turns += 1;
+            }
+            // What stands in a queue can be started: anything else would come round again here for ever.
+            if self.apply_event(seq, Event::Start { agent: name }, now, batch).is_err() {
+                break;
+            }
+        }
+    }
+
+    fn next_match(&self) -> Option<(Arc<str>, Seq)> {
+        let mut free: Vec<&Agent> = self.agents.values().filter(|agent| agent.has_room()).collect();
+        free.sort_by_key(|agent| agent.order());
+        let next =
+            |agent: &Agent| Some((agent.spec.name.clone(), self.queues.next(agent.targets.iter(), agent.turns)?));
+        free.into_iter().find_map(next)
+    }
+}

@@ -1,0 +1,451 @@
+//! What is known of one job, from acceptance to its one outcome.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use crosspoint_contracts::failure::{Failure, Repeat};
+
+use crate::content::{Block, Body};
+use crate::id::{JobId, Seq};
+use crate::policy::Schedule;
+use crate::time::Time;
+
+/// A job. Cloning copies what changes and shares the rest.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What was asked for; it never changes.
+    pub request: Arc<Request>,
+    /// Where in its life it is.
+    pub state: State,
+    /// When the state last changed.
+    pub updated_at: Time,
+    /// The agent that has it, or had it last.
+    pub agent: Option<Arc<str>>,
+    /// How often it was handed to an agent.
+    pub attempts: u32,
+    /// How many of these were repeats after a failure. What our own crash cut short does not count.
+    pub retries: u32,
+    /// Whether an agent may have begun with it, in an attempt that is over.
+    pub begun: bool,
+    /// When it was handed to an agent for the first time.
+    pub started_at: Option<Time>,
+    /// How long it has waited for people in all; the agent's total clock stands still meanwhile.
+    pub waited: Duration,
+    /// By how many microseconds the clock has jumped since it was accepted, so that no jump ends a job.
+    pub skew_micros: i64,
+    /// How far it is, as was committed.
+    pub progress: Option<Arc<Progress>>,
+    /// Progress that was heard too soon after the last to be an event of its own (ALL-9).
+    pub pending: Option<Arc<Progress>>,
+    /// When progress last became an event.
+    pub progress_at: Time,
+    /// How many bytes of output the present attempt has given.
+    pub output_bytes: u64,
+    /// What people have answered: the questions in the order in which an attempt asks them.
+    pub answers: Arc<Vec<Answered>>,
+    /// How many events it has had.
+    pub events: u32,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Ours.
+    pub id: JobId,
+    /// The job that this one repeats.
+    pub parent: Option<JobId>,
+    /// Where it came in.
+    pub door: Door,
+    /// Whose it is: request keys of two callers never meet. Without tokens everyone is the same caller, `""`.
+    pub caller: Arc<str>,
+    /// The caller's own id for it; the job's id where it gave none.
+    pub request_id: Box<str>,
+    /// What makes a repeat the same job.
+    pub key: Key,
+    /// The name that routes it.
+    pub work: Arc<str>,
+    /// The agent it must go to, where the caller named one.
+    pub pinned: Option<Arc<str>>,
+    /// Who goes first.
+    pub priority: Priority,
+    /// What the caller allows.
+    pub limits: Limits,
+    /// When it was accepted.
+    pub accepted_at: Time,
+    /// Where in the document the input is; an empty range where it has none, which means `{}`.
+    pub input: Range<u32>,
+}
+
+impl Request {
+    /// The input, within the document that the job came as; `None` if that is not the document.
+    pub fn input_in(&self, document: &Block) -> Option<Bytes> {
+        if self.input.is_empty() {
+            return Some(Bytes::from_static(b"{}"));
+        }
+        let range = self.input.start as usize..self.input.end as usize;
+        (range.end <= document.0.len()).then(|| document.0.slice(range))
+    }
+}
+
+/// Where work comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Door {
+    /// `/api/v1/jobs` and the command line.
+    Native,
+    /// Files in a directory.
+    Bridge,
+    /// Envelopes.
+    Workflow,
+    /// Messages.
+    Message,
+    /// Tasks.
+    Task,
+    /// Runs.
+    Run,
+}
+
+/// What makes a repeat the same job (ALL-1), within one caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// Nothing: each request is a job of its own.
+    None,
+    /// The request id.
+    RequestId,
+    /// The `Idempotency-Key` header, the same on every door; or several fields of a contract together.
+    Other(Box<str>),
+}
+
+/// Who goes first: each step up is a head start in the queue, so that nobody waits for ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// After others of its time.
+    Low,
+    /// As it comes.
+    #[default]
+    Normal,
+    /// Before others of its time.
+    High,
+    /// Before everything of its time.
+    Urgent,
+}
+
+/// What a request allows, where it says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// From acceptance to outcome.
+    pub total: Option<Duration>,
+    /// Without a sign of life.
+    pub silence: Option<Duration>,
+    /// Of output, in bytes.
+    pub output_bytes: Option<u64>,
+    /// How often and when it is tried again (TASK-7); giving it says that repeating is wanted.
+    pub retry: Option<Schedule>,
+}
+
+/// Where in its life a job is.
+#[derive(Clone, Debug)]
+pub enum State {
+    /// Accepted; no agent has it.
+    Queued,
+    /// An agent has it.
+    Running(Running),
+    /// Until a time, because the last attempt failed.
+    Retrying {
+        /// Not before this.
+        until: Time,
+        /// Why the last attempt failed.
+        after: Failure,
+    },
+    /// For a person; the agent still has it.
+    Waiting {
+        /// The attempt that asks.
+        running: Running,
+        /// What is asked.
+        question: Body,
+    },
+    /// For good.
+    Ended(Arc<Outcome>),
+}
+
+/// The attempt under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Its number, from 1.
+    pub attempt: u32,
+    /// When the agent last gave a sign of life.
+    pub heard_at: Time,
+    /// How many questions it has asked.
+    pub asked: u32,
+}
+
+/// How far a job is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// 0 to 100.
+    pub percent: Option<f64>,
+    /// What is being done, in the agent's words: a JSON string.
+    pub step: Option<Body>,
+}
+
+/// A question that a person has answered. Should the attempt that asked it be cut short, the next one gets the same answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// The question.
+    pub question: Body,
+    /// The answer.
+    pub answer: Body,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Which of the three ways.
+    pub status: Status,
+    /// Why it failed.
+    pub failure: Option<(Failure, Repeat)>,
+    /// When.
+    pub at: Time,
+    /// The `outcome` object of the API, as it is stored and shown.
+    pub body: Body,
+}
+
+/// The three ways to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// It was done.
+    Completed,
+    /// It could not be done.
+    Failed,
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+/// The seven words for where a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// No agent has it.
+    Queued,
+    /// An agent has it.
+    Running,
+    /// Until the next attempt.
+    Retrying,
+    /// For a person.
+    Waiting,
+    /// Done.
+    Completed,
+    /// Not done.
+    Failed,
+    /// Stopped.
+    Cancelled,
+}
+
+impl Job {
+    /// A job that was just accepted.
+    pub fn accepted(request: Arc<Request>) -> Job {
+        let at = request.accepted_at;
+        Job {
+            request,
+            state: State::Queued,
+            updated_at: at,
+            agent: None,
+            attempts: 0,
+            retries: 0,
+            begun: false,
+            started_at: None,
+            waited: Duration::ZERO,
+            skew_micros: 0,
+            progress: None,
+            pending: None,
+            progress_at: Time::default(),
+            output_bytes: 0,
+            answers: Arc::default(),
+            // Its acceptance is the first event.
+            events: 1,
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> JobId {
+        self.request.id
+    }
+
+    /// Its number.
+    pub fn seq(&self) -> Seq {
+        self.request.id.seq()
+    }
+
+    /// The word for its state.
+    pub fn phase(&self) -> Phase {
+        match &self.state {
+            State::Queued => Phase::Queued,
+            State::Running(_) => Phase::Running,
+            State::Retrying { .. } => Phase::Retrying,
+            State::Waiting { .. } => Phase::Waiting,
+            State::Ended(outcome) => outcome.status.phase(),
+        }
+    }
+
+    /// Its outcome, once it has one.
+    pub fn outcome(&self) -> Option<&Arc<Outcome>> {
+        match &self.state {
+            State::Ended(outcome) => Some(outcome),
+            State::Queued | State::Running(_) | State::Retrying { .. } | State::Waiting { .. } => None,
+        }
+    }
+
+    /// The agent that has it or had it last, else the one it must go to.
+    pub fn agent_or_pinned(&self) -> Option<&str> {
+        self.agent.as_deref().or(self.request.pinned.as_deref())
+    }
+
+    /// The attempt under way, also while it waits for a person.
+    pub fn running(&self) -> Option<&Running> {
+        match &self.state {
+            State::Running(running) | State::Waiting { running, .. } => Some(running),
+            State::Queued | State::Retrying { .. } | State::Ended(_) => None,
+        }
+    }
+
+    /// Moves its clocks along with a clock that jumped, so that neither silence nor a pause is longer or shorter for it.
+    pub fn shift(&mut self, micros: i64) {
+        self.skew_micros = self.skew_micros.saturating_add(micros);
+        self.started_at = self.started_at.map(|at| at.shifted(micros));
+        self.progress_at = self.progress_at.shifted(micros);
+        match &mut self.state {
+            State::Running(running) => running.heard_at = running.heard_at.shifted(micros),
+            State::Waiting { running, .. } => {
+                running.heard_at = running.heard_at.shifted(micros);
+                self.updated_at = self.updated_at.shifted(micros);
+            }
+            State::Retrying { until, .. } => *until = until.shifted(micros),
+            State::Queued | State::Ended(_) => {}
+        }
+    }
+}
+
+impl Job {
+    /// For a job from disk: nothing that has happened lies ahead of `now`, and no pause that is under way is longer than it can
+    /// have been, which is `pause_max`. Otherwise a clock that was set back while we were gone would hold everything up
+    /// for as long.
+    pub fn bound_by(&mut self, now: Time, pause_max: Duration) {
+        self.started_at = self.started_at.map(|at| at.min(now));
+        self.skew_micros = now.0.saturating_sub(self.request.accepted_at.0).min(0);
+        match &mut self.state {
+            State::Waiting { .. } => self.updated_at = self.updated_at.min(now),
+            State::Retrying { until, .. } => *until = (*until).min(now.plus(pause_max)),
+            State::Queued | State::Running(_) | State::Ended(_) => {}
+        }
+    }
+}
+
+impl Phase {
+    /// All seven.
+    pub const ALL: [Phase; 7] = [
+        Phase::Queued,
+        Phase::Running,
+        Phase::Retrying,
+        Phase::Waiting,
+        Phase::Completed,
+        Phase::Failed,
+        Phase::Cancelled,
+    ];
+
+    /// As it is spelled in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Queued => "queued",
+            Phase::Running => "running",
+            Phase::Retrying => "retrying",
+            Phase::Waiting => "waiting",
+            Phase::Completed => "completed",
+            Phase::Failed => "failed",
+            Phase::Cancelled => "cancelled",
+        }
+    }
+
+    /// The phase of that name.
+    pub fn from_name(name: &str) -> Option<Phase> {
+        Phase::ALL.into_iter().find(|phase| phase.name() == name)
+    }
+
+    /// Whether the job has ended.
+    pub fn is_end(self) -> bool {
+        self >= Phase::Completed
+    }
+}
+
+impl Outcome {
+    /// The `outcome` object of lists, for an outcome that is too long for them: all but what the agent said.
+    pub fn without_body(&self, bytes: i64) -> Body {
+        let status = self.status.name();
+        let failure = self.failure.map(|(failure, repeat)| {
+            let (code, message, repeat) = (failure.name(), failure.sentence(), repeat.name());
+            format!(r#""failure":{{"code":"{code}","message":"{message}","repeat":"{repeat}"}},"#)
+        });
+        let failure = failure.unwrap_or_default();
+        Body::trusted(format!(r#"{{"status":"{status}","outputs":null,"artifacts":[],{failure}"bytes":{bytes}}}"#))
+    }
+}
+
+impl Status {
+    /// All three.
+    pub const ALL: [Status; 3] = [Status::Completed, Status::Failed, Status::Cancelled];
+
+    /// The phase of jobs that ended so.
+    pub fn phase(self) -> Phase {
+        match self {
+            Status::Completed => Phase::Completed,
+            Status::Failed => Phase::Failed,
+            Status::Cancelled => Phase::Cancelled,
+        }
+    }
+
+    /// As it is spelled in the API.
+    pub fn name(self) -> &'static str {
+        self.phase().name()
+    }
+}
+
+impl Priority {
+    /// All four, the last first in the queue.
+    pub const ALL: [Priority; 4] = [Priority::Low, Priority::Normal, Priority::High, Priority::Urgent];
+
+    /// As it is spelled.
+    pub fn name(self) -> &'static str {
+        match self {
+            Priority::Low => "low",
+            Priority::Normal => "normal",
+            Priority::High => "high",
+            Priority::Urgent => "urgent",
+        }
+    }
+
+    /// The priority of that name.
+    pub fn from_name(name: &str) -> Option<Priority> {
+        Priority::ALL.into_iter().find(|priority| priority.name() == name)
+    }
+}
+
+impl Door {
+    /// All six.
+    pub const ALL: [Door; 6] = [Door::Native, Door::Bridge, Door::Workflow, Door::Message, Door::Task, Door::Run];
+
+    /// As it is spelled.
+    pub fn name(self) -> &'static str {
+        match self {
+            Door::Native => "native",
+            Door::Bridge => "bridge",
+            Door::Workflow => "workflow",
+            Door::Message => "message",
+            Door::Task => "task",
+            Door::Run => "run",
+        }
+    }
+
+    /// The door of that name.
+    pub fn from_name(name: &str) -> Option<Door> {
+        Door::ALL.into_iter().find(|door| door.name() == name)
+    }
+}

@@ -1,0 +1,101 @@
+//! Which request key is which job: in memory, because an index over random keys on disk costs more than all else together.
+//!
+//! A key is known by a 64-bit hash of it, salted by the store, so that nobody can choose keys that meet; whether a hit is the
+//! same key, and the same request, is found out by whoever can read the job. Two keys of one hash are as unlikely as
+//! they are harmless: the later one is kept in a list of its own.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use crate::id::Seq;
+use crate::job::{Door, Key};
+
+/// The hash of a request key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hash(pub u64);
+
+/// The salt of a store's hashes: rolled once, when the store is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Salt(pub Uuid);
+
+/// All keys that are taken.
+#[derive(Debug, Default)]
+pub struct Keys {
+    first: BTreeMap<Hash, Seq>,
+    /// Further jobs whose keys have a hash that was taken.
+    rest: Vec<(Hash, Seq)>,
+}
+
+impl Salt {
+    /// The hash of a key; `None` where each request is a job of its own.
+    pub fn hash(self, caller: &str, door: Door, request_id: &str, key: &Key) -> Option<Hash> {
+        // Neither a caller nor a door has a NUL in its name, so no two keys are written alike. A key other than the
+        // request id holds on every door, or names its own in its text.
+        let (door, key) = match key {
+            Key::None => return None,
+            Key::RequestId => (door.name(), request_id),
+            Key::Other(key) => ("", &**key),
+        };
+        let id = Uuid::new_v5(&self.0, format!("{caller}\0{door}\0{key}").as_bytes());
+        Some(Hash((id.as_u128() >> 64) as u64))
+    }
+}
+
+impl Keys {
+    /// The job that has this key, or one of the same hash that is not known to be another.
+    pub fn find(&self, hash: Hash, others: &[Seq]) -> Option<Seq> {
+        let first = self.first.get(&hash).copied();
+        let rest = self.rest.iter().filter(|(taken, _)| *taken == hash).map(|(_, seq)| *seq);
+        first.into_iter().chain(rest).find(|seq| !others.contains(seq))
+    }
+
+    /// Takes a key.
+    pub fn claim(&mut self, hash: Hash, seq: Seq) {
+        if let Some(taken) = self.first.insert(hash, seq) {
+            self.first.insert(hash, taken);
+            self.rest.push((hash, seq));
+        }
+    }
+
+    /// How many are taken.
+    pub fn len(&self) -> usize {
+        self.first.len() + self.rest.len()
+    }
+
+    /// Whether none is taken.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_keys_of_one_hash_are_two_jobs() {
+        let mut keys = Keys::default();
+        keys.claim(Hash(7), Seq(1));
+        assert_eq!(keys.find(Hash(7), &[]), Some(Seq(1)));
+        assert_eq!(keys.find(Hash(7), &[Seq(1)]), None, "whoever knows that job 1 has another key may take it");
+        keys.claim(Hash(7), Seq(2));
+        assert_eq!(keys.find(Hash(7), &[]), Some(Seq(1)));
+        assert_eq!(keys.find(Hash(7), &[Seq(1)]), Some(Seq(2)));
+        assert_eq!(keys.len(), 2);
+    }
+
+    #[test]
+    fn keys_are_those_of_a_caller_and_a_door_but_a_header_holds_everywhere() {
+        let salt = Salt(Uuid::from_u128(1));
+        let hash = |caller, door, id, key: &Key| salt.hash(caller, door, id, key);
+        let own = hash("a", Door::Native, "r", &Key::RequestId);
+        assert_eq!(own, hash("a", Door::Native, "r", &Key::RequestId));
+        assert_ne!(own, hash("b", Door::Native, "r", &Key::RequestId));
+        assert_ne!(own, hash("a", Door::Task, "r", &Key::RequestId));
+        let header = Key::Other("k".into());
+        assert_eq!(hash("a", Door::Native, "r", &header), hash("a", Door::Task, "s", &header));
+        assert_eq!(hash("a", Door::Native, "r", &Key::None), None);
+        assert_ne!(own, Salt(Uuid::from_u128(2)).hash("a", Door::Native, "r", &Key::RequestId));
+    }
+}

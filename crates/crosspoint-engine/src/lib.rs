@@ -1,0 +1,23 @@
+//! The engine: durable jobs that end exactly once.
+//!
+//! In reading order:
+//! - [`time`], [`id`], [`content`], [`job`], [`event`]: what there is to know about one job;
+//! - [`policy`]: what an agent's operator has settled;
+//! - [`machine`]: the life of one job, as one pure function; [`breaker`]: that of an agent's breaker;
+//! - [`keys`], [`queue`], [`core`]: all jobs and agents of one orchestrator, still pure;
+//! - [`store`]: the embedded database, whose one verb is to commit a batch;
+//! - [`runtime`]: the one committing thread, the tasks of attempts, and the handle that doors use.
+
+pub mod breaker;
+pub mod content;
+pub mod core;
+pub mod event;
+pub mod id;
+pub mod job;
+pub mod keys;
+pub mod machine;
+pub mod policy;
+pub mod queue;
+pub mod runtime;
+pub mod store;
+pub mod time;

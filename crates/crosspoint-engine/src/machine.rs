@@ -1,0 +1,289 @@
+//! The life of a job, as one pure function.
+//!
+//! Everything that can happen to a job is an [`Event`]; [`step`] says what becomes of the job and what is to be done. The
+//! caller supplies the time, commits the new state, and performs the actions afterwards. A crash in between loses the
+//! actions, not the state: what is owed follows from it (a running job is owed a dispatch), so at the next start
+//! [`Event::Interrupted`] makes up for it, and every action is safe to perform twice.
+//!
+//! Three rules decide all races:
+//! - the first outcome that is committed stands, and nothing follows it;
+//! - a success of *any* attempt ends the job, also of one that was given up: every attempt carries the same id (ALL-2), so it is
+//!   this job's work that was done, and doing it again would be doing it twice;
+//! - a failure counts only if it is that of the present attempt.
+
+mod clock;
+mod end;
+mod report;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crosspoint_contracts::failure::{Dispatched, Failure};
+
+pub use clock::alarm;
+pub use end::pause_max;
+
+use crate::content::{Block, Body};
+use crate::event::{Entry, Violation, What};
+use crate::job::{Answered, Job, Phase, Progress, Running, State, Status};
+use crate::policy::{Policy, Recovery};
+use crate::time::Time;
+
+/// Something that happens to a job.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A place with an agent was found for it.
+    Start {
+        /// The agent.
+        agent: Arc<str>,
+    },
+    /// The agent gave a sign of life.
+    Heard {
+        /// In which attempt.
+        attempt: u32,
+    },
+    /// The agent says how far it is.
+    Progress {
+        /// In which attempt.
+        attempt: u32,
+        /// How far.
+        progress: Progress,
+    },
+    /// The agent printed something.
+    Output {
+        /// In which attempt.
+        attempt: u32,
+        /// Where in the attempt's output.
+        offset: u64,
+        /// What.
+        block: Block,
+    },
+    /// The agent needs a person.
+    Ask {
+        /// In which attempt.
+        attempt: u32,
+        /// What is asked: `{prompt, schema?}`.
+        question: Body,
+    },
+    /// The agent is done.
+    Finish {
+        /// With which attempt.
+        attempt: u32,
+        /// How it went.
+        result: Result<Success, Failed>,
+    },
+    /// A person answers.
+    Answer {
+        /// What they say: any JSON.
+        answer: Body,
+    },
+    /// Somebody wants it stopped.
+    Cancel,
+    /// A time has come that [`alarm`] named.
+    Clock,
+    /// We were gone, and whatever attempt was under way is under way no more.
+    Interrupted,
+}
+
+/// What an agent gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Success {
+    /// An object, a text, any JSON.
+    pub outputs: Body,
+    /// A JSON array of artifacts.
+    pub artifacts: Body,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// From the closed list.
+    pub failure: Failure,
+    /// Whether the agent may have begun.
+    pub dispatched: Dispatched,
+    /// One sentence, a JSON string; the failure's own where there is none.
+    pub message: Option<Body>,
+    /// What else the agent said: its own code and details, a JSON object.
+    pub details: Option<Body>,
+}
+
+/// What is to be done once the new state is on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Hand the job to its agent.
+    Dispatch {
+        /// As which attempt.
+        attempt: u32,
+    },
+    /// Take the attempt up that the agent has gone on with.
+    Resume {
+        /// Which attempt.
+        attempt: u32,
+    },
+    /// Tell the agent to stop.
+    Stop {
+        /// Which attempt.
+        attempt: u32,
+    },
+    /// Give the agent an answer.
+    Deliver {
+        /// To which attempt.
+        attempt: u32,
+        /// The answer.
+        answer: Body,
+    },
+    /// Tell the agent's breaker.
+    Mark {
+        /// Which agent's.
+        agent: Arc<str>,
+        /// How it behaved.
+        mark: crate::breaker::Mark,
+    },
+}
+
+/// What one event does to a job.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The job as it is now.
+    pub job: Job,
+    /// What to store of it. Where there is nothing, only what no restart needs has changed.
+    pub entries: Vec<Entry>,
+    /// What to do afterwards.
+    pub actions: Vec<Action>,
+    /// What should not have happened, and was not applied.
+    pub violation: Option<Violation>,
+}
+
+/// Why a wish was not granted. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It has ended.
+    #[error("the job has ended as {}", .0.name())]
+    Ended(Phase),
+    /// An answer without a question.
+    #[error("the job is {} and waits for no answer", .0.name())]
+    NotWaiting(Phase),
+    /// It is not in the queue.
+    #[error("the job is {} and cannot start", .0.name())]
+    NotQueued(Phase),
+}
+
+/// Decides what one event does to one job.
+///
+/// `policy` is that of the job's agent; the default one where it has had none.
+pub fn step(job: &Job, event: Event, now: Time, policy: &Policy) -> Result<Step, Refused> {
+    let step = Step { job: job.clone(), entries: Vec::new(), actions: Vec::new(), violation: None };
+    match event {
+        Event::Start { agent } => step.start(&agent, now),
+        Event::Heard { attempt } => Ok(step.heard(attempt, now)),
+        Event::Progress { attempt, progress } => Ok(step.progress(attempt, progress, now)),
+        Event::Output { attempt, offset, block } => Ok(step.output(attempt, offset, &block, now, policy)),
+        Event::Ask { attempt, question } => Ok(step.ask(attempt, question, now)),
+        Event::Finish { attempt, result } => Ok(step.finish(attempt, result, now, policy)),
+        Event::Answer { answer } => step.answer(answer, now),
+        Event::Cancel => step.cancel(now),
+        Event::Clock => Ok(step.clock(now, policy)),
+        Event::Interrupted => Ok(step.interrupted(now, policy)),
+    }
+}
+
+impl Step {
+    fn start(mut self, agent: &Arc<str>, now: Time) -> Result<Step, Refused> {
+        let State::Queued = self.job.state else { return Err(Refused::NotQueued(self.job.phase())) };
+        let attempt = self.job.attempts + 1;
+        self.job.attempts = attempt;
+        self.job.started_at.get_or_insert(now);
+        self.job.output_bytes = 0;
+        self.job.agent = Some(agent.clone());
+        self.enter(State::Running(Running { attempt, heard_at: now, asked: 0 }), now);
+        self.note(What::Started { attempt, agent: agent.as_ref().into() }, now);
+        self.actions.push(Action::Dispatch { attempt });
+        Ok(self)
+    }
+
+    fn answer(mut self, answer: Body, now: Time) -> Result<Step, Refused> {
+        let State::Waiting { running, question } = self.job.state.clone() else {
+            let phase = self.job.phase();
+            return Err(if phase.is_end() { Refused::Ended(phase) } else { Refused::NotWaiting(phase) });
+        };
+        let answers = Arc::make_mut(&mut self.job.answers);
+        answers.truncate(running.asked as usize);
+        answers.push(Answered { question, answer: answer.clone() });
+        let attempt = running.attempt;
+        self.enter(State::Running(Running { heard_at: now, asked: running.asked + 1, ..running }), now);
+        self.note(What::Answered { answer: answer.clone() }, now);
+        self.actions.push(Action::Deliver { attempt, answer });
+        Ok(self)
+    }
+
+    fn cancel(mut self, now: Time) -> Result<Step, Refused> {
+        if let State::Ended(outcome) = &self.job.state {
+            // Whoever cancels twice gets what they wanted.
+            return if outcome.status == Status::Cancelled { Ok(self) } else { Err(Refused::Ended(self.job.phase())) };
+        }
+        self.stop_attempt();
+        self.end_cancelled(now);
+        Ok(self)
+    }
+
+    /// At a start of ours: what was under way when we ended is so no more (ALL-3).
+    fn interrupted(mut self, now: Time, policy: &Policy) -> Step {
+        let Some(&running) = self.job.running() else { return self };
+        let attempt = running.attempt;
+        match policy.recovery {
+            Recovery::Rerun => {
+                self.job.begun = true;
+                self.enter(State::Queued, now);
+                // It begins anew, and so does its time: hours that we were gone are not its own.
+                (self.job.started_at, self.job.waited) = (None, Duration::ZERO);
+                self.note(What::Interrupted { attempt }, now);
+            }
+            Recovery::Resume => {
+                self.set_heard(now);
+                self.actions.push(Action::Resume { attempt });
+            }
+            Recovery::Fail => {
+                let message =
+                    "The orchestrator was restarted while the agent had the work, and cannot know what became of it.";
+                self.end_failed(
+                    Failed { message: Some(Body::of(&message)), ..Failed::of(Failure::Unavailable, Dispatched::Yes) },
+                    now,
+                );
+            }
+        }
+        self
+    }
+
+    /// Puts the job in another state; time spent waiting for a person is counted when that is over.
+    fn enter(&mut self, state: State, now: Time) {
+        if let State::Waiting { .. } = self.job.state {
+            self.job.waited = self.job.waited.saturating_add(now.since(self.job.updated_at));
+        }
+        self.job.state = state;
+        self.job.updated_at = now;
+    }
+
+    fn note(&mut self, what: What, now: Time) {
+        self.job.events += 1;
+        self.entries.push(Entry { n: self.job.events, at: now, what });
+    }
+
+    fn stop_attempt(&mut self) {
+        if let Some(running) = self.job.running() {
+            self.actions.push(Action::Stop { attempt: running.attempt });
+        }
+    }
+
+    fn set_heard(&mut self, now: Time) {
+        if let State::Running(running) | State::Waiting { running, .. } = &mut self.job.state {
+            running.heard_at = now;
+        }
+    }
+}
+
+impl Failed {
+    /// A failure about which no more is known.
+    pub fn of(failure: Failure, dispatched: Dispatched) -> Failed {
+        Failed { failure, dispatched, message: None, details: None }
+    }
+}

@@ -1,0 +1,103 @@
+//! What time does to a job: silence, the total, the end of a pause, progress that was held back (ALL-3, ALL-4, ALL-9, MSG-5, MSG-6).
+
+use std::time::Duration;
+
+use crosspoint_contracts::failure::{Dispatched, Failure};
+
+use super::{Action, Failed, Step};
+use crate::breaker::Mark;
+use crate::content::Body;
+use crate::event::What;
+use crate::job::{Job, State};
+use crate::policy::Policy;
+use crate::time::Time;
+
+/// Progress becomes an event at most this often: 10 a second (ALL-9).
+pub(super) const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
+
+/// When [`super::Event::Clock`] is due next, if nothing else happens before.
+pub fn alarm(job: &Job, policy: &Policy) -> Option<Time> {
+    if let State::Ended(_) = job.state {
+        return None;
+    }
+    let pending = job.pending.is_some().then(|| job.progress_at.plus(PROGRESS_PERIOD));
+    let own = match &job.state {
+        State::Running(running) => silence(job, policy).map(|silence| running.heard_at.plus(silence)),
+        State::Retrying { until, .. } => Some(*until),
+        State::Queued | State::Waiting { .. } | State::Ended(_) => None,
+    };
+    [deadline(job, policy), own, pending].into_iter().flatten().min()
+}
+
+/// When the job's time is up: the caller's limit counts from acceptance, the agent's from the first attempt and not while
+/// people are asked.
+pub(super) fn deadline(job: &Job, policy: &Policy) -> Option<Time> {
+    let accepted_at = job.request.accepted_at.shifted(job.skew_micros);
+    let asked_for = job.request.limits.total.map(|total| accepted_at.plus(total));
+    let settled = match &job.state {
+        // Also in the queue, once it was with an agent: otherwise it would be started only to be stopped.
+        State::Queued | State::Running(_) | State::Retrying { .. } => {
+            job.started_at.map(|started| started.plus(policy.total).plus(job.waited))
+        }
+        State::Waiting { .. } | State::Ended(_) => None,
+    };
+    // A request's own limit takes the place of the agent's (ALL-4), where it is longer too.
+    asked_for.or(settled)
+}
+
+fn silence(job: &Job, policy: &Policy) -> Option<Duration> {
+    policy.silence.map(|settled| job.request.limits.silence.unwrap_or(settled))
+}
+
+impl Step {
+    pub(super) fn clock(mut self, now: Time, policy: &Policy) -> Step {
+        if let State::Ended(_) = self.job.state {
+            return self;
+        }
+        if deadline(&self.job, policy).is_some_and(|time| time <= now) {
+            return self.out_of_time(now);
+        }
+        match self.job.state {
+            State::Retrying { until, .. } if until <= now => {
+                self.enter(State::Queued, now);
+                // The pause was an event and the next attempt will be one; that it is in the queue in between is none,
+                // and after a crash the pause is over all the same.
+            }
+            State::Running(running) if silence(&self.job, policy).is_some_and(|s| running.heard_at.plus(s) <= now) => {
+                return self.gone_silent(now, policy);
+            }
+            State::Queued | State::Running(_) | State::Retrying { .. } | State::Waiting { .. } | State::Ended(_) => {}
+        }
+        if self.job.pending.is_some() && self.job.progress_at.plus(PROGRESS_PERIOD) <= now {
+            self.show_progress(now);
+        }
+        self
+    }
+
+    fn out_of_time(mut self, now: Time) -> Step {
+        let had_agent = self.job.running().is_some();
+        self.stop_attempt();
+        let dispatched = if had_agent { Dispatched::Yes } else { Dispatched::No };
+        let message = "The job took longer than it was allowed in all.";
+        self.end_failed(Failed { message: Some(Body::of(&message)), ..Failed::of(Failure::Timeout, dispatched) }, now);
+        self
+    }
+
+    fn gone_silent(mut self, now: Time, policy: &Policy) -> Step {
+        self.stop_attempt();
+        if let Some(agent) = self.job.agent.clone() {
+            self.actions.push(Action::Mark { agent, mark: Mark::Bad });
+        }
+        let message = "The agent gave no sign of life for as long as it may.";
+        let failed = Failed { message: Some(Body::of(&message)), ..Failed::of(Failure::Timeout, Dispatched::Yes) };
+        self.attempt_failed(failed, now, policy);
+        self
+    }
+
+    pub(super) fn show_progress(&mut self, now: Time) {
+        let Some(progress) = self.job.pending.take() else { return };
+        self.job.progress_at = now;
+        self.note(What::Progress((*progress).clone()), now);
+        self.job.progress = Some(progress);
+    }
+}

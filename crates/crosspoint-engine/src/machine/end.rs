@@ -1,0 +1,97 @@
+//! How an attempt ends, and how a job does: here is the only place where an outcome is made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
+
+use super::clock::deadline;
+use super::{Failed, Step, Success};
+use crate::content::Body;
+use crate::event::What;
+use crate::job::{Job, Outcome, State, Status};
+use crate::policy::{Policy, Repeats};
+use crate::time::Time;
+
+/// The longest pause that a job which is retrying can be in.
+pub fn pause_max(job: &Job, policy: &Policy) -> Duration {
+    let schedule = job.request.limits.retry.unwrap_or(policy.schedule);
+    schedule.delay_before(job.retries.saturating_add(1), 1.0).unwrap_or_default()
+}
+
+impl Step {
+    /// The present attempt failed: there is another, or the job fails with it.
+    pub(super) fn attempt_failed(&mut self, failed: Failed, now: Time, policy: &Policy) {
+        match self.next_attempt(&failed, now, policy) {
+            Some(until) => {
+                self.job.begun |= failed.dispatched == Dispatched::Yes;
+                self.job.retries += 1;
+                let (attempt, after) = (self.job.attempts, failed.failure);
+                self.enter(State::Retrying { until, after }, now);
+                self.note(What::Retrying { attempt, failure: after, until }, now);
+            }
+            None => self.end_failed(failed, now),
+        }
+    }
+
+    /// When the next attempt is due, if there is one: not if it would begin only after the job's time is up.
+    fn next_attempt(&self, failed: &Failed, now: Time, policy: &Policy) -> Option<Time> {
+        let asked_for = self.job.request.limits.retry;
+        let repeats = if asked_for.is_some() { Repeats::Always } else { policy.repeats };
+        if !repeats.allow(failed.failure, failed.dispatched) {
+            return None;
+        }
+        let delay = asked_for.unwrap_or(policy.schedule).delay_before(self.job.retries + 2, self.chance())?;
+        let until = now.plus(delay);
+        deadline(&self.job, policy).is_none_or(|deadline| until < deadline).then_some(until)
+    }
+
+    /// A number from 0 to 1 that differs between jobs and attempts, so that those who failed together do not come again
+    /// together; and is the same when the step is taken again.
+    fn chance(&self) -> f64 {
+        let seed = self.job.request.id.seq().0 ^ (u64::from(self.job.attempts) << 48);
+        let mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        f64::from((mixed >> 40) as u32) / f64::from(1_u32 << 24)
+    }
+
+    pub(super) fn end_completed(&mut self, success: &Success, now: Time) {
+        // Joined by hand: what an agent gave is JSON already, and may be long.
+        let (outputs, artifacts) = (success.outputs.get(), success.artifacts.get());
+        let parts = [r#"{"status":"completed","outputs":"#, outputs, r#","artifacts":"#, artifacts, "}"];
+        self.end(Status::Completed, None, Body::trusted(parts.concat()), now);
+    }
+
+    pub(super) fn end_failed(&mut self, failed: Failed, now: Time) {
+        let dispatched = if self.job.begun { Dispatched::Yes } else { failed.dispatched };
+        let repeat = failed.failure.repeat(dispatched);
+        self.end_without(Status::Failed, failed, repeat, now);
+    }
+
+    /// The agent printed more than it may: part of the work is done, and again it would be as much.
+    pub(super) fn end_oversized(&mut self, limit: u64, now: Time) {
+        let message = format!("The agent's output is longer than the {limit} bytes that it may have.");
+        let failed = Failed::of(Failure::ResourceLimit, Dispatched::Yes);
+        self.end_without(Status::Failed, Failed { message: Some(Body::of(&message)), ..failed }, Repeat::Never, now);
+    }
+
+    pub(super) fn end_cancelled(&mut self, now: Time) {
+        self.end_without(Status::Cancelled, Failed::of(Failure::Cancelled, Dispatched::Yes), Repeat::Never, now);
+    }
+
+    fn end_without(&mut self, status: Status, failed: Failed, repeat: Repeat, now: Time) {
+        let message = failed.message.unwrap_or_else(|| Body::of(&failed.failure.sentence()));
+        let (code, message) = (failed.failure.name(), message.get());
+        let details = failed.details.map(|details| format!(r#","details":{}"#, details.get())).unwrap_or_default();
+        let failure = format!(r#"{{"code":"{code}","message":{message},"repeat":"{}"{details}}}"#, repeat.name());
+        let body = format!(r#"{{"status":"{}","outputs":null,"artifacts":[],"failure":{failure}}}"#, status.name());
+        self.end(status, Some((failed.failure, repeat)), Body::trusted(body), now);
+    }
+
+    fn end(&mut self, status: Status, failure: Option<(Failure, Repeat)>, body: Body, now: Time) {
+        // Progress that was held back would otherwise never be seen.
+        self.show_progress(now);
+        let outcome = Arc::new(Outcome { status, failure, at: now, body });
+        self.enter(State::Ended(outcome.clone()), now);
+        self.note(What::Ended(outcome), now);
+    }
+}

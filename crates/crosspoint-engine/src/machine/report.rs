@@ -1,0 +1,166 @@
+//! What agents report: life, progress, output, questions, results.
+
+use std::sync::Arc;
+
+use crosspoint_contracts::failure::{Dispatched, Failure};
+
+use super::clock::PROGRESS_PERIOD;
+use super::{Action, Failed, Step, Success};
+use crate::breaker::Mark;
+use crate::content::{Block, Body};
+use crate::event::{Violation, What};
+use crate::job::{Progress, Running, State, Status};
+use crate::policy::{OUTPUT_BYTES_MAX, Policy};
+use crate::time::Time;
+
+impl Step {
+    pub(super) fn heard(mut self, attempt: u32, now: Time) -> Step {
+        if self.is_present(attempt) {
+            self.set_heard(now);
+        }
+        self
+    }
+
+    pub(super) fn progress(mut self, attempt: u32, progress: Progress, now: Time) -> Step {
+        if !self.is_present(attempt) {
+            return self.late("progress was reported after the outcome");
+        }
+        self.set_heard(now);
+        let percent = progress.percent.filter(|percent| !percent.is_nan()).map(|percent| percent.clamp(0.0, 100.0));
+        // A report may say only one of the two; the other stays as it was.
+        let last = self.job.pending.as_ref().or(self.job.progress.as_ref());
+        let percent = percent.or(last.and_then(|last| last.percent));
+        let step = progress.step.or_else(|| last.and_then(|last| last.step.clone()));
+        self.job.pending = Some(Arc::new(Progress { percent, step }));
+        if self.job.progress_at.plus(PROGRESS_PERIOD) <= now {
+            self.show_progress(now);
+        }
+        self
+    }
+
+    pub(super) fn output(mut self, attempt: u32, offset: u64, block: &Block, now: Time, policy: &Policy) -> Step {
+        if !self.is_present(attempt) {
+            return self.late("output came after the outcome");
+        }
+        self.set_heard(now);
+        let have = self.job.output_bytes;
+        let end = offset.saturating_add(block.0.len() as u64);
+        if end <= have {
+            // Repeated: what is stored stands.
+            return self;
+        }
+        if offset > have {
+            self.stop_attempt();
+            let message = "A part of the agent's output is missing.";
+            let failed = Failed::of(Failure::BrokenContract, Dispatched::Yes);
+            self.end_failed(Failed { message: Some(Body::of(&message)), ..failed }, now);
+            return self;
+        }
+        let limit = self.job.request.limits.output_bytes.unwrap_or(policy.output_bytes_max).min(OUTPUT_BYTES_MAX);
+        if end > limit {
+            self.stop_attempt();
+            self.end_oversized(limit, now);
+            return self;
+        }
+        let new = usize::try_from(have - offset).unwrap_or(usize::MAX).min(block.0.len());
+        self.job.output_bytes = end;
+        self.note(What::Output { attempt, offset: have, block: Block(block.0.slice(new..)) }, now);
+        self
+    }
+
+    pub(super) fn ask(mut self, attempt: u32, question: Body, now: Time) -> Step {
+        if !self.is_present(attempt) {
+            return self.late("a question came after the outcome");
+        }
+        self.set_heard(now);
+        let Some(&running) = self.job.running() else { return self };
+        if let State::Waiting { question: asked, .. } = &self.job.state
+            && *asked == question
+        {
+            return self;
+        }
+        if let Some(known) = self.job.answers.get(running.asked as usize)
+            && known.question == question
+        {
+            // An attempt before this one asked the same, and a person answered: nobody is asked twice.
+            let answer = known.answer.clone();
+            self.enter(State::Running(Running { asked: running.asked + 1, ..running }), now);
+            self.actions.push(Action::Deliver { attempt, answer });
+            return self;
+        }
+        self.enter(State::Waiting { running, question: question.clone() }, now);
+        self.note(What::Asked { question }, now);
+        self
+    }
+
+    pub(super) fn finish(mut self, attempt: u32, result: Result<Success, Failed>, now: Time, policy: &Policy) -> Step {
+        if attempt == 0 || attempt > self.job.attempts {
+            return self.violates("ALL-2", "a result came for an attempt that was never made");
+        }
+        if let State::Ended(outcome) = &self.job.state {
+            let what = match (outcome.status, &result) {
+                (Status::Completed, Ok(_)) | (Status::Failed, Err(_)) => "a result came again after the outcome",
+                (Status::Completed, Err(_)) | (Status::Failed, Ok(_)) => "a result came that contradicts the outcome",
+                (Status::Cancelled, Ok(_) | Err(_)) => "a result came after the job was cancelled",
+            };
+            return self.violates("ALL-9.3", what);
+        }
+        let present = self.is_present(attempt);
+        match result {
+            Ok(success) => {
+                if present {
+                    self.mark(Mark::Good);
+                } else {
+                    // Its own attempt was given up, but the work is done: whoever does it again is told to stop.
+                    self.stop_attempt();
+                }
+                self.end_completed(&success, now);
+                self
+            }
+            Err(failed) if present => {
+                self.mark(match failed.failure {
+                    Failure::Timeout | Failure::Unavailable => Mark::Bad,
+                    Failure::Invalid
+                    | Failure::Unauthenticated
+                    | Failure::ResourceLimit
+                    | Failure::Unsupported
+                    | Failure::AgentFailed
+                    | Failure::Cancelled
+                    | Failure::Delegation
+                    | Failure::Conflict
+                    | Failure::BrokenContract
+                    | Failure::Internal => Mark::Good,
+                });
+                self.attempt_failed(failed, now, policy);
+                self
+            }
+            Err(_) => self.violates("ALL-4", "an attempt that was given up reported its failure"),
+        }
+    }
+
+    /// Whether this is the attempt under way.
+    fn is_present(&self, attempt: u32) -> bool {
+        self.job.running().is_some_and(|running| running.attempt == attempt)
+    }
+
+    /// What attempts say that were given up does not count; an agent that has given its result should say no more.
+    fn late(self, what: &'static str) -> Step {
+        match &self.job.state {
+            State::Ended(outcome) if outcome.status == Status::Completed => self.violates("ALL-9.3", what),
+            State::Ended(_) | State::Queued | State::Running(_) | State::Retrying { .. } | State::Waiting { .. } => {
+                self
+            }
+        }
+    }
+
+    fn violates(mut self, clause: &'static str, what: &'static str) -> Step {
+        self.violation = Some(Violation { clause, what });
+        self
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        if let Some(agent) = self.job.agent.clone() {
+            self.actions.push(Action::Mark { agent, mark });
+        }
+    }
+}

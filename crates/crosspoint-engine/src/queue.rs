@@ -1,0 +1,77 @@
+//! Jobs that wait for an agent, and which of them goes next.
+//!
+//! The highest priority goes first, and within it the oldest. That alone would let a low job wait for ever while higher ones keep
+//! coming; so every eighth turn of an agent goes to the oldest job of all that it could take. Whatever comes in, a job
+//! has at most eight times the jobs before it in front of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::id::Seq;
+use crate::job::{Job, Priority};
+
+/// Every so many turns the oldest job goes, whatever its priority.
+pub const OLDEST_EVERY: u64 = 8;
+
+/// Where a job may go: to any agent that takes the work, or to one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target {
+    /// The work.
+    pub work: Arc<str>,
+    /// The one agent, where the caller named it.
+    pub pinned: Option<Arc<str>>,
+}
+
+/// All that wait.
+#[derive(Debug, Default)]
+pub struct Queues {
+    waiting: BTreeMap<Target, [BTreeSet<Seq>; Priority::ALL.len()]>,
+}
+
+impl Target {
+    /// Where this job may go.
+    pub fn of(job: &Job) -> Target {
+        Target { work: job.request.work.clone(), pinned: job.request.pinned.clone() }
+    }
+}
+
+impl Queues {
+    /// Puts a job in its place; older jobs that come back go before younger ones.
+    pub fn add(&mut self, job: &Job) {
+        self.waiting.entry(Target::of(job)).or_default()[job.request.priority as usize].insert(job.seq());
+    }
+
+    /// Takes a job out.
+    pub fn remove(&mut self, job: &Job) {
+        let target = Target::of(job);
+        let Some(lanes) = self.waiting.get_mut(&target) else { return };
+        lanes[job.request.priority as usize].remove(&job.seq());
+        if lanes.iter().all(BTreeSet::is_empty) {
+            self.waiting.remove(&target);
+        }
+    }
+
+    /// The job that goes next of those that may go to one of these; `turn` counts the turns of the agent that asks.
+    pub fn next<'t>(&self, targets: impl Iterator<Item = &'t Target>, turn: u64) -> Option<Seq> {
+        let lanes = targets.filter_map(|target| self.waiting.get(target));
+        let heads = lanes
+            .flat_map(|lanes| lanes.iter().enumerate().filter_map(|(priority, lane)| Some((priority, *lane.first()?))));
+        let oldest_goes = turn % OLDEST_EVERY == OLDEST_EVERY - 1;
+        let order = |&(priority, seq): &(usize, Seq)| (if oldest_goes { 0 } else { usize::MAX - priority }, seq);
+        heads.min_by_key(order).map(|(_, seq)| seq)
+    }
+
+    /// How many jobs that could go to the same agents are older or of a higher priority.
+    pub fn ahead_of(&self, job: &Job) -> usize {
+        let Some(lanes) = self.waiting.get(&Target::of(job)) else { return 0 };
+        let own = job.request.priority as usize;
+        let higher: usize = lanes.iter().skip(own + 1).map(BTreeSet::len).sum();
+        higher + lanes[own].range(..job.seq()).count()
+    }
+
+    /// How many wait for one of these.
+    pub fn len<'t>(&self, targets: impl Iterator<Item = &'t Target>) -> usize {
+        let lanes = targets.filter_map(|target| self.waiting.get(target));
+        lanes.map(|lanes| lanes.iter().map(BTreeSet::len).sum::<usize>()).sum()
+    }
+}

@@ -1,0 +1,31 @@
+//! The shell around the core: one thread that commits, a task for every attempt, and the handle that doors use.
+//!
+//! ```text
+//!  doors ──┐                                                            ┌── replies to doors
+//!          ├─> inbox ──> core.apply ──> store.commit (fsync) ──> publish ┼── effects: attempts begin, stop, are answered
+//! attempts ┘            (everything that is waiting, as one batch)       └── one line of log a transition
+//! ```
+//!
+//! Only the committing thread touches the core and the store's writer, so nothing is locked while it decides. Whoever waits
+//! for a job, follows it or lists jobs looks at what was published after the commit, or reads the store over a connection of
+//! its own, and never waits for the thread.
+
+mod attempt;
+mod board;
+mod clock;
+mod committer;
+mod engine;
+mod follow;
+mod inbox;
+mod log;
+mod release;
+mod stuck;
+mod tail;
+mod wish;
+
+pub use attempt::{Attempt, Gone, Link};
+pub use board::Watch;
+pub use engine::{AgentView, Config, Engine, Limits, Readiness};
+pub use follow::Follow;
+pub use stuck::{Ahead, Stuck};
+pub use wish::{Denied, NewJob, Submitted, Unaccepted};

@@ -1,0 +1,215 @@
+//! One attempt of one job: a task of its own, so that no caller who leaves takes it along.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use futures_util::FutureExt;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::board::lock;
+use super::engine::Engine;
+use super::inbox::Answer;
+use super::tail::Tail;
+use crate::breaker::Health;
+use crate::content::{Block, Body};
+use crate::core::Reply;
+use crate::job::{Job, Progress};
+use crate::machine::{Event, Failed, Success};
+
+/// An agent that was told to stop has so long to do it before its task is dropped.
+const STOP_GRACE: Duration = Duration::from_secs(30);
+
+/// An input that could not be read is read again so much later.
+const READ_PAUSE: Duration = Duration::from_secs(1);
+
+/// How work reaches one agent: one of these for each way of talking to agents.
+pub trait Link: Send + Sync + 'static {
+    /// Has the work done. It must come to an end soon after [`Attempt::stopped`] does; dropping the future must stop the work.
+    fn run(self: Arc<Self>, attempt: Attempt) -> Pin<Box<dyn Future<Output = Result<Success, Failed>> + Send>>;
+
+    /// What can be said at once, without waiting for anything: no task is made for it, and the result is in the next commit. For
+    /// agents that are a few instructions, because the committing thread calls it.
+    fn at_once(&self, _input: &Body) -> Option<Result<Success, Failed>> {
+        None
+    }
+
+    /// Whether the agent is there, without giving it work (MSG-7).
+    fn check(self: Arc<Self>) -> Pin<Box<dyn Future<Output = Health> + Send>> {
+        Box::pin(std::future::ready(Health::Well))
+    }
+}
+
+/// What the board knows of an attempt.
+#[derive(Default)]
+pub(super) struct Handle {
+    pub(super) attempt: u32,
+    pub(super) stop: CancellationToken,
+    answers: Mutex<VecDeque<Body>>,
+    answered: Notify,
+}
+
+/// One attempt, as a link sees it.
+pub struct Attempt {
+    job: Arc<Job>,
+    number: u32,
+    input: Option<Bytes>,
+    output_bytes: u64,
+    tail: Tail,
+    handle: Arc<Handle>,
+    engine: Engine,
+}
+
+/// The job no longer wants to hear of this attempt: it has ended, or another attempt was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the job goes on without this attempt")]
+pub struct Gone;
+
+impl Attempt {
+    /// The job, as it was when the attempt began.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// Which attempt it is, from 1.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// What the agent is given. Of a job that had to wait it is read from the store: a queue of a hundred thousand holds no inputs.
+    pub async fn input(&self) -> Result<Body, Failed> {
+        if let Some(input) = &self.input {
+            return Ok(Body::trusted(input.clone()));
+        }
+        let input = self.document().await.and_then(|document| self.job.request.input_in(&document));
+        input.map(Body::trusted).ok_or_else(|| Failed::of(Failure::Internal, Dispatched::No))
+    }
+
+    /// That the disk cannot be read just now, or that there are too many open files, is no reason to end a job.
+    async fn document(&self) -> Option<Block> {
+        loop {
+            match self.engine.document(self.job.seq()).await {
+                Ok(document) => return document,
+                Err(error) => {
+                    tracing::error!(job = %self.job.id(), %error, "an input cannot be read; it is tried again");
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(READ_PAUSE) => {}
+                () = self.stopped() => return None,
+            }
+        }
+    }
+
+    /// Says that the agent is alive.
+    pub async fn heard(&self) -> Result<(), Gone> {
+        self.report(Event::Heard { attempt: self.number }).await
+    }
+
+    /// Says how far it is.
+    pub async fn progress(&self, percent: Option<f64>, step: Option<&str>) -> Result<(), Gone> {
+        let progress = Progress { percent, step: step.map(|step| Body::of(&step)) };
+        self.report(Event::Progress { attempt: self.number, progress }).await
+    }
+
+    /// Stores a block of output; when it returns, the block is on disk.
+    pub async fn output(&mut self, block: Bytes) -> Result<(), Gone> {
+        let offset = self.output_bytes;
+        self.output_bytes += block.len() as u64;
+        self.tail.push(&block);
+        self.report(Event::Output { attempt: self.number, offset, block: Block(block) }).await
+    }
+
+    /// What was printed, as outputs: all of it, or its end and where the rest is.
+    pub fn printed(&mut self) -> Body {
+        self.tail.outputs()
+    }
+
+    /// Asks a person, and waits for the answer as long as it takes. The question is `{prompt, schema?}`.
+    pub async fn ask(&self, question: Body) -> Result<Body, Gone> {
+        self.report(Event::Ask { attempt: self.number, question }).await?;
+        loop {
+            let answered = self.handle.answered.notified();
+            if let Some(answer) = lock(&self.handle.answers).pop_front() {
+                return Ok(answer);
+            }
+            tokio::select! {
+                () = answered => {}
+                () = self.handle.stop.cancelled() => return Err(Gone),
+            }
+        }
+    }
+
+    /// Comes to an end when the attempt should.
+    pub async fn stopped(&self) {
+        self.handle.stop.cancelled().await;
+    }
+
+    async fn report(&self, event: Event) -> Result<(), Gone> {
+        match self.engine.tell(self.job.id(), event).await {
+            Some(Answer::Committed { reply: Reply::Job(job), .. })
+                if job.running().is_some_and(|running| running.attempt == self.number) =>
+            {
+                Ok(())
+            }
+            Some(Answer::Committed { .. } | Answer::Failed(_)) | None => Err(Gone),
+        }
+    }
+}
+
+/// Begins an attempt in a task of its own, and reports how it went.
+pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, job: Arc<Job>, number: u32, input: Option<Bytes>) {
+    let handle = Arc::new(Handle { attempt: number, ..Handle::default() });
+    engine.board().attempts().insert(job.seq(), handle.clone());
+    let output_bytes = job.output_bytes;
+    let attempt = Attempt {
+        job: job.clone(),
+        number,
+        input,
+        output_bytes,
+        tail: Tail::default(),
+        handle: handle.clone(),
+        engine: engine.clone(),
+    };
+    let engine = engine.clone();
+    let spawner = engine.clone();
+    spawner.handle().spawn(async move {
+        // A link may panic before it gives its future, too.
+        let run = AssertUnwindSafe(async move { link.run(attempt).await }).catch_unwind();
+        let result = tokio::select! {
+            result = run => result.unwrap_or_else(|_| Err(panicked())),
+            () = overdue(&handle.stop) => Err(Failed::of(Failure::Cancelled, Dispatched::Yes)),
+        };
+        // Whoever was told to stop has nothing to report that anybody waits for, but for a success, which counts.
+        if !handle.stop.is_cancelled() || result.is_ok() {
+            engine.finish(job.id(), number, result).await;
+        }
+        // Only now: whoever waits for the last attempt waits for its result to be on disk.
+        let mut attempts = engine.board().attempts();
+        if attempts.get(&job.seq()).is_some_and(|known| Arc::ptr_eq(known, &handle)) {
+            attempts.remove(&job.seq());
+        }
+    });
+}
+
+async fn overdue(stop: &CancellationToken) {
+    stop.cancelled().await;
+    tokio::time::sleep(STOP_GRACE).await;
+}
+
+fn panicked() -> Failed {
+    Failed::of(Failure::Internal, Dispatched::Yes)
+}
+
+impl Handle {
+    pub(super) fn deliver(&self, answer: Body) {
+        lock(&self.answers).push_back(answer);
+        self.answered.notify_waiters();
+    }
+}

@@ -1,0 +1,327 @@
+//! The handle that doors use: start, stop, look.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::attempt::{self, Link};
+use super::board::{Board, lock};
+use super::committer::Committer;
+use super::inbox::{Answer, Inbox};
+use crate::breaker::{self, Breaker, Health};
+use crate::content::{Block, Body};
+use crate::core::{AgentCommand, Command, Mode, Reply, Spec, Standing};
+use crate::id::{JobId, Seq};
+use crate::job::Job;
+use crate::machine::{Event, Failed, Success};
+use crate::store::{self, Fault, Readers, Store};
+
+/// A health check that takes longer has failed.
+const CHECK_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// So many reads of the store go on at one time; more wait.
+const READS_MAX: usize = 16;
+
+/// An orchestrator at work; cloning gives another handle to the same.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    board: Board,
+    inbox: Arc<Inbox>,
+    readers: Readers,
+    links: BTreeMap<Arc<str>, Arc<dyn Link>>,
+    handle: Handle,
+    committer: Mutex<Option<JoinHandle<()>>>,
+    /// Reads of the store at one time.
+    reads: Arc<Semaphore>,
+    /// What carries out what was committed.
+    releaser: Mutex<Option<tokio::task::JoinHandle<()>>>,
+    stopping: AtomicBool,
+    /// Where the random part of the next id comes from.
+    chance: AtomicU64,
+    died: CancellationToken,
+}
+
+/// What an engine is made of.
+pub struct Config {
+    /// Where jobs are kept.
+    pub store: store::Options,
+    /// The agents, and how work reaches them.
+    pub agents: Vec<(Spec, Arc<dyn Link>)>,
+    /// How much of everything.
+    pub limits: Limits,
+    /// Who drives the jobs that are there already.
+    pub mode: Mode,
+}
+
+/// How much of everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Jobs that have not ended.
+    pub jobs_live_max: usize,
+    /// Requests that wait to be committed.
+    pub waiting_max: usize,
+    /// Bytes of them.
+    pub waiting_bytes_max: usize,
+}
+
+/// Whether work is taken.
+#[derive(Clone, Debug)]
+pub enum Readiness {
+    /// It is.
+    Ready,
+    /// Nothing can be committed at present.
+    Failing(Arc<Fault>),
+}
+
+/// An agent, for people.
+#[derive(Clone, Debug)]
+pub struct AgentView {
+    /// As configured.
+    pub spec: Spec,
+    /// Its breaker, and whether it is drained.
+    pub standing: Standing,
+    /// How many jobs it has.
+    pub running: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { jobs_live_max: 200_000, waiting_max: 10_000, waiting_bytes_max: 64 << 20 }
+    }
+}
+
+impl Engine {
+    /// Opens the store, takes up what was under way, and begins. Attempts run on the runtime of the caller.
+    pub fn start(config: Config) -> Result<Engine, Fault> {
+        let (store, readers) = Store::open(&config.store)?;
+        let specs: Vec<Spec> = config.agents.iter().map(|(spec, _)| spec.clone()).collect();
+        let inbox = Arc::new(Inbox::new(config.limits.waiting_max, config.limits.waiting_bytes_max));
+        let engine = Engine(Arc::new(Inner {
+            board: Board::new(&specs),
+            inbox: inbox.clone(),
+            readers,
+            links: config.agents.into_iter().map(|(spec, link)| (spec.name, link)).collect(),
+            handle: Handle::current(),
+            committer: Mutex::default(),
+            reads: Arc::new(Semaphore::new(READS_MAX)),
+            releaser: Mutex::default(),
+            stopping: AtomicBool::new(false),
+            chance: AtomicU64::new(Uuid::new_v4().as_u128() as u64),
+            died: CancellationToken::new(),
+        }));
+        let death = Death(engine.clone());
+        let committer =
+            Committer::start(store, engine.clone(), inbox, specs, config.limits.jobs_live_max, config.mode)?;
+        let spawned = thread::Builder::new().name("commit".to_owned()).spawn(move || {
+            let _guard = death;
+            committer.run();
+        });
+        let spawned = spawned.map_err(|error| Fault::Broken { path: config.store.path, detail: error.to_string() })?;
+        *lock(&engine.0.committer) = Some(spawned);
+        Ok(engine)
+    }
+
+    /// Hands out no more work and waits until no attempt is under way, but no longer than this; then commits what is left and
+    /// ends. Attempts that are still under way are taken up at the next start, as after a crash; for those that wait for a
+    /// person nobody waits.
+    pub async fn stop(&self, within: Duration) {
+        let until = Instant::now() + within;
+        self.rest().await;
+        while self.attempts() > self.board().waiting_count() && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.0.stopping.store(true, Ordering::Relaxed);
+        self.0.inbox.close();
+        let committer = lock(&self.0.committer).take();
+        if let Some(committer) = committer {
+            // It commits what is in the inbox and no more.
+            let _ = tokio::task::spawn_blocking(|| committer.join()).await;
+        }
+        // And whoever asked before the end is answered.
+        let releaser = lock(&self.0.releaser).take();
+        if let Some(releaser) = releaser {
+            let _ = releaser.await;
+        }
+    }
+
+    /// Accepts work, and hands out no more of it: that is left to the next start.
+    pub async fn rest(&self) {
+        if let Ok(resting) = self.0.inbox.put(Command::Rest) {
+            let _ = resting.await;
+        }
+    }
+
+    /// Whoever waits for a job, or follows one, waits no longer: for when we are about to stop.
+    pub fn end_waits(&self) {
+        self.board().end_waits();
+    }
+
+    /// Comes to an end if the committing thread dies, which only a fault of ours can do. Nothing is lost, but nothing goes on
+    /// either: whoever runs the engine should end, and be started again.
+    pub async fn died(&self) {
+        self.0.died.cancelled().await;
+    }
+
+    /// How many attempts are under way.
+    pub fn attempts(&self) -> usize {
+        self.board().attempts().len()
+    }
+
+    /// How many jobs have not ended.
+    pub fn jobs_live(&self) -> usize {
+        self.board().live_count()
+    }
+
+    /// Whether work is taken.
+    pub fn readiness(&self) -> Readiness {
+        self.board().fault().map_or(Readiness::Ready, Readiness::Failing)
+    }
+
+    /// Whether nobody drives this job.
+    pub(super) fn is_held(&self, seq: Seq) -> bool {
+        seq.0 < self.board().driven_from.load(Ordering::Relaxed)
+    }
+
+    /// All agents, by name.
+    pub fn agents(&self) -> Vec<AgentView> {
+        self.board().agents.keys().filter_map(|name| self.agent(name)).collect()
+    }
+
+    /// One agent.
+    pub fn agent(&self, name: &str) -> Option<AgentView> {
+        let posted = self.board().agents.get(name)?;
+        Some(AgentView {
+            spec: posted.spec.clone(),
+            standing: *lock(&posted.standing),
+            running: posted.running.load(Ordering::Relaxed),
+        })
+    }
+
+    /// A number that nobody can guess from outside and that differs every time: one roll of real dice at the start, then
+    /// steps of a generator, because a system call for every job would cost more than all the rest of its id.
+    pub(super) fn chance(&self) -> u64 {
+        let seed = self.0.chance.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+        let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(super) fn board(&self) -> &Board {
+        &self.0.board
+    }
+
+    pub(super) fn set_releaser(&self, task: tokio::task::JoinHandle<()>) {
+        *lock(&self.0.releaser) = Some(task);
+    }
+
+    pub(super) fn inbox(&self) -> &Inbox {
+        &self.0.inbox
+    }
+
+    pub(super) fn handle(&self) -> &Handle {
+        &self.0.handle
+    }
+
+    pub(super) fn readers(&self) -> &Readers {
+        &self.0.readers
+    }
+
+    /// Reads the store where waiting for a disk holds nobody up.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Readers) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        // The permit goes with the read, and not with whoever waits for it: those may leave and come again.
+        let permit = self.0.reads.clone().acquire_owned().await;
+        let readers = self.0.readers.clone();
+        let reading = self.0.handle.spawn_blocking(move || {
+            let _permit = permit;
+            read(&readers)
+        });
+        match reading.await.map_err(tokio::task::JoinError::try_into_panic) {
+            Ok(found) => found,
+            Err(Ok(panic)) => std::panic::resume_unwind(panic),
+            // The runtime ends, and everything with it.
+            Err(Err(_)) => std::future::pending().await,
+        }
+    }
+
+    /// The document that a job came as.
+    pub async fn document(&self, seq: Seq) -> Result<Option<Block>, Fault> {
+        self.read(move |readers| readers.document(seq)).await
+    }
+
+    /// Tells the committer, and waits until it is on disk; `None` if there is no committer any more.
+    pub(super) async fn tell(&self, id: JobId, event: Event) -> Option<Answer> {
+        self.0.inbox.put(Command::Job(id, event)).ok()?.await.ok()
+    }
+
+    /// Reports how an attempt went. Of a job that has ended in the meantime it is recorded that this came late.
+    pub(super) async fn finish(&self, id: JobId, attempt: u32, result: Result<Success, Failed>) {
+        let event = Event::Finish { attempt, result };
+        if let Some(Answer::Committed { reply: Reply::NotLive, .. }) = self.tell(id, event.clone()).await {
+            self.record_late(id, event).await;
+        }
+    }
+
+    pub(super) fn begin(&self, job: Arc<Job>, number: u32, input: Option<Bytes>) {
+        let link = job.agent.as_ref().and_then(|name| self.0.links.get(name));
+        // The core gives jobs only to agents it was given, and it was given these.
+        let Some(link) = link else { return };
+        attempt::begin(self, link.clone(), job, number, input);
+    }
+
+    /// How an attempt ends that needs nobody to wait for anything.
+    pub(super) fn at_once(&self, job: &Job, attempt: u32, input: Bytes) -> Option<Command> {
+        let link = job.agent.as_ref().and_then(|name| self.0.links.get(name))?;
+        let result = link.at_once(&Body::trusted(input))?;
+        Some(Command::Job(job.id(), Event::Finish { attempt, result }))
+    }
+
+    pub(super) fn check(&self, agent: Arc<str>) {
+        let Some(link) = self.0.links.get(&agent).cloned() else { return };
+        let engine = self.clone();
+        self.0.handle.spawn(async move {
+            let check = AssertUnwindSafe(async move { link.check().await }).catch_unwind();
+            let health = tokio::time::timeout(CHECK_TIME_MAX, check).await;
+            let health = health.ok().and_then(Result::ok).unwrap_or(Health::Sick);
+            let event = AgentCommand::Breaker(breaker::Event::Checked(health));
+            if let Ok(answer) = engine.0.inbox.put(Command::Agent(agent, event)) {
+                let _ = answer.await;
+            }
+        });
+    }
+}
+
+/// Tells when the committing thread ends without having been told to.
+struct Death(Engine);
+
+impl Drop for Death {
+    fn drop(&mut self) {
+        if !self.0.0.stopping.load(Ordering::Relaxed) {
+            self.0.0.died.cancel();
+        }
+    }
+}
+
+impl AgentView {
+    /// Until when its breaker is open.
+    pub fn open_until(&self) -> Option<crate::time::Time> {
+        match self.standing.breaker {
+            Breaker::Open { until } => Some(until),
+            Breaker::Closed { .. } | Breaker::HalfOpen => None,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Following a job: its events in order, from any of them on, to the outcome.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::board::Watch;
+use super::engine::Engine;
+use crate::event::{Entry, What};
+use crate::id::{JobId, Seq};
+use crate::job::Job;
+use crate::store::Fault;
+
+/// So many events are read at one go.
+const READ_MAX: usize = 64;
+
+/// A reader of one job's events.
+pub struct Follow {
+    engine: Engine,
+    watch: Watch,
+    seq: Seq,
+    /// The number of the last event that was given.
+    after: u32,
+    /// Where the next ones are.
+    places: VecDeque<i64>,
+    ready: VecDeque<Entry>,
+    done: bool,
+}
+
+impl Engine {
+    /// The events of a job after number `after`; `None` if there is no such job.
+    pub async fn follow(&self, id: JobId, after: u32) -> Result<Option<Follow>, Fault> {
+        let Some(watch) = self.job(id).await? else { return Ok(None) };
+        let engine = self.clone();
+        let (places, ready) = (VecDeque::new(), VecDeque::new());
+        Ok(Some(Follow { engine, watch, seq: id.seq(), after, places, ready, done: false }))
+    }
+}
+
+impl Follow {
+    /// The next event; `None` after the outcome, or if there was none until the time given.
+    pub async fn next(&mut self, until: Instant) -> Result<Option<Entry>, Fault> {
+        loop {
+            if let Some(entry) = self.ready.pop_front() {
+                self.after = entry.n;
+                self.done = matches!(entry.what, What::Ended(_));
+                return Ok(Some(entry));
+            }
+            if self.done {
+                return Ok(None);
+            }
+            let job = self.watch.moved(self.after, until).await;
+            if job.outcome().is_none() && job.events <= self.after {
+                return Ok(None);
+            }
+            self.fill(&job).await?;
+            if self.ready.is_empty() {
+                // Whoever asks for what comes after the outcome has had it.
+                self.done = job.outcome().is_some();
+                if !self.done {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// Whether the outcome was given.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    async fn fill(&mut self, job: &Arc<Job>) -> Result<(), Fault> {
+        if self.after == 0 {
+            let entry = Entry { n: 1, at: job.request.accepted_at, what: What::Accepted };
+            self.ready.push_back(entry);
+            return Ok(());
+        }
+        let (seq, after) = (self.seq, self.after);
+        if self.places.is_empty() {
+            self.places = self.engine.read(move |readers| readers.event_places(seq, after)).await?.into();
+        }
+        let some: Vec<i64> = self.places.drain(..self.places.len().min(READ_MAX)).collect();
+        let ended = job.outcome().is_some() && self.places.is_empty();
+        let found = self
+            .engine
+            .read(move |readers| {
+                let mut entries = readers.events_at(&some)?;
+                if ended {
+                    // The places may have been found before the last events happened: those are read next, and then the end.
+                    let last = entries.last().map_or(after, |entry| entry.n);
+                    entries.extend(readers.ending(seq)?.filter(|entry| entry.n == last + 1));
+                }
+                Ok(entries)
+            })
+            .await?;
+        self.ready.extend(found);
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! What follows a commit: it is seen, attempts begin and stop, whoever asked is answered, whoever waits is woken, and the log
+//! gets its lines.
+//!
+//! One task does it, batch after batch, in the runtime in which all of these live. From the committing thread each wake-up
+//! would be one of another thread; from within they are entries in a queue, and the thread is at its next batch already.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::engine::Engine;
+use super::inbox::{Answer, Letter};
+use super::log;
+use crate::core::{Batch, Effect, Reply};
+use crate::id::Seq;
+use crate::job::Job;
+use crate::machine::Action;
+
+/// What follows one batch.
+pub(super) struct Release {
+    /// What is on disk.
+    pub(super) batch: Batch,
+    /// What was asked, and what came of it.
+    pub(super) answered: Vec<(Letter, Reply)>,
+    /// Jobs that changed without anything to write.
+    pub(super) unwritten: Vec<Arc<Job>>,
+    /// How many jobs the agents have, in order of their names.
+    pub(super) running: Vec<u32>,
+}
+
+/// Starts the task; it ends when the committing thread does.
+pub(super) fn start(engine: &Engine) -> mpsc::UnboundedSender<Release> {
+    // Unbounded, and yet bounded: behind each entry is a connection or an attempt that waits for it.
+    let (sender, mut receiver) = mpsc::unbounded_channel::<Release>();
+    let own = engine.clone();
+    engine.set_releaser(engine.handle().spawn(async move {
+        while let Some(release) = receiver.recv().await {
+            own.release(release);
+        }
+    }));
+    sender
+}
+
+impl Engine {
+    fn release(&self, release: Release) {
+        let Release { mut batch, answered, unwritten, running } = release;
+        let board = self.board();
+        // Agents first: whoever sees that a job has ended sees what that means for its agent.
+        board.post_running(&running);
+        for (name, standing) in &batch.agents {
+            board.post_standing(name, *standing);
+        }
+        let answer = |(letter, reply): (Letter, Reply)| {
+            let watch = accepted(&batch, &reply).map(|job| board.post_new(job));
+            (letter.reply, Answer::Committed { reply, watch })
+        };
+        let answers: Vec<_> = answered.into_iter().map(answer).collect();
+        let known = batch.jobs.values().filter(|written| written.fresh.is_none());
+        let watched = board.post(known.map(|written| written.job.clone()).chain(unwritten));
+        for effect in std::mem::take(&mut batch.effects) {
+            self.carry_out(effect, &batch);
+        }
+        for watch in watched {
+            watch.wake();
+        }
+        for (sender, answer) in answers {
+            // Whoever asked may have left; the job has not.
+            let _ = sender.send(answer);
+        }
+        log::transitions(&batch);
+    }
+
+    fn carry_out(&self, effect: Effect, batch: &Batch) {
+        match effect {
+            Effect::Check { agent } => self.check(agent),
+            Effect::Job { job, action } => match action {
+                Action::Dispatch { attempt } | Action::Resume { attempt } => {
+                    // Only a job that was accepted in the same batch has its input at hand.
+                    let input = batch.input(job.seq());
+                    self.begin(job, attempt, input);
+                }
+                Action::Stop { attempt } => self.with_attempt(job.seq(), attempt, |handle| handle.stop.cancel()),
+                Action::Deliver { attempt, answer } => {
+                    self.with_attempt(job.seq(), attempt, |handle| handle.deliver(answer));
+                }
+                // The core has told the breaker.
+                Action::Mark { .. } => {}
+            },
+        }
+    }
+
+    fn with_attempt(&self, seq: Seq, attempt: u32, act: impl FnOnce(&super::attempt::Handle)) {
+        let handle = self.board().attempts().get(&seq).cloned();
+        if let Some(handle) = handle.filter(|handle| handle.attempt == attempt) {
+            act(&handle);
+        }
+    }
+}
+
+/// The job that a request has become, as it is at the end of the batch.
+fn accepted<'b>(batch: &'b Batch, reply: &Reply) -> Option<&'b Arc<Job>> {
+    match reply {
+        Reply::Accepted(job) => Some(&batch.jobs.get(&job.seq())?.job),
+        Reply::Known(_)
+        | Reply::Rejected(_)
+        | Reply::Job(_)
+        | Reply::Refused(_)
+        | Reply::NotLive
+        | Reply::Done
+        | Reply::NoSuchAgent => None,
+    }
+}

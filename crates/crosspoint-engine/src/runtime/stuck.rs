@@ -1,0 +1,96 @@
+//! Why a job does not move.
+
+use std::time::Duration;
+
+use super::engine::{AgentView, Engine};
+use crate::breaker::Breaker;
+use crate::job::{Job, State};
+use crate::time::Time;
+
+/// An agent that was not heard of for so long is said to be silent.
+const SILENT_AFTER: Duration = Duration::from_secs(10);
+
+/// A reason, and since when.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Stuck {
+    /// For people.
+    pub reason: String,
+    /// Since when.
+    pub since: Time,
+}
+
+/// Whether the jobs ahead of it in the queue are counted, which means looking at all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// They are: for one job.
+    Counted,
+    /// They are not: for a list of jobs.
+    Left,
+}
+
+impl Engine {
+    /// Why a job does not move; `None` where it does, or has ended.
+    pub fn stuck(&self, job: &Job, ahead: Ahead) -> Option<Stuck> {
+        let (reason, since) = match &job.state {
+            State::Ended(_) => return None,
+            State::Queued | State::Running(_) | State::Retrying { .. } if self.is_held(job.seq()) => {
+                ("no server is running; it goes on when one is".to_owned(), job.updated_at)
+            }
+            State::Queued => (self.why_queued(job, ahead), job.updated_at),
+            State::Retrying { until, after } => {
+                let attempt = job.attempts + 1;
+                (
+                    format!("attempt {} ended with {after}; attempt {attempt} is due at {until}", job.attempts),
+                    job.updated_at,
+                )
+            }
+            State::Waiting { .. } => ("waiting for a person's answer".to_owned(), job.updated_at),
+            State::Running(running) => {
+                if Time::on_the_wall().since(running.heard_at) < SILENT_AFTER {
+                    return None;
+                }
+                let agent = job.agent.as_deref().unwrap_or_default();
+                (format!("agent {agent} has been silent since {}", running.heard_at), running.heard_at)
+            }
+        };
+        Some(Stuck { reason, since })
+    }
+
+    fn why_queued(&self, job: &Job, ahead: Ahead) -> String {
+        let takes = |agent: &AgentView| {
+            agent.spec.works.contains(&job.request.work)
+                && job.request.pinned.as_ref().is_none_or(|name| *name == agent.spec.name)
+        };
+        let agents: Vec<AgentView> = self.agents().into_iter().filter(takes).collect();
+        if agents.is_empty() {
+            let work = &job.request.work;
+            return match &job.request.pinned {
+                Some(name) => format!("agent {name} is not configured, or does not take {work}"),
+                None => format!("no agent takes {work}"),
+            };
+        }
+        if let Some(open) = agents.iter().find(|agent| !agent.standing.drained && agent.standing.breaker.is_closed()) {
+            let busy = format!("agent {} is busy with {} of {}", open.spec.name, open.running, open.spec.concurrency);
+            if ahead == Ahead::Left {
+                return format!("in the queue; {busy}");
+            }
+            return match self.board().ahead_of(job) {
+                0 => format!("next in the queue; {busy}"),
+                1 => format!("1 job is ahead of it in the queue; {busy}"),
+                ahead => format!("{ahead} jobs are ahead of it in the queue; {busy}"),
+            };
+        }
+        agents.iter().map(why_closed).collect::<Vec<String>>().join("; ")
+    }
+}
+
+fn why_closed(agent: &AgentView) -> String {
+    let name = &agent.spec.name;
+    match (agent.standing.drained, agent.standing.breaker) {
+        (true, _) => format!("agent {name} is paused by an operator"),
+        (false, Breaker::Open { until: Time::NEVER }) => format!("agent {name}'s breaker was opened by an operator"),
+        (false, Breaker::Open { until }) => format!("agent {name}'s breaker is open until {until}"),
+        (false, Breaker::HalfOpen) => format!("agent {name}'s breaker is half open, and its health is being checked"),
+        (false, Breaker::Closed { .. }) => format!("agent {name} is there"),
+    }
+}

@@ -1,0 +1,84 @@
+//! The end of a long output, for an outcome: everything is stored block by block as it comes, and the last MiB is kept at hand.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use crate::content::Body;
+
+/// An outcome's text is at most so long, in bytes.
+pub(super) const TAIL_BYTES_MAX: usize = 1 << 20;
+
+/// The end of what was printed so far.
+#[derive(Default)]
+pub(super) struct Tail {
+    bytes: VecDeque<u8>,
+    total: u64,
+}
+
+#[derive(Serialize)]
+struct Outputs<'a> {
+    output: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_truncated: Option<Truncated>,
+}
+
+/// Said where the text is not all there was.
+#[derive(Serialize)]
+struct Truncated {
+    /// How many bytes were printed in all.
+    bytes: u64,
+    /// Where in them the text begins.
+    from: u64,
+    /// Where the rest is.
+    rest: &'static str,
+}
+
+impl Tail {
+    pub(super) fn push(&mut self, block: &[u8]) {
+        self.total += block.len() as u64;
+        let new = &block[block.len().saturating_sub(TAIL_BYTES_MAX)..];
+        let over = (self.bytes.len() + new.len()).saturating_sub(TAIL_BYTES_MAX);
+        self.bytes.drain(..over.min(self.bytes.len()));
+        self.bytes.extend(new);
+    }
+
+    /// `{"output": text}`, as an outcome holds it (ALL-8). The text begins with a whole character.
+    pub(super) fn outputs(&mut self) -> Body {
+        let cut = self.total > self.bytes.len() as u64;
+        let bytes = self.bytes.make_contiguous();
+        let is_middle = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
+        let skipped = if cut { bytes.iter().take(3).take_while(is_middle).count() } else { 0 };
+        let text = String::from_utf8_lossy(&bytes[skipped..]);
+        let from = self.total - bytes.len() as u64 + skipped as u64;
+        let truncated = Truncated { bytes: self.total, from, rest: "the output events of this job" };
+        Body::of(&Outputs { output: &text, output_truncated: cut.then_some(truncated) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_output_is_whole() {
+        let mut tail = Tail::default();
+        tail.push("grüße ".as_bytes());
+        tail.push(b"all\n");
+        assert_eq!(tail.outputs().get(), r#"{"output":"grüße all\n"}"#);
+    }
+
+    #[test]
+    fn long_output_keeps_its_end_from_a_whole_character_on_and_says_where_the_rest_is() {
+        let mut tail = Tail::default();
+        // Two bytes a character, and the limit falls in the middle of one.
+        tail.push(&"ü".repeat(TAIL_BYTES_MAX).into_bytes());
+        tail.push(b"x");
+        let outputs: serde_json::Value = serde_json::from_str(tail.outputs().get()).expect("it is JSON");
+        let text = outputs["output"].as_str().expect("a text");
+        assert!(text.starts_with('ü') && text.ends_with("üx") && !text.contains('\u{fffd}'));
+        assert_eq!(text.len(), TAIL_BYTES_MAX - 1);
+        assert_eq!(outputs["output_truncated"]["bytes"], 2 * TAIL_BYTES_MAX as u64 + 1);
+        assert_eq!(outputs["output_truncated"]["from"], TAIL_BYTES_MAX as u64 + 2);
+    }
+}

@@ -1,0 +1,345 @@
+//! What callers and operators want: submit, cancel, answer, retry, list, drain.
+
+use std::sync::Arc;
+
+use crosspoint_contracts::json::{Tape, equal};
+
+use super::board::Watch;
+use super::engine::{AgentView, Engine};
+use super::inbox::{Answer, Turned};
+use crate::breaker;
+use crate::content::{Block, Body};
+use crate::core::{AgentCommand, Command, Rejected, Reply, Submission};
+use crate::event::Violation;
+use crate::id::{JobId, Seq};
+use crate::job::{Door, Job, Key, Limits, Priority, Request};
+use crate::machine::{self, Event, Refused};
+use crate::policy::Policy;
+use crate::store::{Fault, Filter, Found, Page};
+use crate::time::Time;
+
+/// A request, read by its door.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// Where it came in.
+    pub door: Door,
+    /// Whose it is.
+    pub caller: Arc<str>,
+    /// The caller's own id for it.
+    pub request_id: Option<Box<str>>,
+    /// What makes a repeat the same job.
+    pub key: Key,
+    /// The name that routes it.
+    pub work: Arc<str>,
+    /// The agent it must go to.
+    pub agent: Option<Arc<str>>,
+    /// Who goes first.
+    pub priority: Priority,
+    /// What the caller allows.
+    pub limits: Limits,
+    /// The job that this one repeats.
+    pub parent: Option<JobId>,
+    /// The document as it came.
+    pub document: Block,
+    /// Where in it the input is: one JSON value.
+    pub input: std::ops::Range<usize>,
+}
+
+/// What became of a request.
+pub enum Submitted {
+    /// It is a new job.
+    New(Watch),
+    /// It is a job that was there.
+    Repeat(Watch),
+}
+
+/// Why a request is no job.
+#[derive(Debug)]
+pub enum Unaccepted {
+    /// The key is that of this job, which has other work or input.
+    Conflict(Arc<Job>),
+    /// It cannot be accepted.
+    Rejected(Rejected),
+    /// Too much is waiting.
+    Overloaded,
+    /// We are about to end, and have not taken it.
+    Closed,
+    /// We ended before we could say whether it was accepted.
+    Lost,
+    /// It could not be written or read.
+    Fault(Arc<Fault>),
+}
+
+/// Why a wish was not granted.
+#[derive(Debug)]
+pub enum Denied {
+    /// There is no such thing.
+    NotFound,
+    /// Its state does not allow it.
+    Refused(Refused),
+    /// The job has not ended.
+    NotEnded(Arc<Job>),
+    /// We are about to end.
+    Closed,
+    /// It could not be written or read.
+    Fault(Arc<Fault>),
+}
+
+impl From<Fault> for Denied {
+    fn from(fault: Fault) -> Denied {
+        Denied::Fault(Arc::new(fault))
+    }
+}
+
+impl Engine {
+    /// Accepts a request. When it returns, the job is on disk.
+    pub async fn submit(&self, new: NewJob) -> Result<Submitted, Unaccepted> {
+        let mut submission = Arc::new(self.submission(new));
+        loop {
+            let waiting = self.inbox().put(Command::Submit(submission.clone()));
+            let answer = waiting.map_err(|turned| match turned {
+                Turned::Overloaded => Unaccepted::Overloaded,
+                Turned::Closed => Unaccepted::Closed,
+            })?;
+            match answer.await {
+                Ok(Answer::Committed { reply: Reply::Accepted(job), watch }) => {
+                    return Ok(Submitted::New(watch.unwrap_or_else(|| Watch::of_ended(job))));
+                }
+                Ok(Answer::Committed { reply: Reply::Rejected(rejected), .. }) => {
+                    return Err(Unaccepted::Rejected(rejected));
+                }
+                Ok(Answer::Committed { reply: Reply::Known(seq), .. }) => {
+                    match self.compare(&submission, seq).await.map_err(|fault| Unaccepted::Fault(Arc::new(fault)))? {
+                        Likeness::Same(watch) => return Ok(Submitted::Repeat(watch)),
+                        Likeness::OtherRequest(job) => return Err(Unaccepted::Conflict(job)),
+                        // Two keys of one hash: this job is known to be another's.
+                        Likeness::OtherKey => Arc::make_mut(&mut submission).others.push(seq),
+                    }
+                }
+                Ok(Answer::Failed(fault)) => return Err(Unaccepted::Fault(fault)),
+                Ok(Answer::Committed { .. }) | Err(_) => return Err(Unaccepted::Lost),
+            }
+        }
+    }
+
+    fn submission(&self, new: NewJob) -> Submission {
+        let chance = self.chance();
+        let request_id = new.request_id.unwrap_or_default();
+        let nameless = request_id.is_empty();
+        let key = if nameless && new.key == Key::RequestId { Key::None } else { new.key };
+        let hash = self.readers().salt().hash(&new.caller, new.door, &request_id, &key);
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let request = Request {
+            id: JobId::new(Seq(0), Time::default(), chance),
+            parent: new.parent,
+            door: new.door,
+            caller: new.caller,
+            request_id,
+            key,
+            work: new.work,
+            pinned: new.agent,
+            priority: new.priority,
+            limits: new.limits,
+            accepted_at: Time::default(),
+            input: place(new.input.start)..place(new.input.end),
+        };
+        Submission { request, nameless, hash, others: Vec::new(), document: new.document, chance }
+    }
+
+    /// Whether a request is the same as that of a job whose key has the same hash (ALL-1).
+    async fn compare(&self, submission: &Submission, seq: Seq) -> Result<Likeness, Fault> {
+        let (job, document) = self.read(move |readers| Ok((readers.job_at(seq)?, readers.document(seq)?))).await?;
+        let (Some(job), Some(document)) = (job, document) else { return Ok(Likeness::OtherKey) };
+        if !same_key(&job.request, &submission.request) {
+            return Ok(Likeness::OtherKey);
+        }
+        let input = job.request.input_in(&document).unwrap_or_default();
+        if same_origin(&job.request, &submission.request) && same_value(&input, &submission.input()) {
+            return Ok(Likeness::Same(self.watch(job).await?));
+        }
+        Ok(Likeness::OtherRequest(Arc::new(job)))
+    }
+
+    /// A job, to look at or to wait for.
+    pub async fn job(&self, id: JobId) -> Result<Option<Watch>, Fault> {
+        if let Some(watch) = self.board().watch(id) {
+            return Ok(Some(watch));
+        }
+        match self.read(move |readers| readers.job(id)).await? {
+            Some(job) => self.watch(job).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A job that was read from the store, to look at or to wait for.
+    ///
+    /// A job comes to the board just after it is on disk, and leaves it just after its outcome is. One that had no outcome when
+    /// it was read and is not on the board is about to be there, or has ended since: another look tells.
+    async fn watch(&self, mut job: Job) -> Result<Watch, Fault> {
+        loop {
+            let id = job.id();
+            if let Some(watch) = self.board().watch(id) {
+                return Ok(watch);
+            }
+            if job.outcome().is_some() {
+                return Ok(Watch::of_ended(Arc::new(job)));
+            }
+            if let Some(now) = self.read(move |readers| readers.job(id)).await? {
+                job = now;
+            }
+        }
+    }
+
+    /// Stops a job; one that was cancelled already stays so.
+    pub async fn cancel(&self, id: JobId) -> Result<Arc<Job>, Denied> {
+        self.wish(id, Event::Cancel).await
+    }
+
+    /// Answers the question that a job waits with.
+    pub async fn answer(&self, id: JobId, answer: Body) -> Result<Arc<Job>, Denied> {
+        self.wish(id, Event::Answer { answer }).await
+    }
+
+    /// Submits a job that has ended once more, as a new job. `key` keeps this from happening twice.
+    pub async fn retry(&self, id: JobId, key: Option<Box<str>>) -> Result<Result<Submitted, Unaccepted>, Denied> {
+        let watch = self.job(id).await?.ok_or(Denied::NotFound)?;
+        let job = watch.job();
+        if job.outcome().is_none() {
+            return Err(Denied::NotEnded(job));
+        }
+        let document = self.document(job.seq()).await?.ok_or(Denied::NotFound)?;
+        let request = &job.request;
+        let new = NewJob {
+            door: request.door,
+            caller: request.caller.clone(),
+            request_id: None,
+            key: key.map_or(Key::None, Key::Other),
+            work: request.work.clone(),
+            agent: request.pinned.clone(),
+            priority: request.priority,
+            limits: request.limits.clone(),
+            parent: Some(id),
+            document,
+            input: request.input.start as usize..request.input.end as usize,
+        };
+        Ok(self.submit(new).await)
+    }
+
+    /// Jobs, the youngest first. A page may hold fewer than were asked for and still name where to go on.
+    pub async fn list(&self, filter: Filter) -> Result<Page, Fault> {
+        if let Some(phase) = filter.phase
+            && !phase.is_end()
+        {
+            return Ok(self.list_live(&filter));
+        }
+        let mut page = self.read(move |readers| readers.list(&filter)).await?;
+        for job in &mut page.jobs {
+            // Of jobs that have not ended the board knows more than the disk.
+            if job.outcome().is_none()
+                && let Some(watch) = self.board().watch(job.id())
+            {
+                *job = (*watch.job()).clone();
+            }
+        }
+        Ok(page)
+    }
+
+    /// Jobs that have not ended are all on the board: nobody searches a million others for them.
+    fn list_live(&self, filter: &Filter) -> Page {
+        let wanted = |job: &Job| {
+            filter.phase.is_none_or(|phase| job.phase() == phase)
+                && filter.work.as_ref().is_none_or(|work| *job.request.work == **work)
+                && filter.agent.as_ref().is_none_or(|agent| job.agent_or_pinned() == Some(agent))
+                && filter.door.is_none_or(|door| job.request.door == door)
+        };
+        let jobs: Vec<Job> =
+            self.board().live(filter.before, wanted, filter.limit).iter().map(|job| (**job).clone()).collect();
+        let next = if jobs.len() == filter.limit { jobs.last().map(Job::seq) } else { None };
+        Page { jobs, next }
+    }
+
+    /// The rules that were broken about a job.
+    pub async fn violations(&self, id: JobId) -> Result<Vec<Found>, Fault> {
+        self.read(move |readers| readers.violations(id.seq())).await
+    }
+
+    /// Gives an agent no new work, or work again.
+    pub async fn drain(&self, name: &str, drained: bool) -> Result<AgentView, Denied> {
+        self.command_agent(name, AgentCommand::Drain(drained)).await
+    }
+
+    /// Opens an agent's breaker until it is closed again, or closes it.
+    pub async fn set_breaker(&self, name: &str, open: bool) -> Result<AgentView, Denied> {
+        let event = if open { breaker::Event::Open } else { breaker::Event::Close };
+        self.command_agent(name, AgentCommand::Breaker(event)).await
+    }
+
+    async fn command_agent(&self, name: &str, command: AgentCommand) -> Result<AgentView, Denied> {
+        let answer = self.inbox().put(Command::Agent(name.into(), command)).map_err(|_| Denied::Closed)?;
+        match answer.await {
+            Ok(Answer::Committed { reply: Reply::NoSuchAgent, .. }) => Err(Denied::NotFound),
+            Ok(Answer::Committed { .. }) => self.agent(name).ok_or(Denied::NotFound),
+            Ok(Answer::Failed(fault)) => Err(Denied::Fault(fault)),
+            Err(_) => Err(Denied::Closed),
+        }
+    }
+
+    async fn wish(&self, id: JobId, event: Event) -> Result<Arc<Job>, Denied> {
+        match self.tell(id, event.clone()).await {
+            Some(Answer::Committed { reply: Reply::Job(job), .. }) => Ok(job),
+            Some(Answer::Committed { reply: Reply::Refused(refused), .. }) => Err(Denied::Refused(refused)),
+            Some(Answer::Committed { .. }) => {
+                // It has ended, or never was: the machine says what that means, without anything to commit.
+                let job = self.read(move |readers| readers.job(id)).await?.ok_or(Denied::NotFound)?;
+                let step = machine::step(&job, event, Time::default(), &Policy::DEFAULT).map_err(Denied::Refused)?;
+                Ok(Arc::new(step.job))
+            }
+            Some(Answer::Failed(fault)) => Err(Denied::Fault(fault)),
+            None => Err(Denied::Closed),
+        }
+    }
+
+    /// Something came for a job that has ended: the machine says whether that breaks a rule, and it is recorded.
+    pub(super) async fn record_late(&self, id: JobId, event: Event) {
+        let Ok(Some(job)) = self.read(move |readers| readers.job(id)).await else { return };
+        let Ok(step) = machine::step(&job, event, Time::default(), &Policy::DEFAULT) else { return };
+        if let Some(violation) = step.violation {
+            self.record(id, violation).await;
+        }
+    }
+
+    async fn record(&self, id: JobId, violation: Violation) {
+        if let Ok(answer) = self.inbox().put(Command::Violation(id.seq(), violation)) {
+            let _ = answer.await;
+        }
+    }
+}
+
+/// How like a job a request is.
+enum Likeness {
+    Same(Watch),
+    OtherRequest(Arc<Job>),
+    OtherKey,
+}
+
+fn same_key(a: &Request, b: &Request) -> bool {
+    a.caller == b.caller
+        && match (&a.key, &b.key) {
+            (Key::RequestId, Key::RequestId) => a.door == b.door && a.request_id == b.request_id,
+            (Key::Other(a), Key::Other(b)) => a == b,
+            (Key::None | Key::RequestId | Key::Other(_), Key::None | Key::RequestId | Key::Other(_)) => false,
+        }
+}
+
+/// A retry of another job is another request, though its input be the same.
+fn same_origin(a: &Request, b: &Request) -> bool {
+    a.work == b.work && a.parent == b.parent
+}
+
+fn same_value(a: &[u8], b: &[u8]) -> bool {
+    if a == b {
+        return true;
+    }
+    let (Ok(a), Ok(b)) = (Tape::scan(a), Tape::scan(b)) else { return false };
+    a.root().zip(b.root()).is_some_and(|(a, b)| equal(a, b))
+}

@@ -1,0 +1,229 @@
+//! The embedded database: one file, one writer, any number of readers that never wait for it.
+//!
+//! Its one verb is [`Store::commit`]: everything that came of a batch of commands, in one transaction with one fsync. The shape
+//! of the tables decides the speed more than the engine does: rows are appended under numbers that only grow, a job is one
+//! row that is written over, its events hang on it by a pointer to the one before, and there is no index over anything random
+//! (request keys are in memory, ids hold the row's number). A second outcome is impossible by constraint: it is the
+//! row of its own table that has the job's number as its key.
+
+mod fault;
+mod read;
+mod row;
+mod schema;
+mod write;
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+
+use rusqlite::{Connection, OpenFlags};
+use uuid::Uuid;
+
+pub use fault::Fault;
+pub use read::{Filter, Found, LISTED_BYTES_MAX, Page, Readers};
+
+use crate::core::Standing;
+use crate::id::Seq;
+use crate::job::Job;
+use crate::keys::{Hash, Keys, Salt};
+
+/// The name of the database within the data directory, where nothing else is configured.
+pub const FILE_NAME: &str = "jobs.db";
+
+/// A checkpoint is due after so many pages of log, in a thread of its own: it copies nearly all of the log while commits go on.
+const CHECKPOINT_PAGES: u64 = 1_000;
+
+/// The writer copies the little that is left after so many, and then begins the log anew. That must not be put off: a log that is
+/// written over costs one trip to the disk a commit, one that grows costs more.
+const CHECKPOINT_PAGES_MAX: u64 = 2_000;
+
+const PAGE_BYTES: u64 = 4_096;
+
+/// How to open a store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The database file.
+    pub path: PathBuf,
+    /// The database grows no larger than this, in bytes; `None` lets it fill the disk.
+    pub bytes_max: Option<u64>,
+}
+
+/// The one writer.
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+    next_event: i64,
+    /// Which opening of the store this is; taken with the first commit, so that to open it is to change nothing.
+    epoch: Option<i64>,
+    checkpointer: Arc<Checkpointer>,
+    /// Held as long as we live, so that no second process writes here.
+    _lock: File,
+}
+
+/// What the store knows when it is opened.
+pub struct Loaded {
+    /// The jobs that have not ended.
+    pub jobs: Vec<Job>,
+    /// The keys of all jobs.
+    pub keys: Keys,
+    /// The number of the last job.
+    pub last_seq: Seq,
+    /// What was known of agents.
+    pub standings: Vec<(Arc<str>, Standing)>,
+}
+
+impl Store {
+    /// Opens the store, making it if there is none, and bringing an older one up to date.
+    pub fn open(options: &Options) -> Result<(Store, Readers), Fault> {
+        let path = &options.path;
+        make_directory(path)?;
+        let lock = lock(path)?;
+        private().open(path).map_err(|error| Fault::directory(path, &error))?;
+        let mut connection = Connection::open(path).map_err(|error| Fault::of(path, &error))?;
+        schema::leave_log(&connection, true).map_err(|error| Fault::of(path, &error))?;
+        let salt = schema::prepare(&mut connection, options).map_err(|error| error.into_fault(path))?;
+        let fault = |error: rusqlite::Error| Fault::of(path, &error);
+        let next_event: i64 =
+            connection.query_row("SELECT coalesce(max(seq), 0) + 1 FROM event", (), |row| row.get(0)).map_err(fault)?;
+        let checkpointer = Checkpointer::start(path)?;
+        let readers = Readers::new(path, salt);
+        let store = Store { connection, path: path.clone(), next_event, epoch: None, checkpointer, _lock: lock };
+        Ok((store, readers))
+    }
+
+    /// Everything that has not ended, and the keys of everything.
+    pub fn load(&self) -> Result<Loaded, Fault> {
+        self.load_rows().map_err(|error| Fault::of(&self.path, &error))
+    }
+
+    fn load_rows(&self) -> rusqlite::Result<Loaded> {
+        let mut keys = Keys::default();
+        let mut live = Vec::new();
+        let mut last_seq = Seq(0);
+        // One pass over all jobs, two columns each: this is what a start costs.
+        let mut all = self.connection.prepare("SELECT seq, hash, state FROM job ORDER BY seq")?;
+        let mut rows = all.query(())?;
+        while let Some(row) = rows.next()? {
+            last_seq = Seq(row.get::<_, i64>(0)?.unsigned_abs());
+            if let Some(hash) = row.get::<_, Option<i64>>(1)? {
+                keys.claim(Hash(hash.cast_unsigned()), last_seq);
+            }
+            if row.get::<_, i64>(2)? < row::FIRST_END {
+                live.push(last_seq);
+            }
+        }
+        let one = |seq: &Seq| read::job(&self.connection, *seq);
+        let jobs = live.iter().map(one).filter_map(Result::transpose).collect::<rusqlite::Result<Vec<Job>>>()?;
+        Ok(Loaded { jobs, keys, last_seq, standings: row::standings(&self.connection)? })
+    }
+
+    /// Whether it can be written at present: asked after a commit failed, before work is taken again.
+    pub fn probe(&self) -> Result<(), Fault> {
+        let probed = schema::probe(&self.connection);
+        probed.map_err(|error| Fault::of(&self.path, &error))
+    }
+}
+
+fn make_directory(path: &Path) -> Result<(), Fault> {
+    let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) else { return Ok(()) };
+    if directory.is_dir() {
+        return Ok(());
+    }
+    let mut new = fs::DirBuilder::new();
+    new.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut new, 0o700);
+    new.create(directory).map_err(|error| Fault::directory(directory, &error))?;
+    // That it is there survives the loss of power, too, where directories can be synced.
+    if let Some(above) = directory.parent().filter(|above| !above.as_os_str().is_empty()) {
+        let _ = File::open(above).and_then(|above| above.sync_all());
+    }
+    Ok(())
+}
+
+/// What agents are given and say is nobody else's business: what we make, others cannot read. The database gives its log the
+/// same rights as it has.
+fn private() -> OpenOptions {
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// One process a store: the lock goes with the process, also when that is killed.
+fn lock(path: &Path) -> Result<File, Fault> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let name = PathBuf::from(name);
+    let file = private().open(&name).map_err(|error| Fault::directory(&name, &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Fault::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(Fault::directory(&name, &error)),
+    }
+}
+
+/// Copies the log into the database, in a thread and over a connection of its own.
+struct Checkpointer {
+    due: Mutex<Due>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Due {
+    pages: u64,
+    stop: bool,
+}
+
+impl Checkpointer {
+    fn start(path: &Path) -> Result<Arc<Checkpointer>, Fault> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .map_err(|error| Fault::of(path, &error))?;
+        let checkpointer = Arc::new(Checkpointer { due: Mutex::default(), changed: Condvar::new() });
+        let own = checkpointer.clone();
+        let run = move || {
+            while own.wait() {
+                // Passive: takes what it can without waiting for anybody. What it cannot take now it takes next time.
+                if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(())) {
+                    tracing::warn!(%error, "the log could not be copied into the database");
+                }
+            }
+        };
+        let spawned = thread::Builder::new().name("checkpoint".to_owned()).spawn(run);
+        spawned.map_err(|error| Fault::directory(path, &error))?;
+        Ok(checkpointer)
+    }
+
+    /// Waits until a checkpoint is due; `false` says that none will be.
+    fn wait(&self) -> bool {
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        while due.pages < CHECKPOINT_PAGES && !due.stop {
+            due = self.changed.wait(due).unwrap_or_else(PoisonError::into_inner);
+        }
+        due.pages = 0;
+        !due.stop
+    }
+
+    fn written(&self, bytes: u64) {
+        // A commit touches the last page of some tables whatever it writes.
+        const PAGES_A_COMMIT: u64 = 6;
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        due.pages += bytes / PAGE_BYTES + PAGES_A_COMMIT;
+        if due.pages >= CHECKPOINT_PAGES {
+            self.changed.notify_one();
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.checkpointer.due.lock().unwrap_or_else(PoisonError::into_inner).stop = true;
+        self.checkpointer.changed.notify_one();
+    }
+}
+
+fn salt_of(bytes: [u8; 16]) -> Salt {
+    Salt(Uuid::from_bytes(bytes))
+}

@@ -1,0 +1,259 @@
+//! Reading what is on disk, over connections of their own: readers never wait for the writer, nor it for them.
+//!
+//! Every read is short, because a long one keeps the log from being taken into the database.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, named_params};
+
+use super::{Fault, row};
+use crate::content::Block;
+use crate::event::{Entry, What};
+use crate::id::{JobId, Seq};
+use crate::job::{Door, Job, Outcome, Phase};
+use crate::keys::Salt;
+use crate::time::Time;
+
+/// Connections that are kept for the next reader; more are opened as needed and closed again.
+const KEPT_MAX: usize = 8;
+
+/// How many jobs one page looks at, so that a search for something rare among a million is many short reads.
+const LOOKED_AT_MAX: u64 = 10_000;
+
+/// In lists, outcomes longer than this are not read, in bytes: a page of five hundred is for looking, not for fetching.
+pub const LISTED_BYTES_MAX: usize = 4 << 10;
+
+/// Reads of a store; cloning shares them.
+#[derive(Clone)]
+pub struct Readers(Arc<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    salt: Salt,
+    kept: Mutex<Vec<Connection>>,
+}
+
+/// Which jobs to list.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// In this phase.
+    pub phase: Option<Phase>,
+    /// Of this work.
+    pub work: Option<String>,
+    /// With this agent.
+    pub agent: Option<String>,
+    /// From this door.
+    pub door: Option<Door>,
+    /// Before this one.
+    pub before: Option<Seq>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// Some jobs, the youngest first.
+#[derive(Debug)]
+pub struct Page {
+    /// The jobs.
+    pub jobs: Vec<Job>,
+    /// Where to go on; `None` where there are no more.
+    pub next: Option<Seq>,
+}
+
+/// A rule that was broken about a job.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Found {
+    /// When.
+    pub at: Time,
+    /// Which rule.
+    pub clause: String,
+    /// What about it.
+    pub what: String,
+}
+
+impl Readers {
+    pub(super) fn new(path: &Path, salt: Salt) -> Readers {
+        Readers(Arc::new(Inner { path: path.to_owned(), salt, kept: Mutex::default() }))
+    }
+
+    /// The salt of the store's keys.
+    pub fn salt(&self) -> Salt {
+        self.0.salt
+    }
+
+    /// The job with this id.
+    pub fn job(&self, id: JobId) -> Result<Option<Job>, Fault> {
+        Ok(self.read(|connection| job(connection, id.seq()))?.filter(|job| job.id() == id))
+    }
+
+    /// The job with this number.
+    pub fn job_at(&self, seq: Seq) -> Result<Option<Job>, Fault> {
+        self.read(|connection| job(connection, seq))
+    }
+
+    /// The document that a job came as.
+    pub fn document(&self, seq: Seq) -> Result<Option<Block>, Fault> {
+        let sql = "SELECT bytes FROM document WHERE job = ?1";
+        let bytes = self.read(|connection| {
+            connection.prepare_cached(sql)?.query_row([seq.0.cast_signed()], |row| row.get::<_, Vec<u8>>(0)).optional()
+        })?;
+        Ok(bytes.map(|bytes| Block(Bytes::from(bytes))))
+    }
+
+    /// Jobs, the youngest first. A page may hold fewer than were asked for and still name where to go on.
+    pub fn list(&self, filter: &Filter) -> Result<Page, Fault> {
+        self.read(|connection| list(connection, filter))
+    }
+
+    /// The places of a job's events after number `after`, in order; for [`Readers::events_at`].
+    ///
+    /// Neither the first nor the last event is among them: acceptance is in the job's row, the outcome in a table of its own.
+    pub fn event_places(&self, seq: Seq, after: u32) -> Result<Vec<i64>, Fault> {
+        self.read(|connection| {
+            let head = "SELECT head FROM job WHERE seq = ?1";
+            let head: Option<i64> =
+                connection.prepare_cached(head)?.query_row([seq.0.cast_signed()], |row| row.get(0)).optional()?;
+            let mut at = head.unwrap_or(0);
+            let mut one = connection.prepare_cached("SELECT prev, n FROM event WHERE seq = ?1")?;
+            let mut places = Vec::new();
+            while at != 0 {
+                let (prev, n): (i64, u32) = one.query_row([at], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                if n <= after {
+                    break;
+                }
+                places.push(at);
+                // What came before has a smaller number; in a damaged store it may not, and the chain would have no end.
+                at = if prev < at { prev } else { return Err(rusqlite::Error::IntegralValueOutOfRange(0, prev)) };
+            }
+            places.reverse();
+            Ok(places)
+        })
+    }
+
+    /// The events at some places.
+    pub fn events_at(&self, places: &[i64]) -> Result<Vec<Entry>, Fault> {
+        self.read(|connection| {
+            let sql = "SELECT n, at, kind, number, place, body FROM event WHERE seq = ?1";
+            let mut one = connection.prepare_cached(sql)?;
+            places.iter().map(|place| one.query_row([place], row::event)).collect()
+        })
+    }
+
+    /// A job's last event, once it has ended.
+    pub fn ending(&self, seq: Seq) -> Result<Option<Entry>, Fault> {
+        self.read(|connection| {
+            let found = numbered_outcome(connection, seq)?;
+            Ok(found.map(|(n, outcome)| Entry { n, at: outcome.at, what: What::Ended(Arc::new(outcome)) }))
+        })
+    }
+
+    /// The rules that were broken about a job.
+    pub fn violations(&self, seq: Seq) -> Result<Vec<Found>, Fault> {
+        self.read(|connection| {
+            let sql = "SELECT at, clause, what FROM violation WHERE job = ?1 ORDER BY seq LIMIT 100";
+            let found =
+                |row: &rusqlite::Row<'_>| Ok(Found { at: Time(row.get(0)?), clause: row.get(1)?, what: row.get(2)? });
+            connection.prepare_cached(sql)?.query_map([seq.0.cast_signed()], found)?.collect()
+        })
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Fault> {
+        let kept = self.kept().pop();
+        let connection = match kept {
+            Some(connection) => connection,
+            None => self.open().map_err(|error| Fault::of(&self.0.path, &error))?,
+        };
+        let found = read(&connection).map_err(|error| Fault::of(&self.0.path, &error))?;
+        let mut kept = self.kept();
+        if kept.len() < KEPT_MAX {
+            kept.push(connection);
+        }
+        Ok(found)
+    }
+
+    fn open(&self) -> rusqlite::Result<Connection> {
+        let connection = Connection::open_with_flags(&self.0.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        // Eight connections of a server that rests should not hold two megabytes each.
+        connection.pragma_update(None, "cache_size", -512)?;
+        Ok(connection)
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The job with this number.
+pub(super) fn job(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<Job>> {
+    let sql = format!("SELECT {} FROM job WHERE seq = ?1", row::JOB_COLUMNS);
+    let mut one = connection.prepare_cached(&sql)?;
+    let mut rows = one.query([seq.0.cast_signed()])?;
+    let Some(found) = rows.next()? else { return Ok(None) };
+    Ok(Some(row::job(found, outcome_of(connection, seq, found.get(1)?)?)?))
+}
+
+/// The outcome, read only where there is one.
+fn outcome_of(connection: &Connection, seq: Seq, state: i64) -> rusqlite::Result<Option<Arc<Outcome>>> {
+    if state < row::FIRST_END {
+        return Ok(None);
+    }
+    Ok(numbered_outcome(connection, seq)?.map(|(_, outcome)| Arc::new(outcome)))
+}
+
+fn numbered_outcome(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<(u32, Outcome)>> {
+    let sql = "SELECT n, at, status, failure, repeat, body FROM outcome WHERE job = ?1";
+    let mut one = connection.prepare_cached(sql)?;
+    one.query_row([seq.0.cast_signed()], |found| Ok((found.get(0)?, row::outcome(found)?))).optional()
+}
+
+/// An outcome, or what can be said of it without its body.
+fn listed_outcome(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<Arc<Outcome>>> {
+    let sql = "SELECT n, at, status, failure, repeat, CASE WHEN length(body) <= ?2 THEN body END, length(body)
+        FROM outcome WHERE job = ?1";
+    let mut one = connection.prepare_cached(sql)?;
+    let read = |found: &rusqlite::Row<'_>| {
+        let mut outcome = row::outcome(found)?;
+        let bytes: i64 = found.get(6)?;
+        if bytes > LISTED_BYTES_MAX as i64 {
+            outcome.body = outcome.without_body(bytes);
+        }
+        Ok(Arc::new(outcome))
+    };
+    one.query_row([seq.0.cast_signed(), LISTED_BYTES_MAX as i64], read).optional()
+}
+
+fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result<Page> {
+    let last: Option<i64> = connection.query_row("SELECT max(seq) FROM job", (), |row| row.get(0))?;
+    let end = last.unwrap_or(0).unsigned_abs() + 1;
+    let before = filter.before.map_or(end, |seq| seq.0.min(end));
+    let floor = before.saturating_sub(LOOKED_AT_MAX).max(1);
+    let sql = format!(
+        "SELECT {}, seq FROM job WHERE seq < :before AND seq >= :floor
+            AND (:state IS NULL OR state = :state) AND (:work IS NULL OR work = :work)
+            AND (:agent IS NULL OR coalesce(agent, pinned) = :agent) AND (:door IS NULL OR door = :door)
+         ORDER BY seq DESC LIMIT :limit",
+        row::JOB_COLUMNS
+    );
+    let mut all = connection.prepare_cached(&sql)?;
+    let mut rows = all.query(named_params! {
+        ":before": before.cast_signed(),
+        ":floor": floor.cast_signed(),
+        ":state": filter.phase.map(|phase| phase as i64),
+        ":work": filter.work,
+        ":agent": filter.agent,
+        ":door": filter.door.map(Door::name),
+        ":limit": i64::try_from(filter.limit).unwrap_or(i64::MAX),
+    })?;
+    let mut jobs = Vec::new();
+    let mut last = None;
+    while let Some(found) = rows.next()? {
+        let seq = row::seq(found, 31)?;
+        let ended = found.get::<_, i64>(1)? >= row::FIRST_END;
+        let outcome = if ended { listed_outcome(connection, seq)? } else { None };
+        jobs.push(row::job(found, outcome)?);
+        last = Some(seq);
+    }
+    let next = if jobs.len() < filter.limit { Some(Seq(floor)) } else { last };
+    Ok(Page { jobs, next: next.filter(|seq| seq.0 > 1) })
+}

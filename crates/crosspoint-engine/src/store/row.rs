@@ -1,0 +1,390 @@
+//! Between rows and values: here, and nowhere else, it is said which column is what.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use crosspoint_contracts::failure::{Failure, Repeat};
+use rusqlite::{Connection, Row, Transaction, params};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::breaker::Breaker;
+use crate::content::{Block, Body};
+use crate::core::Standing;
+use crate::event::{Entry, What};
+use crate::id::{JobId, Seq};
+use crate::job::{
+    Answered, Door, Job, Key, Limits, Outcome, Phase, Priority, Progress, Request, Running, State, Status,
+};
+use crate::keys::Hash;
+use crate::policy::{Backoff, Schedule};
+use crate::time::Time;
+
+/// States from this one on are ends.
+pub(super) const FIRST_END: i64 = Phase::Completed as i64;
+
+/// All columns that [`job`] reads, in its order.
+pub(super) const JOB_COLUMNS: &str = "id, state, caller, door, request_id, key, work, pinned, parent, priority, limits, \
+    accepted_at, input_start, input_end, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked, \
+    question, percent, step, output_bytes, answers, events, hash IS NULL";
+
+pub(super) fn insert_job(
+    transaction: &Transaction<'_>,
+    job: &Job,
+    hash: Option<Hash>,
+    head: i64,
+    epoch: i64,
+) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO job(seq, id, hash, caller, door, request_id, key, work, pinned, parent, priority, limits, accepted_at,
+            input_start, input_end, state, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked,
+            question, percent, step, output_bytes, answers, events, head, owner, epoch)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
+            ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, 0, ?34)",
+    )?;
+    let request = &*job.request;
+    let key = match &request.key {
+        Key::Other(key) => Some(&**key),
+        Key::None | Key::RequestId => None,
+    };
+    let state = StateColumns::of(job);
+    insert.execute(params![
+        job.seq().0.cast_signed(),
+        request.id.as_bytes(),
+        hash.map(|hash| hash.0.cast_signed()),
+        &*request.caller,
+        request.door.name(),
+        &*request.request_id,
+        key,
+        &*request.work,
+        request.pinned.as_deref(),
+        request.parent.as_ref().map(JobId::as_bytes),
+        request.priority as i64,
+        limits_text(&request.limits),
+        request.accepted_at.0,
+        request.input.start,
+        request.input.end,
+        state.state,
+        job.updated_at.0,
+        job.agent.as_deref(),
+        job.attempts,
+        job.retries,
+        job.begun,
+        job.started_at.map(|at| at.0),
+        state.waited_micros,
+        state.until,
+        state.after,
+        state.asked,
+        state.question,
+        state.percent,
+        state.step,
+        job.output_bytes.cast_signed(),
+        answers_text(&job.answers),
+        job.events,
+        head,
+        epoch,
+    ])?;
+    Ok(())
+}
+
+pub(super) fn update_job(
+    transaction: &Transaction<'_>,
+    job: &Job,
+    head: Option<i64>,
+    epoch: i64,
+) -> rusqlite::Result<()> {
+    let mut update = transaction.prepare_cached(
+        "UPDATE job SET state = ?2, updated_at = ?3, agent = ?4, attempts = ?5, retries = ?6, begun = ?7, started_at = ?8,
+            waited = ?9, until = ?10, after = ?11, asked = ?12, question = ?13, percent = ?14, step = ?15, output_bytes = ?16,
+            answers = ?17, events = ?18, head = coalesce(?19, head), epoch = ?20
+         WHERE seq = ?1",
+    )?;
+    let state = StateColumns::of(job);
+    update.execute(params![
+        job.seq().0.cast_signed(),
+        state.state,
+        job.updated_at.0,
+        job.agent.as_deref(),
+        job.attempts,
+        job.retries,
+        job.begun,
+        job.started_at.map(|at| at.0),
+        state.waited_micros,
+        state.until,
+        state.after,
+        state.asked,
+        state.question,
+        state.percent,
+        state.step,
+        job.output_bytes.cast_signed(),
+        answers_text(&job.answers),
+        job.events,
+        head,
+        epoch,
+    ])?;
+    Ok(())
+}
+
+/// The columns that depend on the state.
+struct StateColumns<'j> {
+    state: i64,
+    waited_micros: i64,
+    until: Option<i64>,
+    after: Option<&'static str>,
+    asked: Option<u32>,
+    question: Option<&'j [u8]>,
+    percent: Option<f64>,
+    step: Option<&'j [u8]>,
+}
+
+impl<'j> StateColumns<'j> {
+    fn of(job: &'j Job) -> StateColumns<'j> {
+        let (until, after) = match &job.state {
+            State::Retrying { until, after } => (Some(until.0), Some(after.name())),
+            State::Queued | State::Running(_) | State::Waiting { .. } | State::Ended(_) => (None, None),
+        };
+        let question = match &job.state {
+            State::Waiting { question, .. } => Some(&**question.bytes()),
+            State::Queued | State::Running(_) | State::Retrying { .. } | State::Ended(_) => None,
+        };
+        StateColumns {
+            state: job.phase() as i64,
+            waited_micros: i64::try_from(job.waited.as_micros()).unwrap_or(i64::MAX),
+            until,
+            after,
+            asked: job.running().map(|running| running.asked),
+            question,
+            percent: job.progress.as_ref().and_then(|progress| progress.percent),
+            step: job.progress.as_ref().and_then(|progress| Some(&**progress.step.as_ref()?.bytes())),
+        }
+    }
+}
+
+/// A job from a row of [`JOB_COLUMNS`]; of one that has ended the outcome is a row of its own.
+pub(super) fn job(row: &Row<'_>, outcome: Option<Arc<Outcome>>) -> rusqlite::Result<Job> {
+    let request = request(row)?;
+    let attempts: u32 = row.get(16)?;
+    let updated_at = Time(row.get(14)?);
+    let running =
+        Running { attempt: attempts, heard_at: updated_at, asked: row.get::<_, Option<u32>>(23)?.unwrap_or(0) };
+    let phase = Phase::ALL.get(usize::from(row.get::<_, u8>(1)?)).copied();
+    let state = match (phase, outcome) {
+        (_, Some(outcome)) => State::Ended(outcome),
+        (Some(Phase::Running), None) => State::Running(running),
+        (Some(Phase::Retrying), None) => State::Retrying {
+            until: Time(row.get::<_, Option<i64>>(21)?.unwrap_or(0)),
+            after: failure(row.get::<_, Option<String>>(22)?.as_deref()),
+        },
+        (Some(Phase::Waiting), None) => {
+            State::Waiting { running, question: body(row, 24)?.unwrap_or(Body::trusted("{}")) }
+        }
+        (Some(Phase::Queued), None) => State::Queued,
+        // Neither can be committed: the file was changed by something else.
+        (Some(Phase::Completed | Phase::Failed | Phase::Cancelled) | None, None) => {
+            return Err(rusqlite::Error::IntegralValueOutOfRange(1, row.get(1)?));
+        }
+    };
+    let progress = Progress { percent: row.get(25)?, step: body(row, 26)? };
+    let shown = progress.percent.is_some() || progress.step.is_some();
+    Ok(Job {
+        request: Arc::new(request),
+        state,
+        updated_at,
+        agent: row.get::<_, Option<Arc<str>>>(15)?,
+        attempts,
+        retries: row.get(17)?,
+        begun: row.get(18)?,
+        started_at: row.get::<_, Option<i64>>(19)?.map(Time),
+        waited: Duration::from_micros(row.get::<_, i64>(20)?.unsigned_abs()),
+        skew_micros: 0,
+        progress: shown.then(|| Arc::new(progress)),
+        pending: None,
+        progress_at: Time::default(),
+        output_bytes: row.get::<_, i64>(27)?.unsigned_abs(),
+        answers: Arc::new(answers(row.get::<_, Option<Vec<u8>>>(28)?.as_deref())),
+        events: row.get(29)?,
+    })
+}
+
+fn request(row: &Row<'_>) -> rusqlite::Result<Request> {
+    let keyless: bool = row.get(30)?;
+    let key = match row.get::<_, Option<Box<str>>>(5)? {
+        Some(key) => Key::Other(key),
+        None if keyless => Key::None,
+        None => Key::RequestId,
+    };
+    Ok(Request {
+        id: JobId::from_bytes(row.get(0)?),
+        parent: row.get::<_, Option<[u8; 16]>>(8)?.map(JobId::from_bytes),
+        door: Door::from_name(row.get_ref(3)?.as_str()?).unwrap_or(Door::Native),
+        caller: row.get(2)?,
+        request_id: row.get(4)?,
+        key,
+        work: row.get(6)?,
+        pinned: row.get(7)?,
+        priority: Priority::ALL.get(usize::from(row.get::<_, u8>(9)?)).copied().unwrap_or_default(),
+        limits: limits(row.get::<_, Option<String>>(10)?.as_deref()),
+        accepted_at: Time(row.get(11)?),
+        input: Range { start: row.get(12)?, end: row.get(13)? },
+    })
+}
+
+/// `n, at, status, failure, repeat, body` of an outcome.
+pub(super) fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
+    let repeats = [Repeat::Safe, Repeat::Unknown, Repeat::Never];
+    let name: Option<String> = row.get(4)?;
+    let repeat = repeats.into_iter().find(|repeat| Some(repeat.name()) == name.as_deref());
+    let failure = row.get::<_, Option<String>>(3)?.and_then(|name| Failure::from_name(&name));
+    Ok(Outcome {
+        status: Status::ALL.get(usize::from(row.get::<_, u8>(2)?)).copied().unwrap_or(Status::Failed),
+        failure: failure.zip(repeat),
+        at: Time(row.get(1)?),
+        body: body(row, 5)?.unwrap_or(Body::trusted("{}")),
+    })
+}
+
+fn body(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Body>> {
+    Ok(row.get::<_, Option<Vec<u8>>>(column)?.map(Body::trusted))
+}
+
+fn failure(name: Option<&str>) -> Failure {
+    name.and_then(Failure::from_name).unwrap_or(Failure::Internal)
+}
+
+#[derive(Serialize, Deserialize)]
+struct LimitsText {
+    total_micros: Option<u64>,
+    silence_micros: Option<u64>,
+    output_bytes: Option<u64>,
+    retry: Option<(u32, u8, u64)>,
+}
+
+const BACKOFFS: [Backoff; 3] = [Backoff::Exponential, Backoff::Linear, Backoff::Fixed];
+
+fn limits_text(limits: &Limits) -> Option<String> {
+    if *limits == Limits::default() {
+        return None;
+    }
+    let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    let text = LimitsText {
+        total_micros: limits.total.map(micros),
+        silence_micros: limits.silence.map(micros),
+        output_bytes: limits.output_bytes,
+        retry: limits.retry.map(|retry| (retry.attempts_max, retry.backoff as u8, micros(retry.first))),
+    };
+    serde_json::to_string(&text).ok()
+}
+
+fn limits(text: Option<&str>) -> Limits {
+    let Some(Ok(text)) = text.map(serde_json::from_str::<LimitsText>) else { return Limits::default() };
+    Limits {
+        total: text.total_micros.map(Duration::from_micros),
+        silence: text.silence_micros.map(Duration::from_micros),
+        output_bytes: text.output_bytes,
+        retry: text.retry.map(|(attempts_max, backoff, first)| Schedule {
+            attempts_max,
+            backoff: BACKOFFS.get(usize::from(backoff)).copied().unwrap_or(Backoff::Exponential),
+            first: Duration::from_micros(first),
+        }),
+    }
+}
+
+fn answers_text(answers: &[Answered]) -> Option<Vec<u8>> {
+    let pairs: Vec<(&Body, &Body)> = answers.iter().map(|answered| (&answered.question, &answered.answer)).collect();
+    (!pairs.is_empty()).then(|| Body::of(&pairs).bytes().to_vec())
+}
+
+fn answers(text: Option<&[u8]>) -> Vec<Answered> {
+    let body = |raw: &RawValue| Body::trusted(raw.get().to_owned());
+    let pairs: Option<Vec<(&RawValue, &RawValue)>> = text.and_then(|text| serde_json::from_slice(text).ok());
+    let pairs = pairs.unwrap_or_default().into_iter();
+    pairs.map(|(question, answer)| Answered { question: body(question), answer: body(answer) }).collect()
+}
+
+/// What of an event goes into columns of its own.
+pub(super) struct EventColumns {
+    pub(super) kind: i64,
+    pub(super) number: i64,
+    pub(super) place: i64,
+    pub(super) body: Option<Bytes>,
+}
+
+/// The numbers are on disks out there: they are never given to anything else.
+pub(super) fn event_columns(what: &What) -> EventColumns {
+    let columns = |kind, number: u32, place, body| EventColumns { kind, number: i64::from(number), place, body };
+    match what {
+        What::Accepted => columns(0, 0, 0, None),
+        What::Started { attempt, agent } => columns(1, *attempt, 0, Some(Bytes::copy_from_slice(agent.as_bytes()))),
+        What::Progress(progress) => {
+            columns(2, 0, 0, Some(Body::of(&(progress.percent, &progress.step)).bytes().clone()))
+        }
+        What::Output { attempt, offset, block } => columns(3, *attempt, offset.cast_signed(), Some(block.0.clone())),
+        What::Asked { question } => columns(4, 0, 0, Some(question.bytes().clone())),
+        What::Answered { answer } => columns(5, 0, 0, Some(answer.bytes().clone())),
+        What::Retrying { attempt, failure, until } => {
+            columns(6, *attempt, until.0, Some(Bytes::from_static(failure.name().as_bytes())))
+        }
+        What::Interrupted { attempt } => columns(7, *attempt, 0, None),
+        What::Ended(_) => columns(8, 0, 0, None),
+    }
+}
+
+/// `n, at, kind, number, place, body` of an event.
+pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Entry> {
+    let number = u32::try_from(row.get::<_, i64>(3)?).unwrap_or(0);
+    let place: i64 = row.get(4)?;
+    let body = Bytes::from(row.get::<_, Option<Vec<u8>>>(5)?.unwrap_or_default());
+    let text = || String::from_utf8_lossy(&body).into_owned();
+    let what = match row.get::<_, i64>(2)? {
+        1 => What::Started { attempt: number, agent: text().into_boxed_str() },
+        2 => What::Progress(progress(&body)),
+        3 => What::Output { attempt: number, offset: place.cast_unsigned(), block: Block(body) },
+        4 => What::Asked { question: Body::trusted(body) },
+        5 => What::Answered { answer: Body::trusted(body) },
+        6 => What::Retrying { attempt: number, failure: failure(Some(&text())), until: Time(place) },
+        7 => What::Interrupted { attempt: number },
+        0 => What::Accepted,
+        unknown => return Err(rusqlite::Error::IntegralValueOutOfRange(2, unknown)),
+    };
+    Ok(Entry { n: row.get(0)?, at: Time(row.get(1)?), what })
+}
+
+fn progress(body: &[u8]) -> Progress {
+    let (percent, step): (Option<f64>, Option<&RawValue>) = serde_json::from_slice(body).unwrap_or_default();
+    Progress { percent, step: step.map(|step| Body::trusted(step.get().to_owned())) }
+}
+
+pub(super) fn write_standing(transaction: &Transaction<'_>, name: &str, standing: &Standing) -> rusqlite::Result<()> {
+    let (failures, until) = match standing.breaker {
+        Breaker::Closed { failures } => (failures, None),
+        Breaker::Open { until } => (0, Some(until.0)),
+        Breaker::HalfOpen => (0, None),
+    };
+    let mut write = transaction.prepare_cached(
+        "INSERT INTO agent(name, drained, breaker, failures, until) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT(name) DO UPDATE SET drained = ?2, breaker = ?3, failures = ?4, until = ?5",
+    )?;
+    write.execute(params![name, standing.drained, standing.breaker.name(), failures, until])?;
+    Ok(())
+}
+
+pub(super) fn standings(connection: &Connection) -> rusqlite::Result<Vec<(Arc<str>, Standing)>> {
+    let mut all = connection.prepare("SELECT name, drained, breaker, failures, until FROM agent")?;
+    let one = |row: &Row<'_>| {
+        let until = row.get::<_, Option<i64>>(4)?.map(Time);
+        let breaker = match (row.get_ref(2)?.as_str()?, until) {
+            ("open", Some(until)) => Breaker::Open { until },
+            ("half_open", _) => Breaker::HalfOpen,
+            _ => Breaker::Closed { failures: row.get(3)? },
+        };
+        Ok((row.get(0)?, Standing { breaker, drained: row.get(1)? }))
+    };
+    all.query_map((), one)?.collect()
+}
+
+/// The number of the row.
+pub(super) fn seq(row: &Row<'_>, column: usize) -> rusqlite::Result<Seq> {
+    Ok(Seq(row.get::<_, i64>(column)?.unsigned_abs()))
+}

@@ -1,0 +1,185 @@
+//! The tables, and how they came to be: a list of steps, of which a store remembers how many it has taken.
+
+use std::path::Path;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OptionalExtension};
+use uuid::Uuid;
+
+use super::{CHECKPOINT_PAGES_MAX, Fault, Options, PAGE_BYTES, salt_of};
+use crate::keys::Salt;
+
+/// What marks a file as ours: `CRPT`.
+const APPLICATION_ID: i64 = 0x4352_5054;
+
+/// Each step is taken once, in order, and never changed afterwards: stores out there have taken it.
+const STEPS: [&str; 2] = [
+    // 1: jobs, the documents they came as, what happened to them, how they ended, and what is known of agents. Rows have an
+    // owner and an epoch from the first day, for the time when several orchestrators share a store.
+    "CREATE TABLE job(
+        seq INTEGER PRIMARY KEY, id BLOB NOT NULL, hash INTEGER, state INTEGER NOT NULL,
+        caller TEXT NOT NULL, door TEXT NOT NULL, request_id TEXT NOT NULL, key TEXT, work TEXT NOT NULL, pinned TEXT,
+        parent BLOB, priority INTEGER NOT NULL, limits TEXT, accepted_at INTEGER NOT NULL,
+        input_start INTEGER NOT NULL, input_end INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL, agent TEXT, attempts INTEGER NOT NULL, retries INTEGER NOT NULL, begun INTEGER NOT NULL,
+        started_at INTEGER, waited INTEGER NOT NULL, until INTEGER, after TEXT, asked INTEGER, question BLOB,
+        percent REAL, step BLOB, output_bytes INTEGER NOT NULL, answers BLOB,
+        events INTEGER NOT NULL, head INTEGER NOT NULL, owner INTEGER NOT NULL, epoch INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE document(job INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
+    CREATE TABLE event(
+        seq INTEGER PRIMARY KEY, job INTEGER NOT NULL, prev INTEGER NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL,
+        kind INTEGER NOT NULL, number INTEGER NOT NULL, place INTEGER NOT NULL, body BLOB
+    ) STRICT;
+    CREATE TABLE outcome(
+        job INTEGER PRIMARY KEY, n INTEGER NOT NULL, at INTEGER NOT NULL, status INTEGER NOT NULL, failure TEXT, repeat TEXT,
+        body BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE agent(
+        name TEXT PRIMARY KEY, drained INTEGER NOT NULL, breaker TEXT NOT NULL, failures INTEGER NOT NULL, until INTEGER
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE meta(name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;",
+    // 2: rules that were broken, by job. There are few, so an index costs nothing.
+    "CREATE TABLE violation(
+        seq INTEGER PRIMARY KEY, job INTEGER NOT NULL, at INTEGER NOT NULL, clause TEXT NOT NULL, what TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX violation_of_job ON violation(job);",
+];
+
+/// The schema of this version.
+pub(super) const KNOWN: i64 = STEPS.len() as i64;
+
+pub(super) enum Error {
+    Newer(i64),
+    NotOurs,
+    Database(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Error {
+        Error::Database(error)
+    }
+}
+
+impl Error {
+    pub(super) fn into_fault(self, path: &Path) -> Fault {
+        match self {
+            Error::Newer(found) => Fault::Newer { path: path.to_owned(), found, known: KNOWN },
+            Error::NotOurs => Fault::NotOurs { path: path.to_owned() },
+            Error::Database(error) => Fault::of(path, &error),
+        }
+    }
+}
+
+/// Checks whose file it is, before anything in it is touched; then settles how it is written, and takes the steps that are
+/// missing.
+pub(super) fn prepare(connection: &mut Connection, options: &Options) -> Result<Salt, Error> {
+    let number = |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), (), |row| row.get::<_, i64>(0));
+    let (version, application, tables) = (number("user_version")?, number("application_id")?, tables(connection)?);
+    if application != APPLICATION_ID && (application != 0 || version != 0 || tables > 0) {
+        return Err(Error::NotOurs);
+    }
+    if version > KNOWN {
+        return Err(Error::Newer(version));
+    }
+    connection.query_row("PRAGMA journal_mode = WAL", (), |_| Ok(()))?;
+    // The log is synced at every commit: what was acknowledged survives the loss of power.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES_MAX.cast_signed())?;
+    // A log that grew in a bad moment shrinks again.
+    connection.pragma_update(None, "journal_size_limit", (CHECKPOINT_PAGES_MAX * PAGE_BYTES).cast_signed())?;
+    connection.set_prepared_statement_cache_capacity(64);
+    if let Some(bytes) = options.bytes_max {
+        connection.query_row(&format!("PRAGMA max_page_count = {}", (bytes / PAGE_BYTES).max(64)), (), |_| Ok(()))?;
+    }
+    take_steps(connection, version, KNOWN)?;
+    Ok(salt(connection)?)
+}
+
+fn tables(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))
+}
+
+/// Each step is a transaction of its own with the number that remembers it: a crash in between leaves a whole schema.
+fn take_steps(connection: &mut Connection, from: i64, to: i64) -> rusqlite::Result<()> {
+    for (step, number) in STEPS.iter().zip(1..=to).skip(usize::try_from(from).unwrap_or(0)) {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", number)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+fn salt(connection: &Connection) -> rusqlite::Result<Salt> {
+    let read = "SELECT value FROM meta WHERE name = 'salt'";
+    if let Some(bytes) = connection.query_row(read, (), |row| row.get::<_, [u8; 16]>(0)).optional()? {
+        return Ok(salt_of(bytes));
+    }
+    let salt = Salt(Uuid::new_v4());
+    connection.execute("INSERT INTO meta(name, value) VALUES ('salt', ?1)", [salt.0.as_bytes()])?;
+    Ok(salt)
+}
+
+/// Whether the log stays as it is when the connection is closed, instead of being copied into the database. A store that is
+/// refused is left as it was found; that of somebody else all the more.
+pub(super) fn leave_log(connection: &Connection, leave: bool) -> rusqlite::Result<bool> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave)
+}
+
+/// Every opening that writes is an epoch of its own.
+pub(super) fn next_epoch(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row(
+        "INSERT INTO meta(name, value) VALUES ('epoch', 1) ON CONFLICT(name) DO UPDATE SET value = value + 1 RETURNING value",
+        (),
+        |row| row.get(0),
+    )
+}
+
+/// Writes a page's worth and takes it back: as much room as a small commit needs.
+pub(super) fn probe(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute(
+        "INSERT INTO meta(name, value) VALUES ('probe', zeroblob(4096)) ON CONFLICT(name) DO UPDATE SET value = zeroblob(4096)",
+        (),
+    )?;
+    connection.execute("DELETE FROM meta WHERE name = 'probe'", ())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Store;
+    use super::*;
+
+    #[test]
+    fn every_commit_is_synced() {
+        let path = std::env::temp_dir().join(format!("crosspoint-synced-{}.db", std::process::id()));
+        let (store, _) = Store::open(&Options { path: path.clone(), bytes_max: None }).expect("it opens");
+        let setting = |name: &str| {
+            let value = store
+                .connection
+                .query_row(&format!("PRAGMA {name}"), (), |row| row.get::<_, rusqlite::types::Value>(0));
+            value.expect("the pragma is there")
+        };
+        assert_eq!(setting("synchronous"), rusqlite::types::Value::Integer(2), "2 is FULL");
+        assert_eq!(setting("journal_mode"), rusqlite::types::Value::Text("wal".to_owned()));
+        drop(store);
+        for end in ["", "-wal", "-shm", ".lock"] {
+            let _ = std::fs::remove_file(format!("{}{end}", path.display()));
+        }
+    }
+
+    #[test]
+    fn a_store_of_the_first_schema_is_brought_forward_with_what_is_in_it() {
+        let mut connection = Connection::open_in_memory().expect("memory is there");
+        take_steps(&mut connection, 0, 1).expect("the first step works");
+        connection.execute("INSERT INTO meta VALUES ('kept', 1)", ()).expect("a row can be written");
+        let options = Options { path: "unused".into(), bytes_max: None };
+        assert!(prepare(&mut connection, &options).is_ok());
+        let number = |sql: &str| connection.query_row(sql, (), |row| row.get::<_, i64>(0)).expect(sql);
+        assert_eq!(number("PRAGMA user_version"), KNOWN);
+        assert_eq!(number("SELECT value FROM meta WHERE name = 'kept'"), 1);
+        assert_eq!(number("SELECT count(*) FROM violation"), 0);
+    }
+}

@@ -1,0 +1,66 @@
+//! Points in time, as the machine and the store know them: whole microseconds of UTC.
+//!
+//! One integer is compared, stored and added to without a calendar, and adding never overflows: a limit of a million years
+//! ends at the end of time instead of in a panic.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Microseconds since 1970, UTC.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Time(pub i64);
+
+impl Time {
+    /// Later than any time there is.
+    pub const NEVER: Time = Time(i64::MAX);
+
+    /// The time on the wall. Only shells may call it: everything that decides is told the time.
+    pub fn on_the_wall() -> Time {
+        Time(jiff::Timestamp::now().as_microsecond())
+    }
+
+    /// That much later.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Time {
+        Time(self.0.saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
+    }
+
+    /// That much earlier.
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Time {
+        Time(self.0.saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
+    }
+
+    /// How long after `earlier` this is; nothing if it is not after it.
+    pub fn since(self, earlier: Time) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0).max(0).unsigned_abs())
+    }
+
+    /// Moved by a jump of the clock, in microseconds.
+    #[must_use]
+    pub fn shifted(self, micros: i64) -> Time {
+        if self == Time::NEVER { self } else { Time(self.0.saturating_add(micros)) }
+    }
+}
+
+/// RFC 3339 with milliseconds and `Z`, as in every answer.
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_microsecond(self.0) {
+            Ok(timestamp) => write!(f, "{timestamp:.3}"),
+            Err(_) => f.write_str("9999-12-30T22:00:00.000Z"),
+        }
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl serde::Serialize for Time {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
