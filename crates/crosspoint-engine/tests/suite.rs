@@ -1,0 +1,34 @@
+//! One binary for all integration tests of the engine: they use what it makes public, and real files.
+
+#[path = "suite/clock_jumps.rs"]
+mod clock_jumps;
+#[path = "suite/faults.rs"]
+mod faults;
+#[path = "suite/made.rs"]
+mod made;
+#[path = "suite/matrix.rs"]
+mod matrix;
+#[path = "suite/request_keys.rs"]
+mod request_keys;
+#[path = "suite/routing.rs"]
+mod routing;
+#[path = "suite/rows.rs"]
+mod rows;
+#[path = "suite/runtime.rs"]
+mod runtime;
+#[path = "suite/schedule.rs"]
+mod schedule;
+#[path = "suite/scratch.rs"]
+mod scratch;
+#[path = "suite/simulation.rs"]
+mod simulation;
+#[path = "suite/stage.rs"]
+mod stage;
+#[path = "suite/store.rs"]
+mod store;
+#[path = "suite/stories.rs"]
+mod stories;
+#[path = "suite/tears.rs"]
+mod tears;
+#[path = "suite/town.rs"]
+mod town;

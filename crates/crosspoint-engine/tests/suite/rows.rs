@@ -1,0 +1,132 @@
+//! Jobs and batches for the store, made by hand: any job in any state, as the core would write it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use crosspoint_contracts::failure::{Failure, Repeat};
+use crosspoint_engine::content::{Block, Body};
+use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Spec, Submission, Written};
+use crosspoint_engine::event::{Entry, What};
+use crosspoint_engine::id::{JobId, Seq};
+use crosspoint_engine::job::{Door, Job, Key, Limits, Outcome, Priority, Request, State, Status};
+use crosspoint_engine::keys::{Hash, Keys};
+use crosspoint_engine::policy::Policy;
+use crosspoint_engine::time::Time;
+
+/// When jobs made here are accepted: a moment of 2026.
+pub(crate) const NOW: Time = Time(1_770_000_000_123_456);
+
+/// The document of every job for which a test gives no other.
+pub(crate) const DOCUMENT: &str = r#"{"work":"w","input":{"a":1}}"#;
+
+pub(crate) fn id(seq: u64) -> JobId {
+    JobId::new(Seq(seq), NOW, seq.wrapping_mul(0x9e37_79b9))
+}
+
+pub(crate) fn request(seq: u64) -> Request {
+    Request {
+        id: id(seq),
+        parent: None,
+        door: Door::Native,
+        caller: "".into(),
+        request_id: format!("r{seq}").into(),
+        key: Key::RequestId,
+        work: "w".into(),
+        pinned: None,
+        priority: Priority::Normal,
+        limits: Limits::default(),
+        accepted_at: NOW,
+        input: 20..27,
+    }
+}
+
+pub(crate) fn job(seq: u64) -> Job {
+    Job::accepted(Arc::new(request(seq)))
+}
+
+pub(crate) fn hash(job: &Job) -> Option<Hash> {
+    (job.request.key != Key::None).then(|| Hash(job.seq().0 ^ 0xf0f0_f0f0_f0f0_f0f0))
+}
+
+/// What is written of a new job. Only the core can make one, so it is given the request, and its job is then replaced.
+pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
+    let request = Request::clone(&job.request);
+    let name = request.pinned.clone().unwrap_or_else(|| "a".into());
+    let contract = "builtin".into();
+    let spec = Spec { name, contract, works: vec![request.work.clone()], concurrency: 0, policy: Policy::default() };
+    let mut core = Core::new(Origin {
+        agents: vec![spec],
+        standings: Vec::new(),
+        jobs: Vec::new(),
+        keys: Keys::default(),
+        last_seq: Seq(0),
+        jobs_live_max: 1,
+        mode: Mode::Serve,
+        now: NOW,
+    });
+    let document = Block(Bytes::copy_from_slice(document));
+    let hash = hash(&job);
+    let submission = Submission { request, nameless: false, hash, others: Vec::new(), document, chance: 0 };
+    let mut batch = Batch::default();
+    core.apply(&Command::Submit(Arc::new(submission)), NOW, &mut batch);
+    let (_, mut written) = batch.jobs.pop_first().expect("the core accepts it");
+    written.job = Arc::new(job);
+    written.entries = entries;
+    written
+}
+
+/// What is written of a job that was there.
+pub(crate) fn stepped(job: Job, entries: Vec<Entry>) -> Written {
+    Written { job: Arc::new(job), fresh: None, entries }
+}
+
+pub(crate) fn batch(written: impl IntoIterator<Item = Written>) -> Batch {
+    let mut batch = Batch::default();
+    for written in written {
+        batch.touched.insert(written.job.seq());
+        batch.jobs.insert(written.job.seq(), written);
+    }
+    batch
+}
+
+pub(crate) fn outcome(status: Status, body: &str) -> Arc<Outcome> {
+    let failure = match status {
+        Status::Completed => None,
+        Status::Failed => Some((Failure::Timeout, Repeat::Unknown)),
+        Status::Cancelled => Some((Failure::Cancelled, Repeat::Never)),
+    };
+    Arc::new(Outcome { status, failure, at: Time(NOW.0 + 9), body: Body::trusted(body.to_owned()) })
+}
+
+/// Puts an event at the end of a job and gives it.
+pub(crate) fn note(job: &mut Job, what: What) -> Entry {
+    job.events += 1;
+    Entry { n: job.events, at: Time(NOW.0 + i64::from(job.events)), what }
+}
+
+/// Ends a job and gives its last event.
+pub(crate) fn end(job: &mut Job, status: Status, body: &str) -> Entry {
+    let outcome = outcome(status, body);
+    job.state = State::Ended(outcome.clone());
+    note(job, What::Ended(outcome))
+}
+
+/// Everything about a job, content too, so that two can be compared.
+pub(crate) fn whole(job: &Job) -> String {
+    let body = |body: &Body| body.get().to_owned();
+    let state = match &job.state {
+        State::Waiting { question, .. } => format!("asks {}", body(question)),
+        State::Ended(outcome) => format!("ended with {}", body(&outcome.body)),
+        State::Queued | State::Running(_) | State::Retrying { .. } => String::new(),
+    };
+    let progress = job.progress.as_ref().map(|progress| (progress.percent, progress.step.as_ref().map(body)));
+    let answers: Vec<(String, String)> =
+        job.answers.iter().map(|answered| (body(&answered.question), body(&answered.answer))).collect();
+    format!("{job:#?}\n{state}\n{progress:?}\n{answers:?}")
+}
+
+/// Everything about an event, content too.
+pub(crate) fn whole_entry(entry: &Entry) -> String {
+    let text = serde_json::to_string(entry).expect("an event is JSON");
+    format!("{} {} {:?} {text}", entry.n, entry.what.name(), entry)
+}

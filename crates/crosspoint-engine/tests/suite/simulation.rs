@@ -1,0 +1,175 @@
+//! Thousands of made-up lives of the whole engine but its disk and its clock, each from a seed.
+//!
+//! The core is the real one. The disk, the agents, the callers and the clock around it are dice; beside it a plain model keeps
+//! account of what must be so. To see one seed again:
+//!
+//! ```text
+//! CROSSPOINT_SIM_SEED=17 cargo nextest run -p crosspoint-engine -E 'test(simulation::corpus)'
+//! ```
+//!
+//! `CROSSPOINT_SIM_SEEDS=100000` runs so many in all instead of the usual number. A seed that fails goes into `tests/seeds.txt`.
+
+#[path = "simulation/agents.rs"]
+mod agents;
+#[path = "simulation/callers.rs"]
+mod callers;
+#[path = "simulation/decide.rs"]
+mod decide;
+#[path = "simulation/dice.rs"]
+mod dice;
+#[path = "simulation/disk.rs"]
+mod disk;
+#[path = "simulation/hear.rs"]
+mod hear;
+#[path = "simulation/model.rs"]
+mod model;
+#[path = "simulation/round.rs"]
+mod round;
+#[path = "simulation/rule.rs"]
+mod rule;
+#[path = "simulation/watch.rs"]
+mod watch;
+#[path = "simulation/world.rs"]
+mod world;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use world::World;
+
+/// In all, over the parts.
+const SEEDS: u64 = 2_000;
+const PARTS: u64 = 6;
+/// Rounds with faults in each; with another number the seeds of the corpus are other stories.
+const STEPS: u64 = 150;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn run(seed: u64, traced: bool) -> (Result<(), String>, Vec<String>) {
+    let mut world = World::new(seed, traced);
+    let verdict = catch_unwind(AssertUnwindSafe(|| world.run(STEPS)));
+    let verdict = verdict.unwrap_or_else(|_| Err("a panic".to_owned()));
+    (verdict, world.trace.unwrap_or_default())
+}
+
+/// Runs a seed; one that fails is run again, to tell its story.
+fn run_or_tell(seed: u64) {
+    let (Err(wrong), _) = run(seed, false) else { return };
+    let (_, trace) = run(seed, true);
+    let tail = trace.len().saturating_sub(60);
+    panic!(
+        "seed {seed}: {wrong}\n\n{}\n\nadd {seed} to tests/seeds.txt; again: CROSSPOINT_SIM_SEED={seed} \
+         cargo nextest run -p crosspoint-engine -E 'test(simulation::corpus)'",
+        trace[tail..].join("\n")
+    );
+}
+
+fn part(part: u64) {
+    let seeds = number("CROSSPOINT_SIM_SEEDS").unwrap_or(SEEDS);
+    for seed in (1..=seeds).filter(|seed| seed % PARTS == part) {
+        run_or_tell(seed);
+    }
+}
+
+#[test]
+fn seeds_of_part_0() {
+    part(0);
+}
+
+#[test]
+fn seeds_of_part_1() {
+    part(1);
+}
+
+#[test]
+fn seeds_of_part_2() {
+    part(2);
+}
+
+#[test]
+fn seeds_of_part_3() {
+    part(3);
+}
+
+#[test]
+fn seeds_of_part_4() {
+    part(4);
+}
+
+#[test]
+fn seeds_of_part_5() {
+    part(5);
+}
+
+/// Dice that never fall on something would test nothing of it.
+#[test]
+fn the_dice_reach_everything() {
+    let (mut tally, mut answered_again) = (BTreeMap::new(), 0);
+    for seed in 1..=200 {
+        let mut world = World::new(seed, false);
+        world.run(STEPS).expect("the other tests say what is wrong");
+        for (what, times) in &world.tally {
+            *tally.entry(*what).or_insert(0) += times;
+        }
+        answered_again += world.model.answered_again;
+    }
+    tally.insert("answered again", answered_again);
+    let missing: Vec<&str> =
+        REACHED.into_iter().filter(|what| tally.get(what).is_none_or(|times| *times == 0)).collect();
+    assert!(missing.is_empty(), "never: {missing:?}; in all: {tally:#?}");
+}
+
+const REACHED: [&str; 38] = [
+    "started",
+    "progress",
+    "output",
+    "question",
+    "answer",
+    "answered again",
+    "retrying",
+    "interrupted",
+    "completed",
+    "failed",
+    "cancelled",
+    "timeout",
+    "unavailable",
+    "invalid",
+    "unauthenticated",
+    "resource_limit",
+    "unsupported",
+    "agent_failed",
+    "delegation",
+    "conflict",
+    "broken_contract",
+    "internal",
+    "dispatch",
+    "resume",
+    "stop",
+    "deliver",
+    "check",
+    "round",
+    "commit failed",
+    "crash before commit",
+    "crash after commit",
+    "jump",
+    "repeat",
+    "other work with the same key",
+    "two keys of one hash",
+    "full",
+    "a result came for an attempt that was never made",
+    "an attempt that was given up reported its failure",
+];
+
+/// Every seed that ever failed, or the one that is asked for.
+#[test]
+fn corpus() {
+    if let Some(seed) = number("CROSSPOINT_SIM_SEED") {
+        return run_or_tell(seed);
+    }
+    let numbers = |line: &str| line.split('#').next().unwrap_or_default().trim().parse::<u64>().ok();
+    let seeds: Vec<u64> = include_str!("../seeds.txt").lines().filter_map(numbers).collect();
+    assert!(!seeds.is_empty(), "the corpus is not empty");
+    seeds.into_iter().for_each(run_or_tell);
+}

@@ -1,0 +1,189 @@
+//! Agents that obey, mostly: what they report may be lost, repeated, late, out of order, wrong, or never come.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_engine::breaker::{self, Health};
+use crosspoint_engine::content::{Block, Body};
+use crosspoint_engine::core::{AgentCommand, Command, Effect, Spec};
+use crosspoint_engine::id::{JobId, Seq};
+use crosspoint_engine::job::{Job, Progress, State};
+use crosspoint_engine::machine::{Action, Event, Failed, Success};
+use crosspoint_engine::policy::{Backoff, Policy, Recovery, Repeats, Schedule};
+
+use super::dice::Dice;
+use super::world::World;
+
+/// What agents know: how many questions they have asked in an attempt.
+#[derive(Default)]
+pub(crate) struct Agents {
+    asked: BTreeMap<(Seq, u32), u32>,
+}
+
+/// One to three agents that take one or both of two works.
+pub(crate) fn specs(dice: &mut Dice) -> Vec<Spec> {
+    let count = dice.between(1, 3);
+    let one = |index: u64| {
+        let works: &[&str] = if index == 0 { &["a", "b"] } else { dice.pick(&[&["a"], &["b"], &["a", "b"]]) };
+        Spec {
+            name: format!("agent{index}").into(),
+            contract: "builtin".into(),
+            works: works.iter().map(|work| Arc::from(*work)).collect(),
+            concurrency: dice.between(1, 4) as u32,
+            policy: Policy {
+                silence: dice.percent(60).then(|| Duration::from_millis(dice.between(500, 60_000))),
+                total: Duration::from_millis(dice.between(3_000, 600_000)),
+                repeats: dice.pick(&[Repeats::Always, Repeats::BeforeStart]),
+                recovery: dice.pick(&[Recovery::Rerun, Recovery::Rerun, Recovery::Resume, Recovery::Fail]),
+                schedule: schedule(dice),
+                output_bytes_max: dice.between(4, 64),
+            },
+        }
+    };
+    (0..count).map(one).collect::<Vec<Spec>>()
+}
+
+pub(crate) fn schedule(dice: &mut Dice) -> Schedule {
+    if dice.percent(40) {
+        return Schedule::DEFAULT;
+    }
+    Schedule {
+        attempts_max: dice.between(0, 12) as u32,
+        backoff: dice.pick(&[Backoff::Exponential, Backoff::Linear, Backoff::Fixed]),
+        first: Duration::from_millis(dice.pick(&[0, 1, 500, 3_000, 20_000])),
+    }
+}
+
+impl World {
+    pub(crate) fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Check { agent } => {
+                let sick = self.dice.percent(self.faults.bad_agent);
+                let health = if sick { Health::Sick } else { Health::Well };
+                let delay = self.dice.between(0, 10_000_000) as i64;
+                let event = AgentCommand::Breaker(breaker::Event::Checked(health));
+                self.post(delay, Command::Agent(agent, event));
+            }
+            Effect::Job { job, action } => match action {
+                Action::Dispatch { attempt } => self.work(&job, attempt),
+                Action::Resume { attempt } => {
+                    let asked = job.running().map_or(0, |running| running.asked);
+                    self.agents.asked.insert((job.seq(), attempt), asked);
+                    if let State::Waiting { question, .. } = &job.state {
+                        let question = question.clone();
+                        self.report(&job, 1_000, Event::Ask { attempt, question });
+                    } else {
+                        self.work(&job, attempt);
+                    }
+                }
+                Action::Stop { attempt } => self.stop(job.id(), attempt),
+                Action::Deliver { attempt, .. } => {
+                    *self.agents.asked.entry((job.seq(), attempt)).or_default() += 1;
+                    self.work(&job, attempt);
+                }
+                Action::Mark { .. } => {}
+            },
+        }
+    }
+
+    /// An agent that was told to stop mostly says no more.
+    fn stop(&mut self, id: JobId, attempt: u32) {
+        if self.dice.percent(70) {
+            self.mail.retain(|_, letter| match letter {
+                Command::Job(of, Event::Finish { attempt: by, .. } | Event::Heard { attempt: by }) => {
+                    *of != id || *by != attempt
+                }
+                Command::Job(..)
+                | Command::Submit(_)
+                | Command::Agent(..)
+                | Command::Violation(..)
+                | Command::ClockJumped(_)
+                | Command::Rest => true,
+            });
+        }
+    }
+
+    /// Does some work, and says how it goes.
+    fn work(&mut self, job: &Arc<Job>, attempt: u32) {
+        let pace = self.dice.pick(&[50_000, 2_000_000, 40_000_000]);
+        let mut at = 0;
+        let mut offset = job.output_bytes;
+        for _ in 0..self.dice.below(4) {
+            at += self.dice.between(0, pace) as i64;
+            let event = self.sign_of_life(attempt, &mut offset);
+            self.report(job, at, event);
+        }
+        at += self.dice.between(0, pace) as i64;
+        let bad = self.dice.percent(self.faults.bad_agent);
+        let asked = self.agents.asked.get(&(job.seq(), attempt)).copied().unwrap_or(0);
+        match self.dice.below(10) {
+            0 | 1 if bad => {}
+            2..=6 if bad => {
+                let event = self.failure(attempt);
+                self.report(job, at, event);
+            }
+            7 if bad => {
+                // Contradicts itself.
+                let (yes, no) = (self.success(attempt), self.failure(attempt));
+                self.report(job, at, no);
+                self.report(job, at + 1, yes);
+            }
+            _ if asked < 2 && self.dice.percent(25) => {
+                let same = self.dice.percent(30);
+                let question = Body::of(&if same { "again?".to_owned() } else { format!("{asked}?") });
+                self.report(job, at, Event::Ask { attempt, question });
+            }
+            _ => {
+                let event = self.success(attempt);
+                self.report(job, at, event);
+            }
+        }
+    }
+
+    fn sign_of_life(&mut self, attempt: u32, offset: &mut u64) -> Event {
+        match self.dice.below(3) {
+            0 => Event::Heard { attempt },
+            1 => {
+                let percent = self.dice.percent(80).then(|| self.dice.below(101) as f64);
+                Event::Progress { attempt, progress: Progress { percent, step: None } }
+            }
+            _ => {
+                let length = self.dice.between(1, 6);
+                let gap = u64::from(self.dice.percent(self.faults.bad_agent / 10));
+                let block = Block(Bytes::from_static(&b"output"[..length as usize]));
+                let event = Event::Output { attempt, offset: *offset + gap, block };
+                *offset += length;
+                event
+            }
+        }
+    }
+
+    pub(crate) fn success(&mut self, attempt: u32) -> Event {
+        let outputs = Body::of(&self.dice.next());
+        Event::Finish { attempt, result: Ok(Success { outputs, artifacts: Body::trusted("[]") }) }
+    }
+
+    pub(crate) fn failure(&mut self, attempt: u32) -> Event {
+        let often = [Failure::Timeout, Failure::Unavailable, Failure::ResourceLimit];
+        let failure = if self.dice.percent(75) { self.dice.pick(&often) } else { self.dice.pick(&Failure::ALL) };
+        let dispatched = self.dice.pick(&[Dispatched::No, Dispatched::Yes]);
+        Event::Finish { attempt, result: Err(Failed::of(failure, dispatched)) }
+    }
+
+    /// Sends a report, if nothing happens to it on the way.
+    fn report(&mut self, job: &Arc<Job>, at: i64, event: Event) {
+        if self.dice.percent(self.faults.lose) {
+            return;
+        }
+        let late = if self.dice.percent(self.faults.delay) { self.dice.between(0, 60_000_000) as i64 } else { 0 };
+        let command = Command::Job(job.id(), event);
+        if self.dice.percent(self.faults.repeat) {
+            let again = self.dice.between(0, 10_000_000) as i64;
+            self.post(at + again, command.clone());
+        }
+        self.post(at + late, command);
+    }
+}

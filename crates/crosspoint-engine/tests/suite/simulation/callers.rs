@@ -1,0 +1,165 @@
+//! Callers and operators: they submit, repeat themselves, change their minds, answer, and drain agents.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crosspoint_engine::breaker;
+use crosspoint_engine::content::{Block, Body};
+use crosspoint_engine::core::{AgentCommand, Command, Submission};
+use crosspoint_engine::id::Seq;
+use crosspoint_engine::job::{Limits, Priority, Request};
+use crosspoint_engine::keys::Hash;
+use crosspoint_engine::machine::Event;
+
+use super::agents::schedule;
+use super::dice::Dice;
+use super::model::Life;
+use super::rule::{Verdict, ensure};
+use super::world::World;
+use crate::made::request;
+
+pub(crate) struct Callers {
+    keys: u64,
+    submit: u64,
+    cancel: u64,
+    answer: u64,
+}
+
+impl Callers {
+    pub(crate) fn new(dice: &mut Dice) -> Callers {
+        Callers { keys: 0, submit: dice.between(5, 40), cancel: dice.below(6), answer: dice.between(5, 60) }
+    }
+
+    /// Nobody submits anything more.
+    pub(crate) fn calm(&mut self) {
+        self.submit = 0;
+    }
+}
+
+impl World {
+    pub(crate) fn callers_act(&mut self) {
+        if self.dice.percent(self.callers.submit) {
+            let command = self.submission();
+            self.post(0, command);
+        }
+        if self.dice.percent(self.callers.cancel) {
+            self.about_some_job(|_, _| Event::Cancel);
+        }
+        if self.dice.percent(self.callers.answer) {
+            self.answer_some();
+        }
+        if self.dice.percent(self.faults.stray) {
+            self.about_some_job(|world, attempts| {
+                let attempt = world.dice.below(u64::from(attempts) + 2) as u32;
+                match world.dice.below(3) {
+                    0 => world.success(attempt),
+                    1 => world.failure(attempt),
+                    _ => Event::Heard { attempt },
+                }
+            });
+        }
+        if self.dice.percent(self.faults.operator) {
+            let agent = self.dice.below(self.specs.len() as u64) as usize;
+            let command = match self.dice.below(5) {
+                0 => AgentCommand::Drain(true),
+                1 | 2 => AgentCommand::Drain(false),
+                3 => AgentCommand::Breaker(breaker::Event::Open),
+                _ => AgentCommand::Breaker(breaker::Event::Close),
+            };
+            let name = self.specs[agent].name.clone();
+            self.post(0, Command::Agent(name, command));
+        }
+    }
+
+    /// Something about a job, alive or not.
+    fn about_some_job(&mut self, event: impl FnOnce(&mut World, u32) -> Event) {
+        let count = self.model.jobs.len() as u64;
+        let lately = self.dice.below(count.min(12));
+        let Some((_, known)) = self.model.jobs.iter().rev().nth(lately as usize) else { return };
+        let (id, attempts) = (known.request.id, known.attempts);
+        let event = event(self, attempts);
+        self.post(0, Command::Job(id, event));
+    }
+
+    fn answer_some(&mut self) {
+        let asking = |seq: &&Seq| matches!(self.model.jobs[*seq].life, Life::Asking { .. });
+        let Some(seq) = self.model.live.iter().find(asking).copied() else { return };
+        self.answer_one(seq);
+    }
+
+    fn answer_one(&mut self, seq: Seq) {
+        let id = self.model.jobs[&seq].request.id;
+        let answer = Body::of(&self.dice.below(1_000));
+        self.post(0, Command::Job(id, Event::Answer { answer }));
+    }
+
+    pub(crate) fn answer_all(&mut self) {
+        let asking = |seq: &&Seq| matches!(self.model.jobs[*seq].life, Life::Asking { .. });
+        for seq in self.model.live.iter().filter(asking).copied().collect::<Vec<_>>() {
+            self.answer_one(seq);
+        }
+    }
+
+    fn submission(&mut self) -> Command {
+        let repeats = self.callers.keys > 0 && self.dice.percent(20);
+        if !repeats {
+            self.callers.keys += 1;
+        }
+        let key = if repeats { self.dice.between(1, self.callers.keys) } else { self.callers.keys };
+        // What a key stands for is settled by the key, but for a caller who errs.
+        let errs = self.dice.percent(5);
+        let work = if (key % 2 == 0) == errs { "a" } else { "b" };
+        let pinned = (key % 7 == 0).then(|| "agent0".into());
+        let request = Request {
+            request_id: key.to_string().into(),
+            pinned,
+            priority: self.dice.pick(&Priority::ALL),
+            limits: self.limits(),
+            ..request(0, work)
+        };
+        // So few hashes that keys meet.
+        let hash = (key % 5 != 0).then_some(Hash(key % 13));
+        let submission = Submission {
+            request,
+            nameless: false,
+            hash,
+            others: Vec::new(),
+            document: Block::default(),
+            chance: self.dice.next(),
+        };
+        Command::Submit(Arc::new(submission))
+    }
+
+    fn limits(&mut self) -> Limits {
+        let dice = &mut self.dice;
+        let mut millis =
+            |chance, least, most| dice.percent(chance).then(|| Duration::from_millis(dice.between(least, most)));
+        let total = millis(20, 1, 200_000);
+        let silence = millis(15, 100, 90_000);
+        let output_bytes = dice.percent(10).then(|| dice.below(20));
+        let retry = dice.percent(20).then(|| schedule(dice));
+        Limits { total, silence, output_bytes, retry }
+    }
+
+    /// As a door does it: read the job, and compare.
+    pub(crate) fn submit_known(&mut self, submission: &Submission, seq: Seq) -> Verdict {
+        let row = self.disk.jobs.get(&seq).ok_or_else(|| format!("job {} is known and not on disk", seq.0))?;
+        let ours = &submission.request.request_id;
+        if row.request.request_id == *ours {
+            ensure!(self.model.keys.get(ours) == Some(&seq), "the key {ours} is that of two jobs");
+            self.count(if row.request.work == submission.request.work {
+                "repeat"
+            } else {
+                "other work with the same key"
+            });
+            return Ok(());
+        }
+        self.count("two keys of one hash");
+        let mut others = submission.others.clone();
+        others.push(seq);
+        let again = Submission { others, ..submission.clone() };
+        let delay = self.dice.between(0, 1_000_000) as i64;
+        self.post(delay, Command::Submit(Arc::new(again)));
+        Ok(())
+    }
+}

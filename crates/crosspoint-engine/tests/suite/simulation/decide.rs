@@ -1,0 +1,192 @@
+//! The core decides and the model watches: every command, and whatever is stored and done because of it.
+
+use std::collections::BTreeMap;
+
+use crosspoint_engine::core::{Batch, Command, Effect, Reply, Submission};
+use crosspoint_engine::event::What;
+use crosspoint_engine::id::Seq;
+use crosspoint_engine::time::Time;
+
+use super::model::{Cause, Known};
+use super::rule::{Fuse, Verdict, ensure};
+use super::world::World;
+
+/// How much of a batch the model has seen.
+#[derive(Default)]
+struct Seen {
+    entries: BTreeMap<Seq, usize>,
+    effects: usize,
+    checks: usize,
+}
+
+impl World {
+    /// Lets the core decide everything, and the model watch.
+    pub(crate) fn decide(
+        &mut self,
+        letters: &[Command],
+        jump: i64,
+        resume: bool,
+        batch: &mut Batch,
+    ) -> Result<Vec<Reply>, String> {
+        let mut seen = Seen::default();
+        if jump != 0 {
+            self.model.offset += jump;
+            self.say(|| format!("jump by {jump}"));
+            for seq in &self.model.live {
+                self.model.jobs.get_mut(seq).into_iter().for_each(|job| job.jumped = true);
+            }
+            self.core.apply(&Command::ClockJumped(jump), self.model.wall(), batch);
+        }
+        let now = self.model.wall();
+        if resume {
+            self.core.resume(now, batch);
+            self.absorb(&Cause::Started, batch, &mut seen)?;
+            let checking = |fuse: &Fuse| *fuse == Fuse::Checking;
+            self.expect_checks(batch, &mut seen, checking)?;
+        }
+        let mut replies = Vec::new();
+        for letter in letters {
+            replies.push(self.apply(letter, now, batch, &mut seen)?);
+        }
+        self.core.settle(now, batch);
+        self.absorb(&Cause::Settled, batch, &mut seen)?;
+        Ok(replies)
+    }
+
+    fn apply(&mut self, letter: &Command, now: Time, batch: &mut Batch, seen: &mut Seen) -> Result<Reply, String> {
+        self.say(|| shown(letter));
+        let wrong = |wrong: String| format!("{wrong}, after {}", shown(letter));
+        match letter {
+            Command::Submit(submission) => {
+                let reply = self.core.apply(letter, now, batch);
+                self.submitted(submission, &reply).map_err(wrong)?;
+                Ok(reply)
+            }
+            Command::Job(id, event) => {
+                let (cause, must) = self.model.hears(id.seq(), event);
+                let reply = self.core.apply(letter, now, batch);
+                self.absorb_job(id.seq(), &cause, batch, seen).map_err(wrong)?;
+                self.do_effects(batch, seen).map_err(wrong)?;
+                self.model.must(id.seq(), must).map_err(wrong)?;
+                Ok(reply)
+            }
+            Command::Agent(name, command) => {
+                if let Some(agent) = self.model.agent_index(name) {
+                    self.model.hears_of_agent(agent, *command);
+                }
+                Ok(self.core.apply(letter, now, batch))
+            }
+            Command::Violation(..) | Command::ClockJumped(_) | Command::Rest => Ok(self.core.apply(letter, now, batch)),
+        }
+    }
+
+    fn submitted(&mut self, submission: &Submission, reply: &Reply) -> Verdict {
+        let key = submission.request.request_id.clone();
+        let keyed = submission.hash.is_some();
+        match reply {
+            Reply::Accepted(job) => {
+                let seq = job.seq();
+                ensure!(self.model.live.len() < self.model.jobs_live_max, "more jobs than there may be");
+                ensure!(self.model.jobs.keys().last().is_none_or(|last| *last < seq), "a number was given twice");
+                if keyed {
+                    ensure!(!self.model.keys.contains_key(&key), "the key {key} was taken");
+                    self.model.keys.insert(key, seq);
+                }
+                self.model.jobs.insert(seq, Known::new(job.request.clone(), self.model.now));
+                self.model.live.push(seq);
+            }
+            Reply::Known(seq) => {
+                ensure!(self.model.jobs.contains_key(seq) && keyed, "known as no job");
+                ensure!(!submission.others.contains(seq), "known as a job that is known to be another");
+            }
+            Reply::Rejected(_) => {
+                self.count("full");
+                ensure!(self.model.live.len() >= self.model.jobs_live_max, "rejected: {reply:?}");
+            }
+            Reply::Job(_) | Reply::Refused(_) | Reply::NotLive | Reply::Done | Reply::NoSuchAgent => {
+                return Err(format!("a submission was answered with {reply:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn absorb_job(&mut self, seq: Seq, cause: &Cause, batch: &Batch, seen: &mut Seen) -> Verdict {
+        let Some(written) = batch.jobs.get(&seq) else { return Ok(()) };
+        let from = seen.entries.insert(seq, written.entries.len()).unwrap_or(0);
+        for entry in &written.entries[from..] {
+            self.model.stored(seq, entry, cause).map_err(|wrong| format!("job {}: {wrong}", seq.0))?;
+        }
+        Ok(())
+    }
+
+    /// What a settling or a start has stored: starts come last, after breakers have been told.
+    fn absorb(&mut self, cause: &Cause, batch: &Batch, seen: &mut Seen) -> Verdict {
+        let is_start = |what: &What| matches!(what, What::Started { .. });
+        let mut starts = Vec::new();
+        for (seq, written) in &batch.jobs {
+            let from = seen.entries.insert(*seq, written.entries.len()).unwrap_or(0);
+            for entry in &written.entries[from..] {
+                if is_start(&entry.what) {
+                    starts.push((*seq, entry));
+                    continue;
+                }
+                self.say(|| format!("  job {} {}", seq.0, entry.what.name()));
+                self.model.stored(*seq, entry, cause).map_err(|wrong| format!("job {}: {wrong}", seq.0))?;
+            }
+        }
+        let now = self.model.now;
+        if let Cause::Settled = cause {
+            let due = |fuse: &Fuse| matches!(fuse, Fuse::Open(Some(until)) if *until <= now);
+            self.expect_checks(batch, seen, due)?;
+            self.model.end_pauses();
+        }
+        let mut starters = Vec::new();
+        for (seq, entry) in starts {
+            self.say(|| format!("  job {} {:?}", seq.0, entry.what));
+            self.model.stored(seq, entry, cause).map_err(|wrong| format!("job {}: {wrong}", seq.0))?;
+            starters.push(self.model.jobs[&seq].agent);
+        }
+        for agent in starters {
+            let spec = &self.specs[agent];
+            ensure!(self.model.running(agent) <= spec.concurrency as usize, "{} has too many jobs", spec.name);
+        }
+        self.do_effects(batch, seen)
+    }
+
+    /// Exactly these breakers want a check, and are half open from then on.
+    fn expect_checks(&mut self, batch: &Batch, seen: &mut Seen, which: impl Fn(&Fuse) -> bool) -> Verdict {
+        for index in 0..self.specs.len() {
+            let wanted = which(&self.model.fuses[index]);
+            let name = &self.specs[index].name;
+            let checks = |effect: &Effect| matches!(effect, Effect::Check { agent } if agent == name);
+            let found = batch.effects[seen.checks..].iter().filter(|effect| checks(effect)).count();
+            ensure!(found == usize::from(wanted), "{found} checks of {name}, {:?}", self.model.fuses[index]);
+            if wanted {
+                self.model.fuses[index] = Fuse::Checking;
+            }
+        }
+        seen.checks = batch.effects.len();
+        Ok(())
+    }
+
+    fn do_effects(&mut self, batch: &Batch, seen: &mut Seen) -> Verdict {
+        for effect in &batch.effects[seen.effects..] {
+            self.model.done(effect)?;
+        }
+        seen.effects = batch.effects.len();
+        Ok(())
+    }
+}
+
+fn shown(command: &Command) -> String {
+    match command {
+        Command::Submit(submission) => {
+            format!("submit {} of {}", submission.request.request_id, submission.request.work)
+        }
+        Command::Job(id, event) => format!("job {} {event:?}", id.seq().0),
+        Command::Agent(name, command) => format!("{name} {command:?}"),
+        Command::Violation(seq, violation) => format!("violation of {}: {}", seq.0, violation.what),
+        Command::ClockJumped(micros) => format!("jump by {micros}"),
+        Command::Rest => "rest".to_owned(),
+    }
+}

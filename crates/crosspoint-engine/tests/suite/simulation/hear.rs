@@ -1,0 +1,213 @@
+//! What is asked of the engine, before it answers: the model decides on its own what that must come to.
+
+use crosspoint_contracts::failure::Failure;
+use crosspoint_engine::breaker;
+use crosspoint_engine::core::{AgentCommand, Core};
+use crosspoint_engine::id::Seq;
+use crosspoint_engine::job::Status;
+use crosspoint_engine::machine::Event;
+
+use super::disk::Disk;
+use super::model::{Cause, Life, Model};
+use super::rule::{Fuse, Verdict, ensure};
+
+/// What must have become of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Must {
+    Anything,
+    Completed,
+    Cancelled,
+    WithoutAgent,
+    Asking,
+    WithAgent,
+}
+
+impl Model {
+    pub(crate) fn mark(&mut self, agent: usize, bad: bool) {
+        self.fuses[agent] = self.fuses[agent].marked(bad, self.now);
+    }
+
+    /// Something happens to a job.
+    pub(crate) fn hears(&mut self, seq: Seq, event: &Event) -> (Cause, Must) {
+        let now = self.now;
+        let Some(job) = self.jobs.get_mut(&seq).filter(|job| job.outcome.is_none()) else {
+            return (Cause::Heard, Must::Anything);
+        };
+        let mut listen = |attempt: u32| {
+            let present = job.is_present(attempt);
+            if let Life::With { heard } = &mut job.life
+                && present
+            {
+                *heard = now;
+            }
+            present
+        };
+        match event {
+            Event::Heard { attempt } => {
+                listen(*attempt);
+                (Cause::Heard, Must::Anything)
+            }
+            Event::Progress { attempt, progress } => {
+                if listen(*attempt) {
+                    job.heard_percent = progress.percent.or(job.heard_percent);
+                }
+                (Cause::Heard, Must::Anything)
+            }
+            Event::Output { attempt, .. } => {
+                listen(*attempt);
+                (Cause::Output(*attempt), Must::Anything)
+            }
+            Event::Ask { attempt, question } => {
+                let present = listen(*attempt);
+                let must = if present { self.hears_question(seq, question.get()) } else { Must::Anything };
+                (Cause::Asked, must)
+            }
+            Event::Finish { attempt, result } => self.hears_result(seq, *attempt, result),
+            Event::Answer { answer } => {
+                let must = if let Life::Asking { .. } = job.life { Must::WithAgent } else { Must::Anything };
+                (Cause::Answered(answer.get().into()), must)
+            }
+            Event::Cancel => (Cause::Cancelled, Must::Cancelled),
+            Event::Start { .. } | Event::Clock | Event::Interrupted => (Cause::Heard, Must::Anything),
+        }
+    }
+
+    /// Nobody is asked twice what they have answered.
+    fn hears_question(&mut self, seq: Seq, question: &str) -> Must {
+        let now = self.now;
+        let Some(job) = self.jobs.get_mut(&seq) else { return Must::Anything };
+        if matches!(&job.life, Life::Asking { question: asked, .. } if **asked == *question) {
+            return Must::Asking;
+        }
+        if job.answers.get(job.asked).is_some_and(|(known, _)| **known == *question) {
+            job.leave_asking(now);
+            job.asked += 1;
+            job.life = Life::With { heard: now };
+            self.answered_again += 1;
+            return Must::WithAgent;
+        }
+        Must::Asking
+    }
+
+    fn hears_result(
+        &mut self,
+        seq: Seq,
+        attempt: u32,
+        result: &Result<crosspoint_engine::machine::Success, crosspoint_engine::machine::Failed>,
+    ) -> (Cause, Must) {
+        let Some(job) = self.jobs.get_mut(&seq) else { return (Cause::Heard, Must::Anything) };
+        let (present, made) = (job.is_present(attempt), (1..=job.attempts).contains(&attempt));
+        let agent = job.agent;
+        if present {
+            job.wanted = None;
+        }
+        match result {
+            Ok(success) => {
+                if present {
+                    self.mark(agent, false);
+                }
+                let must = if made { Must::Completed } else { Must::Anything };
+                (Cause::Done(attempt, success.outputs.get().into()), must)
+            }
+            Err(failed) => {
+                if present {
+                    self.mark(agent, [Failure::Timeout, Failure::Unavailable].contains(&failed.failure));
+                }
+                let must = if present { Must::WithoutAgent } else { Must::Anything };
+                (Cause::Failed(attempt, failed.failure, failed.dispatched), must)
+            }
+        }
+    }
+
+    /// Whether it has become of the job what must.
+    pub(crate) fn must(&self, seq: Seq, must: Must) -> Verdict {
+        let Some(job) = self.jobs.get(&seq) else { return Ok(()) };
+        let status = job.outcome.as_ref().map(|outcome| outcome.status);
+        let so = match must {
+            Must::Anything => true,
+            Must::Completed => status == Some(Status::Completed),
+            Must::Cancelled => status == Some(Status::Cancelled),
+            Must::WithoutAgent => !job.has_agent(),
+            Must::Asking => matches!(job.life, Life::Asking { .. }),
+            Must::WithAgent => matches!(job.life, Life::With { .. }),
+        };
+        ensure!(so, "job {} must be {must:?}, and is {:?}, {status:?}", seq.0, job.life);
+        Ok(())
+    }
+
+    pub(crate) fn hears_of_agent(&mut self, agent: usize, command: AgentCommand) {
+        let fuse = &mut self.fuses[agent];
+        match command {
+            AgentCommand::Drain(drained) => self.drained[agent] = drained,
+            AgentCommand::Breaker(breaker::Event::Checked(health)) => {
+                *fuse = fuse.checked(health == breaker::Health::Well, self.now);
+            }
+            AgentCommand::Breaker(breaker::Event::Open) => *fuse = Fuse::Open(None),
+            AgentCommand::Breaker(breaker::Event::Close) => *fuse = Fuse::Closed(0),
+            AgentCommand::Breaker(breaker::Event::Marked(_) | breaker::Event::Clock | breaker::Event::Interrupted) => {}
+        }
+    }
+
+    /// What holds whenever everything due has been done.
+    pub(crate) fn check(&self, core: &Core, disk: &Disk) -> Verdict {
+        ensure!(core.jobs().count() == self.live.len(), "the core has {} jobs", core.jobs().count());
+        let mut running = vec![0; self.specs.len()];
+        for seq in &self.live {
+            let job = &self.jobs[seq];
+            self.check_job(*seq, core, disk).map_err(|wrong| format!("job {}: {wrong}", seq.0))?;
+            if let Life::With { .. } = job.life {
+                running[job.agent] += 1;
+            }
+        }
+        for (index, spec) in self.specs.iter().enumerate() {
+            let Some(agent) = core.agent(&spec.name) else { return Err("an agent was forgotten".into()) };
+            ensure!(
+                agent.running == running[index],
+                "{} has {} jobs, not {}",
+                spec.name,
+                agent.running,
+                running[index]
+            );
+            let found = match agent.standing.breaker {
+                breaker::Breaker::Closed { failures } => Fuse::Closed(failures),
+                breaker::Breaker::Open { until: crosspoint_engine::time::Time::NEVER } => Fuse::Open(None),
+                breaker::Breaker::Open { until } => Fuse::Open(Some(self.steady(until))),
+                breaker::Breaker::HalfOpen => Fuse::Checking,
+            };
+            ensure!(
+                found == self.fuses[index],
+                "the breaker of {} is {found:?}, not {:?}",
+                spec.name,
+                self.fuses[index]
+            );
+            ensure!(agent.standing.drained == self.drained[index], "{} is drained or not", spec.name);
+            if self.is_open_to_work(index) && running[index] < spec.concurrency {
+                let idle =
+                    |seq: &&Seq| self.jobs[*seq].life == Life::Queued && self.takes(index, &self.jobs[*seq].request);
+                ensure!(!self.live.iter().any(|seq| idle(&seq)), "{} has room, and a job waits for it", spec.name);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_job(&self, seq: Seq, core: &Core, disk: &Disk) -> Verdict {
+        let job = &self.jobs[&seq];
+        ensure!(!job.hurried, "more than ten progress events a second");
+        let attempt = job.has_agent().then_some(job.attempts);
+        ensure!(job.wanted == attempt, "agents are at attempt {:?}, the job at {attempt:?}", job.wanted);
+        ensure!(!self.is_silent(job), "its agent was silent for too long");
+        let late = self.deadline(job).is_some_and(|deadline| self.now >= deadline);
+        // Another agent may allow less than the last one did; then its time is up as soon as it has started.
+        let just_started = job.life == Life::With { heard: self.now };
+        ensure!(job.unsure || !late || just_started, "its time is up");
+        let found = core.job(seq).ok_or("the core has forgotten it")?;
+        let row = disk.jobs.get(&seq).ok_or("the disk has forgotten it")?;
+        let told = (found.attempts, found.retries, found.begun, found.events, found.output_bytes, found.answers.len());
+        let stored = (row.attempts, row.retries, row.begun, row.events, row.output_bytes, row.answers.len());
+        ensure!(told == stored, "the disk has {stored:?}, the core {told:?}");
+        let asked = |job: &crosspoint_engine::job::Job| job.running().map(|running| running.asked);
+        ensure!(asked(found) == asked(row), "the disk has {:?} questions, the core {:?}", asked(row), asked(found));
+        ensure!((found.attempts, found.events) == (job.attempts, job.events), "the model has other counts");
+        Ok(())
+    }
+}

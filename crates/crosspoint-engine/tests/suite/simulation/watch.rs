@@ -1,0 +1,214 @@
+//! What is stored and done, one thing after another, and whether it may be.
+
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_engine::core::Effect;
+use crosspoint_engine::event::{Entry, What};
+use crosspoint_engine::id::Seq;
+use crosspoint_engine::job::{Outcome, Status};
+use crosspoint_engine::machine::Action;
+use crosspoint_engine::policy::Recovery;
+
+use super::model::{Cause, Known, Life, Model};
+use super::rule::{Verdict, ensure, may_repeat, pause_micros};
+
+/// The longest pause there is to the shortest: jitter adds up to half.
+fn longest(least: i64) -> i64 {
+    least + least / 2 + 1
+}
+
+impl Model {
+    /// One event was stored.
+    pub(crate) fn stored(&mut self, seq: Seq, entry: &Entry, cause: &Cause) -> Verdict {
+        let now = self.now;
+        ensure!(self.steady(entry.at) == now, "an event has another time than its step");
+        let Some(mut job) = self.jobs.remove(&seq) else { return Err(format!("an event of no job: {}", seq.0)) };
+        ensure!(job.outcome.is_none(), "{} follows the outcome", entry.what.name());
+        ensure!(entry.n == job.events + 1, "event {} follows {}", entry.n, job.events);
+        job.events = entry.n;
+        ensure!(!job.hurried || matches!(entry.what, What::Ended(_)), "more than ten progress events a second");
+        match &entry.what {
+            What::Accepted => return Err("acceptance was stored as an event of its own".into()),
+            What::Started { attempt, agent } => self.stored_start(&mut job, *attempt, agent, cause)?,
+            What::Progress(progress) => {
+                job.hurried = job.shown_at.is_some_and(|at| now - at < 100_000);
+                job.shown_percent = progress.percent;
+                job.shown_at = Some(now);
+            }
+            What::Output { attempt, offset, block } => {
+                ensure!(matches!(cause, Cause::Output(by) if by == attempt), "output out of nowhere: {cause:?}");
+                ensure!(job.is_present(*attempt), "output of an attempt that was given up");
+                ensure!(*offset == job.outputs && !block.0.is_empty(), "output at {offset}, not at {}", job.outputs);
+                job.outputs += block.0.len() as u64;
+            }
+            What::Asked { question } => {
+                ensure!(matches!(cause, Cause::Asked), "a question out of nowhere: {cause:?}");
+                job.leave_asking(now);
+                job.life = Life::Asking { since: now, question: question.get().into() };
+            }
+            What::Answered { answer } => Model::stored_answer(&mut job, answer.get(), cause, now)?,
+            What::Retrying { attempt, failure, until } => {
+                let until = self.steady(*until);
+                self.stored_pause(&mut job, *attempt, *failure, until, cause)?;
+            }
+            What::Interrupted { attempt } => {
+                ensure!(matches!(cause, Cause::Started), "interrupted while we were there: {cause:?}");
+                ensure!(self.specs[job.agent].policy.recovery == Recovery::Rerun, "its agent does not run again");
+                ensure!(job.is_present(*attempt), "attempt {attempt} was not under way");
+                (job.started, job.waited) = (None, 0);
+                job.life = Life::Queued;
+            }
+            What::Ended(outcome) => self.stored_end(&mut job, seq, outcome, cause)?,
+        }
+        self.jobs.insert(seq, job);
+        Ok(())
+    }
+
+    fn stored_start(&mut self, job: &mut Known, attempt: u32, agent: &str, cause: &Cause) -> Verdict {
+        ensure!(matches!(cause, Cause::Settled), "started by {cause:?}");
+        let agent = self.agent_index(agent).ok_or("started with nobody")?;
+        match job.life {
+            Life::Queued => {}
+            Life::Paused { until } => ensure!(until <= self.now, "started {} us too early", until - self.now),
+            Life::With { .. } | Life::Asking { .. } | Life::Ended => return Err("started while it is under way".into()),
+        }
+        ensure!(attempt == job.attempts + 1, "attempt {attempt} follows {}", job.attempts);
+        ensure!(self.takes(agent, &job.request), "its agent does not take this");
+        ensure!(self.is_open_to_work(agent), "started with an agent that gets no work: {:?}", self.fuses[agent]);
+        job.attempts = attempt;
+        job.agent = agent;
+        job.started.get_or_insert(self.now);
+        job.outputs = 0;
+        job.asked = 0;
+        job.life = Life::With { heard: self.now };
+        Ok(())
+    }
+
+    fn stored_answer(job: &mut Known, answer: &str, cause: &Cause, now: i64) -> Verdict {
+        ensure!(matches!(cause, Cause::Answered(given) if **given == *answer), "an answer out of nowhere: {cause:?}");
+        let Life::Asking { question, .. } = job.life.clone() else { return Err("an answer without a question".into()) };
+        job.leave_asking(now);
+        job.answers.truncate(job.asked);
+        job.answers.push((question, answer.into()));
+        job.asked += 1;
+        job.life = Life::With { heard: now };
+        Ok(())
+    }
+
+    fn stored_pause(&mut self, job: &mut Known, attempt: u32, failure: Failure, until: i64, cause: &Cause) -> Verdict {
+        ensure!(attempt == job.attempts && job.has_agent(), "a pause after an attempt that was given up");
+        let dispatched = self.reason(job, failure, cause)?;
+        if let Cause::Settled = cause {
+            self.mark(job.agent, true);
+        }
+        let spec = &self.specs[job.agent];
+        ensure!(may_repeat(failure, dispatched, &job.request.limits, spec), "{failure} {dispatched:?} is repeated");
+        let schedule = job.request.limits.retry.unwrap_or(spec.policy.schedule);
+        let least = pause_micros(&schedule, job.repeats + 1).ok_or("more attempts than there may be")?;
+        let pause = until - self.now;
+        ensure!(pause >= least && pause <= longest(least), "a pause of {pause} us, not of {least}");
+        ensure!(
+            job.unsure || self.deadline(job).is_none_or(|deadline| until < deadline),
+            "the next attempt would begin after the end"
+        );
+        job.repeats += 1;
+        job.leave_asking(self.now);
+        job.pause_max = longest(least);
+        job.life = Life::Paused { until };
+        Ok(())
+    }
+
+    /// Whether an attempt may be held to have failed like this, and whether it had begun.
+    fn reason(&self, job: &Known, failure: Failure, cause: &Cause) -> Result<Dispatched, String> {
+        match cause {
+            Cause::Failed(by, reported, dispatched) if *by == job.attempts && *reported == failure => Ok(*dispatched),
+            Cause::Settled if failure == Failure::Timeout && self.is_silent(job) => Ok(Dispatched::Yes),
+            Cause::Started
+            | Cause::Settled
+            | Cause::Heard
+            | Cause::Output(_)
+            | Cause::Asked
+            | Cause::Done(..)
+            | Cause::Failed(..)
+            | Cause::Answered(_)
+            | Cause::Cancelled => Err(format!("{failure} out of nowhere: {cause:?}")),
+        }
+    }
+
+    fn stored_end(&mut self, job: &mut Known, seq: Seq, outcome: &std::sync::Arc<Outcome>, cause: &Cause) -> Verdict {
+        match outcome.status {
+            Status::Completed => {
+                let Cause::Done(by, outputs) = cause else { return Err(format!("completed by {cause:?}")) };
+                ensure!(*by >= 1 && *by <= job.attempts, "completed by an attempt that was never made");
+                ensure!(outcome.body.get().contains(&**outputs), "another's outputs");
+            }
+            Status::Cancelled => ensure!(matches!(cause, Cause::Cancelled), "cancelled by {cause:?}"),
+            Status::Failed => self.may_fail(job, outcome, cause)?,
+        }
+        job.hurried = false;
+        ensure!(job.heard_percent == job.shown_percent, "the last progress was lost");
+        job.leave_asking(self.now);
+        job.life = Life::Ended;
+        job.outcome = Some(outcome.clone());
+        self.live.retain(|live| *live != seq);
+        Ok(())
+    }
+
+    fn may_fail(&mut self, job: &Known, outcome: &Outcome, cause: &Cause) -> Verdict {
+        let (failure, _) = outcome.failure.ok_or("failed without a failure")?;
+        match cause {
+            Cause::Settled if outcome.body.get().contains("longer than it was allowed") => {
+                let late = self.deadline(job).is_some_and(|deadline| self.now >= deadline);
+                ensure!(failure == Failure::Timeout && (late || job.unsure), "its time was not up");
+            }
+            Cause::Settled | Cause::Failed(..) => {
+                let dispatched = self.reason(job, failure, cause)?;
+                if let Cause::Settled = cause {
+                    self.mark(job.agent, true);
+                }
+                let spec = &self.specs[job.agent];
+                let schedule = job.request.limits.retry.unwrap_or(spec.policy.schedule);
+                let pause = pause_micros(&schedule, job.repeats + 1);
+                let deadline = self.deadline(job).map_or(i64::MAX, |deadline| deadline - self.now);
+                let in_time = pause.is_some_and(|pause| longest(pause) < deadline);
+                let repeatable = may_repeat(failure, dispatched, &job.request.limits, spec);
+                ensure!(!repeatable || !in_time || job.unsure, "{failure} was not repeated");
+            }
+            Cause::Output(by) => {
+                let limits = [Failure::BrokenContract, Failure::ResourceLimit];
+                ensure!(limits.contains(&failure) && job.is_present(*by), "failed by output as {failure}");
+            }
+            Cause::Started => {
+                let fails = self.specs[job.agent].policy.recovery == Recovery::Fail && job.has_agent();
+                ensure!(fails && failure == Failure::Unavailable, "failed at a start as {failure}");
+            }
+            Cause::Heard | Cause::Asked | Cause::Done(..) | Cause::Answered(_) | Cause::Cancelled => {
+                return Err(format!("failed by {cause:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Something is to be done.
+    pub(crate) fn done(&mut self, effect: &Effect) -> Verdict {
+        let Effect::Job { job, action } = effect else { return Ok(()) };
+        let Some(known) = self.jobs.get_mut(&job.seq()) else { return Err("an action for no job".into()) };
+        match action {
+            Action::Dispatch { attempt } | Action::Resume { attempt } => {
+                ensure!(known.outcome.is_none(), "work that is finished is started again");
+                ensure!(known.wanted.is_none(), "attempt {attempt} is wanted beside {:?}", known.wanted);
+                known.wanted = Some(*attempt);
+            }
+            Action::Stop { attempt } => {
+                ensure!(known.wanted == Some(*attempt), "attempt {attempt} is stopped, and not wanted");
+                known.wanted = None;
+            }
+            Action::Deliver { attempt, answer } => {
+                ensure!(known.wanted == Some(*attempt), "an answer for attempt {attempt}, which is not wanted");
+                let last = known.asked.checked_sub(1).and_then(|last| known.answers.get(last));
+                ensure!(last.is_some_and(|(_, last)| **last == *answer.get()), "another question's answer");
+            }
+            Action::Mark { .. } => return Err("a mark is no effect".into()),
+        }
+        Ok(())
+    }
+}

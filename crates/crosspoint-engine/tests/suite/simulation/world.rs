@@ -1,0 +1,186 @@
+//! One run: the real core, a disk, agents, callers and a clock, all driven by dice.
+//!
+//! A round is what the committing thread does: take what has come in, decide, commit, carry out. Dice say beforehand whether it
+//! will get through; if not, the core is made anew from the disk, as after a crash or a failed commit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crosspoint_engine::core::{Command, Core, Spec};
+use crosspoint_engine::event::What;
+
+use super::agents::{Agents, specs};
+use super::callers::Callers;
+use super::dice::Dice;
+use super::disk::Disk;
+use super::model::Model;
+use super::rule::{Verdict, ensure};
+
+pub(crate) struct World {
+    pub(crate) dice: Dice,
+    pub(crate) faults: Faults,
+    pub(crate) core: Core,
+    pub(crate) disk: Disk,
+    pub(crate) model: Model,
+    pub(crate) agents: Agents,
+    pub(crate) callers: Callers,
+    pub(crate) specs: Arc<Vec<Spec>>,
+    /// What is on its way to us, by the time at which it arrives.
+    pub(crate) mail: BTreeMap<(i64, u64), Command>,
+    pub(crate) posted: u64,
+    /// What agents reported in rounds that could not be committed.
+    pub(crate) kept: Vec<Command>,
+    pub(crate) lost: Lost,
+    pub(crate) trace: Option<Vec<String>>,
+    pub(crate) rounds: u64,
+    /// How often what happened, so that dice which never fall on something are found out.
+    pub(crate) tally: BTreeMap<&'static str, u64>,
+}
+
+/// How likely things go wrong in this run, in percent; each is absent from some runs.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Faults {
+    pub(crate) lose: u64,
+    pub(crate) repeat: u64,
+    pub(crate) delay: u64,
+    pub(crate) crash: u64,
+    pub(crate) fail_commit: u64,
+    pub(crate) jump: u64,
+    pub(crate) bad_agent: u64,
+    pub(crate) stray: u64,
+    pub(crate) operator: u64,
+}
+
+/// What has become of the core.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    Nothing,
+    /// Its last round was not committed; the clock had jumped by so much in it.
+    Commit(i64),
+    /// The process is gone.
+    Life,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, traced: bool) -> World {
+        let mut dice = Dice::new(seed);
+        let mut chance = |most: u64| if dice.percent(40) { 0 } else { dice.below(most + 1) };
+        let faults = Faults {
+            lose: chance(30),
+            repeat: chance(30),
+            delay: chance(30),
+            crash: chance(12),
+            fail_commit: chance(12),
+            jump: chance(6),
+            bad_agent: chance(80),
+            stray: chance(20),
+            operator: chance(10),
+        };
+        let specs = Arc::new(specs(&mut dice));
+        let jobs_live_max = usize::try_from(dice.between(3, 30)).unwrap_or(3);
+        let (disk, model) = (Disk::default(), Model::new(specs.clone(), jobs_live_max));
+        World {
+            core: Core::new(disk.origin(&specs, jobs_live_max, model.wall())),
+            agents: Agents::default(),
+            callers: Callers::new(&mut dice),
+            mail: BTreeMap::new(),
+            posted: 0,
+            kept: Vec::new(),
+            lost: Lost::Nothing,
+            trace: traced.then(Vec::new),
+            rounds: 0,
+            tally: BTreeMap::new(),
+            dice,
+            faults,
+            disk,
+            model,
+            specs,
+        }
+    }
+
+    pub(crate) fn count(&mut self, what: &'static str) {
+        *self.tally.entry(what).or_default() += 1;
+    }
+
+    pub(crate) fn say(&mut self, what: impl FnOnce() -> String) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(format!("{:>12} {}", self.model.now, what()));
+        }
+    }
+
+    /// Puts something in the mail.
+    pub(crate) fn post(&mut self, delay: i64, command: Command) {
+        self.posted += 1;
+        self.mail.insert((self.model.now + delay, self.posted), command);
+    }
+
+    /// With faults for some rounds, then without until all has ended.
+    pub(crate) fn run(&mut self, steps: u64) -> Verdict {
+        for _ in 0..steps {
+            self.pass_time();
+            self.callers_act();
+            self.round()?;
+        }
+        self.calm();
+        for _ in 0..20_000 {
+            if self.model.live.is_empty() && self.lost == Lost::Nothing {
+                return self.final_check();
+            }
+            self.pass_time_calmly();
+            self.answer_all();
+            self.round()?;
+        }
+        let seq = self.model.live.first().map_or(0, |seq| seq.0);
+        Err(format!("job {seq} does not end: {:?}", self.model.live.first().map(|seq| &self.model.jobs[seq].life)))
+    }
+
+    fn pass_time(&mut self) {
+        let next = self.next_time();
+        let ahead = match self.dice.below(10) {
+            0 | 1 => 0,
+            2 => self.dice.between(1, 50_000) as i64,
+            3 => self.dice.between(1, 5_000_000) as i64,
+            4 if self.dice.percent(20) => self.dice.between(1, 90_000_000) as i64,
+            _ => next.map_or(1_000_000, |next| next - self.model.now),
+        };
+        self.model.now += ahead.max(0);
+    }
+
+    fn pass_time_calmly(&mut self) {
+        let next = self.next_time().unwrap_or(self.model.now);
+        self.model.now = self.model.now.max(next);
+    }
+
+    fn next_time(&self) -> Option<i64> {
+        let alarm = self.core.alarm().filter(|_| self.lost == Lost::Nothing).map(|at| self.model.steady(at));
+        let mail = self.mail.keys().next().map(|(at, _)| *at);
+        alarm.into_iter().chain(mail).min()
+    }
+
+    /// From now on nothing goes wrong, and operators let everything work.
+    fn calm(&mut self) {
+        self.say(|| "calm".to_owned());
+        self.faults = Faults::default();
+        self.callers.calm();
+        for index in 0..self.specs.len() {
+            let name = self.specs[index].name.clone();
+            let drain = crosspoint_engine::core::AgentCommand::Drain(false);
+            let close = crosspoint_engine::core::AgentCommand::Breaker(crosspoint_engine::breaker::Event::Close);
+            self.post(0, Command::Agent(name.clone(), drain));
+            self.post(0, Command::Agent(name, close));
+        }
+    }
+
+    fn final_check(&self) -> Verdict {
+        for (seq, known) in &self.model.jobs {
+            let events = self.disk.events.get(seq).ok_or("a job without events")?;
+            let numbers: Vec<u32> = events.iter().map(|entry| entry.n).collect();
+            ensure!(numbers == (2..=known.events).collect::<Vec<u32>>(), "job {}: events {numbers:?}", seq.0);
+            let outcomes = events.iter().filter(|entry| matches!(entry.what, What::Ended(_))).count();
+            let last = events.last().is_some_and(|entry| matches!(entry.what, What::Ended(_)));
+            ensure!(outcomes == 1 && last, "job {} has {outcomes} outcomes", seq.0);
+            ensure!(self.disk.outcomes.get(seq) == known.outcome.as_ref(), "the outcome of job {} changed", seq.0);
+        }
+        Ok(())
+    }
+}

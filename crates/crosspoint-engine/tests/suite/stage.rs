@@ -1,0 +1,136 @@
+//! An engine to try things on, and agents that are closures.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_engine::content::{Block, Body};
+use crosspoint_engine::core::{Mode, Spec};
+use crosspoint_engine::job::{Door, Job, Key, Priority};
+use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_engine::policy::Policy;
+use crosspoint_engine::runtime::{Attempt, Config, Engine, Limits, Link, NewJob, Submitted, Watch};
+use crosspoint_engine::store::Options;
+
+use crate::scratch::Scratch;
+
+/// What an attempt comes to.
+pub(crate) type Came = Result<Success, Failed>;
+
+struct Closure<F>(F);
+
+impl<F, R> Link for Closure<F>
+where
+    F: Fn(Attempt) -> R + Send + Sync + 'static,
+    R: Future<Output = Came> + Send + 'static,
+{
+    fn run(self: Arc<Self>, attempt: Attempt) -> Pin<Box<dyn Future<Output = Came> + Send>> {
+        Box::pin((self.0)(attempt))
+    }
+}
+
+/// An agent, and how to reach it.
+pub(crate) type Agent = (Spec, Arc<dyn Link>);
+
+/// An agent that takes the work of its own name.
+pub(crate) fn agent<F, R>(name: &str, run: F) -> Agent
+where
+    F: Fn(Attempt) -> R + Send + Sync + 'static,
+    R: Future<Output = Came> + Send + 'static,
+{
+    let spec = Spec {
+        name: name.into(),
+        contract: "builtin".into(),
+        works: vec![name.into()],
+        concurrency: 10_000,
+        policy: Policy::default(),
+    };
+    (spec, Arc::new(Closure(run)))
+}
+
+/// The same agent under another policy.
+pub(crate) fn with_policy((spec, link): Agent, policy: Policy) -> Agent {
+    (Spec { policy, ..spec }, link)
+}
+
+pub(crate) async fn echo(attempt: Attempt) -> Came {
+    Ok(Success { outputs: attempt.input().await?, artifacts: Body::trusted("[]") })
+}
+
+pub(crate) fn success(outputs: &str) -> Came {
+    Ok(Success { outputs: Body::trusted(outputs.to_owned()), artifacts: Body::trusted("[]") })
+}
+
+pub(crate) fn failed(failure: Failure, dispatched: Dispatched) -> Came {
+    Err(Failed::of(failure, dispatched))
+}
+
+pub(crate) fn config(scratch: &Scratch, agents: Vec<Agent>) -> Config {
+    Config { store: scratch.options(), agents, limits: Limits::default(), mode: Mode::Serve }
+}
+
+pub(crate) fn bounded(scratch: &Scratch, agents: Vec<Agent>, bytes_max: u64) -> Config {
+    let store = Options { bytes_max: Some(bytes_max), ..scratch.options() };
+    Config { store, ..config(scratch, agents) }
+}
+
+pub(crate) fn start(scratch: &Scratch, agents: Vec<Agent>) -> Engine {
+    Engine::start(config(scratch, agents)).expect("it starts")
+}
+
+/// A request whose document is nothing but its input.
+pub(crate) fn new_job(work: &str, input: &str) -> NewJob {
+    NewJob {
+        door: Door::Native,
+        caller: "".into(),
+        request_id: None,
+        key: Key::None,
+        work: work.into(),
+        agent: None,
+        priority: Priority::Normal,
+        limits: crosspoint_engine::job::Limits::default(),
+        parent: None,
+        document: Block(Bytes::from(input.to_owned())),
+        input: 0..input.len(),
+    }
+}
+
+/// The same with a request id that makes a repeat the same job.
+pub(crate) fn keyed(work: &str, input: &str, request_id: &str) -> NewJob {
+    NewJob { request_id: Some(request_id.into()), key: Key::RequestId, ..new_job(work, input) }
+}
+
+/// A time by which everything in these tests has long happened: who comes to it has hung.
+pub(crate) fn patience() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+/// Submits what must be a new job.
+pub(crate) async fn submit(engine: &Engine, new: NewJob) -> Watch {
+    match engine.submit(new).await {
+        Ok(Submitted::New(watch)) => watch,
+        Ok(Submitted::Repeat(_)) => panic!("it is no repeat"),
+        Err(unaccepted) => panic!("{unaccepted:?}"),
+    }
+}
+
+/// Waits for a job's end.
+pub(crate) async fn ended(watch: &Watch) -> Arc<Job> {
+    let job = watch.ended(patience()).await;
+    assert!(job.outcome().is_some(), "{job:?} has not ended");
+    job
+}
+
+/// The outcome of a job that has ended, as the API shows it.
+pub(crate) fn outcome(job: &Job) -> serde_json::Value {
+    let outcome = job.outcome().expect("it has ended");
+    serde_json::from_str(outcome.body.get()).expect("an outcome is JSON")
+}
+
+/// Stops an engine without waiting for its agents.
+pub(crate) async fn stop(engine: Engine) {
+    engine.stop(Duration::ZERO).await;
+}

@@ -1,0 +1,512 @@
+//! What is committed is what is loaded: every field of every job, every event, and nothing twice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use crosspoint_contracts::failure::Failure;
+use crosspoint_engine::breaker::Breaker;
+use crosspoint_engine::content::{Block, Body};
+use crosspoint_engine::core::{Batch, Standing};
+use crosspoint_engine::event::{Entry, Violation, What};
+use crosspoint_engine::id::{JobId, SEQ_MAX, Seq};
+use crosspoint_engine::job::{
+    Answered, Door, Job, Key, Limits, Phase, Priority, Progress, Request, Running, State, Status,
+};
+use crosspoint_engine::policy::{Backoff, Schedule};
+use crosspoint_engine::store::{Fault, Filter, Readers, Store};
+use crosspoint_engine::time::Time;
+
+use crate::rows::{self, DOCUMENT, NOW, batch, end, fresh, note, stepped, whole, whole_entry};
+use crate::scratch::Scratch;
+
+/// What is hard on text columns: no letter of ours, a quote, a NUL, the end of a plane, an emoji.
+const HARD: &str = "Prüfung «日本語» '\"; \0 \u{10ffff} 🦀";
+
+fn open(scratch: &Scratch) -> (Store, Readers) {
+    Store::open(&scratch.options()).expect("it opens")
+}
+
+fn body(text: &str) -> Body {
+    Body::read(text.to_owned()).expect("it is JSON")
+}
+
+/// A job with something in every field, in the given state.
+fn full(seq: u64, state: State) -> Job {
+    let hard: Arc<str> = HARD.into();
+    let variety = usize::try_from(seq).expect("it is small");
+    let backoffs = [Backoff::Exponential, Backoff::Linear, Backoff::Fixed];
+    let retry = Schedule {
+        attempts_max: 7,
+        backoff: backoffs[variety % backoffs.len()],
+        first: Duration::from_micros(1_500_001),
+    };
+    let keys = [Key::None, Key::RequestId, Key::Other(HARD.into()), Key::Other("".into())];
+    let request = Request {
+        parent: Some(rows::id(seq + 100)),
+        door: Door::ALL[variety % Door::ALL.len()],
+        caller: hard.clone(),
+        request_id: format!("{HARD}{seq}").into(),
+        key: keys[variety % keys.len()].clone(),
+        work: hard.clone(),
+        pinned: Some(hard.clone()),
+        priority: Priority::ALL[variety % Priority::ALL.len()],
+        limits: Limits {
+            total: Some(Duration::from_micros(3_600_000_001)),
+            silence: Some(Duration::from_millis(1)),
+            output_bytes: Some(u64::from(u32::MAX) + 1),
+            retry: Some(retry),
+        },
+        ..rows::request(seq)
+    };
+    let question = body(r#"{"prompt":"Größe?","schema":{"type":"string"}}"#);
+    Job {
+        state,
+        updated_at: Time(NOW.0 + 5),
+        agent: Some(hard),
+        attempts: 3,
+        retries: 2,
+        begun: true,
+        started_at: Some(Time(NOW.0 + 1)),
+        waited: Duration::from_micros(77),
+        progress: Some(Arc::new(Progress { percent: Some(33.25), step: Some(body(r#""Schritt \u0000 二""#)) })),
+        output_bytes: 4 << 30,
+        answers: Arc::new(vec![
+            Answered { question: question.clone(), answer: body("null") },
+            Answered { question, answer: body(r#"{"ü":[1, 2]}"#) },
+        ]),
+        events: 17,
+        ..Job::accepted(Arc::new(request))
+    }
+}
+
+fn states() -> Vec<State> {
+    let running = Running { attempt: 3, heard_at: Time(NOW.0 + 5), asked: 1 };
+    let ended = |status| State::Ended(rows::outcome(status, r#"{"status":"s","outputs":{"ü":1}}"#));
+    let mut states = vec![State::Queued, State::Running(running)];
+    states.extend(Failure::ALL.map(|after| State::Retrying { until: Time(NOW.0 + 99), after }));
+    states.push(State::Waiting { running, question: body(r#"{"prompt":"日本?"}"#) });
+    states.extend(Status::ALL.map(ended));
+    states
+}
+
+/// The event that goes with an end.
+fn ending(job: &Job) -> Vec<Entry> {
+    let entry = |outcome| Entry { n: job.events, at: Time(NOW.0 + 9), what: What::Ended(outcome) };
+    job.outcome().cloned().map(entry).into_iter().collect()
+}
+
+#[test]
+fn every_field_survives_in_every_state() {
+    let scratch = Scratch::new();
+    let jobs: Vec<Job> = states().into_iter().zip(1..).map(|(state, seq)| full(seq, state)).collect();
+    {
+        let (mut store, readers) = open(&scratch);
+        let write = |job: &Job| fresh(job.clone(), DOCUMENT.as_bytes(), ending(job));
+        store.commit(&batch(jobs.iter().map(write))).expect("it commits");
+        for job in &jobs {
+            let found = readers.job(job.id()).expect("it can be read").expect("it is there");
+            assert_eq!(whole(&found), whole(job));
+        }
+    }
+    let (store, readers) = open(&scratch);
+    let loaded = store.load().expect("it loads");
+    let live: Vec<&Job> = jobs.iter().filter(|job| job.outcome().is_none()).collect();
+    assert_eq!(loaded.jobs.len(), live.len());
+    for (found, job) in loaded.jobs.iter().zip(live) {
+        assert_eq!(whole(found), whole(job));
+    }
+    assert_eq!(loaded.last_seq, Seq(jobs.len() as u64));
+    for job in &jobs {
+        let found = readers.job_at(job.seq()).expect("it can be read").expect("it is there");
+        assert_eq!(whole(&found), whole(job));
+        let owner = rows::hash(job).and_then(|hash| loaded.keys.find(hash, &[]));
+        assert_eq!(owner, (job.request.key != Key::None).then(|| job.seq()));
+    }
+}
+
+#[test]
+fn a_job_is_written_over_by_every_later_state() {
+    let scratch = Scratch::new();
+    let (mut store, readers) = open(&scratch);
+    store.commit(&batch([fresh(rows::job(1), DOCUMENT.as_bytes(), Vec::new())])).expect("it commits");
+    let plain = readers.job(rows::id(1)).expect("it can be read").expect("it is there");
+    assert_eq!(whole(&plain), whole(&rows::job(1)));
+    for state in states().into_iter().filter(|state| !matches!(state, State::Ended(_))) {
+        // What was asked for never changes, so that of the first stays.
+        let job = Job { request: rows::job(1).request, ..full(1, state) };
+        store.commit(&batch([stepped(job.clone(), Vec::new())])).expect("it commits");
+        let found = readers.job(job.id()).expect("it can be read").expect("it is there");
+        assert_eq!(whole(&found), whole(&job));
+    }
+}
+
+/// One of every kind of event but acceptance and the end.
+fn happenings() -> Vec<What> {
+    let progress = |percent, step: Option<&str>| What::Progress(Progress { percent, step: step.map(body) });
+    let block = |bytes: &'static [u8]| Block(Bytes::from_static(bytes));
+    vec![
+        What::Started { attempt: 1, agent: HARD.into() },
+        progress(Some(12.5), Some(r#""Größe""#)),
+        progress(None, Some(r#""nur Text""#)),
+        progress(Some(0.0), None),
+        What::Output { attempt: 1, offset: 0, block: block(b"\x00\xff not UTF-8 \xf0") },
+        What::Output { attempt: 1, offset: 4 << 30, block: block(b"") },
+        What::Asked { question: body(r#"{"prompt":"?"}"#) },
+        What::Answered { answer: body(" [1,\n2] ") },
+        What::Retrying { attempt: 1, failure: Failure::Unavailable, until: Time(NOW.0 + 1) },
+        What::Interrupted { attempt: 2 },
+    ]
+}
+
+/// All events of a job after number `after`, as a follower would put them together.
+fn events(readers: &Readers, seq: Seq, after: u32) -> Vec<Entry> {
+    let places = readers.event_places(seq, after).expect("it can be read");
+    let mut entries = readers.events_at(&places).expect("it can be read");
+    entries.extend(readers.ending(seq).expect("it can be read"));
+    entries
+}
+
+#[test]
+fn events_come_in_order_from_anywhere_and_the_outcome_is_last() {
+    let scratch = Scratch::new();
+    let (mut store, readers) = open(&scratch);
+    let mut jobs = [rows::job(1), rows::job(2), rows::job(3)];
+    let mut expected: [Vec<Entry>; 3] = Default::default();
+    store
+        .commit(&batch(jobs.iter().map(|job| fresh(job.clone(), DOCUMENT.as_bytes(), Vec::new()))))
+        .expect("it commits");
+    // Batches of every size, in which the jobs' events stand between each other's.
+    for round in 0..40_usize {
+        let mut written = Vec::new();
+        for (at, job) in jobs.iter_mut().enumerate() {
+            let some = happenings().into_iter().cycle().skip(round).take((round + at) % 4);
+            let entries: Vec<Entry> = some.map(|what| note(job, what)).collect();
+            expected[at].extend(entries.clone());
+            if !entries.is_empty() {
+                written.push(stepped(job.clone(), entries));
+            }
+        }
+        store.commit(&batch(written)).expect("it commits");
+    }
+    for (job, expected) in jobs.iter_mut().zip(&mut expected) {
+        let last = end(job, Status::Completed, r#"{"status":"completed"}"#);
+        expected.push(last.clone());
+        store.commit(&batch([stepped(job.clone(), vec![last])])).expect("it commits");
+    }
+    for (job, expected) in jobs.iter().zip(&expected) {
+        for after in 1..job.events {
+            let found: Vec<String> = events(&readers, job.seq(), after).iter().map(whole_entry).collect();
+            let rest: Vec<String> = expected.iter().filter(|entry| entry.n > after).map(whole_entry).collect();
+            assert_eq!(found, rest, "after {after}");
+        }
+        assert!(expected.iter().map(|entry| entry.n).eq(2..=job.events));
+        assert_eq!(readers.event_places(job.seq(), job.events).expect("it can be read"), Vec::<i64>::new());
+    }
+}
+
+#[test]
+fn events_of_two_openings_are_one_chain() {
+    let scratch = Scratch::new();
+    let mut job = rows::job(1);
+    for opening in 0..5 {
+        let (mut store, _) = open(&scratch);
+        let entries: Vec<Entry> = happenings().into_iter().map(|what| note(&mut job, what)).collect();
+        let written = match opening {
+            0 => fresh(job.clone(), DOCUMENT.as_bytes(), entries),
+            _ => stepped(job.clone(), entries),
+        };
+        store.commit(&batch([written])).expect("it commits");
+    }
+    let (_store, readers) = open(&scratch);
+    assert!(events(&readers, Seq(1), 1).iter().map(|entry| entry.n).eq(2..=51));
+}
+
+/// Everything that a store knows, to see that a refused batch changed nothing.
+fn everything(store: &Store, readers: &Readers) -> String {
+    let loaded = store.load().expect("it loads");
+    let page = readers.list(&Filter { limit: 1_000, ..Filter::default() }).expect("it can be read");
+    let mut all = format!("{:?} {:?} {}\n", loaded.last_seq, loaded.standings, loaded.keys.len());
+    for job in &page.jobs {
+        let entries: Vec<String> = events(readers, job.seq(), 0).iter().map(whole_entry).collect();
+        let violations = readers.violations(job.seq()).expect("it can be read");
+        all += &format!("{} {entries:?} {violations:?}\n", whole(job));
+    }
+    all
+}
+
+#[test]
+fn a_second_outcome_is_impossible_and_takes_its_whole_batch_with_it() {
+    let scratch = Scratch::new();
+    let (mut store, readers) = open(&scratch);
+    let mut ended = rows::job(1);
+    let first = end(&mut ended, Status::Completed, r#"{"status":"completed","outputs":1}"#);
+    let jobs =
+        [fresh(ended.clone(), DOCUMENT.as_bytes(), vec![first]), fresh(rows::job(2), DOCUMENT.as_bytes(), Vec::new())];
+    store.commit(&batch(jobs)).expect("it commits");
+    let before = everything(&store, &readers);
+    for status in Status::ALL {
+        let mut again = ended.clone();
+        let second = end(&mut again, status, r#"{"status":"other"}"#);
+        let mut other = rows::job(2);
+        let started = note(&mut other, What::Started { attempt: 1, agent: "a".into() });
+        let new = fresh(rows::job(3), DOCUMENT.as_bytes(), Vec::new());
+        // Both before and after the job in question there is something innocent in the batch.
+        let mut bad = batch([stepped(again, vec![second]), stepped(other, vec![started]), new]);
+        bad.agents.insert("a".into(), Standing { drained: true, ..Standing::default() });
+        bad.violations.push((Seq(1), NOW, Violation { clause: "ALL-9", what: "never" }));
+        assert!(store.commit(&bad).is_err());
+        assert_eq!(everything(&store, &readers), before);
+    }
+    let mut other = rows::job(2);
+    let started = note(&mut other, What::Started { attempt: 1, agent: "a".into() });
+    store.commit(&batch([stepped(other, vec![started])])).expect("the store goes on");
+    assert_eq!(events(&readers, Seq(2), 1).len(), 1);
+    drop(store);
+    let (store, readers) = open(&scratch);
+    assert_eq!(store.load().expect("it loads").jobs.len(), 1);
+    let kept = readers.job(ended.id()).expect("it can be read").expect("it is there");
+    assert_eq!(whole(&kept), whole(&ended));
+}
+
+#[test]
+fn two_outcomes_in_one_batch_are_as_impossible() {
+    let scratch = Scratch::new();
+    let (mut store, readers) = open(&scratch);
+    let mut job = rows::job(1);
+    let entries = vec![
+        end(&mut job, Status::Completed, r#"{"status":"completed"}"#),
+        end(&mut job, Status::Failed, r#"{"status":"failed"}"#),
+    ];
+    assert!(store.commit(&batch([fresh(job.clone(), DOCUMENT.as_bytes(), entries)])).is_err());
+    assert!(readers.job(job.id()).expect("it can be read").is_none());
+    // Neither is the same number twice.
+    store.commit(&batch([fresh(rows::job(1), DOCUMENT.as_bytes(), Vec::new())])).expect("it commits");
+    assert!(store.commit(&batch([fresh(rows::job(1), b"{}", Vec::new())])).is_err());
+    assert_eq!(readers.document(Seq(1)).expect("it can be read").expect("it is there").0, DOCUMENT.as_bytes());
+}
+
+#[test]
+fn documents_come_back_byte_for_byte() {
+    let scratch = Scratch::new();
+    let (mut store, readers) = open(&scratch);
+    let every_byte: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    // Around the size of a page, where a row begins to need a second one.
+    let sizes = [0, 1, 4_000, 4_050, 4_060, 4_061, 4_062, 4_090, 4_096, 4_097, 8_192, 100_000];
+    let written = |(seq, bytes): (u64, &usize)| fresh(rows::job(seq), &every_byte[..*bytes], Vec::new());
+    store.commit(&batch((1..).zip(&sizes).map(written))).expect("it commits");
+    store.commit(&batch([fresh(rows::job(20), &every_byte.repeat(100), Vec::new())])).expect("it commits");
+    for (seq, bytes) in (1..).zip(sizes) {
+        let document = readers.document(Seq(seq)).expect("it can be read").expect("it is there");
+        assert!(document.0 == every_byte[..bytes], "{bytes} bytes");
+    }
+    let large = readers.document(Seq(20)).expect("it can be read").expect("it is there");
+    assert!(large.0 == every_byte.repeat(100));
+}
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    let scratch = Scratch::new();
+    let (mut store, readers) = open(&scratch);
+    assert!(readers.list(&Filter { limit: 9, ..Filter::default() }).expect("it can be read").jobs.is_empty());
+    store.commit(&batch([fresh(rows::job(1), DOCUMENT.as_bytes(), Vec::new())])).expect("it commits");
+    // The right number, but another's random bits, or another's time.
+    let strangers = [
+        JobId::new(Seq(1), NOW, 1),
+        JobId::new(Seq(1), Time(NOW.0 + 1_000_000), 0x9e37_79b9),
+        JobId::from_bytes([0; 16]),
+        JobId::from_bytes([255; 16]),
+        rows::id(2),
+    ];
+    for stranger in strangers {
+        assert!(readers.job(stranger).expect("it can be read").is_none(), "{stranger}");
+    }
+    assert!(readers.job(rows::id(1)).expect("it can be read").is_some());
+    for seq in [0, 2, SEQ_MAX, u64::MAX].map(Seq) {
+        assert!(readers.job_at(seq).expect("it can be read").is_none());
+        assert!(readers.document(seq).expect("it can be read").is_none());
+        assert!(readers.ending(seq).expect("it can be read").is_none());
+        assert!(readers.event_places(seq, 0).expect("it can be read").is_empty());
+        assert!(readers.violations(seq).expect("it can be read").is_empty());
+    }
+    assert!(readers.ending(Seq(1)).expect("it can be read").is_none());
+}
+
+#[test]
+fn violations_are_kept_by_job_in_order() {
+    let scratch = Scratch::new();
+    let (mut store, readers) = open(&scratch);
+    for round in 0..3 {
+        let mut batch = Batch::default();
+        for seq in [1, 2, 1] {
+            let violation = Violation { clause: "ALL-9", what: "a result came again after the outcome" };
+            batch.violations.push((Seq(seq), Time(NOW.0 + round), violation));
+        }
+        store.commit(&batch).expect("it commits");
+    }
+    drop(store);
+    let (_store, readers_anew) = open(&scratch);
+    for readers in [readers, readers_anew] {
+        let found = readers.violations(Seq(1)).expect("it can be read");
+        assert!(found.iter().map(|found| found.at.0 - NOW.0).eq([0, 0, 1, 1, 2, 2]));
+        assert!(found.iter().all(|found| found.clause == "ALL-9"));
+        assert_eq!(readers.violations(Seq(2)).expect("it can be read").len(), 3);
+    }
+}
+
+#[test]
+fn standings_of_agents_survive_and_are_written_over() {
+    let scratch = Scratch::new();
+    let breakers = [
+        Breaker::Closed { failures: 0 },
+        Breaker::Closed { failures: 4 },
+        Breaker::Open { until: Time(NOW.0 + 60_000_000) },
+        Breaker::Open { until: Time::NEVER },
+        Breaker::HalfOpen,
+    ];
+    // Each agent has each standing at some time.
+    for turn in 0..2 * breakers.len() {
+        let standing = |at: usize| Standing {
+            breaker: breakers[(at + turn) % breakers.len()],
+            drained: (at + turn).is_multiple_of(2),
+        };
+        let names: Vec<Arc<str>> = (0..breakers.len()).map(|at| format!("{at}{HARD}").into()).collect();
+        let expected: Vec<(Arc<str>, Standing)> = names.into_iter().zip((0..).map(standing)).collect();
+        {
+            let (mut store, _) = open(&scratch);
+            let batch = Batch { agents: expected.iter().cloned().collect(), ..Batch::default() };
+            store.commit(&batch).expect("it commits");
+        }
+        let (store, _) = open(&scratch);
+        let mut found = store.load().expect("it loads").standings;
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(found, expected);
+    }
+}
+
+/// Walks through all pages and gives the numbers found, in the order they came.
+fn walk(readers: &Readers, filter: &Filter) -> (Vec<u64>, usize) {
+    let mut filter = filter.clone();
+    let (mut found, mut pages) = (Vec::new(), 0);
+    loop {
+        let page = readers.list(&filter).expect("it can be read");
+        assert!(page.jobs.len() <= filter.limit);
+        found.extend(page.jobs.iter().map(|job| job.seq().0));
+        pages += 1;
+        assert!(pages < 100_000, "the walk must come to an end");
+        let Some(next) = page.next else { return (found, pages) };
+        assert!(filter.before.is_none_or(|before| next < before), "every page goes further down");
+        filter.before = Some(next);
+    }
+}
+
+/// Jobs of several kinds, by their number.
+fn mixed(seq: u64) -> (Job, Vec<Entry>) {
+    let door = if seq.is_multiple_of(5) { Door::Task } else { Door::Native };
+    let work = if seq.is_multiple_of(3) { "rare" } else { "w" };
+    let pinned = seq.is_multiple_of(7).then(|| "pinned".into());
+    let mut job = Job::accepted(Arc::new(Request { door, work: work.into(), pinned, ..rows::request(seq) }));
+    if seq.is_multiple_of(2) {
+        return (job, Vec::new());
+    }
+    job.agent = Some("worker".into());
+    let status = Status::ALL[usize::try_from(seq / 2 % 3).expect("it is small")];
+    let last = end(&mut job, status, r#"{"status":"s"}"#);
+    (job, vec![last])
+}
+
+#[test]
+fn lists_are_filtered_and_paged_without_a_gap_or_a_repeat() {
+    let scratch = Scratch::new();
+    let (mut store, readers) = open(&scratch);
+    let jobs: Vec<(Job, Vec<Entry>)> = (1..=210).map(mixed).collect();
+    let write = |(job, entries): &(Job, Vec<Entry>)| fresh(job.clone(), DOCUMENT.as_bytes(), entries.clone());
+    store.commit(&batch(jobs.iter().map(write))).expect("it commits");
+    let all = Filter::default();
+    let mut filters = vec![
+        all.clone(),
+        Filter { work: Some("rare".to_owned()), ..all.clone() },
+        Filter { work: Some("none".to_owned()), ..all.clone() },
+        Filter { agent: Some("worker".to_owned()), ..all.clone() },
+        Filter { agent: Some("pinned".to_owned()), ..all.clone() },
+        Filter { door: Some(Door::Task), ..all.clone() },
+        Filter { door: Some(Door::Task), work: Some("rare".to_owned()), phase: Some(Phase::Failed), ..all.clone() },
+    ];
+    filters.extend(Phase::ALL.map(|phase| Filter { phase: Some(phase), ..all.clone() }));
+    for filter in filters {
+        let wanted = |job: &Job| {
+            filter.phase.is_none_or(|phase| job.phase() == phase)
+                && filter.work.as_deref().is_none_or(|work| &*job.request.work == work)
+                && filter.agent.as_deref().is_none_or(|agent| job.agent_or_pinned() == Some(agent))
+                && filter.door.is_none_or(|door| job.request.door == door)
+        };
+        let expected: Vec<u64> =
+            jobs.iter().rev().map(|(job, _)| job).filter(|job| wanted(job)).map(|job| job.seq().0).collect();
+        for limit in [1, 2, 7, 50, 209, 210, 211, 500] {
+            assert_eq!(walk(&readers, &Filter { limit, ..filter.clone() }).0, expected, "{filter:?} by {limit}");
+        }
+        // From the middle, and from places that are no job's.
+        for before in [0, 1, 2, 100, 211, u64::MAX] {
+            let found = walk(&readers, &Filter { limit: 50, before: Some(Seq(before)), ..filter.clone() }).0;
+            assert!(found.iter().eq(expected.iter().filter(|seq| **seq < before)), "{filter:?} before {before}");
+        }
+    }
+}
+
+#[test]
+fn a_search_among_many_is_several_short_reads_and_finds_everything() {
+    let scratch = Scratch::new();
+    let (mut store, readers) = open(&scratch);
+    let total: u64 = 25_000;
+    let rare = [1, 2, 4_999, 14_999, 15_000, 15_001, 24_999];
+    for from in (1..=total).step_by(5_000) {
+        let one = |seq: u64| {
+            let work = if rare.contains(&seq) { "rare" } else { "w" };
+            let request = Request { work: work.into(), ..rows::request(seq) };
+            fresh(Job::accepted(Arc::new(request)), b"{}", Vec::new())
+        };
+        store.commit(&batch((from..from + 5_000).map(one))).expect("it commits");
+    }
+    let filter = Filter { work: Some("rare".to_owned()), limit: 50, ..Filter::default() };
+    let first = readers.list(&filter).expect("it can be read");
+    // The first read looks at the 10,000 youngest and no further.
+    assert_eq!(first.jobs.iter().map(|job| job.seq().0).collect::<Vec<u64>>(), [24_999, 15_001]);
+    assert_eq!(first.next, Some(Seq(15_001)));
+    let (found, pages) = walk(&readers, &filter);
+    assert_eq!(found, rare.iter().rev().copied().collect::<Vec<u64>>());
+    assert_eq!(pages, 3);
+    let (nothing, pages) = walk(&readers, &Filter { work: Some("none".to_owned()), limit: 1, ..Filter::default() });
+    assert_eq!((nothing, pages), (Vec::new(), 3));
+    let (everything, _) = walk(&readers, &Filter { limit: 500, ..Filter::default() });
+    assert!(everything.into_iter().eq((1..=total).rev()));
+    drop(store);
+    let loaded = open(&scratch).0.load().expect("it loads");
+    assert_eq!((loaded.jobs.len() as u64, loaded.keys.len() as u64, loaded.last_seq), (total, total, Seq(total)));
+}
+
+#[test]
+fn readers_see_what_is_committed_and_never_wait_for_the_writer() {
+    let scratch = Scratch::new();
+    let (mut store, readers) = open(&scratch);
+    for seq in 1..=20 {
+        store.commit(&batch([fresh(rows::job(seq), DOCUMENT.as_bytes(), Vec::new())])).expect("it commits");
+        // At once, over more connections than are kept, from more threads than one.
+        let seen = std::thread::scope(|scope| {
+            let look = || readers.job(rows::id(seq)).expect("it can be read").is_some();
+            let threads: Vec<_> = (0..12).map(|_| scope.spawn(look)).collect();
+            threads.into_iter().all(|thread| thread.join().expect("nobody panics"))
+        });
+        assert!(seen);
+    }
+}
+
+#[test]
+fn an_empty_batch_writes_nothing() {
+    let scratch = Scratch::new();
+    let (mut store, _readers) = open(&scratch);
+    let before = std::fs::metadata(scratch.log()).expect("the log is there").len();
+    store.commit(&Batch::default()).expect("there is nothing to commit");
+    assert_eq!(std::fs::metadata(scratch.log()).expect("the log is there").len(), before);
+    let refused = Store::open(&scratch.options()).err();
+    assert!(matches!(refused, Some(Fault::InUse { .. })));
+}
