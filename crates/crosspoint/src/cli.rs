@@ -1,11 +1,19 @@
 //! What can be typed: commands, arguments, and the help that teaches them.
 
+mod work;
+
 use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use crosspoint_contracts::workflow::migrate::Envelope;
 use crosspoint_contracts::{Contract, Kind};
+
+use crate::config::Flags;
+pub(crate) use work::{
+    AgentName, Agents, AgentsAction, AgentsList, BreakerChange, Jobs, JobsAction, JobsAnswer, JobsDocument, JobsEvents,
+    JobsList, JobsRetry, Reach, Submit,
+};
 
 /// Connects any caller to any agent, in any of five contracts, and loses nothing.
 #[derive(Parser)]
@@ -17,13 +25,16 @@ use crosspoint_contracts::{Contract, Kind};
     propagate_version = true,
     after_help = "\
 Start here:
+  crosspoint serve                             durable jobs for the sample agents, on 127.0.0.1:7420
+  crosspoint submit slow_echo                  work, with a bar and the names of its steps
+  crosspoint jobs list                         what became of it
   crosspoint validate .agent-response.json     what is wrong with this file, and how do I mend it?
   crosspoint translate run.json --to task      the same request, in another contract
   crosspoint clauses bridge                    the rules of one contract
   crosspoint schema run.request                a JSON Schema, for editors and other tools
   crosspoint migrate old-input.json            a document of an older agent, as a workflow envelope
 
-Exit codes: 0 fine, 1 what you asked about is not fine, 2 it could not be done."
+Exit codes: 0 fine, 1 what you asked about is not fine, 2 it could not be done, 3 it waits for a person, 130 interrupted."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -32,12 +43,50 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Serve(Serve),
+    Submit(Submit),
+    Jobs(Jobs),
+    Agents(Agents),
     Validate(Validate),
     Translate(Translate),
     Migrate(Migrate),
     Schema(Schema),
     Clauses(Clauses),
+    Config(ConfigCommand),
     Completions(Completions),
+}
+
+/// Run the orchestrator: take jobs, make them durable, have agents do them
+///
+/// Without configuration it serves the sample agents echo, slow_echo, ask and fail. Jobs are kept in .crosspoint/ of the
+/// working directory and survive anything: what was accepted is on disk, and what was under way when the server ended is
+/// taken up at the next start. Ctrl-C stops it, and lets what is under way end; a second one ends it at once.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint serve                                           on 127.0.0.1:7420, data in ./.crosspoint
+  crosspoint serve --listen 127.0.0.1:0 --data /tmp/try      on any free port; it says which
+  crosspoint serve --log warn --log-format json              for machines
+  curl -s 'http://127.0.0.1:7420/api/v1/jobs?wait=10' -d '{\"work\":\"echo\",\"input\":{\"message\":\"hello\"}}'
+
+The log goes to stderr. The address is also in server.json, beside the data, as long as the server runs.
+
+Exit codes: 0 stopped, 2 it could not start, 130 interrupted twice.")]
+pub(crate) struct Serve {
+    /// The address and port to listen on; port 0 is any free one [default: 127.0.0.1:7420]
+    #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other)]
+    pub(crate) listen: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+
+    /// How much is logged: off, error, warn, info, debug [default: info]
+    #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(["off", "error", "warn", "info", "debug"]), hide_possible_values = true)]
+    pub(crate) log: Option<String>,
+
+    /// How it is logged [default: text]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) log_format: Option<Format>,
 }
 
 /// Say what is wrong with documents of the five contracts, where, and how to mend it
@@ -220,6 +269,79 @@ pub(crate) enum ClauseFormat {
     Text,
     Json,
     Markdown,
+}
+
+/// Where the configuration and the data are
+#[derive(Args, Clone, Default)]
+pub(crate) struct Place {
+    /// The configuration file [default: ./crosspoint.toml, or crosspoint/crosspoint.toml in the user's configuration directory]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Where")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// The data directory: the database is there, and the address of a server that runs [default: .crosspoint]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Where")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// The database, as sqlite:PATH [default: jobs.db in the data directory]
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Other, help_heading = "Where")]
+    pub(crate) store: Option<String>,
+}
+
+impl Place {
+    pub(crate) fn flags(&self) -> Flags {
+        let Place { config, data, store } = self.clone();
+        Flags { config, data, store, ..Flags::default() }
+    }
+}
+
+/// Check or show the configuration: what holds, and where it came from
+///
+/// The defaults hold unless the file says otherwise; the environment wins over the file, and options win over both. Every key of one value
+/// can be set in the environment: CROSSPOINT_SERVER_LISTEN is listen in [server].
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint config check                     can the configuration be used? if not: where is the mistake?
+  crosspoint config check new.toml
+  crosspoint config show                      everything that holds, and where it came from
+  crosspoint config show > new.toml           a file to start from")]
+pub(crate) struct ConfigCommand {
+    #[command(subcommand)]
+    pub(crate) action: ConfigAction,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ConfigAction {
+    Check(ConfigCheck),
+    Show(ConfigShow),
+}
+
+/// Say what is wrong with the configuration, where, and how to mend it
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint config check
+  crosspoint config check new.toml
+
+Exit codes: 0 it can be used, 1 it cannot, 2 it could not be read.")]
+pub(crate) struct ConfigCheck {
+    /// The file to check [default: the one that serve would use]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "config")]
+    pub(crate) file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Print everything that holds as TOML, each value with where it came from
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint config show
+  CROSSPOINT_SERVER_LISTEN=127.0.0.1:0 crosspoint config show | grep listen")]
+pub(crate) struct ConfigShow {
+    #[command(flatten)]
+    pub(crate) place: Place,
 }
 
 /// Print a completion script for a shell

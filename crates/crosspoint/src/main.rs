@@ -1,12 +1,25 @@
 //! `crosspoint`: the command line.
 
+mod agents;
+mod agents_command;
 mod clauses;
 mod cli;
+mod client;
 mod completions;
+mod config;
+mod config_command;
 mod input;
+mod jobs;
+mod json_input;
 mod migrate;
+mod patience;
+mod printed;
 mod render;
 mod schema;
+mod serve;
+mod server;
+mod submit;
+mod table;
 mod translate;
 mod validate;
 
@@ -17,6 +30,9 @@ use clap::Parser;
 
 use cli::{Cli, Command};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How a command ended. The numbers are stable: scripts depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
@@ -26,15 +42,25 @@ enum Outcome {
     NotFine = 1,
     /// It could not be done: usage, unreadable, unreachable.
     CouldNot = 2,
+    /// It waits for a person.
+    Waiting = 3,
+    /// Somebody pressed Ctrl-C.
+    Interrupted = 130,
 }
 
 fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| render::panicked(panic.location())));
     let done = match Cli::parse().command {
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Submit(arguments) => submit::run(&arguments),
+        Command::Jobs(arguments) => jobs::run(&arguments),
+        Command::Agents(arguments) => agents_command::run(&arguments),
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Translate(arguments) => translate::run(&arguments),
         Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Clauses(arguments) => clauses::run(&arguments),
+        Command::Config(arguments) => config_command::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     match done {

@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::panic::Location;
 
 use anstyle::{AnsiColor, Style};
 use crosspoint_contracts::clause::Level;
@@ -13,6 +14,8 @@ use crosspoint_contracts::kind::{Candidate, Undetected};
 use crosspoint_contracts::{Contract, Finding, Kind, Report};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::client::Failed;
+use crate::config::Invalid;
 use crate::input::Source;
 
 /// Bytes of a line shown before the place, and from the place on. With the margin, a line of ASCII fits 80 columns.
@@ -109,12 +112,47 @@ fn finding_with_place(out: &mut impl Write, name: &str, finding: &Finding, excer
     let gutter = " ".repeat(number.len());
     let place = format!("{name}:{}:{}", finding.line, finding.column);
     writeln!(out, "{gutter}{dim}-->{dim:#} {place}{dim}{pointer}{dim:#}")?;
-    if let Some(excerpt) = excerpt.filter(|excerpt| !excerpt.line.trim().is_empty()) {
-        writeln!(out, "{dim}{number} |{dim:#} {}", excerpt.line)?;
-        let carets = "^".repeat(excerpt.marked);
-        writeln!(out, "{dim}{gutter} |{dim:#} {}{style}{carets}{style:#}", " ".repeat(excerpt.before))?;
+    if let Some(excerpt) = excerpt {
+        excerpt_lines(out, &number, &excerpt, style)?;
     }
     writeln!(out, "{gutter} {dim}={dim:#} hint: {}\n", finding.hint)
+}
+
+/// Bytes within a text, and the number of their line.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot<'t> {
+    pub(crate) line: usize,
+    pub(crate) text: &'t [u8],
+    pub(crate) span: (usize, usize),
+}
+
+/// An error at a place: the line it is on, where it has one, and what to do about it.
+pub(crate) fn placed(
+    out: &mut impl Write,
+    title: &str,
+    place: &str,
+    spot: Option<Spot<'_>>,
+    hint: &str,
+) -> io::Result<()> {
+    let (style, bold, dim) = (level(Level::Error), bold(), dim());
+    writeln!(out, "{style}error{style:#}{bold}: {title}{bold:#}")?;
+    let number = spot.map(|spot| spot.line.to_string()).unwrap_or_default();
+    let gutter = " ".repeat(number.len());
+    writeln!(out, "{gutter}{dim}-->{dim:#} {place}")?;
+    if let Some(spot) = spot {
+        excerpt_lines(out, &number, &Excerpt::around(spot.text, spot.span), style)?;
+    }
+    writeln!(out, "{gutter} {dim}={dim:#} hint: {}\n", visible(hint))
+}
+
+fn excerpt_lines(out: &mut impl Write, number: &str, excerpt: &Excerpt, style: Style) -> io::Result<()> {
+    if excerpt.line.trim().is_empty() {
+        return Ok(());
+    }
+    let (dim, gutter) = (dim(), " ".repeat(number.len()));
+    writeln!(out, "{dim}{number} |{dim:#} {}", excerpt.line)?;
+    let carets = "^".repeat(excerpt.marked);
+    writeln!(out, "{dim}{gutter} |{dim:#} {}{style}{carets}{style:#}", " ".repeat(excerpt.before))
 }
 
 fn finding_head(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
@@ -172,15 +210,15 @@ impl Excerpt {
 
 /// A pointer, or another name made of members' names, which may be as long as a document and hold anything.
 pub(crate) fn shown_pointer(pointer: &str) -> String {
-    visible(&shortened(pointer))
+    visible(&shortened(pointer, POINTER_BYTES))
 }
 
 /// The beginning of a long text.
-fn shortened(text: &str) -> String {
-    if text.len() <= POINTER_BYTES {
+pub(crate) fn shortened(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
         return text.to_owned();
     }
-    let end = (0..=POINTER_BYTES).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+    let end = (0..=bytes_max).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
     format!("{}...", &text[..end])
 }
 
@@ -213,12 +251,18 @@ fn character_end(source: &[u8], offset: usize) -> usize {
 pub(crate) fn visible(text: &str) -> String {
     let shown = |character: char| match character {
         '\t' => ' ',
-        character if character.is_control() || character.width().is_none() => '\u{b7}',
-        // Marks that turn the direction of what follows.
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{b7}',
-        character => character,
+        character if is_harmless(character) => character,
+        _ => '\u{b7}',
     };
     text.chars().map(shown).collect()
+}
+
+/// Whether a character does nothing to a terminal but stand there.
+pub(crate) fn is_harmless(character: char) -> bool {
+    // Marks that turn the direction of what follows.
+    let turns =
+        matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !turns && !character.is_control() && character.width().is_some()
 }
 
 /// Why the kind of a document could not be told, in one sentence.
@@ -272,10 +316,30 @@ pub(crate) fn refused(message: &str, hint: &str) {
     say_error(&visible(message), Some(hint));
 }
 
+/// The same, with a message of several lines that can be shown as it is.
+pub(crate) fn problem(message: &str, hint: &str) {
+    say_error(message, Some(hint));
+}
+
 /// An error that ends the program.
 pub(crate) fn error(error: &anyhow::Error) {
+    if let Some(invalid) = error.downcast_ref::<Invalid>() {
+        // A failed write to stderr leaves nobody to tell.
+        let _ = invalid.print(&mut anstream::stderr().lock());
+        return;
+    }
+    if let Some(failed) = error.downcast_ref::<Failed>() {
+        let message: Vec<String> = failed.to_string().lines().map(visible).collect();
+        return say_error(&message.join("\n"), failed.hint().map(visible).as_deref());
+    }
     let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
     say_error(&causes.join("\n  caused by: "), None);
+}
+
+/// Something that we thought could not happen. Its message may hold content, so only its place is said.
+pub(crate) fn panicked(place: Option<&Location<'_>>) {
+    let place = place.map_or_else(String::new, |place| format!(" at {place}"));
+    say_error(&format!("internal error{place}"), Some("this is a mistake of ours; please report it with this line"));
 }
 
 /// A remark beside the data, on stderr.

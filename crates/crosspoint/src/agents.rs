@@ -1,0 +1,77 @@
+//! The agents that are built in, and how a configuration becomes the engine's agents.
+//!
+//! A built-in agent is a [`Link`] like any other: the engine hands it an attempt, and it knows neither queues nor stores.
+
+mod ask;
+mod echo;
+mod fail;
+mod slow_echo;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_engine::content::Body;
+use crosspoint_engine::core::Spec;
+use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_engine::policy::{Policy, Recovery, Repeats};
+use crosspoint_engine::runtime::{Gone, Link};
+
+use crate::config::{Agent, Builtin, Config, Contract};
+
+/// The agents of a configuration, and how work reaches them; the sample agents where it has none.
+pub(crate) fn configured(config: &Config) -> Vec<(Spec, Arc<dyn Link>)> {
+    if config.agents.is_empty() {
+        return Builtin::ALL.into_iter().map(|builtin| agent(&Agent::sample(builtin))).collect();
+    }
+    config.agents.iter().map(agent).collect()
+}
+
+fn agent(settled: &Agent) -> (Spec, Arc<dyn Link>) {
+    let spec = Spec {
+        name: settled.name.as_str().into(),
+        contract: settled.contract.name().into(),
+        works: settled.work.iter().map(|work| work.as_str().into()).collect(),
+        concurrency: settled.concurrency,
+        policy: policy_of(settled),
+    };
+    (spec, link(settled.contract))
+}
+
+fn link(contract: Contract) -> Arc<dyn Link> {
+    match contract {
+        Contract::Builtin(Builtin::Echo) => Arc::new(echo::Echo),
+        Contract::Builtin(Builtin::SlowEcho) => Arc::new(slow_echo::SlowEcho),
+        Contract::Builtin(Builtin::Ask) => Arc::new(ask::Ask),
+        Contract::Builtin(Builtin::Fail) => Arc::new(fail::Fail),
+    }
+}
+
+/// Built-in agents died with us, so what our end cut short runs again unless the operator says otherwise (ALL-3).
+fn policy_of(settled: &Agent) -> Policy {
+    Policy {
+        silence: settled.silence,
+        total: settled.total,
+        repeats: if settled.repeatable == Some(true) { Repeats::Always } else { Repeats::BeforeStart },
+        recovery: if settled.repeatable == Some(false) { Recovery::Fail } else { Recovery::Rerun },
+        output_bytes_max: settled.output_bytes_max,
+        ..Policy::DEFAULT
+    }
+}
+
+/// The job goes on without this attempt: whatever it says now is heard by nobody.
+fn gone(_: Gone) -> Failed {
+    Failed::of(Failure::Cancelled, Dispatched::Yes)
+}
+
+fn success(outputs: Body) -> Success {
+    Success { outputs, artifacts: Body::trusted("[]") }
+}
+
+/// No sample agent takes longer than this over one job, whatever its input asks for.
+const SECONDS_MAX: f64 = 3_600.0;
+
+fn seconds(asked: Option<f64>, default: f64) -> Duration {
+    let seconds = asked.filter(|seconds| seconds.is_finite()).unwrap_or(default);
+    Duration::from_secs_f64(seconds.clamp(0.0, SECONDS_MAX))
+}

@@ -1,0 +1,34 @@
+//! `fail`: fails, for those who want to see what happens then.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::json::{Tape, Type};
+use crosspoint_engine::content::Body;
+use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_engine::runtime::{Attempt, Link};
+
+const MESSAGE_DEFAULT: &str = "\"This agent fails whatever it is given.\"";
+
+pub(super) struct Fail;
+
+impl Link for Fail {
+    fn run(self: Arc<Self>, attempt: Attempt) -> Pin<Box<dyn Future<Output = Result<Success, Failed>> + Send>> {
+        Box::pin(async move { Err(wanted(&attempt.input().await?)) })
+    }
+}
+
+/// `message` of the input is what it says, and `failure` the one of the closed list that it fails with.
+fn wanted(input: &Body) -> Failed {
+    let tape = Tape::scan(input.bytes()).ok();
+    let root = tape.as_ref().and_then(Tape::root);
+    let member = |name: &str| root.and_then(|root| root.get(name)).filter(|value| value.kind() == Type::String);
+    let failure = member("failure").and_then(|name| Failure::from_name(&name.text()?.decode()));
+    let message = member("message").map_or(MESSAGE_DEFAULT, |message| message.source());
+    Failed {
+        message: Some(Body::trusted(message.to_owned())),
+        ..Failed::of(failure.unwrap_or(Failure::AgentFailed), Dispatched::Yes)
+    }
+}

@@ -1,0 +1,249 @@
+//! The client: one way to the server for every command, whether it runs elsewhere or in this process.
+
+mod embedded;
+mod failed;
+mod find;
+mod follow;
+mod job;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Method, Response, StatusCode};
+
+pub(crate) use failed::{Failed, advice};
+pub(crate) use find::Need;
+pub(crate) use follow::{Event, Follow, Heard};
+pub(crate) use job::{Agent, AgentPage, Failure, Job, JobFields, Outcome, Page, Question, plain};
+
+use crate::cli::Reach;
+use embedded::Embedded;
+
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
+/// Servers say something every 15 s even where nothing happens: three times that is silence.
+const SILENCE_TIME_MAX: Duration = Duration::from_secs(45);
+/// How long a server of the data directory may take to say that it is there.
+const HEALTH_TIME_MAX: Duration = Duration::from_secs(5);
+/// How often a request that can be repeated is sent in all, and the pause before the second time.
+const SENDS_MAX: u32 = 6;
+const RESEND_PAUSE: Duration = Duration::from_millis(100);
+
+/// A way to a server. Cloning shares its connections.
+#[derive(Clone)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: String,
+    found: Found,
+}
+
+/// How the server was found.
+#[derive(Clone)]
+enum Found {
+    /// It was named.
+    Named,
+    /// By what it left in the data directory. It may be another address after a restart.
+    Left(PathBuf),
+    /// It is in this process, since then.
+    Embedded(jiff::Timestamp),
+}
+
+/// A client, and the server where it is in this process.
+struct Session {
+    client: Client,
+    embedded: Option<Embedded>,
+}
+
+/// Finds the server and does something with it.
+pub(crate) fn with(
+    reach: &Reach,
+    need: Need,
+    act: impl AsyncFnOnce(&Client) -> Result<crate::Outcome>,
+) -> Result<crate::Outcome> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot begin")?;
+    runtime.block_on(async {
+        let session = find::find(reach, need).await?;
+        let outcome = act(&session.client).await;
+        if let Some(embedded) = session.embedded {
+            embedded.stop().await;
+        }
+        outcome
+    })
+}
+
+impl Client {
+    fn named(url: &str) -> Result<Client> {
+        Client::new(url, Found::Named)
+    }
+
+    fn left(url: &str, file: &Path) -> Result<Client> {
+        Client::new(url, Found::Left(file.to_owned()))
+    }
+
+    fn embedded(url: &str, since: jiff::Timestamp) -> Result<Client> {
+        Client::new(url, Found::Embedded(since))
+    }
+
+    fn new(url: &str, found: Found) -> Result<Client> {
+        let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+        let parsed =
+            reqwest::Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let Some(parsed) = parsed else {
+            return Err(
+                Failed::other("this is not the address of a server", "write it as http://127.0.0.1:7420").into()
+            );
+        };
+        // Installing it twice is no harm: the first one stays.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut http = reqwest::Client::builder().connect_timeout(CONNECT_TIME_MAX).read_timeout(SILENCE_TIME_MAX);
+        // Nobody's proxy is on the way to this machine.
+        if matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
+            http = http.no_proxy();
+        }
+        let http = http.build().context("cannot make a client")?;
+        Ok(Client { http, base: url.trim_end_matches('/').to_owned(), found })
+    }
+
+    fn base(&self) -> &str {
+        &self.base
+    }
+
+    pub(crate) fn is_embedded(&self) -> bool {
+        matches!(self.found, Found::Embedded(_))
+    }
+
+    /// Whether nobody drives a job: there is no server, and it is older than this process.
+    pub(crate) fn is_held(&self, job: &Job) -> bool {
+        let Found::Embedded(since) = self.found else { return false };
+        job.outcome().is_none() && job.is.created_at.parse::<jiff::Timestamp>().is_ok_and(|created| created < since)
+    }
+
+    /// After a restart a server may be at another address.
+    fn look_again(&mut self) {
+        if let Found::Left(file) = &self.found
+            && let Some(url) = find::read(file)
+        {
+            self.base = url;
+        }
+    }
+
+    async fn health(&self) -> Result<(), Failed> {
+        let request = self.http.get(format!("{}/health", self.base)).timeout(HEALTH_TIME_MAX);
+        let response = request.send().await.map_err(|error| Failed::of(&self.base, error))?;
+        if response.status() == StatusCode::OK {
+            Ok(())
+        } else {
+            Err(Failed::refused(&self.base, response.status(), b""))
+        }
+    }
+
+    /// Sends one request and reads the whole answer.
+    async fn send(&self, method: Method, path: &str, headers: HeaderMap, body: String) -> Result<String, Failed> {
+        let mut request = self.http.request(method, format!("{}{path}", self.base)).headers(headers);
+        if !body.is_empty() {
+            request = request.header(CONTENT_TYPE, "application/json").body(body);
+        }
+        let broken = |error| Failed::of(&self.base, error);
+        let response = request.send().await.map_err(broken)?;
+        let status = response.status();
+        let bytes = response.bytes().await.map_err(broken)?;
+        if !status.is_success() {
+            return Err(Failed::refused(&self.base, status, &bytes));
+        }
+        String::from_utf8(bytes.into()).map_err(|_| self.not_ours())
+    }
+
+    fn not_ours(&self) -> Failed {
+        let message = format!("{} did not answer as a crosspoint server does", self.base);
+        Failed::other(message, failed::check_the_address())
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Result<String, Failed> {
+        self.send(Method::GET, path, HeaderMap::new(), String::new()).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: String) -> Result<String, Failed> {
+        self.send(Method::POST, path, HeaderMap::new(), body).await
+    }
+
+    /// Sends a request that may be repeated, because it has a key; and repeats it while the connection breaks.
+    pub(crate) async fn post_once(&self, path: &str, key: Option<&str>, body: &str) -> Result<Job, Failed> {
+        let mut headers = HeaderMap::new();
+        if let Some(key) = key.and_then(|key| HeaderValue::from_str(key).ok()) {
+            headers.insert("idempotency-key", key);
+        }
+        let (mut client, mut pause) = (self.clone(), RESEND_PAUSE);
+        let mut sends = 1;
+        // A server that has only just said that it is there is on its way out or back.
+        let mut broken = matches!(self.found, Found::Left(_));
+        loop {
+            match client.send(Method::POST, path, headers.clone(), body.to_owned()).await {
+                Ok(text) => return Job::read(text).map_err(|_| self.not_ours()),
+                // Where nobody was there from the beginning, coming back is for the caller to decide.
+                Err(failed) if sends < SENDS_MAX && (failed.is_broken() || (broken && failed.is_away())) => {
+                    broken = true;
+                }
+                Err(failed) => return Err(failed),
+            }
+            tokio::time::sleep(pause).await;
+            client.look_again();
+            (sends, pause) = (sends + 1, pause * 2);
+        }
+    }
+
+    pub(crate) async fn job(&self, id: &str) -> Result<Job, Failed> {
+        let text = self.get(&format!("/api/v1/jobs/{}", segment(id))).await?;
+        Job::read(text).map_err(|_| self.not_ours())
+    }
+
+    /// The same, while a server that is on its way back is waited for.
+    pub(crate) async fn job_patiently(&self, id: &str) -> Result<Job, Failed> {
+        let (mut client, mut pause) = (self.clone(), RESEND_PAUSE);
+        for _ in 1..SENDS_MAX {
+            match client.job(id).await {
+                Err(failed) if failed.passes() => {}
+                done => return done,
+            }
+            tokio::time::sleep(pause).await;
+            client.look_again();
+            pause *= 2;
+        }
+        client.job(id).await
+    }
+
+    /// Reads an answer that is JSON of a known shape.
+    pub(crate) fn read<T: serde::de::DeserializeOwned>(&self, text: &str) -> Result<T, Failed> {
+        serde_json::from_str(text).map_err(|_| self.not_ours())
+    }
+
+    pub(crate) fn follow(&self, id: &str, after: u32) -> Follow {
+        Follow::new(self.clone(), id, after, follow::Extent::UntilTheEnd)
+    }
+
+    /// The events that there are now.
+    pub(crate) fn past(&self, id: &str, after: u32) -> Follow {
+        Follow::new(self.clone(), id, after, follow::Extent::UntilNow)
+    }
+
+    async fn stream(&self, path: &str, after: u32) -> Result<Response, Failed> {
+        let request = self.http.get(format!("{}{path}", self.base)).header("last-event-id", after);
+        let broken = |error| Failed::of(&self.base, error);
+        let response = request.send().await.map_err(broken)?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = response.bytes().await.map_err(broken)?;
+        Err(Failed::refused(&self.base, status, &body))
+    }
+}
+
+/// A part of a path or a query, with everything escaped that could mean something there.
+pub(crate) fn segment(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}

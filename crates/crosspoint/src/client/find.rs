@@ -1,0 +1,74 @@
+//! Where the server is: named, running in the data directory, or this process.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Deserialize;
+
+use super::embedded::Embedded;
+use super::failed::Failed;
+use super::{Client, Session};
+use crate::cli::Reach;
+use crate::config::{Config, SERVER_FILE};
+use crate::render;
+
+const SERVER_VARIABLE: &str = "CROSSPOINT_SERVER";
+
+/// What a command needs where there is no server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// A store with something in it.
+    Existing,
+    /// Any store; it is made where there is none.
+    Any,
+    /// Any store, only to leave work there: to begin it here would be to cut it short.
+    Kept,
+}
+
+#[derive(Deserialize)]
+struct ServerFile {
+    url: String,
+}
+
+pub(super) async fn find(reach: &Reach, need: Need) -> Result<Session> {
+    let named = reach.server.clone().or_else(|| env::var(SERVER_VARIABLE).ok().filter(|url| !url.is_empty()));
+    if let Some(url) = named {
+        return Ok(Session { client: Client::named(&url)?, embedded: None });
+    }
+    let config = Config::load(&reach.place.flags())?;
+    let file = config.data.join(SERVER_FILE);
+    if let Some(client) = running(&file).await? {
+        return Ok(Session { client, embedded: None });
+    }
+    if need == Need::Existing && !config.store.path.exists() {
+        let message = format!("there is no server, and no store at {}", config.store.path.display());
+        let hint = "start one with crosspoint serve, or name one with --server URL or --data DIR";
+        return Err(Failed::other(message, hint).into());
+    }
+    // To the millisecond, as times of jobs are written.
+    let since = jiff::Timestamp::from_millisecond(jiff::Timestamp::now().as_millisecond())?;
+    let (embedded, url) = Embedded::start(&config, need).await?;
+    if need == Need::Any {
+        render::note(&format!("no server runs here: the work is done by this command, in {}", config.data.display()));
+    }
+    Ok(Session { client: Client::embedded(&url, since)?, embedded: Some(embedded) })
+}
+
+/// The server that the file names, if one answers there. What a server left that was killed is passed over.
+async fn running(file: &Path) -> Result<Option<Client>> {
+    let Some(url) = read(file) else { return Ok(None) };
+    let client = Client::left(&url, file)?;
+    match client.health().await {
+        Ok(()) => Ok(Some(client)),
+        Err(failed) if failed.is_slow() => Err(failed.into()),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The address in the file; `None` where there is none, or it cannot be understood.
+pub(super) fn read(file: &Path) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    Some(serde_json::from_str::<ServerFile>(&text).ok()?.url)
+}

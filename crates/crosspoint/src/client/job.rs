@@ -1,0 +1,136 @@
+//! Jobs and agents as the API gives them. Members that are not known are passed over: a newer server may have more.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A job, and the text it was read from.
+pub(crate) struct Job {
+    pub(crate) text: String,
+    pub(crate) is: JobFields,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct JobFields {
+    pub(crate) id: String,
+    pub(crate) parent: Option<String>,
+    pub(crate) request_id: String,
+    pub(crate) door: String,
+    pub(crate) work: String,
+    pub(crate) agent: Option<String>,
+    pub(crate) state: String,
+    pub(crate) attempts: u64,
+    #[serde(default)]
+    pub(crate) priority: String,
+    #[serde(default)]
+    pub(crate) progress: Progress,
+    pub(crate) created_at: String,
+    pub(crate) updated_at: String,
+    pub(crate) stuck: Option<Stuck>,
+    pub(crate) question: Option<Question>,
+    pub(crate) outcome: Option<Outcome>,
+    #[serde(default)]
+    pub(crate) violations: Vec<Violation>,
+}
+
+#[derive(Default, Deserialize)]
+pub(crate) struct Progress {
+    pub(crate) percent: Option<f64>,
+    pub(crate) step: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Stuck {
+    pub(crate) reason: String,
+    pub(crate) since: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Question {
+    pub(crate) prompt: Box<RawValue>,
+    pub(crate) schema: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Outcome {
+    pub(crate) status: String,
+    pub(crate) outputs: Option<Box<RawValue>>,
+    #[serde(default)]
+    pub(crate) artifacts: Vec<Artifact>,
+    pub(crate) failure: Option<Failure>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Artifact {
+    #[serde(default)]
+    pub(crate) name: String,
+    #[serde(default, rename = "type")]
+    pub(crate) media_type: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Failure {
+    pub(crate) code: String,
+    pub(crate) message: String,
+    #[serde(default)]
+    pub(crate) repeat: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Violation {
+    pub(crate) at: String,
+    pub(crate) clause: String,
+    pub(crate) what: String,
+}
+
+/// One page of a list.
+#[derive(Deserialize)]
+pub(crate) struct Page {
+    pub(crate) jobs: Vec<Box<RawValue>>,
+    pub(crate) next: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct AgentPage {
+    pub(crate) agents: Vec<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Agent {
+    pub(crate) name: String,
+    pub(crate) contract: String,
+    pub(crate) work: Vec<String>,
+    pub(crate) concurrency: u32,
+    pub(crate) running: u32,
+    pub(crate) breaker: Breaker,
+    pub(crate) drained: bool,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Breaker {
+    pub(crate) state: String,
+    pub(crate) failures: u32,
+    pub(crate) until: Option<String>,
+}
+
+impl Job {
+    pub(crate) fn read(text: String) -> Result<Job, serde_json::Error> {
+        let is = serde_json::from_str(&text)?;
+        Ok(Job { text, is })
+    }
+
+    /// Where it ended, if it did.
+    pub(crate) fn outcome(&self) -> Option<&Outcome> {
+        self.is.outcome.as_ref()
+    }
+}
+
+impl JobFields {
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.state == "waiting"
+    }
+}
+
+/// A JSON string without its quotes, anything else as it is.
+pub(crate) fn plain(raw: &RawValue) -> String {
+    serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
+}

@@ -1,0 +1,228 @@
+//! What an operator can settle: defaults, the configuration file, the environment, flags; each wins over those before it.
+//!
+//! In reading order: `key` has every key with what it may be; `file` and `agent` read a file, `env` the environment; `load`
+//! puts them together; `problem` is what is wrong with them, and `show` prints what holds and where it came from.
+
+mod agent;
+mod env;
+mod file;
+mod key;
+mod load;
+mod problem;
+mod show;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crosspoint_engine::core::Mode;
+use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, TOTAL_DEFAULT};
+use crosspoint_engine::{runtime, store};
+
+pub(crate) use load::{Flags, Loaded};
+pub(crate) use problem::Invalid;
+pub(crate) use show::show;
+
+use crate::agents;
+
+/// The data directory, unless another is settled.
+const DATA: &str = ".crosspoint";
+/// Where the database is, in the data directory.
+const DATABASE: &str = "jobs.db";
+/// Where a server leaves its address, in the data directory.
+pub(crate) const SERVER_FILE: &str = "server.json";
+
+/// Everything that is settled.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Config {
+    pub(crate) server: Server,
+    pub(crate) store: Store,
+    pub(crate) limits: Limits,
+    /// The agents; the sample agents where none is configured.
+    pub(crate) agents: Vec<Agent>,
+    /// The data directory: a server leaves its address there ([`SERVER_FILE`]), and the database is there unless it is settled.
+    pub(crate) data: PathBuf,
+    /// The file it came from.
+    pub(crate) origin: Option<PathBuf>,
+}
+
+/// `[server]`
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Server {
+    pub(crate) listen: String,
+    pub(crate) name: String,
+    /// The longest that `?wait=` may ask for.
+    pub(crate) wait_max: Duration,
+    /// How long attempts under way may take to end when the server stops.
+    pub(crate) drain: Duration,
+    /// What is logged: `off`, `error`, `warn`, `info`, `debug`.
+    pub(crate) log: String,
+    pub(crate) log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+/// `[store]`
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Store {
+    /// The database file.
+    pub(crate) path: PathBuf,
+}
+
+/// `[limits]`
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Limits {
+    /// Jobs that have not ended.
+    pub(crate) jobs_max: usize,
+    /// Requests that wait to be committed.
+    pub(crate) waiting_max: usize,
+    /// Bytes of them.
+    pub(crate) waiting_bytes_max: usize,
+    /// Bytes of one body.
+    pub(crate) body_bytes_max: usize,
+    /// Bytes of all bodies that are being read or waiting at one time.
+    pub(crate) bodies_bytes_max: usize,
+    /// Connections at one time.
+    pub(crate) connections_max: usize,
+    /// How long a request's head may take to arrive.
+    pub(crate) header_time_max: Duration,
+    /// How long a body may take to arrive.
+    pub(crate) body_time_max: Duration,
+    /// How long a caller may take nothing of an answer.
+    pub(crate) write_time_max: Duration,
+    /// How large the database may grow.
+    pub(crate) store_bytes_max: Option<u64>,
+}
+
+/// `[[agent]]`
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Agent {
+    pub(crate) name: String,
+    pub(crate) contract: Contract,
+    pub(crate) work: Vec<String>,
+    pub(crate) concurrency: u32,
+    pub(crate) silence: Option<Duration>,
+    pub(crate) total: Duration,
+    pub(crate) repeatable: Option<bool>,
+    pub(crate) output_bytes_max: u64,
+}
+
+/// How many jobs a built-in agent has at a time. They cost little, but each holds its input.
+const BUILTIN_CONCURRENCY: u32 = 256;
+
+/// How an agent is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contract {
+    /// It is built in.
+    Builtin(Builtin),
+}
+
+/// The agents that are built in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Builtin {
+    Echo,
+    SlowEcho,
+    Ask,
+    Fail,
+}
+
+impl Config {
+    /// What an engine is made of that does what is settled.
+    pub(crate) fn engine(&self, mode: Mode) -> runtime::Config {
+        runtime::Config {
+            store: store::Options { path: self.store.path.clone(), bytes_max: self.limits.store_bytes_max },
+            agents: agents::configured(self),
+            limits: runtime::Limits {
+                jobs_live_max: self.limits.jobs_max,
+                waiting_max: self.limits.waiting_max,
+                waiting_bytes_max: self.limits.waiting_bytes_max,
+            },
+            mode,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            server: Server::default(),
+            store: Store::default(),
+            limits: Limits::default(),
+            agents: Builtin::ALL.map(Agent::sample).to_vec(),
+            data: PathBuf::from(DATA),
+            origin: None,
+        }
+    }
+}
+
+impl Default for Server {
+    fn default() -> Server {
+        Server {
+            listen: "127.0.0.1:7420".to_owned(),
+            name: "crosspoint".to_owned(),
+            wait_max: Duration::from_secs(300),
+            drain: Duration::from_secs(10),
+            log: "info".to_owned(),
+            log_format: LogFormat::Text,
+        }
+    }
+}
+
+impl Default for Store {
+    fn default() -> Store {
+        Store { path: PathBuf::from(DATA).join(DATABASE) }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            jobs_max: 200_000,
+            waiting_max: 10_000,
+            waiting_bytes_max: 64 << 20,
+            body_bytes_max: 16 << 20,
+            bodies_bytes_max: 128 << 20,
+            connections_max: 10_000,
+            header_time_max: Duration::from_secs(10),
+            body_time_max: Duration::from_secs(60),
+            write_time_max: Duration::from_secs(60),
+            store_bytes_max: None,
+        }
+    }
+}
+
+impl Agent {
+    /// A built-in agent under its own name, which takes the work of that name.
+    pub(crate) fn sample(builtin: Builtin) -> Agent {
+        Agent {
+            name: builtin.name().to_owned(),
+            contract: Contract::Builtin(builtin),
+            work: vec![builtin.name().to_owned()],
+            concurrency: BUILTIN_CONCURRENCY,
+            silence: None,
+            total: TOTAL_DEFAULT,
+            repeatable: None,
+            output_bytes_max: OUTPUT_BYTES_DEFAULT,
+        }
+    }
+}
+
+impl Builtin {
+    pub(crate) const ALL: [Builtin; 4] = [Builtin::Echo, Builtin::SlowEcho, Builtin::Ask, Builtin::Fail];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Builtin::Echo => "echo",
+            Builtin::SlowEcho => "slow_echo",
+            Builtin::Ask => "ask",
+            Builtin::Fail => "fail",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Builtin> {
+        Builtin::ALL.into_iter().find(|builtin| builtin.name() == name)
+    }
+}

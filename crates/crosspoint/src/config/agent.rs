@@ -1,0 +1,236 @@
+//! `[[agent]]`: who does the work.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::file::File;
+use super::key::{self, AGENT, described, quoted};
+use super::problem::suggestion;
+use super::{Agent, Builtin, Contract};
+
+const BUILTIN: &str = "builtin";
+/// Contracts that later versions know.
+const LATER: [&str; 6] = ["exec", "run", "task", "message", "workflow", "bridge"];
+/// The keys that are read here; the others are in the list of keys.
+const BY_HAND: [&str; 4] = ["name", "contract", "run", "work"];
+
+/// A work has a name that can be shown on one line; the contracts allow more than an agent's name may have.
+const WORK_BYTES_MAX: usize = 200;
+
+type Read = (Agent, BTreeMap<String, usize>);
+
+pub(super) fn read_agents(file: &mut File, agents: &DeValue<'_>, span: Range<usize>) -> Vec<Read> {
+    let DeValue::Array(agents) = agents else {
+        file.wrong(
+            span,
+            "agent",
+            &format!("it is a list of tables, and this is {}", described(agents)),
+            "write [[agent]] with two brackets",
+        );
+        return Vec::new();
+    };
+    let mut read: Vec<Read> = Vec::new();
+    for agent in agents {
+        let DeValue::Table(keys) = agent.get_ref() else {
+            let what = format!("it is a list of tables, and this is {}", described(agent.get_ref()));
+            file.wrong(agent.span(), "agent", &what, "write [[agent]] with its keys below");
+            continue;
+        };
+        let reading = Reading { keys, span: header(file, agent.span()), shown: shown(keys) };
+        if let Some(agent) = reading.agent(file) {
+            if let Some((_, lines)) = read.iter().find(|(other, _)| other.name == agent.0.name) {
+                let first = lines.get("name").copied().unwrap_or_default();
+                let what = format!("another agent is called \"{}\" (line {first})", agent.0.name);
+                file.wrong(reading.span_of("name"), &reading.shown, &what, "give each agent a name of its own");
+            }
+            read.push(agent);
+        }
+    }
+    read
+}
+
+/// The place of a table without its keys: its first line.
+fn header(file: &File, span: Range<usize>) -> Range<usize> {
+    let text = file.source.text.get(span.clone()).unwrap_or_default();
+    span.start..span.start + text.find('\n').unwrap_or(text.len())
+}
+
+/// What the agent is called in reports.
+fn shown(keys: &DeTable<'_>) -> String {
+    match keys.get("name").map(Spanned::get_ref) {
+        Some(DeValue::String(name)) => format!("[[agent]] {name}"),
+        Some(_) | None => "[[agent]]".to_owned(),
+    }
+}
+
+struct Reading<'t> {
+    keys: &'t DeTable<'t>,
+    span: Range<usize>,
+    shown: String,
+}
+
+impl Reading<'_> {
+    fn agent(&self, file: &mut File) -> Option<Read> {
+        let name = self.name(file);
+        let known = self.contract(file)?;
+        if !known {
+            return None;
+        }
+        self.unknown_keys(file);
+        let builtin = self.builtin(file, name.as_deref());
+        let mut agent = Agent::sample(builtin.unwrap_or(Builtin::Echo));
+        agent.name = name?;
+        agent.work = self.work(file, &agent.name)?;
+        for key in &AGENT {
+            let Some(value) = self.keys.get(key.name) else { continue };
+            match key.kind.of_toml(value.get_ref()) {
+                Ok(value) => (key.set)(&mut agent, value),
+                Err(wrong) => file.wrong(value.span(), &self.key(key.name), &wrong.what, &wrong.hint),
+            }
+        }
+        let lines = self.keys.iter().map(|(name, _)| (name.get_ref().to_string(), file.line(&name.span()))).collect();
+        Some((agent, lines))
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{}: {name}", self.shown)
+    }
+
+    /// Where a key's value is, or the table where it has none.
+    fn span_of(&self, name: &str) -> Range<usize> {
+        self.keys.get(name).map_or(self.span.clone(), Spanned::span)
+    }
+
+    fn text(&self, file: &mut File, name: &str, hint: &str) -> Option<String> {
+        let value = self.keys.get(name)?;
+        if let DeValue::String(text) = value.get_ref() {
+            return Some(text.to_string());
+        }
+        let what = format!("it must be a text, and this is {}", described(value.get_ref()));
+        file.wrong(value.span(), &self.key(name), &what, hint);
+        None
+    }
+
+    fn name(&self, file: &mut File) -> Option<String> {
+        let hint = "add a name, as name = \"report-writer\"";
+        if !self.keys.contains_key("name") {
+            file.wrong(self.span.clone(), &self.shown, "it has no name", hint);
+            return None;
+        }
+        let text = self.text(file, "name", "write it in quotes")?;
+        match key::name(&text) {
+            Ok(name) => Some(name),
+            Err(wrong) => {
+                file.wrong(self.span_of("name"), &self.key("name"), &wrong.what, &wrong.hint);
+                None
+            }
+        }
+    }
+
+    /// Whether the contract is one of this version; `None` where nobody can tell.
+    fn contract(&self, file: &mut File) -> Option<bool> {
+        let hint = "write contract = \"builtin\"";
+        if !self.keys.contains_key("contract") {
+            file.wrong(self.span.clone(), &self.shown, "it has no contract", hint);
+            return None;
+        }
+        let contract = self.text(file, "contract", hint)?;
+        if contract == BUILTIN {
+            return Some(true);
+        }
+        let span = self.span_of("contract");
+        if LATER.contains(&contract.as_str()) {
+            // Its other keys belong to that version too, so nothing is said about them.
+            let what = format!("agents of the contract \"{contract}\" come with a later version");
+            file.wrong(span, &self.key("contract"), &what, "this version has contract = \"builtin\"");
+        } else {
+            let hint = suggestion(&contract, &[BUILTIN]).unwrap_or_else(|| hint.to_owned());
+            file.wrong(span, &self.key("contract"), &format!("there is no contract \"{contract}\""), &hint);
+        }
+        Some(false)
+    }
+
+    fn unknown_keys(&self, file: &mut File) {
+        let known: Vec<&str> = BY_HAND.into_iter().chain(AGENT.iter().map(|key| key.name)).collect();
+        for (name, _) in self.keys {
+            if !known.contains(&name.get_ref().as_ref()) {
+                file.unknown_key(name, &self.key(name.get_ref()), &known);
+            }
+        }
+    }
+
+    fn builtin(&self, file: &mut File, name: Option<&str>) -> Option<Builtin> {
+        let names = Builtin::ALL.map(Builtin::name);
+        let (from, run) = if self.keys.contains_key("run") {
+            ("run", self.text(file, "run", "write it in quotes")?)
+        } else {
+            ("name", name?.to_owned())
+        };
+        let found = Builtin::from_name(&run);
+        if found.is_none() {
+            let hint = match from {
+                "run" => suggestion(&run, &names).unwrap_or_else(|| format!("write one of {}", quoted(&names))),
+                _ => format!("add run = and one of {}", quoted(&names)),
+            };
+            file.wrong(self.span_of(from), &self.key(from), &format!("there is no built-in agent \"{run}\""), &hint);
+        }
+        found
+    }
+
+    fn work(&self, file: &mut File, name: &str) -> Option<Vec<String>> {
+        let Some(value) = self.keys.get("work") else { return Some(vec![name.to_owned()]) };
+        let hint = format!("write work = [\"{name}\"], or leave it out for that");
+        let shown = self.key("work");
+        let DeValue::Array(list) = value.get_ref() else {
+            file.wrong(
+                value.span(),
+                &shown,
+                &format!("it must be a list, and this is {}", described(value.get_ref())),
+                &hint,
+            );
+            return None;
+        };
+        if list.is_empty() {
+            file.wrong(value.span(), &shown, "the list is empty, so that the agent would never get work", &hint);
+            return None;
+        }
+        let mut works: Vec<String> = Vec::new();
+        for item in list {
+            match work_name(item.get_ref(), &works) {
+                Ok(work) => works.push(work),
+                Err(what) => file.wrong(item.span(), &shown, &what, "name each work once, in quotes"),
+            }
+        }
+        Some(works)
+    }
+}
+
+/// One name of a list of works, or what is wrong with it.
+fn work_name(item: &DeValue<'_>, before: &[String]) -> Result<String, String> {
+    let DeValue::String(text) = item else {
+        return Err(format!("names of work are texts, and this is {}", described(item)));
+    };
+    if text.is_empty() {
+        Err("a name of work is empty".to_owned())
+    } else if text.len() > WORK_BYTES_MAX {
+        Err(format!("a name of work is longer than {WORK_BYTES_MAX} bytes"))
+    } else if text.contains(char::is_control) {
+        Err("a name of work has a control character in it".to_owned())
+    } else if before.iter().any(|work| work == text) {
+        Err("this work is named twice".to_owned())
+    } else {
+        Ok(text.to_string())
+    }
+}
+
+impl Contract {
+    /// As it is spelled in the file.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Contract::Builtin(_) => BUILTIN,
+        }
+    }
+}

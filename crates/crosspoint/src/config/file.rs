@@ -1,0 +1,122 @@
+//! The configuration file: TOML text to settings, with the place of everything that is wrong.
+//!
+//! The table is walked by hand rather than deserialized, because a deserializer stops at the first mistake and this one names
+//! them all, each at its place.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::agent::read_agents;
+use super::key::{SECTIONS, Section, described};
+use super::problem::{Place, Problem, Source, line_and_column, suggestion};
+use super::{Agent, Config};
+
+/// Tables that later versions know.
+const LATER: [&str; 2] = ["broker", "caller"];
+pub(super) const AGENT_TABLE: &str = "agent";
+
+/// What a file says.
+pub(super) struct File {
+    pub(super) source: Arc<Source>,
+    /// The line of every key it settles, by `section.key`.
+    pub(super) lines: BTreeMap<String, usize>,
+    /// Its agents, with the line of every key they settle; `None` where it has none.
+    pub(super) agents: Option<Vec<(Agent, BTreeMap<String, usize>)>>,
+    pub(super) problems: Vec<Problem>,
+}
+
+/// Reads a file into the configuration. What is wrong is left as it was.
+pub(super) fn read(path: &Path, text: String, config: &mut Config) -> File {
+    let source = Arc::new(Source { path: path.to_owned(), text });
+    let mut file = File { source: source.clone(), lines: BTreeMap::new(), agents: None, problems: Vec::new() };
+    let (table, errors) = DeTable::parse_recoverable(&source.text);
+    for error in &errors {
+        let hint = "mend this first: the rest is looked at when the file is TOML";
+        file.wrong(error.span().unwrap_or(0..0), "", &format!("this is not TOML: {}", error.message()), hint);
+    }
+    if errors.is_empty() {
+        file.tables(table.get_ref(), config);
+    }
+    file.problems.sort_by_key(|problem| match &problem.place {
+        Place::File(_, span) => span.start,
+        Place::Environment(_) | Place::Flag(_) => usize::MAX,
+    });
+    file
+}
+
+impl File {
+    pub(super) fn wrong(&mut self, span: Range<usize>, key: &str, what: &str, hint: &str) {
+        let place = Place::File(self.source.clone(), span);
+        self.problems.push(Problem { place, key: key.to_owned(), what: what.to_owned(), hint: hint.to_owned() });
+    }
+
+    pub(super) fn line(&self, span: &Range<usize>) -> usize {
+        line_and_column(&self.source.text, span.start).0
+    }
+
+    fn tables(&mut self, table: &DeTable<'_>, config: &mut Config) {
+        for (name, value) in table {
+            let section = SECTIONS.iter().find(|section| section.name == name.get_ref());
+            match (section, name.get_ref().as_ref(), value.get_ref()) {
+                (Some(section), _, DeValue::Table(keys)) => self.section(section, keys, config),
+                (Some(section), _, other) => {
+                    let what = format!("it is a table, and this is {}", described(other));
+                    self.wrong(
+                        value.span(),
+                        section.name,
+                        &what,
+                        &format!("write [{}] on a line of its own", section.name),
+                    );
+                }
+                (None, AGENT_TABLE, agents) => self.agents = Some(read_agents(self, agents, value.span())),
+                (None, later, _) if LATER.contains(&later) => {
+                    let what = format!("[{later}] comes with a later version");
+                    self.wrong(name.span(), "", &what, "remove it, or use a version that knows it");
+                }
+                (None, unknown, _) => self.unknown_table(unknown, name.span()),
+            }
+        }
+    }
+
+    fn unknown_table(&mut self, name: &str, span: Range<usize>) {
+        // A key that stands before the first table is the usual slip.
+        let home = SECTIONS.iter().find(|section| section.keys.iter().any(|key| key.name == name));
+        let mut known: Vec<&str> = SECTIONS.iter().map(|section| section.name).collect();
+        known.push(AGENT_TABLE);
+        let hint = match home {
+            Some(section) => format!("put it below [{}]", section.name),
+            None => suggestion(name, &known)
+                .unwrap_or_else(|| "the tables are [server], [store], [limits] and [[agent]]".to_owned()),
+        };
+        self.wrong(span, name, "there is no such table or key here", &hint);
+    }
+
+    fn section(&mut self, section: &Section, keys: &DeTable<'_>, config: &mut Config) {
+        for (name, value) in keys {
+            let shown = format!("[{}] {}", section.name, name.get_ref());
+            let Some(key) = section.keys.iter().find(|key| key.name == name.get_ref()) else {
+                let known: Vec<&str> = section.keys.iter().map(|key| key.name).collect();
+                self.unknown_key(name, &shown, &known);
+                continue;
+            };
+            match key.kind.of_toml(value.get_ref()) {
+                Ok(value) => {
+                    (key.set)(config, value);
+                    self.lines.insert(format!("{}.{}", section.name, key.name), self.line(&name.span()));
+                }
+                Err(wrong) => self.wrong(value.span(), &shown, &wrong.what, &wrong.hint),
+            }
+        }
+    }
+
+    pub(super) fn unknown_key(&mut self, name: &Spanned<std::borrow::Cow<'_, str>>, shown: &str, known: &[&str]) {
+        let hint =
+            suggestion(name.get_ref(), known).unwrap_or_else(|| format!("the keys here are {}", known.join(", ")));
+        self.wrong(name.span(), shown, "there is no such key", &hint);
+    }
+}

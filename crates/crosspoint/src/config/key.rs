@@ -1,0 +1,466 @@
+//! Every key of one value, with what it may be. The file, the environment, `config show` and the suggestions go by this
+//! list, so that a new key is one entry.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crosspoint_engine::policy::OUTPUT_BYTES_MAX;
+use toml::de::DeValue;
+
+use super::{Agent, Config, LogFormat, Store};
+
+/// A key of `T`.
+pub(super) struct Key<T: 'static> {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    /// What it is; `None` where it is optional and not given.
+    pub(super) get: fn(&T) -> Option<Value>,
+    pub(super) set: fn(&mut T, Value),
+}
+
+/// A table of the file.
+pub(super) struct Section {
+    pub(super) name: &'static str,
+    pub(super) keys: &'static [Key<Config>],
+}
+
+/// What a key may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// HOST:PORT.
+    Address,
+    /// A short text on one line.
+    Name,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Where jobs are kept.
+    Store,
+    /// From 1 to this.
+    Whole(u64),
+    /// Longer than nothing, and at most this.
+    Seconds(u64),
+    /// `true` or `false`.
+    YesNo,
+}
+
+/// What a key is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Text(String),
+    Whole(u64),
+    Time(Duration),
+    YesNo(bool),
+}
+
+/// What is wrong with a value, and how to mend it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    pub(super) what: String,
+    pub(super) hint: String,
+}
+
+const HOUR: u64 = 3_600;
+const DAY: u64 = 24 * HOUR;
+const YEAR: u64 = 365 * DAY;
+
+/// An input is a range of 32 bits within its document; a quarter of that is more than memory should hold anyway.
+const BODY_BYTES_MAX: u64 = 1 << 30;
+/// More than any machine has; it only keeps sums from overflowing.
+const BYTES_MAX: u64 = 1 << 50;
+const NAME_BYTES_MAX: usize = 200;
+
+pub(super) const LOG_LEVELS: [&str; 5] = ["off", "error", "warn", "info", "debug"];
+const LOG_FORMATS: [&str; 2] = ["text", "json"];
+const STORE_PREFIX: &str = "sqlite:";
+
+pub(super) const SECTIONS: [Section; 3] = [
+    Section { name: "server", keys: &SERVER },
+    Section { name: "store", keys: &STORE },
+    Section { name: "limits", keys: &LIMITS },
+];
+
+static SERVER: [Key<Config>; 6] = [
+    Key {
+        name: "listen",
+        kind: Kind::Address,
+        get: |config| Some(Value::Text(config.server.listen.clone())),
+        set: |config, value| config.server.listen = value.text(),
+    },
+    Key {
+        name: "name",
+        kind: Kind::Name,
+        get: |config| Some(Value::Text(config.server.name.clone())),
+        set: |config, value| config.server.name = value.text(),
+    },
+    Key {
+        name: "wait_seconds_max",
+        kind: Kind::Seconds(DAY),
+        get: |config| Some(Value::Time(config.server.wait_max)),
+        set: |config, value| config.server.wait_max = value.time(),
+    },
+    Key {
+        name: "drain_seconds",
+        kind: Kind::Seconds(DAY),
+        get: |config| Some(Value::Time(config.server.drain)),
+        set: |config, value| config.server.drain = value.time(),
+    },
+    Key {
+        name: "log",
+        kind: Kind::Choice(&LOG_LEVELS),
+        get: |config| Some(Value::Text(config.server.log.clone())),
+        set: |config, value| config.server.log = value.text(),
+    },
+    Key {
+        name: "log_format",
+        kind: Kind::Choice(&LOG_FORMATS),
+        get: |config| Some(Value::Text(config.server.log_format.name().to_owned())),
+        set: |config, value| config.server.log_format = LogFormat::from_name(&value.text()),
+    },
+];
+
+static STORE: [Key<Config>; 1] = [Key {
+    name: "url",
+    kind: Kind::Store,
+    get: |config| Some(Value::Text(format!("{STORE_PREFIX}{}", config.store.path.display()))),
+    set: |config, value| config.store.path = store_path(&value.text()),
+}];
+
+static LIMITS: [Key<Config>; 10] = [
+    Key {
+        name: "jobs",
+        kind: Kind::Whole(100_000_000),
+        get: |config| Some(Value::count(config.limits.jobs_max)),
+        set: |config, value| config.limits.jobs_max = value.whole_usize(),
+    },
+    Key {
+        name: "waiting",
+        kind: Kind::Whole(10_000_000),
+        get: |config| Some(Value::count(config.limits.waiting_max)),
+        set: |config, value| config.limits.waiting_max = value.whole_usize(),
+    },
+    Key {
+        name: "waiting_bytes",
+        kind: Kind::Whole(BYTES_MAX),
+        get: |config| Some(Value::count(config.limits.waiting_bytes_max)),
+        set: |config, value| config.limits.waiting_bytes_max = value.whole_usize(),
+    },
+    Key {
+        name: "body_bytes",
+        kind: Kind::Whole(BODY_BYTES_MAX),
+        get: |config| Some(Value::count(config.limits.body_bytes_max)),
+        set: |config, value| config.limits.body_bytes_max = value.whole_usize(),
+    },
+    Key {
+        name: "bodies_bytes",
+        kind: Kind::Whole(BYTES_MAX),
+        get: |config| Some(Value::count(config.limits.bodies_bytes_max)),
+        set: |config, value| config.limits.bodies_bytes_max = value.whole_usize(),
+    },
+    Key {
+        name: "connections",
+        kind: Kind::Whole(1_000_000),
+        get: |config| Some(Value::count(config.limits.connections_max)),
+        set: |config, value| config.limits.connections_max = value.whole_usize(),
+    },
+    Key {
+        name: "header_seconds",
+        kind: Kind::Seconds(HOUR),
+        get: |config| Some(Value::Time(config.limits.header_time_max)),
+        set: |config, value| config.limits.header_time_max = value.time(),
+    },
+    Key {
+        name: "body_seconds",
+        kind: Kind::Seconds(HOUR),
+        get: |config| Some(Value::Time(config.limits.body_time_max)),
+        set: |config, value| config.limits.body_time_max = value.time(),
+    },
+    Key {
+        name: "write_seconds",
+        kind: Kind::Seconds(HOUR),
+        get: |config| Some(Value::Time(config.limits.write_time_max)),
+        set: |config, value| config.limits.write_time_max = value.time(),
+    },
+    Key {
+        name: "store_bytes",
+        kind: Kind::Whole(BYTES_MAX),
+        get: |config| config.limits.store_bytes_max.map(Value::Whole),
+        set: |config, value| config.limits.store_bytes_max = Some(value.whole()),
+    },
+];
+
+/// The keys of an agent that stand for themselves; `name`, `contract`, `run` and `work` hang together and are read by hand.
+pub(super) static AGENT: [Key<Agent>; 5] = [
+    Key {
+        name: "concurrency",
+        kind: Kind::Whole(1_000_000),
+        get: |agent| Some(Value::Whole(u64::from(agent.concurrency))),
+        set: |agent, value| agent.concurrency = u32::try_from(value.whole()).unwrap_or(u32::MAX),
+    },
+    Key {
+        name: "silence_seconds",
+        kind: Kind::Seconds(YEAR),
+        get: |agent| agent.silence.map(Value::Time),
+        set: |agent, value| agent.silence = Some(value.time()),
+    },
+    Key {
+        name: "total_seconds",
+        kind: Kind::Seconds(YEAR),
+        get: |agent| Some(Value::Time(agent.total)),
+        set: |agent, value| agent.total = value.time(),
+    },
+    Key {
+        name: "repeatable",
+        kind: Kind::YesNo,
+        get: |agent| agent.repeatable.map(Value::YesNo),
+        set: |agent, value| agent.repeatable = Some(value == Value::YesNo(true)),
+    },
+    Key {
+        name: "output_bytes",
+        kind: Kind::Whole(OUTPUT_BYTES_MAX),
+        get: |agent| Some(Value::Whole(agent.output_bytes_max)),
+        set: |agent, value| agent.output_bytes_max = value.whole(),
+    },
+];
+
+impl LogFormat {
+    fn name(self) -> &'static str {
+        match self {
+            LogFormat::Text => "text",
+            LogFormat::Json => "json",
+        }
+    }
+
+    fn from_name(name: &str) -> LogFormat {
+        if name == LogFormat::Json.name() { LogFormat::Json } else { LogFormat::Text }
+    }
+}
+
+/// A kind gives only values of its own form, so that what these give for another form is never seen.
+impl Value {
+    pub(super) fn count(count: usize) -> Value {
+        Value::Whole(count as u64)
+    }
+
+    pub(super) fn text(self) -> String {
+        if let Value::Text(text) = self { text } else { String::new() }
+    }
+
+    pub(super) fn whole(&self) -> u64 {
+        if let Value::Whole(number) = self { *number } else { 0 }
+    }
+
+    fn whole_usize(&self) -> usize {
+        usize::try_from(self.whole()).unwrap_or(usize::MAX)
+    }
+
+    fn time(&self) -> Duration {
+        if let Value::Time(time) = self { *time } else { Duration::ZERO }
+    }
+}
+
+/// As TOML.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Text(text) => fmt::Display::fmt(&toml::Value::String(text.clone()), f),
+            Value::Whole(number) => write!(f, "{number}"),
+            Value::Time(time) => write!(f, "{}", time.as_secs_f64()),
+            Value::YesNo(yes) => write!(f, "{yes}"),
+        }
+    }
+}
+
+impl Wrong {
+    pub(super) fn new(what: impl Into<String>, hint: impl Into<String>) -> Wrong {
+        Wrong { what: what.into(), hint: hint.into() }
+    }
+}
+
+impl Kind {
+    /// What it may be, with its article.
+    fn expected(self) -> String {
+        match self {
+            Kind::Address => "an address, as \"127.0.0.1:7420\"".to_owned(),
+            Kind::Name => "a text".to_owned(),
+            Kind::Choice(words) => format!("one of {}", quoted(words)),
+            Kind::Store => {
+                format!("the place of the store, as \"{STORE_PREFIX}{}\"", Store::default().path.display())
+            }
+            Kind::Whole(max) => format!("a whole number from 1 to {max}"),
+            Kind::Seconds(max) => format!("a number of seconds, more than 0 and at most {max}"),
+            Kind::YesNo => "true or false".to_owned(),
+        }
+    }
+
+    /// From a file.
+    pub(super) fn of_toml(self, value: &DeValue<'_>) -> Result<Value, Wrong> {
+        match (self, value) {
+            (Kind::Address | Kind::Name | Kind::Choice(_) | Kind::Store, DeValue::String(text)) => self.of_text(text),
+            (Kind::Whole(_) | Kind::Seconds(_), DeValue::Integer(number)) => {
+                let parsed = i128::from_str_radix(number.as_str(), number.radix());
+                parsed.map_or_else(|_| Err(self.out_of_range(&number.to_string())), |number| self.of_whole(number))
+            }
+            (Kind::Seconds(_), DeValue::Float(number)) => self.of_text(number.as_str()),
+            (Kind::YesNo, DeValue::Boolean(yes)) => Ok(Value::YesNo(*yes)),
+            (Kind::Whole(_) | Kind::Seconds(_) | Kind::YesNo, DeValue::String(text)) if self.of_text(text).is_ok() => {
+                let what = format!("it must be {}, and this is a text", self.expected());
+                Err(Wrong::new(what, format!("write it without quotes: {text}")))
+            }
+            (_, other) => {
+                let what = format!("it must be {}, and this is {}", self.expected(), described(other));
+                Err(Wrong::new(what, self.hint()))
+            }
+        }
+    }
+
+    /// From the environment or a flag, where everything is text.
+    pub(super) fn of_text(self, text: &str) -> Result<Value, Wrong> {
+        match self {
+            Kind::Address => address(text),
+            Kind::Name => name(text).map(Value::Text),
+            Kind::Choice(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
+            Kind::Choice(words) => {
+                let hint = super::problem::suggestion(text, words).unwrap_or_else(|| format!("write {}", words[0]));
+                Err(Wrong::new(format!("\"{text}\" is not {}", self.expected()), hint))
+            }
+            Kind::Store => store(text),
+            Kind::Whole(_) => match text.parse::<i128>() {
+                Ok(number) => self.of_whole(number),
+                Err(_) => Err(self.out_of_range(text)),
+            },
+            Kind::Seconds(max) => match text.parse::<f64>() {
+                // A microsecond is the shortest time that the engine knows.
+                Ok(seconds) if seconds >= 1e-6 && seconds <= max as f64 => {
+                    Ok(Value::Time(Duration::from_secs_f64(seconds)))
+                }
+                Ok(_) | Err(_) => Err(self.out_of_range(text)),
+            },
+            Kind::YesNo => match text.parse::<bool>() {
+                Ok(yes) => Ok(Value::YesNo(yes)),
+                Err(_) => Err(self.out_of_range(text)),
+            },
+        }
+    }
+
+    fn of_whole(self, number: i128) -> Result<Value, Wrong> {
+        let (Kind::Whole(max) | Kind::Seconds(max)) = self else { return Err(self.out_of_range(&number.to_string())) };
+        match u64::try_from(number) {
+            Ok(whole) if whole >= 1 && whole <= max => Ok(match self {
+                Kind::Seconds(_) => Value::Time(Duration::from_secs(whole)),
+                Kind::Address | Kind::Name | Kind::Choice(_) | Kind::Store | Kind::Whole(_) | Kind::YesNo => {
+                    Value::Whole(whole)
+                }
+            }),
+            Ok(_) | Err(_) => Err(self.out_of_range(&number.to_string())),
+        }
+    }
+
+    fn out_of_range(self, found: &str) -> Wrong {
+        Wrong::new(format!("{found} is not {}", self.expected()), self.hint())
+    }
+
+    fn hint(self) -> String {
+        match self {
+            Kind::Address => "write \"127.0.0.1:7420\", or port 0 for any free one".to_owned(),
+            Kind::Name => "write it in quotes".to_owned(),
+            Kind::Choice(words) => format!("write \"{}\"", words[0]),
+            Kind::Store => format!("write \"{STORE_PREFIX}PATH\""),
+            Kind::Whole(_) => "write a number within that range, or leave the key out for the default".to_owned(),
+            Kind::Seconds(_) => "write seconds, as 30 or 0.5, or leave the key out for the default".to_owned(),
+            Kind::YesNo => "write true or false, without quotes".to_owned(),
+        }
+    }
+}
+
+fn address(text: &str) -> Result<Value, Wrong> {
+    let good = text.rsplit_once(':').is_some_and(|(host, port)| {
+        let bare_v6 = host.contains(':') && !(host.starts_with('[') && host.ends_with(']'));
+        let clean = host.chars().all(|character| !character.is_whitespace() && !character.is_control());
+        !host.is_empty() && clean && !host.contains('/') && !bare_v6 && port.parse::<u16>().is_ok()
+    });
+    if good { Ok(Value::Text(text.to_owned())) } else { Err(Kind::Address.out_of_range(&format!("\"{text}\""))) }
+}
+
+/// A name that can be shown on one line and stand in an address.
+pub(super) fn name(text: &str) -> Result<String, Wrong> {
+    let hint = "write a short name without spaces, as \"report-writer\"";
+    if text.is_empty() {
+        return Err(Wrong::new("it is empty", hint));
+    }
+    if text.len() > NAME_BYTES_MAX {
+        return Err(Wrong::new(format!("it is longer than {NAME_BYTES_MAX} bytes"), hint));
+    }
+    match text.chars().find(|character| character.is_control() || character.is_whitespace() || *character == '/') {
+        Some(_) => Err(Wrong::new("it has a space, a slash or a control character in it", hint)),
+        None => Ok(text.to_owned()),
+    }
+}
+
+fn store(text: &str) -> Result<Value, Wrong> {
+    let hint = format!("write \"{STORE_PREFIX}PATH\"");
+    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        return Err(Wrong::new(
+            "PostgreSQL comes with a later version; this one keeps jobs in an embedded database",
+            hint,
+        ));
+    }
+    match text.strip_prefix(STORE_PREFIX) {
+        Some("" | ":memory:") => Err(Wrong::new("it names no file, and jobs must be on disk", hint)),
+        Some(path) if path.starts_with("//") => {
+            let hint = format!("write \"{STORE_PREFIX}{}\"", path.trim_start_matches("//"));
+            Err(Wrong::new(format!("{STORE_PREFIX} is followed by a path, not by //"), hint))
+        }
+        Some(path) if path.contains('\0') => Err(Wrong::new("the path has a null byte in it", hint)),
+        Some(_) => Ok(Value::Text(text.to_owned())),
+        // The address may hold a password, so that it is not repeated here.
+        None => Err(Wrong::new(format!("it does not begin with {STORE_PREFIX}"), hint)),
+    }
+}
+
+fn store_path(url: &str) -> PathBuf {
+    PathBuf::from(url.strip_prefix(STORE_PREFIX).unwrap_or(url))
+}
+
+/// What something is that was written, with its article.
+pub(super) fn described(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+pub(super) fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is printed can be read, and reading it changes nothing.
+    #[test]
+    fn every_key_reads_what_it_prints() {
+        let defaults = Config {
+            limits: super::super::Limits { store_bytes_max: Some(7), ..Default::default() },
+            ..Config::default()
+        };
+        let mut config = defaults.clone();
+        for key in SECTIONS.iter().flat_map(|section| section.keys) {
+            let value = (key.get)(&config).expect("every key has a value here");
+            let printed = value.to_string();
+            let document = format!("key = {printed}");
+            let table = toml::de::DeTable::parse(&document).expect("it is TOML");
+            let read = table.get_ref().values().next().expect("it has a value");
+            let read = key.kind.of_toml(read.get_ref()).unwrap_or_else(|wrong| panic!("{}: {wrong:?}", key.name));
+            (key.set)(&mut config, read);
+            assert_eq!((key.get)(&config), Some(value), "{}", key.name);
+        }
+        assert_eq!(config, defaults);
+    }
+}

@@ -1,0 +1,207 @@
+//! From the four places to one configuration.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs::File as Handle;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::env::{overlay, variable};
+use super::file;
+use super::key::{SECTIONS, Value};
+use super::problem::{Invalid, Place, Problem};
+use super::{Config, DATABASE};
+
+const FILE_NAME: &str = "crosspoint.toml";
+const FILE_BYTES_MAX: u64 = 1 << 20;
+const DATA_VARIABLE: &str = "CROSSPOINT_DATA";
+const CONFIG_VARIABLE: &str = "CROSSPOINT_CONFIG";
+
+/// What the command line says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flags {
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) listen: Option<String>,
+    pub(crate) store: Option<String>,
+}
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The line of the file.
+    File(usize),
+    /// The variable.
+    Environment(String),
+    /// The option.
+    Flag(&'static str),
+}
+
+/// A configuration that knows where its values came from; defaults are not listed.
+pub(crate) struct Loaded {
+    pub(crate) config: Config,
+    /// By `section.key`, and `data`.
+    pub(super) origins: BTreeMap<String, Origin>,
+    /// The lines of the agents' keys, in their order; empty where they are the samples.
+    pub(super) agent_lines: Vec<BTreeMap<String, usize>>,
+}
+
+impl Config {
+    /// What holds: defaults, then the file, then the environment, then the flags.
+    pub(crate) fn load(flags: &Flags) -> Result<Config> {
+        Ok(Loaded::load(flags)?.config)
+    }
+}
+
+impl Loaded {
+    pub(crate) fn load(flags: &Flags) -> Result<Loaded> {
+        let mut loaded = Loaded { config: Config::default(), origins: BTreeMap::new(), agent_lines: Vec::new() };
+        let mut problems = Vec::new();
+        let file = match find(flags)? {
+            Some(path) => Some((read(&path)?, path)),
+            None => None,
+        };
+        let source = file.map(|(text, path)| loaded.take_file(&path, text, &mut problems));
+        loaded.take_environment(&mut problems);
+        loaded.take_flags(flags, &mut problems);
+        if problems.is_empty() {
+            problems.extend(loaded.contradiction(source.as_ref()));
+        }
+        if problems.is_empty() { Ok(loaded) } else { Err(Invalid(problems).into()) }
+    }
+
+    fn take_file(&mut self, path: &Path, text: String, problems: &mut Vec<Problem>) -> file::File {
+        let mut file = file::read(path, text, &mut self.config);
+        self.config.origin = Some(path.to_owned());
+        problems.append(&mut file.problems);
+        self.origins.extend(file.lines.iter().map(|(key, line)| (key.clone(), Origin::File(*line))));
+        if let Some(agents) = file.agents.take().filter(|agents| !agents.is_empty()) {
+            (self.config.agents, self.agent_lines) = agents.into_iter().unzip();
+        }
+        file
+    }
+
+    fn take_environment(&mut self, problems: &mut Vec<Problem>) {
+        let overlay = overlay(env::vars_os(), &mut self.config);
+        problems.extend(overlay.problems);
+        for key in overlay.settled {
+            let (section, name) = key.split_once('.').unwrap_or_default();
+            let origin = Origin::Environment(variable(section, name));
+            self.origins.insert(key, origin);
+        }
+        if let Some(data) = set(DATA_VARIABLE) {
+            self.take_data(Path::new(&data), Origin::Environment(DATA_VARIABLE.to_owned()));
+        }
+    }
+
+    fn take_flags(&mut self, flags: &Flags, problems: &mut Vec<Problem>) {
+        if let Some(data) = &flags.data {
+            self.take_data(data, Origin::Flag("--data"));
+        }
+        let given = [("server", "listen", "--listen", &flags.listen), ("store", "url", "--store", &flags.store)];
+        for (section, name, flag, text) in given {
+            let Some(text) = text else { continue };
+            let keys = SECTIONS.iter().filter(|found| found.name == section).flat_map(|found| found.keys);
+            for key in keys.filter(|key| key.name == name) {
+                match key.kind.of_text(text) {
+                    Ok(value) => {
+                        (key.set)(&mut self.config, value);
+                        self.origins.insert(format!("{section}.{name}"), Origin::Flag(flag));
+                    }
+                    Err(wrong) => problems.push(Problem {
+                        place: Place::Flag(flag),
+                        key: String::new(),
+                        what: wrong.what,
+                        hint: wrong.hint,
+                    }),
+                }
+            }
+        }
+    }
+
+    /// The database goes along, unless somebody has settled where it is.
+    fn take_data(&mut self, data: &Path, origin: Origin) {
+        let moved = |origins: &BTreeMap<String, Origin>| {
+            !origins.contains_key("store.url") || origins.get("store.url") == origins.get("data")
+        };
+        if moved(&self.origins) {
+            self.config.store.path = data.join(DATABASE);
+            self.origins.insert("store.url".to_owned(), origin.clone());
+        }
+        self.config.data = data.to_owned();
+        self.origins.insert("data".to_owned(), origin);
+    }
+
+    /// Limits that cannot hold together: a body that is allowed must be able to get in.
+    fn contradiction(&self, file: Option<&file::File>) -> Option<Problem> {
+        let limits = &self.config.limits;
+        let rooms = [("bodies_bytes", limits.bodies_bytes_max), ("waiting_bytes", limits.waiting_bytes_max)];
+        let (name, room) = rooms.into_iter().find(|(_, room)| *room < limits.body_bytes_max)?;
+        let origin = self.origins.get(&format!("limits.{name}")).or_else(|| self.origins.get("limits.body_bytes"));
+        let place = match (origin, file) {
+            (Some(Origin::Environment(variable)), _) => Place::Environment(variable.clone()),
+            (Some(Origin::File(line)), Some(file)) => {
+                Place::File(file.source.clone(), line_span(&file.source.text, *line))
+            }
+            (Some(Origin::Flag(flag)), _) => Place::Flag(flag),
+            (Some(Origin::File(_)) | None, _) => return None,
+        };
+        Some(Problem {
+            place,
+            key: format!("[limits] {name}"),
+            what: format!(
+                "{} is less than body_bytes, {}: a body of that size could never be taken",
+                Value::count(room),
+                Value::count(limits.body_bytes_max)
+            ),
+            hint: format!("raise {name}, or lower body_bytes"),
+        })
+    }
+}
+
+fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
+    let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+    let length = text[start..].lines().next().map_or(0, str::len);
+    start..start + length
+}
+
+/// A variable that says something.
+fn set(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The file that counts; whoever names one means that one.
+fn find(flags: &Flags) -> Result<Option<PathBuf>> {
+    if let Some(path) = &flags.config {
+        return Ok(Some(path.clone()));
+    }
+    if let Some(path) = set(CONFIG_VARIABLE) {
+        return Ok(Some(PathBuf::from(path)));
+    }
+    let home = || set("HOME").map(|home| Path::new(&home).join(".config"));
+    // A relative directory there must be ignored, by the specification of that variable.
+    let user = set("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute()).or_else(home);
+    let user = user.map(|directory| directory.join("crosspoint").join(FILE_NAME));
+    for path in [Some(PathBuf::from(FILE_NAME)), user].into_iter().flatten() {
+        match path.try_exists() {
+            Ok(true) => return Ok(Some(path)),
+            Ok(false) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+            Err(error) => return Err(error).with_context(|| format!("{}: cannot be looked at", path.display())),
+        }
+    }
+    Ok(None)
+}
+
+fn read(path: &Path) -> Result<String> {
+    let named = || format!("the configuration {} cannot be read", path.display());
+    let mut bytes = Vec::new();
+    Handle::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)).with_context(named)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        bail!("the configuration {} is larger than {} MiB", path.display(), FILE_BYTES_MAX >> 20);
+    }
+    String::from_utf8(bytes).ok().with_context(|| format!("the configuration {} is not UTF-8", path.display()))
+}

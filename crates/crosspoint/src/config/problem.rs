@@ -1,0 +1,155 @@
+//! What is wrong with a configuration: where, what, and how to mend it; everything in one go.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::render::{self, Spot};
+
+/// Something that is wrong.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    pub(super) place: Place,
+    /// The key it is about, as `[server] listen`; empty where it is about no key.
+    pub(super) key: String,
+    pub(super) what: String,
+    pub(super) hint: String,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// These bytes of the file.
+    File(Arc<Source>, Range<usize>),
+    /// A variable.
+    Environment(String),
+    /// An option of the command line.
+    Flag(&'static str),
+}
+
+/// A file that was read.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug)]
+pub(crate) struct Invalid(pub(crate) Vec<Problem>);
+
+impl std::error::Error for Invalid {}
+
+/// One line a problem, for logs; people get `print`.
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> =
+            self.0.iter().map(|problem| format!("{}: {}", problem.where_is(), problem.title())).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl Invalid {
+    /// All of them, for people.
+    pub(crate) fn print(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
+        for problem in &self.0 {
+            render::placed(out, &problem.title(), &problem.where_is(), problem.spot(), &problem.hint)?;
+        }
+        Ok(())
+    }
+}
+
+impl Problem {
+    fn title(&self) -> String {
+        let what = render::visible(&self.what);
+        if self.key.is_empty() { what } else { format!("{}: {what}", render::shown_pointer(&self.key)) }
+    }
+
+    fn where_is(&self) -> String {
+        match (&self.place, self.line_and_column()) {
+            (Place::File(source, _), Some((line, column))) => {
+                format!("{}:{line}:{column}", render::visible(&source.path.display().to_string()))
+            }
+            (Place::Environment(name), _) => format!("the environment, {}", render::visible(name)),
+            (Place::Flag(name), _) => format!("the command line, {name}"),
+            (Place::File(source, _), None) => render::visible(&source.path.display().to_string()),
+        }
+    }
+
+    fn spot(&self) -> Option<Spot<'_>> {
+        let Place::File(source, span) = &self.place else { return None };
+        let line = line_and_column(&source.text, span.start).0;
+        if may_hold_a_secret(source.text.lines().nth(line - 1).unwrap_or_default()) {
+            return None;
+        }
+        Some(Spot { line, text: source.text.as_bytes(), span: (span.start, span.end) })
+    }
+
+    fn line_and_column(&self) -> Option<(usize, usize)> {
+        let Place::File(source, span) = &self.place else { return None };
+        Some(line_and_column(&source.text, span.start))
+    }
+}
+
+/// Whether a line of the file is better not repeated: logs are read by more people than files.
+fn may_hold_a_secret(line: &str) -> bool {
+    let key = line.split('=').next().unwrap_or_default().trim().to_lowercase();
+    let named = ["token", "password", "secret", "key"].iter().any(|end| key.ends_with(end));
+    named || (line.contains("://") && line.contains('@'))
+}
+
+/// From 1; columns in characters.
+pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// The known word that somebody may have meant.
+pub(super) fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
+    let word = word.to_lowercase().replace('-', "_");
+    // The beginning of a word, or a word without its unit, is a guess as good as a slip of the finger.
+    let part = |known: &str| word.len() >= 3 && (known.contains(&word) || word.contains(known));
+    let cost = |known: &str| if part(known) { distance(&word, known).min(2) } else { distance(&word, known) };
+    let best = known.iter().map(|known| (cost(known), *known)).min_by_key(|(cost, _)| *cost)?;
+    (best.0 <= 1 + word.chars().count() / 4).then_some(best.1)
+}
+
+/// The same as a sentence.
+pub(super) fn suggestion(word: &str, known: &[&str]) -> Option<String> {
+    nearest(word, known).map(|nearest| format!("did you mean {nearest}?"))
+}
+
+/// How many letters must be put in, taken out, changed or swapped with their neighbour.
+fn distance(left: &str, right: &str) -> usize {
+    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
+    let mut rows = vec![(0..=right.len()).collect::<Vec<usize>>()];
+    for (i, a) in left.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, b) in right.iter().enumerate() {
+            let mut least = (rows[i][j] + usize::from(a != b)).min(rows[i][j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
+                least = least.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[left.len()][right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_understood_and_wild_guesses_left_alone() {
+        let known = ["listen", "name", "wait_seconds_max", "drain_seconds", "log", "log_format"];
+        let cases =
+            [("lisen", "listen"), ("Listen", "listen"), ("drain", "drain_seconds"), ("log-format", "log_format")];
+        for (typed, meant) in cases {
+            assert_eq!(nearest(typed, &known), Some(meant));
+        }
+        assert_eq!(nearest("colour", &known), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! What holds, as a configuration file that says of every value where it came from.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::key::{AGENT, SECTIONS, Value};
+use super::load::{Loaded, Origin};
+use super::{Agent, Contract};
+use crate::render;
+
+/// The column in which the remarks begin, where the values leave room.
+const REMARK_COLUMN: usize = 44;
+
+/// Prints it as TOML.
+pub(crate) fn show(out: &mut impl Write, loaded: &Loaded) -> io::Result<()> {
+    let config = &loaded.config;
+    let data = render::visible(&config.data.display().to_string());
+    writeln!(out, "# data directory: {data} ({})", origin_of(loaded, "data"))?;
+    for section in &SECTIONS {
+        writeln!(out, "\n[{}]", section.name)?;
+        for key in section.keys {
+            let value = (key.get)(config).filter(|_| may_be_shown(key.name));
+            line(out, key.name, value.as_ref(), &origin_of(loaded, &format!("{}.{}", section.name, key.name)))?;
+        }
+    }
+    for (index, agent) in config.agents.iter().enumerate() {
+        show_agent(out, loaded, agent, loaded.agent_lines.get(index))?;
+    }
+    Ok(())
+}
+
+/// Secrets are given by name of a file, or have a name that ends so.
+fn may_be_shown(key: &str) -> bool {
+    !key.ends_with("token") && !key.ends_with("password") && !key.ends_with("secret")
+}
+
+fn origin_of(loaded: &Loaded, key: &str) -> String {
+    match loaded.origins.get(key) {
+        None => "default".to_owned(),
+        Some(Origin::File(line)) => at_line(loaded, *line),
+        Some(Origin::Environment(variable)) => format!("environment {variable}"),
+        Some(Origin::Flag(flag)) => format!("flag {flag}"),
+    }
+}
+
+fn at_line(loaded: &Loaded, line: usize) -> String {
+    let path = loaded.config.origin.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    format!("file {}:{line}", render::visible(&path))
+}
+
+fn show_agent(
+    out: &mut impl Write,
+    loaded: &Loaded,
+    agent: &Agent,
+    lines: Option<&BTreeMap<String, usize>>,
+) -> io::Result<()> {
+    let origin = |key: &str| match lines {
+        None => "sample agent".to_owned(),
+        Some(lines) => lines.get(key).map_or_else(|| "default".to_owned(), |at| at_line(loaded, *at)),
+    };
+    let text = |text: &str| Some(Value::Text(text.to_owned()));
+    let Contract::Builtin(builtin) = agent.contract;
+    writeln!(out, "\n[[agent]]")?;
+    line(out, "name", text(&agent.name).as_ref(), &origin("name"))?;
+    line(out, "contract", text(agent.contract.name()).as_ref(), &origin("contract"))?;
+    line(out, "run", text(builtin.name()).as_ref(), &origin("run"))?;
+    let work: Vec<String> = agent.work.iter().map(|work| Value::Text(work.clone()).to_string()).collect();
+    remarked(out, &format!("work = [{}]", work.join(", ")), &origin("work"))?;
+    for key in &AGENT {
+        line(out, key.name, (key.get)(agent).as_ref(), &origin(key.name))?;
+    }
+    Ok(())
+}
+
+fn line(out: &mut impl Write, key: &str, value: Option<&Value>, origin: &str) -> io::Result<()> {
+    match value {
+        Some(value) => remarked(out, &format!("{key} = {value}"), origin),
+        None => remarked(out, &format!("# {key} is not set"), origin),
+    }
+}
+
+fn remarked(out: &mut impl Write, text: &str, origin: &str) -> io::Result<()> {
+    writeln!(out, "{text:<REMARK_COLUMN$} # {origin}")
+}

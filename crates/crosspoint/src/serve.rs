@@ -1,0 +1,137 @@
+//! `crosspoint serve`
+
+mod banner;
+mod line;
+mod log;
+mod presence;
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow};
+use crosspoint_engine::core::Mode;
+use crosspoint_engine::runtime::Engine;
+use tokio::net::TcpListener;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::cli::{Format, Serve};
+use crate::config::{Config, Flags, Limits, LogFormat};
+use crate::{Outcome, patience, render, server};
+use presence::Presence;
+
+/// What a program ends with that was interrupted.
+const INTERRUPTED: i32 = 130;
+
+pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
+    let mut config = settle(arguments)?;
+    let log = log::start(&config.server)?;
+    fit_connections(&mut config.limits);
+    let runtime = Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+    let outcome = runtime.block_on(serve(&config));
+    // Nobody waits for readers of the store or for agents that do not stop.
+    runtime.shutdown_background();
+    log.flush();
+    outcome
+}
+
+async fn serve(config: &Config) -> Result<Outcome> {
+    // The address first: taking up jobs only to find that nobody can be served would begin work in vain.
+    let listener = match patience::with_address(|| TcpListener::bind(&config.server.listen)).await {
+        Ok(listener) => listener,
+        Err(error) => return Ok(cannot_listen(&config.server.listen, &error)),
+    };
+    let address = listener.local_addr().context("cannot tell the address")?;
+    let engine = patience::with_store(|| Engine::start(config.engine(Mode::Serve))).await?;
+    let mut signals = Signals::new()?;
+    banner::show(address, config, &engine);
+    let presence = Presence::announce(&config.data, address)?;
+    let serving = server::run(listener, engine.clone(), config, async {
+        signals.next().await;
+        tokio::spawn(exit_on_next(signals, presence.path().to_owned()));
+    });
+    tokio::select! {
+        () = serving => Ok(Outcome::Fine),
+        () = engine.died() => Err(anyhow!("jobs can no longer be committed; nothing is lost: start the server again")),
+    }
+}
+
+/// Files that are open besides connections: the store's, the log, what agents use.
+const FILES_RESERVED: u64 = 256;
+
+/// A connection is an open file. Where the system allows fewer than are configured, no more are taken than there is room for, so
+/// that whoever comes then is told, and the store can be read.
+fn fit_connections(limits: &mut Limits) {
+    let wanted = limits.connections_max as u64 + FILES_RESERVED;
+    let allowed = rlimit::increase_nofile_limit(wanted).unwrap_or(wanted);
+    if allowed < wanted {
+        limits.connections_max = usize::try_from(allowed.saturating_sub(FILES_RESERVED)).unwrap_or(1).max(1);
+        let (files, connections) = (allowed, limits.connections_max);
+        tracing::warn!(files, connections, "the system allows fewer open files than [limits] connections needs");
+    }
+}
+
+/// What is settled. Flags win.
+fn settle(arguments: &Serve) -> Result<Config> {
+    let flags = Flags { listen: arguments.listen.clone(), ..arguments.place.flags() };
+    let mut config = Config::load(&flags)?;
+    if let Some(level) = &arguments.log {
+        config.server.log.clone_from(level);
+    }
+    if let Some(format) = arguments.log_format {
+        config.server.log_format = match format {
+            Format::Text => LogFormat::Text,
+            Format::Json => LogFormat::Json,
+        };
+    }
+    Ok(config)
+}
+
+fn cannot_listen(address: &str, error: &io::Error) -> Outcome {
+    let hints = [
+        (ErrorKind::AddrInUse, "another program has it; stop that one, or choose another: --listen 127.0.0.1:0"),
+        (ErrorKind::AddrNotAvailable, "this machine does not have that address; 127.0.0.1 is always there"),
+        (ErrorKind::PermissionDenied, "ports below 1024 are for root; choose another with --listen"),
+    ];
+    let known = hints.into_iter().find(|(kind, _)| *kind == error.kind());
+    let hint = known.map_or("give an address and a port: --listen 127.0.0.1:7420", |(_, hint)| hint);
+    render::refused(&format!("cannot listen on {address}: {error}"), hint);
+    Outcome::CouldNot
+}
+
+/// What asks us to stop: Ctrl-C, or whoever started us.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Signals> {
+        let on = |kind| signal(kind).context("cannot watch for signals");
+        Ok(Signals { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Whoever asks twice does not want to wait. Nothing is lost by it: what is not on disk was not acknowledged.
+async fn exit_on_next(mut signals: Signals, presence: PathBuf) {
+    signals.next().await;
+    let _ = std::fs::remove_file(presence);
+    std::process::exit(INTERRUPTED);
+}
+
+/// For people: an address that a program on the same machine can use.
+fn url(address: SocketAddr) -> String {
+    let mut reachable = address;
+    if address.ip().is_unspecified() {
+        reachable.set_ip(if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() });
+    }
+    format!("http://{reachable}")
+}

@@ -1,0 +1,78 @@
+//! What a server says when it is ready: where it is, what it can do, and one thing to try.
+
+use std::env;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+
+use crosspoint_engine::runtime::Engine;
+
+use crate::config::Config;
+use crate::render;
+
+/// What the program is called where it is installed.
+const PROGRAM: &str = "crosspoint";
+
+pub(super) fn show(address: SocketAddr, config: &Config, engine: &Engine) {
+    // Whole, so that no line of the log comes in between; a failed write to stderr leaves nobody to tell.
+    let mut banner = Vec::new();
+    let _ = write(&mut banner, address, config, engine);
+    let _ = anstream::stderr().lock().write_all(&banner);
+}
+
+fn write(out: &mut impl Write, address: SocketAddr, config: &Config, engine: &Engine) -> io::Result<()> {
+    let (bold, dim, url) = (render::bold(), render::dim(), super::url(address));
+    writeln!(out, "{bold}crosspoint {}{bold:#} listens on {bold}{url}{bold:#}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "  data    {}", config.store.path.display())?;
+    for (at, agent) in engine.agents().iter().enumerate() {
+        let head = if at == 0 { "agents" } else { "" };
+        writeln!(out, "  {head:<7} {:<12} {dim}takes{dim:#} {}", agent.spec.name, agent.spec.works.join(", "))?;
+    }
+    let sample = engine.agents().iter().any(|agent| agent.spec.works.iter().any(|work| &**work == "slow_echo"));
+    if sample {
+        let input = r#"{"message":"hello"}"#;
+        writeln!(out, "\nTry, in another terminal:")?;
+        writeln!(out, "  {} submit slow_echo --input '{input}'{}", program(), server(&url, config))?;
+    }
+    writeln!(out, "\nCtrl-C stops it.")
+}
+
+/// How a shell in whatever directory starts this very program: `cargo run` leaves nothing on the path.
+fn program() -> String {
+    let Ok(this) = env::current_exe() else { return PROGRAM.to_owned() };
+    let directories = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&directories).map(|directory| directory.join(PROGRAM)).find(|path| path.is_file());
+    if found.is_some_and(|found| is_same(&found, &this)) { PROGRAM.to_owned() } else { quoted(&this.to_string_lossy()) }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Where everything is as it is by default, commands find the server by themselves.
+fn server(url: &str, config: &Config) -> String {
+    let default = Config::default();
+    let is_default = config.server.listen == default.server.listen && config.data == default.data;
+    if is_default { String::new() } else { format!(" --server {url}") }
+}
+
+/// One word of a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@%".contains(&byte);
+    if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        for path in ["/opt/crosspoint", "/my tools/crosspoint", "/it's/$HOME/`x`/\"crosspoint\"", "/\u{e4}/;crosspoint"]
+        {
+            let command = format!("printf %s {}", quoted(path));
+            let output = std::process::Command::new("sh").args(["-c", &command]).output().expect("there is a shell");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), path);
+        }
+    }
+}

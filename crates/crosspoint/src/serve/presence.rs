@@ -1,0 +1,63 @@
+//! `server.json`: how other commands find a running server.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use crosspoint_engine::time::Time;
+use serde::Serialize;
+
+use crate::config::SERVER_FILE;
+
+#[derive(Serialize)]
+struct Shown {
+    url: String,
+    pid: u32,
+    started_at: Time,
+    version: &'static str,
+}
+
+/// As long as this lives, the file is there.
+pub(super) struct Presence {
+    path: PathBuf,
+}
+
+impl Presence {
+    /// Writes the file whole or not at all: it is renamed into place.
+    pub(super) fn announce(directory: &Path, address: SocketAddr) -> Result<Presence> {
+        let pid = std::process::id();
+        let shown = Shown {
+            url: super::url(address),
+            pid,
+            started_at: Time::on_the_wall(),
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        let path = directory.join(SERVER_FILE);
+        fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        let draft = directory.join(format!("{SERVER_FILE}.{pid}"));
+        write_private(&draft, &serde_json::to_vec(&shown)?)
+            .and_then(|()| fs::rename(&draft, &path))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Presence { path })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// For this user alone.
+fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.write_all(b"\n")
+}

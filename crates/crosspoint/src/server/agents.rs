@@ -1,0 +1,50 @@
+//! `/api/v1/agents`
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use crosspoint_engine::runtime::{AgentView, Denied};
+
+use super::App;
+use super::body::Received;
+use super::json::{Object, push_array, response};
+use super::query::Name;
+use super::refusal::Refusal;
+use super::{submit, view};
+
+pub(super) async fn list_agents(State(app): State<App>) -> Response {
+    let mut out = Vec::new();
+    let mut object = Object::open(&mut out);
+    push_array(object.name("agents"), &app.engine().agents(), view::push_agent);
+    object.close();
+    response(StatusCode::OK, out)
+}
+
+pub(super) async fn show_agent(State(app): State<App>, Name(name): Name) -> Result<Response, Refusal> {
+    shown(app.engine().agent(&name).ok_or(Denied::NotFound))
+}
+
+pub(super) async fn drain_agent(
+    State(app): State<App>,
+    Name(name): Name,
+    received: Received,
+) -> Result<Response, Refusal> {
+    let drained = submit::drained(&received.bytes)?;
+    shown(app.engine().drain(&name, drained).await)
+}
+
+pub(super) async fn set_breaker(
+    State(app): State<App>,
+    Name(name): Name,
+    received: Received,
+) -> Result<Response, Refusal> {
+    let open = submit::breaker_open(&received.bytes)?;
+    shown(app.engine().set_breaker(&name, open).await)
+}
+
+fn shown(agent: Result<AgentView, Denied>) -> Result<Response, Refusal> {
+    let agent = agent.map_err(|why| Refusal::denied(&why, Refusal::no_such_agent))?;
+    let mut out = Vec::new();
+    view::push_agent(&mut out, &agent);
+    Ok(response(StatusCode::OK, out))
+}

@@ -1,0 +1,90 @@
+//! Reading a body within limits: of its own size, of its time, and of all bodies together.
+//!
+//! What was declared is believed only where it is too much. Room is taken for what has arrived, not for what was announced:
+//! otherwise eight callers who announce much and send nothing would keep everybody out.
+
+use std::sync::atomic::Ordering;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use axum::http::header::{CONTENT_LENGTH, HeaderMap};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+
+use super::App;
+use super::refusal::Refusal;
+
+/// A body, and the room that it takes until this is dropped.
+pub(super) struct Received {
+    pub(super) bytes: Bytes,
+    _room: Room,
+}
+
+impl FromRequest<App> for Received {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, app: &App) -> Result<Received, Refusal> {
+        let (parts, body) = request.into_parts();
+        let (bytes_max, time_max) = (app.limits().body_bytes_max, app.limits().body_time_max);
+        if declared(&parts.headers).is_some_and(|bytes| bytes > bytes_max as u64) {
+            return Err(Refusal::too_large(bytes_max));
+        }
+        match tokio::time::timeout(time_max, read(app, body, bytes_max)).await {
+            Ok(received) => received,
+            Err(_) => Err(Refusal::too_slow("body", time_max)),
+        }
+    }
+}
+
+fn declared(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+async fn read(app: &App, mut body: Body, bytes_max: usize) -> Result<Received, Refusal> {
+    let mut room = Room { app: app.clone(), bytes: 0 };
+    // Nearly always all of it arrives at once, and is used where it arrived.
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Refusal::invalid("the body ended before it was complete", "send all of it"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        room.take(data.len())?;
+        if room.bytes > bytes_max {
+            return Err(Refusal::too_large(bytes_max));
+        }
+        if first.is_empty() {
+            first = data;
+        } else {
+            if rest.is_empty() {
+                rest.extend_from_slice(&first);
+            }
+            rest.extend_from_slice(&data);
+        }
+    }
+    let bytes = if rest.is_empty() { first } else { rest.freeze() };
+    Ok(Received { bytes, _room: room })
+}
+
+/// A part of the room for all bodies.
+struct Room {
+    app: App,
+    bytes: usize,
+}
+
+impl Room {
+    fn take(&mut self, bytes: usize) -> Result<(), Refusal> {
+        self.bytes += bytes;
+        let before = self.app.0.bodies_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before + bytes > self.app.limits().bodies_bytes_max {
+            let hint = "nothing was done; send it again later, or raise [limits] bodies_bytes";
+            return Err(Refusal::unavailable("too many bodies are being read at a time", hint));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.app.0.bodies_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,248 @@
+//! Sockets: who gets a place, who is turned away, and how a connection ends.
+
+use std::convert::Infallible;
+use std::future::{pending, poll_fn};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::header::{CONNECTION, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use hyper::Request;
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+use tower::Service;
+
+use super::record::Record;
+use super::refusal::Refusal;
+use super::stall::Unstalled;
+use super::{App, router};
+
+/// When no connection can be taken, for want of file descriptors mostly, the next is tried so much later.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// So many callers at a time are told that there are too many connections; more of them wait for their turn to be told, which
+/// comes, since telling takes no longer than [`LINGER_TIME_MAX`].
+const TURNED_AWAY_MAX: usize = 64;
+
+/// How often it is said in the log that callers are turned away.
+const TURNED_AWAY_PERIOD: Duration = Duration::from_secs(1);
+
+/// What is kept of a request's head, and of an answer beside its body, in bytes for each connection.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
+
+/// Whoever is still sending when we have answered is listened to for so long, and so many bytes: a socket closed with unread
+/// bytes takes the answer with it.
+const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
+const LINGER_BYTES_MAX: usize = 4 << 20;
+
+/// The places for connections.
+pub(super) struct Places {
+    served: Arc<Semaphore>,
+    turned_away: Arc<Semaphore>,
+    max: u32,
+}
+
+impl Places {
+    pub(super) fn new(connections_max: usize) -> Places {
+        let max = u32::try_from(connections_max.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
+        Places {
+            served: Arc::new(Semaphore::new(max as usize)),
+            turned_away: Arc::new(Semaphore::new(TURNED_AWAY_MAX)),
+            max,
+        }
+    }
+
+    /// Comes to an end when no connection is left.
+    pub(super) async fn all_free(&self) {
+        let _ = self.served.acquire_many(self.max).await;
+    }
+}
+
+/// Takes connections as long as it is polled.
+pub(super) async fn accept(listener: &TcpListener, app: &App, places: &Places) -> Infallible {
+    let router = router::router(app.clone());
+    let mut turned_away = TurnedAway::default();
+    loop {
+        let taken = tokio::select! {
+            taken = listener.accept() => taken,
+            () = turned_away.is_due() => {
+                turned_away.say(places);
+                continue;
+            }
+        };
+        match taken {
+            Ok((stream, _)) => admit(stream, app, &router, places, &mut turned_away).await,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn admit(stream: TcpStream, app: &App, router: &Router, places: &Places, turned_away: &mut TurnedAway) {
+    // Answers are small and whole: nothing is gained by waiting for more.
+    let _ = stream.set_nodelay(true);
+    // The semaphores are never closed.
+    tokio::select! {
+        biased;
+        Ok(place) = places.served.clone().acquire_owned() => {
+            tokio::spawn(serve(stream, app.clone(), router.clone(), place));
+        }
+        Ok(place) = places.turned_away.clone().acquire_owned() => {
+            turned_away.count += 1;
+            let refusal = Refusal::unavailable(
+                format!("there are {} connections, and no more may be", places.max),
+                "nothing was done; send it again later, or raise [limits] connections",
+            );
+            tokio::spawn(turn_away(stream, refusal, place));
+        }
+        else => {}
+    }
+}
+
+/// Callers who were turned away and of whom the log says nothing yet.
+#[derive(Default)]
+struct TurnedAway {
+    count: u64,
+    said_at: Option<Instant>,
+}
+
+impl TurnedAway {
+    /// Comes to an end when there is something to say, and it is time.
+    async fn is_due(&self) {
+        if self.count == 0 {
+            return pending().await;
+        }
+        if let Some(said_at) = self.said_at {
+            tokio::time::sleep_until(said_at + TURNED_AWAY_PERIOD).await;
+        }
+    }
+
+    fn say(&mut self, places: &Places) {
+        tracing::warn!(count = self.count, connections = places.max, "callers were turned away: too many connections");
+        *self = TurnedAway { count: 0, said_at: Some(Instant::now()) };
+    }
+}
+
+/// What is known of a connection.
+#[derive(Default)]
+struct Past {
+    /// A request has come over it.
+    used: AtomicBool,
+    /// A request was answered that may not have been read to its end.
+    hasty: AtomicBool,
+}
+
+async fn serve(stream: TcpStream, app: App, router: Router, _place: OwnedSemaphorePermit) {
+    let past = Arc::new(Past::default());
+    let service = service_fn(|request| {
+        let (app, router, past) = (app.clone(), router.clone(), past.clone());
+        Box::pin(async move { Ok::<Response, Infallible>(answer(&app, router, &past, request).await) })
+    });
+    let header_time_max = app.limits().header_time_max;
+    let mut connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_time_max)
+        .max_buf_size(BUFFER_BYTES_MAX)
+        .serve_connection(TokioIo::new(Unstalled::new(stream, app.limits().write_time_max)), service);
+    let ended = tokio::select! {
+        biased;
+        ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => ended,
+        () = to_be_closed(&app, &past) => {
+            Pin::new(&mut connection).graceful_shutdown();
+            poll_fn(|cx| connection.poll_without_shutdown(cx)).await
+        }
+    };
+    let parts = connection.into_parts();
+    let mut stream = parts.io.into_inner();
+    // A connection that was merely kept open is closed without a word; half a request deserves one.
+    if ended.is_err_and(|error| error.is_timeout()) && !parts.read_buf.is_empty() {
+        let refusal = Refusal::too_slow("request's head", header_time_max);
+        let _ = stream.write_all(&refusal.to_http()).await;
+    }
+    close(stream.into_inner(), past.hasty.load(Ordering::Relaxed)).await;
+}
+
+/// When the server stops, a connection that was kept for more requests is closed; one over which none has come yet is given
+/// the time to send it, and is told how things are.
+async fn to_be_closed(app: &App, past: &Past) {
+    app.stopping().cancelled().await;
+    if !past.used.load(Ordering::Relaxed) {
+        app.0.closing.cancelled().await;
+    }
+}
+
+/// Answers one request, whatever happens in between.
+async fn answer(app: &App, mut router: Router, past: &Past, request: Request<Incoming>) -> Response {
+    let _under_way = UnderWay::begin(app);
+    past.used.store(true, Ordering::Relaxed);
+    let record = Record::begin(request.method(), request.uri());
+    let has_body = !request.body().is_end_stream();
+    let answered = AssertUnwindSafe(router.call(request)).catch_unwind().await;
+    let mut response = match answered {
+        Ok(Ok(response)) => response,
+        // Where it happened was said when it did.
+        Err(_) => Refusal::internal().into_response(),
+    };
+    if has_body && !response.status().is_success() {
+        past.hasty.store(true, Ordering::Relaxed);
+    }
+    if app.stopping().is_cancelled() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    if let Some(record) = record {
+        record.end(&response);
+    }
+    response
+}
+
+async fn turn_away(mut stream: TcpStream, refusal: Refusal, _place: OwnedSemaphorePermit) {
+    let _ = stream.write_all(&refusal.to_http()).await;
+    close(stream, true).await;
+}
+
+async fn close(mut stream: TcpStream, linger: bool) {
+    let _ = stream.shutdown().await;
+    if linger {
+        let _ = tokio::time::timeout(LINGER_TIME_MAX, read_away(&mut stream)).await;
+    }
+}
+
+async fn read_away(stream: &mut TcpStream) {
+    // On the heap: ten thousand connections should not each have room for this.
+    let mut scratch = vec![0; 8 << 10];
+    let mut left = LINGER_BYTES_MAX;
+    while left > 0 {
+        match stream.read(&mut scratch).await {
+            Ok(0) | Err(_) => return,
+            Ok(read) => left = left.saturating_sub(read),
+        }
+    }
+}
+
+/// A request that has not been answered.
+struct UnderWay<'a>(&'a App);
+
+impl UnderWay<'_> {
+    fn begin(app: &App) -> UnderWay<'_> {
+        app.0.requests.fetch_add(1, Ordering::AcqRel);
+        UnderWay(app)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.0.requests.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,80 @@
+//! `/api/v1/jobs/{id}/events`: what happens to a job, as server-sent events.
+//!
+//! Events are read from the store as the caller takes them, so a caller who reads slowly costs nothing, and one who comes
+//! back with `Last-Event-ID` misses nothing.
+
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
+use bytes::Bytes;
+use crosspoint_contracts::sse;
+use crosspoint_engine::event::Entry;
+use crosspoint_engine::runtime::Follow;
+use futures_util::stream;
+
+use super::App;
+use super::query::{self, Id};
+use super::refusal::Refusal;
+
+/// A stream in which nothing happens says so, for those in between who would take it for dead.
+const KEEP_ALIVE_PERIOD: Duration = Duration::from_secs(15);
+
+pub(super) async fn follow_job(
+    State(app): State<App>,
+    Id(id): Id,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let asked = query::events(&uri)?;
+    let after = last_seen(&headers)?.or(asked.after).unwrap_or(0);
+    let follow = app.engine().follow(id, after).await.map_err(|fault| Refusal::fault(&fault))?;
+    let follow = follow.ok_or_else(Refusal::no_such_job)?;
+    let events = stream::unfold((app, follow), move |(app, mut follow)| async move {
+        let bytes = next(&app, &mut follow, asked.only_past).await?;
+        Some((Ok::<Bytes, Infallible>(bytes), (app, follow)))
+    });
+    let mut response = Response::new(Body::from_stream(events));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// The header wins: a browser that comes back sends it with the address it had in the beginning.
+fn last_seen(headers: &HeaderMap) -> Result<Option<u32>, Refusal> {
+    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+    let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+    let refusal = || Refusal::invalid("the Last-Event-ID header is not the number of an event", "send the last `id:`");
+    number.map(Some).ok_or_else(refusal)
+}
+
+/// The next bytes of the stream; `None` ends it.
+async fn next(app: &App, follow: &mut Follow, only_past: bool) -> Option<Bytes> {
+    let patience = if only_past { Duration::ZERO } else { KEEP_ALIVE_PERIOD };
+    let found = tokio::select! {
+        found = follow.next(Instant::now() + patience) => found,
+        () = app.stopping().cancelled() => return None,
+    };
+    match found {
+        Ok(Some(entry)) => Some(written(&entry)),
+        Ok(None) if only_past || follow.is_done() => None,
+        Ok(None) => Some(Bytes::from_static(b": keep-alive\n\n")),
+        Err(fault) => {
+            tracing::error!(error = %fault, "a stream of events ends early");
+            None
+        }
+    }
+}
+
+fn written(entry: &Entry) -> Bytes {
+    let data = serde_json::to_string(entry).unwrap_or_default();
+    let mut out = Vec::with_capacity(data.len() + 64);
+    // Names of events are ours and have no line breaks.
+    let _ = sse::event(&mut out, entry.what.name(), Some(u64::from(entry.n)), &data);
+    out.into()
+}

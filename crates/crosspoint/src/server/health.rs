@@ -1,0 +1,37 @@
+//! `/health`: whether the process is there; `/health/ready`: whether it takes work.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use crosspoint_engine::runtime::Readiness;
+
+use super::App;
+use super::json::{Object, response};
+use super::refusal;
+
+pub(super) async fn alive() -> Response {
+    said(StatusCode::OK, "ok", Some(("version", env!("CARGO_PKG_VERSION"))))
+}
+
+pub(super) async fn ready(State(app): State<App>) -> Response {
+    if app.stopping().is_cancelled() {
+        return said(StatusCode::SERVICE_UNAVAILABLE, "stopping", Some(("reason", "the server is stopping")));
+    }
+    match app.engine().readiness() {
+        Readiness::Ready => said(StatusCode::OK, "ready", None),
+        Readiness::Failing(fault) => {
+            said(StatusCode::SERVICE_UNAVAILABLE, "failing", Some(("reason", refusal::reason(&fault))))
+        }
+    }
+}
+
+fn said(status: StatusCode, word: &str, more: Option<(&'static str, &str)>) -> Response {
+    let mut out = Vec::new();
+    let mut object = Object::open(&mut out);
+    object.text("status", word);
+    if let Some((name, text)) = more {
+        object.text(name, text);
+    }
+    object.close();
+    response(status, out)
+}

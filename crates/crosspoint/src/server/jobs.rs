@@ -1,0 +1,124 @@
+//! `/api/v1/jobs`
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::State;
+use axum::http::header::{HeaderValue, LOCATION};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
+use crosspoint_engine::id::{JobId, Seq};
+use crosspoint_engine::job::Job;
+use crosspoint_engine::runtime::{Ahead, Submitted, Watch};
+
+use super::App;
+use super::body::Received;
+use super::json::{Object, push_array, response};
+use super::query::{self, Id, Wait};
+use super::refusal::Refusal;
+use super::submit;
+use super::view::{self, Beside, Extent};
+
+pub(super) async fn submit_job(
+    State(app): State<App>,
+    Wait(wait): Wait,
+    headers: HeaderMap,
+    received: Received,
+) -> Result<Response, Refusal> {
+    if app.stopping().is_cancelled() {
+        return Err(Refusal::stopping());
+    }
+    let new = submit::new_job(&received.bytes, &headers)?;
+    let submitted = app.engine().submit(new).await.map_err(|why| Refusal::unaccepted(&app, &why))?;
+    drop(received);
+    let job = app.ended(&watch_of(submitted), wait).await;
+    // Whoever did not wait cannot be told yet that it is stuck: it has only just come.
+    let stuck = wait.and_then(|_| app.engine().stuck(&job, Ahead::Counted));
+    let status = if job.outcome().is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok(located(status, &job, &Beside { stuck, ..Beside::default() }))
+}
+
+pub(super) async fn show_job(State(app): State<App>, Id(id): Id, Wait(wait): Wait) -> Result<Response, Refusal> {
+    let watch = app.engine().job(id).await.map_err(|fault| Refusal::fault(&fault))?.ok_or_else(Refusal::no_such_job)?;
+    let job = app.ended(&watch, wait).await;
+    let violations = app.engine().violations(id).await.map_err(|fault| Refusal::fault(&fault))?;
+    let beside = Beside { stuck: app.engine().stuck(&job, Ahead::Counted), violations };
+    Ok(response(StatusCode::OK, view::job(&job, &beside)))
+}
+
+pub(super) async fn list_jobs(State(app): State<App>, uri: Uri) -> Result<Response, Refusal> {
+    let page = app.engine().list(query::filter(&uri)?).await.map_err(|fault| Refusal::fault(&fault))?;
+    let mut out = Vec::with_capacity(1024 * (page.jobs.len() + 1));
+    let mut object = Object::open(&mut out);
+    push_array(object.name("jobs"), &page.jobs, |out, job| {
+        let beside = Beside { stuck: app.engine().stuck(job, Ahead::Left), ..Beside::default() };
+        view::push_job(out, job, &beside, Extent::Listed);
+    });
+    match page.next {
+        Some(Seq(next)) => object.quoted("next", next),
+        None => object.raw("next", b"null"),
+    }
+    object.close();
+    Ok(response(StatusCode::OK, out))
+}
+
+/// The document as it came.
+pub(super) async fn show_document(State(app): State<App>, Id(id): Id) -> Result<Response, Refusal> {
+    let watch = app.engine().job(id).await.map_err(|fault| Refusal::fault(&fault))?;
+    let seq = watch.ok_or_else(Refusal::no_such_job)?.job().seq();
+    let document = app.engine().document(seq).await.map_err(|fault| Refusal::fault(&fault))?;
+    Ok(response(StatusCode::OK, document.ok_or_else(Refusal::no_such_job)?.0))
+}
+
+pub(super) async fn cancel_job(State(app): State<App>, Id(id): Id) -> Result<Response, Refusal> {
+    let job = app.engine().cancel(id).await.map_err(|why| Refusal::denied(&why, Refusal::no_such_job))?;
+    Ok(app.shown(&job))
+}
+
+pub(super) async fn answer_job(State(app): State<App>, Id(id): Id, received: Received) -> Result<Response, Refusal> {
+    let answer = submit::answer(&received.bytes)?;
+    let job = app.engine().answer(id, answer).await.map_err(|why| Refusal::denied(&why, Refusal::no_such_job))?;
+    Ok(app.shown(&job))
+}
+
+pub(super) async fn retry_job(State(app): State<App>, Id(id): Id, headers: HeaderMap) -> Result<Response, Refusal> {
+    if app.stopping().is_cancelled() {
+        return Err(Refusal::stopping());
+    }
+    let key = submit::idempotency_key(&headers)?;
+    let retried = app.engine().retry(id, key).await.map_err(|why| Refusal::denied(&why, Refusal::no_such_job))?;
+    let job = watch_of(retried.map_err(|why| Refusal::unaccepted(&app, &why))?).job();
+    Ok(located(StatusCode::ACCEPTED, &job, &Beside::default()))
+}
+
+/// A repeat is answered as the first request was.
+fn watch_of(submitted: Submitted) -> Watch {
+    match submitted {
+        Submitted::New(watch) | Submitted::Repeat(watch) => watch,
+    }
+}
+
+fn located(status: StatusCode, job: &Job, beside: &Beside) -> Response {
+    let mut response = response(status, view::job(job, beside));
+    if let Ok(place) = HeaderValue::try_from(path_of(job.id())) {
+        response.headers_mut().insert(LOCATION, place);
+    }
+    response
+}
+
+fn path_of(id: JobId) -> String {
+    format!("/api/v1/jobs/{id}")
+}
+
+impl App {
+    /// The job once it has ended, or as it is when the wait is over or the server stops.
+    async fn ended(&self, watch: &Watch, wait: Option<Duration>) -> Arc<Job> {
+        let Some(wait) = wait.filter(|_| watch.job().outcome().is_none()) else { return watch.job() };
+        watch.ended(Instant::now() + wait).await
+    }
+
+    fn shown(&self, job: &Job) -> Response {
+        let beside = Beside { stuck: self.engine().stuck(job, Ahead::Counted), ..Beside::default() };
+        response(StatusCode::OK, view::job(job, &beside))
+    }
+}

@@ -1,0 +1,94 @@
+//! Writing JSON objects by hand: what agents and callers wrote goes through as it is, neither parsed nor copied twice.
+
+use std::fmt::Display;
+use std::io::Write;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::{Response as HttpResponse, StatusCode};
+use axum::response::Response;
+
+/// An object that is being written.
+pub(super) struct Object<'o> {
+    out: &'o mut Vec<u8>,
+    begun: bool,
+}
+
+impl<'o> Object<'o> {
+    pub(super) fn open(out: &'o mut Vec<u8>) -> Object<'o> {
+        out.push(b'{');
+        Object { out, begun: false }
+    }
+
+    /// Begins a member whose name needs no escapes, and gives where its value goes.
+    pub(super) fn name(&mut self, name: &'static str) -> &mut Vec<u8> {
+        self.out.extend_from_slice(if self.begun { b",\"" } else { b"\"" });
+        self.begun = true;
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    /// A value that is JSON already.
+    pub(super) fn raw(&mut self, name: &'static str, json: &[u8]) {
+        self.name(name).extend_from_slice(json);
+    }
+
+    pub(super) fn text(&mut self, name: &'static str, text: &str) {
+        push_text(self.name(name), text);
+    }
+
+    pub(super) fn text_or_null(&mut self, name: &'static str, text: Option<&str>) {
+        match text {
+            Some(text) => self.text(name, text),
+            None => self.raw(name, b"null"),
+        }
+    }
+
+    /// A string of something that shows itself without anything that needs escapes: ids and times.
+    pub(super) fn quoted(&mut self, name: &'static str, shown: impl Display) {
+        // Writing to memory does not fail.
+        let _ = write!(self.name(name), "\"{shown}\"");
+    }
+
+    /// A number or a boolean.
+    pub(super) fn plain(&mut self, name: &'static str, shown: impl Display) {
+        let _ = write!(self.name(name), "{shown}");
+    }
+
+    pub(super) fn object(&mut self, name: &'static str) -> Object<'_> {
+        Object::open(self.name(name))
+    }
+
+    pub(super) fn close(self) {
+        self.out.push(b'}');
+    }
+}
+
+pub(super) fn push_text(out: &mut Vec<u8>, text: &str) {
+    let _ = serde_json::to_writer(out, text);
+}
+
+/// An array, each item written by `write`.
+pub(super) fn push_array<T>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    mut write: impl FnMut(&mut Vec<u8>, T),
+) {
+    out.push(b'[');
+    for (at, item) in items.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write(out, item);
+    }
+    out.push(b']');
+}
+
+/// An answer of JSON.
+pub(super) fn response(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = HttpResponse::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

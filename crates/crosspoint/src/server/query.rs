@@ -1,0 +1,130 @@
+//! What stands in a path and after its question mark.
+
+use std::time::Duration;
+
+use axum::extract::{FromRequestParts, Path, Query};
+use axum::http::Uri;
+use axum::http::request::Parts;
+use crosspoint_engine::id::{JobId, Seq};
+use crosspoint_engine::job::{Door, Phase};
+use crosspoint_engine::store::Filter;
+
+use super::App;
+use super::refusal::Refusal;
+
+const LIST_DEFAULT: usize = 50;
+const LIST_MAX: usize = 500;
+
+/// The job that a path names.
+pub(super) struct Id(pub(super) JobId);
+
+/// The agent that a path names.
+pub(super) struct Name(pub(super) String);
+
+impl FromRequestParts<App> for Id {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Id, Refusal> {
+        let Path(text) = Path::<String>::from_request_parts(parts, app).await.map_err(|_| Refusal::no_such_job())?;
+        // What is no id is the id of no job.
+        text.parse().map(Id).map_err(|_| Refusal::no_such_job())
+    }
+}
+
+impl FromRequestParts<App> for Name {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Name, Refusal> {
+        let Path(name) = Path::<String>::from_request_parts(parts, app).await.map_err(|_| Refusal::no_such_agent())?;
+        Ok(Name(name))
+    }
+}
+
+/// `?wait=S`: how long the caller wants to wait for the outcome.
+pub(super) struct Wait(pub(super) Option<Duration>);
+
+impl FromRequestParts<App> for Wait {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Wait, Refusal> {
+        let mut wait = None;
+        for (name, value) in parameters(&parts.uri)? {
+            match name.as_str() {
+                "wait" => wait = Some(seconds(&value, app.0.wait_max)?),
+                _ => return Err(unknown("wait")),
+            }
+        }
+        Ok(Wait(wait))
+    }
+}
+
+/// `?after=N`: the number of the last event that the caller has. `?follow=false`: only the events that there are now.
+#[derive(Default)]
+pub(super) struct Events {
+    pub(super) after: Option<u32>,
+    pub(super) only_past: bool,
+}
+
+pub(super) fn events(uri: &Uri) -> Result<Events, Refusal> {
+    let mut events = Events::default();
+    for (name, value) in parameters(uri)? {
+        match name.as_str() {
+            "after" => events.after = Some(value.parse().map_err(|_| wrong("after", "the number of an event"))?),
+            "follow" => {
+                events.only_past = !value.parse::<bool>().map_err(|_| wrong("follow", "true or false"))?;
+            }
+            _ => return Err(unknown("after, follow")),
+        }
+    }
+    Ok(events)
+}
+
+/// Which jobs to list. A filter that is misspelled is refused: a list of something else would be believed.
+pub(super) fn filter(uri: &Uri) -> Result<Filter, Refusal> {
+    let mut filter = Filter { limit: LIST_DEFAULT, ..Filter::default() };
+    for (name, value) in parameters(uri)? {
+        match name.as_str() {
+            "state" => filter.phase = Some(word("state", &value, Phase::from_name, &Phase::ALL.map(Phase::name))?),
+            "door" => filter.door = Some(word("door", &value, Door::from_name, &Door::ALL.map(Door::name))?),
+            "work" => filter.work = Some(value),
+            "agent" => filter.agent = Some(value),
+            "before" => filter.before = Some(Seq(value.parse().map_err(|_| wrong("before", "`next` of a list"))?)),
+            "limit" => filter.limit = limit(&value)?,
+            _ => return Err(unknown("state, work, agent, door, before, limit")),
+        }
+    }
+    Ok(filter)
+}
+
+fn parameters(uri: &Uri) -> Result<Vec<(String, String)>, Refusal> {
+    if uri.query().is_none() {
+        return Ok(Vec::new());
+    }
+    let query = Query::<Vec<(String, String)>>::try_from_uri(uri);
+    let Query(parameters) =
+        query.map_err(|_| Refusal::invalid("the query cannot be read", "write it as name=value&name=value"))?;
+    Ok(parameters)
+}
+
+fn seconds(value: &str, max: Duration) -> Result<Duration, Refusal> {
+    let seconds = value.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let within = seconds.filter(|seconds| *seconds <= max);
+    within.ok_or_else(|| wrong("wait", &format!("a number of seconds from 0 to {}", max.as_secs_f64())))
+}
+
+fn limit(value: &str) -> Result<usize, Refusal> {
+    let within = value.parse().ok().filter(|limit| (1..=LIST_MAX).contains(limit));
+    within.ok_or_else(|| wrong("limit", &format!("a number from 1 to {LIST_MAX}")))
+}
+
+fn word<T>(name: &str, value: &str, read: fn(&str) -> Option<T>, words: &[&str]) -> Result<T, Refusal> {
+    read(value).ok_or_else(|| wrong(name, &format!("one of {}", words.join(", "))))
+}
+
+fn wrong(name: &str, must_be: &str) -> Refusal {
+    Refusal::invalid(format!("the query's `{name}` is not {must_be}"), format!("give {name} as {must_be}"))
+}
+
+fn unknown(known: &str) -> Refusal {
+    Refusal::invalid("the query has a parameter that is not known here", format!("known here: {known}"))
+}

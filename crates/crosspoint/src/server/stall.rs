@@ -1,0 +1,79 @@
+//! A socket whose other end must take what it asked for.
+//!
+//! Somebody who asks for much and reads nothing would keep the answer in memory, and a place for connections, for ever.
+
+use std::future::Future;
+use std::io::{self, ErrorKind, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+
+/// Writes to it fail when not one byte was taken for so long.
+pub(super) struct Unstalled {
+    stream: TcpStream,
+    time_max: Duration,
+    /// Runs only while something waits to be taken.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Unstalled {
+    pub(super) fn new(stream: TcpStream, time_max: Duration) -> Unstalled {
+        Unstalled { stream, time_max, timer: None }
+    }
+
+    pub(super) fn into_inner(self) -> TcpStream {
+        self.stream
+    }
+
+    /// What came of a write, or that it has taken too long.
+    fn within_time<T>(&mut self, written: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.timer = None;
+            return written;
+        }
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(self.time_max)));
+        ready!(timer.as_mut().poll(cx));
+        // What the system still holds for it is of no use to anybody.
+        let _ = self.stream.set_zero_linger();
+        tracing::debug!("a connection was closed: nothing of its answer was taken");
+        Poll::Ready(Err(ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Unstalled {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Unstalled {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.within_time(written, cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.within_time(written, cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,214 @@
+//! Reading the document of a new job, and the small bodies of other wishes.
+//!
+//! The document is kept as it came and its input is a range of it, so nothing is copied but names. Members that are not known are
+//! kept with it and mean nothing.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use bytes::Bytes;
+use crosspoint_contracts::json::{FlawKind, Syntax, Tape, Type, Value};
+use crosspoint_engine::content::{Block, Body};
+use crosspoint_engine::job::{Door, Key, Limits, Priority};
+use crosspoint_engine::policy::{ATTEMPTS_MAX, OUTPUT_BYTES_MAX, Schedule};
+use crosspoint_engine::runtime::NewJob;
+
+use super::refusal::Refusal;
+use crate::json_input::line_and_column;
+
+/// The longest name, request id or key, in bytes: all of them are compared, shown and logged whole.
+const NAME_BYTES_MAX: usize = 512;
+
+const EXAMPLE: &str = r#"send {"work": "echo", "input": {"message": "hello"}}"#;
+
+/// Reads a request for a new job.
+pub(super) fn new_job(document: &Bytes, headers: &HeaderMap) -> Result<NewJob, Refusal> {
+    let tape = scan(document)?;
+    let root = object(&tape, EXAMPLE)?;
+    let mut wanted = Wanted::default();
+    for (name, value) in root.members() {
+        wanted.read(&name.decode(), value)?;
+    }
+    let work = wanted.work.ok_or_else(|| Refusal::invalid("`work` is missing", EXAMPLE).at("/work"))?;
+    let key = match idempotency_key(headers)? {
+        Some(key) => Key::Other(key),
+        None if wanted.request_id.is_some() => Key::RequestId,
+        None => Key::None,
+    };
+    Ok(NewJob {
+        door: Door::Native,
+        // Without tokens everyone is the same caller.
+        caller: Arc::default(),
+        request_id: wanted.request_id,
+        key,
+        work,
+        agent: wanted.agent,
+        priority: wanted.priority,
+        limits: wanted.limits,
+        parent: None,
+        document: Block(document.clone()),
+        input: wanted.input,
+    })
+}
+
+/// The `Idempotency-Key` header.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<Box<str>>, Refusal> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = value.to_str().ok().filter(|key| (1..=NAME_BYTES_MAX).contains(&key.len()));
+    let hint = format!("give 1 to {NAME_BYTES_MAX} visible ASCII characters");
+    key.map(|key| Some(key.into())).ok_or_else(|| Refusal::invalid("the Idempotency-Key header cannot be used", hint))
+}
+
+/// Reads `{"input": any}`.
+pub(super) fn answer(document: &Bytes) -> Result<Body, Refusal> {
+    let tape = scan(document)?;
+    let hint = r#"send {"input": "your answer"}"#;
+    let input = object(&tape, hint)?.get("input");
+    let (start, end) = input.ok_or_else(|| Refusal::invalid("`input` is missing", hint).at("/input"))?.span();
+    Ok(Body::trusted(document.slice(start..end)))
+}
+
+/// Reads `{"drained": true|false}`; nothing at all means yes.
+pub(super) fn drained(document: &Bytes) -> Result<bool, Refusal> {
+    if document.is_empty() {
+        return Ok(true);
+    }
+    let tape = scan(document)?;
+    let hint = r#"send {"drained": true} or {"drained": false}"#;
+    let drained = object(&tape, hint)?.get("drained").and_then(Value::boolean);
+    drained.ok_or_else(|| Refusal::invalid("`drained` must be true or false", hint).at("/drained"))
+}
+
+/// Reads `{"state": "open"|"closed"}`: whether it is to be open.
+pub(super) fn breaker_open(document: &Bytes) -> Result<bool, Refusal> {
+    let tape = scan(document)?;
+    let hint = r#"send {"state": "open"} or {"state": "closed"}"#;
+    match object(&tape, hint)?.get("state").and_then(Value::text) {
+        Some(state) if state == *"open" => Ok(true),
+        Some(state) if state == *"closed" => Ok(false),
+        Some(_) | None => Err(Refusal::invalid("`state` must be open or closed", hint).at("/state")),
+    }
+}
+
+#[derive(Default)]
+struct Wanted {
+    work: Option<Arc<str>>,
+    request_id: Option<Box<str>>,
+    agent: Option<Arc<str>>,
+    priority: Priority,
+    limits: Limits,
+    input: Range<usize>,
+}
+
+impl Wanted {
+    fn read(&mut self, name: &str, value: Value<'_, '_>) -> Result<(), Refusal> {
+        match name {
+            "input" => {
+                let (start, end) = value.span();
+                self.input = start..end;
+            }
+            "work" => self.work = Some(text("/work", value)?.into()),
+            // Clients that write all members of a type write null for those they do not set.
+            "request_id" | "agent" | "priority" | "limits" if value.is_null() => {}
+            "request_id" => self.request_id = Some(text("/request_id", value)?),
+            "agent" => self.agent = Some(text("/agent", value)?.into()),
+            "priority" => self.priority = priority(value)?,
+            "limits" => self.limits = limits(value)?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn scan(document: &Bytes) -> Result<Tape<'_>, Refusal> {
+    let tape = Tape::scan(document).map_err(|broken| {
+        let (line, column) = line_and_column(document, broken.error.offset);
+        let syntax = broken.error.kind;
+        let message = format!("the body is not JSON: {} (line {line}, column {column})", syntax.message());
+        let hint = if syntax_is_cut(syntax) { "the body looks cut off: send all of it" } else { syntax.hint() };
+        Refusal::invalid(message, hint)
+    })?;
+    refuse_repeated(&tape)?;
+    Ok(tape)
+}
+
+/// For these the hints speak of files.
+fn syntax_is_cut(syntax: Syntax) -> bool {
+    [Syntax::Empty, Syntax::EndsInString, Syntax::EndsInObject, Syntax::EndsInArray].contains(&syntax)
+}
+
+/// Two members of one name at the top: nobody can know which is meant. What is inside the input is the agent's affair.
+fn refuse_repeated(tape: &Tape<'_>) -> Result<(), Refusal> {
+    let repeated = tape.flaws().iter().filter(|flaw| flaw.kind == FlawKind::RepeatedMember);
+    let mut repeated: Vec<_> = repeated.map(|flaw| flaw.node).collect();
+    let Some(root) = tape.root().filter(|_| !repeated.is_empty()) else { return Ok(()) };
+    // Both can be as many as a body has room for.
+    repeated.sort_unstable();
+    let is_repeated =
+        |value: Value<'_, '_>| value.key().is_some_and(|key| repeated.binary_search(&key.index()).is_ok());
+    if root.members().any(|(_, value)| is_repeated(value)) {
+        return Err(Refusal::invalid("a member stands twice in the body", "leave one of the two out"));
+    }
+    Ok(())
+}
+
+fn object<'t, 's>(tape: &'t Tape<'s>, hint: &'static str) -> Result<Value<'t, 's>, Refusal> {
+    let root = tape.root().ok_or_else(|| Refusal::invalid("the body is empty", hint))?;
+    if root.kind() != Type::Object {
+        return Err(wrong("", root, "an object").at(""));
+    }
+    Ok(root)
+}
+
+fn text(pointer: &'static str, value: Value<'_, '_>) -> Result<Box<str>, Refusal> {
+    let text = value.text().ok_or_else(|| wrong(pointer, value, "a string"))?.decode();
+    if text.is_empty() || text.len() > NAME_BYTES_MAX {
+        let message = format!("`{}` must have 1 to {NAME_BYTES_MAX} bytes", &pointer[1..]);
+        return Err(Refusal::invalid(message, "give it a name of its own, or leave it out").at(pointer));
+    }
+    Ok(text.into())
+}
+
+fn priority(value: Value<'_, '_>) -> Result<Priority, Refusal> {
+    let named = value.text().and_then(|name| Priority::from_name(&name.decode()));
+    named.ok_or_else(|| wrong("/priority", value, &format!("one of {}", Priority::ALL.map(Priority::name).join(", "))))
+}
+
+fn limits(value: Value<'_, '_>) -> Result<Limits, Refusal> {
+    if value.kind() != Type::Object {
+        return Err(wrong("/limits", value, "an object"));
+    }
+    let mut limits = Limits::default();
+    for (name, value) in value.members().filter(|(_, value)| !value.is_null()) {
+        match &*name.decode() {
+            "seconds" => {
+                let seconds = value.float().filter(|seconds| *seconds > 0.0);
+                let total = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                limits.total = Some(total.ok_or_else(|| wrong("/limits/seconds", value, "a number above 0"))?);
+            }
+            "output_bytes" => {
+                let must_be = format!("a whole number from 0 to {OUTPUT_BYTES_MAX}");
+                let bytes = value.integer().and_then(|bytes| u64::try_from(bytes).ok());
+                let bytes = bytes.filter(|bytes| *bytes <= OUTPUT_BYTES_MAX);
+                limits.output_bytes = Some(bytes.ok_or_else(|| wrong("/limits/output_bytes", value, &must_be))?);
+            }
+            "attempts" => {
+                let must_be = format!("a whole number from 1 to {ATTEMPTS_MAX}");
+                let attempts = value.integer().and_then(|attempts| u32::try_from(attempts).ok());
+                let attempts = attempts.filter(|attempts| (1..=ATTEMPTS_MAX).contains(attempts));
+                let attempts_max = attempts.ok_or_else(|| wrong("/limits/attempts", value, &must_be))?;
+                limits.retry = Some(Schedule { attempts_max, ..Schedule::DEFAULT });
+            }
+            _ => {}
+        }
+    }
+    Ok(limits)
+}
+
+fn wrong(pointer: &'static str, value: Value<'_, '_>, must_be: &str) -> Refusal {
+    let name = if pointer.is_empty() { "the body".to_owned() } else { format!("`{}`", pointer[1..].replace('/', ".")) };
+    let message = format!("{name} is {} and must be {must_be}", value.kind().described());
+    Refusal::invalid(message, EXAMPLE).at(pointer)
+}

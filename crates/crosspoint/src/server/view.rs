@@ -1,0 +1,144 @@
+//! Jobs and agents as callers see them.
+
+use crosspoint_engine::breaker::{Breaker, FAILURES_MAX};
+use crosspoint_engine::job::{Job, Outcome, State};
+use crosspoint_engine::runtime::{AgentView, Stuck};
+use crosspoint_engine::store::Found;
+use crosspoint_engine::time::Time;
+
+use super::json::{Object, push_array, push_text};
+
+/// In lists, an outcome larger than this is left out, in bytes: a page of five hundred is for looking, not for fetching.
+const LISTED_OUTCOME_BYTES_MAX: usize = 4 << 10;
+
+/// What a job's members cost beside its outcome, about: so that an answer is written without growing.
+const JOB_BYTES: usize = 512;
+
+/// How much of a job is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All.
+    Whole,
+    /// Without large outcomes.
+    Listed,
+}
+
+/// What is not in the job itself.
+#[derive(Default)]
+pub(super) struct Beside {
+    pub(super) stuck: Option<Stuck>,
+    pub(super) violations: Vec<Found>,
+}
+
+/// One job, whole.
+pub(super) fn job(job: &Job, beside: &Beside) -> Vec<u8> {
+    let outcome_bytes = job.outcome().map_or(0, |outcome| outcome.body.bytes().len());
+    let mut out = Vec::with_capacity(JOB_BYTES + outcome_bytes);
+    push_job(&mut out, job, beside, Extent::Whole);
+    out
+}
+
+pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Extent) {
+    let request = &job.request;
+    let mut object = Object::open(out);
+    object.quoted("id", request.id);
+    if let Some(parent) = request.parent {
+        object.quoted("parent", parent);
+    }
+    object.text("request_id", &request.request_id);
+    object.text("door", request.door.name());
+    object.text("work", &request.work);
+    object.text_or_null("agent", job.agent.as_deref().or(request.pinned.as_deref()));
+    object.text("state", job.phase().name());
+    object.plain("attempts", job.attempts);
+    object.text("priority", request.priority.name());
+    push_progress(&mut object, job);
+    object.quoted("created_at", request.accepted_at);
+    object.quoted("updated_at", job.updated_at);
+    if let Some(stuck) = &beside.stuck {
+        let mut shown = object.object("stuck");
+        shown.text("reason", &stuck.reason);
+        shown.quoted("since", stuck.since);
+        shown.close();
+    }
+    if let State::Waiting { question, .. } = &job.state {
+        object.raw("question", question.bytes());
+    }
+    if let Some(outcome) = job.outcome() {
+        push_outcome(&mut object, outcome, extent);
+    }
+    if !beside.violations.is_empty() {
+        push_array(object.name("violations"), &beside.violations, push_violation);
+    }
+    object.close();
+}
+
+fn push_progress(object: &mut Object<'_>, job: &Job) {
+    let mut shown = object.object("progress");
+    let progress = job.progress.as_ref();
+    match progress.and_then(|progress| progress.percent) {
+        Some(percent) => shown.plain("percent", percent),
+        None => shown.raw("percent", b"null"),
+    }
+    match progress.and_then(|progress| progress.step.as_ref()) {
+        Some(step) => shown.raw("step", step.bytes()),
+        None => shown.raw("step", b"null"),
+    }
+    shown.close();
+}
+
+fn push_outcome(object: &mut Object<'_>, outcome: &Outcome, extent: Extent) {
+    let body = outcome.body.bytes();
+    if extent == Extent::Whole || body.len() <= LISTED_OUTCOME_BYTES_MAX {
+        return object.raw("outcome", body);
+    }
+    let mut shown = object.object("outcome");
+    shown.text("status", outcome.status.name());
+    shown.raw("outputs", b"null");
+    shown.raw("artifacts", b"[]");
+    if let Some((failure, repeat)) = outcome.failure {
+        let mut said = shown.object("failure");
+        said.text("code", failure.name());
+        said.text("message", failure.sentence());
+        said.text("repeat", repeat.name());
+        said.close();
+    }
+    shown.plain("bytes", body.len());
+    shown.close();
+}
+
+fn push_violation(out: &mut Vec<u8>, found: &Found) {
+    let mut object = Object::open(out);
+    object.quoted("at", found.at);
+    object.text("clause", &found.clause);
+    object.text("what", &found.what);
+    object.close();
+}
+
+pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView) {
+    let mut object = Object::open(out);
+    object.text("name", &agent.spec.name);
+    object.text("contract", &agent.spec.contract);
+    push_array(object.name("work"), &agent.spec.works, |out, work| push_text(out, work));
+    object.plain("concurrency", agent.spec.concurrency);
+    object.plain("running", agent.running);
+    let mut breaker = object.object("breaker");
+    breaker.text("state", agent.standing.breaker.name());
+    breaker.plain("failures", failures(agent.standing.breaker));
+    match agent.open_until().filter(|until| *until != Time::NEVER) {
+        Some(until) => breaker.quoted("until", until),
+        None => breaker.raw("until", b"null"),
+    }
+    breaker.close();
+    object.plain("drained", agent.standing.drained);
+    object.close();
+}
+
+fn failures(breaker: Breaker) -> u32 {
+    match breaker {
+        Breaker::Closed { failures } => failures,
+        // An operator opened it, whatever the agent did.
+        Breaker::Open { until: Time::NEVER } => 0,
+        Breaker::Open { .. } | Breaker::HalfOpen => FAILURES_MAX,
+    }
+}
