@@ -2,7 +2,26 @@
 
 use crate::run::{crosspoint, stdout, transcript};
 
-const COMMANDS: [&str; 6] = ["validate", "translate", "migrate", "schema", "clauses", "completions"];
+const COMMANDS: [&str; 11] = [
+    "serve",
+    "submit",
+    "jobs",
+    "agents",
+    "config",
+    "validate",
+    "translate",
+    "migrate",
+    "schema",
+    "clauses",
+    "completions",
+];
+
+/// The commands of commands.
+const INNER: [(&str, &[&str]); 3] = [
+    ("jobs", &["list", "show", "events", "document", "cancel", "answer", "retry"]),
+    ("agents", &["list", "show", "breaker", "drain"]),
+    ("config", &["check", "show"]),
+];
 
 #[test]
 fn every_command_shows_an_example() {
@@ -10,6 +29,17 @@ fn every_command_shows_an_example() {
         let help = stdout(&mut crosspoint(&[command, "--help"]));
         let example = format!("\n  crosspoint {command}");
         assert!(help.contains("Examples:") && help.contains(&example), "{command}: {help}");
+    }
+}
+
+#[test]
+fn every_inner_command_shows_an_example() {
+    for (command, inner) in INNER {
+        for action in inner {
+            let help = stdout(&mut crosspoint(&[command, action, "--help"]));
+            let example = format!("\n  crosspoint {command} {action}");
+            assert!(help.contains("Examples:") && help.contains(&example), "{command} {action}: {help}");
+        }
     }
 }
 

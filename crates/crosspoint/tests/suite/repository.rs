@@ -1,7 +1,9 @@
 //! What the README promises.
 
 use std::fs;
+use std::process::Command;
 
+use crate::live::Server;
 use crate::run::{crosspoint, root};
 
 fn file(path: &str) -> String {
@@ -15,11 +17,38 @@ fn ci_runs_the_test_command_of_the_readme() {
 }
 
 #[test]
-fn the_first_command_of_the_readme_works() {
+fn the_first_command_of_the_readme_serves_and_what_it_prints_works() {
     let readme = file("README.md");
     let command = readme.lines().find(|line| line.starts_with("cargo run --release -- ")).expect("the README has it");
-    let arguments: Vec<&str> = command.trim_start_matches("cargo run --release -- ").split_whitespace().collect();
-    assert_eq!(crosspoint(&arguments).output().expect("it starts").status.code(), Some(0), "{command}");
+    assert_eq!(command, "cargo run --release -- serve");
+    let server = Server::start();
+    let said = server.log();
+    let line = said.lines().skip_while(|line| !line.starts_with("Try, ")).nth(1).expect("it says what to try");
+    // Pasted as it is, in a directory that has nothing to do with it.
+    let output = Command::new("sh").args(["-c", line]).current_dir("/").env_remove("CROSSPOINT_SERVER").output();
+    let output = output.expect("there is a shell");
+    assert_eq!(output.status.code(), Some(0), "{line}: {output:?}");
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("the outputs are JSON");
+    assert_eq!(printed, serde_json::json!({"message": "hello"}));
+    let progress = String::from_utf8_lossy(&output.stderr);
+    assert!(progress.starts_with("job ") && progress.contains("%  Step 2 of 10\n"), "{progress}");
+    assert_eq!(server.get("/api/v1/jobs").json()["jobs"].as_array().map(Vec::len), Some(1), "this server did it");
+}
+
+#[test]
+fn the_job_of_the_readme_shows_its_progress_and_its_output() {
+    let readme = file("README.md");
+    let (_, example) = readme.split_once("\n$ crosspoint submit slow_echo --input ").expect("the README has it");
+    let (input, printed) = example.split_once('\n').expect("a line ends");
+    let (printed, _) = printed.split_once("```").expect("a block ends");
+    let server = Server::start();
+    let arguments = ["submit", "slow_echo", "--input", input.trim_matches('\''), "--server", &server.url()];
+    let output = crosspoint(&arguments).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    // Ids differ from run to run, and dots stand for lines that are left out.
+    for line in printed.lines().filter(|line| !line.starts_with("job ") && *line != "...") {
+        assert!(said.lines().any(|said| said == line), "{line:?} is not in {said}");
+    }
 }
 
 /// The document behind the example of the README.

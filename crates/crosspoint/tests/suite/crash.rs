@@ -1,0 +1,164 @@
+//! Killing the server, over and over, while callers are at it: whatever was acknowledged is there, ends, and ends once.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use crate::callers::{Callers, Dice, Known, Wish};
+use crate::live::{Server, until};
+
+/// How often the server is killed in the suite; `CROSSPOINT_KILLS` for more.
+const KILLS: u64 = 50;
+
+const CALLERS: usize = 6;
+
+/// A seed of its own for every run, or the one of a run that failed. It is printed, and shown where the test fails.
+fn seed() -> u64 {
+    let given = std::env::var("CROSSPOINT_SEED").ok().and_then(|seed| seed.parse().ok());
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let seed = given.unwrap_or_else(now);
+    let _ = writeln!(std::io::stderr().lock(), "CROSSPOINT_SEED={seed}");
+    seed
+}
+
+fn kills() -> u64 {
+    std::env::var("CROSSPOINT_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS)
+}
+
+/// Kills it at some moment after the callers have had some answers.
+fn kill_under_load(server: &mut Server, callers: &Callers, dice: &mut Dice) {
+    let enough = callers.acknowledged() + usize::try_from(dice.below(40)).expect("it is small");
+    until("callers are answered", || (callers.acknowledged() >= enough).then_some(()));
+    // Not a wait for anything: the moment is to be any.
+    thread::sleep(Duration::from_micros(dice.below(4_000)));
+    callers.set_address(None);
+    server.kill();
+}
+
+/// Kills it before it can have said that it is ready, or just then.
+fn kill_while_it_starts(server: &Server, dice: &mut Dice) {
+    let mut child: Child = server.command().spawn().expect("the program starts");
+    thread::sleep(Duration::from_micros(dice.below(40_000)));
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+}
+
+#[test]
+fn whatever_was_acknowledged_ends_once_however_often_the_server_is_killed() {
+    let seed = seed();
+    let mut dice = Dice(seed);
+    let mut server = Server::with("", &["--log", "warn"]);
+    let callers = Callers::default();
+    callers.set_address(Some(server.address()));
+    thread::scope(|scope| {
+        for name in 0..CALLERS {
+            let (callers, seed) = (&callers, dice.below(u64::MAX));
+            scope.spawn(move || callers.call(name, seed));
+        }
+        for _ in 0..kills() {
+            kill_under_load(&mut server, &callers, &mut dice);
+            for _ in 0..dice.below(3) {
+                kill_while_it_starts(&server, &mut dice);
+            }
+            server.restart();
+            callers.set_address(Some(server.address()));
+        }
+        callers.finish();
+    });
+    let known = callers.known();
+    assert!(known.len() as u64 > kills(), "the callers were hardly at it");
+    for (request_id, one) in &known {
+        let job = callers.insist("GET", &format!("/api/v1/jobs/{}?wait=60", one.id), "", &[200]).json();
+        callers.learn(request_id, &job);
+        ended_as_wished(one, &job);
+        told_once(&callers, one);
+    }
+    nothing_else_is_there(&callers, &known);
+    // And all this is so after one more start.
+    assert!(server.stop().success());
+    server.restart();
+    callers.set_address(Some(server.address()));
+    for (request_id, one) in &known {
+        callers.learn(request_id, &callers.insist("GET", &format!("/api/v1/jobs/{}", one.id), "", &[200]).json());
+    }
+}
+
+fn ended_as_wished(known: &Known, job: &Value) {
+    let outcome = &job["outcome"];
+    match known.wish {
+        Wish::Echo | Wish::Slow => assert_eq!(outcome["outputs"], known.input, "{job}"),
+        Wish::Ask => assert_eq!(outcome["outputs"]["answer"]["for"], known.input["by"], "{job}"),
+        Wish::Fail => assert_eq!(outcome["failure"]["code"], "agent_failed", "{job}"),
+        Wish::Cancel => assert_eq!(outcome["status"], "cancelled", "{job}"),
+    }
+    assert!(job["violations"].is_null(), "{job}");
+}
+
+/// Its events are numbered without a gap, and the outcome is the last of them and the only one.
+fn told_once(callers: &Callers, known: &Known) {
+    let stream = callers.insist("GET", &format!("/api/v1/jobs/{}/events", known.id), "", &[200]).text();
+    let of = |field: &str| -> Vec<String> {
+        stream.lines().filter_map(|line| line.strip_prefix(field)).map(|text| text.trim().to_owned()).collect()
+    };
+    let (ids, events) = (of("id:"), of("event:"));
+    assert!(ids.iter().map(String::as_str).eq((1..=ids.len()).map(|n| n.to_string()).collect::<Vec<_>>()), "{stream}");
+    let is_end = |event: &&String| ["completed", "failed", "cancelled"].contains(&event.as_str());
+    assert_eq!(events.iter().filter(is_end).count(), 1, "{stream}");
+    assert!(events.last().is_some_and(|event| is_end(&event)), "{stream}");
+    assert_eq!(events.first().map(String::as_str), Some("accepted"));
+    // Every attempt but the last was cut short by a kill, and nothing else was.
+    let count = |name: &str| events.iter().filter(|event| *event == name).count();
+    assert!(count("started") <= count("interrupted") + 1, "{stream}");
+    assert!(count("answer") <= 1, "nobody is asked for what they have answered: {stream}");
+}
+
+/// The server has every job that the callers know, once, and no other.
+fn nothing_else_is_there(callers: &Callers, known: &BTreeMap<String, Known>) {
+    let mut found = BTreeMap::new();
+    let mut next = Some(String::new());
+    while let Some(before) = next {
+        let page = callers.insist("GET", &format!("/api/v1/jobs?limit=500{before}"), "", &[200]).json();
+        for job in page["jobs"].as_array().expect("a page has jobs") {
+            let request_id = job["request_id"].as_str().expect("it has one").to_owned();
+            let twice = found.insert(request_id, job["id"].clone());
+            assert_eq!(twice, None, "{job} is there twice");
+        }
+        next = page["next"].as_str().map(|next| format!("&before={next}"));
+    }
+    let expected: BTreeMap<String, Value> =
+        known.iter().map(|(request_id, known)| (request_id.clone(), json!(known.id))).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_server_that_is_killed_while_it_makes_its_store_starts_the_next_time() {
+    let mut dice = Dice(seed());
+    for _ in 0..5 {
+        let mut server = Server::with("", &["--log", "warn"]);
+        server.kill();
+        std::fs::remove_dir_all(server.data()).expect("it can be removed");
+        for _ in 0..6 {
+            kill_while_it_starts(&server, &mut dice);
+        }
+        server.restart();
+        assert_eq!(server.post("/api/v1/jobs?wait=60", r#"{"work":"echo"}"#).status, 200);
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_as_soon_as_it_has_started_loses_nothing() {
+    let mut server = Server::with("", &["--log", "warn"]);
+    let id = server.submit(r#"{"work":"slow_echo","input":{"seconds":600}}"#)["id"].as_str().expect("an id").to_owned();
+    for starts in 2..12 {
+        server.kill();
+        server.restart();
+        let job = server.in_state(&id, "running");
+        assert_eq!(job["attempts"], starts);
+    }
+    let cancelled = server.post(&format!("/api/v1/jobs/{id}/cancel"), "").json();
+    assert_eq!(cancelled["outcome"]["status"], "cancelled");
+}
