@@ -1,0 +1,75 @@
+//! How fast jobs go through the real program, as ratios of one run. Not a test: figures decide nothing.
+//!
+//! `scripts/bench` runs it and puts what it prints into `bench/RESULTS.md`. `--quick` is for trying it out: fewer seconds and
+//! fewer stored jobs. `--load ADDRESS CLIENTS` only loads a server that runs already, for profiling it.
+
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+#[path = "engine/bare.rs"]
+mod bare;
+#[path = "engine/load.rs"]
+mod load;
+#[path = "engine/machine.rs"]
+mod machine;
+#[path = "engine/report.rs"]
+mod report;
+#[path = "engine/scale.rs"]
+mod scale;
+#[path = "engine/serving.rs"]
+mod serving;
+
+use std::time::Duration;
+
+use report::Report;
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+struct Extent {
+    seconds: Duration,
+    rounds: usize,
+    stored: usize,
+    queued: usize,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--load") {
+        let clients = arguments[at + 2].parse().expect("a number of clients");
+        let load = load::run(&arguments[at + 1], clients, Duration::from_secs(5), "jobs?wait=30", "echo");
+        return println!("{:.0} jobs/s, p50 {:.2?}, p99 {:.2?}", load.rate, load.p50, load.p99);
+    }
+    let quick = std::env::args().any(|argument| argument == "--quick");
+    let extent = if quick {
+        Extent { seconds: Duration::from_secs(1), rounds: 1, stored: 20_000, queued: 10_000 }
+    } else {
+        Extent { seconds: Duration::from_secs(4), rounds: 5, stored: 1_000_000, queued: 100_000 }
+    };
+    let mut report = Report::default();
+    report.machine();
+    throughput(extent, &mut report);
+    scale::measure(extent, &mut report);
+    print!("{}", report.finish());
+}
+
+/// Submit and wait for the outcome, against the bare store, in turns.
+fn throughput(extent: Extent, report: &mut Report) {
+    for clients in [1, 32, 128] {
+        let mut rounds = Vec::new();
+        let mut tries = 0;
+        while rounds.len() < extent.rounds {
+            let stolen = machine::Stolen::now();
+            let fsync = machine::fsync_median(&serving::data_directory("fsync"));
+            let bare = bare::rate(&serving::data_directory("bare"), clients, extent.seconds);
+            let server = serving::Server::start("load", &[]);
+            let load = load::run(&server.address, clients, extent.seconds, "jobs?wait=30", "echo");
+            let round = report::Round { fsync, bare, load, stolen_percent: stolen.percent() };
+            eprintln!("{clients} clients: {round}");
+            tries += 1;
+            // Other tenants of the machine disturb: such a round is measured again, three times at most.
+            if round.stolen_percent < 5.0 || tries >= extent.rounds + 3 {
+                rounds.push(round);
+            }
+        }
+        report.throughput(clients, &rounds);
+    }
+}

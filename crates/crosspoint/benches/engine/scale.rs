@@ -1,0 +1,84 @@
+//! Memory, starting, and whether a million stored jobs make anything slower.
+
+use std::time::{Duration, Instant};
+
+use crate::load::{self, Connection};
+use crate::report::{Report, Scale};
+use crate::serving::{Server, data_directory};
+use crate::{Extent, bare};
+
+/// Both servers answer in turns, so many times.
+const TURNS: usize = 400;
+
+pub(crate) fn measure(extent: Extent, report: &mut Report) {
+    let idle = Server::start("idle", &[]);
+    let (ready_empty, idle_bytes) = (idle.ready_after, idle.resident_bytes());
+    drop(idle);
+
+    let queue = Server::start("queue", &[]);
+    let before = queue.resident_bytes();
+    drain(&queue.address, "echo");
+    load::submit(&queue.address, 50, extent.queued, "echo");
+    let queued_bytes = queue.resident_bytes().saturating_sub(before);
+    drop(queue);
+
+    eprintln!("filling a store with {} jobs", extent.stored);
+    let many = data_directory("many");
+    bare::fill(&many, extent.stored);
+    let few = data_directory("few");
+    bare::fill(&few, 1_000);
+    let many = Server::start_in(&many, &[]);
+    let ready_many = many.ready_after;
+    let many_bytes = many.resident_bytes();
+    let few = Server::start_in(&few, &[]);
+    let submit = in_turns(&few, &many, |connection| Box::pin(connection.submit("jobs?wait=30", "echo", "200")));
+    let list = in_turns(&few, &many, |connection| Box::pin(connection.get("jobs?limit=50")));
+    report.scale(&Scale {
+        ready_empty,
+        ready_many,
+        idle_bytes,
+        many_bytes,
+        queued: extent.queued,
+        queued_bytes,
+        stored: extent.stored,
+        submit,
+        list,
+    });
+}
+
+fn drain(address: &str, agent: &str) {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(address).expect("the server is there");
+    let request = format!(
+        "POST /api/v1/agents/{agent}/drain HTTP/1.1\r\nhost: bench\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).expect("it can be sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it is answered");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+type Asked<'c> = std::pin::Pin<Box<dyn Future<Output = ()> + 'c>>;
+
+/// The medians of both servers, asked alternately by one client.
+fn in_turns(few: &Server, many: &Server, ask: impl for<'c> Fn(&'c mut Connection) -> Asked<'c>) -> [Duration; 2] {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut connections = [Connection::open(&few.address).await, Connection::open(&many.address).await];
+        let mut times = [Vec::new(), Vec::new()];
+        for turn in 0..TURNS {
+            for (connection, times) in connections.iter_mut().zip(&mut times) {
+                let start = Instant::now();
+                ask(connection).await;
+                // The first ones fill caches.
+                if turn >= TURNS / 10 {
+                    times.push(start.elapsed());
+                }
+            }
+        }
+        times.map(|mut times| {
+            times.sort();
+            times[times.len() / 2]
+        })
+    })
+}

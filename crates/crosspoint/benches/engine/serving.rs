@@ -1,0 +1,87 @@
+//! The real program, serving.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) address: String,
+    /// From start to the first answer that it is ready.
+    pub(crate) ready_after: Duration,
+}
+
+/// An empty directory on the disk where the build is.
+pub(crate) fn data_directory(name: &str) -> PathBuf {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bench-engine").join(name);
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).expect("a directory can be made");
+    directory
+}
+
+impl Server {
+    /// Starts on an empty store.
+    pub(crate) fn start(name: &str, environment: &[(&str, &str)]) -> Server {
+        Server::start_in(&data_directory(name), environment)
+    }
+
+    /// Starts on the store in a directory.
+    pub(crate) fn start_in(directory: &std::path::Path, environment: &[(&str, &str)]) -> Server {
+        let _ = fs::remove_file(directory.join("server.json"));
+        let start = Instant::now();
+        let child = Command::new(env!("CARGO_BIN_EXE_crosspoint"))
+            // One line a request and a transition would be measured too.
+            .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--data"])
+            .arg(directory)
+            .envs(environment.iter().copied())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the server starts");
+        let address = address(directory, start);
+        ready(&address, start);
+        Server { child, address, ready_after: start.elapsed() }
+    }
+
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        crate::machine::resident_bytes(self.child.id())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The server writes its address when it listens.
+fn address(directory: &std::path::Path, start: Instant) -> String {
+    loop {
+        assert!(start.elapsed() < Duration::from_secs(60), "the server does not start");
+        let text = fs::read_to_string(directory.join("server.json")).unwrap_or_default();
+        let file: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        if let Some(url) = file["url"].as_str() {
+            return url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+        }
+        std::thread::sleep(Duration::from_micros(500));
+    }
+}
+
+fn ready(address: &str, start: Instant) {
+    use std::io::{Read, Write};
+    loop {
+        assert!(start.elapsed() < Duration::from_secs(60), "the server does not become ready");
+        let answer = std::net::TcpStream::connect(address).and_then(|mut stream| {
+            stream.write_all(b"GET /health/ready HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n")?;
+            let mut answer = [0; 12];
+            stream.read_exact(&mut answer)?;
+            Ok(answer)
+        });
+        if answer.is_ok_and(|answer| answer.ends_with(b"200")) {
+            return;
+        }
+        std::thread::sleep(Duration::from_micros(500));
+    }
+}
