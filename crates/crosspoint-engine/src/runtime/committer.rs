@@ -100,9 +100,11 @@ impl Committer {
             let patience = self.patience();
             match self.inbox.take(patience) {
                 Mail::Closed => {
-                    // What agents reported while nothing could be committed has one last chance.
                     let said = std::mem::take(&mut self.at_once);
-                    self.kept.extend(said);
+                    if !said.is_empty() {
+                        self.round(said);
+                    }
+                    // What agents reported while nothing could be committed has one last chance.
                     if !self.kept.is_empty() {
                         let _ = self.try_again();
                     }
@@ -260,23 +262,25 @@ impl Committer {
         let mut left: VecDeque<Letter> = letters.into();
         while let Some(letter) = left.pop_front() {
             self.rebuild()?;
-            let Err((fault, mut failed)) = self.commit_kept(vec![letter]) else { continue };
-            if let (Fault::Unwritable { .. }, Some(letter)) = (&fault, failed.pop()) {
-                tracing::error!(error = %fault, "a report cannot be written; its job ends");
-                left.extend(in_its_place(letter));
-                continue;
+            let Err((fault, failed)) = self.commit_kept(vec![letter]) else { continue };
+            if !matches!(fault, Fault::Unwritable { .. }) {
+                self.kept.extend(failed.into_iter().chain(left));
+                return Err(fault);
             }
-            self.kept.extend(failed.into_iter().chain(left));
-            return Err(fault);
+            tracing::error!(error = %fault, "a report cannot be written; its job ends");
+            left.extend(failed.into_iter().filter_map(in_its_place));
         }
         self.rebuild()
     }
 }
 
-/// The end of a job in place of a report about it that cannot be written; what is no such report is dropped.
+/// The end of a job in place of a report about it that cannot be written. What is no such report is dropped, and so is a failure: there
+/// is nothing smaller to put in its place.
 fn in_its_place(letter: Letter) -> Option<Letter> {
-    let Command::Job(id, Event::Finish { attempt, .. } | Event::Output { attempt, .. } | Event::Ask { attempt, .. }) =
-        letter.command
+    let Command::Job(
+        id,
+        Event::Finish { attempt, result: Ok(_) } | Event::Output { attempt, .. } | Event::Ask { attempt, .. },
+    ) = letter.command
     else {
         return None;
     };
