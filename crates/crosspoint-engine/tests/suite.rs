@@ -1,5 +1,7 @@
 //! One binary for all integration tests of the engine: they use what it makes public, and real files.
 
+#[path = "suite/attempts.rs"]
+mod attempts;
 #[path = "suite/clock_jumps.rs"]
 mod clock_jumps;
 #[path = "suite/faults.rs"]

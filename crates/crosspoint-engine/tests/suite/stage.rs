@@ -9,11 +9,14 @@ use bytes::Bytes;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_engine::content::{Block, Body};
 use crosspoint_engine::core::{Mode, Spec};
-use crosspoint_engine::job::{Door, Job, Key, Priority};
+use crosspoint_engine::event::Entry;
+use crosspoint_engine::id::JobId;
+use crosspoint_engine::job::{Door, Job, Key, Phase, Priority};
 use crosspoint_engine::machine::{Failed, Success};
 use crosspoint_engine::policy::Policy;
 use crosspoint_engine::runtime::{Attempt, Config, Engine, Limits, Link, NewJob, Submitted, Watch};
 use crosspoint_engine::store::Options;
+use tokio::sync::Semaphore;
 
 use crate::scratch::Scratch;
 
@@ -133,4 +136,48 @@ pub(crate) fn outcome(job: &Job) -> serde_json::Value {
 /// Stops an engine without waiting for its agents.
 pub(crate) async fn stop(engine: Engine) {
     engine.stop(Duration::ZERO).await;
+}
+
+/// Waits until a job is in a phase.
+pub(crate) async fn reaches(watch: &Watch, phase: Phase) -> Arc<Job> {
+    loop {
+        let job = watch.job();
+        if job.phase() == phase {
+            return job;
+        }
+        assert!(job.outcome().is_none(), "it ended as {} instead", job.phase().name());
+        let moved = watch.moved(job.events, patience()).await;
+        assert!(moved.events > job.events, "{job:?} does not move");
+    }
+}
+
+/// All events of a job that ends, after number `after`.
+pub(crate) async fn events(engine: &Engine, id: JobId, after: u32) -> Vec<Entry> {
+    let mut follow = engine.follow(id, after).await.expect("it can be read").expect("it is there");
+    let mut entries = Vec::new();
+    while let Some(entry) = follow.next(patience()).await.expect("it can be read") {
+        entries.push(entry);
+    }
+    assert!(follow.is_done(), "it never ended");
+    entries
+}
+
+pub(crate) fn names(entries: &[Entry]) -> Vec<&'static str> {
+    entries.iter().map(|entry| entry.what.name()).collect()
+}
+
+pub(crate) async fn never(_: Attempt) -> Came {
+    std::future::pending().await
+}
+
+/// An agent that waits at a gate and completes.
+pub(crate) fn gated(name: &str, gate: &Arc<Semaphore>) -> Agent {
+    let gate = gate.clone();
+    agent(name, move |_| {
+        let gate = gate.clone();
+        async move {
+            gate.acquire().await.expect("the gate stays").forget();
+            success("{}")
+        }
+    })
 }
