@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crosspoint_contracts::failure::{Failure, Repeat};
-use rusqlite::{Connection, Row, Transaction, params};
+use rusqlite::{Connection, Row, Statement, Transaction, params};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -38,54 +38,16 @@ pub(super) fn insert_job(
     epoch: i64,
 ) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
-        "INSERT INTO job(seq, id, hash, caller, door, request_id, key, work, pinned, parent, priority, limits, accepted_at,
-            input_start, input_end, state, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked,
-            question, percent, step, output_bytes, answers, events, head, owner, epoch)
+        "INSERT INTO job(seq, state, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked,
+            question, percent, step, output_bytes, answers, events, head, epoch,
+            id, hash, caller, door, request_id, key, work, pinned, parent, priority, limits, accepted_at, input_start, input_end,
+            owner)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-            ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, 0, ?34)",
+            ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, 0)",
     )?;
-    let request = &*job.request;
-    let key = match &request.key {
-        Key::Other(key) => Some(&**key),
-        Key::None | Key::RequestId => None,
-    };
-    let state = StateColumns::of(job);
-    insert.execute(params![
-        job.seq().0.cast_signed(),
-        request.id.as_bytes(),
-        hash.map(|hash| hash.0.cast_signed()),
-        &*request.caller,
-        request.door.name(),
-        &*request.request_id,
-        key,
-        &*request.work,
-        request.pinned.as_deref(),
-        request.parent.as_ref().map(JobId::as_bytes),
-        request.priority as i64,
-        limits_text(&request.limits),
-        request.accepted_at.0,
-        request.input.start,
-        request.input.end,
-        state.state,
-        job.updated_at.0,
-        job.agent.as_deref(),
-        job.attempts,
-        job.retries,
-        job.begun,
-        job.started_at.map(|at| at.0),
-        state.waited_micros,
-        state.until,
-        state.after,
-        state.asked,
-        state.question,
-        state.percent,
-        state.step,
-        job.output_bytes.cast_signed(),
-        answers_text(&job.answers),
-        job.events,
-        head,
-        epoch,
-    ])?;
+    bind_changing(&mut insert, job, Some(head), epoch)?;
+    bind_lasting(&mut insert, &job.request, hash)?;
+    insert.raw_execute()?;
     Ok(())
 }
 
@@ -101,30 +63,56 @@ pub(super) fn update_job(
             answers = ?17, events = ?18, head = coalesce(?19, head), epoch = ?20
          WHERE seq = ?1",
     )?;
-    let state = StateColumns::of(job);
-    update.execute(params![
-        job.seq().0.cast_signed(),
-        state.state,
-        job.updated_at.0,
-        job.agent.as_deref(),
-        job.attempts,
-        job.retries,
-        job.begun,
-        job.started_at.map(|at| at.0),
-        state.waited_micros,
-        state.until,
-        state.after,
-        state.asked,
-        state.question,
-        state.percent,
-        state.step,
-        job.output_bytes.cast_signed(),
-        answers_text(&job.answers),
-        job.events,
-        head,
-        epoch,
-    ])?;
+    bind_changing(&mut update, job, head, epoch)?;
+    update.raw_execute()?;
     Ok(())
+}
+
+/// Parameters 1 to 20: what changes in the life of a job, and its number.
+fn bind_changing(statement: &mut Statement<'_>, job: &Job, head: Option<i64>, epoch: i64) -> rusqlite::Result<()> {
+    let state = StateColumns::of(job);
+    statement.raw_bind_parameter(1, job.seq().0.cast_signed())?;
+    statement.raw_bind_parameter(2, state.state)?;
+    statement.raw_bind_parameter(3, job.updated_at.0)?;
+    statement.raw_bind_parameter(4, job.agent.as_deref())?;
+    statement.raw_bind_parameter(5, job.attempts)?;
+    statement.raw_bind_parameter(6, job.retries)?;
+    statement.raw_bind_parameter(7, job.begun)?;
+    statement.raw_bind_parameter(8, job.started_at.map(|at| at.0))?;
+    statement.raw_bind_parameter(9, state.waited_micros)?;
+    statement.raw_bind_parameter(10, state.until)?;
+    statement.raw_bind_parameter(11, state.after)?;
+    statement.raw_bind_parameter(12, state.asked)?;
+    statement.raw_bind_parameter(13, state.question)?;
+    statement.raw_bind_parameter(14, state.percent)?;
+    statement.raw_bind_parameter(15, state.step)?;
+    statement.raw_bind_parameter(16, job.output_bytes.cast_signed())?;
+    statement.raw_bind_parameter(17, answers_text(&job.answers))?;
+    statement.raw_bind_parameter(18, job.events)?;
+    statement.raw_bind_parameter(19, head)?;
+    statement.raw_bind_parameter(20, epoch)
+}
+
+/// Parameters 21 to 34: what was asked for, written once.
+fn bind_lasting(statement: &mut Statement<'_>, request: &Request, hash: Option<Hash>) -> rusqlite::Result<()> {
+    let key = match &request.key {
+        Key::Other(key) => Some(&**key),
+        Key::None | Key::RequestId => None,
+    };
+    statement.raw_bind_parameter(21, request.id.as_bytes())?;
+    statement.raw_bind_parameter(22, hash.map(|hash| hash.0.cast_signed()))?;
+    statement.raw_bind_parameter(23, &*request.caller)?;
+    statement.raw_bind_parameter(24, request.door.name())?;
+    statement.raw_bind_parameter(25, &*request.request_id)?;
+    statement.raw_bind_parameter(26, key)?;
+    statement.raw_bind_parameter(27, &*request.work)?;
+    statement.raw_bind_parameter(28, request.pinned.as_deref())?;
+    statement.raw_bind_parameter(29, request.parent.as_ref().map(JobId::as_bytes))?;
+    statement.raw_bind_parameter(30, request.priority as i64)?;
+    statement.raw_bind_parameter(31, limits_text(&request.limits))?;
+    statement.raw_bind_parameter(32, request.accepted_at.0)?;
+    statement.raw_bind_parameter(33, request.input.start)?;
+    statement.raw_bind_parameter(34, request.input.end)
 }
 
 /// The columns that depend on the state.
