@@ -7,6 +7,7 @@
 
 mod agents;
 mod batch;
+mod members;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 pub use agents::{Agent, AgentCommand, Spec, Standing};
 pub use batch::{Batch, Effect, Fresh, Written};
 use bytes::Bytes;
+pub use members::{MEMBERS_MAX, Member, Membership, Presence};
 
 use crate::breaker;
 use crate::event::Violation;
@@ -59,6 +61,8 @@ pub enum Command {
     Job(JobId, Event),
     /// Something is wanted of an agent, or known about it.
     Agent(Arc<str>, AgentCommand),
+    /// An agent joins, or has other works or limits than when it joined.
+    Join(Arc<Member>),
     /// Somebody broke a rule about a job that has ended.
     Violation(Seq, Violation),
     /// The clock jumped, by so many microseconds.
@@ -103,6 +107,12 @@ pub enum Reply {
     Done,
     /// No agent has this name.
     NoSuchAgent,
+    /// The agent of this name is configured: it neither joins nor leaves.
+    Configured,
+    /// The agent cannot be forgotten: it is there, or has work.
+    Present,
+    /// As many agents have joined as may.
+    Crowded,
 }
 
 /// Why a request is not accepted.
@@ -126,6 +136,10 @@ pub enum Rejected {
 pub struct Origin {
     /// The agents there are.
     pub agents: Vec<Spec>,
+    /// The agents that have joined, now or some time; one whose name is configured now is passed over.
+    pub members: Vec<Member>,
+    /// Those of them that are there, and how much they take. At a start nobody is.
+    pub present: BTreeMap<Arc<str>, u32>,
     /// What was known of agents when we ended, by name.
     pub standings: Vec<(Arc<str>, Standing)>,
     /// The jobs that have not ended.
@@ -177,6 +191,9 @@ impl Core {
         for spec in origin.agents {
             core.add_agent(spec);
         }
+        for member in origin.members {
+            core.add_member(member, &origin.present, origin.now);
+        }
         for (name, standing) in origin.standings {
             if let Some(agent) = core.agents.get_mut(&name) {
                 agent.standing = Standing { breaker: standing.breaker.bound_by(origin.now), ..standing };
@@ -222,6 +239,7 @@ impl Core {
                 _ => Reply::NotLive,
             },
             Command::Agent(name, command) => self.command_agent(name, *command, now, batch),
+            Command::Join(member) => self.join(member, now, batch),
             Command::Violation(seq, violation) => {
                 batch.violations.push((*seq, now, violation.clone()));
                 Reply::Done
@@ -395,6 +413,11 @@ impl Core {
                 batch.agents.insert(agent.spec.name.clone(), agent.standing);
             }
         }
+    }
+
+    /// Forgets the request key of a job that is gone: a repeat is a new job.
+    pub fn release_key(&mut self, hash: Hash, seq: Seq) {
+        self.keys.release(hash, seq);
     }
 
     /// Who drives which jobs, for another core of the same.

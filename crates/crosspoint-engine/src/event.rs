@@ -1,5 +1,9 @@
 //! What happens to a job and is stored: its events, in order.
 
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use crosspoint_contracts::failure::Failure;
@@ -61,7 +65,7 @@ pub enum What {
         /// When the next is due.
         until: Time,
     },
-    /// An attempt was cut short by our own end, and there will be another.
+    /// An attempt was cut short by our own end, or never reached an agent that had gone; and there will be another.
     Interrupted {
         /// The attempt.
         attempt: u32,
@@ -76,7 +80,7 @@ pub struct Violation {
     /// The rule that was broken.
     pub clause: &'static str,
     /// What was broken about it, without content.
-    pub what: &'static str,
+    pub what: Cow<'static, str>,
 }
 
 impl What {
@@ -115,7 +119,12 @@ impl Serialize for Entry {
             What::Output { attempt, offset, block } => {
                 map.serialize_entry("attempt", attempt)?;
                 map.serialize_entry("offset", offset)?;
-                map.serialize_entry("text", &String::from_utf8_lossy(&block.0))?;
+                let text = String::from_utf8_lossy(&block.0);
+                map.serialize_entry("text", &text)?;
+                if let Cow::Owned(_) = text {
+                    // The text has lost something, so the bytes are there too.
+                    map.serialize_entry("base64", &STANDARD.encode(&block.0))?;
+                }
             }
             What::Asked { question } => map.serialize_entry("question", question)?,
             What::Answered { answer } => map.serialize_entry("answer", answer)?,
@@ -128,5 +137,22 @@ impl Serialize for Entry {
             What::Ended(outcome) => map.serialize_entry("outcome", &outcome.body)?,
         }
         map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_that_is_no_text_is_shown_with_its_bytes() {
+        let shown = |block: &'static [u8]| {
+            let what = What::Output { attempt: 1, offset: 0, block: Block(block.into()) };
+            serde_json::to_value(Entry { n: 1, at: Time::default(), what }).expect("it is JSON")
+        };
+        assert_eq!(shown("grüße".as_bytes())["text"], "grüße");
+        assert!(shown("grüße".as_bytes())["base64"].is_null());
+        let binary = shown(b"a\xff");
+        assert_eq!((&binary["text"], &binary["base64"]), (&"a\u{fffd}".into(), &"Yf8=".into()));
     }
 }

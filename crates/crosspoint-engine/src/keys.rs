@@ -16,7 +16,7 @@ use crate::job::{Door, Key};
 pub struct Hash(pub u64);
 
 /// The salt of a store's hashes: rolled once, when the store is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Salt(pub Uuid);
 
 /// All keys that are taken.
@@ -58,6 +58,18 @@ impl Keys {
         }
     }
 
+    /// Gives a key free that this job had.
+    pub fn release(&mut self, hash: Hash, seq: Seq) {
+        self.rest.retain(|taken| *taken != (hash, seq));
+        if self.first.get(&hash) == Some(&seq) {
+            self.first.remove(&hash);
+            if let Some(at) = self.rest.iter().position(|(taken, _)| *taken == hash) {
+                let (_, next) = self.rest.remove(at);
+                self.first.insert(hash, next);
+            }
+        }
+    }
+
     /// How many are taken.
     pub fn len(&self) -> usize {
         self.first.len() + self.rest.len()
@@ -83,6 +95,21 @@ mod tests {
         assert_eq!(keys.find(Hash(7), &[]), Some(Seq(1)));
         assert_eq!(keys.find(Hash(7), &[Seq(1)]), Some(Seq(2)));
         assert_eq!(keys.len(), 2);
+    }
+
+    #[test]
+    fn a_key_that_was_given_free_leaves_others_of_its_hash_alone() {
+        let mut keys = Keys::default();
+        for seq in 1..=3 {
+            keys.claim(Hash(7), Seq(seq));
+        }
+        keys.release(Hash(7), Seq(2));
+        keys.release(Hash(8), Seq(1));
+        assert_eq!((keys.find(Hash(7), &[]), keys.find(Hash(7), &[Seq(1)])), (Some(Seq(1)), Some(Seq(3))));
+        keys.release(Hash(7), Seq(1));
+        assert_eq!((keys.find(Hash(7), &[]), keys.len()), (Some(Seq(3)), 1));
+        keys.release(Hash(7), Seq(3));
+        assert!(keys.is_empty());
     }
 
     #[test]

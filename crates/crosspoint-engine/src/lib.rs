@@ -4,7 +4,7 @@
 //! - [`time`], [`id`], [`content`], [`job`], [`event`]: what there is to know about one job;
 //! - [`policy`]: what an agent's operator has settled;
 //! - [`machine`]: the life of one job, as one pure function; [`breaker`]: that of an agent's breaker;
-//! - [`keys`], [`queue`], [`core`]: all jobs and agents of one orchestrator, still pure;
+//! - [`keys`], [`queue`], [`core`]: all jobs and agents of one orchestrator, still pure; [`retention`]: how long jobs are kept;
 //! - [`store`]: the embedded database, whose one verb is to commit a batch;
 //! - [`runtime`]: the one committing thread, the tasks of attempts, and the handle that doors use.
 
@@ -18,6 +18,7 @@ pub mod keys;
 pub mod machine;
 pub mod policy;
 pub mod queue;
+pub mod retention;
 pub mod runtime;
 pub mod store;
 pub mod time;

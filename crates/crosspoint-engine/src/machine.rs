@@ -18,7 +18,7 @@ mod report;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 
 pub use clock::alarm;
 pub use end::pause_max;
@@ -77,6 +77,11 @@ pub enum Event {
         /// What they say: any JSON.
         answer: Body,
     },
+    /// The attempt never left us, and will not: whoever was to have it is gone.
+    Withdrawn {
+        /// Which attempt.
+        attempt: u32,
+    },
     /// Somebody wants it stopped.
     Cancel,
     /// A time has come that [`alarm`] named.
@@ -105,6 +110,10 @@ pub struct Failed {
     pub message: Option<Body>,
     /// What else the agent said: its own code and details, a JSON object.
     pub details: Option<Body>,
+    /// Whether the work died with whoever did it: it may have begun, but surely goes on no more.
+    pub died: bool,
+    /// Whether the caller may send it again, where more is known than the closed list can say.
+    pub repeat: Option<Repeat>,
 }
 
 /// What is to be done once the new state is on disk.
@@ -181,6 +190,7 @@ pub fn step(job: &Job, event: Event, now: Time, policy: &Policy) -> Result<Step,
         Event::Ask { attempt, question } => Ok(step.ask(attempt, question, now)),
         Event::Finish { attempt, result } => Ok(step.finish(attempt, result, now, policy)),
         Event::Answer { answer } => step.answer(answer, now),
+        Event::Withdrawn { attempt } => Ok(step.withdrawn(attempt, now)),
         Event::Cancel => step.cancel(now),
         Event::Clock => Ok(step.clock(now, policy)),
         Event::Interrupted => Ok(step.interrupted(now, policy)),
@@ -233,12 +243,9 @@ impl Step {
         match policy.recovery {
             Recovery::Rerun => {
                 self.job.begun = true;
-                self.enter(State::Queued, now);
-                // It begins anew, and so does its time: hours that we were gone are not its own.
-                (self.job.started_at, self.job.waited) = (None, Duration::ZERO);
-                self.note(What::Interrupted { attempt }, now);
+                self.requeue(attempt, now);
             }
-            Recovery::Resume => {
+            Recovery::Resume | Recovery::ResumeOnce => {
                 self.set_heard(now);
                 self.actions.push(Action::Resume { attempt });
             }
@@ -252,6 +259,21 @@ impl Step {
             }
         }
         self
+    }
+
+    fn withdrawn(mut self, attempt: u32, now: Time) -> Step {
+        if self.is_present(attempt) {
+            self.requeue(attempt, now);
+        }
+        self
+    }
+
+    /// Another attempt follows that is no repeat: nobody failed.
+    fn requeue(&mut self, attempt: u32, now: Time) {
+        self.enter(State::Queued, now);
+        // It begins anew, and so does its time: hours that nobody had it are not its own.
+        (self.job.started_at, self.job.waited) = (None, Duration::ZERO);
+        self.note(What::Interrupted { attempt }, now);
     }
 
     /// Puts the job in another state; time spent waiting for a person is counted when that is over.
@@ -284,6 +306,11 @@ impl Step {
 impl Failed {
     /// A failure about which no more is known.
     pub fn of(failure: Failure, dispatched: Dispatched) -> Failed {
-        Failed { failure, dispatched, message: None, details: None }
+        Failed { failure, dispatched, message: None, details: None, died: false, repeat: None }
+    }
+
+    /// The work died with whoever did it.
+    pub fn dead(message: &str) -> Failed {
+        Failed { message: Some(Body::of(&message)), died: true, ..Failed::of(Failure::Unavailable, Dispatched::Yes) }
     }
 }

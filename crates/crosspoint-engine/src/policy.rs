@@ -55,6 +55,8 @@ pub enum Recovery {
     Rerun,
     /// The agent goes on without us: the attempt is taken up where it is.
     Resume,
+    /// The same; but what dies with the agent is not begun again.
+    ResumeOnce,
     /// Nobody can know what it did: the job fails as unavailable.
     Fail,
 }
@@ -126,6 +128,16 @@ impl Schedule {
         let least = least.min(DELAY_MAX);
         let chance = if chance.is_nan() { 0.0 } else { chance.clamp(0.0, 1.0) };
         Some(least + least.mul_f64(retry::JITTER_SHARE_MAX * chance))
+    }
+}
+
+impl Recovery {
+    /// Whether work that died with whoever did it is begun again: it goes on nowhere, but it may have begun.
+    pub fn begins_the_dead_again(self) -> bool {
+        match self {
+            Recovery::Rerun | Recovery::Resume => true,
+            Recovery::ResumeOnce | Recovery::Fail => false,
+        }
     }
 }
 

@@ -69,6 +69,18 @@ impl Queues {
         higher + lanes[own].range(..job.seq()).count()
     }
 
+    /// The works that jobs wait for, how many do, and the oldest of them: without a look at the others.
+    pub fn works(&self) -> Vec<(Arc<str>, usize, Seq)> {
+        let mut works: BTreeMap<&Arc<str>, (usize, Seq)> = BTreeMap::new();
+        for (target, lanes) in &self.waiting {
+            let jobs: usize = lanes.iter().map(BTreeSet::len).sum();
+            let Some(oldest) = lanes.iter().filter_map(BTreeSet::first).min() else { continue };
+            let work = works.entry(&target.work).or_insert((0, *oldest));
+            *work = (work.0 + jobs, work.1.min(*oldest));
+        }
+        works.into_iter().map(|(work, (jobs, oldest))| (work.clone(), jobs, oldest)).collect()
+    }
+
     /// How many wait for one of these.
     pub fn len<'t>(&self, targets: impl Iterator<Item = &'t Target>) -> usize {
         let lanes = targets.filter_map(|target| self.waiting.get(target));

@@ -6,6 +6,9 @@
 //! attempts ┘            (everything that is waiting, as one batch)       └── one line of log a transition
 //! ```
 //!
+//! Agents that are configured are reached by a [`Link`], with a task for each attempt. Those that joined ask for their work:
+//! it is laid out on a [`Desk`], and no task waits.
+//!
 //! Only the committing thread touches the core and the store's writer, so nothing is locked while it decides. Whoever waits
 //! for a job, follows it or lists jobs looks at what was published after the commit, or reads the store over a connection of
 //! its own, and never waits for the thread.
@@ -14,18 +17,26 @@ mod attempt;
 mod board;
 mod clock;
 mod committer;
+mod desk;
 mod engine;
 mod follow;
 mod inbox;
 mod log;
+mod members;
+mod metrics;
+mod purge;
 mod release;
 mod stuck;
 mod tail;
 mod wish;
 
 pub use attempt::{Attempt, Gone, Link};
-pub use board::Watch;
+pub use board::{Purged, Watch};
+pub use desk::{Desk, Handed, Told};
 pub use engine::{AgentView, Config, Engine, Limits, Readiness};
 pub use follow::Follow;
+pub use members::{Heard, Unjoined};
+pub use metrics::{AttemptResult, Commits, Distribution, Ended, Load, NAMES_MAX, Numbers, Queue, SERIES_MAX};
 pub use stuck::{Ahead, Stuck};
+pub use tail::Tail;
 pub use wish::{Denied, NewJob, Submitted, Unaccepted};

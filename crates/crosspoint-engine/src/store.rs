@@ -6,7 +6,12 @@
 //! (request keys are in memory, ids hold the row's number). A second outcome is impossible by constraint: it is the
 //! row of its own table that has the job's number as its key.
 
+pub mod check;
+mod export;
 mod fault;
+mod member;
+mod open;
+mod purge;
 mod read;
 mod row;
 mod schema;
@@ -16,17 +21,21 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use uuid::Uuid;
 
+pub use export::{Numbers, Wanted};
 pub use fault::Fault;
-pub use read::{Filter, Found, LISTED_BYTES_MAX, Page, Readers};
+pub use purge::{Budget, Purged};
+pub use read::{Filter, Found, LISTED_BYTES_MAX, Page, Readers, Sizes};
 
-use crate::core::Standing;
+use crate::core::{Member, Standing};
 use crate::id::Seq;
 use crate::job::Job;
 use crate::keys::{Hash, Keys, Salt};
+use crate::time::Time;
 
 /// The name of the database within the data directory, where nothing else is configured.
 pub const FILE_NAME: &str = "jobs.db";
@@ -57,6 +66,8 @@ pub struct Store {
     /// Which opening of the store this is; taken with the first commit, so that to open it is to change nothing.
     epoch: Option<i64>,
     checkpointer: Arc<Checkpointer>,
+    /// How long the last commit took to be written to the log and synced.
+    sync_time: Duration,
     /// Held as long as we live, so that no second process writes here.
     _lock: File,
 }
@@ -71,6 +82,8 @@ pub struct Loaded {
     pub last_seq: Seq,
     /// What was known of agents.
     pub standings: Vec<(Arc<str>, Standing)>,
+    /// The agents that have joined.
+    pub members: Vec<Member>,
 }
 
 impl Store {
@@ -88,21 +101,30 @@ impl Store {
             connection.query_row("SELECT coalesce(max(seq), 0) + 1 FROM event", (), |row| row.get(0)).map_err(fault)?;
         let checkpointer = Checkpointer::start(path)?;
         let readers = Readers::new(path, salt);
-        let store = Store { connection, path: path.clone(), next_event, epoch: None, checkpointer, _lock: lock };
+        let (epoch, sync_time) = (None, Duration::ZERO);
+        let store = Store { connection, path: path.clone(), next_event, epoch, checkpointer, sync_time, _lock: lock };
         Ok((store, readers))
     }
 
     /// Everything that has not ended, and the keys of everything.
     pub fn load(&self) -> Result<Loaded, Fault> {
-        self.load_rows().map_err(|error| Fault::of(&self.path, &error))
+        self.load_telling(|_, _| {})
     }
 
-    fn load_rows(&self) -> rusqlite::Result<Loaded> {
+    /// The same, telling of every job that has ended, and when.
+    pub fn load_telling(&self, ended: impl FnMut(Seq, Time)) -> Result<Loaded, Fault> {
+        self.load_rows(ended).map_err(|error| Fault::of(&self.path, &error))
+    }
+
+    fn load_rows(&self, mut ended: impl FnMut(Seq, Time)) -> rusqlite::Result<Loaded> {
         let mut keys = Keys::default();
         let mut live = Vec::new();
+        // The newest jobs may be gone, and their numbers are not given again.
+        let kept = "SELECT value FROM meta WHERE name = 'last_job'";
+        let kept = self.connection.query_row(kept, (), |row| row::seq(row, 0)).optional()?;
         let mut last_seq = Seq(0);
-        // One pass over all jobs, two columns each: this is what a start costs.
-        let mut all = self.connection.prepare("SELECT seq, hash, state FROM job ORDER BY seq")?;
+        // One pass over all jobs, some columns each: this is what a start costs.
+        let mut all = self.connection.prepare("SELECT seq, hash, state, updated_at FROM job ORDER BY seq")?;
         let mut rows = all.query(())?;
         while let Some(row) = rows.next()? {
             last_seq = Seq(row.get::<_, i64>(0)?.unsigned_abs());
@@ -111,11 +133,21 @@ impl Store {
             }
             if row.get::<_, i64>(2)? < row::FIRST_END {
                 live.push(last_seq);
+            } else {
+                // Nothing changes a row after its end.
+                ended(last_seq, Time(row.get(3)?));
             }
         }
         let one = |seq: &Seq| read::job(&self.connection, *seq);
         let jobs = live.iter().map(one).filter_map(Result::transpose).collect::<rusqlite::Result<Vec<Job>>>()?;
-        Ok(Loaded { jobs, keys, last_seq, standings: row::standings(&self.connection)? })
+        let last_seq = last_seq.max(kept.unwrap_or(Seq(0)));
+        let (standings, members) = (row::standings(&self.connection)?, member::all(&self.connection)?);
+        Ok(Loaded { jobs, keys, last_seq, standings, members })
+    }
+
+    /// How long the last commit took to be written to the log and synced: the part of it that the disk decides.
+    pub fn sync_time(&self) -> Duration {
+        self.sync_time
     }
 
     /// Whether it can be written at present: asked after a commit failed, before work is taken again.
@@ -219,6 +251,10 @@ impl Checkpointer {
 
 impl Drop for Store {
     fn drop(&mut self) {
+        if self.epoch.is_some() {
+            // Whoever copies the one file after a clean end has everything. Should it not be possible, the next opening finds the log.
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
+        }
         self.checkpointer.due.lock().unwrap_or_else(PoisonError::into_inner).stop = true;
         self.checkpointer.changed.notify_one();
     }

@@ -2,16 +2,24 @@
 
 #[path = "suite/attempts.rs"]
 mod attempts;
+#[path = "suite/check.rs"]
+mod check;
 #[path = "suite/clock_jumps.rs"]
 mod clock_jumps;
 #[path = "suite/faults.rs"]
 mod faults;
+#[path = "suite/joining.rs"]
+mod joining;
 #[path = "suite/made.rs"]
 mod made;
 #[path = "suite/matrix.rs"]
 mod matrix;
+#[path = "suite/purge.rs"]
+mod purge;
 #[path = "suite/request_keys.rs"]
 mod request_keys;
+#[path = "suite/retention.rs"]
+mod retention;
 #[path = "suite/routing.rs"]
 mod routing;
 #[path = "suite/rows.rs"]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Batch, Core, Effect, Rejected, Reply};
+use super::{Batch, Core, Effect, Membership, Presence, Rejected, Reply};
 use crate::breaker::{self, Breaker};
 use crate::id::Seq;
 use crate::job::State;
@@ -11,7 +11,7 @@ use crate::policy::Policy;
 use crate::queue::Target;
 use crate::time::Time;
 
-/// An agent, as the operator configured it.
+/// An agent, as the operator configured it, or as it joined.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// Its name.
@@ -20,7 +20,8 @@ pub struct Spec {
     pub contract: Arc<str>,
     /// The works it takes.
     pub works: Vec<Arc<str>>,
-    /// How many jobs it may have at a time; what waits for a person does not count.
+    /// How many jobs it may have at a time; what waits for a person does not count. Of an agent that joined it means nothing: its
+    /// capacity does.
     pub concurrency: u32,
     /// Its clocks and limits.
     pub policy: Policy,
@@ -42,6 +43,8 @@ pub struct Agent {
     pub spec: Spec,
     /// As known.
     pub standing: Standing,
+    /// Of an agent that joined: whether it is there.
+    pub joined: Option<Membership>,
     /// How many jobs it has, those apart that wait for a person.
     pub running: u32,
     /// How often it was given a job since we started.
@@ -56,27 +59,44 @@ pub enum AgentCommand {
     Drain(bool),
     /// Something for its breaker.
     Breaker(breaker::Event),
+    /// An agent that joined takes so many jobs at a time; none says that it is away.
+    Capacity(u32),
+    /// An agent that joined will not come back.
+    Forget,
 }
 
 impl Agent {
     fn has_room(&self) -> bool {
-        self.running < self.spec.concurrency && self.standing.breaker.is_closed() && !self.standing.drained
+        self.running < self.capacity() && self.standing.breaker.is_closed() && !self.standing.drained
+    }
+
+    /// How many jobs it may have at a time, as things are.
+    pub fn capacity(&self) -> u32 {
+        match &self.joined {
+            None => self.spec.concurrency,
+            Some(Membership { presence: Presence::Here { capacity }, .. }) => *capacity,
+            Some(Membership { presence: Presence::Away { .. }, .. }) => 0,
+        }
     }
 
     /// The least loaded goes first; among equals, whoever has had the fewest turns.
     fn order(&self) -> (u64, u64) {
-        (u64::from(self.running) * 1_000_000 / u64::from(self.spec.concurrency.max(1)), self.turns)
+        (u64::from(self.running) * 1_000_000 / u64::from(self.capacity().max(1)), self.turns)
     }
 }
 
 impl Core {
     pub(super) fn add_agent(&mut self, spec: Spec) {
+        self.add_works(&spec);
+        let targets = Core::targets_of(&spec);
+        let agent = Agent { spec, standing: Standing::default(), joined: None, running: 0, turns: 0, targets };
+        self.agents.insert(agent.spec.name.clone(), agent);
+    }
+
+    pub(super) fn add_works(&mut self, spec: &Spec) {
         for work in &spec.works {
             self.works.entry(work.clone()).or_default().push(spec.name.clone());
         }
-        let targets = Core::targets_of(&spec);
-        let agent = Agent { spec, standing: Standing::default(), running: 0, turns: 0, targets };
-        self.agents.insert(agent.spec.name.clone(), agent);
     }
 
     /// Whether anybody could ever take this (ALL-6).
@@ -98,6 +118,8 @@ impl Core {
                 batch.agents.insert(agent.spec.name.clone(), agent.standing);
             }
             AgentCommand::Breaker(event) => self.tell_breaker(name, event, now, batch),
+            AgentCommand::Capacity(capacity) => return self.set_capacity(name, capacity, now, batch),
+            AgentCommand::Forget => return self.forget(name, batch),
         }
         Reply::Done
     }

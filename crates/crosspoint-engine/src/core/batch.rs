@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Standing, Submission};
+use super::{Member, Standing, Submission};
 use crate::content::Block;
 use crate::event::{Entry, Violation};
 use crate::id::Seq;
@@ -21,6 +21,8 @@ pub struct Batch {
     pub jobs: BTreeMap<Seq, Written>,
     /// What to write of agents.
     pub agents: BTreeMap<Arc<str>, Standing>,
+    /// What to write of agents that joined; `None` of one that is forgotten.
+    pub members: BTreeMap<Arc<str>, Option<Member>>,
     /// What to write of broken rules.
     pub violations: Vec<(Seq, Time, Violation)>,
     /// What to do once all that is on disk.
@@ -99,6 +101,6 @@ impl Batch {
 
     /// Whether there is nothing to write.
     pub fn is_clean(&self) -> bool {
-        self.jobs.is_empty() && self.agents.is_empty() && self.violations.is_empty()
+        self.jobs.is_empty() && self.agents.is_empty() && self.members.is_empty() && self.violations.is_empty()
     }
 }

@@ -19,6 +19,16 @@ pub fn pause_max(job: &Job, policy: &Policy) -> Duration {
     schedule.delay_before(job.retries.saturating_add(1), 1.0).unwrap_or_default()
 }
 
+impl Success {
+    /// The outcome of a job that ends with it, as it is shown.
+    pub(crate) fn outcome(&self) -> Body {
+        // Joined by hand: what an agent gave is JSON already, and may be long.
+        let (outputs, artifacts) = (self.outputs.get(), self.artifacts.get());
+        let parts = [r#"{"status":"completed","outputs":"#, outputs, r#","artifacts":"#, artifacts, "}"];
+        Body::trusted(parts.concat())
+    }
+}
+
 impl Step {
     /// The present attempt failed: there is another, or the job fails with it.
     pub(super) fn attempt_failed(&mut self, failed: Failed, now: Time, policy: &Policy) {
@@ -38,7 +48,8 @@ impl Step {
     fn next_attempt(&self, failed: &Failed, now: Time, policy: &Policy) -> Option<Time> {
         let asked_for = self.job.request.limits.retry;
         let repeats = if asked_for.is_some() { Repeats::Always } else { policy.repeats };
-        if !repeats.allow(failed.failure, failed.dispatched) {
+        let begins_again = failed.died && failed.failure.is_retried() && policy.recovery.begins_the_dead_again();
+        if !begins_again && !repeats.allow(failed.failure, failed.dispatched) {
             return None;
         }
         let delay = asked_for.unwrap_or(policy.schedule).delay_before(self.job.retries + 2, self.chance())?;
@@ -55,15 +66,12 @@ impl Step {
     }
 
     pub(super) fn end_completed(&mut self, success: &Success, now: Time) {
-        // Joined by hand: what an agent gave is JSON already, and may be long.
-        let (outputs, artifacts) = (success.outputs.get(), success.artifacts.get());
-        let parts = [r#"{"status":"completed","outputs":"#, outputs, r#","artifacts":"#, artifacts, "}"];
-        self.end(Status::Completed, None, Body::trusted(parts.concat()), now);
+        self.end(Status::Completed, None, success.outcome(), now);
     }
 
     pub(super) fn end_failed(&mut self, failed: Failed, now: Time) {
         let dispatched = if self.job.begun { Dispatched::Yes } else { failed.dispatched };
-        let repeat = failed.failure.repeat(dispatched);
+        let repeat = failed.repeat.unwrap_or_else(|| failed.failure.repeat(dispatched));
         self.end_without(Status::Failed, failed, repeat, now);
     }
 

@@ -97,6 +97,10 @@ impl Step {
         if attempt == 0 || attempt > self.job.attempts {
             return self.violates("ALL-2", "a result came for an attempt that was never made");
         }
+        if !self.is_present(attempt) && result.as_ref().is_err_and(|failed| failed.died) {
+            // Nobody reported this: whoever had it was found dead, too late for it to matter.
+            return self;
+        }
         if let State::Ended(outcome) = &self.job.state {
             let what = match (outcome.status, &result) {
                 (Status::Completed, Ok(_)) | (Status::Failed, Err(_)) => "a result came again after the outcome",
@@ -115,6 +119,11 @@ impl Step {
                     self.stop_attempt();
                 }
                 self.end_completed(&success, now);
+                self
+            }
+            // Nobody was there to behave well or badly: that an agent is gone is known without its breaker.
+            Err(failed) if present && failed.died => {
+                self.attempt_failed(failed, now, policy);
                 self
             }
             Err(failed) if present => {
@@ -139,7 +148,7 @@ impl Step {
     }
 
     /// Whether this is the attempt under way.
-    fn is_present(&self, attempt: u32) -> bool {
+    pub(super) fn is_present(&self, attempt: u32) -> bool {
         self.job.running().is_some_and(|running| running.attempt == attempt)
     }
 
@@ -154,7 +163,7 @@ impl Step {
     }
 
     fn violates(mut self, clause: &'static str, what: &'static str) -> Step {
-        self.violation = Some(Violation { clause, what });
+        self.violation = Some(Violation { clause, what: what.into() });
         self
     }
 

@@ -16,10 +16,10 @@ use tokio_util::sync::CancellationToken;
 use super::board::lock;
 use super::engine::Engine;
 use super::inbox::Answer;
-use super::tail::Tail;
 use crate::breaker::Health;
 use crate::content::{Block, Body};
 use crate::core::Reply;
+use crate::event::Violation;
 use crate::job::{Job, Progress};
 use crate::machine::{Event, Failed, Success};
 
@@ -61,7 +61,6 @@ pub struct Attempt {
     number: u32,
     input: Option<Bytes>,
     output_bytes: u64,
-    tail: Tail,
     handle: Arc<Handle>,
     engine: Engine,
 }
@@ -122,13 +121,12 @@ impl Attempt {
     pub async fn output(&mut self, block: Bytes) -> Result<(), Gone> {
         let offset = self.output_bytes;
         self.output_bytes += block.len() as u64;
-        self.tail.push(&block);
         self.report(Event::Output { attempt: self.number, offset, block: Block(block) }).await
     }
 
-    /// What was printed, as outputs: all of it, or its end and where the rest is.
-    pub fn printed(&mut self) -> Body {
-        self.tail.outputs()
+    /// Records beside the job that the agent broke a rule, which changes nothing else.
+    pub async fn violation(&self, clause: &'static str, what: &'static str) {
+        self.engine.record(self.job.id(), Violation { clause, what: what.into() }).await;
     }
 
     /// Asks a person, and waits for the answer as long as it takes. The question is `{prompt, schema?}`.
@@ -168,15 +166,8 @@ pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, job: Arc<Job>, number:
     let handle = Arc::new(Handle { attempt: number, ..Handle::default() });
     engine.board().attempts().insert(job.seq(), handle.clone());
     let output_bytes = job.output_bytes;
-    let attempt = Attempt {
-        job: job.clone(),
-        number,
-        input,
-        output_bytes,
-        tail: Tail::default(),
-        handle: handle.clone(),
-        engine: engine.clone(),
-    };
+    let attempt =
+        Attempt { job: job.clone(), number, input, output_bytes, handle: handle.clone(), engine: engine.clone() };
     let engine = engine.clone();
     let spawner = engine.clone();
     spawner.handle().spawn(async move {

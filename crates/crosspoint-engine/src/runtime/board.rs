@@ -1,39 +1,54 @@
 //! What was committed, for all to see: jobs that have not ended, attempts under way, and agents.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::Notify;
 
 use super::attempt::Handle;
-use crate::core::{Spec, Standing};
+use super::engine::AgentView;
+use crate::core::{Agent, Member, Membership, Presence, Standing};
 use crate::id::{JobId, Seq};
 use crate::job::{Job, Phase};
 use crate::queue::Queues;
 use crate::store::Fault;
+use crate::time::Time;
 
 #[derive(Default)]
 pub(super) struct Board {
     jobs: Mutex<BTreeMap<Seq, Watch>>,
     /// The jobs among them that wait for an agent, for saying who goes before whom.
     queues: Mutex<Queues>,
-    /// How many of them wait for a person.
-    waiting: AtomicUsize,
+    /// How many of them are in which state.
+    phases: [AtomicUsize; Phase::ALL.len()],
     attempts: Mutex<BTreeMap<Seq, Arc<Handle>>>,
-    pub(super) agents: BTreeMap<Arc<str>, Posted>,
+    agents: Mutex<BTreeMap<Arc<str>, AgentView>>,
     fault: Mutex<Option<Arc<Fault>>>,
     closing: Arc<AtomicBool>,
+    /// Jobs that were removed, and the steps that took.
+    purged: Mutex<Purged>,
     /// Jobs before this number are somebody else's to drive.
     pub(super) driven_from: AtomicU64,
 }
 
-/// What is known of an agent.
-pub(super) struct Posted {
-    pub(super) spec: Spec,
-    pub(super) standing: Mutex<Standing>,
-    pub(super) running: AtomicU32,
+/// How much was removed since the start, of jobs that need no longer be kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Purged {
+    /// Jobs.
+    pub jobs: u64,
+    /// Steps, each of which is a short transaction.
+    pub steps: u64,
+    /// Whether it was given up, because the store is damaged: old jobs stay.
+    pub given_up: bool,
+}
+
+/// What changes of an agent with nearly every batch.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    pub(super) running: u32,
+    pub(super) joined: Option<Membership>,
 }
 
 /// A job that can be watched; cloning watches the same.
@@ -97,12 +112,45 @@ impl Watch {
 }
 
 impl Board {
-    pub(super) fn new(agents: &[Spec]) -> Board {
-        let post = |spec: &Spec| {
-            let posted = Posted { spec: spec.clone(), standing: Mutex::default(), running: AtomicU32::new(0) };
-            (spec.name.clone(), posted)
-        };
-        Board { agents: agents.iter().map(post).collect(), ..Board::default() }
+    /// Shows the agents there are at a start.
+    pub(super) fn post_agents<'a>(&self, agents: impl Iterator<Item = &'a Agent>) {
+        let posted = agents.map(|agent| (agent.spec.name.clone(), AgentView::of(agent)));
+        *lock(&self.agents) = posted.collect();
+    }
+
+    /// Shows who has joined and who was forgotten.
+    pub(super) fn post_members(&self, members: &BTreeMap<Arc<str>, Option<Member>>) {
+        if members.is_empty() {
+            return;
+        }
+        let mut agents = lock(&self.agents);
+        for (name, member) in members {
+            match member {
+                None => drop(agents.remove(name)),
+                Some(member) => {
+                    let known = agents.remove(name);
+                    let (standing, running) =
+                        known.map_or_else(Default::default, |known| (known.standing, known.running));
+                    let presence = Presence::Away { since: member.left_at.unwrap_or_default() };
+                    let joined = Some(Membership { lease: member.lease, presence });
+                    agents.insert(name.clone(), AgentView { spec: member.spec.clone(), standing, running, joined });
+                }
+            }
+        }
+    }
+
+    /// The agents of which something holds, by name.
+    pub(super) fn agents(&self, wanted: impl Fn(&AgentView) -> bool) -> Vec<AgentView> {
+        lock(&self.agents).values().filter(|agent| wanted(agent)).cloned().collect()
+    }
+
+    pub(super) fn agent(&self, name: &str) -> Option<AgentView> {
+        lock(&self.agents).get(name).cloned()
+    }
+
+    /// After a start, whoever has work of this agent has so long to say so.
+    pub(super) fn lease(&self, name: &str) -> Option<std::time::Duration> {
+        Some(lock(&self.agents).get(name)?.joined?.lease)
     }
 
     /// Shows jobs as they are now; those that have ended leave the board. Gives those that somebody may be waiting for.
@@ -150,16 +198,16 @@ impl Board {
         watch
     }
 
-    /// How many jobs the agents have, in order of their names.
-    pub(super) fn post_running(&self, running: &[u32]) {
-        for (posted, running) in self.agents.values().zip(running) {
-            posted.running.store(*running, Ordering::Relaxed);
+    /// How many jobs the agents have, in order of their names: those of the board are those of the core at the end of the batch.
+    pub(super) fn post_load(&self, load: &[Load]) {
+        for (posted, load) in lock(&self.agents).values_mut().zip(load) {
+            (posted.running, posted.joined) = (load.running, load.joined);
         }
     }
 
     pub(super) fn post_standing(&self, name: &str, standing: Standing) {
-        if let Some(posted) = self.agents.get(name) {
-            *lock(&posted.standing) = standing;
+        if let Some(posted) = lock(&self.agents).get_mut(name) {
+            posted.standing = standing;
         }
     }
 
@@ -181,7 +229,25 @@ impl Board {
 
     /// How many jobs wait for a person.
     pub(super) fn waiting_count(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.phases[Phase::Waiting as usize].load(Ordering::Relaxed)
+    }
+
+    /// How many jobs are in which state, of those in which a job can be that has not ended.
+    pub(super) fn phases(&self) -> [(Phase, usize); 4] {
+        let phases = [Phase::Queued, Phase::Running, Phase::Retrying, Phase::Waiting];
+        phases.map(|phase| (phase, self.phases[phase as usize].load(Ordering::Relaxed)))
+    }
+
+    /// The works that jobs wait for, how many do, and when the oldest of them was accepted.
+    pub(super) fn waiting_by_work(&self) -> Vec<(Arc<str>, usize, Time)> {
+        let works = lock(&self.queues).works();
+        let jobs = lock(&self.jobs);
+        // One that has left in this very moment was as old as the next, about; that nobody waits any more is seen the next time.
+        let accepted_at = |seq| {
+            let next = jobs.range(seq..).next().map(|(_, watch)| watch.job().request.accepted_at);
+            next.unwrap_or_else(Time::on_the_wall)
+        };
+        works.into_iter().map(|(work, jobs, oldest)| (work, jobs, accepted_at(oldest))).collect()
     }
 
     /// How many jobs go before this one.
@@ -193,14 +259,20 @@ impl Board {
     fn moved(&self, before: Option<&Job>, now: &Job) {
         match (before.map(Job::phase), now.phase()) {
             (Some(before), now) if before == now => return,
-            (Some(Phase::Waiting), _) => drop(self.waiting.fetch_sub(1, Ordering::Relaxed)),
-            (Some(Phase::Queued), _) => lock(&self.queues).remove(now),
-            (Some(_) | None, _) => {}
+            (Some(before), _) => {
+                self.phases[before as usize].fetch_sub(1, Ordering::Relaxed);
+                if before == Phase::Queued {
+                    lock(&self.queues).remove(now);
+                }
+            }
+            (None, _) => {}
         }
-        match now.phase() {
-            Phase::Waiting => drop(self.waiting.fetch_add(1, Ordering::Relaxed)),
-            Phase::Queued => lock(&self.queues).add(now),
-            Phase::Running | Phase::Retrying | Phase::Completed | Phase::Failed | Phase::Cancelled => {}
+        let phase = now.phase();
+        if phase == Phase::Queued {
+            lock(&self.queues).add(now);
+        }
+        if !phase.is_end() {
+            self.phases[phase as usize].fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -210,6 +282,21 @@ impl Board {
 
     pub(super) fn attempts(&self) -> MutexGuard<'_, BTreeMap<Seq, Arc<Handle>>> {
         lock(&self.attempts)
+    }
+
+    /// A step has removed so many jobs.
+    pub(super) fn purged(&self, jobs: u64) {
+        let mut purged = lock(&self.purged);
+        *purged = Purged { jobs: purged.jobs + jobs, steps: purged.steps + 1, ..*purged };
+    }
+
+    /// No more jobs are removed.
+    pub(super) fn purging_given_up(&self) {
+        lock(&self.purged).given_up = true;
+    }
+
+    pub(super) fn purged_so_far(&self) -> Purged {
+        *lock(&self.purged)
     }
 
     /// Why nothing can be committed at present.

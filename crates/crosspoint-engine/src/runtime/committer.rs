@@ -1,6 +1,6 @@
 //! The one thread that decides and commits.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -9,12 +9,15 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
+use super::board::Load;
 use super::clock::Clock;
 use super::engine::Engine;
 use super::inbox::{Answer, Inbox, Letter, Mail};
+use super::purge::{Purger, Stepped};
 use super::release::{self, Release};
 use crate::core::{AgentCommand, Batch, Command, Core, Effect, Mode, Origin, Reply, Spec};
 use crate::machine::{Action, Event, Failed};
+use crate::retention::Rule;
 use crate::store::{Fault, Store};
 use crate::time::Time;
 
@@ -30,6 +33,8 @@ pub(super) struct Committer {
     agents: Vec<Spec>,
     jobs_live_max: usize,
     mode: Mode,
+    /// What is removed of jobs that need no longer be kept.
+    purger: Purger,
     /// What agents reported while nothing could be committed.
     kept: VecDeque<Letter>,
     /// What agents said at once, for the next round.
@@ -53,9 +58,11 @@ impl Committer {
         agents: Vec<Spec>,
         jobs_live_max: usize,
         mode: Mode,
+        retention: Rule,
     ) -> Result<Committer, Fault> {
         let mut clock = Clock::new();
-        let core = Core::new(origin(&store, &agents, jobs_live_max, mode, clock.look().now)?);
+        let mut purger = Purger::new((mode == Mode::Serve).then_some(retention));
+        let core = Core::new(origin(&store, &agents, jobs_live_max, mode, clock.look().now, &mut purger)?);
         let kept = VecDeque::new();
         let releases = release::start(&engine);
         let mut committer = Committer {
@@ -67,6 +74,7 @@ impl Committer {
             agents,
             jobs_live_max,
             mode,
+            purger,
             kept,
             at_once: Vec::new(),
             tried_at: Instant::now(),
@@ -78,16 +86,15 @@ impl Committer {
         if let Mode::HeldBefore(seq) = committer.mode {
             committer.engine.board().driven_from.store(seq.0, Ordering::Relaxed);
         }
-        for agent in committer.core.agents() {
-            committer.engine.board().post_standing(&agent.spec.name, agent.standing);
-        }
+        committer.engine.board().post_agents(committer.core.agents());
+        committer.engine.metrics().took_up(committer.core.jobs());
         let mut batch = Batch::default();
         let now = committer.clock.look().now;
         if mode == Mode::Serve {
             committer.core.resume(now, &mut batch);
         }
         committer.core.settle(now, &mut batch);
-        committer.store.commit(&batch)?;
+        committer.commit(&batch, 0)?;
         // At once, and not with what follows: whoever starts us may look before that.
         let _ = committer.engine.board().post(committer.core.jobs().cloned());
         committer.released(batch, Vec::new());
@@ -113,7 +120,12 @@ impl Committer {
                 Mail::Letters(letters) => {
                     let mut all = std::mem::take(&mut self.at_once);
                     all.extend(letters);
-                    if self.engine.board().fault().is_some() { self.round_while_failing(all) } else { self.round(all) }
+                    if self.engine.board().fault().is_some() {
+                        self.round_while_failing(all);
+                    } else {
+                        self.round(all);
+                    }
+                    self.purge();
                 }
             }
         }
@@ -127,8 +139,23 @@ impl Committer {
             return Some(FAILING_PAUSE);
         }
         let now = self.clock.now();
+        let purge = self.purger.patience(now).unwrap_or(Duration::MAX);
         // At least once a minute the clock is looked at, in case it jumped.
-        Some(self.core.alarm().map_or(Duration::MAX, |at| at.since(now)).min(Duration::from_secs(60)))
+        Some(self.core.alarm().map_or(Duration::MAX, |at| at.since(now)).min(purge).min(Duration::from_secs(60)))
+    }
+
+    /// One step at most, after what was waiting was committed. Where the store is full this is also what makes room.
+    fn purge(&mut self) {
+        let now = self.clock.now();
+        let step = match self.purger.step(&mut self.store, now) {
+            Stepped::Done(step) => step,
+            Stepped::Idle => return,
+            Stepped::GaveUp => return self.engine.board().purging_given_up(),
+        };
+        for (hash, seq) in step.keys {
+            self.core.release_key(hash, seq);
+        }
+        self.engine.board().purged(step.jobs);
     }
 
     /// Decides everything that is waiting, commits once, and lets it out.
@@ -136,10 +163,23 @@ impl Committer {
         let mut batch = Batch::default();
         let now = self.look(&mut batch);
         let replies = self.decide(&letters, now, &mut batch);
-        match self.store.commit(&batch) {
+        match self.commit(&batch, letters.len()) {
             Ok(()) => self.released(batch, letters.into_iter().zip(replies).collect()),
             Err(fault) => self.failed(letters, fault),
         }
+    }
+
+    /// Writes a batch, and keeps count of what that takes.
+    fn commit(&mut self, batch: &Batch, commands: usize) -> Result<(), Fault> {
+        let began = Instant::now();
+        let committed = self.store.commit(batch);
+        match &committed {
+            // Nothing was written, so nothing was waited for.
+            Ok(()) if batch.is_clean() => {}
+            Ok(()) => self.engine.metrics().committed(commands, began.elapsed(), self.store.sync_time()),
+            Err(_) => self.engine.metrics().commit_failed(),
+        }
+        committed
     }
 
     /// The time; if the clock jumped, everything that is timed moves along.
@@ -148,6 +188,7 @@ impl Committer {
         if let Some(micros) = look.jump_micros {
             tracing::warn!(seconds = micros / 1_000_000, "the clock jumped; pauses and silences keep their length");
             self.core.apply(&Command::ClockJumped(micros), look.now, batch);
+            self.purger.ended.jumped(micros);
         }
         look.now
     }
@@ -160,12 +201,17 @@ impl Committer {
 
     /// What was decided is on disk: now it may be seen, done and told.
     fn released(&mut self, mut batch: Batch, answered: Vec<(Letter, Reply)>) {
+        for (seq, written) in &batch.jobs {
+            if let Some(outcome) = written.job.outcome() {
+                self.purger.ended.note(*seq, outcome.at);
+            }
+        }
         let only_in_memory = batch.touched.iter().filter(|seq| !batch.jobs.contains_key(seq));
         let unwritten = only_in_memory.filter_map(|seq| self.core.job(*seq).cloned()).collect();
         self.ask_at_once(&mut batch);
-        let running = self.core.agents().map(|agent| agent.running).collect();
+        let load = self.core.agents().map(|agent| Load { running: agent.running, joined: agent.joined }).collect();
         // Without the task that takes it nothing that is committed would happen: then it is better not to go on.
-        self.dead |= self.releases.send(Release { batch, answered, unwritten, running }).is_err();
+        self.dead |= self.releases.send(Release { batch, answered, unwritten, load }).is_err();
     }
 
     /// What agents can say at once need not go through a task and the inbox: it joins what arrived during this commit.
@@ -237,7 +283,13 @@ impl Committer {
     /// A core that knows what the disk knows, and nothing of what failed.
     fn rebuild(&mut self) -> Result<(), Fault> {
         let now = self.clock.now();
-        self.core = Core::new(origin(&self.store, &self.agents, self.jobs_live_max, self.mode, now)?);
+        // Who is there is not on disk; and nobody has left because a disk was full.
+        let here = |agent: &crate::core::Agent| agent.joined.is_some() && agent.capacity() > 0;
+        let present = self.core.agents().filter(|agent| here(agent));
+        let present = present.map(|agent| (agent.spec.name.clone(), agent.capacity())).collect();
+        let purger = &mut self.purger;
+        let origin = origin(&self.store, &self.agents, self.jobs_live_max, self.mode, now, purger)?;
+        self.core = Core::new(Origin { present, ..origin });
         if self.resting {
             self.core.apply(&Command::Rest, now, &mut Batch::default());
         }
@@ -248,7 +300,7 @@ impl Committer {
         let mut batch = Batch::default();
         let now = self.look(&mut batch);
         let replies = self.decide(&letters, now, &mut batch);
-        match self.store.commit(&batch) {
+        match self.commit(&batch, letters.len()) {
             Ok(()) => {
                 self.released(batch, letters.into_iter().zip(replies).collect());
                 Ok(())
@@ -288,10 +340,21 @@ fn in_its_place(letter: Letter) -> Option<Letter> {
     Some(Letter { command: Command::Job(id, Event::Finish { attempt, result: Err(failed) }), ..letter })
 }
 
-fn origin(store: &Store, agents: &[Spec], jobs_live_max: usize, mode: Mode, now: Time) -> Result<Origin, Fault> {
-    let loaded = store.load()?;
+fn origin(
+    store: &Store,
+    agents: &[Spec],
+    jobs_live_max: usize,
+    mode: Mode,
+    now: Time,
+    purger: &mut Purger,
+) -> Result<Origin, Fault> {
+    purger.begin_anew();
+    // What ended in the future ended by a clock that was wrong.
+    let loaded = store.load_telling(|seq, at| purger.ended.note(seq, at.min(now)))?;
     Ok(Origin {
         agents: agents.to_vec(),
+        members: loaded.members,
+        present: BTreeMap::new(),
         standings: loaded.standings,
         jobs: loaded.jobs,
         keys: loaded.keys,
@@ -314,10 +377,12 @@ fn is_report(command: &Command) -> bool {
             | Event::Output { .. }
             | Event::Ask { .. }
             | Event::Finish { .. }
+            | Event::Withdrawn { .. }
             | Event::Clock
             | Event::Interrupted => true,
         },
-        Command::Agent(_, AgentCommand::Drain(_)) | Command::Rest => false,
-        Command::Agent(_, AgentCommand::Breaker(_)) | Command::Violation(..) | Command::ClockJumped(_) => true,
+        Command::Agent(_, AgentCommand::Drain(_) | AgentCommand::Forget) | Command::Join(_) | Command::Rest => false,
+        Command::Agent(_, AgentCommand::Breaker(_) | AgentCommand::Capacity(_)) => true,
+        Command::Violation(..) | Command::ClockJumped(_) => true,
     }
 }

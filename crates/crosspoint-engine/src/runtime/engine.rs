@@ -15,15 +15,18 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::attempt::{self, Link};
-use super::board::{Board, lock};
+use super::board::{Board, Purged, lock};
 use super::committer::Committer;
+use super::desk::{Desk, Handed, Told};
 use super::inbox::{Answer, Inbox};
+use super::metrics::Metrics;
 use crate::breaker::{self, Breaker, Health};
 use crate::content::{Block, Body};
-use crate::core::{AgentCommand, Command, Mode, Reply, Spec, Standing};
+use crate::core::{Agent, AgentCommand, Command, Membership, Mode, Presence, Reply, Spec, Standing};
 use crate::id::{JobId, Seq};
 use crate::job::Job;
 use crate::machine::{Event, Failed, Success};
+use crate::retention::Rule;
 use crate::store::{self, Fault, Readers, Store};
 
 /// A health check that takes longer has failed.
@@ -38,9 +41,11 @@ pub struct Engine(Arc<Inner>);
 
 struct Inner {
     board: Board,
+    metrics: Metrics,
     inbox: Arc<Inbox>,
     readers: Readers,
     links: BTreeMap<Arc<str>, Arc<dyn Link>>,
+    desk: Option<Arc<dyn Desk>>,
     handle: Handle,
     committer: Mutex<Option<JoinHandle<()>>>,
     /// Reads of the store at one time.
@@ -59,8 +64,12 @@ pub struct Config {
     pub store: store::Options,
     /// The agents, and how work reaches them.
     pub agents: Vec<(Spec, Arc<dyn Link>)>,
+    /// Where the work of agents that join is laid out; without it none can.
+    pub desk: Option<Arc<dyn Desk>>,
     /// How much of everything.
     pub limits: Limits,
+    /// How long jobs are kept that have ended.
+    pub retention: Rule,
     /// Who drives the jobs that are there already.
     pub mode: Mode,
 }
@@ -94,6 +103,8 @@ pub struct AgentView {
     pub standing: Standing,
     /// How many jobs it has.
     pub running: u32,
+    /// Of an agent that joined: whether it is there.
+    pub joined: Option<Membership>,
 }
 
 impl Default for Limits {
@@ -109,10 +120,12 @@ impl Engine {
         let specs: Vec<Spec> = config.agents.iter().map(|(spec, _)| spec.clone()).collect();
         let inbox = Arc::new(Inbox::new(config.limits.waiting_max, config.limits.waiting_bytes_max));
         let engine = Engine(Arc::new(Inner {
-            board: Board::new(&specs),
+            board: Board::default(),
+            metrics: Metrics::new(&specs),
             inbox: inbox.clone(),
             readers,
             links: config.agents.into_iter().map(|(spec, link)| (spec.name, link)).collect(),
+            desk: config.desk,
             handle: Handle::current(),
             committer: Mutex::default(),
             reads: Arc::new(Semaphore::new(READS_MAX)),
@@ -122,8 +135,15 @@ impl Engine {
             died: CancellationToken::new(),
         }));
         let death = Death(engine.clone());
-        let committer =
-            Committer::start(store, engine.clone(), inbox, specs, config.limits.jobs_live_max, config.mode)?;
+        let committer = Committer::start(
+            store,
+            engine.clone(),
+            inbox,
+            specs,
+            config.limits.jobs_live_max,
+            config.mode,
+            config.retention,
+        )?;
         let spawned = thread::Builder::new().name("commit".to_owned()).spawn(move || {
             let _guard = death;
             committer.run();
@@ -184,6 +204,11 @@ impl Engine {
         self.board().live_count()
     }
 
+    /// How much was removed since the start, of jobs that need no longer be kept.
+    pub fn purged(&self) -> Purged {
+        self.board().purged_so_far()
+    }
+
     /// Whether work is taken.
     pub fn readiness(&self) -> Readiness {
         self.board().fault().map_or(Readiness::Ready, Readiness::Failing)
@@ -196,17 +221,12 @@ impl Engine {
 
     /// All agents, by name.
     pub fn agents(&self) -> Vec<AgentView> {
-        self.board().agents.keys().filter_map(|name| self.agent(name)).collect()
+        self.board().agents(|_| true)
     }
 
     /// One agent.
     pub fn agent(&self, name: &str) -> Option<AgentView> {
-        let posted = self.board().agents.get(name)?;
-        Some(AgentView {
-            spec: posted.spec.clone(),
-            standing: *lock(&posted.standing),
-            running: posted.running.load(Ordering::Relaxed),
-        })
+        self.board().agent(name)
     }
 
     /// A number that nobody can guess from outside and that differs every time: one roll of real dice at the start, then
@@ -220,6 +240,10 @@ impl Engine {
 
     pub(super) fn board(&self) -> &Board {
         &self.0.board
+    }
+
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
     }
 
     pub(super) fn set_releaser(&self, task: tokio::task::JoinHandle<()>) {
@@ -276,11 +300,28 @@ impl Engine {
         }
     }
 
-    pub(super) fn begin(&self, job: Arc<Job>, number: u32, input: Option<Bytes>) {
-        let link = job.agent.as_ref().and_then(|name| self.0.links.get(name));
-        // The core gives jobs only to agents it was given, and it was given these.
-        let Some(link) = link else { return };
-        attempt::begin(self, link.clone(), job, number, input);
+    /// Begins an attempt; gives it back where it goes to the desk.
+    pub(super) fn begin(&self, handed: Handed) -> Option<Handed> {
+        let link = handed.job.agent.as_ref().and_then(|name| self.0.links.get(name));
+        // The core gives jobs only to agents it was given and to those that joined.
+        let Some(link) = link else { return Some(handed) };
+        attempt::begin(self, link.clone(), handed.job, handed.attempt, handed.input);
+        None
+    }
+
+    /// Lays out what the links have no part in.
+    pub(super) fn lay_out(&self, handed: &mut Vec<Handed>) {
+        if let Some(desk) = self.0.desk.as_ref().filter(|_| !handed.is_empty()) {
+            desk.give(std::mem::take(handed));
+        }
+    }
+
+    /// Tells the desk, if the attempt is there.
+    pub(super) fn tell_desk(&self, job: &Arc<Job>, attempt: u32, told: Told) {
+        let is_linked = job.agent.as_ref().is_some_and(|name| self.0.links.contains_key(name));
+        if let Some(desk) = self.0.desk.as_ref().filter(|_| !is_linked) {
+            desk.told(job, attempt, told);
+        }
     }
 
     /// How an attempt ends that needs nobody to wait for anything.
@@ -291,17 +332,31 @@ impl Engine {
     }
 
     pub(super) fn check(&self, agent: Arc<str>) {
-        let Some(link) = self.0.links.get(&agent).cloned() else { return };
+        let link = self.0.links.get(&agent).cloned();
         let engine = self.clone();
         self.0.handle.spawn(async move {
-            let check = AssertUnwindSafe(async move { link.check().await }).catch_unwind();
-            let health = tokio::time::timeout(CHECK_TIME_MAX, check).await;
-            let health = health.ok().and_then(Result::ok).unwrap_or(Health::Sick);
+            let health = match link {
+                None => engine.presence_of(&agent),
+                Some(link) => {
+                    let check = AssertUnwindSafe(async move { link.check().await }).catch_unwind();
+                    let health = tokio::time::timeout(CHECK_TIME_MAX, check).await;
+                    health.ok().and_then(Result::ok).unwrap_or(Health::Sick)
+                }
+            };
             let event = AgentCommand::Breaker(breaker::Event::Checked(health));
             if let Ok(answer) = engine.0.inbox.put(Command::Agent(agent, event)) {
                 let _ = answer.await;
             }
         });
+    }
+}
+
+impl Engine {
+    /// The health of an agent that joined: whoever keeps a lease is well (MSG-7).
+    fn presence_of(&self, name: &str) -> Health {
+        let here = |joined: Membership| matches!(joined.presence, Presence::Here { .. });
+        let joined = self.agent(name).and_then(|agent| agent.joined);
+        if joined.is_some_and(here) { Health::Well } else { Health::Sick }
     }
 }
 
@@ -317,6 +372,28 @@ impl Drop for Death {
 }
 
 impl AgentView {
+    pub(super) fn of(agent: &Agent) -> AgentView {
+        let Agent { spec, standing, joined, running, .. } = agent;
+        AgentView { spec: spec.clone(), standing: *standing, running: *running, joined: *joined }
+    }
+
+    /// How many jobs it may have at a time, as things are.
+    pub fn capacity(&self) -> u32 {
+        match self.joined.map(|joined| joined.presence) {
+            None => self.spec.concurrency,
+            Some(Presence::Here { capacity }) => capacity,
+            Some(Presence::Away { .. }) => 0,
+        }
+    }
+
+    /// Since when it is away.
+    pub fn away_since(&self) -> Option<crate::time::Time> {
+        match self.joined?.presence {
+            Presence::Here { .. } => None,
+            Presence::Away { since } => Some(since),
+        }
+    }
+
     /// Until when its breaker is open.
     pub fn open_until(&self) -> Option<crate::time::Time> {
         match self.standing.breaker {

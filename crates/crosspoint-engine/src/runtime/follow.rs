@@ -84,11 +84,12 @@ impl Follow {
         let found = self
             .engine
             .read(move |readers| {
-                let mut entries = readers.events_at(&some)?;
+                let mut entries = readers.events_at(seq, &some)?;
                 if ended {
                     // The places may have been found before the last events happened: those are read next, and then the end.
                     let last = entries.last().map_or(after, |entry| entry.n);
-                    entries.extend(readers.ending(seq)?.filter(|entry| entry.n == last + 1));
+                    // Whoever claims to have had the last number that there is has had the end, too.
+                    entries.extend(readers.ending(seq)?.filter(|entry| Some(entry.n) == last.checked_add(1)));
                 }
                 Ok(entries)
             })

@@ -91,6 +91,30 @@ impl Inbox {
         Ok(answer)
     }
 
+    /// Puts in what an agent reports about several jobs: one wake-up for all of them.
+    pub(super) fn put_reports(
+        &self,
+        commands: impl Iterator<Item = Command>,
+    ) -> Result<Vec<oneshot::Receiver<Answer>>, Turned> {
+        let (letters, answers): (Vec<Letter>, Vec<_>) = commands
+            .map(|command| {
+                let (reply, answer) = oneshot::channel();
+                (Letter { command, reply }, answer)
+            })
+            .unzip();
+        let mut inside = self.lock();
+        if inside.closed {
+            return Err(Turned::Closed);
+        }
+        let was_empty = inside.letters.is_empty();
+        inside.letters.extend(letters);
+        drop(inside);
+        if was_empty {
+            self.arrived.notify_one();
+        }
+        Ok(answers)
+    }
+
     /// Waits for letters, but no longer than `patience`.
     pub(super) fn take(&self, patience: Option<Duration>) -> Mail {
         let mut inside = self.lock();

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
+use super::board::Load;
+use super::desk::{Handed, Told};
 use super::engine::Engine;
 use super::inbox::{Answer, Letter};
 use super::log;
@@ -24,8 +26,8 @@ pub(super) struct Release {
     pub(super) answered: Vec<(Letter, Reply)>,
     /// Jobs that changed without anything to write.
     pub(super) unwritten: Vec<Arc<Job>>,
-    /// How many jobs the agents have, in order of their names.
-    pub(super) running: Vec<u32>,
+    /// What the agents have, in order of their names.
+    pub(super) load: Vec<Load>,
 }
 
 /// Starts the task; it ends when the committing thread does.
@@ -43,10 +45,13 @@ pub(super) fn start(engine: &Engine) -> mpsc::UnboundedSender<Release> {
 
 impl Engine {
     fn release(&self, release: Release) {
-        let Release { mut batch, answered, unwritten, running } = release;
+        let Release { mut batch, answered, unwritten, load } = release;
         let board = self.board();
+        // Whoever is answered and looks at the numbers finds itself in them.
+        self.metrics().released(&batch);
         // Agents first: whoever sees that a job has ended sees what that means for its agent.
-        board.post_running(&running);
+        board.post_members(&batch.members);
+        board.post_load(&load);
         for (name, standing) in &batch.agents {
             board.post_standing(name, *standing);
         }
@@ -57,9 +62,11 @@ impl Engine {
         let answers: Vec<_> = answered.into_iter().map(answer).collect();
         let known = batch.jobs.values().filter(|written| written.fresh.is_none());
         let watched = board.post(known.map(|written| written.job.clone()).chain(unwritten));
+        let mut handed = Vec::new();
         for effect in std::mem::take(&mut batch.effects) {
-            self.carry_out(effect, &batch);
+            self.carry_out(effect, &batch, &mut handed);
         }
+        self.lay_out(&mut handed);
         for watch in watched {
             watch.wake();
         }
@@ -70,18 +77,29 @@ impl Engine {
         log::transitions(&batch);
     }
 
-    fn carry_out(&self, effect: Effect, batch: &Batch) {
+    /// What goes to the desk is gathered in `handed`, so that it is laid out at one go.
+    fn carry_out(&self, effect: Effect, batch: &Batch, handed: &mut Vec<Handed>) {
         match effect {
             Effect::Check { agent } => self.check(agent),
             Effect::Job { job, action } => match action {
-                Action::Dispatch { attempt } | Action::Resume { attempt } => {
+                Action::Dispatch { attempt } => {
                     // Only a job that was accepted in the same batch has its input at hand.
                     let input = batch.input(job.seq());
-                    self.begin(job, attempt, input);
+                    handed.extend(self.begin(Handed { job, attempt, input, resumed: None }));
                 }
-                Action::Stop { attempt } => self.with_attempt(job.seq(), attempt, |handle| handle.stop.cancel()),
+                Action::Resume { attempt } => {
+                    let resumed = job.agent.as_ref().and_then(|name| self.board().lease(name));
+                    handed.extend(self.begin(Handed { job, attempt, input: None, resumed }));
+                }
+                Action::Stop { attempt } => {
+                    self.with_attempt(job.seq(), attempt, |handle| handle.stop.cancel());
+                    self.lay_out(handed);
+                    self.tell_desk(&job, attempt, Told::Stop);
+                }
                 Action::Deliver { attempt, answer } => {
                     self.with_attempt(job.seq(), attempt, |handle| handle.deliver(answer));
+                    self.lay_out(handed);
+                    self.tell_desk(&job, attempt, Told::Answered);
                 }
                 // The core has told the breaker.
                 Action::Mark { .. } => {}
@@ -107,6 +125,9 @@ fn accepted<'b>(batch: &'b Batch, reply: &Reply) -> Option<&'b Arc<Job>> {
         | Reply::Refused(_)
         | Reply::NotLive
         | Reply::Done
-        | Reply::NoSuchAgent => None,
+        | Reply::NoSuchAgent
+        | Reply::Configured
+        | Reply::Present
+        | Reply::Crowded => None,
     }
 }

@@ -61,7 +61,7 @@ impl Engine {
             agent.spec.works.contains(&job.request.work)
                 && job.request.pinned.as_ref().is_none_or(|name| *name == agent.spec.name)
         };
-        let agents: Vec<AgentView> = self.agents().into_iter().filter(takes).collect();
+        let agents: Vec<AgentView> = self.board().agents(takes);
         if agents.is_empty() {
             let work = &job.request.work;
             return match &job.request.pinned {
@@ -69,8 +69,11 @@ impl Engine {
                 None => format!("no agent takes {work}"),
             };
         }
-        if let Some(open) = agents.iter().find(|agent| !agent.standing.drained && agent.standing.breaker.is_closed()) {
-            let busy = format!("agent {} is busy with {} of {}", open.spec.name, open.running, open.spec.concurrency);
+        let is_open = |agent: &&AgentView| {
+            !agent.standing.drained && agent.standing.breaker.is_closed() && agent.away_since().is_none()
+        };
+        if let Some(open) = agents.iter().find(is_open) {
+            let busy = format!("agent {} is busy with {} of {}", open.spec.name, open.running, open.capacity());
             if ahead == Ahead::Left {
                 return format!("in the queue; {busy}");
             }
@@ -84,8 +87,12 @@ impl Engine {
     }
 }
 
+/// That it is away comes first: nothing else about it matters until it is back.
 fn why_closed(agent: &AgentView) -> String {
     let name = &agent.spec.name;
+    if let Some(since) = agent.away_since() {
+        return format!("agent {name} is away since {since}");
+    }
     match (agent.standing.drained, agent.standing.breaker) {
         (true, _) => format!("agent {name} is paused by an operator"),
         (false, Breaker::Open { until: Time::NEVER }) => format!("agent {name}'s breaker was opened by an operator"),

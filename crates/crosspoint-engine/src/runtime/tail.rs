@@ -1,5 +1,6 @@
 //! The end of a long output, for an outcome: everything is stored block by block as it comes, and the last MiB is kept at hand.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use serde::Serialize;
@@ -7,11 +8,11 @@ use serde::Serialize;
 use crate::content::Body;
 
 /// An outcome's text is at most so long, in bytes.
-pub(super) const TAIL_BYTES_MAX: usize = 1 << 20;
+const TAIL_BYTES_MAX: usize = 1 << 20;
 
-/// The end of what was printed so far.
+/// The end of what an agent has printed so far.
 #[derive(Default)]
-pub(super) struct Tail {
+pub struct Tail {
     bytes: VecDeque<u8>,
     total: u64,
 }
@@ -21,6 +22,8 @@ struct Outputs<'a> {
     output: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_truncated: Option<Truncated>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_encoding: Option<&'static str>,
 }
 
 /// Said where the text is not all there was.
@@ -35,7 +38,8 @@ struct Truncated {
 }
 
 impl Tail {
-    pub(super) fn push(&mut self, block: &[u8]) {
+    /// Adds what was printed.
+    pub fn push(&mut self, block: &[u8]) {
         self.total += block.len() as u64;
         let new = &block[block.len().saturating_sub(TAIL_BYTES_MAX)..];
         let over = (self.bytes.len() + new.len()).saturating_sub(TAIL_BYTES_MAX);
@@ -43,8 +47,9 @@ impl Tail {
         self.bytes.extend(new);
     }
 
-    /// `{"output": text}`, as an outcome holds it (ALL-8). The text begins with a whole character.
-    pub(super) fn outputs(&mut self) -> Body {
+    /// `{"output": text}`, as an outcome holds it (ALL-8). The text begins with a whole character. Bytes that are no text are shown as
+    /// U+FFFD each, and `output_encoding` says so: what was printed is in the output events, byte for byte.
+    pub fn outputs(&mut self) -> Body {
         let cut = self.total > self.bytes.len() as u64;
         let bytes = self.bytes.make_contiguous();
         let is_middle = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
@@ -52,7 +57,8 @@ impl Tail {
         let text = String::from_utf8_lossy(&bytes[skipped..]);
         let from = self.total - bytes.len() as u64 + skipped as u64;
         let truncated = Truncated { bytes: self.total, from, rest: "the output events of this job" };
-        Body::of(&Outputs { output: &text, output_truncated: cut.then_some(truncated) })
+        let output_encoding = matches!(text, Cow::Owned(_)).then_some("lossy");
+        Body::of(&Outputs { output: &text, output_truncated: cut.then_some(truncated), output_encoding })
     }
 }
 
@@ -66,6 +72,13 @@ mod tests {
         tail.push("grüße ".as_bytes());
         tail.push(b"all\n");
         assert_eq!(tail.outputs().get(), r#"{"output":"grüße all\n"}"#);
+    }
+
+    #[test]
+    fn what_is_no_text_is_shown_as_far_as_it_can_be_and_said_to_be_so() {
+        let mut tail = Tail::default();
+        tail.push(b"a\xff\xfeb");
+        assert_eq!(tail.outputs().get(), "{\"output\":\"a\u{fffd}\u{fffd}b\",\"output_encoding\":\"lossy\"}");
     }
 
     #[test]

@@ -155,7 +155,8 @@ impl Engine {
         }
         let input = job.request.input_in(&document).unwrap_or_default();
         if same_origin(&job.request, &submission.request) && same_value(&input, &submission.input()) {
-            return Ok(Likeness::Same(self.watch(job).await?));
+            // Gone in this very moment: then the key is free, and the request is a new job.
+            return Ok(self.watch(job).await?.map_or(Likeness::OtherKey, Likeness::Same));
         }
         Ok(Likeness::OtherRequest(Arc::new(job)))
     }
@@ -166,7 +167,7 @@ impl Engine {
             return Ok(Some(watch));
         }
         match self.read(move |readers| readers.job(id)).await? {
-            Some(job) => self.watch(job).await.map(Some),
+            Some(job) => self.watch(job).await,
             None => Ok(None),
         }
     }
@@ -174,18 +175,20 @@ impl Engine {
     /// A job that was read from the store, to look at or to wait for.
     ///
     /// A job comes to the board just after it is on disk, and leaves it just after its outcome is. One that had no outcome when
-    /// it was read and is not on the board is about to be there, or has ended since: another look tells.
-    async fn watch(&self, mut job: Job) -> Result<Watch, Fault> {
+    /// it was read and is not on the board is about to be there, or has ended since: another look tells. `None` is one that is gone.
+    async fn watch(&self, mut job: Job) -> Result<Option<Watch>, Fault> {
         loop {
             let id = job.id();
             if let Some(watch) = self.board().watch(id) {
-                return Ok(watch);
+                return Ok(Some(watch));
             }
             if job.outcome().is_some() {
-                return Ok(Watch::of_ended(Arc::new(job)));
+                return Ok(Some(Watch::of_ended(Arc::new(job))));
             }
-            if let Some(now) = self.read(move |readers| readers.job(id)).await? {
-                job = now;
+            match self.read(move |readers| readers.job(id)).await? {
+                Some(now) => job = now,
+                // It has ended, and was not kept.
+                None => return Ok(None),
             }
         }
     }
@@ -255,7 +258,7 @@ impl Engine {
         let jobs: Vec<Job> =
             self.board().live(filter.before, wanted, filter.limit).iter().map(|job| (**job).clone()).collect();
         let next = if jobs.len() == filter.limit { jobs.last().map(Job::seq) } else { None };
-        Page { jobs, next }
+        Page { jobs, next, looked_at: 0 }
     }
 
     /// The rules that were broken about a job.
@@ -308,7 +311,7 @@ impl Engine {
         }
     }
 
-    async fn record(&self, id: JobId, violation: Violation) {
+    pub(super) async fn record(&self, id: JobId, violation: Violation) {
         if let Ok(answer) = self.inbox().put(Command::Violation(id.seq(), violation)) {
             let _ = answer.await;
         }

@@ -107,5 +107,7 @@ fn is_unreadable(error: &rusqlite::Error) -> bool {
             | rusqlite::Error::InvalidColumnType(..)
             | rusqlite::Error::Utf8Error(..)
             | rusqlite::Error::QueryReturnedNoRows
+            // A statement that does not fit the tables: what is written of them is in the file, too.
+            | rusqlite::Error::SqlInputError { .. }
     )
 }

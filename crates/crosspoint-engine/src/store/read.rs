@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, named_params};
+use rusqlite::{Connection, OptionalExtension};
 
-use super::{Fault, row};
+use super::{Fault, open, row};
 use crate::content::Block;
 use crate::event::{Entry, What};
 use crate::id::{JobId, Seq};
@@ -59,6 +59,8 @@ pub struct Page {
     pub jobs: Vec<Job>,
     /// Where to go on; `None` where there are no more.
     pub next: Option<Seq>,
+    /// How many rows were looked at for it.
+    pub looked_at: u64,
 }
 
 /// A rule that was broken about a job.
@@ -72,6 +74,15 @@ pub struct Found {
     pub what: String,
 }
 
+/// How large a store is, in bytes; nothing where that cannot be seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// The database.
+    pub database: Option<u64>,
+    /// Its log.
+    pub log: Option<u64>,
+}
+
 impl Readers {
     pub(super) fn new(path: &Path, salt: Salt) -> Readers {
         Readers(Arc::new(Inner { path: path.to_owned(), salt, kept: Mutex::default() }))
@@ -80,6 +91,14 @@ impl Readers {
     /// The salt of the store's keys.
     pub fn salt(&self) -> Salt {
         self.0.salt
+    }
+
+    /// How large the store is: what the file system says, without a look inside.
+    pub fn sizes(&self) -> Sizes {
+        let mut log = self.0.path.as_os_str().to_owned();
+        log.push("-wal");
+        let bytes = |path: &Path| std::fs::metadata(path).ok().map(|file| file.len());
+        Sizes { database: bytes(&self.0.path), log: bytes(Path::new(&log)) }
     }
 
     /// The job with this id.
@@ -118,7 +137,8 @@ impl Readers {
             let mut one = connection.prepare_cached("SELECT prev, n FROM event WHERE seq = ?1")?;
             let mut places = Vec::new();
             while at != 0 {
-                let (prev, n): (i64, u32) = one.query_row([at], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                let found = one.query_row([at], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, u32>(1)?)));
+                let Some((prev, n)) = there(connection, seq, found)? else { return Ok(Vec::new()) };
                 if n <= after {
                     break;
                 }
@@ -131,12 +151,15 @@ impl Readers {
         })
     }
 
-    /// The events at some places.
-    pub fn events_at(&self, places: &[i64]) -> Result<Vec<Entry>, Fault> {
+    /// The events of a job at some places; of one that is gone meanwhile, those that were still there.
+    pub fn events_at(&self, seq: Seq, places: &[i64]) -> Result<Vec<Entry>, Fault> {
         self.read(|connection| {
-            let sql = "SELECT n, at, kind, number, place, body FROM event WHERE seq = ?1";
+            // Of this job: the places of events that are gone are given again after a restart.
+            let sql = "SELECT n, at, kind, number, place, body FROM event WHERE seq = ?1 AND job = ?2";
             let mut one = connection.prepare_cached(sql)?;
-            places.iter().map(|place| one.query_row([place], row::event)).collect()
+            let number = seq.0.cast_signed();
+            let all = places.iter().map(|place| there(connection, seq, one.query_row([*place, number], row::event)));
+            all.map_while(Result::transpose).collect()
         })
     }
 
@@ -158,11 +181,11 @@ impl Readers {
         })
     }
 
-    fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Fault> {
+    pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Fault> {
         let kept = self.kept().pop();
         let connection = match kept {
             Some(connection) => connection,
-            None => self.open().map_err(|error| Fault::of(&self.0.path, &error))?,
+            None => self.connect()?,
         };
         let found = read(&connection).map_err(|error| Fault::of(&self.0.path, &error))?;
         let mut kept = self.kept();
@@ -172,16 +195,24 @@ impl Readers {
         Ok(found)
     }
 
-    fn open(&self) -> rusqlite::Result<Connection> {
-        let connection = Connection::open_with_flags(&self.0.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    fn connect(&self) -> Result<Connection, Fault> {
+        let connection = open::to_read(&self.0.path)?;
         // Eight connections of a server that rests should not hold two megabytes each.
-        connection.pragma_update(None, "cache_size", -512)?;
+        let sized = connection.pragma_update(None, "cache_size", -512);
+        sized.map_err(|error| Fault::of(&self.0.path, &error))?;
         Ok(connection)
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A part of a job, which is missing without harm only where the job is gone too.
+fn there<T>(connection: &Connection, seq: Seq, found: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
+    let Err(rusqlite::Error::QueryReturnedNoRows) = found else { return found.map(Some) };
+    let job = connection.prepare_cached("SELECT 1 FROM job WHERE seq = ?1")?.exists([seq.0.cast_signed()])?;
+    if job { Err(rusqlite::Error::QueryReturnedNoRows) } else { Ok(None) }
 }
 
 /// The job with this number.
@@ -223,37 +254,55 @@ fn listed_outcome(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<
     one.query_row([seq.0.cast_signed(), LISTED_BYTES_MAX as i64], read).optional()
 }
 
+/// In two parts: rows are looked at by the few columns that are asked about, and those that are wanted are read whole. What is counted is
+/// rows and not numbers, of which many may be gone.
 fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result<Page> {
-    let last: Option<i64> = connection.query_row("SELECT max(seq) FROM job", (), |row| row.get(0))?;
-    let end = last.unwrap_or(0).unsigned_abs() + 1;
-    let before = filter.before.map_or(end, |seq| seq.0.min(end));
-    let floor = before.saturating_sub(LOOKED_AT_MAX).max(1);
-    let sql = format!(
-        "SELECT {}, seq FROM job WHERE seq < :before AND seq >= :floor
-            AND (:state IS NULL OR state = :state) AND (:work IS NULL OR work = :work)
-            AND (:agent IS NULL OR coalesce(agent, pinned) = :agent) AND (:door IS NULL OR door = :door)
-         ORDER BY seq DESC LIMIT :limit",
-        row::JOB_COLUMNS
-    );
+    let before = filter.before.map_or(i64::MAX, |seq| i64::try_from(seq.0).unwrap_or(i64::MAX));
+    let gone_wrong = filter.phase.filter(|phase| [Phase::Failed, Phase::Cancelled].contains(phase));
+    // In the words of the index, without which it is not used.
+    let narrowed = gone_wrong.map(|phase| format!("AND state > 4 AND state = {}", phase as i64)).unwrap_or_default();
+    let columns = "seq, state, work, coalesce(agent, pinned), door";
+    let sql = format!("SELECT {columns} FROM job WHERE seq < ?1 {narrowed} ORDER BY seq DESC");
     let mut all = connection.prepare_cached(&sql)?;
-    let mut rows = all.query(named_params! {
-        ":before": before.cast_signed(),
-        ":floor": floor.cast_signed(),
-        ":state": filter.phase.map(|phase| phase as i64),
-        ":work": filter.work,
-        ":agent": filter.agent,
-        ":door": filter.door.map(Door::name),
-        ":limit": i64::try_from(filter.limit).unwrap_or(i64::MAX),
-    })?;
-    let mut jobs = Vec::new();
-    let mut last = None;
+    let mut rows = all.query([before])?;
+    let (mut jobs, mut looked_at, mut next) = (Vec::new(), 0, None);
+    // As long as this statement is under way, all others of the connection see the same moment.
     while let Some(found) = rows.next()? {
-        let seq = row::seq(found, 31)?;
-        let ended = found.get::<_, i64>(1)? >= row::FIRST_END;
-        let outcome = if ended { listed_outcome(connection, seq)? } else { None };
-        jobs.push(row::job(found, outcome)?);
-        last = Some(seq);
+        if jobs.len() >= filter.limit || looked_at >= LOOKED_AT_MAX {
+            return Ok(Page { jobs, next, looked_at });
+        }
+        looked_at += 1;
+        let seq = row::seq(found, 0)?;
+        next = Some(seq);
+        if filter.wants(found)? {
+            jobs.extend(listed(connection, seq)?);
+        }
     }
-    let next = if jobs.len() < filter.limit { Some(Seq(floor)) } else { last };
-    Ok(Page { jobs, next: next.filter(|seq| seq.0 > 1) })
+    Ok(Page { jobs, next: None, looked_at })
+}
+
+impl Filter {
+    /// Whether this row is wanted, of the columns that [`list`] looks at.
+    fn wants(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<bool> {
+        let is = |column: usize, wanted: Option<&str>| match wanted {
+            None => Ok(true),
+            Some(wanted) => Ok::<bool, rusqlite::Error>(row.get_ref(column)?.as_str_or_null()? == Some(wanted)),
+        };
+        let state = match self.phase {
+            None => true,
+            Some(phase) => row.get::<_, i64>(1)? == phase as i64,
+        };
+        Ok(state && is(2, self.work.as_deref())? && is(3, self.agent.as_deref())? && is(4, self.door.map(Door::name))?)
+    }
+}
+
+/// A job as lists show it.
+fn listed(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<Job>> {
+    let sql = format!("SELECT {} FROM job WHERE seq = ?1", row::JOB_COLUMNS);
+    let mut one = connection.prepare_cached(&sql)?;
+    let mut rows = one.query([seq.0.cast_signed()])?;
+    let Some(found) = rows.next()? else { return Ok(None) };
+    let ended = found.get::<_, i64>(1)? >= row::FIRST_END;
+    let outcome = if ended { listed_outcome(connection, seq)? } else { None };
+    Ok(Some(row::job(found, outcome)?))
 }

@@ -13,7 +13,7 @@ use crate::keys::Salt;
 const APPLICATION_ID: i64 = 0x4352_5054;
 
 /// Each step is taken once, in order, and never changed afterwards: stores out there have taken it.
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 5] = [
     // 1: jobs, the documents they came as, what happened to them, how they ended, and what is known of agents. Rows have an
     // owner and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
@@ -44,6 +44,16 @@ const STEPS: [&str; 2] = [
         seq INTEGER PRIMARY KEY, job INTEGER NOT NULL, at INTEGER NOT NULL, clause TEXT NOT NULL, what TEXT NOT NULL
     ) STRICT;
     CREATE INDEX violation_of_job ON violation(job);",
+    // 3: agents that joined, so that their work is known while they are away.
+    "CREATE TABLE member(
+        name TEXT PRIMARY KEY, contract TEXT NOT NULL, works TEXT NOT NULL, policy TEXT NOT NULL, lease INTEGER NOT NULL,
+        left_at INTEGER
+    ) STRICT, WITHOUT ROWID;",
+    // 4: jobs that are gone, whose events are yet to go: from this one on.
+    "CREATE TABLE leftover(job INTEGER PRIMARY KEY, head INTEGER NOT NULL) STRICT;",
+    // 5: who looks for what went wrong looks for a few among a million. Jobs that go well never touch this index: their rows have
+    // no state in it, at any time.
+    "CREATE INDEX job_gone_wrong ON job(state) WHERE state > 4;",
 ];
 
 /// The schema of this version.
@@ -74,14 +84,10 @@ impl Error {
 /// Checks whose file it is, before anything in it is touched; then settles how it is written, and takes the steps that are
 /// missing.
 pub(super) fn prepare(connection: &mut Connection, options: &Options) -> Result<Salt, Error> {
-    let number = |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), (), |row| row.get::<_, i64>(0));
-    let (version, application, tables) = (number("user_version")?, number("application_id")?, tables(connection)?);
-    if application != APPLICATION_ID && (application != 0 || version != 0 || tables > 0) {
-        return Err(Error::NotOurs);
-    }
-    if version > KNOWN {
-        return Err(Error::Newer(version));
-    }
+    let version = match whose(connection)? {
+        Whose::Ours(version) => version,
+        Whose::Nobodys => 0,
+    };
     connection.query_row("PRAGMA journal_mode = WAL", (), |_| Ok(()))?;
     // The log is synced at every commit: what was acknowledged survives the loss of power.
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -94,6 +100,32 @@ pub(super) fn prepare(connection: &mut Connection, options: &Options) -> Result<
     }
     take_steps(connection, version, KNOWN)?;
     Ok(salt(connection)?)
+}
+
+/// Whose file it is.
+enum Whose {
+    /// Ours, of this schema.
+    Ours(i64),
+    /// There is nothing in it.
+    Nobodys,
+}
+
+fn whose(connection: &Connection) -> Result<Whose, Error> {
+    let number = |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), (), |row| row.get::<_, i64>(0));
+    let (version, application) = (number("user_version")?, number("application_id")?);
+    if application != APPLICATION_ID {
+        let nothing = application == 0 && version == 0 && tables(connection)? == 0;
+        return if nothing { Ok(Whose::Nobodys) } else { Err(Error::NotOurs) };
+    }
+    if version > KNOWN { Err(Error::Newer(version)) } else { Ok(Whose::Ours(version)) }
+}
+
+/// The schema of a store that is there already.
+pub(super) fn recognise(connection: &Connection) -> Result<i64, Error> {
+    match whose(connection)? {
+        Whose::Ours(version) if version > 0 => Ok(version),
+        Whose::Ours(_) | Whose::Nobodys => Err(Error::NotOurs),
+    }
 }
 
 fn tables(connection: &Connection) -> rusqlite::Result<i64> {

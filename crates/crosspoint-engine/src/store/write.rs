@@ -1,8 +1,10 @@
 //! Writing a batch.
 
+use std::time::Instant;
+
 use rusqlite::{Transaction, TransactionBehavior, params};
 
-use super::{Fault, Store, row, schema};
+use super::{Fault, Store, member, row, schema};
 use crate::core::{Batch, Written};
 use crate::event::{Entry, What};
 use crate::id::Seq;
@@ -36,17 +38,32 @@ impl Store {
         for (name, standing) in &batch.agents {
             row::write_standing(&transaction, name, standing)?;
         }
+        for (name, member) in &batch.members {
+            match member {
+                Some(member) => member::write(&transaction, member)?,
+                None => member::forget(&transaction, name)?,
+            }
+        }
         for (seq, at, violation) in &batch.violations {
-            let mut insert =
-                transaction.prepare_cached("INSERT INTO violation(job, at, clause, what) VALUES (?1, ?2, ?3, ?4)")?;
+            // The job may be gone since it was looked at.
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO violation(job, at, clause, what)
+                 SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM job WHERE seq = ?1)",
+            )?;
             insert.execute(params![seq.0.cast_signed(), at.0, violation.clause, violation.what])?;
         }
+        let began = Instant::now();
         transaction.commit()?;
+        self.sync_time = began.elapsed();
+        self.opened(epoch);
+        Ok(bytes)
+    }
+
+    /// After the first transaction it is ours: the log is tidied up at the end. Should that fail, the next opening finds it.
+    pub(super) fn opened(&mut self, epoch: i64) {
         if self.epoch.replace(epoch).is_none() {
-            // From here on it is ours: the log is tidied up at the end. Should that fail, the next opening finds it.
             let _ = schema::leave_log(&self.connection, false);
         }
-        Ok(bytes)
     }
 }
 

@@ -137,7 +137,7 @@ fn read_all(store: &Store, readers: &Readers) -> Result<(), Fault> {
     let page = readers.list(&Filter { limit: 1_000, ..Filter::default() })?;
     for job in page.jobs {
         let places = readers.event_places(job.seq(), 0)?;
-        readers.events_at(&places)?;
+        readers.events_at(job.seq(), &places)?;
         let document = readers.document(job.seq())?;
         let _input = document.and_then(|document| job.request.input_in(&document));
         readers.ending(job.seq())?;

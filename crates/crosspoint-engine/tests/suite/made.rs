@@ -84,6 +84,11 @@ pub(crate) fn failed(attempt: u32, failure: Failure, dispatched: Dispatched) -> 
     Event::Finish { attempt, result: Err(Failed::of(failure, dispatched)) }
 }
 
+/// The work died with whoever did it.
+pub(crate) fn dead(attempt: u32) -> Event {
+    Event::Finish { attempt, result: Err(Failed::dead("It died.")) }
+}
+
 pub(crate) fn ask(attempt: u32, question: &str) -> Event {
     Event::Ask { attempt, question: body(question) }
 }

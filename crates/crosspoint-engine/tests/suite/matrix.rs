@@ -12,7 +12,9 @@ use crosspoint_engine::machine::{Event, step};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 use crosspoint_engine::time::Time;
 
-use crate::made::{POLICY, T0, actions, after, answer, ask, at, done, entries, failed, job, output, progress, start};
+use crate::made::{
+    POLICY, T0, actions, after, answer, ask, at, dead, done, entries, failed, job, output, progress, start,
+};
 
 /// The second attempt starts here, and all phases are reached soon after.
 const STARTED: u64 = 5_000;
@@ -81,6 +83,11 @@ fn reports() -> Vec<Case> {
     ]
 }
 
+/// An agent whose work is repeated only if it never began, but for what its recovery says.
+fn recovering(recovery: Recovery) -> Policy {
+    Policy { repeats: Repeats::BeforeStart, recovery, ..POLICY }
+}
+
 fn results() -> Vec<Case> {
     let before_start = Policy { repeats: Repeats::BeforeStart, ..POLICY };
     let refused = failed(2, Failure::Unavailable, Dispatched::No);
@@ -94,6 +101,11 @@ fn results() -> Vec<Case> {
         case("Finish Err to be retried, begun, repeatable agent", lost.clone()),
         Case { policy: before_start.clone(), ..case("Finish Err to be retried, begun, other agent", lost) },
         Case { policy: before_start, ..case("Finish Err to be retried, not begun, other agent", refused) },
+        Case { policy: recovering(Recovery::Rerun), ..case("Finish Err, it died, Rerun", dead(2)) },
+        Case { policy: recovering(Recovery::Resume), ..case("Finish Err, it died, Resume", dead(2)) },
+        Case { policy: recovering(Recovery::ResumeOnce), ..case("Finish Err, it died, ResumeOnce", dead(2)) },
+        Case { policy: recovering(Recovery::Fail), ..case("Finish Err, it died, Fail", dead(2)) },
+        case("Finish Err, it died, attempt given up", dead(1)),
         case("Finish Err final, present attempt", failed(2, no, Dispatched::Yes)),
         case("Finish Err to be retried, attempt given up", failed(1, Failure::Unavailable, Dispatched::Yes)),
         case("Finish Err final, attempt given up", failed(1, no, Dispatched::Yes)),
@@ -103,9 +115,10 @@ fn results() -> Vec<Case> {
 
 fn wishes_and_clocks() -> Vec<Case> {
     let patient = Policy { total: std::time::Duration::from_secs(1_000), ..POLICY };
-    let recovering = |recovery| Policy { recovery, ..POLICY };
     vec![
         case("Answer", answer("that")),
+        case("Withdrawn, present attempt", Event::Withdrawn { attempt: 2 }),
+        case("Withdrawn, attempt given up", Event::Withdrawn { attempt: 1 }),
         case("Cancel", Event::Cancel),
         case("Clock, nothing due", Event::Clock),
         Case { millis: NOW, ..case("Clock, the pause is over", Event::Clock) },
@@ -114,6 +127,7 @@ fn wishes_and_clocks() -> Vec<Case> {
         Case { pending: true, ..case("Clock, progress was held back", Event::Clock) },
         case("Interrupted, Rerun", Event::Interrupted),
         Case { policy: recovering(Recovery::Resume), ..case("Interrupted, Resume", Event::Interrupted) },
+        Case { policy: recovering(Recovery::ResumeOnce), ..case("Interrupted, ResumeOnce", Event::Interrupted) },
         Case { policy: recovering(Recovery::Fail), ..case("Interrupted, Fail", Event::Interrupted) },
     ]
 }
@@ -131,6 +145,7 @@ fn kind(event: &Event) -> usize {
         Event::Cancel => 7,
         Event::Clock => 8,
         Event::Interrupted => 9,
+        Event::Withdrawn { .. } => 10,
     }
 }
 
@@ -177,7 +192,7 @@ fn row(table: &mut String, phase: Phase, case: &Case) {
 fn every_event_in_every_phase() {
     let cases: Vec<Case> = [reports(), results(), wishes_and_clocks()].into_iter().flatten().collect();
     let kinds: BTreeSet<usize> = cases.iter().map(|case| kind(&case.event)).collect();
-    assert_eq!(kinds, (0..10).collect(), "the table has a case of every event");
+    assert_eq!(kinds, (0..11).collect(), "the table has a case of every event");
     let mut table = String::new();
     for case in &cases {
         let _ = writeln!(table, "{}, at {} s", case.name, case.millis as f64 / 1_000.0);

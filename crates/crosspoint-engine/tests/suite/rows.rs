@@ -1,5 +1,6 @@
 //! Jobs and batches for the store, made by hand: any job in any state, as the core would write it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -56,6 +57,8 @@ pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
     let spec = Spec { name, contract, works: vec![request.work.clone()], concurrency: 0, policy: Policy::default() };
     let mut core = Core::new(Origin {
         agents: vec![spec],
+        members: Vec::new(),
+        present: BTreeMap::new(),
         standings: Vec::new(),
         jobs: Vec::new(),
         keys: Keys::default(),

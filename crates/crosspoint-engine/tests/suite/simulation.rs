@@ -21,6 +21,8 @@ mod dice;
 mod disk;
 #[path = "simulation/hear.rs"]
 mod hear;
+#[path = "simulation/members.rs"]
+mod members;
 #[path = "simulation/model.rs"]
 mod model;
 #[path = "simulation/round.rs"]
@@ -35,6 +37,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use members::Cast;
 use world::World;
 
 /// In all, over the parts.
@@ -47,20 +50,20 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-fn run(seed: u64, traced: bool) -> (Result<(), String>, Vec<String>) {
-    let mut world = World::new(seed, traced);
+fn run(seed: u64, cast: Cast, traced: bool) -> (Result<(), String>, Vec<String>) {
+    let mut world = World::new(seed, cast, traced);
     let verdict = catch_unwind(AssertUnwindSafe(|| world.run(STEPS)));
     let verdict = verdict.unwrap_or_else(|_| Err("a panic".to_owned()));
     (verdict, world.trace.unwrap_or_default())
 }
 
 /// Runs a seed; one that fails is run again, to tell its story.
-fn run_or_tell(seed: u64) {
-    let (Err(wrong), _) = run(seed, false) else { return };
-    let (_, trace) = run(seed, true);
+fn run_or_tell(seed: u64, cast: Cast) {
+    let (Err(wrong), _) = run(seed, cast, false) else { return };
+    let (_, trace) = run(seed, cast, true);
     let tail = trace.len().saturating_sub(60);
     panic!(
-        "seed {seed}: {wrong}\n\n{}\n\nadd {seed} to tests/seeds.txt; again: CROSSPOINT_SIM_SEED={seed} \
+        "seed {seed}, {cast:?}: {wrong}\n\n{}\n\nadd {seed} to tests/seeds.txt; again: CROSSPOINT_SIM_SEED={seed} \
          cargo nextest run -p crosspoint-engine -E 'test(simulation::corpus)'",
         trace[tail..].join("\n")
     );
@@ -69,7 +72,9 @@ fn run_or_tell(seed: u64) {
 fn part(part: u64) {
     let seeds = number("CROSSPOINT_SIM_SEEDS").unwrap_or(SEEDS);
     for seed in (1..=seeds).filter(|seed| seed % PARTS == part) {
-        run_or_tell(seed);
+        // Half of them are about agents that come and go, in every part.
+        let cast = if (seed / PARTS).is_multiple_of(2) { Cast::Settled } else { Cast::Joining };
+        run_or_tell(seed, cast);
     }
 }
 
@@ -108,7 +113,8 @@ fn seeds_of_part_5() {
 fn the_dice_reach_everything() {
     let (mut tally, mut answered_again) = (BTreeMap::new(), 0);
     for seed in 1..=200 {
-        let mut world = World::new(seed, false);
+        let cast = if seed % 2 == 0 { Cast::Settled } else { Cast::Joining };
+        let mut world = World::new(seed, cast, false);
         world.run(STEPS).expect("the other tests say what is wrong");
         for (what, times) in &world.tally {
             *tally.entry(*what).or_insert(0) += times;
@@ -121,7 +127,7 @@ fn the_dice_reach_everything() {
     assert!(missing.is_empty(), "never: {missing:?}; in all: {tally:#?}");
 }
 
-const REACHED: [&str; 38] = [
+const REACHED: [&str; 44] = [
     "started",
     "progress",
     "output",
@@ -154,6 +160,12 @@ const REACHED: [&str; 38] = [
     "crash before commit",
     "crash after commit",
     "jump",
+    "joined",
+    "joined otherwise",
+    "went away",
+    "forgotten",
+    "not forgotten",
+    "not known",
     "repeat",
     "other work with the same key",
     "two keys of one hash",
@@ -166,10 +178,12 @@ const REACHED: [&str; 38] = [
 #[test]
 fn corpus() {
     if let Some(seed) = number("CROSSPOINT_SIM_SEED") {
-        return run_or_tell(seed);
+        return Cast::ALL.into_iter().for_each(|cast| run_or_tell(seed, cast));
     }
     let numbers = |line: &str| line.split('#').next().unwrap_or_default().trim().parse::<u64>().ok();
     let seeds: Vec<u64> = include_str!("../seeds.txt").lines().filter_map(numbers).collect();
     assert!(!seeds.is_empty(), "the corpus is not empty");
-    seeds.into_iter().for_each(run_or_tell);
+    for cast in Cast::ALL {
+        seeds.iter().for_each(|seed| run_or_tell(*seed, cast));
+    }
 }

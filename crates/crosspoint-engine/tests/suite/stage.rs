@@ -14,6 +14,7 @@ use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::{Door, Job, Key, Phase, Priority};
 use crosspoint_engine::machine::{Failed, Success};
 use crosspoint_engine::policy::Policy;
+use crosspoint_engine::retention::Rule;
 use crosspoint_engine::runtime::{Attempt, Config, Engine, Limits, Link, NewJob, Submitted, Watch};
 use crosspoint_engine::store::Options;
 use tokio::sync::Semaphore;
@@ -72,7 +73,14 @@ pub(crate) fn failed(failure: Failure, dispatched: Dispatched) -> Came {
 }
 
 pub(crate) fn config(scratch: &Scratch, agents: Vec<Agent>) -> Config {
-    Config { store: scratch.options(), agents, limits: Limits::default(), mode: Mode::Serve }
+    Config {
+        store: scratch.options(),
+        agents,
+        desk: None,
+        limits: Limits::default(),
+        retention: Rule::FOR_EVER,
+        mode: Mode::Serve,
+    }
 }
 
 pub(crate) fn bounded(scratch: &Scratch, agents: Vec<Agent>, bytes_max: u64) -> Config {

@@ -162,7 +162,7 @@ fn happenings() -> Vec<What> {
 /// All events of a job after number `after`, as a follower would put them together.
 fn events(readers: &Readers, seq: Seq, after: u32) -> Vec<Entry> {
     let places = readers.event_places(seq, after).expect("it can be read");
-    let mut entries = readers.events_at(&places).expect("it can be read");
+    let mut entries = readers.events_at(seq, &places).expect("it can be read");
     entries.extend(readers.ending(seq).expect("it can be read"));
     entries
 }
@@ -254,7 +254,7 @@ fn a_second_outcome_is_impossible_and_takes_its_whole_batch_with_it() {
         // Both before and after the job in question there is something innocent in the batch.
         let mut bad = batch([stepped(again, vec![second]), stepped(other, vec![started]), new]);
         bad.agents.insert("a".into(), Standing { drained: true, ..Standing::default() });
-        bad.violations.push((Seq(1), NOW, Violation { clause: "ALL-9", what: "never" }));
+        bad.violations.push((Seq(1), NOW, Violation { clause: "ALL-9", what: "never".into() }));
         assert!(store.commit(&bad).is_err());
         assert_eq!(everything(&store, &readers), before);
     }
@@ -336,10 +336,12 @@ fn what_is_not_there_is_not_found() {
 fn violations_are_kept_by_job_in_order() {
     let scratch = Scratch::new();
     let (mut store, readers) = open(&scratch);
+    let jobs = [1, 2].map(|seq| crate::rows::fresh(crate::rows::job(seq), b"{}", Vec::new()));
+    store.commit(&crate::rows::batch(jobs)).expect("it commits");
     for round in 0..3 {
         let mut batch = Batch::default();
         for seq in [1, 2, 1] {
-            let violation = Violation { clause: "ALL-9", what: "a result came again after the outcome" };
+            let violation = Violation { clause: "ALL-9", what: "a result came again after the outcome".into() };
             batch.violations.push((Seq(seq), Time(NOW.0 + round), violation));
         }
         store.commit(&batch).expect("it commits");

@@ -8,8 +8,8 @@ use crosspoint_engine::machine::{Event, Refused, alarm, step};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 
 use crate::made::{
-    POLICY, T0, actions, after, answer, ask, at, done, done_with, entries, failed, go, job, job_with, output, progress,
-    secs, start,
+    POLICY, T0, actions, after, answer, ask, at, dead, done, done_with, entries, failed, go, job, job_with, output,
+    progress, secs, start,
 };
 
 fn running() -> Job {
@@ -242,6 +242,46 @@ fn a_new_attempt_prints_from_the_beginning() {
     let printed = go(&running(), output(1, 0, "four"), at(1_000), &POLICY).job;
     let again = after(printed, [(at(2_000), Event::Interrupted), (at(3_000), start())], &POLICY);
     assert_eq!(entries(&go(&again, output(2, 0, "four"), at(4_000), &POLICY)), ["6 output(2, 0+4)"]);
+}
+
+#[test]
+fn what_dies_with_its_agent_is_begun_again_a_few_times_and_then_nobody_knows() {
+    let resuming = Policy { recovery: Recovery::Resume, repeats: Repeats::BeforeStart, silence: None, ..POLICY };
+    let mut job = running();
+    for attempt in 1..=3 {
+        let step = go(&job, dead(attempt), at(u64::from(attempt) * 20_000), &resuming);
+        assert_eq!((step.job.phase(), actions(&step)), (Phase::Retrying, vec![]), "its breaker is not told");
+        let later = at(u64::from(attempt) * 20_000 + 10_000);
+        job = after(step.job, [(later, Event::Clock), (later, start())], &resuming);
+    }
+    let step = go(&job, dead(4), at(90_000), &resuming);
+    let failure = step.job.outcome().and_then(|outcome| outcome.failure);
+    assert_eq!(failure, Some((Failure::Unavailable, Repeat::Unknown)), "a job that kills whoever does it ends too");
+    let refused = failed(4, Failure::Unavailable, Dispatched::No);
+    let step = go(
+        &job,
+        refused,
+        at(90_000),
+        &Policy {
+            schedule: crosspoint_engine::policy::Schedule { attempts_max: 1, ..resuming.schedule },
+            ..resuming.clone()
+        },
+    );
+    let failure = step.job.outcome().and_then(|outcome| outcome.failure);
+    assert_eq!(failure, Some((Failure::Unavailable, Repeat::Unknown)), "an attempt before it may have begun");
+    let once = Policy { recovery: Recovery::ResumeOnce, ..resuming };
+    assert_eq!(go(&running(), dead(1), at(1), &once).job.phase(), Phase::Failed);
+}
+
+#[test]
+fn what_never_left_us_goes_back_to_the_queue_and_is_no_repeat() {
+    let mut job = running();
+    for attempt in 1..=20 {
+        let step = go(&job, Event::Withdrawn { attempt }, at(u64::from(attempt)), &POLICY);
+        assert_eq!((step.job.phase(), step.job.begun), (Phase::Queued, false));
+        job = go(&step.job, start(), at(u64::from(attempt)), &POLICY).job;
+    }
+    assert_eq!((job.attempts, job.retries), (21, 0));
 }
 
 #[test]

@@ -6,13 +6,15 @@
 //! acknowledgement or at a later one: no acknowledged job lost, no batch in half.
 
 use std::fs;
+use std::path::Path;
 
 use bytes::Bytes;
 use crosspoint_engine::content::Block;
 use crosspoint_engine::core::Written;
 use crosspoint_engine::event::What;
+use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Job, Running, State, Status};
-use crosspoint_engine::store::{Filter, Readers, Store};
+use crosspoint_engine::store::{Budget, Filter, Readers, Store};
 use rusqlite::Connection;
 
 use crate::rows::{self, NOW, batch, end, fresh, note, stepped, whole, whole_entry};
@@ -40,6 +42,7 @@ struct Life {
     readers: Readers,
     dice: Dice,
     live: Vec<Job>,
+    ended: Vec<Seq>,
     count: u64,
 }
 
@@ -47,7 +50,7 @@ impl Life {
     fn begin(seed: u64) -> Life {
         let scratch = Scratch::new();
         let (store, readers) = Store::open(&scratch.options()).expect("it opens");
-        Life { scratch, store, readers, dice: Dice(seed), live: Vec::new(), count: 0 }
+        Life { scratch, store, readers, dice: Dice(seed), live: Vec::new(), ended: Vec::new(), count: 0 }
     }
 
     /// One commit of several jobs, new ones and others, with documents of up to a few pages.
@@ -74,7 +77,7 @@ impl Life {
         if self.dice.below(3) == 0 {
             let status = Status::ALL[self.dice.below(3)];
             let last = end(&mut job, status, &format!(r#"{{"outputs":"{}"}}"#, "o".repeat(self.dice.below(3_000))));
-            self.live.swap_remove(at);
+            self.ended.push(self.live.swap_remove(at).seq());
             return stepped(job, vec![last]);
         }
         job.attempts += 1;
@@ -85,6 +88,14 @@ impl Life {
         let printed = note(&mut job, What::Output { attempt, offset: 0, block });
         self.live[at] = job.clone();
         stepped(job, vec![started, printed])
+    }
+
+    /// One step of removing jobs, too small for some of them.
+    fn purge(&mut self) -> Ack {
+        let budget = Budget { rows: 1 + self.dice.below(12) as u64, bytes: 4_000 };
+        let purged = self.store.purge(&self.ended, budget).expect("it can be purged");
+        self.ended.drain(..purged.jobs);
+        self.look()
     }
 
     fn look(&self) -> Ack {
@@ -133,7 +144,7 @@ fn picture(readers: &Readers) -> String {
     let mut picture = String::new();
     for job in page.jobs.iter().rev() {
         let places = readers.event_places(job.seq(), 0).expect("it can be read");
-        let mut entries = readers.events_at(&places).expect("it can be read");
+        let mut entries = readers.events_at(job.seq(), &places).expect("it can be read");
         entries.extend(readers.ending(job.seq()).expect("it can be read"));
         assert!(entries.iter().map(|entry| entry.n).eq(2..=job.events), "events are whole");
         assert_eq!(job.outcome().is_some(), job.phase().is_end());
@@ -149,10 +160,11 @@ fn as_of(database: &[u8], log: &[u8], acks: &[Ack], what: &str) -> Option<usize>
     let scratch = Scratch::new();
     fs::write(scratch.database(), database).expect("it can be written");
     fs::write(scratch.log(), log).expect("it can be written");
-    let (store, readers) = Store::open(&scratch.options()).unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    let (mut store, readers) = Store::open(&scratch.options()).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     let loaded = store.load().unwrap_or_else(|fault| panic!("{what}: {fault}"));
     assert!(loaded.jobs.iter().all(|job| job.outcome().is_none() && job.request.accepted_at == NOW));
     let found = picture(&readers);
+    purge_the_rest(&mut store, &scratch.database());
     acks.iter().rposition(|ack| ack.picture == found)
 }
 
@@ -248,6 +260,26 @@ fn what_a_later_log_had_not_synced_may_be_torn() {
     assert!(acks[0].synced < acks[0].log.len(), "behind it are remains of the one before");
     let later = tear_behind_each(&acks, 4, 12);
     assert!(later > 0, "some tears must leave a later state, or they are all the same");
+}
+
+#[test]
+fn what_a_purge_had_not_synced_may_be_torn() {
+    let mut life = Life::begin(8);
+    (0..30).for_each(|_| drop(life.commit()));
+    assert!(life.ended.len() > 5);
+    let mut acks = vec![life.checkpoint()];
+    acks.extend((0..30).map(|turn| if turn % 3 == 0 { life.commit() } else { life.purge() }));
+    tear_behind_each(&acks[1..], 4, 18);
+}
+
+/// What is left of jobs that are gone goes too, and then nothing is there that is nobody's.
+fn purge_the_rest(store: &mut Store, database: &Path) {
+    while store.purge(&[], Budget { rows: 3, bytes: 1_000 }).expect("it can be purged").leftover {}
+    let connection = Connection::open(database).expect("it opens");
+    for table in ["event", "document", "outcome"] {
+        let sql = format!("SELECT count(*) FROM {table} WHERE job NOT IN (SELECT seq FROM job)");
+        assert_eq!(connection.query_row(&sql, (), |row| row.get::<_, i64>(0)), Ok(0), "{table}");
+    }
 }
 
 #[test]

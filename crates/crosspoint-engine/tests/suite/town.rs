@@ -1,5 +1,6 @@
 //! A core with agents for stories about several jobs: every command is committed at once, nothing goes wrong.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crosspoint_engine::content::Block;
@@ -32,6 +33,8 @@ pub(crate) fn agent(name: &str, works: &[&str], concurrency: u32) -> Spec {
 pub(crate) fn origin(agents: Vec<Spec>) -> Origin {
     Origin {
         agents,
+        members: Vec::new(),
+        present: BTreeMap::new(),
         standings: Vec::new(),
         jobs: Vec::new(),
         keys: Keys::default(),
@@ -77,7 +80,10 @@ impl Town {
             | Reply::Refused(_)
             | Reply::NotLive
             | Reply::Done
-            | Reply::NoSuchAgent => panic!("a request of this story is accepted"),
+            | Reply::NoSuchAgent
+            | Reply::Configured
+            | Reply::Present
+            | Reply::Crowded => panic!("a request of this story is accepted"),
         }
     }
 

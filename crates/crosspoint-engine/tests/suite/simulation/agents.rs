@@ -99,6 +99,7 @@ impl World {
                 Command::Job(..)
                 | Command::Submit(_)
                 | Command::Agent(..)
+                | Command::Join(_)
                 | Command::Violation(..)
                 | Command::ClockJumped(_)
                 | Command::Rest => true,

@@ -109,7 +109,10 @@ impl World {
         // What a key stands for is settled by the key, but for a caller who errs.
         let errs = self.dice.percent(5);
         let work = if (key % 2 == 0) == errs { "a" } else { "b" };
-        let pinned = (key % 7 == 0).then(|| "agent0".into());
+        // One of them may have joined, or not.
+        let pinned =
+            (key % 7 == 0).then(|| if key % 3 == 0 && self.model.joins.contains(&true) { "agent1" } else { "agent0" });
+        let pinned = pinned.map(Into::into);
         let request = Request {
             request_id: key.to_string().into(),
             pinned,

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crosspoint_engine::core::{Batch, Command, Effect, Reply, Submission};
+use crosspoint_engine::core::{AgentCommand, Batch, Command, Effect, Rejected, Reply, Submission};
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::time::Time;
 
+use super::members::Due;
 use super::model::{Cause, Known};
 use super::rule::{Fuse, Verdict, ensure};
 use super::world::World;
@@ -71,10 +72,26 @@ impl World {
                 Ok(reply)
             }
             Command::Agent(name, command) => {
-                if let Some(agent) = self.model.agent_index(name) {
-                    self.model.hears_of_agent(agent, *command);
-                }
-                Ok(self.core.apply(letter, now, batch))
+                let agent = self.model.agent_index(name).ok_or("a command for nobody")?;
+                let due = self.model.hears_of_agent(agent, *command);
+                self.count(match (command, due) {
+                    (AgentCommand::Capacity(0), Due::Done) => "went away",
+                    (AgentCommand::Forget, Due::Done) => "forgotten",
+                    (AgentCommand::Forget, Due::Present) => "not forgotten",
+                    (_, Due::NoSuchAgent) => "not known",
+                    (_, _) => "told",
+                });
+                let reply = self.core.apply(letter, now, batch);
+                self.is_due(due, &reply).map_err(wrong)?;
+                Ok(reply)
+            }
+            Command::Join(member) => {
+                let agent = self.model.agent_index(&member.spec.name).ok_or("nobody joins")?;
+                let (due, what) = self.model.hears_of_join(agent, member);
+                self.count(what);
+                let reply = self.core.apply(letter, now, batch);
+                self.is_due(due, &reply).map_err(wrong)?;
+                Ok(reply)
             }
             Command::Violation(..) | Command::ClockJumped(_) | Command::Rest => Ok(self.core.apply(letter, now, batch)),
         }
@@ -99,11 +116,30 @@ impl World {
                 ensure!(self.model.jobs.contains_key(seq) && keyed, "known as no job");
                 ensure!(!submission.others.contains(seq), "known as a job that is known to be another");
             }
-            Reply::Rejected(_) => {
+            Reply::Rejected(Rejected::Full { .. }) => {
                 self.count("full");
                 ensure!(self.model.live.len() >= self.model.jobs_live_max, "rejected: {reply:?}");
             }
-            Reply::Job(_) | Reply::Refused(_) | Reply::NotLive | Reply::Done | Reply::NoSuchAgent => {
+            Reply::Rejected(rejected) => {
+                let pinned = submission.request.pinned.as_deref().and_then(|name| self.model.agent_index(name));
+                let known = pinned.is_some_and(|agent| self.model.known[agent]);
+                let takes = pinned.is_some_and(|agent| self.model.takes(agent, &submission.request));
+                let right = match rejected {
+                    Rejected::UnknownAgent => !known,
+                    Rejected::NotItsWork => known && !takes,
+                    // The first agent is always there, and takes both.
+                    Rejected::UnknownWork | Rejected::Full { .. } => false,
+                };
+                ensure!(right, "rejected: {reply:?}");
+            }
+            Reply::Job(_)
+            | Reply::Refused(_)
+            | Reply::NotLive
+            | Reply::Done
+            | Reply::NoSuchAgent
+            | Reply::Configured
+            | Reply::Present
+            | Reply::Crowded => {
                 return Err(format!("a submission was answered with {reply:?}"));
             }
         }
@@ -147,8 +183,8 @@ impl World {
             starters.push(self.model.jobs[&seq].agent);
         }
         for agent in starters {
-            let spec = &self.specs[agent];
-            ensure!(self.model.running(agent) <= spec.concurrency as usize, "{} has too many jobs", spec.name);
+            let (running, capacity) = (self.model.running(agent), self.model.capacity[agent]);
+            ensure!(running <= capacity as usize, "{} has too many jobs", self.specs[agent].name);
         }
         self.do_effects(batch, seen)
     }
@@ -185,6 +221,7 @@ fn shown(command: &Command) -> String {
         }
         Command::Job(id, event) => format!("job {} {event:?}", id.seq().0),
         Command::Agent(name, command) => format!("{name} {command:?}"),
+        Command::Join(member) => format!("{} joins for {:?}", member.spec.name, member.spec.works),
         Command::Violation(seq, violation) => format!("violation of {}: {}", seq.0, violation.what),
         Command::ClockJumped(micros) => format!("jump by {micros}"),
         Command::Rest => "rest".to_owned(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crosspoint_engine::core::{Batch, Mode, Origin, Spec, Standing};
+use crosspoint_engine::core::{Batch, Member, Mode, Origin, Spec, Standing};
 use crosspoint_engine::event::{Entry, Violation, What};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Job, Outcome, State};
@@ -19,6 +19,7 @@ pub(crate) struct Disk {
     pub(crate) outcomes: BTreeMap<Seq, Arc<Outcome>>,
     pub(crate) hashes: BTreeMap<Seq, Hash>,
     pub(crate) standings: BTreeMap<Arc<str>, Standing>,
+    pub(crate) members: BTreeMap<Arc<str>, Member>,
     pub(crate) violations: Vec<(Seq, Violation)>,
 }
 
@@ -50,6 +51,15 @@ impl Disk {
             self.jobs.insert(*seq, written.job.clone());
         }
         self.standings.extend(batch.agents.iter().map(|(name, standing)| (name.clone(), *standing)));
+        for (name, member) in &batch.members {
+            match member {
+                Some(member) => drop(self.members.insert(name.clone(), member.clone())),
+                None => {
+                    self.members.remove(name);
+                    self.standings.remove(name);
+                }
+            }
+        }
         self.violations.extend(batch.violations.iter().map(|(seq, _, violation)| (*seq, violation.clone())));
         Ok(())
     }
@@ -62,6 +72,8 @@ impl Disk {
         }
         Origin {
             agents: agents.to_vec(),
+            members: self.members.values().cloned().collect(),
+            present: BTreeMap::new(),
             standings: self.standings.iter().map(|(name, standing)| (name.clone(), *standing)).collect(),
             jobs: self.jobs.values().filter(|job| job.outcome().is_none()).map(|job| row(job)).collect(),
             keys,

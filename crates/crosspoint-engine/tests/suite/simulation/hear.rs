@@ -8,6 +8,7 @@ use crosspoint_engine::job::Status;
 use crosspoint_engine::machine::Event;
 
 use super::disk::Disk;
+use super::members::Due;
 use super::model::{Cause, Life, Model};
 use super::rule::{Fuse, Verdict, ensure};
 
@@ -68,6 +69,13 @@ impl Model {
                 (Cause::Answered(answer.get().into()), must)
             }
             Event::Cancel => (Cause::Cancelled, Must::Cancelled),
+            Event::Withdrawn { attempt } => {
+                let present = job.is_present(*attempt);
+                if present {
+                    job.wanted = None;
+                }
+                (Cause::Withdrawn(*attempt), if present { Must::WithoutAgent } else { Must::Anything })
+            }
             Event::Start { .. } | Event::Clock | Event::Interrupted => (Cause::Heard, Must::Anything),
         }
     }
@@ -110,10 +118,13 @@ impl Model {
                 (Cause::Done(attempt, success.outputs.get().into()), must)
             }
             Err(failed) => {
+                let must = if present { Must::WithoutAgent } else { Must::Anything };
+                if failed.died {
+                    return (Cause::Died(attempt), must);
+                }
                 if present {
                     self.mark(agent, [Failure::Timeout, Failure::Unavailable].contains(&failed.failure));
                 }
-                let must = if present { Must::WithoutAgent } else { Must::Anything };
                 (Cause::Failed(attempt, failed.failure, failed.dispatched), must)
             }
         }
@@ -135,7 +146,10 @@ impl Model {
         Ok(())
     }
 
-    pub(crate) fn hears_of_agent(&mut self, agent: usize, command: AgentCommand) {
+    pub(crate) fn hears_of_agent(&mut self, agent: usize, command: AgentCommand) -> Due {
+        if !self.known[agent] {
+            return Due::NoSuchAgent;
+        }
         let fuse = &mut self.fuses[agent];
         match command {
             AgentCommand::Drain(drained) => self.drained[agent] = drained,
@@ -145,7 +159,10 @@ impl Model {
             AgentCommand::Breaker(breaker::Event::Open) => *fuse = Fuse::Open(None),
             AgentCommand::Breaker(breaker::Event::Close) => *fuse = Fuse::Closed(0),
             AgentCommand::Breaker(breaker::Event::Marked(_) | breaker::Event::Clock | breaker::Event::Interrupted) => {}
+            AgentCommand::Capacity(capacity) => return self.hears_of_capacity(agent, capacity),
+            AgentCommand::Forget => return self.hears_of_forgetting(agent),
         }
+        Due::Done
     }
 
     /// What holds whenever everything due has been done.
@@ -160,7 +177,11 @@ impl Model {
             }
         }
         for (index, spec) in self.specs.iter().enumerate() {
-            let Some(agent) = core.agent(&spec.name) else { return Err("an agent was forgotten".into()) };
+            let Some(agent) = core.agent(&spec.name).filter(|_| self.known[index]) else {
+                ensure!(!self.known[index] && core.agent(&spec.name).is_none(), "{} was forgotten, or not", spec.name);
+                continue;
+            };
+            ensure!(agent.capacity() == self.capacity[index], "{} takes {}", spec.name, agent.capacity());
             ensure!(
                 agent.running == running[index],
                 "{} has {} jobs, not {}",
@@ -181,9 +202,8 @@ impl Model {
                 self.fuses[index]
             );
             ensure!(agent.standing.drained == self.drained[index], "{} is drained or not", spec.name);
-            if self.is_open_to_work(index) && running[index] < spec.concurrency {
-                let idle =
-                    |seq: &&Seq| self.jobs[*seq].life == Life::Queued && self.takes(index, &self.jobs[*seq].request);
+            if self.is_open_to_work(index) && running[index] < self.capacity[index] {
+                let idle = |seq: &&Seq| self.is_queued(**seq) && self.takes(index, &self.jobs[*seq].request);
                 ensure!(!self.live.iter().any(|seq| idle(&seq)), "{} has room, and a job waits for it", spec.name);
             }
         }

@@ -18,6 +18,10 @@ use super::rule::{Fuse, OPEN_MICROS, Verdict, ensure, micros};
 pub(crate) struct Model {
     pub(crate) specs: Arc<Vec<Spec>>,
     pub(crate) jobs: BTreeMap<Seq, Known>,
+    /// Which agents join, instead of being configured; which of all are known; and how many jobs each takes at a time.
+    pub(crate) joins: Vec<bool>,
+    pub(crate) known: Vec<bool>,
+    pub(crate) capacity: Vec<u32>,
     pub(crate) fuses: Vec<Fuse>,
     pub(crate) drained: Vec<bool>,
     /// The jobs that have not ended.
@@ -85,6 +89,8 @@ pub(crate) enum Cause {
     Asked,
     Done(u32, Box<str>),
     Failed(u32, Failure, Dispatched),
+    Died(u32),
+    Withdrawn(u32),
     Answered(Box<str>),
     Cancelled,
 }
@@ -137,9 +143,12 @@ impl Known {
 }
 
 impl Model {
-    pub(crate) fn new(specs: Arc<Vec<Spec>>, jobs_live_max: usize) -> Model {
+    pub(crate) fn new(specs: Arc<Vec<Spec>>, joins: Vec<bool>, jobs_live_max: usize) -> Model {
         let agents = specs.len();
         Model {
+            known: joins.iter().map(|joins| !joins).collect(),
+            capacity: specs.iter().zip(&joins).map(|(spec, joins)| if *joins { 0 } else { spec.concurrency }).collect(),
+            joins,
             specs,
             jobs: BTreeMap::new(),
             fuses: vec![Fuse::Closed(0); agents],
@@ -176,7 +185,9 @@ impl Model {
     /// Whether this agent may take this job, room apart.
     pub(crate) fn takes(&self, agent: usize, request: &Request) -> bool {
         let spec = &self.specs[agent];
-        spec.works.contains(&request.work) && request.pinned.as_ref().is_none_or(|name| *name == spec.name)
+        self.known[agent]
+            && spec.works.contains(&request.work)
+            && request.pinned.as_ref().is_none_or(|name| *name == spec.name)
     }
 
     pub(crate) fn is_open_to_work(&self, agent: usize) -> bool {
@@ -189,7 +200,7 @@ impl Model {
         match (job.request.limits.total, &job.life) {
             (Some(total), _) => Some(job.accepted + micros(total)),
             (None, Life::Queued | Life::With { .. } | Life::Paused { .. }) => {
-                Some(job.started? + job.waited + micros(self.specs[job.agent].policy.total))
+                Some(job.started? + job.waited + self.total_micros(job.agent))
             }
             (None, Life::Asking { .. } | Life::Ended) => None,
         }

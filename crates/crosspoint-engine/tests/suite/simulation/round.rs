@@ -1,6 +1,8 @@
 //! A round of the committing thread, and the ways in which it does not get through.
 
-use crosspoint_engine::core::{Batch, Command, Core, Effect, Reply};
+use std::borrow::Cow;
+
+use crosspoint_engine::core::{AgentCommand, Batch, Command, Core, Effect, Origin, Reply};
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::machine::{self, Action, Event};
@@ -136,7 +138,10 @@ impl World {
             });
         }
         for (_, _, violation) in &batch.violations {
-            self.count(violation.what);
+            self.count(match violation.what {
+                Cow::Borrowed(what) => what,
+                Cow::Owned(_) => "a rule that an agent says was broken",
+            });
         }
     }
 
@@ -160,7 +165,11 @@ impl World {
             let stays = match &letter {
                 Command::Submit(_) => true,
                 Command::Job(..) => self.dice.percent(ghosts),
-                Command::Agent(..) | Command::Violation(..) | Command::ClockJumped(_) | Command::Rest => false,
+                Command::Agent(..)
+                | Command::Join(_)
+                | Command::Violation(..)
+                | Command::ClockJumped(_)
+                | Command::Rest => false,
             };
             if stays {
                 let delay = (at - self.model.now).max(0);
@@ -171,8 +180,13 @@ impl World {
 
     fn remake(&mut self, unseen: i64, died: bool) -> Verdict {
         self.say(|| format!("made anew, died: {died}, jump unseen: {unseen}"));
-        let origin = self.disk.origin(&self.specs, self.model.jobs_live_max, self.model.wall());
-        self.core = Core::new(origin);
+        if died {
+            self.model.everybody_is_away();
+        }
+        let origin = self.disk.origin(&self.settled, self.model.jobs_live_max, self.model.wall());
+        let there = (0..self.specs.len()).filter(|index| self.model.joins[*index] && self.model.capacity[*index] > 0);
+        let present = there.map(|index| (self.specs[index].name.clone(), self.model.capacity[index])).collect();
+        self.core = Core::new(Origin { present, ..origin });
         for (seq, known) in &self.model.jobs {
             ensure!(!known.acknowledged || self.disk.jobs.contains_key(seq), "job {} was accepted and is gone", seq.0);
         }
@@ -205,7 +219,7 @@ impl World {
 fn is_report(command: &Command) -> bool {
     match command {
         Command::Job(_, Event::Cancel | Event::Answer { .. }) | Command::Submit(_) => false,
-        Command::Agent(_, crosspoint_engine::core::AgentCommand::Drain(_)) => false,
+        Command::Agent(_, AgentCommand::Drain(_) | AgentCommand::Forget) | Command::Join(_) => false,
         Command::Job(..) | Command::Agent(..) | Command::Violation(..) | Command::ClockJumped(_) | Command::Rest => {
             true
         }

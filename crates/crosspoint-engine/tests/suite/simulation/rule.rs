@@ -1,10 +1,10 @@
 //! The rulings, written down a second time and in another way than the engine has them: tables and plain arithmetic on
 //! microseconds of a clock that never jumps.
 
-use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::failure::Failure;
 use crosspoint_engine::core::Spec;
 use crosspoint_engine::job::Limits;
-use crosspoint_engine::policy::{Backoff, Repeats, Schedule};
+use crosspoint_engine::policy::{Backoff, Recovery, Repeats, Schedule};
 
 /// A reason to fail, or none.
 pub(crate) type Verdict = Result<(), String>;
@@ -23,11 +23,21 @@ pub(crate) use ensure;
 pub(crate) const OPEN_MICROS: i64 = 60_000_000;
 pub(crate) const BAD_MARKS: u32 = 5;
 
+/// What is known of an attempt that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    NeverBegan,
+    MayHaveBegun,
+    /// It may have begun, and surely goes on no more.
+    Died,
+}
+
 /// Whether another attempt may be made after this one (ALL-3, MSG-5, TASK-7).
-pub(crate) fn may_repeat(failure: Failure, dispatched: Dispatched, limits: &Limits, spec: &Spec) -> bool {
+pub(crate) fn may_repeat(failure: Failure, reason: Reason, limits: &Limits, spec: &Spec) -> bool {
     let retried = [Failure::Timeout, Failure::Unavailable, Failure::ResourceLimit].contains(&failure);
     let wanted = limits.retry.is_some() || spec.policy.repeats == Repeats::Always;
-    retried && (wanted || dispatched == Dispatched::No)
+    let dead = [Recovery::Rerun, Recovery::Resume].contains(&spec.policy.recovery);
+    retried && (wanted || reason == Reason::NeverBegan || (reason == Reason::Died && dead))
 }
 
 /// The shortest pause before the repeat of this number, counted from 1; `None` if there is no such repeat.

@@ -9,7 +9,7 @@ use crosspoint_engine::machine::Action;
 use crosspoint_engine::policy::Recovery;
 
 use super::model::{Cause, Known, Life, Model};
-use super::rule::{Verdict, ensure, may_repeat, pause_micros};
+use super::rule::{Reason, Verdict, ensure, may_repeat, pause_micros};
 
 /// The longest pause there is to the shortest: jitter adds up to half.
 fn longest(least: i64) -> i64 {
@@ -51,9 +51,23 @@ impl Model {
                 self.stored_pause(&mut job, *attempt, *failure, until, cause)?;
             }
             What::Interrupted { attempt } => {
-                ensure!(matches!(cause, Cause::Started), "interrupted while we were there: {cause:?}");
-                ensure!(self.specs[job.agent].policy.recovery == Recovery::Rerun, "its agent does not run again");
+                let reruns = self.specs[job.agent].policy.recovery == Recovery::Rerun;
+                let may = match cause {
+                    Cause::Started => reruns,
+                    Cause::Withdrawn(by) => by == attempt,
+                    Cause::Settled
+                    | Cause::Heard
+                    | Cause::Output(_)
+                    | Cause::Asked
+                    | Cause::Done(..)
+                    | Cause::Failed(..)
+                    | Cause::Died(_)
+                    | Cause::Answered(_)
+                    | Cause::Cancelled => false,
+                };
+                ensure!(may, "interrupted, and its agent does not run again: {cause:?}");
                 ensure!(job.is_present(*attempt), "attempt {attempt} was not under way");
+                job.leave_asking(now);
                 (job.started, job.waited) = (None, 0);
                 job.life = Life::Queued;
             }
@@ -96,12 +110,12 @@ impl Model {
 
     fn stored_pause(&mut self, job: &mut Known, attempt: u32, failure: Failure, until: i64, cause: &Cause) -> Verdict {
         ensure!(attempt == job.attempts && job.has_agent(), "a pause after an attempt that was given up");
-        let dispatched = self.reason(job, failure, cause)?;
+        let reason = self.reason(job, failure, cause)?;
         if let Cause::Settled = cause {
             self.mark(job.agent, true);
         }
         let spec = &self.specs[job.agent];
-        ensure!(may_repeat(failure, dispatched, &job.request.limits, spec), "{failure} {dispatched:?} is repeated");
+        ensure!(may_repeat(failure, reason, &job.request.limits, spec), "{failure} {reason:?} is repeated");
         let schedule = job.request.limits.retry.unwrap_or(spec.policy.schedule);
         let least = pause_micros(&schedule, job.repeats + 1).ok_or("more attempts than there may be")?;
         let pause = until - self.now;
@@ -118,10 +132,13 @@ impl Model {
     }
 
     /// Whether an attempt may be held to have failed like this, and whether it had begun.
-    fn reason(&self, job: &Known, failure: Failure, cause: &Cause) -> Result<Dispatched, String> {
+    fn reason(&self, job: &Known, failure: Failure, cause: &Cause) -> Result<Reason, String> {
         match cause {
-            Cause::Failed(by, reported, dispatched) if *by == job.attempts && *reported == failure => Ok(*dispatched),
-            Cause::Settled if failure == Failure::Timeout && self.is_silent(job) => Ok(Dispatched::Yes),
+            Cause::Failed(by, reported, dispatched) if *by == job.attempts && *reported == failure => {
+                Ok(if *dispatched == Dispatched::No { Reason::NeverBegan } else { Reason::MayHaveBegun })
+            }
+            Cause::Died(by) if *by == job.attempts && failure == Failure::Unavailable => Ok(Reason::Died),
+            Cause::Settled if failure == Failure::Timeout && self.is_silent(job) => Ok(Reason::MayHaveBegun),
             Cause::Started
             | Cause::Settled
             | Cause::Heard
@@ -129,6 +146,8 @@ impl Model {
             | Cause::Asked
             | Cause::Done(..)
             | Cause::Failed(..)
+            | Cause::Died(_)
+            | Cause::Withdrawn(_)
             | Cause::Answered(_)
             | Cause::Cancelled => Err(format!("{failure} out of nowhere: {cause:?}")),
         }
@@ -160,8 +179,8 @@ impl Model {
                 let late = self.deadline(job).is_some_and(|deadline| self.now >= deadline);
                 ensure!(failure == Failure::Timeout && (late || job.unsure), "its time was not up");
             }
-            Cause::Settled | Cause::Failed(..) => {
-                let dispatched = self.reason(job, failure, cause)?;
+            Cause::Settled | Cause::Failed(..) | Cause::Died(_) => {
+                let reason = self.reason(job, failure, cause)?;
                 if let Cause::Settled = cause {
                     self.mark(job.agent, true);
                 }
@@ -170,7 +189,7 @@ impl Model {
                 let pause = pause_micros(&schedule, job.repeats + 1);
                 let deadline = self.deadline(job).map_or(i64::MAX, |deadline| deadline - self.now);
                 let in_time = pause.is_some_and(|pause| longest(pause) < deadline);
-                let repeatable = may_repeat(failure, dispatched, &job.request.limits, spec);
+                let repeatable = may_repeat(failure, reason, &job.request.limits, spec);
                 ensure!(!repeatable || !in_time || job.unsure, "{failure} was not repeated");
             }
             Cause::Output(by) => {
@@ -181,7 +200,12 @@ impl Model {
                 let fails = self.specs[job.agent].policy.recovery == Recovery::Fail && job.has_agent();
                 ensure!(fails && failure == Failure::Unavailable, "failed at a start as {failure}");
             }
-            Cause::Heard | Cause::Asked | Cause::Done(..) | Cause::Answered(_) | Cause::Cancelled => {
+            Cause::Heard
+            | Cause::Asked
+            | Cause::Done(..)
+            | Cause::Withdrawn(_)
+            | Cause::Answered(_)
+            | Cause::Cancelled => {
                 return Err(format!("failed by {cause:?}"));
             }
         }

@@ -13,6 +13,7 @@ use super::agents::{Agents, specs};
 use super::callers::Callers;
 use super::dice::Dice;
 use super::disk::Disk;
+use super::members::{self, Cast};
 use super::model::Model;
 use super::rule::{Verdict, ensure};
 
@@ -24,7 +25,10 @@ pub(crate) struct World {
     pub(crate) model: Model,
     pub(crate) agents: Agents,
     pub(crate) callers: Callers,
+    /// All agents there may be, by their names and in the order of the model.
     pub(crate) specs: Arc<Vec<Spec>>,
+    /// Those that are configured.
+    pub(crate) settled: Vec<Spec>,
     /// What is on its way to us, by the time at which it arrives.
     pub(crate) mail: BTreeMap<(i64, u64), Command>,
     pub(crate) posted: u64,
@@ -62,7 +66,7 @@ pub(crate) enum Lost {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, traced: bool) -> World {
+    pub(crate) fn new(seed: u64, cast: Cast, traced: bool) -> World {
         let mut dice = Dice::new(seed);
         let mut chance = |most: u64| if dice.percent(40) { 0 } else { dice.below(most + 1) };
         let faults = Faults {
@@ -76,11 +80,15 @@ impl World {
             stray: chance(20),
             operator: chance(10),
         };
-        let specs = Arc::new(specs(&mut dice));
+        let mut specs = specs(&mut dice);
         let jobs_live_max = usize::try_from(dice.between(3, 30)).unwrap_or(3);
-        let (disk, model) = (Disk::default(), Model::new(specs.clone(), jobs_live_max));
+        let joins = members::cast(cast, &mut dice, &mut specs);
+        let settled: Vec<Spec> =
+            specs.iter().zip(&joins).filter(|(_, joins)| !**joins).map(|(s, _)| s.clone()).collect();
+        let specs = Arc::new(specs);
+        let (disk, model) = (Disk::default(), Model::new(specs.clone(), joins, jobs_live_max));
         World {
-            core: Core::new(disk.origin(&specs, jobs_live_max, model.wall())),
+            core: Core::new(disk.origin(&settled, jobs_live_max, model.wall())),
             agents: Agents::default(),
             callers: Callers::new(&mut dice),
             mail: BTreeMap::new(),
@@ -95,6 +103,7 @@ impl World {
             disk,
             model,
             specs,
+            settled,
         }
     }
 
@@ -119,6 +128,7 @@ impl World {
         for _ in 0..steps {
             self.pass_time();
             self.callers_act();
+            self.members_act();
             self.round()?;
         }
         self.calm();
@@ -162,6 +172,7 @@ impl World {
         self.say(|| "calm".to_owned());
         self.faults = Faults::default();
         self.callers.calm();
+        self.members_calm();
         for index in 0..self.specs.len() {
             let name = self.specs[index].name.clone();
             let drain = crosspoint_engine::core::AgentCommand::Drain(false);

@@ -1,0 +1,170 @@
+//! Agents that come and go: whoever does the work asks for it, and says so before.
+//!
+//! That such an agent was ever here is on disk, so that its work stays known while it is away (ALL-6): what comes for it then is
+//! accepted, and waits. Whether it is here is not: after a start of ours nobody is, until they say so again. How many jobs it
+//! takes is the sum over all who work under its name, which whoever keeps their leases adds up and tells.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Agent, Batch, Core, Reply, Spec, Standing};
+use crate::id::Seq;
+use crate::time::Time;
+
+/// So many agents that joined are known at a time: each is looked at whenever work is handed out.
+pub const MEMBERS_MAX: usize = 1_000;
+
+/// An agent that joined, as it is remembered.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// What it said when it joined.
+    pub spec: Spec,
+    /// After a start of ours, whoever has work has so long to say that they still do.
+    pub lease: Duration,
+    /// When it went away; `None` while it is here.
+    pub left_at: Option<Time>,
+}
+
+/// What sets an agent that joined apart from one that is configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// See [`Member::lease`].
+    pub lease: Duration,
+    /// Whether it is here.
+    pub presence: Presence,
+}
+
+/// Whether an agent that joined is here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Somebody works under its name.
+    Here {
+        /// How many jobs all of them take at a time.
+        capacity: u32,
+    },
+    /// Nobody does.
+    Away {
+        /// Since when, as far as is known.
+        since: Time,
+    },
+}
+
+impl Core {
+    /// One that is remembered. A configured agent of the same name wins.
+    pub(super) fn add_member(&mut self, member: Member, present: &BTreeMap<Arc<str>, u32>, now: Time) {
+        if self.agents.contains_key(&member.spec.name) {
+            return;
+        }
+        let presence = match present.get(&member.spec.name).copied().unwrap_or(0) {
+            0 => Presence::Away { since: member.left_at.unwrap_or(now).min(now) },
+            capacity => Presence::Here { capacity },
+        };
+        let name = member.spec.name.clone();
+        self.add_agent(member.spec);
+        if let Some(agent) = self.agents.get_mut(&name) {
+            agent.joined = Some(Membership { lease: member.lease, presence });
+        }
+    }
+
+    pub(super) fn join(&mut self, member: &Member, now: Time, batch: &mut Batch) -> Reply {
+        let name = &member.spec.name;
+        match self.agents.get(name).map(|agent| (agent.joined, is_same(agent, member))) {
+            Some((None, _)) => return Reply::Configured,
+            Some((Some(_), true)) => return Reply::Done,
+            Some((Some(_), false)) => self.change(member),
+            None if self.agents.values().filter(|agent| agent.joined.is_some()).count() >= MEMBERS_MAX => {
+                return Reply::Crowded;
+            }
+            None => {
+                self.add_member(Member { left_at: Some(now), ..member.clone() }, &BTreeMap::new(), now);
+                // An agent that had the name before may have left something behind.
+                batch.agents.insert(name.clone(), Standing::default());
+                self.watch_anew(name);
+            }
+        }
+        self.write_member(name, batch);
+        Reply::Done
+    }
+
+    /// Other works or limits: what it has goes on, under the new ones.
+    fn change(&mut self, member: &Member) {
+        let name = &member.spec.name;
+        self.remove_works(name);
+        self.add_works(&member.spec);
+        if let Some(agent) = self.agents.get_mut(name) {
+            agent.targets = Core::targets_of(&member.spec);
+            agent.spec = member.spec.clone();
+            agent.joined = agent.joined.map(|joined| Membership { lease: member.lease, ..joined });
+        }
+        self.watch_anew(name);
+    }
+
+    /// The alarms of what an agent has or had were set by its limits as they were.
+    fn watch_anew(&mut self, name: &Arc<str>) {
+        let had = |live: &super::Live| live.job.agent.as_ref() == Some(name);
+        let had: Vec<Seq> = self.jobs.iter().filter(|(_, live)| had(live)).map(|(seq, _)| *seq).collect();
+        for seq in had {
+            self.unwatch(seq);
+            self.watch(seq);
+        }
+    }
+
+    pub(super) fn set_capacity(&mut self, name: &str, capacity: u32, now: Time, batch: &mut Batch) -> Reply {
+        let Some(agent) = self.agents.get_mut(name) else { return Reply::NoSuchAgent };
+        let Some(joined) = &mut agent.joined else { return Reply::Configured };
+        let was_here = matches!(joined.presence, Presence::Here { .. });
+        joined.presence = match (capacity, joined.presence) {
+            (0, Presence::Here { .. }) => Presence::Away { since: now },
+            (0, away @ Presence::Away { .. }) => away,
+            (capacity, _) => Presence::Here { capacity },
+        };
+        if was_here != (capacity > 0) {
+            let name = agent.spec.name.clone();
+            self.write_member(&name, batch);
+        }
+        Reply::Done
+    }
+
+    pub(super) fn forget(&mut self, name: &str, batch: &mut Batch) -> Reply {
+        let Some(agent) = self.agents.get(name) else { return Reply::NoSuchAgent };
+        let Some(joined) = agent.joined else { return Reply::Configured };
+        let has = |job: &crate::job::Job| job.running().is_some() && job.agent.as_deref() == Some(name);
+        if matches!(joined.presence, Presence::Here { .. }) || self.jobs().any(|job| has(job)) {
+            return Reply::Present;
+        }
+        let name = agent.spec.name.clone();
+        self.remove_works(&name);
+        self.agents.remove(&name);
+        self.watch_anew(&name);
+        batch.agents.remove(&name);
+        batch.members.insert(name, None);
+        Reply::Done
+    }
+
+    fn remove_works(&mut self, name: &Arc<str>) {
+        self.works.retain(|_, takers| {
+            takers.retain(|taker| taker != name);
+            !takers.is_empty()
+        });
+    }
+
+    fn write_member(&self, name: &Arc<str>, batch: &mut Batch) {
+        let Some((agent, joined)) = self.agents.get(name).and_then(|agent| Some((agent, agent.joined?))) else {
+            return;
+        };
+        let left_at = match joined.presence {
+            Presence::Here { .. } => None,
+            Presence::Away { since } => Some(since),
+        };
+        let member = Member { spec: agent.spec.clone(), lease: joined.lease, left_at };
+        batch.members.insert(name.clone(), Some(member));
+    }
+}
+
+/// Whether there is nothing new in joining again.
+fn is_same(agent: &Agent, member: &Member) -> bool {
+    let (known, said) = (&agent.spec, &member.spec);
+    let lease = agent.joined.map(|joined| joined.lease);
+    known.works == said.works && known.policy == said.policy && lease == Some(member.lease)
+}

@@ -1,0 +1,172 @@
+//! What whoever keeps the desk tells the engine: agents that join, how much they take, what they report.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use super::engine::{AgentView, Engine};
+use super::inbox::Answer;
+use crate::content::Body;
+use crate::core::{AgentCommand, Command, Member, Reply};
+use crate::event::Violation;
+use crate::id::JobId;
+use crate::job::Job;
+use crate::machine::Event;
+use crate::store::Fault;
+
+/// The clause under which it is recorded what programs broke.
+const CLAUSE: &str = "exec";
+
+/// What became of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It counts, and is on disk.
+    Taken,
+    /// The job goes on without this attempt, or has ended.
+    Gone,
+}
+
+/// Why an agent cannot join, or be forgotten.
+#[derive(Debug)]
+pub enum Unjoined {
+    /// The name is that of a configured agent.
+    Configured,
+    /// As many have joined as may.
+    Crowded,
+    /// No agent has this name.
+    NotFound,
+    /// It is there, or has work.
+    Present,
+    /// We are about to end.
+    Closed,
+    /// It could not be written.
+    Fault(Arc<Fault>),
+}
+
+impl Engine {
+    /// Makes an agent known, or its works and limits. What is asked for here is in order with what is asked for after it, also
+    /// before anybody waits for the answer.
+    pub fn join(&self, member: Member) -> impl Future<Output = Result<(), Unjoined>> + Send + use<> {
+        self.change(Command::Join(Arc::new(member)))
+    }
+
+    /// Says how many jobs an agent that joined takes at a time; none says that it is away. In order, like [`Engine::join`].
+    pub fn set_capacity(&self, name: &str, capacity: u32) -> impl Future<Output = Result<(), Unjoined>> + Send + use<> {
+        self.change(Command::Agent(name.into(), AgentCommand::Capacity(capacity)))
+    }
+
+    /// Forgets an agent that joined and will not come back; gives it as it was.
+    pub async fn forget(&self, name: &str) -> Result<AgentView, Unjoined> {
+        let agent = self.agent(name).ok_or(Unjoined::NotFound)?;
+        self.change(Command::Agent(name.into(), AgentCommand::Forget)).await?;
+        Ok(agent)
+    }
+
+    fn change(&self, command: Command) -> impl Future<Output = Result<(), Unjoined>> + Send + use<> {
+        let answer = self.inbox().put(command);
+        async move {
+            let answer = answer.map_err(|_| Unjoined::Closed)?.await;
+            match answer {
+                Ok(Answer::Committed { reply, .. }) => match reply {
+                    Reply::Configured => Err(Unjoined::Configured),
+                    Reply::Crowded => Err(Unjoined::Crowded),
+                    Reply::NoSuchAgent => Err(Unjoined::NotFound),
+                    Reply::Present => Err(Unjoined::Present),
+                    Reply::Done
+                    | Reply::Accepted(_)
+                    | Reply::Known(_)
+                    | Reply::Rejected(_)
+                    | Reply::Job(_)
+                    | Reply::Refused(_)
+                    | Reply::NotLive => Ok(()),
+                },
+                Ok(Answer::Failed(fault)) => Err(Unjoined::Fault(fault)),
+                Err(_) => Err(Unjoined::Closed),
+            }
+        }
+    }
+
+    /// Tells what agents say about several jobs. When it returns, all of it is on disk; `None` says that we are about to end, and
+    /// nobody knows of what was not taken.
+    pub async fn report(&self, reports: Vec<(JobId, Event)>) -> Option<Vec<Heard>> {
+        let about: Vec<(u32, bool)> = reports.iter().map(|(_, event)| about(event)).collect();
+        let ends: Vec<Option<(JobId, Event)>> = reports.iter().map(ending).collect();
+        let commands = reports.into_iter().map(|(id, event)| Command::Job(id, event));
+        let answers = self.inbox().put_reports(commands).ok()?;
+        let mut heard = Vec::with_capacity(answers.len());
+        for ((answer, (attempt, ends)), end) in answers.into_iter().zip(about).zip(ends) {
+            heard.push(match answer.await.ok()? {
+                Answer::Committed { reply: Reply::NotLive, .. } => {
+                    if let Some((id, event)) = end {
+                        self.record_unless_repeated(id, event).await;
+                    }
+                    Heard::Gone
+                }
+                Answer::Committed { reply: Reply::Job(job), .. } if ends || is_present(&job, attempt) => Heard::Taken,
+                Answer::Committed { .. } => Heard::Gone,
+                Answer::Failed(_) => return None,
+            });
+        }
+        Some(heard)
+    }
+
+    /// A result came after the outcome. Agents say the same again where its answer was lost, as they should; anything else is recorded.
+    async fn record_unless_repeated(&self, id: JobId, event: Event) {
+        let Ok(Some(job)) = self.read(move |readers| readers.job(id)).await else { return };
+        if !is_repeat(&job, &event) {
+            self.record_late(id, event).await;
+        }
+    }
+
+    /// Records beside a job that whoever has it broke a rule, or saw one broken; `None` says that it is not on disk.
+    pub async fn record_broken(&self, id: JobId, rule: Box<str>) -> Option<()> {
+        let violation = Violation { clause: CLAUSE, what: String::from(rule).into() };
+        match self.inbox().put(Command::Violation(id.seq(), violation)).ok()?.await.ok()? {
+            Answer::Committed { .. } => Some(()),
+            Answer::Failed(_) => None,
+        }
+    }
+
+    /// The inputs of some jobs, in their order; `None` in place of one that is not there any more.
+    pub async fn inputs(&self, jobs: Vec<Arc<Job>>) -> Result<Vec<Option<Body>>, Fault> {
+        self.read(move |readers| {
+            let input = |job: &Arc<Job>| {
+                let document = readers.document(job.seq())?;
+                Ok(document.and_then(|document| job.request.input_in(&document)).map(Body::trusted))
+            };
+            jobs.iter().map(input).collect()
+        })
+        .await
+    }
+}
+
+/// What may come after the outcome and is then to be recorded. Bodies are shared, so that this costs little.
+fn ending((id, event): &(JobId, Event)) -> Option<(JobId, Event)> {
+    matches!(event, Event::Finish { .. }).then(|| (*id, event.clone()))
+}
+
+/// Whether this is what the job has ended with. Of a failure its message is not compared: it may be ours.
+fn is_repeat(job: &Job, event: &Event) -> bool {
+    let (Some(outcome), Event::Finish { attempt, result }) = (job.outcome(), event) else { return false };
+    match result {
+        Ok(success) => outcome.body == success.outcome(),
+        Err(failed) => {
+            *attempt == job.attempts && outcome.failure.is_some_and(|(failure, _)| failure == failed.failure)
+        }
+    }
+}
+
+fn is_present(job: &Job, attempt: u32) -> bool {
+    job.running().is_some_and(|running| running.attempt == attempt)
+}
+
+/// Which attempt an event is about, and whether it ends it.
+fn about(event: &Event) -> (u32, bool) {
+    match event {
+        Event::Finish { attempt, .. } | Event::Withdrawn { attempt } => (*attempt, true),
+        Event::Heard { attempt }
+        | Event::Progress { attempt, .. }
+        | Event::Output { attempt, .. }
+        | Event::Ask { attempt, .. } => (*attempt, false),
+        Event::Start { .. } | Event::Answer { .. } | Event::Cancel | Event::Clock | Event::Interrupted => (0, false),
+    }
+}

@@ -1,0 +1,192 @@
+//! Looking for damage: whether everything that the engine relies on holds in a store.
+//!
+//! It only reads, and may do so while a server writes: after the database's own look at its file, which is one long read, each table is
+//! gone through page by page, every page is one short transaction, and what is said about a job is said of one moment. Nothing is gathered, so a million jobs take as much memory as
+//! a thousand. Where a page of the file cannot be read, that is a finding, and it goes on behind it.
+//!
+//! In reading order: `flaw` is what can be found, `jobs` looks at rows of jobs with what belongs to each once, `events` follows the chains of
+//! events, and `strays` looks for rows of jobs that are not there.
+
+mod events;
+mod flaw;
+mod jobs;
+mod strays;
+
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode, Transaction};
+
+pub use flaw::{Finding, Flaw};
+
+use super::{Fault, member, open, row};
+use crate::id::Seq;
+
+/// No more findings than this are told; more are only counted.
+pub const TOLD_MAX: u64 = 10_000;
+
+/// How many lines the database's own check may have.
+const LINES_MAX: i64 = 1_000;
+
+/// What is told while a store is checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Something is wrong.
+    Finding(Finding),
+    /// How far it is.
+    Progress {
+        /// What is gone through at present.
+        what: &'static str,
+        /// Which row it has come to.
+        at: u64,
+        /// The last row there is.
+        of: u64,
+    },
+}
+
+/// What was looked at, and what was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Jobs.
+    pub jobs: u64,
+    /// Events, besides acceptances and outcomes.
+    pub events: u64,
+    /// How much was found.
+    pub findings: u64,
+}
+
+/// Checks a store. Fails only where nothing can be said about it: it is not there, not ours, or of a later version.
+pub fn check(path: &Path, tell: &mut dyn FnMut(Told)) -> Result<Checked, Fault> {
+    let connection = open::to_read(path)?;
+    let mut check = Check { connection: &connection, tell, checked: Checked::default() };
+    check.everything().map_err(|error| Fault::of(path, &error))?;
+    Ok(check.checked)
+}
+
+struct Check<'c> {
+    connection: &'c Connection,
+    tell: &'c mut dyn FnMut(Told),
+    checked: Checked,
+}
+
+/// How far a page of rows came.
+enum Came {
+    /// To this row, and there may be more.
+    To(i64),
+    /// There are no more.
+    End,
+    /// To this row, and what is behind it cannot be read.
+    Stuck { at: i64, error: rusqlite::Error },
+}
+
+impl Check<'_> {
+    fn everything(&mut self) -> rusqlite::Result<()> {
+        self.file()?;
+        self.jobs()?;
+        self.events()?;
+        self.agents()?;
+        self.strays()
+    }
+
+    fn found(&mut self, flaw: Flaw, job: Option<Seq>, what: String) {
+        self.checked.findings += 1;
+        if self.checked.findings > TOLD_MAX {
+            return;
+        }
+        let id = job.and_then(|seq| flaw::id_of(self.connection, seq));
+        (self.tell)(Told::Finding(Finding { flaw, seq: job, id, what }));
+    }
+
+    /// What the database says about its own file: pages, cells, indexes.
+    fn file(&mut self) -> rusqlite::Result<()> {
+        (self.tell)(Told::Progress { what: "pages", at: 0, of: 0 });
+        let connection = self.connection;
+        let mut all = connection.prepare(&format!("PRAGMA integrity_check({LINES_MAX})"))?;
+        let mut rows = all.query(())?;
+        loop {
+            let line = match rows.next() {
+                Ok(Some(row)) => row.get::<_, String>(0)?,
+                Ok(None) => return Ok(()),
+                Err(error) if is_damage(&error) => error.to_string(),
+                Err(error) => return Err(error),
+            };
+            if line == "ok" {
+                return Ok(());
+            }
+            // The database names tables, pages and rows, never values.
+            self.found(Flaw::Pages, None, line.replace('\n', "; "));
+        }
+    }
+
+    /// What is known of agents is read at every start.
+    fn agents(&mut self) -> rusqlite::Result<()> {
+        let mut read = vec![("agent", row::standings(self.connection).map(drop))];
+        if open::has_table(self.connection, "member")? {
+            read.push(("member", member::check(self.connection)));
+        }
+        for (table, read) in read {
+            match read {
+                Ok(()) => {}
+                Err(error) if is_damage(&error) => {
+                    self.found(Flaw::Unreadable, None, format!("rows of {table} cannot be read: {error}"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes through a table page by page. A part that cannot be read is a finding, and is passed over in steps that grow.
+    fn pages(
+        &mut self,
+        table: &'static str,
+        mut page: impl FnMut(&mut Self, i64) -> rusqlite::Result<Came>,
+    ) -> rusqlite::Result<()> {
+        let column = if ["job", "event"].contains(&table) { "seq" } else { "job" };
+        let sql = format!("SELECT coalesce(max({column}), 0) FROM {table}");
+        let last = match self.connection.query_row(&sql, (), |row| row.get::<_, i64>(0)) {
+            Err(error) if is_damage(&error) => i64::MAX,
+            last => last?,
+        };
+        let (mut after, mut step) = (0_i64, 1_i64);
+        loop {
+            (self.tell)(Told::Progress { what: table, at: after.unsigned_abs(), of: last.unsigned_abs() });
+            match page(self, after)? {
+                Came::End => return Ok(()),
+                Came::To(row) => (after, step) = (row, 1),
+                Came::Stuck { at, error } => {
+                    if step == 1 {
+                        let what = format!("rows of {table} after {at} cannot be read: {error}");
+                        self.found(Flaw::Unreadable, None, what);
+                    }
+                    after = at.max(after).saturating_add(step);
+                    step = step.saturating_mul(2);
+                    if after >= last {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// One moment of the store, for a page.
+    fn moment(&self) -> rusqlite::Result<Transaction<'_>> {
+        self.connection.unchecked_transaction()
+    }
+}
+
+/// Whether an error is something to report, rather than something that keeps us from looking.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    match error.sqlite_error_code() {
+        Some(code) => matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::TypeMismatch | ErrorCode::Unknown),
+        // A value that is not of the type that we write.
+        None => true,
+    }
+}
+
+/// Where a page came to, unless it cannot be read.
+fn came(result: rusqlite::Result<Came>, at: i64) -> rusqlite::Result<Came> {
+    match result {
+        Err(error) if is_damage(&error) => Ok(Came::Stuck { at, error }),
+        other => other,
+    }
+}

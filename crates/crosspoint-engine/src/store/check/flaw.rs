@@ -1,0 +1,125 @@
+//! What can be found in a store that should not be there, or not be found that should.
+
+use rusqlite::Connection;
+use serde::Serialize;
+
+use crate::id::{JobId, Seq};
+
+/// Something that is wrong with a store. What it says is never content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What kind of thing.
+    #[serde(serialize_with = "by_name")]
+    pub flaw: Flaw,
+    /// The number of the job that it is about.
+    #[serde(serialize_with = "number")]
+    pub seq: Option<Seq>,
+    /// Its id, where that can be read.
+    pub id: Option<JobId>,
+    /// What exactly, in words.
+    pub what: String,
+}
+
+/// The kinds of things that can be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Flaw {
+    /// The database says that its file is damaged.
+    Pages,
+    /// Rows cannot be read.
+    Unreadable,
+    /// Something that every store has is missing.
+    Meta,
+    /// A job's id is not that of its number.
+    Id,
+    /// A job is in no state that there is, or came by no door that there is.
+    State,
+    /// The hash of a request key is not that of the key.
+    Key,
+    /// The document that a job came as is missing.
+    Document,
+    /// The input is not within the document.
+    Input,
+    /// A job has ended without an outcome, or has one and has not ended, or they contradict each other.
+    Outcome,
+    /// Events are missing, or are not in order.
+    Events,
+    /// Blocks of output are missing, or are not where they should be.
+    Output,
+    /// Rows belong to no job.
+    Stray,
+}
+
+impl Flaw {
+    /// All of them.
+    pub const ALL: [Flaw; 12] = [
+        Flaw::Pages,
+        Flaw::Unreadable,
+        Flaw::Meta,
+        Flaw::Id,
+        Flaw::State,
+        Flaw::Key,
+        Flaw::Document,
+        Flaw::Input,
+        Flaw::Outcome,
+        Flaw::Events,
+        Flaw::Output,
+        Flaw::Stray,
+    ];
+
+    /// Its name, which never changes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Flaw::Pages => "pages",
+            Flaw::Unreadable => "unreadable",
+            Flaw::Meta => "meta",
+            Flaw::Id => "id",
+            Flaw::State => "state",
+            Flaw::Key => "key",
+            Flaw::Document => "document",
+            Flaw::Input => "input",
+            Flaw::Outcome => "outcome",
+            Flaw::Events => "events",
+            Flaw::Output => "output",
+            Flaw::Stray => "stray",
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Flaw::Pages | Flaw::Unreadable | Flaw::Meta | Flaw::Id | Flaw::State => {
+                "stop the server, copy the store away with its -wal file, and restore a backup; crosspoint store export \
+                 saves the jobs that can be read"
+            }
+            Flaw::Key => {
+                "a repeat of this request may become a second job; restore a backup if callers repeat old requests"
+            }
+            Flaw::Document | Flaw::Input => {
+                "the job cannot be run or retried as it came; restore a backup, or cancel it and submit it again"
+            }
+            Flaw::Outcome => {
+                "how this job ended is not known for sure; restore a backup, or ask its agent and submit it again"
+            }
+            Flaw::Events | Flaw::Output => {
+                "what happened to this job cannot be shown whole; its outcome counts. Restore a backup if it matters"
+            }
+            Flaw::Stray => "nothing is lost by it; the rows only take room",
+        }
+    }
+}
+
+/// The id of a job, where it can be read.
+pub(super) fn id_of(connection: &Connection, seq: Seq) -> Option<JobId> {
+    let sql = "SELECT id FROM job WHERE seq = ?1";
+    let id = connection.query_row(sql, [seq.0.cast_signed()], |row| row.get::<_, [u8; 16]>(0));
+    id.ok().map(JobId::from_bytes)
+}
+
+fn by_name<S: serde::Serializer>(flaw: &Flaw, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(flaw.name())
+}
+
+#[expect(clippy::ref_option, reason = "serde gives it so")]
+fn number<S: serde::Serializer>(seq: &Option<Seq>, serializer: S) -> Result<S::Ok, S::Error> {
+    seq.map(|seq| seq.0).serialize(serializer)
+}

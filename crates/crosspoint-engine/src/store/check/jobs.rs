@@ -1,0 +1,136 @@
+//! Rows of jobs, and what belongs to each of them once: document, outcome, the last event.
+
+use rusqlite::Row;
+
+use super::{Came, Check, Flaw, came};
+use crate::id::{JobId, Seq};
+use crate::job::{Door, Key, Phase};
+use crate::keys::Salt;
+use crate::store::row::FIRST_END;
+use crate::store::salt_of;
+
+/// So many jobs are looked at in one transaction.
+const PAGE_ROWS: i64 = 500;
+
+const SQL: &str = "SELECT j.seq, j.id, j.hash, j.state, j.caller, j.door, j.request_id, j.key, j.input_start, j.input_end,
+        j.events, j.head, j.attempts, length(d.bytes), o.n, o.status, e.job, e.n
+    FROM job j LEFT JOIN document d ON d.job = j.seq LEFT JOIN outcome o ON o.job = j.seq LEFT JOIN event e ON e.seq = j.head
+    WHERE j.seq > ?1 ORDER BY j.seq LIMIT ?2";
+
+/// What a finding is: of which kind, and in words.
+type Found = (Flaw, String);
+
+impl Check<'_> {
+    pub(super) fn jobs(&mut self) -> rusqlite::Result<()> {
+        let sql = "SELECT value FROM meta WHERE name = 'salt'";
+        let salt = self.connection.query_row(sql, (), |row| row.get::<_, [u8; 16]>(0)).ok().map(salt_of);
+        if salt.is_none() {
+            let what = "the salt of the request keys is missing; a repeat of a request becomes a second job";
+            self.found(Flaw::Meta, None, what.to_owned());
+        }
+        self.pages("job", |check, after| check.page_of_jobs(after, salt))
+    }
+
+    fn page_of_jobs(&mut self, after: i64, salt: Option<Salt>) -> rusqlite::Result<Came> {
+        let (mut at, mut rows_read, mut found) = (after, 0, Vec::new());
+        let connection = self.connection;
+        let mut page = || {
+            let mut all = connection.prepare_cached(SQL)?;
+            let mut rows = all.query([after, PAGE_ROWS])?;
+            while let Some(row) = rows.next()? {
+                at = row.get(0)?;
+                rows_read += 1;
+                let seq = Seq(at.unsigned_abs());
+                let flaws = flaws(row, seq, salt).unwrap_or_else(|error| {
+                    vec![(Flaw::Unreadable, format!("a value of its row is none that is ever written: {error}"))]
+                });
+                found.extend(flaws.into_iter().map(|(flaw, what)| (flaw, seq, what)));
+            }
+            Ok(if rows_read < PAGE_ROWS { Came::End } else { Came::To(at) })
+        };
+        let came_to = page();
+        self.checked.jobs += rows_read.unsigned_abs();
+        for (flaw, seq, what) in found {
+            self.found(flaw, Some(seq), what);
+        }
+        came(came_to, at)
+    }
+}
+
+/// Everything that is wrong with one row and what belongs to it.
+fn flaws(row: &Row<'_>, seq: Seq, salt: Option<Salt>) -> rusqlite::Result<Vec<Found>> {
+    let id = row.get::<_, Vec<u8>>(1)?;
+    let id_fits = <[u8; 16]>::try_from(id).is_ok_and(|bytes| JobId::from_bytes(bytes).seq() == seq);
+    let id = (!id_fits).then(|| (Flaw::Id, "its id is not that of its number".to_owned()));
+    let door = Door::from_name(row.get_ref(5)?.as_str()?);
+    let phase = usize::try_from(row.get::<_, i64>(3)?).ok().and_then(|state| Phase::ALL.get(state));
+    let state = match (phase, door) {
+        (None, _) => Some("it is in no state that there is"),
+        (_, None) => Some("it came by no door that there is"),
+        (Some(Phase::Running | Phase::Waiting), _) if row.get::<_, i64>(12)? < 1 => {
+            Some("it is said to be with an agent, and no attempt was ever begun")
+        }
+        (Some(_), Some(_)) => None,
+    };
+    let state = state.map(|what| (Flaw::State, what.to_owned()));
+    let key = match (salt, door) {
+        (Some(salt), Some(door)) => key(row, salt, door)?,
+        _ => None,
+    };
+    let all = [id, state, key, document(row)?, outcome(row)?, head(row, seq)?];
+    Ok(all.into_iter().flatten().collect())
+}
+
+fn key(row: &Row<'_>, salt: Salt, door: Door) -> rusqlite::Result<Option<Found>> {
+    let hash = row.get::<_, Option<i64>>(2)?;
+    let key = match row.get::<_, Option<Box<str>>>(7)? {
+        Some(key) => Key::Other(key),
+        None if hash.is_none() => Key::None,
+        None => Key::RequestId,
+    };
+    let expected = salt.hash(row.get_ref(4)?.as_str()?, door, row.get_ref(6)?.as_str()?, &key);
+    let fits = expected.map(|hash| hash.0.cast_signed()) == hash;
+    Ok((!fits).then(|| (Flaw::Key, "the hash of its request key is not that of the key".to_owned())))
+}
+
+fn document(row: &Row<'_>) -> rusqlite::Result<Option<Found>> {
+    let (start, end): (i64, i64) = (row.get(8)?, row.get(9)?);
+    Ok(match row.get::<_, Option<i64>>(13)? {
+        None => Some((Flaw::Document, "the document that it came as is missing".to_owned())),
+        Some(bytes) if start < 0 || start > end || end > bytes => {
+            Some((Flaw::Input, format!("its input is from {start} to {end} of a document of {bytes} bytes")))
+        }
+        Some(_) => None,
+    })
+}
+
+fn outcome(row: &Row<'_>) -> rusqlite::Result<Option<Found>> {
+    let state: i64 = row.get(3)?;
+    let what = match row.get::<_, Option<i64>>(14)? {
+        None if state >= FIRST_END => "it has ended, and its outcome is missing".to_owned(),
+        None => return Ok(None),
+        Some(_) if state < FIRST_END => "it has an outcome, and has not ended".to_owned(),
+        Some(_) if row.get::<_, i64>(15)? + FIRST_END != state => "its outcome contradicts its state".to_owned(),
+        Some(n) if n != row.get::<_, i64>(10)? => format!("its outcome is event {n}, and not its last"),
+        Some(_) => return Ok(None),
+    };
+    Ok(Some((Flaw::Outcome, what)))
+}
+
+/// The last event before the outcome: it is there, is this job's, and has the number that it should have.
+fn head(row: &Row<'_>, seq: Seq) -> rusqlite::Result<Option<Found>> {
+    let ended = i64::from(row.get::<_, i64>(3)? >= FIRST_END);
+    let expected = row.get::<_, i64>(10)? - ended;
+    let what = match (row.get::<_, i64>(11)?, row.get::<_, Option<i64>>(16)?, row.get::<_, Option<i64>>(17)?) {
+        // Its acceptance is the first, and is in its row.
+        (0, _, _) if expected == 1 => return Ok(None),
+        (0, _, _) => format!("it has had {expected} events, and its row names none of them"),
+        (_, Some(job), Some(n)) if job.unsigned_abs() == seq.0 && n == expected => return Ok(None),
+        (_, Some(job), Some(n)) if job.unsigned_abs() == seq.0 => {
+            format!("its last event is number {n}, and should be {expected}")
+        }
+        (_, Some(_), _) => "the event that should be its last is another job's".to_owned(),
+        (_, None, _) => "its last event is missing".to_owned(),
+    };
+    Ok(Some((Flaw::Events, what)))
+}

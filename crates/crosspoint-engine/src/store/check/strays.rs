@@ -1,0 +1,64 @@
+//! Rows that belong to jobs which are not there.
+
+use super::{Came, Check, Flaw, came};
+use crate::id::Seq;
+use crate::store::open::has_table;
+
+/// So many numbers of jobs are looked at in one transaction.
+const PAGE_NUMBERS: i64 = 20_000;
+
+impl Check<'_> {
+    pub(super) fn strays(&mut self) -> rusqlite::Result<()> {
+        for (table, what) in [
+            ("document", "there is a document of it, and no such job"),
+            ("outcome", "there is an outcome of it, and no such job"),
+            ("violation", "there is a broken rule of it, and no such job"),
+        ] {
+            if has_table(self.connection, table)? {
+                self.pages(table, |check, after| check.page_of(table, what, after))?;
+            }
+        }
+        self.leftovers()
+    }
+
+    fn page_of(&mut self, table: &str, what: &str, after: i64) -> rusqlite::Result<Came> {
+        // The next row there is: numbers that nobody has cost nothing.
+        let first = format!("SELECT min(job) FROM {table} WHERE job > ?1");
+        let stray = format!(
+            "SELECT DISTINCT job FROM {table} WHERE job >= ?1 AND job < ?2 AND NOT EXISTS (SELECT 1 FROM job WHERE seq = {table}.job)"
+        );
+        let mut strays = Vec::new();
+        let mut page = || {
+            let moment = self.moment()?;
+            let first: Option<i64> = moment.prepare_cached(&first)?.query_row([after], |row| row.get(0))?;
+            let Some(first) = first else { return Ok(Came::End) };
+            let end = first.saturating_add(PAGE_NUMBERS);
+            let mut all = moment.prepare_cached(&stray)?;
+            let mut rows = all.query([first, end])?;
+            while let Some(row) = rows.next()? {
+                strays.push(row.get::<_, i64>(0)?);
+            }
+            Ok(Came::To(end - 1))
+        };
+        let came_to = page();
+        for job in strays {
+            self.found(Flaw::Stray, Some(Seq(job.unsigned_abs())), what.to_owned());
+        }
+        came(came_to, after)
+    }
+
+    /// What is left of a job that is gone must not be of one that is there.
+    fn leftovers(&mut self) -> rusqlite::Result<()> {
+        if !has_table(self.connection, "leftover")? {
+            return Ok(());
+        }
+        let sql = "SELECT job FROM leftover WHERE EXISTS (SELECT 1 FROM job WHERE seq = leftover.job)";
+        let wrong: Vec<i64> =
+            self.connection.prepare(sql)?.query_map((), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        for job in wrong {
+            let what = "its events are marked as those of a job that is gone".to_owned();
+            self.found(Flaw::Stray, Some(Seq(job.unsigned_abs())), what);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! Reading everything of a store, job after job, for whoever wants to take it elsewhere.
+//!
+//! No read is long: numbers of jobs come page by page, and what belongs to a job piece by piece, so that the log can be copied in between. A job
+//! may therefore be removed while it is read; whoever reads it is told.
+
+use std::path::Path;
+
+use super::check::is_damage;
+use super::read::Found;
+use super::{Fault, Readers, member, open, row, salt_of};
+use crate::core::{Member, Standing};
+use crate::id::Seq;
+use crate::job::Phase;
+use crate::keys::Salt;
+use crate::time::Time;
+
+/// So many rows are looked at in one read.
+const LOOKED_AT_MAX: i64 = 10_000;
+
+/// So many broken rules are read at one go.
+const FOUND_MAX: i64 = 500;
+
+/// Some jobs in the order in which they were accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// Their numbers.
+    pub seqs: Vec<Seq>,
+    /// The last that was looked at; `None` where there are no more.
+    pub next: Option<Seq>,
+    /// Whether what comes after it cannot be read.
+    pub stuck: bool,
+}
+
+/// Which jobs are read.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// In one of these phases; in any if there are none.
+    pub phases: Vec<Phase>,
+    /// Accepted at this time or later.
+    pub since: Option<Time>,
+}
+
+impl Readers {
+    /// Reads a store that is there, and changes nothing in it, also while a server runs.
+    pub fn open(path: &Path) -> Result<Readers, Fault> {
+        let connection = open::to_read(path)?;
+        let sql = "SELECT value FROM meta WHERE name = 'salt'";
+        let salt = connection.query_row(sql, (), |row| row.get::<_, [u8; 16]>(0)).map_or(Salt::default(), salt_of);
+        Ok(Readers::new(path, salt))
+    }
+
+    /// The jobs after this one that are wanted.
+    pub fn numbers(&self, after: Seq, wanted: &Wanted) -> Result<Numbers, Fault> {
+        self.read(|connection| {
+            let sql = "SELECT seq, state, accepted_at FROM job WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+            let mut all = connection.prepare_cached(sql)?;
+            let mut rows = all.query([after.0.cast_signed(), LOOKED_AT_MAX])?;
+            let (mut seqs, mut looked_at, mut last) = (Vec::new(), 0, after);
+            loop {
+                let (seq, is_wanted) = match rows.next() {
+                    Ok(Some(found)) => (row::seq(found, 0)?, wanted.wants(found)),
+                    Ok(None) => break,
+                    // What was read before it is good.
+                    Err(error) if is_damage(&error) => return Ok(Numbers { seqs, next: Some(last), stuck: true }),
+                    Err(error) => return Err(error),
+                };
+                (looked_at, last) = (looked_at + 1, seq);
+                // Whether one is wanted that is in no state that there is, nobody can know: it is told as one that cannot be read.
+                if is_wanted.unwrap_or(true) {
+                    seqs.push(seq);
+                }
+            }
+            Ok(Numbers { seqs, next: (looked_at == LOOKED_AT_MAX).then_some(last), stuck: false })
+        })
+    }
+
+    /// All rules that were broken about a job, however many, after the row with this number; with the number of the last.
+    pub fn violations_after(&self, seq: Seq, after: i64) -> Result<(Vec<Found>, i64), Fault> {
+        self.read(|connection| {
+            if !open::has_table(connection, "violation")? {
+                return Ok((Vec::new(), after));
+            }
+            let sql = "SELECT at, clause, what, seq FROM violation WHERE job = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
+            let mut all = connection.prepare_cached(sql)?;
+            let mut rows = all.query([seq.0.cast_signed(), after, FOUND_MAX])?;
+            let (mut found, mut last) = (Vec::new(), after);
+            while let Some(row) = rows.next()? {
+                found.push(Found { at: Time(row.get(0)?), clause: row.get(1)?, what: row.get(2)? });
+                last = row.get(3)?;
+            }
+            Ok((found, last))
+        })
+    }
+
+    /// The agents that have joined.
+    pub fn members(&self) -> Result<Vec<Member>, Fault> {
+        self.read(
+            |connection| if open::has_table(connection, "member")? { member::all(connection) } else { Ok(Vec::new()) },
+        )
+    }
+
+    /// What is known of agents.
+    pub fn standings(&self) -> Result<Vec<(std::sync::Arc<str>, Standing)>, Fault> {
+        self.read(row::standings)
+    }
+
+    /// The schema of the store, and the number of the last job there ever was, where that can be read.
+    pub fn origin(&self) -> Result<(i64, Option<Seq>), Fault> {
+        self.read(|connection| {
+            let version = connection.query_row("PRAGMA user_version", (), |row| row.get(0))?;
+            let sql = "SELECT max(coalesce((SELECT max(seq) FROM job), 0), coalesce((SELECT value FROM meta WHERE name = 'last_job'), 0))";
+            match connection.query_row(sql, (), |row| row::seq(row, 0)) {
+                Err(error) if is_damage(&error) => Ok((version, None)),
+                last => Ok((version, Some(last?))),
+            }
+        })
+    }
+}
+
+impl Wanted {
+    /// Whether this row is wanted, of the columns that [`Readers::numbers`] looks at.
+    fn wants(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<bool> {
+        let (state, accepted_at) = (row.get::<_, i64>(1)?, Time(row.get(2)?));
+        let phase = self.phases.is_empty() || self.phases.iter().any(|phase| *phase as i64 == state);
+        Ok(phase && self.since.is_none_or(|since| accepted_at >= since))
+    }
+}

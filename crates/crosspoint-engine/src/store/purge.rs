@@ -1,0 +1,162 @@
+//! Removing jobs that need no longer be kept, a little at a time.
+//!
+//! Only the committing thread writes, so whatever it removes holds up those who want to commit: a step is one short transaction. The row of a
+//! job goes first, and with it all but its events: from then on it is not there, for anybody, also after a crash. Its events may be
+//! two gigabytes; those that are left are remembered in a table, by the last of them, and the next steps follow the
+//! chain from there. Numbers of jobs are never given twice: when the newest row goes, its number is kept.
+
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::{Fault, Store, row};
+use crate::id::Seq;
+use crate::keys::Hash;
+
+/// How much one step removes, at most; the row that goes over it still goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Rows of any table.
+    pub rows: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+}
+
+/// What a step has removed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Purged {
+    /// Rows of any table.
+    pub rows: u64,
+    /// How many of the jobs that were named, from the first on, are gone.
+    pub jobs: usize,
+    /// The request keys that are free again.
+    pub keys: Vec<(Hash, Seq)>,
+    /// Whether events of jobs that are gone are left.
+    pub leftover: bool,
+}
+
+impl Budget {
+    /// A few milliseconds' worth: mostly rows of a few hundred bytes, of which a dozen share a page.
+    pub const STEP: Budget = Budget { rows: 1_000, bytes: 1 << 20 };
+}
+
+/// What a step has removed so far.
+struct Spent {
+    rows: u64,
+    bytes: u64,
+    budget: Budget,
+}
+
+impl Spent {
+    fn row(&mut self, bytes: i64) {
+        self.rows += 1;
+        self.bytes += bytes.unsigned_abs();
+    }
+
+    fn is_over(&self) -> bool {
+        self.rows >= self.budget.rows || self.bytes >= self.budget.bytes
+    }
+}
+
+/// Rows of this length lie on pages that are written; longer ones are mostly on pages of their own, which are only set free.
+const ROW_BYTES: u64 = 300;
+
+impl Store {
+    /// Takes one step: what is left of jobs that are gone, then these jobs, as far as the budget goes. A job that has not ended is
+    /// passed over.
+    pub fn purge(&mut self, seqs: &[Seq], budget: Budget) -> Result<Purged, Fault> {
+        let mut spent = Spent { rows: 0, bytes: 0, budget };
+        let purged = self.purge_rows(seqs, &mut spent);
+        let purged = purged.map_err(|error| Fault::of(&self.path, &error))?;
+        self.checkpointer.written(spent.rows * ROW_BYTES);
+        Ok(purged)
+    }
+
+    fn purge_rows(&mut self, seqs: &[Seq], spent: &mut Spent) -> rusqlite::Result<Purged> {
+        let leftover = "SELECT job, head FROM leftover ORDER BY job LIMIT 1";
+        if seqs.is_empty() && self.connection.query_row(leftover, (), |_| Ok(())).optional()?.is_none() {
+            return Ok(Purged::default());
+        }
+        let transaction = Transaction::new(&mut self.connection, TransactionBehavior::Immediate)?;
+        let epoch = self.epoch.map_or_else(|| super::schema::next_epoch(&transaction), Ok)?;
+        let mut purged = Purged::default();
+        while !spent.is_over() {
+            let read = |row: &rusqlite::Row<'_>| Ok((row::seq(row, 0)?, row.get::<_, i64>(1)?));
+            let Some((seq, head)) = transaction.prepare_cached(leftover)?.query_row((), read).optional()? else {
+                break;
+            };
+            let left = purge_events(&transaction, seq, head, spent)?;
+            set_leftover(&transaction, seq, left)?;
+        }
+        let top: Option<i64> = transaction.query_row("SELECT max(seq) FROM job", (), |row| row.get(0))?;
+        for seq in seqs {
+            if spent.is_over() {
+                break;
+            }
+            purge_job(&transaction, *seq, spent, &mut purged)?;
+            purged.jobs += 1;
+            if top == Some(seq.0.cast_signed()) {
+                keep_number(&transaction, *seq)?;
+            }
+        }
+        purged.leftover = transaction.prepare_cached(leftover)?.query_row((), |_| Ok(())).optional()?.is_some();
+        purged.rows = spent.rows;
+        transaction.commit()?;
+        self.opened(epoch);
+        Ok(purged)
+    }
+}
+
+fn purge_job(transaction: &Transaction<'_>, seq: Seq, spent: &mut Spent, purged: &mut Purged) -> rusqlite::Result<()> {
+    let number = seq.0.cast_signed();
+    let mut job = transaction.prepare_cached("DELETE FROM job WHERE seq = ?1 AND state >= ?2 RETURNING hash, head")?;
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, i64>(1)?));
+    let Some((hash, head)) = job.query_row([number, row::FIRST_END], read).optional()? else { return Ok(()) };
+    spent.row(0);
+    purged.keys.extend(hash.map(|hash| (Hash(hash.cast_unsigned()), seq)));
+    for sql in [
+        "DELETE FROM document WHERE job = ?1 RETURNING length(bytes)",
+        "DELETE FROM outcome WHERE job = ?1 RETURNING length(body)",
+        "DELETE FROM violation WHERE job = ?1 RETURNING 0",
+    ] {
+        let mut rows = transaction.prepare_cached(sql)?;
+        let mut rows = rows.query([number])?;
+        while let Some(row) = rows.next()? {
+            spent.row(row.get(0)?);
+        }
+    }
+    let left = purge_events(transaction, seq, head, spent)?;
+    if left != 0 { set_leftover(transaction, seq, left) } else { Ok(()) }
+}
+
+/// Removes events from the last one on, and gives the one to go on with; 0 is none.
+fn purge_events(transaction: &Transaction<'_>, seq: Seq, head: i64, spent: &mut Spent) -> rusqlite::Result<i64> {
+    let sql = "DELETE FROM event WHERE seq = ?1 AND job = ?2 RETURNING prev, coalesce(length(body), 0)";
+    let mut one = transaction.prepare_cached(sql)?;
+    let mut at = head;
+    while at != 0 && !spent.is_over() {
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+        // A chain that is broken ends here; what lies behind the break only a check can find.
+        let Some((prev, bytes)) = one.query_row([at, seq.0.cast_signed()], read).optional()? else { return Ok(0) };
+        spent.row(bytes);
+        at = if prev < at { prev } else { 0 };
+    }
+    Ok(at)
+}
+
+fn set_leftover(transaction: &Transaction<'_>, seq: Seq, head: i64) -> rusqlite::Result<()> {
+    let number = seq.0.cast_signed();
+    if head == 0 {
+        transaction.prepare_cached("DELETE FROM leftover WHERE job = ?1")?.execute([number])?;
+    } else {
+        let sql = "INSERT INTO leftover(job, head) VALUES (?1, ?2) ON CONFLICT(job) DO UPDATE SET head = ?2";
+        transaction.prepare_cached(sql)?.execute([number, head])?;
+    }
+    Ok(())
+}
+
+/// The newest row goes, and its number must not be given again.
+fn keep_number(transaction: &Transaction<'_>, seq: Seq) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO meta(name, value) VALUES ('last_job', ?1)
+        ON CONFLICT(name) DO UPDATE SET value = max(value, ?1)";
+    transaction.prepare_cached(sql)?.execute(params![seq.0.cast_signed()])?;
+    Ok(())
+}

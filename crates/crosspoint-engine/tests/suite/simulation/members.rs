@@ -1,0 +1,207 @@
+//! Agents that join, change their minds, take more or less, die with what they have, and are forgotten.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crosspoint_engine::core::{AgentCommand, Command, Member, Reply, Spec};
+use crosspoint_engine::machine::{Event, Failed};
+use crosspoint_engine::policy::{Policy, Recovery, Schedule};
+
+use super::dice::Dice;
+use super::model::{Life, Model};
+use super::rule::{Verdict, ensure};
+use super::world::World;
+
+/// Who is in a story. One with settled agents is the same as before there were others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cast {
+    /// Agents that are there from the beginning.
+    Settled,
+    /// Beside them, agents that come and go.
+    Joining,
+}
+
+/// What must come of a command about an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    Done,
+    NoSuchAgent,
+    Configured,
+    Present,
+}
+
+impl Cast {
+    pub(crate) const ALL: [Cast; 2] = [Cast::Settled, Cast::Joining];
+}
+
+/// The first agent is always there; each of the others may be one that joins. What such an agent cannot settle is as by default.
+pub(crate) fn cast(cast: Cast, dice: &mut Dice, specs: &mut [Spec]) -> Vec<bool> {
+    let mut joins = vec![false; specs.len()];
+    for (index, spec) in specs.iter_mut().enumerate().skip(1) {
+        joins[index] = cast == Cast::Joining && dice.percent(70);
+        if joins[index] {
+            spec.policy = joining(dice, &spec.policy);
+        }
+    }
+    joins
+}
+
+fn joining(dice: &mut Dice, policy: &Policy) -> Policy {
+    let recovery = dice.pick(&[Recovery::Resume, Recovery::Resume, Recovery::ResumeOnce, Recovery::Fail]);
+    let total = Duration::from_millis(dice.between(3_000, 600_000));
+    Policy { recovery, total, schedule: Schedule::DEFAULT, ..policy.clone() }
+}
+
+impl World {
+    /// Something about an agent that joins, if there is one.
+    pub(crate) fn members_act(&mut self) {
+        let members: Vec<usize> = (0..self.specs.len()).filter(|index| self.model.joins[*index]).collect();
+        if members.is_empty() || !self.dice.percent(25) {
+            return;
+        }
+        let index = self.dice.pick(&members);
+        let name = self.specs[index].name.clone();
+        match self.dice.below(10) {
+            0..=2 => self.join(index, false),
+            3 => self.join(index, true),
+            4..=6 => {
+                let capacity = self.dice.between(1, 4) as u32;
+                self.post(0, Command::Agent(name, AgentCommand::Capacity(capacity)));
+            }
+            7 => self.lose_workers(index),
+            8 => self.withdraw_some(index),
+            _ => self.post(0, Command::Agent(name, AgentCommand::Forget)),
+        }
+    }
+
+    fn join(&mut self, index: usize, otherwise: bool) {
+        let mut spec = self.model.specs[index].clone();
+        if otherwise {
+            let works: &[&str] = self.dice.pick(&[&["a"], &["b"], &["a", "b"]]);
+            spec.works = works.iter().map(|work| Arc::from(*work)).collect();
+            spec.policy = joining(&mut self.dice, &spec.policy);
+        }
+        let lease = Duration::from_secs(15);
+        self.post(0, Command::Join(Arc::new(Member { spec, lease, left_at: None })));
+    }
+
+    /// Whoever worked under this name is dead, and all they had with them.
+    fn lose_workers(&mut self, index: usize) {
+        let name = self.specs[index].name.clone();
+        self.post(0, Command::Agent(name, AgentCommand::Capacity(0)));
+        for (id, attempt) in self.model.had_by(index) {
+            let delay = self.dice.below(2_000_000) as i64;
+            self.post(delay, Command::Job(id, Event::Finish { attempt, result: Err(Failed::dead("It died.")) }));
+        }
+    }
+
+    fn withdraw_some(&mut self, index: usize) {
+        if let Some((id, attempt)) = self.model.had_by(index).pop() {
+            self.post(0, Command::Job(id, Event::Withdrawn { attempt }));
+        }
+    }
+
+    /// Everybody is there again, and takes everything.
+    pub(crate) fn members_calm(&mut self) {
+        for index in 0..self.specs.len() {
+            if self.model.joins[index] {
+                let spec = Spec { works: vec!["a".into(), "b".into()], ..self.model.specs[index].clone() };
+                let (name, lease) = (spec.name.clone(), Duration::from_secs(15));
+                self.post(0, Command::Join(Arc::new(Member { spec, lease, left_at: None })));
+                self.post(0, Command::Agent(name, AgentCommand::Capacity(2)));
+            }
+        }
+    }
+
+    /// What is answered to a command about an agent is what must be.
+    pub(crate) fn is_due(&mut self, due: Due, reply: &Reply) -> Verdict {
+        let found = match reply {
+            Reply::Done => Due::Done,
+            Reply::NoSuchAgent => Due::NoSuchAgent,
+            Reply::Configured => Due::Configured,
+            Reply::Present => Due::Present,
+            Reply::Crowded
+            | Reply::Accepted(_)
+            | Reply::Known(_)
+            | Reply::Rejected(_)
+            | Reply::Job(_)
+            | Reply::Refused(_)
+            | Reply::NotLive => return Err(format!("an agent was answered with {reply:?}")),
+        };
+        ensure!(found == due, "an agent was answered with {found:?}, not {due:?}");
+        Ok(())
+    }
+}
+
+impl Model {
+    /// What this agent has.
+    fn had_by(&self, agent: usize) -> Vec<(crosspoint_engine::id::JobId, u32)> {
+        let jobs = self.live.iter().map(|seq| &self.jobs[seq]);
+        let had = jobs.filter(|job| job.agent == agent && job.has_agent());
+        had.map(|job| (job.request.id, job.attempts)).collect()
+    }
+
+    pub(crate) fn hears_of_join(&mut self, index: usize, member: &Member) -> (Due, &'static str) {
+        if !self.joins[index] {
+            return (Due::Configured, "refused to join");
+        }
+        let spec = &mut Arc::make_mut(&mut self.specs)[index];
+        let otherwise = spec.works != member.spec.works || spec.policy != member.spec.policy;
+        *spec = member.spec.clone();
+        if !self.known[index] {
+            // Whatever an agent of this name did before is nobody's any more.
+            self.fuses[index] = super::rule::Fuse::Closed(0);
+            self.drained[index] = false;
+            self.capacity[index] = 0;
+        }
+        let otherwise = otherwise && std::mem::replace(&mut self.known[index], true);
+        self.known[index] = true;
+        (Due::Done, if otherwise { "joined otherwise" } else { "joined" })
+    }
+
+    pub(crate) fn hears_of_capacity(&mut self, index: usize, capacity: u32) -> Due {
+        if !self.known[index] {
+            return Due::NoSuchAgent;
+        }
+        if !self.joins[index] {
+            return Due::Configured;
+        }
+        self.capacity[index] = capacity;
+        Due::Done
+    }
+
+    pub(crate) fn hears_of_forgetting(&mut self, index: usize) -> Due {
+        if !self.known[index] {
+            return Due::NoSuchAgent;
+        }
+        if !self.joins[index] {
+            return Due::Configured;
+        }
+        if self.capacity[index] > 0 || !self.had_by(index).is_empty() {
+            return Due::Present;
+        }
+        self.known[index] = false;
+        self.fuses[index] = super::rule::Fuse::Closed(0);
+        self.drained[index] = false;
+        Due::Done
+    }
+
+    /// Who is there is not on disk.
+    pub(crate) fn everybody_is_away(&mut self) {
+        for index in 0..self.specs.len() {
+            if self.joins[index] {
+                self.capacity[index] = 0;
+            }
+        }
+    }
+
+    /// How long a job may take in all that is or was with this agent: of one that nobody knows any more, an hour.
+    pub(crate) fn total_micros(&self, agent: usize) -> i64 {
+        if self.known[agent] { super::rule::micros(self.specs[agent].policy.total) } else { 3_600_000_000 }
+    }
+
+    /// Whether this job is in a queue.
+    pub(crate) fn is_queued(&self, seq: crosspoint_engine::id::Seq) -> bool {
+        self.jobs[&seq].life == Life::Queued
+    }
+}
