@@ -1,9 +1,10 @@
-//! The agents that are built in, and how a configuration becomes the engine's agents.
+//! The agents that are built in, programs, and how a configuration becomes the engine's agents.
 //!
 //! A built-in agent is a [`Link`] like any other: the engine hands it an attempt, and it knows neither queues nor stores.
 
 mod ask;
 mod echo;
+mod exec;
 mod fail;
 mod slow_echo;
 
@@ -21,13 +22,14 @@ use crate::config::{Agent, Builtin, Config, Contract};
 
 /// The agents of a configuration, and how work reaches them; the sample agents where it has none.
 pub(crate) fn configured(config: &Config) -> Vec<(Spec, Arc<dyn Link>)> {
+    let place = exec::Place::of(config);
     if config.agents.is_empty() {
-        return Builtin::ALL.into_iter().map(|builtin| agent(&Agent::sample(builtin))).collect();
+        return Builtin::ALL.into_iter().map(|builtin| agent(&Agent::sample(builtin), &place)).collect();
     }
-    config.agents.iter().map(agent).collect()
+    config.agents.iter().map(|settled| agent(settled, &place)).collect()
 }
 
-fn agent(settled: &Agent) -> (Spec, Arc<dyn Link>) {
+fn agent(settled: &Agent, place: &exec::Place) -> (Spec, Arc<dyn Link>) {
     let spec = Spec {
         name: settled.name.as_str().into(),
         contract: settled.contract.name().into(),
@@ -35,19 +37,20 @@ fn agent(settled: &Agent) -> (Spec, Arc<dyn Link>) {
         concurrency: settled.concurrency,
         policy: policy_of(settled),
     };
-    (spec, link(settled.contract))
+    (spec, link(&settled.contract, place))
 }
 
-fn link(contract: Contract) -> Arc<dyn Link> {
+fn link(contract: &Contract, place: &exec::Place) -> Arc<dyn Link> {
     match contract {
         Contract::Builtin(Builtin::Echo) => Arc::new(echo::Echo),
         Contract::Builtin(Builtin::SlowEcho) => Arc::new(slow_echo::SlowEcho),
         Contract::Builtin(Builtin::Ask) => Arc::new(ask::Ask),
         Contract::Builtin(Builtin::Fail) => Arc::new(fail::Fail),
+        Contract::Exec(settled) => Arc::new(exec::Exec::new(settled, place)),
     }
 }
 
-/// Built-in agents died with us, so what our end cut short runs again unless the operator says otherwise (ALL-3).
+/// Built-in agents and programs died with us, so what our end cut short runs again unless the operator says otherwise (ALL-3).
 fn policy_of(settled: &Agent) -> Policy {
     Policy {
         silence: settled.silence,

@@ -5,6 +5,7 @@
 
 mod agent;
 mod env;
+mod exec;
 mod file;
 mod key;
 mod load;
@@ -12,17 +13,21 @@ mod problem;
 mod show;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_engine::core::Mode;
 use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, TOTAL_DEFAULT};
+use crosspoint_engine::retention::Rule;
 use crosspoint_engine::{runtime, store};
 
+pub(crate) use exec::Exec;
 pub(crate) use load::{Flags, Loaded};
 pub(crate) use problem::Invalid;
 pub(crate) use show::show;
 
 use crate::agents;
+use crate::desk::Desk;
 
 /// The data directory, unless another is settled.
 const DATA: &str = ".crosspoint";
@@ -70,6 +75,10 @@ pub(crate) enum LogFormat {
 pub(crate) struct Store {
     /// The database file.
     pub(crate) path: PathBuf,
+    /// For how long jobs are kept that have ended; 0 is for ever.
+    pub(crate) retention_days: f64,
+    /// How many of them at most; 0 is any number.
+    pub(crate) retention_jobs: u64,
 }
 
 /// `[limits]`
@@ -114,10 +123,12 @@ pub(crate) struct Agent {
 const BUILTIN_CONCURRENCY: u32 = 256;
 
 /// How an agent is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Contract {
     /// It is built in.
     Builtin(Builtin),
+    /// It is a program.
+    Exec(Box<Exec>),
 }
 
 /// The agents that are built in.
@@ -131,17 +142,27 @@ pub(crate) enum Builtin {
 
 impl Config {
     /// What an engine is made of that does what is settled.
-    pub(crate) fn engine(&self, mode: Mode) -> runtime::Config {
+    pub(crate) fn engine(&self, mode: Mode, desk: &Arc<Desk>) -> runtime::Config {
         runtime::Config {
             store: store::Options { path: self.store.path.clone(), bytes_max: self.limits.store_bytes_max },
             agents: agents::configured(self),
+            desk: Some(desk.clone()),
             limits: runtime::Limits {
                 jobs_live_max: self.limits.jobs_max,
                 waiting_max: self.limits.waiting_max,
                 waiting_bytes_max: self.limits.waiting_bytes_max,
             },
+            retention: self.store.retention(),
             mode,
         }
+    }
+}
+
+impl Store {
+    fn retention(&self) -> Rule {
+        const DAY_SECONDS: f64 = 86_400.0;
+        let age = (self.retention_days > 0.0).then(|| Duration::from_secs_f64(self.retention_days * DAY_SECONDS));
+        Rule { age, jobs: (self.retention_jobs > 0).then_some(self.retention_jobs) }
     }
 }
 
@@ -173,7 +194,7 @@ impl Default for Server {
 
 impl Default for Store {
     fn default() -> Store {
-        Store { path: PathBuf::from(DATA).join(DATABASE) }
+        Store { path: PathBuf::from(DATA).join(DATABASE), retention_days: 30.0, retention_jobs: 10_000_000 }
     }
 }
 

@@ -6,16 +6,22 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::exec;
 use super::file::File;
 use super::key::{self, AGENT, described, quoted};
 use super::problem::suggestion;
 use super::{Agent, Builtin, Contract};
 
 const BUILTIN: &str = "builtin";
+const EXEC: &str = "exec";
+/// The contracts of this version.
+const CONTRACTS: [&str; 2] = [BUILTIN, EXEC];
 /// Contracts that later versions know.
-const LATER: [&str; 6] = ["exec", "run", "task", "message", "workflow", "bridge"];
+const LATER: [&str; 5] = ["run", "task", "message", "workflow", "bridge"];
 /// The keys that are read here; the others are in the list of keys.
-const BY_HAND: [&str; 4] = ["name", "contract", "run", "work"];
+const BY_HAND: [&str; 3] = ["name", "contract", "work"];
+/// The key that only built-in agents have.
+const BUILTIN_KEYS: [&str; 1] = ["run"];
 
 /// A work has a name that can be shown on one line; the contracts allow more than an agent's name may have.
 const WORK_BYTES_MAX: usize = 200;
@@ -66,8 +72,8 @@ fn shown(keys: &DeTable<'_>) -> String {
     }
 }
 
-struct Reading<'t> {
-    keys: &'t DeTable<'t>,
+pub(super) struct Reading<'t> {
+    pub(super) keys: &'t DeTable<'t>,
     span: Range<usize>,
     shown: String,
 }
@@ -75,13 +81,16 @@ struct Reading<'t> {
 impl Reading<'_> {
     fn agent(&self, file: &mut File) -> Option<Read> {
         let name = self.name(file);
-        let known = self.contract(file)?;
-        if !known {
-            return None;
-        }
-        self.unknown_keys(file);
-        let builtin = self.builtin(file, name.as_deref());
-        let mut agent = Agent::sample(builtin.unwrap_or(Builtin::Echo));
+        let mut agent = match self.contract(file)? {
+            EXEC => {
+                self.unknown_keys(file, EXEC);
+                Agent::program(exec::read(self, file)?)
+            }
+            _ => {
+                self.unknown_keys(file, BUILTIN);
+                Agent::sample(self.builtin(file, name.as_deref()).unwrap_or(Builtin::Echo))
+            }
+        };
         agent.name = name?;
         agent.work = self.work(file, &agent.name)?;
         for key in &AGENT {
@@ -95,12 +104,12 @@ impl Reading<'_> {
         Some((agent, lines))
     }
 
-    fn key(&self, name: &str) -> String {
+    pub(super) fn key(&self, name: &str) -> String {
         format!("{}: {name}", self.shown)
     }
 
     /// Where a key's value is, or the table where it has none.
-    fn span_of(&self, name: &str) -> Range<usize> {
+    pub(super) fn span_of(&self, name: &str) -> Range<usize> {
         self.keys.get(name).map_or(self.span.clone(), Spanned::span)
     }
 
@@ -130,34 +139,43 @@ impl Reading<'_> {
         }
     }
 
-    /// Whether the contract is one of this version; `None` where nobody can tell.
-    fn contract(&self, file: &mut File) -> Option<bool> {
-        let hint = "write contract = \"builtin\"";
+    /// The contract, if it is one of this version.
+    fn contract(&self, file: &mut File) -> Option<&'static str> {
+        let hint = "write contract = \"exec\" for a program, or \"builtin\"";
         if !self.keys.contains_key("contract") {
             file.wrong(self.span.clone(), &self.shown, "it has no contract", hint);
             return None;
         }
         let contract = self.text(file, "contract", hint)?;
-        if contract == BUILTIN {
-            return Some(true);
+        if let Some(known) = CONTRACTS.into_iter().find(|known| *known == contract) {
+            return Some(known);
         }
         let span = self.span_of("contract");
         if LATER.contains(&contract.as_str()) {
             // Its other keys belong to that version too, so nothing is said about them.
             let what = format!("agents of the contract \"{contract}\" come with a later version");
-            file.wrong(span, &self.key("contract"), &what, "this version has contract = \"builtin\"");
+            file.wrong(span, &self.key("contract"), &what, &format!("this version has {}", quoted(&CONTRACTS)));
         } else {
-            let hint = suggestion(&contract, &[BUILTIN]).unwrap_or_else(|| hint.to_owned());
+            let hint = suggestion(&contract, &CONTRACTS).unwrap_or_else(|| hint.to_owned());
             file.wrong(span, &self.key("contract"), &format!("there is no contract \"{contract}\""), &hint);
         }
-        Some(false)
+        None
     }
 
-    fn unknown_keys(&self, file: &mut File) {
-        let known: Vec<&str> = BY_HAND.into_iter().chain(AGENT.iter().map(|key| key.name)).collect();
+    fn unknown_keys(&self, file: &mut File, contract: &str) {
+        let (own, others, other) = match contract {
+            EXEC => (exec::keys(), BUILTIN_KEYS.to_vec(), BUILTIN),
+            _ => (BUILTIN_KEYS.to_vec(), exec::keys(), EXEC),
+        };
+        let known: Vec<&str> = BY_HAND.into_iter().chain(own).chain(AGENT.iter().map(|key| key.name)).collect();
         for (name, _) in self.keys {
-            if !known.contains(&name.get_ref().as_ref()) {
-                file.unknown_key(name, &self.key(name.get_ref()), &known);
+            let (key, span) = (name.get_ref().as_ref(), name.span());
+            if others.contains(&key) {
+                let what = format!("agents of the contract \"{contract}\" have no such key");
+                let hint = format!("remove it, or write contract = \"{other}\"");
+                file.wrong(span, &self.key(key), &what, &hint);
+            } else if !known.contains(&key) {
+                file.unknown_key(name, &self.key(key), &known);
             }
         }
     }
@@ -228,9 +246,10 @@ fn work_name(item: &DeValue<'_>, before: &[String]) -> Result<String, String> {
 
 impl Contract {
     /// As it is spelled in the file.
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Contract::Builtin(_) => BUILTIN,
+            Contract::Exec(_) => EXEC,
         }
     }
 }

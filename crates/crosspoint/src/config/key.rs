@@ -38,8 +38,12 @@ pub(super) enum Kind {
     Store,
     /// From 1 to this.
     Whole(u64),
+    /// From 0 to this; 0 is no limit.
+    Count(u64),
     /// Longer than nothing, and at most this.
     Seconds(u64),
+    /// From 0 to this, with fractions; 0 is for ever.
+    Days(u64),
     /// `true` or `false`.
     YesNo,
 }
@@ -50,6 +54,7 @@ pub(super) enum Value {
     Text(String),
     Whole(u64),
     Time(Duration),
+    Days(f64),
     YesNo(bool),
 }
 
@@ -119,12 +124,26 @@ static SERVER: [Key<Config>; 6] = [
     },
 ];
 
-static STORE: [Key<Config>; 1] = [Key {
-    name: "url",
-    kind: Kind::Store,
-    get: |config| Some(Value::Text(format!("{STORE_PREFIX}{}", config.store.path.display()))),
-    set: |config, value| config.store.path = store_path(&value.text()),
-}];
+static STORE: [Key<Config>; 3] = [
+    Key {
+        name: "url",
+        kind: Kind::Store,
+        get: |config| Some(Value::Text(format!("{STORE_PREFIX}{}", config.store.path.display()))),
+        set: |config, value| config.store.path = store_path(&value.text()),
+    },
+    Key {
+        name: "retention_days",
+        kind: Kind::Days(100 * 365),
+        get: |config| Some(Value::Days(config.store.retention_days)),
+        set: |config, value| config.store.retention_days = value.days(),
+    },
+    Key {
+        name: "retention_jobs",
+        kind: Kind::Count(1_000_000_000),
+        get: |config| Some(Value::Whole(config.store.retention_jobs)),
+        set: |config, value| config.store.retention_jobs = value.whole(),
+    },
+];
 
 static LIMITS: [Key<Config>; 10] = [
     Key {
@@ -254,7 +273,11 @@ impl Value {
         usize::try_from(self.whole()).unwrap_or(usize::MAX)
     }
 
-    fn time(&self) -> Duration {
+    fn days(&self) -> f64 {
+        if let Value::Days(days) = self { *days } else { 0.0 }
+    }
+
+    pub(super) fn time(&self) -> Duration {
         if let Value::Time(time) = self { *time } else { Duration::ZERO }
     }
 }
@@ -266,6 +289,7 @@ impl fmt::Display for Value {
             Value::Text(text) => fmt::Display::fmt(&toml::Value::String(text.clone()), f),
             Value::Whole(number) => write!(f, "{number}"),
             Value::Time(time) => write!(f, "{}", time.as_secs_f64()),
+            Value::Days(days) => write!(f, "{days}"),
             Value::YesNo(yes) => write!(f, "{yes}"),
         }
     }
@@ -288,6 +312,8 @@ impl Kind {
                 format!("the place of the store, as \"{STORE_PREFIX}{}\"", Store::default().path.display())
             }
             Kind::Whole(max) => format!("a whole number from 1 to {max}"),
+            Kind::Count(max) => format!("a whole number from 0 to {max}"),
+            Kind::Days(max) => format!("a number of days from 0 to {max}"),
             Kind::Seconds(max) => format!("a number of seconds, more than 0 and at most {max}"),
             Kind::YesNo => "true or false".to_owned(),
         }
@@ -297,13 +323,16 @@ impl Kind {
     pub(super) fn of_toml(self, value: &DeValue<'_>) -> Result<Value, Wrong> {
         match (self, value) {
             (Kind::Address | Kind::Name | Kind::Choice(_) | Kind::Store, DeValue::String(text)) => self.of_text(text),
-            (Kind::Whole(_) | Kind::Seconds(_), DeValue::Integer(number)) => {
+            (Kind::Whole(_) | Kind::Count(_) | Kind::Seconds(_) | Kind::Days(_), DeValue::Integer(number)) => {
                 let parsed = i128::from_str_radix(number.as_str(), number.radix());
                 parsed.map_or_else(|_| Err(self.out_of_range(&number.to_string())), |number| self.of_whole(number))
             }
-            (Kind::Seconds(_), DeValue::Float(number)) => self.of_text(number.as_str()),
+            (Kind::Seconds(_) | Kind::Days(_), DeValue::Float(number)) => self.of_text(number.as_str()),
             (Kind::YesNo, DeValue::Boolean(yes)) => Ok(Value::YesNo(*yes)),
-            (Kind::Whole(_) | Kind::Seconds(_) | Kind::YesNo, DeValue::String(text)) if self.of_text(text).is_ok() => {
+            (
+                Kind::Whole(_) | Kind::Count(_) | Kind::Seconds(_) | Kind::Days(_) | Kind::YesNo,
+                DeValue::String(text),
+            ) if self.of_text(text).is_ok() => {
                 let what = format!("it must be {}, and this is a text", self.expected());
                 Err(Wrong::new(what, format!("write it without quotes: {text}")))
             }
@@ -325,7 +354,7 @@ impl Kind {
                 Err(Wrong::new(format!("\"{text}\" is not {}", self.expected()), hint))
             }
             Kind::Store => store(text),
-            Kind::Whole(_) => match text.parse::<i128>() {
+            Kind::Whole(_) | Kind::Count(_) => match text.parse::<i128>() {
                 Ok(number) => self.of_whole(number),
                 Err(_) => Err(self.out_of_range(text)),
             },
@@ -336,6 +365,10 @@ impl Kind {
                 }
                 Ok(_) | Err(_) => Err(self.out_of_range(text)),
             },
+            Kind::Days(max) => match text.parse::<f64>() {
+                Ok(days) if days >= 0.0 && days <= max as f64 => Ok(Value::Days(days)),
+                Ok(_) | Err(_) => Err(self.out_of_range(text)),
+            },
             Kind::YesNo => match text.parse::<bool>() {
                 Ok(yes) => Ok(Value::YesNo(yes)),
                 Err(_) => Err(self.out_of_range(text)),
@@ -344,13 +377,24 @@ impl Kind {
     }
 
     fn of_whole(self, number: i128) -> Result<Value, Wrong> {
-        let (Kind::Whole(max) | Kind::Seconds(max)) = self else { return Err(self.out_of_range(&number.to_string())) };
+        let (least, max) = match self {
+            Kind::Whole(max) | Kind::Seconds(max) => (1, max),
+            Kind::Count(max) | Kind::Days(max) => (0, max),
+            Kind::Address | Kind::Name | Kind::Choice(_) | Kind::Store | Kind::YesNo => {
+                return Err(self.out_of_range(&number.to_string()));
+            }
+        };
         match u64::try_from(number) {
-            Ok(whole) if whole >= 1 && whole <= max => Ok(match self {
+            Ok(whole) if whole >= least && whole <= max => Ok(match self {
                 Kind::Seconds(_) => Value::Time(Duration::from_secs(whole)),
-                Kind::Address | Kind::Name | Kind::Choice(_) | Kind::Store | Kind::Whole(_) | Kind::YesNo => {
-                    Value::Whole(whole)
-                }
+                Kind::Days(_) => Value::Days(whole as f64),
+                Kind::Address
+                | Kind::Name
+                | Kind::Choice(_)
+                | Kind::Store
+                | Kind::Whole(_)
+                | Kind::Count(_)
+                | Kind::YesNo => Value::Whole(whole),
             }),
             Ok(_) | Err(_) => Err(self.out_of_range(&number.to_string())),
         }
@@ -367,6 +411,8 @@ impl Kind {
             Kind::Choice(words) => format!("write \"{}\"", words[0]),
             Kind::Store => format!("write \"{STORE_PREFIX}PATH\""),
             Kind::Whole(_) => "write a number within that range, or leave the key out for the default".to_owned(),
+            Kind::Count(_) => "write a number within that range, or 0 for no limit".to_owned(),
+            Kind::Days(_) => "write days, as 30 or 0.5, or 0 for ever".to_owned(),
             Kind::Seconds(_) => "write seconds, as 30 or 0.5, or leave the key out for the default".to_owned(),
             Kind::YesNo => "write true or false, without quotes".to_owned(),
         }

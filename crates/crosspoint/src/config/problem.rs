@@ -95,6 +95,8 @@ impl Problem {
 fn may_hold_a_secret(line: &str) -> bool {
     let key = line.split('=').next().unwrap_or_default().trim().to_lowercase();
     let named = ["token", "password", "secret", "key"].iter().any(|end| key.ends_with(end));
+    // The environment of a program is where its secrets are.
+    let named = named || key == "env" || key.starts_with("env.");
     named || (line.contains("://") && line.contains('@'))
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::key::{AGENT, SECTIONS, Value};
 use super::load::{Loaded, Origin};
-use super::{Agent, Contract};
+use super::{Agent, Contract, Exec, exec};
 use crate::render;
 
 /// The column in which the remarks begin, where the values leave room.
@@ -59,15 +59,31 @@ fn show_agent(
         Some(lines) => lines.get(key).map_or_else(|| "default".to_owned(), |at| at_line(loaded, *at)),
     };
     let text = |text: &str| Some(Value::Text(text.to_owned()));
-    let Contract::Builtin(builtin) = agent.contract;
     writeln!(out, "\n[[agent]]")?;
     line(out, "name", text(&agent.name).as_ref(), &origin("name"))?;
     line(out, "contract", text(agent.contract.name()).as_ref(), &origin("contract"))?;
-    line(out, "run", text(builtin.name()).as_ref(), &origin("run"))?;
+    match &agent.contract {
+        Contract::Builtin(builtin) => line(out, "run", text(builtin.name()).as_ref(), &origin("run"))?,
+        Contract::Exec(exec) => show_exec(out, exec, &origin)?,
+    }
     let work: Vec<String> = agent.work.iter().map(|work| Value::Text(work.clone()).to_string()).collect();
     remarked(out, &format!("work = [{}]", work.join(", ")), &origin("work"))?;
     for key in &AGENT {
         line(out, key.name, (key.get)(agent).as_ref(), &origin(key.name))?;
+    }
+    Ok(())
+}
+
+/// Of its variables the names alone: their values may be secrets.
+fn show_exec(out: &mut impl Write, exec: &Exec, origin: &impl Fn(&str) -> String) -> io::Result<()> {
+    let argv: Vec<String> = exec.argv.iter().map(|argument| Value::Text(argument.clone()).to_string()).collect();
+    remarked(out, &format!("exec = [{}]", argv.join(", ")), &origin("exec"))?;
+    if !exec.env.is_empty() {
+        let names: Vec<String> = exec.env.keys().map(|name| render::visible(name)).collect();
+        remarked(out, &format!("# env has {}; values are not shown", names.join(", ")), &origin("env"))?;
+    }
+    for key in &exec::KEYS {
+        line(out, key.name, (key.get)(exec).as_ref(), &origin(key.name))?;
     }
     Ok(())
 }

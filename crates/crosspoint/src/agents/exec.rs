@@ -1,0 +1,150 @@
+//! Programs: the link between an attempt and a program that runs for it.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_engine::breaker::Health;
+use crosspoint_engine::content::Body;
+use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_engine::runtime::{Attempt, Gone, Link};
+
+use crate::config::{self, Config};
+use crate::exec::{self, Given, Next, Program, Running, Said, Ward};
+
+/// The file in the data directory by which a start waits for the programs of the one before.
+const WARD_FILE: &str = "programs.lock";
+
+/// The clause that violations of programs are recorded under.
+const CLAUSE: &str = "exec";
+
+/// How often it is said that an attempt waits for others to be gone.
+const WAITING_PERIOD: Duration = Duration::from_millis(200);
+
+/// Where the programs of one configuration run.
+pub(super) struct Place {
+    directory: PathBuf,
+    ward: Arc<Ward>,
+}
+
+impl Place {
+    /// The directory of the configuration file; ours where there is none.
+    pub(super) fn of(config: &Config) -> Place {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let file = config.origin.as_deref().map(absolute);
+        let directory = file.as_deref().and_then(Path::parent).map_or_else(|| absolute(Path::new(".")), Path::to_owned);
+        Place { directory, ward: Arc::new(Ward::new(absolute(&config.data).join(WARD_FILE))) }
+    }
+}
+
+pub(super) struct Exec {
+    program: Arc<Program>,
+    ward: Arc<Ward>,
+}
+
+impl Exec {
+    pub(super) fn new(settled: &config::Exec, place: &Place) -> Exec {
+        let program = Program {
+            argv: settled.argv.clone(),
+            directory: place.directory.clone(),
+            env: settled.env.clone(),
+            ask: settled.ask,
+            limits: settled.limits,
+            ward: Some(place.ward.path().to_owned()),
+        };
+        Exec { program: Arc::new(program), ward: place.ward.clone() }
+    }
+}
+
+impl Link for Exec {
+    fn run(self: Arc<Self>, attempt: Attempt) -> Pin<Box<dyn Future<Output = Result<Success, Failed>> + Send>> {
+        Box::pin(run(self, attempt))
+    }
+
+    fn check(self: Arc<Self>) -> Pin<Box<dyn Future<Output = Health> + Send>> {
+        Box::pin(async move { exec::check(&self.program).await })
+    }
+}
+
+async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
+    let given = given(&attempt).await?;
+    let mut running = started(&link, given, &attempt).await?;
+    let mut stopping = false;
+    loop {
+        let next = tokio::select! {
+            next = running.next() => next,
+            () = attempt.stopped(), if !stopping => {
+                stopping = true;
+                running.stop();
+                continue;
+            }
+        };
+        match next {
+            Next::Ended(result) => return result,
+            // What it says while it is ended is heard by nobody, but must be read so that it can end.
+            Next::Said(_) if stopping => {}
+            Next::Said(said) => {
+                if let Err(Gone) = hear(said, &mut running, &mut attempt).await {
+                    stopping = true;
+                    running.stop();
+                }
+            }
+        }
+    }
+}
+
+/// Starts the program. That it must wait for the ghosts of earlier attempts is not the agent's silence.
+async fn started(link: &Exec, given: Given, attempt: &Attempt) -> Result<Running, Failed> {
+    let starting = async {
+        link.ward.clear().await.map_err(|error| unguarded(&link.ward, &error))?;
+        exec::start(link.program.clone(), given).await
+    };
+    tokio::pin!(starting);
+    loop {
+        tokio::select! {
+            running = &mut starting => return running,
+            () = attempt.stopped() => return Err(super::gone(Gone)),
+            () = tokio::time::sleep(WAITING_PERIOD) => attempt.heard().await.map_err(super::gone)?,
+        }
+    }
+}
+
+async fn given(attempt: &Attempt) -> Result<Given, Failed> {
+    let request = &attempt.job().request;
+    Ok(Given {
+        job_id: request.id.to_string(),
+        request_id: request.request_id.to_string(),
+        work: request.work.to_string(),
+        attempt: attempt.number(),
+        input: attempt.input().await?,
+    })
+}
+
+async fn hear(said: Said, running: &mut Running, attempt: &mut Attempt) -> Result<(), Gone> {
+    match said {
+        Said::Output(block) => attempt.output(block).await,
+        Said::Progress { percent, step } => attempt.progress(percent, step.as_deref()).await,
+        Said::Heard => attempt.heard().await,
+        Said::Broken(rule) => {
+            attempt.violation(CLAUSE, rule).await;
+            Ok(())
+        }
+        Said::Ask(question) => {
+            // A program that ends while a person thinks waits for no answer.
+            tokio::select! {
+                answer = attempt.ask(question) => running.answer(answer?),
+                () = running.ended() => {}
+            }
+            Ok(())
+        }
+    }
+}
+
+fn unguarded(ward: &Ward, error: &std::io::Error) -> Failed {
+    tracing::error!(path = %ward.path().display(), %error, "the lock of programs cannot be taken");
+    let message = "Programs are not started: the lock in the data directory cannot be taken.";
+    Failed { message: Some(Body::of(&message)), ..Failed::of(Failure::Unavailable, Dispatched::No) }
+}

@@ -1,0 +1,176 @@
+//! `[[agent]]` with `contract = "exec"`: the keys that only programs have.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, TOTAL_DEFAULT};
+use toml::de::DeValue;
+
+use super::agent::Reading;
+use super::file::File;
+use super::key::{Key, Kind, Value, described};
+use super::{Agent, Contract};
+use crate::exec::{GRACE_DEFAULT, Limits, PROCESSES_DEFAULT, is_our_variable};
+
+/// How many programs an agent has at a time where nobody says: each is a process, and some are large.
+const CONCURRENCY: u32 = 4;
+
+/// The longest grace, in seconds: an attempt that was told to stop is given up after 30.
+const GRACE_SECONDS_MAX: u64 = 20;
+
+/// More than any machine has, in MiB; it only keeps sums from overflowing.
+const MEMORY_MB_MAX: u64 = 1 << 30;
+
+/// As many processes as a system can have.
+const PROCESSES_MAX: u64 = 1 << 22;
+
+/// The keys that are read by hand.
+const BY_HAND: [&str; 2] = ["exec", "env"];
+
+/// What is settled about a program.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Exec {
+    pub(crate) argv: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) ask: bool,
+    pub(crate) limits: Limits,
+}
+
+/// Arguments and environments may hold secrets.
+impl fmt::Debug for Exec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Exec({:?}, ask: {}, {:?})", self.argv.first(), self.ask, self.limits)
+    }
+}
+
+impl Agent {
+    /// A program, as it is where nothing else is settled; without a name and work of its own.
+    pub(super) fn program(exec: Exec) -> Agent {
+        Agent {
+            name: String::new(),
+            contract: Contract::Exec(Box::new(exec)),
+            work: Vec::new(),
+            concurrency: CONCURRENCY,
+            silence: None,
+            total: TOTAL_DEFAULT,
+            repeatable: None,
+            output_bytes_max: OUTPUT_BYTES_DEFAULT,
+        }
+    }
+}
+
+/// The keys that stand for themselves.
+pub(super) static KEYS: [Key<Exec>; 4] = [
+    Key {
+        name: "ask",
+        kind: Kind::YesNo,
+        get: |exec| Some(Value::YesNo(exec.ask)),
+        set: |exec, value| exec.ask = value == Value::YesNo(true),
+    },
+    Key {
+        name: "memory_mb",
+        kind: Kind::Whole(MEMORY_MB_MAX),
+        get: |exec| exec.limits.memory_bytes.map(|bytes| Value::Whole(bytes >> 20)),
+        set: |exec, value| exec.limits.memory_bytes = Some(value.whole() << 20),
+    },
+    Key {
+        name: "processes",
+        kind: Kind::Whole(PROCESSES_MAX),
+        get: |exec| Some(Value::Whole(exec.limits.processes.into())),
+        set: |exec, value| exec.limits.processes = u32::try_from(value.whole()).unwrap_or(u32::MAX),
+    },
+    Key {
+        name: "grace_seconds",
+        kind: Kind::Seconds(GRACE_SECONDS_MAX),
+        get: |exec| Some(Value::Time(exec.limits.grace)),
+        set: |exec, value| exec.limits.grace = value.time(),
+    },
+];
+
+/// All keys that only programs have.
+pub(super) fn keys() -> Vec<&'static str> {
+    BY_HAND.into_iter().chain(KEYS.iter().map(|key| key.name)).collect()
+}
+
+/// Reads them. Without a program there is no agent.
+pub(super) fn read(agent: &Reading<'_>, file: &mut File) -> Option<Exec> {
+    let argv = argv(agent, file);
+    let limits = Limits { memory_bytes: None, processes: PROCESSES_DEFAULT, grace: GRACE_DEFAULT };
+    let mut exec = Exec { argv: Vec::new(), env: env(agent, file), ask: false, limits };
+    for key in &KEYS {
+        let Some(value) = agent.keys.get(key.name) else { continue };
+        match key.kind.of_toml(value.get_ref()) {
+            Ok(value) => (key.set)(&mut exec, value),
+            Err(wrong) => file.wrong(value.span(), &agent.key(key.name), &wrong.what, &wrong.hint),
+        }
+    }
+    Some(Exec { argv: argv?, ..exec })
+}
+
+fn argv(agent: &Reading<'_>, file: &mut File) -> Option<Vec<String>> {
+    let hint = "write the program and each argument apart, as exec = [\"./agent\", \"--fast\"]";
+    let shown = agent.key("exec");
+    let Some(value) = agent.keys.get("exec") else {
+        file.wrong(agent.span_of("exec"), &shown, "the program is not given", hint);
+        return None;
+    };
+    let DeValue::Array(list) = value.get_ref() else {
+        let what = format!("it must be a list, and this is {}", described(value.get_ref()));
+        file.wrong(value.span(), &shown, &what, hint);
+        return None;
+    };
+    let mut argv = Vec::new();
+    for item in list {
+        let DeValue::String(text) = item.get_ref() else {
+            let what = format!("arguments are texts, and this is {}", described(item.get_ref()));
+            file.wrong(item.span(), &shown, &what, "write it in quotes");
+            continue;
+        };
+        if text.contains('\0') {
+            file.wrong(item.span(), &shown, "there is a null byte in it", "remove it");
+        }
+        argv.push(text.to_string());
+    }
+    if list.is_empty() || argv.first().is_some_and(String::is_empty) {
+        file.wrong(value.span(), &shown, "it names no program", hint);
+        return None;
+    }
+    Some(argv)
+}
+
+/// The table of variables. Values may be secrets: nothing here repeats one.
+fn env(agent: &Reading<'_>, file: &mut File) -> BTreeMap<String, String> {
+    let hint = "write env = { NAME = \"value\" }";
+    let Some(value) = agent.keys.get("env") else { return BTreeMap::new() };
+    let DeValue::Table(table) = value.get_ref() else {
+        let what = format!("it must be a table, and this is {}", described(value.get_ref()));
+        file.wrong(value.span(), &agent.key("env"), &what, hint);
+        return BTreeMap::new();
+    };
+    let mut env = BTreeMap::new();
+    for (name, value) in table {
+        let key = name.get_ref().as_ref();
+        match variable(key, value.get_ref()) {
+            Ok(value) => drop(env.insert(key.to_owned(), value)),
+            Err((what, hint)) => file.wrong(name.span(), &agent.key(&format!("env.{key}")), &what, hint),
+        }
+    }
+    env
+}
+
+/// The value of a variable, or what is wrong with it and how to mend it.
+fn variable(name: &str, value: &DeValue<'_>) -> Result<String, (String, &'static str)> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err(("no variable can have this name".to_owned(), "write a name without ="));
+    }
+    if is_our_variable(name) {
+        return Err(("crosspoint sets this one itself".to_owned(), "give yours another name"));
+    }
+    let DeValue::String(text) = value else {
+        return Err((format!("it must be a text, and this is {}", described(value)), "write it in quotes"));
+    };
+    if text.contains('\0') {
+        return Err(("there is a null byte in it".to_owned(), "remove it"));
+    }
+    Ok(text.to_string())
+}

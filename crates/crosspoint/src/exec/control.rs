@@ -1,0 +1,73 @@
+//! What we and a supervisor say to each other, over one socket. To it: its order, as JSON after its length in four bytes, and later
+//! perhaps a single byte that asks for the end. From it: a line of JSON for each thing it has to say.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Sent to a supervisor: the program is to end. Nothing at all, the end of the connection, says that it is to be killed at once.
+pub(super) const STOP: u8 = b's';
+
+/// The order to a supervisor. It goes over the socket and not into arguments, which everybody on the machine can read.
+///
+/// Paths are bytes, because not every path is UTF-8.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Order {
+    /// The program's file.
+    pub(super) path: Vec<u8>,
+    pub(super) argv: Vec<String>,
+    pub(super) directory: Vec<u8>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) memory_bytes: Option<u64>,
+    pub(super) processes: u32,
+    pub(super) grace_millis: u64,
+    pub(super) ward: Option<Vec<u8>>,
+}
+
+/// What a supervisor says.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Report {
+    /// The program runs.
+    Started { pid: i32 },
+    /// It could not be started, for the system's reason.
+    NotStarted { step: Step, errno: i32 },
+    /// It printed to stderr.
+    Heard,
+    /// It has ended, and everything that it had started.
+    Ended(Ending),
+}
+
+/// What comes before a program runs, and may fail.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Step {
+    /// The lock in the data directory.
+    Lock,
+    /// What the supervisor needs for itself.
+    Supervisor,
+    /// The program's own start.
+    Program,
+}
+
+/// How a program ended.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Ending {
+    /// Its exit code, unless a signal ended it.
+    pub(super) code: Option<i32>,
+    pub(super) signal: Option<i32>,
+    /// How many processes it had left behind, which were killed.
+    pub(super) left: u32,
+    /// The limit that it exceeded, for which it was killed.
+    pub(super) over: Option<Over>,
+    /// The end of what it printed to stderr.
+    pub(super) stderr: String,
+}
+
+/// A limit that a supervisor watches.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Over {
+    Memory,
+    Processes,
+}

@@ -1,0 +1,119 @@
+//! Reads the lines that a program means for us: `@crosspoint ` and a JSON object.
+
+use crosspoint_contracts::json::{Tape, Type, Value};
+use crosspoint_engine::content::Body;
+
+use super::lines::PREFIX;
+
+/// What a line asks for.
+#[derive(Debug, PartialEq)]
+pub(super) enum Directive {
+    Progress { percent: Option<f64>, step: Option<String> },
+    Outputs(Body),
+    Artifact(Body),
+    Ask(Body),
+}
+
+const NOT_AN_OBJECT: &str = "a line that began with @crosspoint held no JSON object, and was kept as output";
+const UNKNOWN: &str = "an @crosspoint line had a member that is not known there, and was kept as output";
+const WRONG: &str = "an @crosspoint line had a member of a wrong type, or lacked one, and was kept as output";
+
+/// Reads one line, as it was printed; or says which rule it breaks.
+pub(super) fn read(line: &[u8]) -> Result<Directive, &'static str> {
+    let tape = Tape::scan(line.strip_prefix(PREFIX).unwrap_or(line).trim_ascii()).map_err(|_| NOT_AN_OBJECT)?;
+    let root = tape.root().filter(|root| root.kind() == Type::Object).ok_or(NOT_AN_OBJECT)?;
+    if !tape.flaws().is_empty() {
+        return Err(NOT_AN_OBJECT);
+    }
+    let names: Vec<String> = root.members().map(|(name, _)| name.decode().into_owned()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let member = |name: &str| root.get(name);
+    // Copied: it may be kept for long, and what was read along with it is not to be kept too.
+    let raw = |value: Value<'_, '_>| Body::trusted(value.source().to_owned());
+    match names.as_slice() {
+        [] => Err(WRONG),
+        ["outputs"] => object(member("outputs")).map(|value| Directive::Outputs(raw(value))),
+        ["artifact"] => {
+            let artifact = object(member("artifact"))?;
+            text(artifact.get("name"))?.filter(|name| !name.is_empty()).ok_or(WRONG)?;
+            text(artifact.get("type"))?;
+            artifact.get("content").ok_or(WRONG)?;
+            Ok(Directive::Artifact(raw(artifact)))
+        }
+        ["ask"] => {
+            let question = object(member("ask"))?;
+            text(question.get("prompt"))?.ok_or(WRONG)?;
+            Ok(Directive::Ask(raw(question)))
+        }
+        names if names.iter().all(|name| ["progress", "step"].contains(name)) => {
+            let percent = match member("progress") {
+                Some(value) if value.kind() == Type::Number => value.float(),
+                Some(_) => return Err(WRONG),
+                None => None,
+            };
+            Ok(Directive::Progress { percent, step: text(member("step"))? })
+        }
+        _ => Err(UNKNOWN),
+    }
+}
+
+fn object<'t, 's>(value: Option<Value<'t, 's>>) -> Result<Value<'t, 's>, &'static str> {
+    value.filter(|value| value.kind() == Type::Object).ok_or(WRONG)
+}
+
+/// A text, where there is anything.
+fn text(value: Option<Value<'_, '_>>) -> Result<Option<String>, &'static str> {
+    let Some(value) = value else { return Ok(None) };
+    let text = value.text().filter(|_| value.kind() == Type::String).ok_or(WRONG)?;
+    Ok(Some(text.decode().into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(json: &str) -> Result<Directive, &'static str> {
+        read(format!("@crosspoint {json}\n").as_bytes())
+    }
+
+    #[test]
+    fn what_is_known_is_read_and_kept_as_it_was_spelled() {
+        let progress = |percent, step: Option<&str>| Directive::Progress { percent, step: step.map(str::to_owned) };
+        assert_eq!(read_text(r#"{"progress": 40, "step": "Configure"}"#), Ok(progress(Some(40.0), Some("Configure"))));
+        assert_eq!(read_text(r#"{"step": "a\u00fc"}"#), Ok(progress(None, Some("aü"))));
+        let outputs = Directive::Outputs(Body::trusted(r#"{"n":  1.50}"#));
+        assert_eq!(read_text(r#" {"outputs": {"n":  1.50}} "#), Ok(outputs));
+        let artifact = r#"{"name": "a.txt", "content": "x", "more": 1}"#;
+        assert_eq!(
+            read_text(&format!(r#"{{"artifact": {artifact}}}"#)),
+            Ok(Directive::Artifact(Body::trusted(artifact)))
+        );
+        let question = r#"{"prompt": "Ship it?", "schema": {}}"#;
+        assert_eq!(read_text(&format!(r#"{{"ask": {question}}}"#)), Ok(Directive::Ask(Body::trusted(question))));
+    }
+
+    #[test]
+    fn what_is_not_is_said_to_break_a_rule() {
+        for json in ["", "x", "[]", "7", "{\"progress\": 1", "{\"step\":\"a\",\"step\":\"b\"}"] {
+            assert_eq!(read_text(json), Err(NOT_AN_OBJECT), "{json}");
+        }
+        for json in [r#"{"progres": 1}"#, r#"{"progress": 1, "outputs": {}}"#, r#"{"ask": {"prompt": "?"}, "x": 1}"#] {
+            assert_eq!(read_text(json), Err(UNKNOWN), "{json}");
+        }
+        let wrong = [
+            "{}",
+            r#"{"progress": "1"}"#,
+            r#"{"progress": null}"#,
+            r#"{"step": 1}"#,
+            r#"{"outputs": []}"#,
+            r#"{"artifact": {"name": "", "content": ""}}"#,
+            r#"{"artifact": {"name": "a"}}"#,
+            r#"{"artifact": {"name": "a", "type": 1, "content": ""}}"#,
+            r#"{"ask": "Ship it?"}"#,
+            r#"{"ask": {"schema": {}}}"#,
+        ];
+        for json in wrong {
+            assert_eq!(read_text(json), Err(WRONG), "{json}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Whether there is a program to start, and if not, why not and what to do about it.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_engine::content::Body;
+use crosspoint_engine::machine::Failed;
+use rustix::io::Errno;
+
+use super::Program;
+use super::control::Step;
+
+/// Where programs are searched where nobody has set PATH.
+const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// How much of a file the system looks at to learn what it is, in bytes.
+const FIRST_LINE_BYTES_MAX: u64 = 256;
+
+/// What binaries begin with.
+const ELF: &[u8] = b"\x7fELF";
+
+const NO_PROGRAM: &str = "it is no program of this machine; a script begins with #! and its interpreter";
+
+/// The program's file, as an absolute path. It may be gone a moment later: whoever starts it is told then.
+pub(super) fn find(program: &Program) -> Result<PathBuf, Failed> {
+    let name = program.argv.first().map_or("", String::as_str);
+    let directory = &program.directory;
+    match fs::metadata(directory) {
+        Ok(found) if found.is_dir() => {}
+        Ok(_) => return Err(unavailable(name, &format!("its directory {} is a file", directory.display()))),
+        Err(error) => {
+            let why = format!("its directory {} cannot be entered: {}", directory.display(), reason(&error));
+            return Err(unavailable(name, &why));
+        }
+    }
+    if name.contains('/') {
+        let path = directory.join(name);
+        return startable(&path).map(|()| path).map_err(|why| unavailable(name, &why));
+    }
+    in_path(name, program)
+}
+
+/// The same, and whether the system would know how to run it, as far as its first bytes say. It is not run for that.
+pub(super) fn check(program: &Program) -> Result<(), Failed> {
+    let name = program.argv.first().map_or("", String::as_str);
+    known_format(&find(program)?, &program.directory).map_err(|why| unavailable(name, &why))
+}
+
+fn known_format(path: &Path, directory: &Path) -> Result<(), String> {
+    let shown = path.display();
+    if !fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        return Err(format!("{shown} is no file"));
+    }
+    // Who may not read a program may execute it all the same.
+    let Ok(file) = File::open(path) else { return Ok(()) };
+    let mut first = Vec::new();
+    file.take(FIRST_LINE_BYTES_MAX).read_to_end(&mut first).map_err(|error| format!("{shown}: {error}"))?;
+    match first.strip_prefix(b"#!") {
+        Some(line) => {
+            let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
+            let name = line.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
+            startable(&directory.join(OsStr::from_bytes(name)))
+                .map_err(|why| format!("the interpreter on its first line (#!), {why}"))
+        }
+        None if first.starts_with(ELF) || has_more_formats() => Ok(()),
+        None => Err(NO_PROGRAM.to_owned()),
+    }
+}
+
+/// Whether this machine was taught further formats; which they are only the system knows.
+fn has_more_formats() -> bool {
+    let own = |name: &OsStr| name == "register" || name == "status";
+    let all = fs::read_dir("/proc/sys/fs/binfmt_misc").into_iter().flatten().flatten();
+    all.into_iter().any(|entry| !own(&entry.file_name()))
+}
+
+fn in_path(name: &str, program: &Program) -> Result<PathBuf, Failed> {
+    let path = program.env.get("PATH").map(OsString::from).or_else(|| env::var_os("PATH"));
+    let path = path.unwrap_or_else(|| OsString::from(PATH_DEFAULT));
+    let mut nearly = None;
+    for place in env::split_paths(&path) {
+        // An empty or relative place means the program's directory.
+        let file = program.directory.join(place).join(name);
+        match startable(&file) {
+            Ok(()) => return Ok(file),
+            Err(why) if file.exists() => nearly = nearly.or(Some(why)),
+            Err(_) => {}
+        }
+    }
+    let why = nearly.unwrap_or_else(|| {
+        "it is in no directory of PATH; install it, or write its path with a slash, as \"./agent\"".to_owned()
+    });
+    Err(unavailable(name, &why))
+}
+
+fn startable(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    let found = fs::metadata(path).map_err(|error| format!("{shown}: {}", reason(&error)))?;
+    if found.is_dir() {
+        return Err(format!("{shown} is a directory"));
+    }
+    if found.permissions().mode() & 0o111 == 0 {
+        return Err(format!("{shown} is not executable; make it so with chmod +x"));
+    }
+    Ok(())
+}
+
+fn reason(error: &io::Error) -> &'static str {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOENT | Errno::NOTDIR) => "there is no such file",
+        Some(Errno::ACCESS) => "the server's user may not",
+        Some(_) | None => "it cannot be looked at",
+    }
+}
+
+/// What the system says when a program that was found cannot be started.
+pub(super) fn not_started(program: &Program, step: Step, errno: i32) -> Failed {
+    let name = program.argv.first().map_or("", String::as_str);
+    match step {
+        Step::Program => not_executed(name, Errno::from_raw_os_error(errno)),
+        Step::Supervisor => not_supervised(program, &io::Error::from_raw_os_error(errno)),
+        Step::Lock => {
+            let error = io::Error::from_raw_os_error(errno);
+            unavailable(name, &format!("the lock of programs in the data directory cannot be taken: {error}"))
+        }
+    }
+}
+
+fn not_executed(name: &str, errno: Errno) -> Failed {
+    match errno {
+        Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE => exhausted(name),
+        Errno::NOENT => {
+            unavailable(name, "the interpreter on its first line (#!) does not exist, or it was removed just now")
+        }
+        Errno::ACCESS => {
+            unavailable(name, "the server's user may not execute it; see its permissions and those of its directory")
+        }
+        Errno::NOEXEC => unavailable(name, NO_PROGRAM),
+        Errno::TOOBIG => unavailable(name, "its arguments and its environment are too long"),
+        Errno::TXTBSY => unavailable(name, "its file is just being written"),
+        other => unavailable(name, &format!("the system refuses: {other}")),
+    }
+}
+
+/// What the system says when not even the supervisor can be started.
+pub(super) fn not_supervised(program: &Program, error: &io::Error) -> Failed {
+    let name = program.argv.first().map_or("", String::as_str);
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => exhausted(name),
+        Some(_) | None => unavailable(name, &format!("its supervisor does not start: {error}")),
+    }
+}
+
+/// An earlier attempt's program is alive, and cannot be killed.
+pub(super) fn haunted(program: &Program) -> Failed {
+    let name = program.argv.first().map_or("", String::as_str);
+    unavailable(name, "processes of an earlier attempt are still alive and cannot be killed")
+}
+
+/// The machine has no room for another process: that passes.
+fn exhausted(name: &str) -> Failed {
+    let message = format!("The program {name} was not started: the machine has no room for another process.");
+    not_dispatched(Failure::ResourceLimit, &message)
+}
+
+fn unavailable(name: &str, why: &str) -> Failed {
+    not_dispatched(Failure::Unavailable, &format!("The program {name} cannot be started: {why}."))
+}
+
+fn not_dispatched(failure: Failure, message: &str) -> Failed {
+    Failed { message: Some(Body::of(&message)), ..Failed::of(failure, Dispatched::No) }
+}
+
+/// What every program gets of our environment, where it is set.
+pub(super) fn inherited() -> impl Iterator<Item = (&'static str, OsString)> {
+    ["PATH", "HOME", "LANG", "TMPDIR"].into_iter().filter_map(|name| Some((name, env::var_os(name)?)))
+}
+
+/// Bytes of a path, for a line of JSON.
+pub(super) fn bytes_of(path: impl AsRef<OsStr>) -> Vec<u8> {
+    path.as_ref().as_bytes().to_vec()
+}

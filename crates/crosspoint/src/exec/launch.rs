@@ -1,0 +1,117 @@
+//! Starts a program: its supervisor with our ends of its three connections, and its order.
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
+
+use crosspoint_engine::content::Body;
+use crosspoint_engine::machine::Failed;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+
+use super::control::Order;
+use super::turn::Turn;
+use super::{Given, Program, find, supervise};
+
+/// The supervisor's process, which is asked how it ended so that no zombie is left of it.
+pub(super) struct Supervisor {
+    child: Option<Child>,
+    /// Given back when it was reaped.
+    turn: Option<Turn>,
+}
+
+/// What the supervisor is told; an error says that there is nothing to start.
+pub(super) fn order_of(program: &Program, given: &Given) -> Result<Vec<u8>, Failed> {
+    let mut env = program.env.clone();
+    let ours = [
+        ("CROSSPOINT_JOB_ID", given.job_id.clone()),
+        ("CROSSPOINT_REQUEST_ID", given.request_id.clone()),
+        ("CROSSPOINT_WORK", given.work.clone()),
+        ("TRACEPARENT", traceparent(&given.job_id, given.attempt)),
+    ];
+    // A null byte cannot be in an environment; request ids may hold anything.
+    env.extend(ours.map(|(name, value)| (name.to_owned(), value.replace('\0', ""))));
+    let order = Order {
+        path: find::bytes_of(find::find(program)?),
+        argv: program.argv.clone(),
+        directory: find::bytes_of(&program.directory),
+        env,
+        memory_bytes: program.limits.memory_bytes,
+        processes: program.limits.processes,
+        grace_millis: u64::try_from(program.limits.grace.as_millis()).unwrap_or(u64::MAX),
+        ward: program.ward.as_ref().map(find::bytes_of),
+    };
+    Ok(Body::of(&order).bytes().to_vec())
+}
+
+/// The trace is the job, and every attempt is a span of its own, as W3C Trace Context spells them.
+fn traceparent(job_id: &str, attempt: u32) -> String {
+    let trace: String = job_id.chars().filter(char::is_ascii_hexdigit).collect();
+    let span = uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, format!("{job_id} {attempt}").as_bytes());
+    let span = u64::from_be_bytes(span.as_u64_pair().0.to_be_bytes()).max(1);
+    format!("00-{trace}-{span:016x}-01")
+}
+
+/// What a start gives: the supervisor, and our ends of its three connections.
+pub(super) struct Started<I, O, C> {
+    pub(super) supervisor: Supervisor,
+    pub(super) stdin: I,
+    pub(super) stdout: O,
+    pub(super) control: C,
+}
+
+impl Started<OwnedFd, OwnedFd, StdUnixStream> {
+    pub(super) fn new(order: &[u8], turn: Turn) -> io::Result<Self> {
+        let (stdin_end, stdin) = io::pipe()?;
+        let (stdout, stdout_end) = io::pipe()?;
+        let (control, control_end) = StdUnixStream::pair()?;
+        // The file that runs, whatever has become of it on disk. The program's own environment comes with the order: this one would be
+        // seen in lists of processes under the supervisor's name.
+        let mut command = Command::new(Path::new("/proc/self/exe"));
+        command.arg0("crosspoint").arg(supervise::COMMAND).env_clear().envs(find::inherited());
+        command.stdin(stdin_end).stdout(stdout_end).stderr(OwnedFd::from(control_end));
+        let supervisor = Supervisor { child: Some(command.spawn()?), turn: Some(turn) };
+        let length = u32::try_from(order.len()).map_err(io::Error::other)?;
+        // The socket takes it at once: an order is some KiB.
+        io::Write::write_all(&mut &control, &[&length.to_be_bytes(), order].concat())?;
+        Ok(Started { supervisor, stdin: stdin.into(), stdout: stdout.into(), control })
+    }
+
+    pub(super) fn into_async(self) -> io::Result<Started<pipe::Sender, pipe::Receiver, UnixStream>> {
+        self.control.set_nonblocking(true)?;
+        Ok(Started {
+            supervisor: self.supervisor,
+            stdin: pipe::Sender::from_owned_fd(self.stdin)?,
+            stdout: pipe::Receiver::from_owned_fd(self.stdout)?,
+            control: UnixStream::from_std(self.control)?,
+        })
+    }
+}
+
+impl Supervisor {
+    pub(super) fn pid(&self) -> Option<i32> {
+        self.child.as_ref().map(|child| child.id().cast_signed())
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        let turn = self.turn.take();
+        if let Ok(Some(_)) = child.try_wait() {
+            return;
+        }
+        // Without a thread to be had, a zombie until we end is the lesser evil; but then nobody learns when the program is gone, and its job
+        // gets no other for as long as we live.
+        let turn = ManuallyDrop::new(turn);
+        // It ends very soon, but whoever drops this may not wait.
+        let _ = std::thread::Builder::new().name("reaper".to_owned()).stack_size(64 << 10).spawn(move || {
+            let _ = child.wait();
+            drop(ManuallyDrop::into_inner(turn));
+        });
+    }
+}

@@ -1,0 +1,298 @@
+//! Our side of a program that runs: what it says, its answers, its end.
+//!
+//! Nobody reads the program's pipe unless somebody asks for what comes next, so a program that prints faster than its output is stored
+//! waits, and costs no memory. Dropping a [`Running`] closes the connection to its supervisor, which kills the program.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use crosspoint_engine::content::Body;
+use crosspoint_engine::machine::Failed;
+use tokio::io::AsyncReadExt;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+
+use super::control::{Report, STOP};
+use super::directive::{self, Directive};
+use super::end::{self, End};
+use super::gathered::{Gathered, TooMuch};
+use super::launch::{self, Started, Supervisor};
+use super::lines::{Lines, More, Piece};
+use super::tree::{self, Children};
+use super::turn::Turn;
+use super::{Given, Next, Program, Said, find, input};
+
+/// A line that has not ended is passed on after so long without more.
+const PARTIAL_AFTER: Duration = Duration::from_millis(200);
+
+/// Once nobody is left who could print, nothing more comes; if somebody got hold of the pipe all the same, it is read no longer than this
+/// without anything coming.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// What a supervisor says on one line is at most so long, in bytes; stderr may be all escapes.
+const REPORT_BYTES_MAX: usize = 64 << 10;
+
+const TOO_LONG: &str = "an @crosspoint line was longer than 16 MiB, and was kept as output";
+const LEFT_BEHIND: &str = "processes that the program had started were still alive when it ended, and were killed";
+
+/// A program that runs.
+pub(crate) struct Running {
+    program: Arc<Program>,
+    job_id: String,
+    supervisor: Supervisor,
+    /// `None` once the supervisor has closed it, which is when it ends.
+    control: Option<UnixStream>,
+    reports: BytesMut,
+    /// `None` once nothing more comes.
+    stdout: Option<pipe::Receiver>,
+    lines: Lines,
+    /// When what has come of a line is passed on, or when we stop waiting for last words. It counts from the moment somebody waits: how
+    /// long they took over what came before is not the program's fault.
+    patience: Option<Instant>,
+    said: VecDeque<Said>,
+    broken: BTreeSet<&'static str>,
+    gathered: Gathered,
+    answers: Option<mpsc::UnboundedSender<Body>>,
+    writer: JoinHandle<()>,
+    end: End,
+    /// The search for what a supervisor has left that was killed.
+    orphans: Option<JoinHandle<Children>>,
+}
+
+/// Starts a program for a job, once nothing is left of one that was started for it before. An error says that nothing was started.
+pub(crate) async fn start(program: Arc<Program>, given: Given) -> Result<Running, Failed> {
+    let order = launch::order_of(&program, &given)?;
+    let turn = Turn::take(&given.job_id).await;
+    if given.attempt > 1 && leftovers(&given.job_id).await == Children::Some {
+        return Err(find::haunted(&program));
+    }
+    let started = tokio::task::spawn_blocking(move || Started::new(&order, turn)).await;
+    let started = started.map_err(io::Error::other).and_then(|started| started).and_then(Started::into_async);
+    let started = started.map_err(|error| find::not_supervised(&program, &error))?;
+    let (answers, questions) = mpsc::unbounded_channel();
+    let writer = tokio::spawn(input::write(started.stdin, given.input, questions));
+    Ok(Running {
+        job_id: given.job_id,
+        supervisor: started.supervisor,
+        control: Some(started.control),
+        reports: BytesMut::new(),
+        stdout: Some(started.stdout),
+        lines: Lines::new(),
+        patience: None,
+        said: VecDeque::new(),
+        broken: BTreeSet::new(),
+        gathered: Gathered::default(),
+        answers: program.ask.then_some(answers),
+        writer,
+        end: End::default(),
+        orphans: None,
+        program,
+    })
+}
+
+/// Ends what an earlier attempt has left. Nobody has, as long as its supervisor was there to see to it; but those who killed a server may
+/// have killed its supervisors along with it.
+async fn leftovers(job_id: &str) -> Children {
+    let job_id = job_id.to_owned();
+    tokio::task::spawn_blocking(move || tree::end_orphans(None, None, &job_id)).await.unwrap_or(Children::Some)
+}
+
+impl Running {
+    /// What comes next. It may be dropped and asked again, and loses nothing.
+    pub(crate) async fn next(&mut self) -> Next {
+        loop {
+            if let Some(said) = self.said.pop_front() {
+                return Next::Said(said);
+            }
+            if let Some(orphans) = &mut self.orphans {
+                let _ = orphans.await;
+                self.orphans = None;
+            }
+            if self.control.is_none() && self.stdout.is_none() {
+                return Next::Ended(self.end.result(&self.program, std::mem::take(&mut self.gathered)));
+            }
+            let patience = self.patience();
+            tokio::select! {
+                // What is there is read first, however late it is.
+                biased;
+                read = read(self.stdout.as_mut(), &mut self.lines) => self.printed(read),
+                read = report(self.control.as_mut(), &mut self.reports) => self.reported(read),
+                () = until(patience) => self.out_of_patience(),
+            }
+        }
+    }
+
+    /// Comes to an end when the program has, also while nobody reads what it prints.
+    pub(crate) async fn ended(&mut self) {
+        while self.control.is_some() {
+            let read = report(self.control.as_mut(), &mut self.reports).await;
+            self.reported(read);
+        }
+    }
+
+    /// Whether it has not been seen to end.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.control.is_some()
+    }
+
+    /// Gives it an answer: one line of JSON.
+    pub(crate) fn answer(&mut self, answer: Body) {
+        // A program that has closed its stdin gets none, and ends as it likes.
+        let _ = self.answers.as_ref().map(|answers| answers.send(answer));
+    }
+
+    /// Asks it to end: SIGTERM to its process group, and after the grace SIGKILL to all that is left. [`Running::next`] then comes to an
+    /// end soon.
+    pub(crate) fn stop(&mut self) {
+        self.end.stopped = true;
+        self.say_stop();
+    }
+
+    fn say_stop(&self) {
+        // One byte, now and then: there is always room for it, and if not, the supervisor is as good as gone.
+        let _ = self.control.as_ref().map(|control| rustix::io::write(control, &[STOP]));
+    }
+
+    fn printed(&mut self, read: io::Result<usize>) {
+        let more = if read.is_ok_and(|count| count > 0) { More::Comes } else { More::Never };
+        if more == More::Never {
+            self.stdout = None;
+        }
+        self.patience = None;
+        self.take(more);
+    }
+
+    fn take(&mut self, more: More) {
+        while let Some(piece) = self.lines.take(more) {
+            match piece {
+                Piece::Output(block) => self.output(block),
+                Piece::TooLong => self.breaks(TOO_LONG),
+                Piece::Directive(line) => match directive::read(&line) {
+                    Ok(directive) => self.follow(directive),
+                    Err(rule) => {
+                        self.breaks(rule);
+                        self.output(line);
+                    }
+                },
+            }
+        }
+    }
+
+    fn output(&mut self, block: bytes::Bytes) {
+        self.gathered.output(&block);
+        self.said.push_back(Said::Output(block));
+    }
+
+    fn follow(&mut self, directive: Directive) {
+        match directive {
+            Directive::Progress { percent, step } => self.said.push_back(Said::Progress { percent, step }),
+            Directive::Outputs(outputs) => self.gathered.outputs(outputs),
+            Directive::Artifact(artifact) => {
+                if self.gathered.artifact(artifact) == Err(TooMuch) {
+                    self.fail(end::too_many_artifacts());
+                }
+            }
+            Directive::Ask(question) if self.answers.is_some() => self.said.push_back(Said::Ask(question)),
+            Directive::Ask(_) => self.fail(end::may_not_ask()),
+        }
+    }
+
+    /// The attempt has failed, whatever else the program does.
+    fn fail(&mut self, failed: Failed) {
+        self.end.failed.get_or_insert(failed);
+        self.say_stop();
+    }
+
+    /// Each rule once: a program that breaks one breaks it in every line.
+    fn breaks(&mut self, rule: &'static str) {
+        if self.broken.insert(rule) {
+            self.said.push_back(Said::Broken(rule));
+        }
+    }
+
+    fn reported(&mut self, read: io::Result<usize>) {
+        let closed = !read.is_ok_and(|count| count > 0) || self.reports.len() > REPORT_BYTES_MAX;
+        while let Some(end) = super::lines::line_end(&self.reports) {
+            let line = self.reports.split_to(end);
+            match serde_json::from_slice(&line) {
+                Ok(Report::Started { pid }) => self.end.pid = Some(pid),
+                Ok(Report::NotStarted { step, errno }) => self.end.hindered = Some((step, errno)),
+                // While nobody asks, one sign of life is as good as many.
+                Ok(Report::Heard) if self.said.iter().any(|said| matches!(said, Said::Heard)) => {}
+                Ok(Report::Heard) => self.said.push_back(Said::Heard),
+                Ok(Report::Ended(ending)) => self.end.ending = Some(ending),
+                Err(_) => {}
+            }
+        }
+        // How it ended is the last thing that a supervisor says; that it waits for somebody who cannot be killed holds up no outcome.
+        if closed || self.end.is_known() {
+            self.control = None;
+            self.last_words();
+        }
+    }
+
+    fn last_words(&mut self) {
+        if self.end.left() > 0 && self.end.failed.is_none() && !self.end.stopped {
+            self.breaks(LEFT_BEHIND);
+        }
+        if !self.end.is_known() {
+            // Somebody has killed the supervisor. What it watched over is ours to end.
+            let (session, pid, job_id) = (self.supervisor.pid(), self.end.pid, self.job_id.clone());
+            self.orphans = Some(tokio::task::spawn_blocking(move || tree::end_orphans(session, pid, &job_id)));
+        }
+        self.patience = None;
+    }
+
+    /// Until when to wait, if there is anything that time brings on.
+    fn patience(&mut self) -> Option<Instant> {
+        let wait = match (&self.stdout, &self.control) {
+            (Some(_), None) => LAST_WORDS,
+            (Some(_), Some(_)) if self.lines.is_waiting() => PARTIAL_AFTER,
+            (Some(_) | None, Some(_) | None) => return None,
+        };
+        Some(*self.patience.get_or_insert_with(|| Instant::now() + wait))
+    }
+
+    fn out_of_patience(&mut self) {
+        self.patience = None;
+        if self.control.is_none() {
+            self.stdout = None;
+            self.take(More::Never);
+        } else {
+            self.take(More::Late);
+        }
+    }
+}
+
+async fn read(stdout: Option<&mut pipe::Receiver>, lines: &mut Lines) -> io::Result<usize> {
+    match stdout {
+        Some(stdout) => stdout.read_buf(lines.room()).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn report(control: Option<&mut UnixStream>, reports: &mut BytesMut) -> io::Result<usize> {
+    match control {
+        Some(control) => control.read_buf(reports).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.writer.abort();
+    }
+}

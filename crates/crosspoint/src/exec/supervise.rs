@@ -1,0 +1,166 @@
+//! `crosspoint supervise`: the process between us and a program.
+//!
+//! It is started with the program's stdin and stdout as its own and a socket to us as its stderr, gets its order over that, starts the
+//! program, and waits: for the program's end, for the word to stop it, for the connection to close, for a limit to be exceeded. In each
+//! case it kills whatever is left, says how the program ended, and ends. It has one thread, no runtime and hardly any memory.
+//!
+//! Stderr of the program ends here: of it only the end is wanted, and that it comes at all is a sign of life.
+
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, getpid, prlimit, set_child_subreaper, setsid};
+
+use super::control::{Order, Report, Step};
+use super::watch::Watch;
+use super::{find, tree, ward};
+
+/// The word on the command line.
+pub(crate) const COMMAND: &str = "supervise";
+
+/// The open files that programs expect to be allowed; ours are more, and some programs close them all one by one.
+const FILES_SOFT: u64 = 1024;
+
+/// Runs as a supervisor, which ends when there is nothing left to supervise.
+pub(crate) fn run() -> ExitCode {
+    // What a panic says must not get among what we say.
+    std::panic::set_hook(Box::new(|_| {}));
+    match connected().map(supervise) {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        Some(Err(_)) => ExitCode::FAILURE,
+        None => {
+            let why = anyhow::anyhow!("supervise is started by crosspoint itself, for each program that is an agent");
+            crate::render::error(&why);
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The socket that takes the place of our stderr. Where somebody started us by hand there is none.
+fn connected() -> Option<UnixStream> {
+    let control = UnixStream::from(io::stderr().as_fd().try_clone_to_owned().ok()?);
+    control.peer_addr().ok().map(|_| control)
+}
+
+fn supervise(mut control: UnixStream) -> io::Result<()> {
+    // Away from the terminal: its Ctrl-C is for whoever started the server, and a program must not wait for somebody to type.
+    let _ = setsid();
+    let order = read_order(&mut control)?;
+    let not_started = |step: Step, error: &io::Error| {
+        let errno = error.raw_os_error().unwrap_or(Errno::IO.raw_os_error());
+        say(&control, &Report::NotStarted { step, errno })
+    };
+    let ward = match order.ward.clone().map(|path| ward::hold(&path_of(path))).transpose() {
+        Ok(ward) => ward,
+        Err(error) => return not_started(Step::Lock, &error),
+    };
+    let prepared = match prepare(&control) {
+        Ok(prepared) => prepared,
+        Err(error) => return not_started(Step::Supervisor, &error),
+    };
+    // Only now: had the other side died before we held the lock, its successor might have the job already.
+    match (&control).read(&mut [0]) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+        Ok(_) | Err(_) => return Ok(()),
+    }
+    let Prepared { nothing, stderr, writer } = prepared;
+    let pid = match start(&order, writer) {
+        Ok(pid) => pid,
+        Err(error) => return not_started(Step::Program, &error),
+    };
+    if let Err(error) = let_go(&nothing) {
+        // It runs, and nobody would watch over it.
+        tree::end(Duration::MAX, |_, _| {});
+        return Err(error);
+    }
+    Watch::new(control, stderr, pid, order).run();
+    drop(ward);
+    Ok(())
+}
+
+/// What must be there before a program is started, because afterwards a failure would leave it alone.
+struct Prepared {
+    /// `/dev/null`.
+    nothing: File,
+    stderr: PipeReader,
+    writer: PipeWriter,
+}
+
+fn prepare(control: &UnixStream) -> io::Result<Prepared> {
+    set_child_subreaper(Some(getpid()))?;
+    control.set_nonblocking(true)?;
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stderr(&nothing)?;
+    let (stderr, writer) = io::pipe()?;
+    rustix::io::ioctl_fionbio(&stderr, true)?;
+    Ok(Prepared { nothing, stderr, writer })
+}
+
+/// The pipes are the program's alone from now on, so that both sides learn when the other has closed its end.
+fn let_go(nothing: &File) -> io::Result<()> {
+    rustix::stdio::dup2_stdin(nothing)?;
+    rustix::stdio::dup2_stdout(nothing)?;
+    Ok(())
+}
+
+/// The order comes with its length, so that nothing after it is read along.
+fn read_order(control: &mut UnixStream) -> io::Result<Order> {
+    let mut length = [0; 4];
+    control.read_exact(&mut length)?;
+    let mut order = Vec::new();
+    control.take(u32::from_be_bytes(length).into()).read_to_end(&mut order)?;
+    Ok(serde_json::from_slice(&order)?)
+}
+
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(std::ffi::OsString::from_vec(bytes))
+}
+
+/// Starts the program; an error says that it was not.
+fn start(order: &Order, stderr: PipeWriter) -> io::Result<Pid> {
+    let name = order.argv.first().map_or("", String::as_str);
+    if let Ok((soft, hard)) = rlimit::Resource::NOFILE.get() {
+        let _ = rlimit::Resource::NOFILE.set(soft.min(FILES_SOFT), hard);
+    }
+    let mut command = Command::new(path_of(order.path.clone()));
+    command.arg0(name).args(order.argv.iter().skip(1)).current_dir(path_of(order.directory.clone()));
+    command.env_clear().envs(find::inherited()).envs(&order.env).process_group(0);
+    command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(stderr);
+    let child = command.spawn()?;
+    // A process always has an id.
+    let pid = Pid::from_raw(child.id().cast_signed()).ok_or(Errno::SRCH)?;
+    if let Some(bytes) = order.memory_bytes {
+        // A backstop against bursts between two looks. It is set from outside, because ours would count our allocator's reserve.
+        let twice = Some(bytes.saturating_mul(2));
+        let _ = prlimit(Some(pid), Resource::Data, Rlimit { current: twice, maximum: twice });
+    }
+    Ok(pid)
+}
+
+/// One line to the other side, which may be gone.
+pub(super) fn say(control: &UnixStream, report: &Report) -> io::Result<()> {
+    let mut line = serde_json::to_vec(report)?;
+    line.push(b'\n');
+    let mut rest = line.as_slice();
+    while !rest.is_empty() {
+        let mut control = control;
+        match control.write(rest) {
+            Ok(written) => rest = &rest[written..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                poll(&mut [PollFd::new(control, PollFlags::OUT)], None)?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

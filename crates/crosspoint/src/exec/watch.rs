@@ -1,0 +1,277 @@
+//! A supervisor's watch over a program that runs: waits for whatever comes first, and then ends all that is left.
+
+use std::io::{self, PipeReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, pidfd_open};
+
+use super::control::{Ending, Order, Over, Report, STOP};
+use super::supervise::say;
+use super::tree::{self, Children};
+
+/// How much of stderr is kept: its end, in bytes.
+const STDERR_BYTES_MAX: usize = 4 << 10;
+
+/// How often signs of life are passed on.
+const HEARD_PERIOD: Duration = Duration::from_secs(1);
+
+/// How often the program's processes are looked at: near a limit, and far from all.
+const LOOK_PERIOD_MIN: Duration = Duration::from_millis(50);
+const LOOK_PERIOD_MAX: Duration = Duration::from_millis(500);
+
+/// Looking takes at most this share of the time, however many processes the machine has; but a limit that is hardly ever looked at is none.
+const LOOK_SHARE: u32 = 20;
+const LOOK_PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// How often it is asked whether the last has ended, once the program itself has, of those who were asked to.
+const FAREWELL_PERIOD: Duration = Duration::from_millis(10);
+
+/// Whoever cannot be killed within this time is not waited for: how the program ended is said without it.
+const KILL_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Why the waiting is over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// The program has ended.
+    Ended,
+    /// It was asked to end, and has not.
+    GraceOver,
+    /// The other side is gone, and nobody wants to know any more.
+    Alone,
+    Over(Over),
+}
+
+/// What there is to do.
+struct Ready {
+    /// The other side has said something, or is gone.
+    told: bool,
+    ended: bool,
+    printed: bool,
+}
+
+/// A program that runs.
+pub(super) struct Watch {
+    control: UnixStream,
+    /// Until it is closed.
+    stderr: Option<PipeReader>,
+    pid: Pid,
+    order: Order,
+    status: Option<WaitStatus>,
+    tail: Vec<u8>,
+    heard_at: Option<Instant>,
+    /// When the grace is over, once it was asked to end.
+    deadline: Option<Instant>,
+    look_at: Instant,
+    look_period: Duration,
+}
+
+impl Watch {
+    /// Stderr must not block.
+    pub(super) fn new(control: UnixStream, stderr: PipeReader, pid: Pid, order: Order) -> Watch {
+        Watch {
+            control,
+            stderr: Some(stderr),
+            pid,
+            order,
+            status: None,
+            tail: Vec::new(),
+            heard_at: None,
+            deadline: None,
+            look_at: Instant::now() + LOOK_PERIOD_MIN,
+            look_period: LOOK_PERIOD_MIN,
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        // Should the other side be gone already, the first look at it says so.
+        let _ = say(&self.control, &Report::Started { pid: self.pid.as_raw_nonzero().get() });
+        // A system that cannot watch the program cannot be trusted to end it later, so it ends now.
+        let why = self.wait().unwrap_or(Why::GraceOver);
+        let left = self.end(why);
+        if why != Why::Alone {
+            self.report(why, left);
+        }
+        // Whoever could not be killed in time is waited for here, so that the lock says the truth.
+        tree::end(Duration::MAX, |_, _| {});
+    }
+
+    fn wait(&mut self) -> io::Result<Why> {
+        let program = pidfd_open(self.pid, PidfdFlags::empty())?;
+        loop {
+            let ready = self.poll(&program)?;
+            if ready.told && !self.listen() {
+                return Ok(Why::Alone);
+            }
+            if ready.printed {
+                self.drain();
+            }
+            if (ready.ended || self.status.is_some()) && self.is_over() {
+                return Ok(Why::Ended);
+            }
+            let now = Instant::now();
+            if self.deadline.is_some_and(|deadline| deadline <= now) {
+                return Ok(Why::GraceOver);
+            }
+            if self.look_at <= now
+                && let Some(why) = self.look(now)
+            {
+                return Ok(why);
+            }
+        }
+    }
+
+    /// Waits until there is something to do.
+    fn poll(&self, program: &OwnedFd) -> io::Result<Ready> {
+        let farewell = self.status.map(|_| Instant::now() + FAREWELL_PERIOD);
+        let until = [self.deadline, farewell].into_iter().flatten().fold(self.look_at, Instant::min);
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        // Once we know how it ended, the program's end is no news.
+        let program = self.status.is_none().then_some(program);
+        let mut watched = vec![PollFd::new(&self.control, PollFlags::IN)];
+        watched.extend(program.map(|program| PollFd::new(program, PollFlags::IN)));
+        watched.extend(self.stderr.as_ref().map(|stderr| PollFd::new(stderr, PollFlags::IN)));
+        match poll(&mut watched, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut ready = watched.iter().map(|one| !one.revents().is_empty());
+        let mut next = |is_watched: bool| is_watched && ready.next().unwrap_or(false);
+        Ok(Ready { told: next(true), ended: next(program.is_some()), printed: next(self.stderr.is_some()) })
+    }
+
+    /// Whether the end of the program is the end of all. Where it was asked to end, so were those of its group, and they have their grace
+    /// also when it did not use its own.
+    fn is_over(&mut self) -> bool {
+        self.deadline.is_none() || self.reap() == Children::None
+    }
+
+    /// Hears what the other side wants; whether it is there at all.
+    fn listen(&mut self) -> bool {
+        let mut byte = [0];
+        match self.control.read(&mut byte) {
+            Ok(0) => false,
+            Ok(_) => {
+                if byte == [STOP] && self.deadline.is_none() {
+                    self.deadline = Some(Instant::now() + Duration::from_millis(self.order.grace_millis));
+                    let group = self.pid.as_raw_nonzero().get();
+                    tree::kill_group(group, Signal::TERM);
+                    // Who was stopped must go on to hear it.
+                    tree::kill_group(group, Signal::CONT);
+                }
+                true
+            }
+            Err(error) => matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
+        }
+    }
+
+    /// Reads what is there of stderr.
+    fn drain(&mut self) {
+        let mut buffer = [0; 16 << 10];
+        // A program that prints without end must not keep us from the rest.
+        for _ in 0..64 {
+            let Some(stderr) = &mut self.stderr else { return };
+            match stderr.read(&mut buffer) {
+                Ok(0) => self.stderr = None,
+                Ok(count) => {
+                    self.tail.extend_from_slice(&buffer[..count]);
+                    let over = self.tail.len().saturating_sub(STDERR_BYTES_MAX);
+                    self.tail.drain(..over);
+                    self.heard();
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => self.stderr = None,
+            }
+        }
+    }
+
+    /// Passes a sign of life on, unless the last was just now or nobody takes them.
+    fn heard(&mut self) {
+        let now = Instant::now();
+        if self.heard_at.is_none_or(|at| at + HEARD_PERIOD <= now) {
+            self.heard_at = Some(now);
+            let line = serde_json::to_vec(&Report::Heard).unwrap_or_default();
+            let free = poll(&mut [PollFd::new(&self.control, PollFlags::OUT)], Some(&Timespec::default()));
+            if free.is_ok_and(|count| count > 0) {
+                let _ = self.control.write(&[line.as_slice(), b"\n"].concat());
+            }
+        }
+    }
+
+    /// Looks at the program's processes, reaps those that have ended, and says whether there are too many or they are too large.
+    fn look(&mut self, began: Instant) -> Option<Why> {
+        self.reap();
+        if self.status.is_some() && self.is_over() {
+            return Some(Why::Ended);
+        }
+        let alive = tree::alive();
+        let page_bytes = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
+        let memory = alive.iter().map(|process| process.resident_pages.saturating_mul(page_bytes)).sum::<u64>();
+        let count = u32::try_from(alive.len()).unwrap_or(u32::MAX);
+        if count > self.order.processes {
+            return Some(Why::Over(Over::Processes));
+        }
+        if self.order.memory_bytes.is_some_and(|most| memory > most) {
+            return Some(Why::Over(Over::Memory));
+        }
+        let near = count > self.order.processes / 2 || self.order.memory_bytes.is_some_and(|most| memory > most / 2);
+        self.look_period = if near { LOOK_PERIOD_MIN } else { (self.look_period * 2).min(LOOK_PERIOD_MAX) };
+        let now = Instant::now();
+        self.look_at = now + self.look_period.max(((now - began) * LOOK_SHARE).min(LOOK_PAUSE_MAX));
+        None
+    }
+
+    fn reap(&mut self) -> Children {
+        let (pid, status) = (self.pid, &mut self.status);
+        tree::reap(|ended, how| {
+            if ended == pid {
+                *status = Some(how);
+            }
+        })
+    }
+
+    /// Kills whoever is left, and says how many that were besides the program itself.
+    fn end(&mut self, why: Why) -> u32 {
+        let pid = self.pid.as_raw_nonzero().get();
+        // The number is its own as long as nobody has asked how it ended.
+        if why != Why::Ended && self.status.is_none() {
+            // All of the group at once, before any of them can do anything about it.
+            tree::kill_group(pid, Signal::KILL);
+        }
+        if self.reap() == Children::None {
+            return 0;
+        }
+        let alive = tree::alive();
+        let left = if why == Why::Ended { alive.iter().filter(|process| process.pid != pid).count() } else { 0 };
+        // Only while somebody is in it: else the number may be another's by now.
+        if alive.iter().any(|process| process.group == pid) {
+            tree::kill_group(pid, Signal::KILL);
+        }
+        let (own, status) = (self.pid, &mut self.status);
+        tree::end(KILL_TIME_MAX, |ended, how| {
+            if ended == own {
+                *status = Some(how);
+            }
+        });
+        u32::try_from(left).unwrap_or(u32::MAX)
+    }
+
+    fn report(&mut self, why: Why, left: u32) {
+        self.drain();
+        let status = self.status;
+        // It begins with a whole character.
+        let skipped = self.tail.iter().take(3).take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000).count();
+        let ending = Ending {
+            code: status.and_then(WaitStatus::exit_status),
+            signal: status.and_then(WaitStatus::terminating_signal),
+            left,
+            over: if let Why::Over(over) = why { Some(over) } else { None },
+            stderr: String::from_utf8_lossy(&self.tail[skipped..]).into_owned(),
+        };
+        let _ = say(&self.control, &Report::Ended(ending));
+    }
+}
