@@ -1,0 +1,256 @@
+//! `/api/v1/agents/{name}/...`: the side of the API that agents use which joined. They ask for their work, so they need no address.
+
+mod read;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use bytes::Bytes;
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_engine::machine::{Event, Failed};
+use crosspoint_engine::runtime::{Denied, Heard, Readiness, Unjoined};
+use uuid::Uuid;
+
+use super::App;
+use super::agents::shown;
+use super::body::Received;
+use super::json::{Object, push_array, push_text, response};
+use super::query::{Name, Wait};
+use super::refusal::Refusal;
+use crate::desk::{Given, JoinFirst, Mistake, NotJoined, Ordered, SESSIONS_MAX};
+
+/// A call for work is answered at the latest after this share of the lease: whoever calls must learn in good time that it is alive.
+const LEASE_SHARE: u32 = 3;
+
+pub(super) async fn join_agent(
+    State(app): State<App>,
+    Name(name): Name,
+    received: Received,
+) -> Result<Response, Refusal> {
+    if app.stopping().is_cancelled() {
+        return Err(Refusal::stopping());
+    }
+    let joining = read::joining(&name, &received.bytes)?;
+    app.desk().join(app.engine(), joining).await.map_err(|why| not_joined(&why))?;
+    shown(app.engine().agent(&name).ok_or(Denied::NotFound))
+}
+
+pub(super) async fn take_jobs(
+    State(app): State<App>,
+    Name(name): Name,
+    Wait(wait): Wait,
+    received: Received,
+) -> Result<Response, Refusal> {
+    let asked = read::taking(&received.bytes)?;
+    drop(received);
+    let wait = wait.unwrap_or_default();
+    let until = |lease: Duration| Instant::now() + wait.min(lease / LEASE_SHARE);
+    let taking = app.desk().take(&name, asked.session, asked.room, &asked.holding, until);
+    let ordered = tokio::select! {
+        // In this order, so that whoever asks is heard of also while we are about to end.
+        biased;
+        ordered = taking => ordered,
+        () = app.stopping().cancelled() => return Err(Refusal::stopping()),
+    };
+    let ordered = ordered.map_err(|JoinFirst| {
+        // While it waited, the agent may have been forgotten, and nobody could put away what it held.
+        if app.engine().agent(&name).is_none() {
+            app.desk().tidy(&name);
+        }
+        join_first()
+    })?;
+    let inputs = app.inputs(&name, asked.session, &ordered).await?;
+    Ok(response(StatusCode::OK, shown_orders(&ordered, &inputs)))
+}
+
+pub(super) async fn report_jobs(
+    State(app): State<App>,
+    Name(name): Name,
+    received: Received,
+) -> Result<Response, Refusal> {
+    let (session, reports) = read::reports(&received.bytes)?;
+    app.refuse_while_failing()?;
+    // In a task of its own: whoever reports may leave before it is on disk, and what is said must be carried through.
+    let reporting = tokio::spawn(async move {
+        let _room = received;
+        app.desk().report(app.engine(), &name, session, reports).await
+    });
+    let heard = reporting.await.map_err(|_| Refusal::internal())?.map_err(|mistake| refused(&mistake))?;
+    let mut out = Vec::with_capacity(16 * (heard.len() + 1));
+    let mut object = Object::open(&mut out);
+    push_array(object.name("reports"), heard, |out, heard| push_text(out, word(heard)));
+    object.close();
+    Ok(response(StatusCode::OK, out))
+}
+
+pub(super) async fn store_output(
+    State(app): State<App>,
+    Name(name): Name,
+    uri: Uri,
+    received: Received,
+) -> Result<Response, Refusal> {
+    let place = read::place(&uri, &received.bytes)?;
+    app.refuse_while_failing()?;
+    let storing = tokio::spawn(async move {
+        let block = (place.offset, received.bytes.clone());
+        app.desk().output(app.engine(), &name, place.session, (place.job, place.attempt), block).await
+    });
+    let heard = storing.await.map_err(|_| Refusal::internal())?.map_err(|mistake| refused(&mistake))?;
+    let mut out = Vec::new();
+    let mut object = Object::open(&mut out);
+    object.text("output", word(heard));
+    object.close();
+    Ok(response(StatusCode::OK, out))
+}
+
+pub(super) async fn leave_agent(
+    State(app): State<App>,
+    Name(name): Name,
+    received: Received,
+) -> Result<Response, Refusal> {
+    let session = read::leaving(&received.bytes)?;
+    app.desk().leave(app.engine(), &name, session).await;
+    shown(app.engine().agent(&name).ok_or(Denied::NotFound))
+}
+
+pub(super) async fn forget_agent(State(app): State<App>, Name(name): Name) -> Result<Response, Refusal> {
+    let forgotten = app.engine().forget(&name).await.map_err(|why| unjoined(&why))?;
+    app.desk().tidy(&name);
+    shown(Ok(forgotten))
+}
+
+impl App {
+    /// The inputs of what is given, in order: where they are not at hand, all are read at one go.
+    async fn inputs(&self, name: &str, session: Uuid, ordered: &Ordered) -> Result<Vec<Option<Bytes>>, Refusal> {
+        let away = |given: &&Given| given.input.is_none();
+        let missing: Vec<_> = ordered.jobs.iter().filter(away).map(|given| given.job.clone()).collect();
+        let read = if missing.is_empty() { Ok(Vec::new()) } else { self.engine().inputs(missing).await };
+        let mut read = read.map_err(|fault| Refusal::fault(&fault))?.into_iter();
+        let mut inputs = Vec::with_capacity(ordered.jobs.len());
+        for given in &ordered.jobs {
+            let input = given.input.clone().or_else(|| read.next().flatten().map(|body| body.bytes().clone()));
+            if input.is_none() {
+                // Its document is gone, which only somebody else's hand can have done: nobody will ever be able to do it.
+                let result = Err(Failed::of(Failure::Internal, Dispatched::No));
+                let end = Event::Finish { attempt: given.attempt, result };
+                let _ = self.engine().report(vec![(given.job.id(), end)]).await;
+                self.desk().done_with(name, session, given.job.id(), given.attempt);
+            }
+            inputs.push(input);
+        }
+        Ok(inputs)
+    }
+
+    /// While nothing can be committed, a report would wait for as long; and each repeat of it beside it.
+    fn refuse_while_failing(&self) -> Result<(), Refusal> {
+        match self.engine().readiness() {
+            Readiness::Ready => Ok(()),
+            Readiness::Failing(_) => Err(not_now()),
+        }
+    }
+}
+
+fn shown_orders(ordered: &Ordered, inputs: &[Option<Bytes>]) -> Vec<u8> {
+    let bytes: usize = inputs.iter().flatten().map(Bytes::len).sum();
+    let mut out = Vec::with_capacity(64 + bytes + 256 * ordered.jobs.len());
+    let mut object = Object::open(&mut out);
+    let jobs = ordered.jobs.iter().zip(inputs).filter_map(|(given, input)| Some((given, input.as_ref()?)));
+    push_array(object.name("jobs"), jobs, |out, (given, input)| push_given(out, given, input));
+    push_array(object.name("stop"), &ordered.stop, |out, (id, attempt)| {
+        let mut object = Object::open(out);
+        object.quoted("id", id);
+        object.plain("attempt", attempt);
+        object.close();
+    });
+    push_array(object.name("answers"), &ordered.answers, |out, (id, attempt, number, answer)| {
+        let mut object = Object::open(out);
+        object.quoted("id", id);
+        object.plain("attempt", attempt);
+        object.plain("n", number);
+        object.raw("input", answer.bytes());
+        object.close();
+    });
+    object.close();
+    out
+}
+
+fn push_given(out: &mut Vec<u8>, given: &Given, input: &Bytes) {
+    let mut object = Object::open(out);
+    object.quoted("id", given.job.id());
+    object.plain("attempt", given.attempt);
+    object.text("work", &given.job.request.work);
+    object.text("request_id", &given.job.request.request_id);
+    object.plain("output_offset", given.job.output_bytes);
+    object.raw("input", input);
+    object.close();
+}
+
+fn word(heard: Heard) -> &'static str {
+    match heard {
+        Heard::Taken => "taken",
+        Heard::Gone => "gone",
+    }
+}
+
+fn join_first() -> Refusal {
+    let hint = "join first, then say in `holding` what you have: the server was restarted, or nothing was heard of you for a lease";
+    Refusal::conflict("no session of this id has joined under this name", hint).at("/session")
+}
+
+fn not_now() -> Refusal {
+    let hint = "nothing was taken; keep it, and send the same again";
+    Refusal::unavailable("nothing can be written at present", hint)
+}
+
+fn refused(mistake: &Mistake) -> Refusal {
+    match mistake {
+        Mistake::JoinFirst => join_first(),
+        Mistake::NotNow => not_now(),
+        Mistake::AsksTooMuch(at) => {
+            let hint = "n counts the questions of an attempt from 1, and only the last may be open; none of the reports was taken";
+            Refusal::invalid("a question is asked before the one before it was answered", hint)
+                .at(format!("/reports/{at}/n"))
+        }
+    }
+}
+
+fn not_joined(why: &NotJoined) -> Refusal {
+    match why {
+        NotJoined::Otherwise => {
+            let hint = "join under another name, with the same work and limits, or once the others have left";
+            Refusal::conflict("others are there under this name, for other work or with other limits", hint).at("/work")
+        }
+        NotJoined::Crowded => {
+            let message = format!("{SESSIONS_MAX} are there under this name, and no more may be");
+            Refusal::conflict(message, "join under another name, or take more jobs in one session")
+        }
+        NotJoined::Refused(why) => unjoined(why),
+    }
+}
+
+fn unjoined(why: &Unjoined) -> Refusal {
+    match why {
+        Unjoined::Configured => Refusal::conflict(
+            "an agent of this name is configured",
+            "one that joins needs a name of its own; GET /api/v1/agents lists those that are taken",
+        ),
+        Unjoined::Crowded => Refusal::conflict(
+            "as many agents have joined as may",
+            "DELETE /api/v1/agents/{name} forgets one that will not come back",
+        ),
+        Unjoined::NotFound => Refusal::no_such_agent(),
+        Unjoined::Present => {
+            Refusal::conflict("the agent is there, or has work", "let it leave, or wait until its lease has run out")
+        }
+        Unjoined::Closed => Refusal::stopping(),
+        Unjoined::Fault(fault) => Refusal::fault(fault),
+    }
+}
+
+/// Keeps leases until the server ends.
+pub(super) async fn keep_leases(app: &App) {
+    Arc::clone(app.desk()).keep_leases(app.engine().clone()).await;
+}

@@ -1,0 +1,316 @@
+//! Reading what agents that joined send. A mistake anywhere refuses all of a body, and says where it is.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::Uri;
+use bytes::Bytes;
+use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
+use crosspoint_contracts::json::{Type, Value};
+use crosspoint_engine::content::Body;
+use crosspoint_engine::core::Spec;
+use crosspoint_engine::id::JobId;
+use crosspoint_engine::job::Progress;
+use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MAX, Policy, Recovery, Repeats, TOTAL_DEFAULT};
+use uuid::Uuid;
+
+use super::super::query::parameters;
+use super::super::refusal::Refusal;
+use super::super::submit::{NAME_BYTES_MAX, object, scan};
+use crate::desk::{CONCURRENCY_MAX, Holding, Joining, Report, Said};
+
+/// What an agent that joined speaks, for people.
+const CONTRACT: &str = "pull";
+
+/// So many works one agent may take: each is looked up when work is handed out.
+const WORKS_MAX: usize = 1_000;
+
+/// So many reports at one go: they are decided and written together, while nothing else is.
+const REPORTS_MAX: usize = 1_000;
+
+/// What may be said of a broken rule, in bytes: which one it was, and never what it was about.
+const RULE_BYTES_MAX: usize = 200;
+
+/// One block of output, in bytes: it is one row of the store, and is held in memory on its way there.
+const BLOCK_BYTES_MAX: usize = 1 << 20;
+
+/// Leases, in seconds: shorter ones would run out by a pause of the machine, longer ones keep the work of the dead for too long.
+const LEASE_SECONDS: std::ops::RangeInclusive<f64> = 5.0..=300.0;
+const LEASE_SECONDS_DEFAULT: f64 = 15.0;
+
+/// How long a job may take, or its agent be silent, in seconds: nobody means less, and nobody waits for longer.
+const WORK_SECONDS: std::ops::RangeInclusive<f64> = 0.001..=4_294_967_295.0;
+
+const JOIN: &str = r#"send {"session": "a new UUID", "work": ["shout"], "concurrency": 4}"#;
+const TAKE: &str =
+    r#"send {"session": "your UUID", "room": 4, "holding": [{"id": "a job's id", "attempt": 1, "answers": 0}]}"#;
+const REPORT: &str =
+    r#"send {"session": "your UUID", "reports": [{"id": "a job's id", "attempt": 1, "result": {"outputs": {}}}]}"#;
+const LEAVE: &str = r#"send {"session": "your UUID"}"#;
+
+/// A call for work.
+pub(super) struct Taking {
+    pub(super) session: Uuid,
+    pub(super) room: usize,
+    pub(super) holding: Vec<Holding>,
+}
+
+/// Where a block of output goes.
+pub(super) struct Place {
+    pub(super) session: Uuid,
+    pub(super) job: JobId,
+    pub(super) attempt: u32,
+    pub(super) offset: u64,
+}
+
+pub(super) fn joining(name: &str, document: &Bytes) -> Result<Joining, Refusal> {
+    let tape = scan(document)?;
+    let root = In { value: object(&tape, JOIN)?, at: String::new(), hint: JOIN };
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
+        let message = format!("an agent's name has 1 to {NAME_BYTES_MAX} bytes, and no control characters");
+        return Err(Refusal::invalid(message, JOIN));
+    }
+    let lease = root.seconds("lease_seconds", LEASE_SECONDS)?.unwrap_or(LEASE_SECONDS_DEFAULT);
+    let silence = root.seconds("silence_seconds", WORK_SECONDS)?.map(Duration::from_secs_f64);
+    let total = root.seconds("total_seconds", WORK_SECONDS)?.map_or(TOTAL_DEFAULT, Duration::from_secs_f64);
+    let repeatable = root.boolean("repeatable")?;
+    let policy = Policy {
+        silence,
+        total,
+        repeats: if repeatable == Some(true) { Repeats::Always } else { Repeats::BeforeStart },
+        // It goes on without us; and what dies with it is begun again unless its operator says otherwise.
+        recovery: if repeatable == Some(false) { Recovery::ResumeOnce } else { Recovery::Resume },
+        output_bytes_max: root.whole("output_bytes", 0..=OUTPUT_BYTES_MAX)?.unwrap_or(OUTPUT_BYTES_DEFAULT),
+        ..Policy::DEFAULT
+    };
+    let concurrency = root.whole("concurrency", 0..=u64::from(CONCURRENCY_MAX))?.unwrap_or(1);
+    Ok(Joining {
+        session: root.session()?,
+        concurrency: u32::try_from(concurrency).unwrap_or(CONCURRENCY_MAX),
+        lease: Duration::from_secs_f64(lease),
+        spec: Spec { name: name.into(), contract: CONTRACT.into(), works: works(&root)?, concurrency: 0, policy },
+    })
+}
+
+/// In order and once each, so that the same works are the same terms.
+fn works(root: &In<'_, '_>) -> Result<Vec<Arc<str>>, Refusal> {
+    let mut works = BTreeSet::new();
+    for item in root.items("work", WORKS_MAX)? {
+        let work = item.value.text().map(|text| text.decode().into_owned());
+        let work = work.filter(|work| (1..=NAME_BYTES_MAX).contains(&work.len()));
+        works.insert(work.ok_or_else(|| item.wrong(&format!("a string of 1 to {NAME_BYTES_MAX} bytes")))?);
+    }
+    if works.is_empty() {
+        return Err(Refusal::invalid("`work` names no work", JOIN).at("/work"));
+    }
+    Ok(works.into_iter().map(Arc::from).collect())
+}
+
+pub(super) fn taking(document: &Bytes) -> Result<Taking, Refusal> {
+    let tape = scan(document)?;
+    let root = In { value: object(&tape, TAKE)?, at: String::new(), hint: TAKE };
+    let room = root.whole("room", 0..=u64::from(CONCURRENCY_MAX))?.unwrap_or(0);
+    let one = |item: In<'_, '_>| {
+        let (id, attempt) = item.attempt()?;
+        let answers = item.whole("answers", 0..=u64::from(u32::MAX))?.unwrap_or(0);
+        Ok(Holding { id, attempt, answers: u32::try_from(answers).unwrap_or(u32::MAX) })
+    };
+    let holding = match root.value.get("holding").filter(|value| !value.is_null()) {
+        None => Vec::new(),
+        Some(_) => {
+            let items = root.items("holding", CONCURRENCY_MAX as usize)?;
+            items.into_iter().map(one).collect::<Result<Vec<Holding>, Refusal>>()?
+        }
+    };
+    Ok(Taking { session: root.session()?, room: usize::try_from(room).unwrap_or(0), holding })
+}
+
+pub(super) fn leaving(document: &Bytes) -> Result<Uuid, Refusal> {
+    let tape = scan(document)?;
+    In { value: object(&tape, LEAVE)?, at: String::new(), hint: LEAVE }.session()
+}
+
+pub(super) fn reports(document: &Bytes) -> Result<(Uuid, Vec<Report>), Refusal> {
+    let tape = scan(document)?;
+    let root = In { value: object(&tape, REPORT)?, at: String::new(), hint: REPORT };
+    let items = root.items("reports", REPORTS_MAX)?;
+    let reports = items.into_iter().map(|item| report(document, &item)).collect::<Result<Vec<Report>, Refusal>>()?;
+    Ok((root.session()?, reports))
+}
+
+/// Exactly one of the six.
+fn report(document: &Bytes, item: &In<'_, '_>) -> Result<Report, Refusal> {
+    const KINDS: [&str; 6] = ["heard", "progress", "violation", "ask", "result", "failure"];
+    let (id, attempt) = item.attempt()?;
+    let found: Vec<&str> = KINDS.into_iter().filter(|kind| item.value.get(kind).is_some()).collect();
+    let [kind] = found[..] else { return Err(item.wrong(&format!("an object with one of {}", KINDS.join(", ")))) };
+    let inside = item.member(kind);
+    let said = match kind {
+        "heard" => Said::Heard,
+        "progress" => Said::Progress(progress(document, &inside)?),
+        "violation" => {
+            let rule = inside.value.text().map(|text| text.decode().into_owned().into_boxed_str());
+            let is_short =
+                |rule: &str| (1..=RULE_BYTES_MAX).contains(&rule.len()) && !rule.chars().any(char::is_control);
+            let rule = rule.filter(|rule| is_short(rule));
+            let must_be = format!("a string of 1 to {RULE_BYTES_MAX} bytes, without control characters");
+            Said::Broken(rule.ok_or_else(|| inside.wrong(&must_be))?)
+        }
+        "ask" => {
+            let prompt = inside.member("prompt");
+            prompt.value.text().ok_or_else(|| prompt.wrong("a string"))?;
+            let number = item.whole("n", 1..=u64::from(u32::MAX))?;
+            let number = number.ok_or_else(|| item.member("n").wrong("the number of the question, from 1"))?;
+            Said::Ask { number: u32::try_from(number).unwrap_or(u32::MAX), question: inside.body(document) }
+        }
+        "result" => Said::Ended(Ok(success(document, &inside)?)),
+        _ => Said::Ended(Err(failed(document, &inside)?)),
+    };
+    Ok(Report { id, attempt, said })
+}
+
+fn progress(document: &Bytes, inside: &In<'_, '_>) -> Result<Progress, Refusal> {
+    inside.is_object()?;
+    let percent = inside.given("percent");
+    let percent = percent.map(|percent| percent.value.float().ok_or_else(|| percent.wrong("a number")));
+    Ok(Progress { percent: percent.transpose()?, step: inside.body_of("step", Type::String, document)? })
+}
+
+fn success(document: &Bytes, inside: &In<'_, '_>) -> Result<Success, Refusal> {
+    inside.is_object()?;
+    inside.value.get("outputs").ok_or_else(|| inside.wrong("an object with `outputs`"))?;
+    let outputs = inside.member("outputs");
+    let artifacts = inside.body_of("artifacts", Type::Array, document)?;
+    Ok(Success { outputs: outputs.body(document), artifacts: artifacts.unwrap_or_else(|| Body::trusted("[]")) })
+}
+
+fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {
+    inside.is_object()?;
+    let code = inside.member("code");
+    let failure = code.value.text().and_then(|name| Failure::from_name(&name.decode()));
+    let failure = failure.ok_or_else(|| {
+        let names: Vec<&str> = Failure::ALL.into_iter().map(Failure::name).collect();
+        code.wrong(&format!("one of {}", names.join(", ")))
+    })?;
+    let message = inside.body_of("message", Type::String, document)?;
+    let details = inside.body_of("details", Type::Object, document)?;
+    let never_began = inside.boolean("dispatched")? == Some(false);
+    let dispatched = if never_began { Dispatched::No } else { Dispatched::Yes };
+    // Elsewhere this is said of work that was not begun for want of room; of work that was begun it is not known.
+    let repeat = (failure == Failure::ResourceLimit && !never_began).then_some(Repeat::Unknown);
+    Ok(Failed { message, details, repeat, ..Failed::of(failure, dispatched) })
+}
+
+pub(super) fn place(uri: &Uri, block: &Bytes) -> Result<Place, Refusal> {
+    const HINT: &str = "give session, job, attempt and offset, and the bytes as the body";
+    if block.len() > BLOCK_BYTES_MAX {
+        return Err(Refusal::too_large(BLOCK_BYTES_MAX));
+    }
+    let (mut session, mut job, mut attempt, mut offset) = (None, None, None, None);
+    for (name, value) in parameters(uri)? {
+        match name.as_str() {
+            "session" => session = value.parse().ok(),
+            "job" => job = value.parse().ok(),
+            "attempt" => attempt = value.parse().ok(),
+            "offset" => offset = value.parse().ok().filter(|offset| *offset <= OUTPUT_BYTES_MAX),
+            _ => return Err(Refusal::invalid("the query has a parameter that is not known here", HINT)),
+        }
+    }
+    let missing = |what: &str| Refusal::invalid(format!("the query's `{what}` is missing or cannot be read"), HINT);
+    Ok(Place {
+        session: session.ok_or_else(|| missing("session"))?,
+        job: job.ok_or_else(|| missing("job"))?,
+        attempt: attempt.ok_or_else(|| missing("attempt"))?,
+        offset: offset.ok_or_else(|| missing("offset"))?,
+    })
+}
+
+/// A value, where it is, and what would be right.
+struct In<'t, 's> {
+    value: Value<'t, 's>,
+    at: String,
+    hint: &'static str,
+}
+
+impl<'t, 's> In<'t, 's> {
+    /// A member; where there is none, the object, so that what is wrong has a place.
+    fn member(&self, name: &str) -> In<'t, 's> {
+        let value = self.value.get(name).unwrap_or(self.value);
+        In { value, at: format!("{}/{name}", self.at), hint: self.hint }
+    }
+
+    /// A member that is there and not null.
+    fn given(&self, name: &str) -> Option<In<'t, 's>> {
+        self.value.get(name).filter(|value| !value.is_null())?;
+        Some(self.member(name))
+    }
+
+    fn items(&self, name: &str, most: usize) -> Result<Vec<In<'t, 's>>, Refusal> {
+        let list = self.given(name).filter(|list| list.value.kind() == Type::Array);
+        let list = list.ok_or_else(|| self.member(name).wrong("an array"))?;
+        let item = |(at, value)| In { value, at: format!("{}/{at}", list.at), hint: self.hint };
+        let items: Vec<In<'t, 's>> = list.value.items().take(most + 1).enumerate().map(item).collect();
+        if items.len() > most {
+            return Err(Refusal::invalid(format!("`{name}` has more than {most} items"), self.hint).at(list.at));
+        }
+        Ok(items)
+    }
+
+    fn seconds(&self, name: &str, range: std::ops::RangeInclusive<f64>) -> Result<Option<f64>, Refusal> {
+        let Some(inside) = self.given(name) else { return Ok(None) };
+        let seconds = inside.value.float().filter(|seconds| range.contains(seconds));
+        let must_be = format!("a number of seconds from {} to {}", range.start(), range.end());
+        seconds.map(Some).ok_or_else(|| inside.wrong(&must_be))
+    }
+
+    fn whole(&self, name: &str, range: std::ops::RangeInclusive<u64>) -> Result<Option<u64>, Refusal> {
+        let Some(inside) = self.given(name) else { return Ok(None) };
+        let number = inside.value.integer().and_then(|number| u64::try_from(number).ok());
+        let must_be = format!("a whole number from {} to {}", range.start(), range.end());
+        number.filter(|number| range.contains(number)).map(Some).ok_or_else(|| inside.wrong(&must_be))
+    }
+
+    fn boolean(&self, name: &str) -> Result<Option<bool>, Refusal> {
+        let Some(inside) = self.given(name) else { return Ok(None) };
+        inside.value.boolean().map(Some).ok_or_else(|| inside.wrong("true or false"))
+    }
+
+    fn session(&self) -> Result<Uuid, Refusal> {
+        let inside = self.member("session");
+        let id = inside.value.text().and_then(|text| text.decode().parse().ok());
+        id.ok_or_else(|| inside.wrong("a UUID of your own choosing, the same in all your calls"))
+    }
+
+    fn attempt(&self) -> Result<(JobId, u32), Refusal> {
+        self.is_object()?;
+        let id = self.member("id");
+        let job = id.value.text().and_then(|text| text.decode().parse().ok());
+        let job = job.ok_or_else(|| id.wrong("a job's id"))?;
+        let attempt = self.whole("attempt", 1..=u64::from(u32::MAX))?;
+        let attempt = attempt.ok_or_else(|| self.member("attempt").wrong("the attempt's number, from 1"))?;
+        Ok((job, u32::try_from(attempt).unwrap_or(u32::MAX)))
+    }
+
+    fn is_object(&self) -> Result<(), Refusal> {
+        if self.value.kind() == Type::Object { Ok(()) } else { Err(self.wrong("an object")) }
+    }
+
+    /// A member of this type, as it was written.
+    fn body_of(&self, name: &str, kind: Type, document: &Bytes) -> Result<Option<Body>, Refusal> {
+        let Some(inside) = self.given(name) else { return Ok(None) };
+        if inside.value.kind() == kind { Ok(Some(inside.body(document))) } else { Err(inside.wrong(kind.described())) }
+    }
+
+    fn body(&self, document: &Bytes) -> Body {
+        let (start, end) = self.value.span();
+        Body::trusted(document.slice(start..end))
+    }
+
+    fn wrong(&self, must_be: &str) -> Refusal {
+        let name = self.at.get(1..).unwrap_or_default().replace('/', ".");
+        let name = if name.is_empty() { "the body".to_owned() } else { format!("`{name}`") };
+        Refusal::invalid(format!("{name} must be {must_be}; nothing of the body was taken"), self.hint).at(&*self.at)
+    }
+}

@@ -1,0 +1,233 @@
+//! `crosspoint agent`: joins a server and has a program do the work.
+//!
+//! Three loops and a task for each job. One asks for work and lists what is held (`orders`); one reports what came of it (`reports`);
+//! one watches the lease (`link` knows when the server was last sure to hear us). When that has run out, by our own clock and counted from
+//! when the last call that succeeded was *sent*, the server may have given our work to others: every program is killed. The server's
+//! clock began later, so it never gives the work away while a program of ours still runs, unless we were stopped or asleep ourselves.
+//!
+//! In reading order: `link` is the way to the server; `hands` is what is held; `orders` reads what the server wants; `job` runs a program;
+//! `reports` says what came of it.
+
+mod hands;
+mod job;
+mod link;
+mod orders;
+mod reports;
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::cli::Agent;
+use crate::client::Failed;
+use crate::exec::{self, GRACE_DEFAULT, Limits, PROCESSES_DEFAULT, Program};
+use crate::{Outcome, render};
+use hands::Hands;
+use link::{Link, Pause, Trouble};
+use reports::Reports;
+
+/// How long programs under way may go on after the first Ctrl-C.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// How long it may take to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// After a lease ran out it is looked again so much later whether the server is back.
+const EXPIRED_PAUSE: Duration = Duration::from_millis(200);
+
+/// All that the loops and the jobs share.
+struct Worker {
+    link: Link,
+    hands: Hands,
+    reports: Reports,
+    program: Arc<Program>,
+}
+
+pub(crate) fn run(arguments: &Agent) -> Result<Outcome> {
+    let program = program(arguments)?;
+    if let Err(why) = exec::startable(&program) {
+        render::refused(&why, "give a program that can be started after --; nothing was joined");
+        return Ok(Outcome::CouldNot);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot begin")?;
+    let outcome = runtime.block_on(async {
+        let (reports, outgoing) = Reports::new();
+        let hands = Hands::new(arguments.concurrency as usize);
+        let worker = Arc::new(Worker { link: Link::new(arguments)?, hands, reports, program: Arc::new(program) });
+        let mut signals = Signals::new()?;
+        tokio::select! {
+            failed = worker.work(outgoing) => Err(failed.into()),
+            outcome = worker.leave_when_asked(&mut signals) => Ok(outcome),
+        }
+    });
+    // Nobody waits for what is still being read from programs that are dead.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn program(arguments: &Agent) -> Result<Program> {
+    let seconds = arguments.grace_seconds.map(Duration::from_secs_f64);
+    Ok(Program {
+        argv: arguments.program.clone(),
+        directory: std::env::current_dir().context("cannot tell the working directory")?,
+        env: arguments.env.iter().cloned().collect(),
+        ask: arguments.ask,
+        limits: Limits {
+            memory_bytes: arguments.memory_mb.map(|mb| mb << 20),
+            processes: arguments.processes.unwrap_or(PROCESSES_DEFAULT),
+            grace: seconds.unwrap_or(GRACE_DEFAULT),
+        },
+        // A worker that was killed has a new session when it comes again: nobody gives it the old work before the old lease is over.
+        ward: None,
+    })
+}
+
+impl Worker {
+    /// Works until something is wrong that no waiting mends.
+    async fn work(self: &Arc<Worker>, outgoing: reports::Outgoing) -> Failed {
+        tokio::select! {
+            failed = self.take() => failed,
+            failed = reports::send(self, outgoing) => failed,
+            never = self.watch_lease() => match never {},
+        }
+    }
+
+    /// Asks for work for ever.
+    async fn take(self: &Arc<Worker>) -> Failed {
+        let (mut pause, mut nothing_new) = (Pause::new(self.link.lease()), Pause::short());
+        let path = self.link.take_path();
+        loop {
+            let session = self.link.session();
+            let (room, body) = self.hands.taking(session);
+            let sent = Instant::now();
+            let answer = tokio::select! {
+                answer = self.link.call(&path, body.into()) => answer,
+                // What it would be given is none; now there is room. Should its answer be lost, the next one says it again.
+                () = self.hands.has_room(), if room == 0 => continue,
+            };
+            match answer {
+                Ok(answer) => {
+                    pause.reset();
+                    // We were asleep, or are somebody else by now: whatever this says may be about work that is others'.
+                    if sent.elapsed() >= self.link.lease() || session != self.link.session() {
+                        continue;
+                    }
+                    let Some(orders) = orders::read(&answer) else { return self.link.not_ours() };
+                    if orders.is_empty() || self.obey(orders) {
+                        nothing_new.reset();
+                        continue;
+                    }
+                    // A program that is being ended is listed until it has, and for so long the server says at once that it is to end.
+                    tokio::select! {
+                        () = nothing_new.wait() => {}
+                        () = self.hands.freed() => {}
+                    }
+                }
+                Err(trouble) => match self.mend(trouble).await {
+                    Ok(()) => {}
+                    Err(Trouble::Refused(failed)) => return failed,
+                    Err(Trouble::JoinFirst | Trouble::Away) => pause.wait().await,
+                },
+            }
+        }
+    }
+
+    /// Joins, if that is what is missing.
+    async fn mend(&self, trouble: Trouble) -> Result<(), Trouble> {
+        match trouble {
+            Trouble::JoinFirst => self.link.join(self.hands.concurrency()).await,
+            other @ (Trouble::Away | Trouble::Refused(_)) => Err(other),
+        }
+    }
+
+    /// Does what the server wants; whether any of it was news.
+    fn obey(self: &Arc<Worker>, orders: orders::Orders) -> bool {
+        let mut news = false;
+        for (id, attempt) in orders.stop {
+            news |= self.hands.stop(&id, attempt);
+        }
+        for given in orders.jobs {
+            // One that is held already is one whose list and whose answer have crossed.
+            if let Some(told) = self.hands.hold(&given.id, given.attempt) {
+                tokio::spawn(job::run(self.clone(), given, told));
+                news = true;
+            }
+        }
+        for answer in orders.answers {
+            news |= self.hands.answer(&answer.id, answer.attempt, answer.number, answer.input);
+        }
+        news
+    }
+
+    async fn watch_lease(&self) -> std::convert::Infallible {
+        loop {
+            let until = self.link.alive_until();
+            if Instant::now() < until {
+                tokio::time::sleep_until(until.into()).await;
+                continue;
+            }
+            let killed = self.hands.kill_all();
+            if killed > 0 {
+                self.link.begin_anew();
+                let lease = self.link.lease().as_secs_f64();
+                let what = match killed {
+                    1 => "1 program was killed, because its work".to_owned(),
+                    _ => format!("{killed} programs were killed, because their work"),
+                };
+                render::note(&format!("the server was out of reach for {lease} s: {what} may be others' now"));
+            }
+            tokio::time::sleep(EXPIRED_PAUSE).await;
+        }
+    }
+
+    /// Waits for Ctrl-C; then lets what is under way end, and leaves.
+    async fn leave_when_asked(self: &Arc<Worker>, signals: &mut Signals) -> Outcome {
+        signals.next().await;
+        let under_way = self.hands.leave();
+        let rest = match under_way {
+            0 => String::new(),
+            1 => ", and 1 program may end; again ends it".to_owned(),
+            _ => format!(", and {under_way} programs may end; again ends them"),
+        };
+        render::note(&format!("leaving: no more work is taken{rest}"));
+        let worker = self.clone();
+        // Whoever takes nothing is given nothing: what was laid out for us goes to others at once.
+        tokio::spawn(async move { worker.link.join(0).await });
+        let outcome = tokio::select! {
+            () = self.hands.empty() => Outcome::Fine,
+            () = tokio::time::sleep(DRAIN) => Outcome::Fine,
+            () = signals.next() => Outcome::Interrupted,
+        };
+        self.hands.kill_all();
+        let _ = tokio::time::timeout(GOODBYE, self.link.leave()).await;
+        outcome
+    }
+}
+
+/// One line for people. A failed write to stderr leaves nobody to tell.
+fn say(line: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{line}");
+}
+
+/// What asks us to stop.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Signals> {
+        let on = |kind| signal(kind).context("cannot watch for signals");
+        Ok(Signals { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

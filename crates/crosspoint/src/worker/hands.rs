@@ -1,0 +1,187 @@
+//! What this worker holds: from when it is given a job until the server has acknowledged what came of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crosspoint_engine::content::Body;
+use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// So many jobs may be held: as many as a call for work may list.
+const HELD_MAX: usize = 10_000;
+
+pub(super) struct Hands {
+    inside: Mutex<Inside>,
+    /// Something was put down, or waits for a person.
+    freed: Notify,
+    concurrency: usize,
+}
+
+#[derive(Default)]
+struct Inside {
+    held: BTreeMap<String, Held>,
+    leaving: bool,
+}
+
+struct Held {
+    attempt: u32,
+    /// How many answers have come.
+    answers: u32,
+    /// How many questions were asked. While one is open, the program only waits, and somebody else may work.
+    asked: u32,
+    /// Its program has ended, and what came of it is on its way: it is not to be stopped any more.
+    ended: bool,
+    /// Nothing of its program is alive; what it has printed may still be on its way.
+    over: bool,
+    stop: CancellationToken,
+    kill: CancellationToken,
+    answered: mpsc::UnboundedSender<Body>,
+}
+
+/// What a job is told while it runs.
+pub(super) struct Told {
+    /// It is not wanted any more.
+    pub(super) stop: CancellationToken,
+    /// It must be dead at once.
+    pub(super) kill: CancellationToken,
+    pub(super) answers: mpsc::UnboundedReceiver<Body>,
+}
+
+impl Hands {
+    pub(super) fn new(concurrency: usize) -> Hands {
+        Hands { inside: Mutex::default(), freed: Notify::new(), concurrency }
+    }
+
+    /// How many jobs are taken at a time: none any more by one who leaves.
+    pub(super) fn concurrency(&self) -> usize {
+        if self.lock().leaving { 0 } else { self.concurrency }
+    }
+
+    /// For how many jobs there is room, and the call that says so and lists all that is held.
+    pub(super) fn taking(&self, session: Uuid) -> (usize, String) {
+        let inside = self.lock();
+        let room = self.room(&inside);
+        let mut body = format!(r#"{{"session":"{session}","room":{room},"holding":["#);
+        for (at, (id, held)) in inside.held.iter().enumerate() {
+            let (comma, attempt, answers) = (if at > 0 { "," } else { "" }, held.attempt, held.answers);
+            // Writing to a string cannot fail.
+            let _ = write!(body, r#"{comma}{{"id":"{id}","attempt":{attempt},"answers":{answers}}}"#);
+        }
+        body.push_str("]}");
+        (room, body)
+    }
+
+    /// Takes a job in hand; `None` if it is there.
+    pub(super) fn hold(&self, id: &str, attempt: u32) -> Option<Told> {
+        let mut inside = self.lock();
+        if inside.held.contains_key(id) {
+            return None;
+        }
+        let (answered, answers) = mpsc::unbounded_channel();
+        let told = Told { stop: CancellationToken::new(), kill: CancellationToken::new(), answers };
+        let (stop, kill) = (told.stop.clone(), told.kill.clone());
+        inside.held.insert(
+            id.to_owned(),
+            Held { attempt, answers: 0, asked: 0, ended: false, over: false, stop, kill, answered },
+        );
+        Some(told)
+    }
+
+    /// Whether it was not stopped before.
+    pub(super) fn stop(&self, id: &str, attempt: u32) -> bool {
+        let inside = self.lock();
+        let held = inside.held.get(id).filter(|held| held.attempt == attempt && !held.ended);
+        let held = held.filter(|held| !held.stop.is_cancelled());
+        held.map(|held| held.stop.cancel()).is_some()
+    }
+
+    /// It has asked so many questions, and waits for the answer to the last.
+    pub(super) fn asked(&self, id: &str, number: u32) {
+        if let Some(held) = self.lock().held.get_mut(id) {
+            held.asked = number;
+        }
+        self.freed.notify_waiters();
+    }
+
+    /// Passes an answer on, if it is the next one: it comes until we list it.
+    pub(super) fn answer(&self, id: &str, attempt: u32, number: u32, answer: Body) -> bool {
+        let mut inside = self.lock();
+        let held = inside.held.get_mut(id).filter(|held| held.attempt == attempt && held.answers + 1 == number);
+        let Some(held) = held else { return false };
+        held.answers = number;
+        let _ = held.answered.send(answer);
+        true
+    }
+
+    /// Its program has ended, and what came of it is about to be reported.
+    pub(super) fn ended(&self, id: &str) {
+        if let Some(held) = self.lock().held.get_mut(id) {
+            held.ended = true;
+        }
+    }
+
+    /// Its program is not alive any more, though not all that it has said is said.
+    pub(super) fn over(&self, id: &str) {
+        if let Some(held) = self.lock().held.get_mut(id) {
+            held.over = true;
+        }
+    }
+
+    pub(super) fn put_down(&self, id: &str) {
+        self.lock().held.remove(id);
+        self.freed.notify_waiters();
+    }
+
+    /// Kills every program that still runs; how many that are.
+    pub(super) fn kill_all(&self) -> usize {
+        let inside = self.lock();
+        let running = inside.held.values().filter(|held| !held.ended && !held.over && !held.kill.is_cancelled());
+        running.map(|held| held.kill.cancel()).count()
+    }
+
+    /// Takes no more; how much there still is.
+    pub(super) fn leave(&self) -> usize {
+        let mut inside = self.lock();
+        inside.leaving = true;
+        inside.held.len()
+    }
+
+    /// Comes to an end when there is room.
+    pub(super) async fn has_room(&self) {
+        loop {
+            let freed = self.freed.notified();
+            if self.room(&self.lock()) > 0 {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    /// Comes to an end when something is put down, or waits for a person.
+    pub(super) async fn freed(&self) {
+        self.freed.notified().await;
+    }
+
+    fn room(&self, inside: &Inside) -> usize {
+        let working = inside.held.values().filter(|held| held.ended || held.asked <= held.answers).count();
+        let room = self.concurrency.saturating_sub(working).min(HELD_MAX.saturating_sub(inside.held.len()));
+        if inside.leaving { 0 } else { room }
+    }
+
+    /// Comes to an end when nothing is held.
+    pub(super) async fn empty(&self) {
+        loop {
+            let freed = self.freed.notified();
+            if self.lock().held.is_empty() {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

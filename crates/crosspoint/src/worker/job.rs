@@ -1,0 +1,249 @@
+//! One job: its program, from start to end.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_engine::content::Body;
+use crosspoint_engine::machine::{Failed, Success};
+use serde_json::json;
+
+use super::hands::Told;
+use super::link::{Pause, Trouble};
+use super::orders::Given;
+use super::reports::{Fate, Refusal};
+use super::{Worker, say};
+use crate::exec::{self, Next, Running, Said};
+use crate::render;
+
+/// One block of output, in bytes: a quarter of what the server takes at one go.
+const BLOCK_BYTES_MAX: usize = 256 << 10;
+
+/// How it went.
+enum Went {
+    Ended(Result<Success, Failed>),
+    /// The server did not want it any more.
+    Stopped,
+}
+
+/// Why a program that runs is to end.
+enum Unwanted {
+    /// The job goes on without this attempt.
+    Gone,
+    /// The server will never take what the program says, and waits for what comes of it: were nothing said, it would be given again,
+    /// and again.
+    Refused(Refusal),
+}
+
+/// What is said about one attempt, and where it is.
+struct Saying<'w> {
+    worker: &'w Worker,
+    given: &'w Given,
+    offset: u64,
+    asked: u32,
+}
+
+pub(super) async fn run(worker: Arc<Worker>, given: Given, mut told: Told) {
+    let began = Instant::now();
+    let kill = told.kill.clone();
+    let went = tokio::select! {
+        went = work(&worker, &given, &mut told) => Some(went),
+        // Dropping what runs the program kills it, and all that it has started.
+        () = kill.cancelled() => None,
+    };
+    let how = match went {
+        None => "killed",
+        Some(Went::Stopped) => "stopped",
+        Some(Went::Ended(result)) => {
+            let how = if result.is_ok() { "completed" } else { "failed" };
+            worker.hands.ended(&given.id);
+            match say_last(&worker, &given, &result).await {
+                Fate::Taken => how,
+                Fate::Gone => "not wanted any more",
+                Fate::Refused(_) => "not taken by the server",
+            }
+        }
+    };
+    worker.hands.put_down(&given.id);
+    let (id, name) = (render::visible(&given.id), render::visible(&given.work));
+    say(&format!("job {id}  {name}  {how}  {:.1} s", began.elapsed().as_secs_f64()));
+}
+
+async fn work(worker: &Worker, given: &Given, told: &mut Told) -> Went {
+    let job = exec::Given {
+        job_id: given.id.clone(),
+        request_id: given.request_id.clone(),
+        work: given.work.clone(),
+        attempt: given.attempt,
+        input: given.input.clone(),
+    };
+    let stop = told.stop.clone();
+    let started = tokio::select! {
+        started = exec::start(worker.program.clone(), job) => started,
+        // It may wait for what an earlier attempt has left behind.
+        () = stop.cancelled() => return Went::Stopped,
+    };
+    let mut running = match started {
+        Ok(running) => running,
+        Err(failed) => return Went::Ended(Err(failed)),
+    };
+    let mut saying = Saying { worker, given, offset: given.output_offset, asked: 0 };
+    let (mut stopping, mut refused) = (false, None);
+    loop {
+        let next = tokio::select! {
+            next = running.next() => next,
+            () = stop.cancelled(), if !stopping => {
+                stopping = true;
+                running.stop();
+                continue;
+            }
+        };
+        match next {
+            Next::Ended(_) if stopping => {
+                return refused.map_or(Went::Stopped, |refusal| Went::Ended(Err(not_taken(refusal))));
+            }
+            Next::Ended(result) => return Went::Ended(result),
+            // What it says while it is ended is heard by nobody, but must be read so that it can end.
+            Next::Said(_) if stopping => {}
+            Next::Said(said) => {
+                let heard = tokio::select! {
+                    heard = saying.hear(said, &mut running, told) => heard,
+                    () = stop.cancelled() => Err(Unwanted::Gone),
+                };
+                if let Err(why) = heard {
+                    stopping = true;
+                    running.stop();
+                    refused = match why {
+                        Unwanted::Refused(refusal) => Some(refusal),
+                        Unwanted::Gone => None,
+                    };
+                }
+            }
+        }
+    }
+}
+
+impl Saying<'_> {
+    async fn hear(&mut self, said: Said, running: &mut Running, told: &mut Told) -> Result<(), Unwanted> {
+        if let Said::Ask(question) = said {
+            return self.ask(question, running, told).await;
+        }
+        let hands = &self.worker.hands;
+        let id = self.given.id.clone();
+        let mut saying = std::pin::pin!(self.pass_on(said));
+        loop {
+            tokio::select! {
+                said = &mut saying => return said,
+                // While the server is away this may take long. A program that has ended meanwhile is not to be killed for it: there
+                // is only something left to say.
+                () = running.ended(), if running.is_alive() => hands.over(&id),
+            }
+        }
+    }
+
+    async fn pass_on(&mut self, said: Said) -> Result<(), Unwanted> {
+        match said {
+            Said::Output(block) => self.output(block).await,
+            Said::Progress { percent, step } => {
+                let progress = json!({ "percent": percent, "step": step });
+                self.report("progress", &progress.to_string(), "").await
+            }
+            Said::Heard => self.report("heard", "true", "").await,
+            Said::Broken(rule) => {
+                say(&format!("job {}: {rule}", render::visible(&self.given.id)));
+                match self.report("violation", &json!(rule).to_string(), "").await {
+                    // That it cannot be recorded is no reason to end anything.
+                    Err(Unwanted::Refused(_)) => Ok(()),
+                    said @ (Ok(()) | Err(Unwanted::Gone)) => said,
+                }
+            }
+            // Asked by whoever has the program, who gets the answer.
+            Said::Ask(_) => Ok(()),
+        }
+    }
+
+    async fn ask(&mut self, question: Body, running: &mut Running, told: &mut Told) -> Result<(), Unwanted> {
+        self.asked += 1;
+        let number = format!(r#","n":{}"#, self.asked);
+        self.report("ask", question.get(), &number).await?;
+        self.worker.hands.asked(&self.given.id, self.asked);
+        // A program that ends while a person thinks waits for no answer.
+        tokio::select! {
+            answer = told.answers.recv() => drop(answer.map(|answer| running.answer(answer))),
+            () = running.ended() => {}
+        }
+        Ok(())
+    }
+
+    async fn report(&self, kind: &str, said: &str, more: &str) -> Result<(), Unwanted> {
+        let Given { id, attempt, .. } = self.given;
+        let report = format!(r#"{{"id":"{id}","attempt":{attempt},"{kind}":{said}{more}}}"#);
+        match self.worker.reports.say(report).await {
+            Fate::Taken => Ok(()),
+            Fate::Gone => Err(Unwanted::Gone),
+            Fate::Refused(refusal) => Err(Unwanted::Refused(refusal)),
+        }
+    }
+
+    /// Stores a block, however long the server is away: a program that prints meanwhile waits.
+    async fn output(&mut self, mut block: Bytes) -> Result<(), Unwanted> {
+        let link = &self.worker.link;
+        let mut pause = Pause::new(link.lease());
+        while !block.is_empty() {
+            let part = block.split_to(block.len().min(BLOCK_BYTES_MAX));
+            loop {
+                let Given { id, attempt, .. } = self.given;
+                let (session, offset) = (link.session(), self.offset);
+                let what = format!("output?session={session}&job={id}&attempt={attempt}&offset={offset}");
+                match link.call(&what, part.clone()).await {
+                    Ok(answer) if *answer == *br#"{"output":"taken"}"# => break,
+                    Ok(_) => return Err(Unwanted::Gone),
+                    Err(Trouble::Refused(failed)) => {
+                        say(&format!("the server does not take output: {failed}"));
+                        return Err(Unwanted::Refused(Refusal::of(&failed)));
+                    }
+                    Err(Trouble::JoinFirst | Trouble::Away) => pause.wait().await,
+                }
+            }
+            self.offset += part.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Says how an attempt ended. What the server will never take is replaced by a failure that says so, in a few words.
+async fn say_last(worker: &Worker, given: &Given, result: &Result<Success, Failed>) -> Fate {
+    match worker.reports.say(ending(given, result)).await {
+        Fate::Refused(refusal) => worker.reports.say(ending(given, &Err(not_taken(refusal)))).await,
+        fate @ (Fate::Taken | Fate::Gone) => fate,
+    }
+}
+
+fn not_taken(refusal: Refusal) -> Failed {
+    let (failure, message) = match refusal {
+        Refusal::TooLarge => (Failure::ResourceLimit, "The program gave more at one go than the server takes."),
+        Refusal::Wrong => (Failure::BrokenContract, "The server does not take what the program gave."),
+    };
+    Failed { message: Some(Body::of(&message)), ..Failed::of(failure, Dispatched::Yes) }
+}
+
+/// The last report of an attempt.
+fn ending(given: &Given, result: &Result<Success, Failed>) -> String {
+    let Given { id, attempt, .. } = given;
+    let head = format!(r#"{{"id":"{id}","attempt":{attempt},"#);
+    match result {
+        Ok(success) => {
+            let (outputs, artifacts) = (success.outputs.get(), success.artifacts.get());
+            [&*head, r#""result":{"outputs":"#, outputs, r#","artifacts":"#, artifacts, "}}"].concat()
+        }
+        Err(failed) => {
+            let member = |name: &str, body: &Option<Body>| {
+                body.as_ref().map(|body| format!(r#","{name}":{}"#, body.get())).unwrap_or_default()
+            };
+            let (message, details) = (member("message", &failed.message), member("details", &failed.details));
+            let (code, dispatched) = (failed.failure.name(), failed.dispatched == Dispatched::Yes);
+            format!(r#"{head}"failure":{{"code":"{code}","dispatched":{dispatched}{message}{details}}}}}"#)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Reading what the server wants.
+
+use bytes::Bytes;
+use crosspoint_contracts::json::{Tape, Value};
+use crosspoint_engine::content::Body;
+
+/// What the server wants.
+pub(super) struct Orders {
+    pub(super) jobs: Vec<Given>,
+    pub(super) stop: Vec<(String, u32)>,
+    pub(super) answers: Vec<Answer>,
+}
+
+/// A job to do.
+pub(super) struct Given {
+    pub(super) id: String,
+    pub(super) attempt: u32,
+    pub(super) work: String,
+    pub(super) request_id: String,
+    pub(super) output_offset: u64,
+    pub(super) input: Body,
+}
+
+/// What a person has answered.
+pub(super) struct Answer {
+    pub(super) id: String,
+    pub(super) attempt: u32,
+    pub(super) number: u32,
+    pub(super) input: Body,
+}
+
+impl Orders {
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.stop.is_empty() && self.answers.is_empty()
+    }
+}
+
+/// `None` says that this is not what our servers say.
+pub(super) fn read(answer: &Bytes) -> Option<Orders> {
+    let tape = Tape::scan(answer).ok()?;
+    let root = tape.root()?;
+    Some(Orders {
+        jobs: root.get("jobs")?.items().map(|job| given(answer, job)).collect::<Option<Vec<Given>>>()?,
+        stop: root.get("stop")?.items().map(attempt).collect::<Option<Vec<(String, u32)>>>()?,
+        answers: root.get("answers")?.items().map(|item| answered(answer, item)).collect::<Option<Vec<Answer>>>()?,
+    })
+}
+
+fn given(answer: &Bytes, job: Value<'_, '_>) -> Option<Given> {
+    let (id, attempt) = attempt(job)?;
+    let offset = job.get("output_offset").and_then(Value::integer).unwrap_or(0);
+    Some(Given {
+        id,
+        attempt,
+        work: text(job, "work")?,
+        request_id: text(job, "request_id")?,
+        output_offset: u64::try_from(offset).ok()?,
+        input: body(answer, job, "input")?,
+    })
+}
+
+fn answered(answer: &Bytes, item: Value<'_, '_>) -> Option<Answer> {
+    let (id, attempt) = attempt(item)?;
+    let number = u32::try_from(item.get("n")?.integer()?).ok()?;
+    Some(Answer { id, attempt, number, input: body(answer, item, "input")? })
+}
+
+fn attempt(item: Value<'_, '_>) -> Option<(String, u32)> {
+    Some((text(item, "id")?, u32::try_from(item.get("attempt")?.integer()?).ok()?))
+}
+
+fn text(item: Value<'_, '_>, name: &str) -> Option<String> {
+    Some(item.get(name)?.text()?.decode().into_owned())
+}
+
+fn body(answer: &Bytes, item: Value<'_, '_>, name: &str) -> Option<Body> {
+    let (start, end) = item.get(name)?.span();
+    Some(Body::trusted(answer.slice(start..end)))
+}

@@ -1,0 +1,130 @@
+//! Reports on their way to the server: all that are waiting at one go, again and again until they are acknowledged.
+
+use bytes::Bytes;
+use crosspoint_contracts::json::{Tape, Value};
+use reqwest::StatusCode;
+use tokio::sync::{mpsc, oneshot};
+
+use super::link::{Pause, Trouble};
+use super::{Worker, say};
+use crate::client::Failed;
+
+/// So many reports, or bytes of them, go at one go.
+const REPORTS_MAX: usize = 200;
+const BYTES_MAX: usize = 4 << 20;
+
+/// Where jobs put what they have to say.
+pub(super) struct Reports(mpsc::UnboundedSender<Letter>);
+
+/// What they have put there.
+pub(super) type Outgoing = mpsc::UnboundedReceiver<Letter>;
+
+/// One report, and who waits for what becomes of it.
+pub(super) struct Letter {
+    report: String,
+    fate: oneshot::Sender<Fate>,
+}
+
+/// What becomes of a report.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is on the server's disk.
+    Taken,
+    /// The server does not want to hear of this attempt any more.
+    Gone,
+    /// The server will never take it, and still believes that the attempt goes on.
+    Refused(Refusal),
+}
+
+/// Why the server will never take something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    TooLarge,
+    Wrong,
+}
+
+impl Refusal {
+    pub(super) fn of(failed: &Failed) -> Refusal {
+        if failed.status() == Some(StatusCode::PAYLOAD_TOO_LARGE) { Refusal::TooLarge } else { Refusal::Wrong }
+    }
+}
+
+impl Reports {
+    pub(super) fn new() -> (Reports, Outgoing) {
+        // Each job waits for one to be acknowledged before it says the next, so there are never many.
+        let (sender, outgoing) = mpsc::unbounded_channel();
+        (Reports(sender), outgoing)
+    }
+
+    /// Says something, and waits until it is decided what becomes of it.
+    pub(super) async fn say(&self, report: String) -> Fate {
+        let (fate, decided) = oneshot::channel();
+        if self.0.send(Letter { report, fate }).is_err() {
+            return Fate::Gone;
+        }
+        decided.await.unwrap_or(Fate::Gone)
+    }
+}
+
+/// Sends what there is, for ever.
+pub(super) async fn send(worker: &Worker, mut outgoing: Outgoing) -> Failed {
+    let mut pause = Pause::new(worker.link.lease());
+    // The jobs hold the other end for as long as we live.
+    while let Some(first) = outgoing.recv().await {
+        let mut letters = vec![first];
+        let mut bytes = letters[0].report.len();
+        while letters.len() < REPORTS_MAX
+            && bytes < BYTES_MAX
+            && let Ok(next) = outgoing.try_recv()
+        {
+            bytes += next.report.len();
+            letters.push(next);
+        }
+        if let Err(failed) = deliver(worker, letters, &mut pause).await {
+            return failed;
+        }
+    }
+    std::future::pending().await
+}
+
+async fn deliver(worker: &Worker, letters: Vec<Letter>, pause: &mut Pause) -> Result<(), Failed> {
+    let mut waiting = vec![letters];
+    while let Some(letters) = waiting.pop() {
+        let reports: Vec<&str> = letters.iter().map(|letter| letter.report.as_str()).collect();
+        let body = format!(r#"{{"session":"{}","reports":[{}]}}"#, worker.link.session(), reports.join(","));
+        match worker.link.call("report", body.into()).await {
+            Ok(answer) => {
+                pause.reset();
+                let fates = fates(&answer, letters.len()).ok_or_else(|| worker.link.not_ours())?;
+                for (letter, fate) in letters.into_iter().zip(fates) {
+                    let _ = letter.fate.send(fate);
+                }
+            }
+            Err(Trouble::Refused(_)) if letters.len() > 1 => waiting.extend(letters.into_iter().map(|one| vec![one])),
+            Err(Trouble::Refused(failed)) => {
+                say(&format!("the server does not take a report: {failed}"));
+                for letter in letters {
+                    let _ = letter.fate.send(Fate::Refused(Refusal::of(&failed)));
+                }
+            }
+            Err(trouble) => {
+                waiting.push(letters);
+                match worker.mend(trouble).await {
+                    Ok(()) => {}
+                    Err(Trouble::Refused(failed)) => return Err(failed),
+                    Err(Trouble::JoinFirst | Trouble::Away) => pause.wait().await,
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What became of each; `None` if the answer is not one of our servers.
+fn fates(answer: &Bytes, count: usize) -> Option<Vec<Fate>> {
+    let tape = Tape::scan(answer).ok()?;
+    let words = tape.root()?.get("reports")?.items();
+    let is_taken = |word: Value<'_, '_>| word.text().is_some_and(|word| word == *"taken");
+    let fates: Vec<Fate> = words.map(|word| if is_taken(word) { Fate::Taken } else { Fate::Gone }).collect();
+    (fates.len() == count).then_some(fates)
+}

@@ -1,0 +1,96 @@
+//! A worker that speaks the pull side of the API by hand, one call at a time.
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::live::{Answer, Server, head};
+
+/// Who works under an agent's name.
+pub(crate) struct Puller {
+    pub(crate) name: &'static str,
+    pub(crate) session: String,
+    /// What it holds, as it lists it.
+    pub(crate) holding: Vec<Value>,
+}
+
+impl Puller {
+    /// One that has not joined. The number is its session.
+    pub(crate) fn new(name: &'static str, number: u32) -> Puller {
+        Puller { name, session: format!("00000000-0000-4000-8000-{number:012}"), holding: Vec::new() }
+    }
+
+    /// One that has joined for work of its own name, with the shortest lease there is.
+    pub(crate) fn joined(server: &Server, name: &'static str, number: u32) -> Puller {
+        let puller = Puller::new(name, number);
+        let answer = puller.join(server, json!({"work": [name], "concurrency": 4, "lease_seconds": 5}));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        puller
+    }
+
+    pub(crate) fn join(&self, server: &Server, mut body: Value) -> Answer {
+        body["session"] = json!(self.session);
+        self.call(server, "join", &body)
+    }
+
+    pub(crate) fn call(&self, server: &Server, what: &str, body: &Value) -> Answer {
+        server.post(&format!("/api/v1/agents/{}/{what}", self.name), &body.to_string())
+    }
+
+    fn taking(&self, room: usize) -> Value {
+        json!({"session": self.session, "room": room, "holding": self.holding})
+    }
+
+    /// Asks for work, waiting a little if there is none; holds what it is given.
+    pub(crate) fn take(&mut self, server: &Server, room: usize) -> Value {
+        let answer = self.call(server, "take?wait=60", &self.taking(room));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let ordered = answer.json();
+        for job in ordered["jobs"].as_array().expect("a list") {
+            self.holding.push(json!({"id": job["id"], "attempt": job["attempt"], "answers": 0}));
+        }
+        ordered
+    }
+
+    /// Asks until there is something: a wait is over after a third of the lease.
+    pub(crate) fn take_some(&mut self, server: &Server, room: usize) -> Value {
+        crate::live::until("there is something", || {
+            let ordered = self.take(server, room);
+            let some = ["jobs", "stop", "answers"].iter().any(|what| ordered[what] != json!([]));
+            some.then_some(ordered)
+        })
+    }
+
+    /// Asks for work and is gone before it is answered.
+    pub(crate) fn take_and_vanish(&self, server: &Server, room: usize) {
+        let body = self.taking(room).to_string();
+        let path = format!("/api/v1/agents/{}/take?wait=0", self.name);
+        let mut stream: TcpStream = server.connect();
+        let request = head("POST", &path, &[], body.len()) + &body;
+        stream.write_all(request.as_bytes()).expect("it can be sent");
+        // The answer is on its way, or about to be: nobody will read it.
+        let mut one = [0];
+        let _ = std::io::Read::read(&mut stream, &mut one);
+    }
+
+    /// Reports one thing about an attempt; what became of it.
+    pub(crate) fn report(&self, server: &Server, id: &Value, attempt: u32, said: &Value) -> String {
+        let mut report = said.clone();
+        (report["id"], report["attempt"]) = (id.clone(), json!(attempt));
+        let answer = self.call(server, "report", &json!({"session": self.session, "reports": [report]}));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()["reports"][0].as_str().expect("a word").to_owned()
+    }
+
+    /// Reports success, and holds it no more.
+    pub(crate) fn finish(&mut self, server: &Server, id: &Value, attempt: u32) -> String {
+        let said = self.report(server, id, attempt, &json!({"result": {"outputs": {"by": self.session}}}));
+        self.holding.retain(|held| held["id"] != *id);
+        said
+    }
+
+    pub(crate) fn leave(&self, server: &Server) {
+        assert_eq!(self.call(server, "leave", &json!({"session": self.session})).status, 200);
+    }
+}
