@@ -1,34 +1,45 @@
 //! The server: connections, the native API, and an end that leaves nobody hanging.
 //!
-//! In reading order: [`router`] names every endpoint; [`jobs`], [`agents`], [`health`] and [`events`] answer them; [`submit`],
-//! [`query`] and [`body`] read what comes in, within limits; [`view`] and [`refusal`] write what goes out; [`connection`] and
-//! [`stall`] are about sockets, and [`record`] is about the log.
+//! In reading order: [`router`] names every endpoint, and [`openapi`] describes them; [`jobs`], [`agents`], [`pull`],
+//! [`documents`], [`health`] and [`events`] answer them; [`submit`], [`query`] and [`body`] read what comes in, within limits; [`view`] and
+//! [`refusal`] write what goes out; [`connection`] and [`stall`] are about sockets; [`tally`], [`process`] and [`metrics`]
+//! are what is counted, and [`record`] is about the log.
 
 mod agents;
 mod body;
 mod connection;
+mod documents;
 mod events;
 mod health;
 mod jobs;
 mod json;
+mod metrics;
+mod openapi;
+mod process;
+mod pull;
 mod query;
 mod record;
 mod refusal;
 mod router;
 mod stall;
 mod submit;
-mod view;
+mod tally;
+pub(crate) mod view;
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use crosspoint_engine::runtime::Engine;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::documents::ReadingRoom;
+use self::tally::Tally;
 use crate::config::{Config, Limits};
+use crate::desk::Desk;
 
 /// How often it is looked at whether the last request has been answered, when the server stops.
 const IDLE_PERIOD: Duration = Duration::from_millis(5);
@@ -42,12 +53,18 @@ struct App(Arc<Shared>);
 
 struct Shared {
     engine: Engine,
+    desk: Arc<Desk>,
     limits: Limits,
     wait_max: Duration,
     /// Bytes of all bodies that are being read or are waiting to be committed.
     bodies_bytes: AtomicUsize,
     /// Requests that have not been answered.
     requests: AtomicUsize,
+    tally: Tally,
+    /// Where documents are looked at.
+    reading_room: ReadingRoom,
+    /// The description of the API, once somebody wanted it.
+    described: OnceLock<Bytes>,
     /// No new work is taken.
     stopping: CancellationToken,
     /// Nobody is answered any more.
@@ -58,11 +75,18 @@ struct Shared {
 /// are answered, and attempts under way have `[server] drain_seconds` to end.
 ///
 /// Connections are taken until the very end, so that whoever asks in between is told rather than left alone.
-pub(crate) async fn run(listener: TcpListener, engine: Engine, config: &Config, shutdown: impl Future<Output = ()>) {
-    let app = App::new(engine, config);
+pub(crate) async fn run(
+    listener: TcpListener,
+    (engine, desk): (Engine, Arc<Desk>),
+    config: &Config,
+    shutdown: impl Future<Output = ()>,
+) {
+    process::started_at();
+    let app = App::new(engine, desk, config);
     let connections = connection::Places::new(config.limits.connections_max);
     tokio::select! {
         never = connection::accept(&listener, &app, &connections) => match never {},
+        () = pull::keep_leases(&app) => {}
         () = app.wind_down(config.server.drain, shutdown) => {}
     }
     drop(listener);
@@ -71,13 +95,17 @@ pub(crate) async fn run(listener: TcpListener, engine: Engine, config: &Config, 
 }
 
 impl App {
-    fn new(engine: Engine, config: &Config) -> App {
+    fn new(engine: Engine, desk: Arc<Desk>, config: &Config) -> App {
         App(Arc::new(Shared {
             engine,
+            desk,
             limits: config.limits.clone(),
             wait_max: config.server.wait_max,
             bodies_bytes: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
+            tally: Tally::new(openapi::routes()),
+            reading_room: ReadingRoom::default(),
+            described: OnceLock::new(),
             stopping: CancellationToken::new(),
             closing: CancellationToken::new(),
         }))
@@ -87,8 +115,16 @@ impl App {
         &self.0.engine
     }
 
+    fn desk(&self) -> &Arc<Desk> {
+        &self.0.desk
+    }
+
     fn limits(&self) -> &Limits {
         &self.0.limits
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.0.tally
     }
 
     fn stopping(&self) -> &CancellationToken {
@@ -102,6 +138,7 @@ impl App {
         self.stopping().cancel();
         self.engine().end_waits();
         self.engine().rest().await;
+        self.desk().put_back(self.engine()).await;
         while self.0.requests.load(Ordering::Acquire) > 0 && Instant::now() < until {
             tokio::time::sleep(IDLE_PERIOD).await;
         }

@@ -4,16 +4,16 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use crosspoint_contracts::json::{self, Tape};
-use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::map::Carrying;
 use crosspoint_contracts::message::AGENT_TYPES;
-use crosspoint_contracts::translate::{Refused, Translation, Written};
-use crosspoint_contracts::{Contract, Extent, Kind, Options, Report};
-use uuid::Uuid;
+use crosspoint_contracts::translate::{Refused, Translation};
+use crosspoint_contracts::{Extent, Kind, Options, Report};
 
 use crate::Outcome;
 use crate::cli::Translate;
 use crate::input::Source;
 use crate::render;
+use crate::translated::{Translated, Wish, mend};
 
 /// Names listed of what was carried or lost. Past that the list is no longer read.
 const NAMES_MAX: usize = 20;
@@ -24,10 +24,17 @@ pub(crate) fn run(arguments: &Translate) -> Result<Outcome> {
         render::refused("--agent-type: an agent type has a name", "--agent-type NAME");
         return Ok(Outcome::CouldNot);
     }
-    if !AGENT_TYPES.iter().chain(&agent_types).any(|known| *known == arguments.agent) {
+    let source = Source::one(arguments.path.as_deref(), "translate")?;
+    let wish = Wish {
+        to: arguments.to,
+        kind: arguments.from.or_else(|| source.file_name().and_then(Kind::of_file_name)),
+        agent: &arguments.agent,
+        agent_types: &agent_types,
+        carrying: if arguments.no_carry { Carrying::Off } else { Carrying::On },
+    };
+    if !wish.knows_its_agent() {
         return Ok(unknown_agent(&arguments.agent));
     }
-    let source = Source::one(arguments.path.as_deref(), "translate")?;
     let bytes = match source.read() {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -35,18 +42,7 @@ pub(crate) fn run(arguments: &Translate) -> Result<Outcome> {
             return Ok(Outcome::CouldNot);
         }
     };
-    let work = Work {
-        arguments,
-        name: render::shown_name(&source),
-        bytes: &bytes,
-        options: Options {
-            kind: arguments.from.or_else(|| source.file_name().and_then(Kind::of_file_name)),
-            agent_types: &agent_types,
-            // What has not ended is an event, and one event is worth translating.
-            extent: Extent::Part,
-            ..Options::default()
-        },
-    };
+    let work = Work { arguments, name: render::shown_name(&source), bytes: &bytes, wish };
     work.run()
 }
 
@@ -61,12 +57,12 @@ struct Work<'a> {
     arguments: &'a Translate,
     name: String,
     bytes: &'a [u8],
-    options: Options<'a>,
+    wish: Wish<'a>,
 }
 
 impl Work<'_> {
     fn run(&self) -> Result<Outcome> {
-        let Translation { report, undetected, written } = self.translate(self.arguments.to);
+        let Translation { report, undetected, written } = self.wish.translate(self.bytes);
         if undetected.is_some() || !report.is_valid() {
             render::findings(&self.name, self.bytes, &report);
             let Some(undetected) = undetected else { return Ok(Outcome::NotFine) };
@@ -80,24 +76,10 @@ impl Work<'_> {
         }
     }
 
-    fn translate(&self, to: Contract) -> Translation {
-        // Seconds are as fine as any contract's own examples.
-        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let fresh = Fresh {
-            now: &now,
-            id: Uuid::new_v4(),
-            agent_types: self.options.agent_types,
-            agent_type: &self.arguments.agent,
-            carrying: if self.arguments.no_carry { Carrying::Off } else { Carrying::On },
-        };
-        crosspoint_contracts::translate(self.bytes, &self.options, to, &fresh)
-    }
-
     /// The documents on stdout, all that is to be said about them on stderr.
     fn show(&self, report: &Report, translated: &Translated) -> Result<Outcome> {
         let homeless = translated.homeless();
-        let loses = translated.without > 0 || (self.arguments.no_carry && !homeless.is_empty());
-        let refuses = self.arguments.strict && loses;
+        let refuses = self.arguments.strict && translated.loses(self.wish.carrying);
         if !refuses {
             self.print(report, translated)?;
         }
@@ -129,7 +111,9 @@ impl Work<'_> {
     }
 
     fn is_whole(&self) -> bool {
-        crosspoint_contracts::read(self.bytes, &Options { extent: Extent::Whole, ..self.options }).report.is_valid()
+        crosspoint_contracts::read(self.bytes, &Options { extent: Extent::Whole, ..self.wish.options() })
+            .report
+            .is_valid()
     }
 
     /// A stream becomes a document a line, even where it becomes only one.
@@ -169,71 +153,18 @@ impl Work<'_> {
     }
 
     fn no_counterpart(&self, translated: &Translated) -> Outcome {
-        let goes_to = |to: &Contract| self.translate(*to).written.iter().any(Result::is_ok);
-        let others: Vec<&str> = Contract::ALL.into_iter().filter(goes_to).map(Contract::name).collect();
-        let hint = match others.split_last() {
-            None => "no contract has one".to_owned(),
-            Some((last, [])) => format!("it goes to {last}"),
-            Some((last, others)) => format!("it goes to {} and {last}", others.join(", ")),
-        };
+        let hint = self.wish.goes_to(self.bytes);
         let why = translated.refused.as_ref().map(Refused::to_string).unwrap_or_default();
         render::refused(&format!("{}: {why}", self.name), &hint);
         Outcome::NotFine
     }
 
     fn broken(&self, refused: &Refused) -> Outcome {
-        let mut hint = "it nests too deep; flatten what is in it";
         if let Refused::Broken { report, .. } = refused {
             render::findings_by_pointer("<translated>", report);
-            let too_deep = |finding: &crosspoint_contracts::Finding| finding.clause.id == TOO_DEEP;
-            if !report.findings.is_empty() && !report.findings.iter().any(too_deep) {
-                hint = "something carried does not fit: mend or remove `x_crosspoint` in the document";
-            }
         }
-        render::refused(&format!("{}: {refused}", self.name), hint);
+        render::refused(&format!("{}: {refused}", self.name), mend(refused));
         Outcome::NotFine
-    }
-}
-
-/// The clause on how deep JSON may nest.
-const TOO_DEEP: &str = "ALL-107";
-
-/// What came of a document.
-struct Translated {
-    documents: Vec<Written>,
-    /// How many have no counterpart, and why the last of them has none.
-    without: usize,
-    refused: Option<Refused>,
-}
-
-impl Translated {
-    /// One that breaks its contract spoils the rest: half a stream is worse than none.
-    fn of(results: Vec<Result<Written, Refused>>) -> Result<Translated, Refused> {
-        let mut translated = Translated { documents: Vec::with_capacity(results.len()), without: 0, refused: None };
-        for result in results {
-            match result {
-                Ok(written) => translated.documents.push(written),
-                Err(none @ Refused::NoCounterpart { .. }) => {
-                    translated.without += 1;
-                    translated.refused = Some(none);
-                }
-                Err(broken @ Refused::Broken { .. }) => return Err(broken),
-            }
-        }
-        Ok(translated)
-    }
-
-    /// Where something was filled in, of all documents, each once.
-    fn filled(&self) -> Vec<&str> {
-        let mut seen = std::collections::BTreeSet::new();
-        self.documents.iter().flat_map(Written::filled).filter(|place| seen.insert(*place)).collect()
-    }
-
-    /// What has no field, of all documents, each once.
-    fn homeless(&self) -> Vec<&str> {
-        let mut seen = std::collections::BTreeSet::new();
-        let all = self.documents.iter().flat_map(|written| &written.homeless).map(AsRef::as_ref);
-        all.filter(|name| seen.insert(*name)).collect()
     }
 }
 

@@ -4,13 +4,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use crosspoint_contracts::kind::Undetected;
-use crosspoint_contracts::{Finding, Inner, Kind, Options, Reading, Report};
-use serde::Serialize;
+use crosspoint_contracts::{Inner, Kind, Options, Reading, Report};
 
 use crate::Outcome;
 use crate::cli::{self, Format, Validate};
 use crate::input::{self, Source};
+use crate::judged::Judged;
 use crate::render;
 
 pub(crate) fn run(arguments: &Validate) -> Result<Outcome> {
@@ -137,12 +136,9 @@ impl Run<'_> {
                 }
             }
             Format::Json => {
-                let mut line = Line::new(source.name(), &reading.report, good);
-                if let Some(undetected) = &reading.undetected {
-                    line.error = Some(render::undetected_sentence(undetected));
-                    line.candidates = candidates(undetected);
-                }
-                line.print()?;
+                let mut judged = Judged::of(reading, good);
+                judged.file = Some(source.name());
+                print(&judged)?;
             }
         }
         Ok(())
@@ -155,8 +151,10 @@ impl Run<'_> {
             return Ok(());
         }
         let nothing = Report::default();
-        let line = Line { error: Some(format!("{error:#}")), ..Line::new(name.to_owned(), &nothing, false) };
-        let printed = if self.closed { Ok(()) } else { line.print() };
+        let mut judged = Judged::new(&nothing, false);
+        judged.file = Some(name.to_owned());
+        judged.error = Some(format!("{error:#}"));
+        let printed = if self.closed { Ok(()) } else { print(&judged) };
         self.unless_closed(printed)
     }
 
@@ -169,72 +167,7 @@ impl Run<'_> {
     }
 }
 
-/// One document's report as JSON. The order of the members is the order they are printed in.
-#[derive(Serialize)]
-struct Line<'r> {
-    file: String,
-    kind: Option<&'static str>,
-    valid: bool,
-    findings: Vec<FindingLine<'r>>,
-    #[serde(skip_serializing_if = "is_zero")]
-    unlisted: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    candidates: Vec<&'static str>,
-}
-
-#[derive(Serialize)]
-struct FindingLine<'r> {
-    clause: &'static str,
-    level: &'static str,
-    pointer: &'r str,
-    line: usize,
-    column: usize,
-    message: &'r str,
-    hint: &'r str,
-}
-
-impl<'r> Line<'r> {
-    fn new(file: String, report: &'r Report, good: bool) -> Line<'r> {
-        Line {
-            file,
-            kind: report.kind.map(Kind::name),
-            valid: good,
-            findings: report.findings.iter().map(FindingLine::new).collect(),
-            unlisted: report.unlisted,
-            error: None,
-            candidates: Vec::new(),
-        }
-    }
-
-    fn print(&self) -> io::Result<()> {
-        writeln!(io::stdout().lock(), "{}", serde_json::to_string(self)?)
-    }
-}
-
-impl<'r> FindingLine<'r> {
-    fn new(finding: &'r Finding) -> FindingLine<'r> {
-        FindingLine {
-            clause: finding.clause.id,
-            level: finding.clause.level.name(),
-            pointer: &finding.pointer,
-            line: finding.line,
-            column: finding.column,
-            message: &finding.message,
-            hint: &finding.hint,
-        }
-    }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
-fn candidates(undetected: &Undetected) -> Vec<&'static str> {
-    match undetected {
-        Undetected::Unknown => Vec::new(),
-        Undetected::Ambiguous(candidates) => candidates.iter().map(|candidate| candidate.kind.name()).collect(),
-    }
+/// On a line of its own.
+fn print(judged: &Judged<'_>) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{}", serde_json::to_string(judged)?)
 }

@@ -42,7 +42,7 @@ pub(super) async fn set_breaker(
     shown(app.engine().set_breaker(&name, open).await)
 }
 
-fn shown(agent: Result<AgentView, Denied>) -> Result<Response, Refusal> {
+pub(super) fn shown(agent: Result<AgentView, Denied>) -> Result<Response, Refusal> {
     let agent = agent.map_err(|why| Refusal::denied(&why, Refusal::no_such_agent))?;
     let mut out = Vec::new();
     view::push_agent(&mut out, &agent);

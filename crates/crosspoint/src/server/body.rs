@@ -13,6 +13,7 @@ use http_body_util::BodyExt;
 
 use super::App;
 use super::refusal::Refusal;
+use super::tally::Limit;
 
 /// A body, and the room that it takes until this is dropped.
 pub(super) struct Received {
@@ -31,7 +32,7 @@ impl FromRequest<App> for Received {
         }
         match tokio::time::timeout(time_max, read(app, body, bytes_max)).await {
             Ok(received) => received,
-            Err(_) => Err(Refusal::too_slow("body", time_max)),
+            Err(_) => Err(Refusal::too_slow("body", Limit::BodySeconds, time_max)),
         }
     }
 }
@@ -77,7 +78,8 @@ impl Room {
         let before = self.app.0.bodies_bytes.fetch_add(bytes, Ordering::Relaxed);
         if before + bytes > self.app.limits().bodies_bytes_max {
             let hint = "nothing was done; send it again later, or raise [limits] bodies_bytes";
-            return Err(Refusal::unavailable("too many bodies are being read at a time", hint));
+            let refusal = Refusal::unavailable("too many bodies are being read at a time", hint);
+            return Err(refusal.over(Limit::BodiesBytes));
         }
         Ok(())
     }

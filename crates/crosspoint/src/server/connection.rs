@@ -25,6 +25,7 @@ use tower::Service;
 use super::record::Record;
 use super::refusal::Refusal;
 use super::stall::Unstalled;
+use super::tally::Limit;
 use super::{App, router};
 
 /// When no connection can be taken, for want of file descriptors mostly, the next is tried so much later.
@@ -101,6 +102,7 @@ async fn admit(stream: TcpStream, app: &App, router: &Router, places: &Places, t
         }
         Ok(place) = places.turned_away.clone().acquire_owned() => {
             turned_away.count += 1;
+            app.tally().refused(Limit::Connections);
             let refusal = Refusal::unavailable(
                 format!("there are {} connections, and no more may be", places.max),
                 "nothing was done; send it again later, or raise [limits] connections",
@@ -155,7 +157,7 @@ async fn serve(stream: TcpStream, app: App, router: Router, _place: OwnedSemapho
         .timer(TokioTimer::new())
         .header_read_timeout(header_time_max)
         .max_buf_size(BUFFER_BYTES_MAX)
-        .serve_connection(TokioIo::new(Unstalled::new(stream, app.limits().write_time_max)), service);
+        .serve_connection(TokioIo::new(Unstalled::new(stream, app.clone())), service);
     let ended = tokio::select! {
         biased;
         ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => ended,
@@ -168,7 +170,8 @@ async fn serve(stream: TcpStream, app: App, router: Router, _place: OwnedSemapho
     let mut stream = parts.io.into_inner();
     // A connection that was merely kept open is closed without a word; half a request deserves one.
     if ended.is_err_and(|error| error.is_timeout()) && !parts.read_buf.is_empty() {
-        let refusal = Refusal::too_slow("request's head", header_time_max);
+        let refusal = Refusal::too_slow("request's head", Limit::HeaderSeconds, header_time_max);
+        app.tally().refused(Limit::HeaderSeconds);
         let _ = stream.write_all(&refusal.to_http()).await;
     }
     close(stream.into_inner(), past.hasty.load(Ordering::Relaxed)).await;
@@ -188,6 +191,7 @@ async fn answer(app: &App, mut router: Router, past: &Past, request: Request<Inc
     let _under_way = UnderWay::begin(app);
     past.used.store(true, Ordering::Relaxed);
     let record = Record::begin(request.method(), request.uri());
+    let route = app.tally().route(request.method(), request.uri().path());
     let has_body = !request.body().is_end_stream();
     let answered = AssertUnwindSafe(router.call(request)).catch_unwind().await;
     let mut response = match answered {
@@ -200,6 +204,10 @@ async fn answer(app: &App, mut router: Router, past: &Past, request: Request<Inc
     }
     if app.stopping().is_cancelled() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    app.tally().answered(route, response.status());
+    if let Some(limit) = response.extensions().get::<Limit>() {
+        app.tally().refused(*limit);
     }
     if let Some(record) = record {
         record.end(&response);

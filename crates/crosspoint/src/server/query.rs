@@ -5,15 +5,17 @@ use std::time::Duration;
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::Uri;
 use axum::http::request::Parts;
+use crosspoint_contracts::{Contract, Kind};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Door, Phase};
 use crosspoint_engine::store::Filter;
 
 use super::App;
 use super::refusal::Refusal;
+use crate::translated::AGENT_DEFAULT;
 
-const LIST_DEFAULT: usize = 50;
-const LIST_MAX: usize = 500;
+pub(super) const LIST_DEFAULT: usize = 50;
+pub(super) const LIST_MAX: usize = 500;
 
 /// The job that a path names.
 pub(super) struct Id(pub(super) JobId);
@@ -71,7 +73,7 @@ pub(super) fn events(uri: &Uri) -> Result<Events, Refusal> {
         match name.as_str() {
             "after" => events.after = Some(value.parse().map_err(|_| wrong("after", "the number of an event"))?),
             "follow" => {
-                events.only_past = !value.parse::<bool>().map_err(|_| wrong("follow", "true or false"))?;
+                events.only_past = !truth("follow", &value)?;
             }
             _ => return Err(unknown("after, follow")),
         }
@@ -96,7 +98,67 @@ pub(super) fn filter(uri: &Uri) -> Result<Filter, Refusal> {
     Ok(filter)
 }
 
-fn parameters(uri: &Uri) -> Result<Vec<(String, String)>, Refusal> {
+/// How a document is to be judged.
+#[derive(Default)]
+pub(super) struct Judging {
+    pub(super) kind: Option<Kind>,
+    pub(super) inner_json: bool,
+    pub(super) agent_types: Vec<String>,
+    pub(super) strict: bool,
+}
+
+pub(super) fn judging(uri: &Uri) -> Result<Judging, Refusal> {
+    let mut judging = Judging::default();
+    for (name, value) in parameters(uri)? {
+        match name.as_str() {
+            "kind" => judging.kind = Some(word("kind", &value, Kind::from_name, &Kind::ALL.map(Kind::name))?),
+            "inner" if value == "json" => judging.inner_json = true,
+            "inner" => return Err(wrong("inner", "json")),
+            "agent_type" => judging.agent_types.push(agent_type(value)?),
+            "strict" => judging.strict = truth("strict", &value)?,
+            _ => return Err(unknown("kind, inner, agent_type, strict")),
+        }
+    }
+    Ok(judging)
+}
+
+/// What a document is to become.
+pub(super) struct Translating {
+    pub(super) to: Contract,
+    pub(super) kind: Option<Kind>,
+    pub(super) agent: String,
+    pub(super) agent_types: Vec<String>,
+    pub(super) carry: bool,
+    pub(super) strict: bool,
+}
+
+pub(super) fn translating(uri: &Uri) -> Result<Translating, Refusal> {
+    let (mut to, mut kind, mut agent) = (None, None, AGENT_DEFAULT.to_owned());
+    let (mut agent_types, mut carry, mut strict) = (Vec::new(), true, false);
+    for (name, value) in parameters(uri)? {
+        match name.as_str() {
+            "to" => to = Some(word("to", &value, Contract::from_name, &Contract::ALL.map(Contract::name))?),
+            "kind" => kind = Some(word("kind", &value, Kind::from_name, &Kind::ALL.map(Kind::name))?),
+            "agent" => agent = value,
+            "agent_type" => agent_types.push(agent_type(value)?),
+            "carry" => carry = truth("carry", &value)?,
+            "strict" => strict = truth("strict", &value)?,
+            _ => return Err(unknown("to, kind, agent, agent_type, carry, strict")),
+        }
+    }
+    let missing = || wrong("to", &format!("one of {}", Contract::ALL.map(Contract::name).join(", ")));
+    Ok(Translating { to: to.ok_or_else(missing)?, kind, agent, agent_types, carry, strict })
+}
+
+fn agent_type(value: String) -> Result<String, Refusal> {
+    if value.trim().is_empty() { Err(wrong("agent_type", "the name of an agent type")) } else { Ok(value) }
+}
+
+fn truth(name: &str, value: &str) -> Result<bool, Refusal> {
+    value.parse().map_err(|_| wrong(name, "true or false"))
+}
+
+pub(super) fn parameters(uri: &Uri) -> Result<Vec<(String, String)>, Refusal> {
     if uri.query().is_none() {
         return Ok(Vec::new());
     }

@@ -8,13 +8,18 @@ use std::time::Duration;
 use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use crosspoint_contracts::Report;
 use crosspoint_contracts::failure::{Failure, Repeat};
 use crosspoint_engine::core::Rejected;
 use crosspoint_engine::runtime::{Denied, Unaccepted};
 use crosspoint_engine::store::Fault;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::App;
+use super::openapi::{FailureName, RepeatName};
+use super::tally::Limit;
+use crate::judged::{self, Found};
 
 /// When to come again where nobody can know, in seconds.
 const RETRY_SECONDS: u32 = 1;
@@ -30,21 +35,64 @@ pub(super) struct Refusal {
     clause: Option<&'static str>,
     at: Option<String>,
     retry_seconds: Option<u32>,
+    /// The limit that was reached, to be counted.
+    limit: Option<Limit>,
+    more: Option<Box<More>>,
 }
 
-#[derive(Serialize)]
-struct Shown<'a> {
+/// What else is wrong.
+#[derive(Debug)]
+enum More {
+    /// With the request.
+    Others(Vec<Refusal>),
+    /// With the document that it is about: all of it.
+    Report(Report),
+}
+
+/// Why a request was refused: one shape for all of them.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Refusal")]
+pub(super) struct Shown<'a> {
     error: Error<'a>,
 }
 
-#[derive(Serialize)]
+/// What is wrong, and what to do about it. It quotes nothing that came in.
+#[derive(Serialize, JsonSchema)]
 struct Error<'a> {
+    /// One of the twelve failures.
+    #[schemars(with = "FailureName")]
     code: &'static str,
+    /// What is wrong.
     message: &'a str,
+    /// What to do about it.
     hint: &'a str,
+    /// Whether sending the same again is safe.
+    #[schemars(with = "RepeatName")]
     repeat: &'static str,
+    /// The rule that was broken.
     #[serde(skip_serializing_if = "Option::is_none")]
     clause: Option<&'static str>,
+    /// Where in the request it is wrong, as a JSON pointer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<&'a str>,
+    /// All that is wrong with the request, where that is more than one thing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Option<Vec<Mistake<'static>>>")]
+    mistakes: Vec<Mistake<'a>>,
+    /// All that is wrong with the document, where one was to be judged or translated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Option<Vec<Found<'static>>>")]
+    findings: Vec<Found<'a>>,
+}
+
+/// One of several things that are wrong.
+#[derive(Serialize, JsonSchema)]
+struct Mistake<'a> {
+    /// What is wrong.
+    message: &'a str,
+    /// What to do about it.
+    hint: &'a str,
+    /// Where in the request it is wrong, as a JSON pointer.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<&'a str>,
 }
@@ -53,7 +101,18 @@ type Text = Cow<'static, str>;
 
 impl Refusal {
     fn new(status: StatusCode, failure: Failure, repeat: Repeat, message: Text, hint: Text) -> Refusal {
-        Refusal { status, failure, repeat, message, hint, clause: None, at: None, retry_seconds: None }
+        Refusal {
+            status,
+            failure,
+            repeat,
+            message,
+            hint,
+            clause: None,
+            at: None,
+            retry_seconds: None,
+            limit: None,
+            more: None,
+        }
     }
 
     pub(super) fn invalid(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
@@ -65,7 +124,9 @@ impl Refusal {
     }
 
     pub(super) fn no_such_job() -> Refusal {
-        Refusal::not_found("no job has this id", "GET /api/v1/jobs lists the jobs there are")
+        let hint =
+            "GET /api/v1/jobs lists the jobs there are; those that have ended are kept for [store] retention_days";
+        Refusal::not_found("no job has this id", hint)
     }
 
     pub(super) fn no_such_agent() -> Refusal {
@@ -83,7 +144,7 @@ impl Refusal {
         Refusal::new(StatusCode::CONFLICT, Failure::Conflict, Repeat::Never, message.into(), hint.into())
     }
 
-    pub(super) fn unsupported(message: &'static str, hint: impl Into<Text>) -> Refusal {
+    pub(super) fn unsupported(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
         Refusal::new(StatusCode::BAD_REQUEST, Failure::Unsupported, Repeat::Never, message.into(), hint.into())
     }
 
@@ -91,13 +152,14 @@ impl Refusal {
         let message = format!("the body is larger than {bytes_max} bytes");
         let hint = "send less, or raise [limits] body_bytes";
         let status = StatusCode::PAYLOAD_TOO_LARGE;
-        Refusal::new(status, Failure::ResourceLimit, Repeat::Never, message.into(), hint.into())
+        Refusal::new(status, Failure::ResourceLimit, Repeat::Never, message.into(), hint.into()).over(Limit::BodyBytes)
     }
 
-    pub(super) fn too_slow(what: &'static str, limit: Duration) -> Refusal {
-        let message = format!("the {what} did not arrive within {} s", limit.as_secs_f64());
+    pub(super) fn too_slow(what: &'static str, limit: Limit, time_max: Duration) -> Refusal {
+        let message = format!("the {what} did not arrive within {} s", time_max.as_secs_f64());
         let hint = "nothing was done; send the request again";
-        Refusal::new(StatusCode::REQUEST_TIMEOUT, Failure::Timeout, Repeat::Safe, message.into(), hint.into())
+        let status = StatusCode::REQUEST_TIMEOUT;
+        Refusal::new(status, Failure::Timeout, Repeat::Safe, message.into(), hint.into()).over(limit)
     }
 
     pub(super) fn unavailable(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
@@ -119,9 +181,40 @@ impl Refusal {
         Refusal::new(status, Failure::Internal, Repeat::Unknown, message.into(), hint.into())
     }
 
+    /// One refusal for several mistakes: it is that of the first, and names all.
+    pub(super) fn all(mistakes: Vec<Refusal>) -> Refusal {
+        let mut mistakes = mistakes.into_iter();
+        let first = mistakes.next().unwrap_or_else(Refusal::internal);
+        let others: Vec<Refusal> = mistakes.collect();
+        if others.is_empty() { first } else { Refusal { more: Some(Box::new(More::Others(others))), ..first } }
+    }
+
+    fn mistakes(&self) -> Vec<Mistake<'_>> {
+        let Some(More::Others(others)) = self.more.as_deref() else { return Vec::new() };
+        let all = std::iter::once(self).chain(others);
+        all.map(|one| Mistake { message: &one.message, hint: &one.hint, at: one.at.as_deref() }).collect()
+    }
+
+    fn findings(&self) -> Vec<Found<'_>> {
+        let Some(More::Report(report)) = self.more.as_deref() else { return Vec::new() };
+        judged::found(report)
+    }
+
     /// Where in the body it is wrong, as a JSON pointer.
     pub(super) fn at(mut self, pointer: impl Into<String>) -> Refusal {
         self.at = Some(pointer.into());
+        self
+    }
+
+    /// The limit that was reached.
+    pub(super) fn over(mut self, limit: Limit) -> Refusal {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// All that is wrong with the document.
+    pub(super) fn because(mut self, report: Report) -> Refusal {
+        self.more = Some(Box::new(More::Report(report)));
         self
     }
 
@@ -141,6 +234,7 @@ impl Refusal {
             Unaccepted::Rejected(rejected) => Refusal::rejected(app, rejected),
             Unaccepted::Overloaded => {
                 Refusal::unavailable("too many requests wait to be written", "nothing was done; send it again later")
+                    .over(Limit::Waiting)
             }
             Unaccepted::Closed => Refusal::stopping(),
             Unaccepted::Lost => Refusal::lost("the server ended before it could say whether this became a job"),
@@ -179,6 +273,7 @@ impl Refusal {
                     retry_seconds: Some(RETRY_SECONDS),
                     ..Refusal::new(status, Failure::ResourceLimit, Repeat::Safe, message.into(), hint.into())
                 }
+                .over(Limit::Jobs)
             }
         }
     }
@@ -201,7 +296,8 @@ impl Refusal {
     pub(super) fn fault(fault: &Fault) -> Refusal {
         tracing::error!(error = %fault, "a request could not be carried out");
         let message = format!("the store cannot be used at present: {}", reason(fault));
-        Refusal::unavailable(message, "nothing was done; send it again later, and see the server's log")
+        let refusal = Refusal::unavailable(message, "nothing was done; send it again later, and see the server's log");
+        if matches!(fault, Fault::Full { .. }) { refusal.over(Limit::StoreBytes) } else { refusal }
     }
 
     /// The whole answer as it goes over a connection that no server serves.
@@ -224,6 +320,8 @@ impl Refusal {
             repeat: self.repeat.name(),
             clause: self.clause,
             at: self.at.as_deref(),
+            mistakes: self.mistakes(),
+            findings: self.findings(),
         };
         serde_json::to_vec(&Shown { error }).unwrap_or_default()
     }
@@ -263,6 +361,9 @@ impl IntoResponse for Refusal {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(seconds) = self.retry_seconds {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(limit) = self.limit {
+            response.extensions_mut().insert(limit);
         }
         response
     }

@@ -5,7 +5,7 @@ use axum::http::Method;
 use axum::routing::{get, post};
 
 use super::refusal::Refusal;
-use super::{App, agents, events, health, jobs};
+use super::{App, agents, documents, events, health, jobs, metrics, openapi, pull};
 
 pub(super) fn router(app: App) -> Router {
     Router::new()
@@ -17,9 +17,19 @@ pub(super) fn router(app: App) -> Router {
         .route("/api/v1/jobs/{id}/answer", post(jobs::answer_job))
         .route("/api/v1/jobs/{id}/retry", post(jobs::retry_job))
         .route("/api/v1/agents", get(agents::list_agents))
-        .route("/api/v1/agents/{name}", get(agents::show_agent))
+        .route("/api/v1/agents/{name}", get(agents::show_agent).delete(pull::forget_agent))
         .route("/api/v1/agents/{name}/drain", post(agents::drain_agent))
         .route("/api/v1/agents/{name}/breaker", post(agents::set_breaker))
+        .route("/api/v1/agents/{name}/join", post(pull::join_agent))
+        .route("/api/v1/agents/{name}/take", post(pull::take_jobs))
+        .route("/api/v1/agents/{name}/report", post(pull::report_jobs))
+        .route("/api/v1/agents/{name}/output", post(pull::store_output))
+        .route("/api/v1/agents/{name}/leave", post(pull::leave_agent))
+        .route("/api/v1/validate", post(documents::validate_document))
+        .route("/api/v1/translate", post(documents::translate_document))
+        .route("/schemas/{file}", get(documents::show_schema))
+        .route("/openapi.json", get(openapi::describe))
+        .route("/metrics", get(metrics::measure))
         .route("/health", get(health::alive))
         .route("/health/ready", get(health::ready))
         .fallback(unknown_path)
@@ -28,7 +38,7 @@ pub(super) fn router(app: App) -> Router {
 }
 
 async fn unknown_path() -> Refusal {
-    Refusal::not_found("nothing is at this path", "the API is under /api/v1/jobs and /api/v1/agents")
+    Refusal::not_found("nothing is at this path", "GET /openapi.json describes what there is")
 }
 
 async fn wrong_method(method: Method) -> Refusal {

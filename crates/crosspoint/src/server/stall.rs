@@ -6,23 +6,25 @@ use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
+use super::App;
+use super::tally::Limit;
+
 /// Writes to it fail when not one byte was taken for so long.
 pub(super) struct Unstalled {
     stream: TcpStream,
-    time_max: Duration,
+    app: App,
     /// Runs only while something waits to be taken.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Unstalled {
-    pub(super) fn new(stream: TcpStream, time_max: Duration) -> Unstalled {
-        Unstalled { stream, time_max, timer: None }
+    pub(super) fn new(stream: TcpStream, app: App) -> Unstalled {
+        Unstalled { stream, app, timer: None }
     }
 
     pub(super) fn into_inner(self) -> TcpStream {
@@ -35,10 +37,12 @@ impl Unstalled {
             self.timer = None;
             return written;
         }
-        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(self.time_max)));
+        let time_max = self.app.limits().write_time_max;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(time_max)));
         ready!(timer.as_mut().poll(cx));
         // What the system still holds for it is of no use to anybody.
         let _ = self.stream.set_zero_linger();
+        self.app.tally().refused(Limit::WriteSeconds);
         tracing::debug!("a connection was closed: nothing of its answer was taken");
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
     }

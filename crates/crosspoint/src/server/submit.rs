@@ -19,7 +19,10 @@ use super::refusal::Refusal;
 use crate::json_input::line_and_column;
 
 /// The longest name, request id or key, in bytes: all of them are compared, shown and logged whole.
-const NAME_BYTES_MAX: usize = 512;
+pub(super) const NAME_BYTES_MAX: usize = 512;
+
+/// So many mistakes are told of at one go.
+const MISTAKES_MAX: usize = 20;
 
 const EXAMPLE: &str = r#"send {"work": "echo", "input": {"message": "hello"}}"#;
 
@@ -28,11 +31,17 @@ pub(super) fn new_job(document: &Bytes, headers: &HeaderMap) -> Result<NewJob, R
     let tape = scan(document)?;
     let root = object(&tape, EXAMPLE)?;
     let mut wanted = Wanted::default();
+    // Whoever has made several mistakes should not have to come several times.
+    let mut mistakes = Vec::new();
     for (name, value) in root.members() {
-        wanted.read(&name.decode(), value)?;
+        wanted.read(&name.decode(), value, &mut mistakes);
     }
-    let work = wanted.work.ok_or_else(|| Refusal::invalid("`work` is missing", EXAMPLE).at("/work"))?;
-    let key = match idempotency_key(headers)? {
+    if wanted.work.is_none() && root.get("work").is_none() {
+        mistakes.push(Refusal::invalid("`work` is missing", EXAMPLE).at("/work"));
+    }
+    let header = noted(idempotency_key(headers), &mut mistakes).flatten();
+    let Some(work) = wanted.work.filter(|_| mistakes.is_empty()) else { return Err(Refusal::all(mistakes)) };
+    let key = match header {
         Some(key) => Key::Other(key),
         None if wanted.request_id.is_some() => Key::RequestId,
         None => Key::None,
@@ -103,26 +112,39 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn read(&mut self, name: &str, value: Value<'_, '_>) -> Result<(), Refusal> {
+    fn read(&mut self, name: &str, value: Value<'_, '_>, mistakes: &mut Vec<Refusal>) {
         match name {
             "input" => {
                 let (start, end) = value.span();
                 self.input = start..end;
             }
-            "work" => self.work = Some(text("/work", value)?.into()),
+            "work" => self.work = noted(text("/work", value), mistakes).map(Into::into),
             // Clients that write all members of a type write null for those they do not set.
             "request_id" | "agent" | "priority" | "limits" if value.is_null() => {}
-            "request_id" => self.request_id = Some(text("/request_id", value)?),
-            "agent" => self.agent = Some(text("/agent", value)?.into()),
-            "priority" => self.priority = priority(value)?,
-            "limits" => self.limits = limits(value)?,
+            "request_id" => self.request_id = noted(text("/request_id", value), mistakes),
+            "agent" => self.agent = noted(text("/agent", value), mistakes).map(Into::into),
+            "priority" => self.priority = noted(priority(value), mistakes).unwrap_or_default(),
+            "limits" => self.limits = limits(value, mistakes),
             _ => {}
         }
-        Ok(())
     }
 }
 
-fn scan(document: &Bytes) -> Result<Tape<'_>, Refusal> {
+/// What was read; what is wrong with it is kept for later.
+fn noted<T>(read: Result<T, Refusal>, mistakes: &mut Vec<Refusal>) -> Option<T> {
+    match read {
+        Ok(value) => Some(value),
+        Err(mistake) => {
+            // A member can stand there more often than anybody wants to be told.
+            if mistakes.len() < MISTAKES_MAX {
+                mistakes.push(mistake);
+            }
+            None
+        }
+    }
+}
+
+pub(super) fn scan(document: &Bytes) -> Result<Tape<'_>, Refusal> {
     let tape = Tape::scan(document).map_err(|broken| {
         let (line, column) = line_and_column(document, broken.error.offset);
         let syntax = broken.error.kind;
@@ -154,7 +176,7 @@ fn refuse_repeated(tape: &Tape<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn object<'t, 's>(tape: &'t Tape<'s>, hint: &'static str) -> Result<Value<'t, 's>, Refusal> {
+pub(super) fn object<'t, 's>(tape: &'t Tape<'s>, hint: &'static str) -> Result<Value<'t, 's>, Refusal> {
     let root = tape.root().ok_or_else(|| Refusal::invalid("the body is empty", hint))?;
     if root.kind() != Type::Object {
         return Err(wrong("", root, "an object").at(""));
@@ -176,35 +198,39 @@ fn priority(value: Value<'_, '_>) -> Result<Priority, Refusal> {
     named.ok_or_else(|| wrong("/priority", value, &format!("one of {}", Priority::ALL.map(Priority::name).join(", "))))
 }
 
-fn limits(value: Value<'_, '_>) -> Result<Limits, Refusal> {
-    if value.kind() != Type::Object {
-        return Err(wrong("/limits", value, "an object"));
-    }
+fn limits(value: Value<'_, '_>, mistakes: &mut Vec<Refusal>) -> Limits {
     let mut limits = Limits::default();
+    if value.kind() != Type::Object {
+        noted::<()>(Err(wrong("/limits", value, "an object")), mistakes);
+    }
     for (name, value) in value.members().filter(|(_, value)| !value.is_null()) {
         match &*name.decode() {
-            "seconds" => {
-                let seconds = value.float().filter(|seconds| *seconds > 0.0);
-                let total = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-                limits.total = Some(total.ok_or_else(|| wrong("/limits/seconds", value, "a number above 0"))?);
-            }
-            "output_bytes" => {
-                let must_be = format!("a whole number from 0 to {OUTPUT_BYTES_MAX}");
-                let bytes = value.integer().and_then(|bytes| u64::try_from(bytes).ok());
-                let bytes = bytes.filter(|bytes| *bytes <= OUTPUT_BYTES_MAX);
-                limits.output_bytes = Some(bytes.ok_or_else(|| wrong("/limits/output_bytes", value, &must_be))?);
-            }
-            "attempts" => {
-                let must_be = format!("a whole number from 1 to {ATTEMPTS_MAX}");
-                let attempts = value.integer().and_then(|attempts| u32::try_from(attempts).ok());
-                let attempts = attempts.filter(|attempts| (1..=ATTEMPTS_MAX).contains(attempts));
-                let attempts_max = attempts.ok_or_else(|| wrong("/limits/attempts", value, &must_be))?;
-                limits.retry = Some(Schedule { attempts_max, ..Schedule::DEFAULT });
-            }
+            "seconds" => limits.total = noted(seconds(value), mistakes),
+            "output_bytes" => limits.output_bytes = noted(output_bytes(value), mistakes),
+            "attempts" => limits.retry = noted(attempts(value), mistakes),
             _ => {}
         }
     }
-    Ok(limits)
+    limits
+}
+
+fn seconds(value: Value<'_, '_>) -> Result<Duration, Refusal> {
+    let seconds = value.float().filter(|seconds| *seconds > 0.0);
+    let total = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    total.ok_or_else(|| wrong("/limits/seconds", value, "a number above 0"))
+}
+
+fn output_bytes(value: Value<'_, '_>) -> Result<u64, Refusal> {
+    let bytes = value.integer().and_then(|bytes| u64::try_from(bytes).ok());
+    let within = bytes.filter(|bytes| *bytes <= OUTPUT_BYTES_MAX);
+    within.ok_or_else(|| wrong("/limits/output_bytes", value, &format!("a whole number from 0 to {OUTPUT_BYTES_MAX}")))
+}
+
+fn attempts(value: Value<'_, '_>) -> Result<Schedule, Refusal> {
+    let attempts = value.integer().and_then(|attempts| u32::try_from(attempts).ok());
+    let within = attempts.filter(|attempts| (1..=ATTEMPTS_MAX).contains(attempts));
+    let wrong = || wrong("/limits/attempts", value, &format!("a whole number from 1 to {ATTEMPTS_MAX}"));
+    Ok(Schedule { attempts_max: within.ok_or_else(wrong)?, ..Schedule::DEFAULT })
 }
 
 fn wrong(pointer: &'static str, value: Value<'_, '_>, must_be: &str) -> Refusal {

@@ -25,13 +25,13 @@ pub(super) enum Extent {
 
 /// What is not in the job itself.
 #[derive(Default)]
-pub(super) struct Beside {
-    pub(super) stuck: Option<Stuck>,
-    pub(super) violations: Vec<Found>,
+pub(crate) struct Beside {
+    pub(crate) stuck: Option<Stuck>,
+    pub(crate) violations: Vec<Found>,
 }
 
 /// One job, whole.
-pub(super) fn job(job: &Job, beside: &Beside) -> Vec<u8> {
+pub(crate) fn job(job: &Job, beside: &Beside) -> Vec<u8> {
     let outcome_bytes = job.outcome().map_or(0, |outcome| outcome.body.bytes().len());
     let mut out = Vec::with_capacity(JOB_BYTES + outcome_bytes);
     push_job(&mut out, job, beside, Extent::Whole);
@@ -120,7 +120,7 @@ pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView) {
     object.text("name", &agent.spec.name);
     object.text("contract", &agent.spec.contract);
     push_array(object.name("work"), &agent.spec.works, |out, work| push_text(out, work));
-    object.plain("concurrency", agent.spec.concurrency);
+    object.plain("concurrency", agent.capacity());
     object.plain("running", agent.running);
     let mut breaker = object.object("breaker");
     breaker.text("state", agent.standing.breaker.name());
@@ -131,6 +131,12 @@ pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView) {
     }
     breaker.close();
     object.plain("drained", agent.standing.drained);
+    if agent.joined.is_some() {
+        match agent.away_since() {
+            Some(since) => object.quoted("away_since", since),
+            None => object.raw("away_since", b"null"),
+        }
+    }
     object.close();
 }
 

@@ -1,0 +1,71 @@
+//! `/openapi.json`: what the API takes and gives, for programs that make clients, forms and tests of it.
+//!
+//! Bodies are read and written by hand, for speed, so the types here describe and are never made. What keeps the two together
+//! are the tests: every answer that any test gets is held against its schema, the router and this list are compared, and a
+//! generator of requests, which knows nothing but this description, is let loose on the server.
+//!
+//! In reading order: `table` has every operation; `operation` is how one is put; `shape` has the types, and `word` the
+//! words that some of them are.
+
+mod event;
+mod operation;
+mod pull;
+mod shape;
+mod table;
+mod word;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use bytes::Bytes;
+use crosspoint_contracts::schema::Plain;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::App;
+use super::json::response;
+use super::tally::Route;
+use operation::Operation;
+use table::Facts;
+pub(super) use word::{FailureName, RepeatName};
+
+pub(super) async fn describe(State(app): State<App>) -> Response {
+    let described = app.0.described.get_or_init(|| {
+        let facts = Facts { wait_max: app.0.wait_max };
+        Bytes::from(format!("{:#}\n", document(&table::operations(&facts))))
+    });
+    response(StatusCode::OK, described.clone())
+}
+
+/// Every route that is described.
+pub(super) fn routes() -> Vec<Route> {
+    let route = |operation: &Operation| Route { method: operation.method, path: operation.path };
+    table::operations(&Facts::default()).iter().map(route).collect()
+}
+
+fn document(operations: &[Operation]) -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut schemas = settings.with_transform(Plain).into_generator();
+    let mut paths = Map::new();
+    for operation in operations {
+        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        path[operation.method.to_ascii_lowercase()] = operation.described(&mut schemas);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Crosspoint",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Connects any caller to any agent, in any contract, and loses nothing. Members that are not \
+                described may come in any answer, and are no change of the API.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/", "description": "The server that this came from." }],
+        "tags": table::TAGS.map(|(name, description)| json!({ "name": name, "description": description })),
+        "paths": paths,
+        "components": { "schemas": schemas.take_definitions(true) },
+    })
+}

@@ -1,0 +1,249 @@
+//! How one operation is put.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::server::refusal;
+
+/// The schema of a type, once there is somebody who makes schemas.
+pub(super) type Make = fn(&mut SchemaGenerator) -> Schema;
+
+const JSON: &str = "application/json";
+
+/// These can come of any request, because they are about its connection, its head, or us.
+const ALWAYS: [u16; 3] = [408, 500, 503];
+
+/// One method of one path. It is named as its handler is.
+pub(super) struct Operation {
+    pub(crate) method: &'static str,
+    pub(crate) path: &'static str,
+    id: &'static str,
+    tag: &'static str,
+    summary: &'static str,
+    description: Option<&'static str>,
+    parameters: Vec<Value>,
+    body: Option<Body>,
+    answers: Vec<Answer>,
+    refusals: Vec<u16>,
+}
+
+struct Body {
+    description: &'static str,
+    required: bool,
+    content: Vec<(&'static str, Make, Value)>,
+}
+
+struct Answer {
+    status: u16,
+    description: &'static str,
+    media: &'static str,
+    make: Make,
+    headers: Value,
+}
+
+impl Operation {
+    pub(super) fn get(path: &'static str, id: &'static str, tag: &'static str, summary: &'static str) -> Operation {
+        Operation::new("GET", path, id, tag, summary)
+    }
+
+    pub(super) fn post(path: &'static str, id: &'static str, tag: &'static str, summary: &'static str) -> Operation {
+        Operation::new("POST", path, id, tag, summary)
+    }
+
+    pub(super) fn new(
+        method: &'static str,
+        path: &'static str,
+        id: &'static str,
+        tag: &'static str,
+        summary: &'static str,
+    ) -> Operation {
+        let (description, parameters, body) = (None, Vec::new(), None);
+        let (answers, refusals) = (Vec::new(), ALWAYS.to_vec());
+        Operation { method, path, id, tag, summary, description, parameters, body, answers, refusals }
+    }
+
+    pub(super) fn describe(mut self, description: &'static str) -> Operation {
+        self.description = Some(description);
+        self
+    }
+
+    /// What stands in its path.
+    pub(super) fn path(self, name: &str, description: &str, schema: &Value) -> Operation {
+        self.parameter("path", name, description, schema, true)
+    }
+
+    /// What may stand in its query.
+    pub(super) fn query(self, name: &str, description: &str, schema: &Value) -> Operation {
+        self.parameter("query", name, description, schema, false)
+    }
+
+    /// What must stand in its query.
+    pub(super) fn query_required(self, name: &str, description: &str, schema: &Value) -> Operation {
+        self.parameter("query", name, description, schema, true)
+    }
+
+    pub(super) fn header(self, name: &str, description: &str, schema: &Value) -> Operation {
+        self.parameter("header", name, description, schema, false)
+    }
+
+    fn parameter(mut self, place: &str, name: &str, description: &str, schema: &Value, required: bool) -> Operation {
+        self.parameters.push(json!({
+            "name": name, "in": place, "description": description, "required": required, "schema": schema,
+        }));
+        self
+    }
+
+    /// What it is sent.
+    pub(super) fn body<T: JsonSchema>(self, description: &'static str, example: Value) -> Operation {
+        self.takes(description, true, vec![(JSON, make::<T>, example)])
+    }
+
+    /// What it may be sent.
+    pub(super) fn body_if_any<T: JsonSchema>(self, description: &'static str, example: Value) -> Operation {
+        self.takes(description, false, vec![(JSON, make::<T>, example)])
+    }
+
+    /// A document of any contract.
+    pub(super) fn document(self, example: Value) -> Operation {
+        let stream = json!("event: started\ndata: {\"request_id\": \"r-1\"}\n\n");
+        let content =
+            vec![(JSON, make::<Value> as Make, example), ("text/event-stream", make::<Value> as Make, stream)];
+        self.takes(
+            "The document: JSON, or the events of a run.stream. Its kind is detected, whatever the type says.",
+            true,
+            content,
+        )
+    }
+
+    /// Bytes as they are.
+    pub(super) fn bytes(self, description: &'static str) -> Operation {
+        let any = |_: &mut SchemaGenerator| Schema::default();
+        self.takes(description, true, vec![("application/octet-stream", any, json!("hello"))])
+    }
+
+    fn takes(
+        mut self,
+        description: &'static str,
+        required: bool,
+        content: Vec<(&'static str, Make, Value)>,
+    ) -> Operation {
+        self.body = Some(Body { description, required, content });
+        // Of its size and the room for all of them.
+        self.refuses(&[400, 413])
+    }
+
+    pub(super) fn answers<T: JsonSchema>(self, status: u16, description: &'static str) -> Operation {
+        self.answers_with::<T>(status, description, json!({}))
+    }
+
+    /// With headers.
+    pub(super) fn answers_with<T: JsonSchema>(
+        self,
+        status: u16,
+        description: &'static str,
+        headers: Value,
+    ) -> Operation {
+        self.gives(Answer { status, description, media: JSON, make: make::<T>, headers })
+    }
+
+    /// With text of another type.
+    pub(super) fn answers_text(self, media: &'static str, description: &'static str) -> Operation {
+        let (make, headers) = (make::<String> as Make, json!({}));
+        self.gives(Answer { status: 200, description, media, make, headers })
+    }
+
+    /// With server-sent events, of which the schema describes one.
+    pub(super) fn answers_events<T: JsonSchema>(self, description: &'static str) -> Operation {
+        let (media, make, headers) = ("text/event-stream", make::<T> as Make, json!({}));
+        self.gives(Answer { status: 200, description, media, make, headers })
+    }
+
+    fn gives(mut self, answer: Answer) -> Operation {
+        // What is answered so is not refused so, unless the answer says that it may be.
+        self.refusals.retain(|status| *status != answer.status);
+        self.answers.push(answer);
+        self
+    }
+
+    /// The statuses with which it may be refused, beside those of all requests.
+    pub(super) fn refuses(mut self, statuses: &[u16]) -> Operation {
+        self.refusals.extend(statuses);
+        self.refusals.sort_unstable();
+        self.refusals.dedup();
+        self
+    }
+
+    /// As it stands in the description.
+    pub(super) fn described(&self, schemas: &mut SchemaGenerator) -> Value {
+        let mut responses = Map::new();
+        for answer in &self.answers {
+            responses.insert(answer.status.to_string(), answer.described(schemas));
+        }
+        for status in &self.refusals {
+            responses.insert(status.to_string(), refused(*status, schemas));
+        }
+        let mut described = json!({
+            "operationId": self.id, "tags": [self.tag], "summary": self.summary, "responses": responses,
+        });
+        if let Some(description) = self.description {
+            described["description"] = json!(description);
+        }
+        if !self.parameters.is_empty() {
+            described["parameters"] = json!(self.parameters);
+        }
+        if let Some(body) = &self.body {
+            described["requestBody"] = body.described(schemas);
+        }
+        described
+    }
+}
+
+/// The schema of a type.
+pub(super) fn make<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Schema {
+    schemas.subschema_for::<T>()
+}
+
+impl Body {
+    fn described(&self, schemas: &mut SchemaGenerator) -> Value {
+        let mut content = Map::new();
+        for (media, make, example) in &self.content {
+            content.insert((*media).to_owned(), json!({ "schema": make(schemas), "example": example }));
+        }
+        json!({ "description": self.description, "required": self.required, "content": content })
+    }
+}
+
+impl Answer {
+    fn described(&self, schemas: &mut SchemaGenerator) -> Value {
+        let content = json!({ "schema": (self.make)(schemas) });
+        let mut described = json!({ "description": self.description, "content": { self.media: content } });
+        if self.headers.as_object().is_some_and(|headers| !headers.is_empty()) {
+            described["headers"] = self.headers.clone();
+        }
+        described
+    }
+}
+
+fn refused(status: u16, schemas: &mut SchemaGenerator) -> Value {
+    let description = match status {
+        400 => "The request cannot be read, or asks for what there is not; `at` and `hint` say what to mend.",
+        404 => "There is no such thing.",
+        408 => "The request did not arrive in time; nothing was done.",
+        409 => "It contradicts what there is.",
+        413 => "The body is longer than `[limits] body_bytes`.",
+        429 => "There are as many jobs as there may be; nothing was done.",
+        500 => "A fault of ours; whether the request was carried out is not known.",
+        503 => "Something is full, cannot be written, or about to stop; `repeat` says whether to send it again.",
+        _ => "It was refused.",
+    };
+    let mut described = json!({
+        "description": description,
+        "content": { JSON: { "schema": make::<refusal::Shown<'static>>(schemas) } },
+    });
+    if [429, 503].contains(&status) {
+        described["headers"] = json!({
+            "Retry-After": { "description": "When to come again, in seconds.", "schema": { "type": "integer" } },
+        });
+    }
+    described
+}

@@ -1,0 +1,268 @@
+//! What requests and answers look like. The comments are what readers of the description get to see.
+#![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
+
+use crosspoint_contracts::content::Nullable;
+use schemars::JsonSchema;
+
+use super::word::{
+    Any, Attempts, BreakerName, BreakerWish, DoorName, FailureName, Given, Id, KindName, OutputBytes, PriorityName,
+    RepeatName, Seconds, StateName, StatusName, When,
+};
+use crate::judged::Found;
+
+/// A new job. Members that are not known are kept with the document and mean nothing.
+#[derive(JsonSchema)]
+pub(super) struct NewJob {
+    /// The name that routes the work to agents.
+    work: Given,
+    /// What the agent is given, passed on as it was written; `{}` where there is none.
+    input: Option<Any>,
+    /// Your id for it; sending it again gives the same job.
+    request_id: Option<Nullable<Given>>,
+    /// The one agent it must go to.
+    agent: Option<Nullable<Given>>,
+    /// Who goes first.
+    priority: Option<Nullable<PriorityName>>,
+    /// What you allow.
+    limits: Option<Nullable<NewLimits>>,
+}
+
+/// What a caller allows.
+#[derive(JsonSchema)]
+struct NewLimits {
+    /// From acceptance to outcome.
+    seconds: Option<Nullable<Seconds>>,
+    /// How much the agent may print.
+    output_bytes: Option<Nullable<OutputBytes>>,
+    /// How often it is tried in all; giving it says that repeating is wanted.
+    attempts: Option<Nullable<Attempts>>,
+}
+
+/// The answer to a job's question.
+#[derive(JsonSchema)]
+pub(super) struct Reply {
+    /// Any JSON.
+    input: Any,
+}
+
+/// Whether an agent is to get no new work.
+#[derive(JsonSchema)]
+pub(super) struct Drain {
+    /// `false` gives it work again.
+    drained: bool,
+}
+
+/// How a breaker is to be.
+#[derive(JsonSchema)]
+pub(super) struct SetBreaker {
+    /// Open until it is closed again, or closed.
+    state: BreakerWish,
+}
+
+/// A job.
+#[derive(JsonSchema)]
+pub(super) struct Job {
+    /// Its id, which never changes.
+    id: Id,
+    /// The job that this one repeats.
+    parent: Option<Id>,
+    /// The caller's id for it; the job's own where the caller gave none.
+    request_id: String,
+    /// Where it came in.
+    door: DoorName,
+    /// The name that routes it.
+    work: String,
+    /// The agent that has it or had it last, else the one it must go to.
+    agent: Nullable<String>,
+    /// Where in its life it is.
+    state: StateName,
+    /// How often it was handed to an agent.
+    attempts: u32,
+    /// Who goes first.
+    priority: PriorityName,
+    /// How far it is.
+    progress: Progress,
+    /// When it was accepted.
+    created_at: When,
+    /// When its state last changed.
+    updated_at: When,
+    /// Why it does not move, where it does not.
+    stuck: Option<Stuck>,
+    /// What a person is asked, while it waits for one.
+    question: Option<Question>,
+    /// How it ended, once it has.
+    outcome: Option<Outcome>,
+    /// The rules that were broken about it.
+    violations: Option<Vec<Violation>>,
+}
+
+/// How far a job is.
+#[derive(JsonSchema)]
+struct Progress {
+    /// 0 to 100.
+    percent: Nullable<f64>,
+    /// What is being done, in the agent's words.
+    step: Nullable<String>,
+}
+
+/// Why a job does not move.
+#[derive(JsonSchema)]
+struct Stuck {
+    /// For people.
+    reason: String,
+    /// Since when.
+    since: When,
+}
+
+/// What a person is asked.
+#[derive(JsonSchema)]
+#[schemars(extend("additionalProperties" = true))]
+pub(super) struct Question {
+    /// The question.
+    prompt: String,
+    /// A JSON Schema of the answer.
+    schema: Option<Any>,
+}
+
+/// How a job ended.
+#[derive(JsonSchema)]
+pub(super) struct Outcome {
+    /// Which of the three ways.
+    status: StatusName,
+    /// What the agent gave, as it was written; null where there is nothing, or too much for a list.
+    outputs: Any,
+    /// Named pieces of output.
+    artifacts: Vec<Any>,
+    /// Why it failed or was cancelled.
+    failure: Option<FailureShown>,
+    /// In lists: how long the outcome is that was left out.
+    bytes: Option<u64>,
+}
+
+/// Why work failed.
+#[derive(JsonSchema)]
+#[schemars(rename = "Failure")]
+struct FailureShown {
+    /// One of the twelve.
+    code: FailureName,
+    /// The agent's own words where it gave any.
+    message: String,
+    /// Whether sending the work again is safe.
+    repeat: RepeatName,
+    /// More, as the agent gave it.
+    details: Option<Any>,
+}
+
+/// A rule that was broken about a job.
+#[derive(JsonSchema)]
+struct Violation {
+    at: When,
+    /// The rule.
+    clause: String,
+    /// What was broken about it.
+    what: String,
+}
+
+/// Some jobs, the youngest first.
+#[derive(JsonSchema)]
+pub(super) struct JobPage {
+    jobs: Vec<Job>,
+    /// Give it back as `before` for the page after this one; null says there is none.
+    next: Nullable<String>,
+}
+
+/// An agent.
+#[derive(JsonSchema)]
+pub(super) struct Agent {
+    name: String,
+    /// The contract it speaks.
+    contract: String,
+    /// The works it takes.
+    work: Vec<String>,
+    /// How many jobs it may have at a time.
+    concurrency: u32,
+    /// How many it has.
+    running: u32,
+    breaker: BreakerShown,
+    /// Whether it gets no new work.
+    drained: bool,
+    /// Of an agent that joined: since when nobody has been there under its name; null where somebody is.
+    away_since: Option<Nullable<When>>,
+}
+
+/// The breaker of an agent.
+#[derive(JsonSchema)]
+#[schemars(rename = "Breaker")]
+struct BreakerShown {
+    state: BreakerName,
+    /// Attempts in a row that met silence or nobody.
+    failures: u32,
+    /// Until when it is open; null where it is not, or until somebody closes it.
+    until: Nullable<When>,
+}
+
+/// All agents.
+#[derive(JsonSchema)]
+pub(super) struct AgentPage {
+    agents: Vec<Agent>,
+}
+
+/// The process is there.
+#[derive(JsonSchema)]
+pub(super) struct Alive {
+    /// `ok`
+    status: String,
+    version: String,
+}
+
+/// Work is taken.
+#[derive(JsonSchema)]
+pub(super) struct Ready {
+    /// `ready`
+    status: String,
+}
+
+/// No work is taken, and why; or the refusal of a server that has no room for the question.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub(super) enum NotReady {
+    Not(NotReadyBecause),
+    Refused(crate::server::refusal::Shown<'static>),
+}
+
+/// No work is taken.
+#[derive(JsonSchema)]
+pub(super) struct NotReadyBecause {
+    /// `failing` or `stopping`
+    status: String,
+    reason: String,
+}
+
+/// A document in another contract.
+#[derive(JsonSchema)]
+pub(super) struct Translated {
+    /// What it was.
+    kind: KindName,
+    /// What is loose about it.
+    findings: Vec<Found<'static>>,
+    /// What it became: one document, or one for each event of a stream.
+    documents: Vec<WrittenDocument>,
+    /// What the other contract has no field for and travels under `x_crosspoint`.
+    carried: Vec<String>,
+    /// What it has no field for and was left out, because carrying was turned off.
+    lost: Vec<String>,
+    /// Places of what was made up, because the other contract demands it.
+    filled: Vec<String>,
+    /// How many events of the stream have no counterpart.
+    without: usize,
+}
+
+/// One document that was written.
+#[derive(JsonSchema)]
+struct WrittenDocument {
+    kind: KindName,
+    /// The document.
+    document: Option<Any>,
+    /// The events, where it is a stream.
+    text: Option<String>,
+}

@@ -1,0 +1,205 @@
+//! Every operation, in the order of the router.
+//!
+//! A new endpoint needs its line there and its entry here: the tests compare the two, by path, method and the handler's name.
+
+use std::time::Duration;
+
+use crosspoint_contracts::{Contract, Kind};
+use crosspoint_engine::job::{Door, Phase};
+use serde_json::{Value, json};
+
+use super::event::JobEvent;
+use super::operation::Operation;
+use super::pull;
+use super::shape::{
+    Agent, AgentPage, Alive, Drain, Job, JobPage, NewJob, NotReady, Ready, Reply, SetBreaker, Translated,
+};
+use super::word::Any;
+use crate::judged::Judged;
+use crate::server::query::{LIST_DEFAULT, LIST_MAX};
+
+/// What an operator settled and callers must know.
+#[derive(Default)]
+pub(super) struct Facts {
+    pub(super) wait_max: Duration,
+}
+
+const JOBS: &str = "jobs";
+pub(super) const AGENTS: &str = "agents";
+const DOCUMENTS: &str = "documents";
+const SERVER: &str = "server";
+
+/// Groups of operations.
+pub(super) const TAGS: [(&str, &str); 4] = [
+    (JOBS, "Work: submitted, followed, answered, stopped."),
+    (AGENTS, "Those who do it, and how they are."),
+    (DOCUMENTS, "Documents of the contracts, judged and translated; nothing of them is kept."),
+    (SERVER, "The server itself."),
+];
+
+/// All of them.
+pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
+    let mut all = jobs(facts);
+    all.extend(one_job(facts));
+    all.extend(agents());
+    all.extend(pull::operations(facts));
+    all.extend(documents());
+    all.extend(server());
+    all
+}
+
+fn jobs(facts: &Facts) -> Vec<Operation> {
+    let states = json!({ "type": "string", "enum": Phase::ALL.map(Phase::name) });
+    let doors = json!({ "type": "string", "enum": Door::ALL.map(Door::name) });
+    let location = json!({ "Location": { "description": "The path of the job.", "schema": { "type": "string" } } });
+    let example = json!({ "work": "echo", "input": { "message": "hello" }, "priority": "high" });
+    vec![
+        Operation::post("/api/v1/jobs", "submit_job", JOBS, "Submit a job")
+            .describe("When it is answered, the job is on disk. Sent again with the same `request_id` or `Idempotency-Key`, it is the same job.")
+            .query("wait", WAIT, &seconds(facts))
+            .header("Idempotency-Key", KEY, &key())
+            .body::<NewJob>("What is to be done.", example)
+            .answers_with::<Job>(200, "The job has ended, as `outcome` says.", location.clone())
+            .answers_with::<Job>(202, "The job is on disk, and goes on whether you wait or not.", location)
+            .refuses(&[409, 429]),
+        Operation::get("/api/v1/jobs", "list_jobs", JOBS, "List jobs, the youngest first")
+            .describe("A page looks at a bounded number of jobs: it may hold fewer than `limit`, even none, and still have a `next`.")
+            .query("state", "Only jobs in this state.", &states)
+            .query("work", "Only jobs of this work.", &text())
+            .query("agent", "Only jobs with this agent.", &text())
+            .query("door", "Only jobs that came in here.", &doors)
+            .query("before", "`next` of the page before.", &json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }))
+            .query("limit", "How many at most.", &json!({ "type": "integer", "minimum": 1, "maximum": LIST_MAX, "default": LIST_DEFAULT }))
+            .answers::<JobPage>(200, "Some jobs, without outcomes that are long.")
+            .refuses(&[400]),
+    ]
+}
+
+fn one_job(facts: &Facts) -> Vec<Operation> {
+    let of_job = |operation: Operation| operation.path("id", "The job's id.", &id()).refuses(&[404]);
+    let number = json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX });
+    vec![
+        of_job(Operation::get("/api/v1/jobs/{id}", "show_job", JOBS, "Show a job"))
+            .query("wait", WAIT, &seconds(facts))
+            .answers::<Job>(200, "The job as it is, or as it ended within the wait.")
+            .refuses(&[400]),
+        of_job(Operation::get("/api/v1/jobs/{id}/events", "follow_job", JOBS, "Follow a job as server-sent events"))
+            .describe("`id` is the event's number within the job, `event` its kind, `data` one JSON object. The stream ends after the outcome.")
+            .query("after", "The number of the last event that you have.", &number)
+            .query("follow", "`false` ends the stream with the last event that there is.", &json!({ "type": "boolean", "default": true }))
+            .header("Last-Event-ID", "The same as `after`, and wins over it.", &number)
+            .answers_events::<JobEvent>("What happens to the job; the schema is that of one event.")
+            .refuses(&[400]),
+        of_job(Operation::get("/api/v1/jobs/{id}/document", "show_document", JOBS, "Show the document that a job came as"))
+            .answers::<Any>(200, "The document, byte for byte."),
+        of_job(Operation::post("/api/v1/jobs/{id}/cancel", "cancel_job", JOBS, "Stop a job"))
+            .answers::<Job>(200, "The job, which is cancelled.")
+            .refuses(&[409]),
+        of_job(Operation::post("/api/v1/jobs/{id}/answer", "answer_job", JOBS, "Answer a job's question"))
+            .body::<Reply>("The answer.", json!({ "input": "yes" }))
+            .answers::<Job>(200, "The job, which goes on.")
+            .refuses(&[409]),
+        of_job(Operation::post("/api/v1/jobs/{id}/retry", "retry_job", JOBS, "Submit a job that has ended once more"))
+            .header("Idempotency-Key", KEY, &key())
+            .answers_with::<Job>(202, "A new job, whose `parent` is the old one.", json!({
+                "Location": { "description": "The path of the new job.", "schema": { "type": "string" } },
+            }))
+            .refuses(&[400, 409, 429]),
+    ]
+}
+
+fn agents() -> Vec<Operation> {
+    let of_agent = |operation: Operation| operation.path("name", "The agent's name.", &name()).refuses(&[404]);
+    vec![
+        Operation::get("/api/v1/agents", "list_agents", AGENTS, "List agents")
+            .answers::<AgentPage>(200, "All of them, by name."),
+        of_agent(Operation::get("/api/v1/agents/{name}", "show_agent", AGENTS, "Show an agent"))
+            .answers::<Agent>(200, "The agent as it is."),
+        pull::forget(),
+        of_agent(Operation::post(
+            "/api/v1/agents/{name}/drain",
+            "drain_agent",
+            AGENTS,
+            "Give an agent no new work, or work again",
+        ))
+        .body_if_any::<Drain>("Nothing at all means yes.", json!({ "drained": false }))
+        .answers::<Agent>(200, "The agent as it is now."),
+        of_agent(Operation::post(
+            "/api/v1/agents/{name}/breaker",
+            "set_breaker",
+            AGENTS,
+            "Open or close an agent's breaker",
+        ))
+        .body::<SetBreaker>("How it is to be.", json!({ "state": "closed" }))
+        .answers::<Agent>(200, "The agent as it is now."),
+    ]
+}
+
+fn documents() -> Vec<Operation> {
+    let kinds = json!({ "type": "string", "enum": Kind::ALL.map(Kind::name) });
+    let contracts = json!({ "type": "string", "enum": Contract::ALL.map(Contract::name) });
+    let files: Vec<String> = Kind::ALL.iter().map(|kind| format!("{kind}.json")).collect();
+    let types = json!({ "type": "array", "items": { "type": "string", "minLength": 1, "pattern": "\\S" } });
+    let truth = json!({ "type": "boolean", "default": false });
+    let run = json!({ "request_id": "r-1", "task_type": "LIT_RETRIEVAL", "inputs": { "query": "basil" } });
+    vec![
+        Operation::post("/api/v1/validate", "validate_document", DOCUMENTS, "Judge a document")
+            .describe("What `crosspoint validate --format json` prints. A document that breaks its contract is answered with 200, and `valid` is false.")
+            .query("kind", "What the document is, where that need not be detected.", &kinds)
+            .query("inner", "What the text inside a bridge response must be.", &json!({ "type": "string", "enum": ["json"] }))
+            .query("agent_type", "Agent types that messages may name, besides the five of the contract.", &types)
+            .query("strict", "Warnings count as errors.", &truth)
+            .document(run.clone())
+            .answers::<Judged<'static>>(200, "What is wrong with it, and where."),
+        Operation::post("/api/v1/translate", "translate_document", DOCUMENTS, "Write a document in another contract")
+            .describe("What `crosspoint translate` does. A document that is not valid, or has no counterpart, is refused.")
+            .query_required("to", "The contract it is to be written in.", &contracts)
+            .query("kind", "What the document is, where that need not be detected.", &kinds)
+            .query("agent", "The type of the agent in messages, where the document names none.", &text())
+            .query("agent_type", "Agent types that messages may name, besides the five of the contract.", &types)
+            .query("carry", "`false` leaves out what the other contract has no field for.", &json!({ "type": "boolean", "default": true }))
+            .query("strict", "Refuse it if anything would be lost.", &truth)
+            .document(run)
+            .answers::<Translated>(200, "What it became, and what was carried, lost and made up."),
+        Operation::get("/schemas/{file}", "show_schema", DOCUMENTS, "Show the JSON Schema of a kind of document")
+            .path("file", "The kind, and `.json`.", &json!({ "type": "string", "enum": files }))
+            .answers::<Any>(200, "The schema (2020-12).")
+            .refuses(&[404]),
+    ]
+}
+
+fn server() -> Vec<Operation> {
+    vec![
+        Operation::get("/openapi.json", "describe", SERVER, "This description")
+            .answers::<Any>(200, "An OpenAPI 3.1 document."),
+        Operation::get("/metrics", "measure", SERVER, "All numbers, for Prometheus")
+            .answers_text("text/plain", "The text format, version 0.0.4."),
+        Operation::get("/health", "alive", SERVER, "Whether the process is there").answers::<Alive>(200, "It is."),
+        Operation::get("/health/ready", "ready", SERVER, "Whether work is taken")
+            .answers::<Ready>(200, "It is.")
+            .answers::<NotReady>(503, "It is not."),
+    ]
+}
+
+const WAIT: &str = "Wait for the outcome up to so many seconds.";
+const KEY: &str = "What makes a repeat the same request, in place of `request_id`.";
+
+pub(super) fn seconds(facts: &Facts) -> Value {
+    json!({ "type": "number", "minimum": 0, "maximum": facts.wait_max.as_secs_f64() })
+}
+
+fn key() -> Value {
+    json!({ "type": "string", "minLength": 1, "maxLength": 512, "pattern": "^[!-~]([ -~]*[!-~])?$" })
+}
+
+fn id() -> Value {
+    json!({ "type": "string", "format": "uuid" })
+}
+
+fn name() -> Value {
+    json!({ "type": "string", "minLength": 1, "example": "echo" })
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}

@@ -1,0 +1,108 @@
+//! Words of closed lists, as the engine and the contracts spell them, so that a new one is described without anybody's doing;
+//! and strings and numbers that have a form.
+
+use std::borrow::Cow;
+
+use crosspoint_contracts::Kind;
+use crosspoint_contracts::failure::{Failure, Repeat};
+use crosspoint_engine::job::{Door, Phase, Priority, Status};
+use crosspoint_engine::policy::{ATTEMPTS_MAX, OUTPUT_BYTES_MAX};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::desk::CONCURRENCY_MAX;
+
+/// A type that is one of these words.
+macro_rules! words {
+    ($($(#[$about:meta])* $name:ident: $words:expr;)*) => {$(
+        $(#[$about])*
+        pub(in crate::server) struct $name;
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "enum": $words })
+            }
+        }
+    )*};
+}
+
+words! {
+    /// Where in its life a job is.
+    StateName: Phase::ALL.map(Phase::name);
+    /// How a job ended.
+    StatusName: Status::ALL.map(Status::name);
+    /// Where work comes in.
+    DoorName: Door::ALL.map(Door::name);
+    /// Who goes first.
+    PriorityName: Priority::ALL.map(Priority::name);
+    /// Why work failed.
+    FailureName: Failure::ALL.map(Failure::name);
+    /// Whether sending the same again is safe.
+    RepeatName: [Repeat::Safe, Repeat::Unknown, Repeat::Never].map(Repeat::name);
+    /// What a document is.
+    KindName: Kind::ALL.map(Kind::name);
+    /// How a breaker is.
+    BreakerName: ["closed", "open", "half_open"];
+    /// What became of a report.
+    HeardName: ["taken", "gone"];
+    /// How a breaker can be set.
+    BreakerWish: ["open", "closed"];
+}
+
+/// A type that has a form.
+macro_rules! forms {
+    ($($(#[$about:meta])* $name:ident: $schema:tt;)*) => {$(
+        $(#[$about])*
+        pub(in crate::server) struct $name;
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    )*};
+}
+
+forms! {
+    /// The id of a job.
+    Id: { "type": "string", "format": "uuid" };
+    /// A point in time: RFC 3339 in UTC with milliseconds.
+    When: { "type": "string", "format": "date-time" };
+    /// A name that callers give: at most 512 bytes.
+    Given: { "type": "string", "minLength": 1, "maxLength": 512 };
+    /// A time that is not nothing.
+    Seconds: { "type": "number", "exclusiveMinimum": 0 };
+    /// As much as can be configured.
+    OutputBytes: { "type": "integer", "minimum": 0, "maximum": OUTPUT_BYTES_MAX };
+    /// As often as can be configured.
+    Attempts: { "type": "integer", "minimum": 1, "maximum": ATTEMPTS_MAX };
+    /// A UUID that an agent chooses for itself, the same in all its calls.
+    Session: { "type": "string", "format": "uuid" };
+    /// A number that counts from 1.
+    Above: { "type": "integer", "minimum": 1, "maximum": u32::MAX };
+    /// As many as a session may have; none says that it finishes what it has.
+    Concurrency: { "type": "integer", "minimum": 0, "maximum": CONCURRENCY_MAX };
+    /// For as many as a session may have, or none.
+    Room: { "type": "integer", "minimum": 0, "maximum": CONCURRENCY_MAX };
+    /// Not so short that a pause of the machine ends it.
+    LeaseSeconds: { "type": "number", "minimum": 5, "maximum": 300 };
+    /// A time that is not nothing, and not for ever.
+    WorkSeconds: { "type": "number", "minimum": 0.001, "maximum": u32::MAX };
+    /// Any JSON.
+    Any: {};
+}

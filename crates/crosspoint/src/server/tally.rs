@@ -1,0 +1,145 @@
+//! What the server counts itself: requests by route and status, and refusals by the limit that was reached.
+//!
+//! One addition to an atomic each. A route is a template of the description, such as `/api/v1/jobs/{id}`, never a path as it
+//! came; what is described nowhere is `other`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::http::{Method, StatusCode};
+
+/// A limit that requests can reach, by its key under `[limits]` where it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Limit {
+    /// Of jobs that have not ended.
+    Jobs,
+    /// Of requests that wait to be committed, and their bytes.
+    Waiting,
+    BodyBytes,
+    BodiesBytes,
+    Connections,
+    HeaderSeconds,
+    BodySeconds,
+    WriteSeconds,
+    /// Of the store's bytes, or the disk's.
+    StoreBytes,
+    /// Of documents that wait to be judged.
+    Documents,
+}
+
+impl Limit {
+    pub(super) const ALL: [Limit; 10] = [
+        Limit::Jobs,
+        Limit::Waiting,
+        Limit::BodyBytes,
+        Limit::BodiesBytes,
+        Limit::Connections,
+        Limit::HeaderSeconds,
+        Limit::BodySeconds,
+        Limit::WriteSeconds,
+        Limit::StoreBytes,
+        Limit::Documents,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Limit::Jobs => "jobs",
+            Limit::Waiting => "waiting",
+            Limit::BodyBytes => "body_bytes",
+            Limit::BodiesBytes => "bodies_bytes",
+            Limit::Connections => "connections",
+            Limit::HeaderSeconds => "header_seconds",
+            Limit::BodySeconds => "body_seconds",
+            Limit::WriteSeconds => "write_seconds",
+            Limit::StoreBytes => "store_bytes",
+            Limit::Documents => "documents",
+        }
+    }
+}
+
+/// The statuses that are told apart: all that are ever given.
+const STATUSES: [u16; 13] = [200, 202, 204, 400, 401, 404, 405, 408, 409, 413, 429, 500, 503];
+
+/// The names of one route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Route {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+}
+
+const OTHER: Route = Route { method: "other", path: "other" };
+
+/// Counts since the start.
+pub(super) struct Tally {
+    refusals: [AtomicU64; Limit::ALL.len()],
+    routes: Vec<Route>,
+    /// For each route, and at last for what is none, each status, and at last any other.
+    requests: Vec<[AtomicU64; STATUSES.len() + 1]>,
+}
+
+impl Tally {
+    pub(super) fn new(routes: Vec<Route>) -> Tally {
+        let requests = (0..=routes.len()).map(|_| Default::default()).collect();
+        Tally { refusals: Default::default(), routes, requests }
+    }
+
+    pub(super) fn refused(&self, limit: Limit) {
+        self.refusals[limit as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Which route a request takes; to be asked before the request is given away.
+    pub(super) fn route(&self, method: &Method, path: &str) -> usize {
+        let is_it = |route: &Route| route.method == method.as_str() && fits(route.path, path);
+        self.routes.iter().position(is_it).unwrap_or(self.routes.len())
+    }
+
+    pub(super) fn answered(&self, route: usize, status: StatusCode) {
+        let at = STATUSES.iter().position(|known| *known == status.as_u16()).unwrap_or(STATUSES.len());
+        if let Some(counts) = self.requests.get(route) {
+            counts[at].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How often each limit was reached.
+    pub(super) fn refusals(&self) -> impl Iterator<Item = (Limit, u64)> {
+        Limit::ALL.into_iter().map(|limit| (limit, self.refusals[limit as usize].load(Ordering::Relaxed)))
+    }
+
+    /// How often each route was answered with each status, where it was at all; no status stands for any other.
+    pub(super) fn requests(&self) -> impl Iterator<Item = (Route, Option<u16>, u64)> {
+        let routes = self.routes.iter().copied().chain([OTHER]);
+        let statuses = || STATUSES.into_iter().map(Some).chain([None]);
+        let counts = routes.zip(&self.requests);
+        let all = counts.flat_map(move |(route, counts)| {
+            statuses().zip(counts).map(move |(status, count)| (route, status, count.load(Ordering::Relaxed)))
+        });
+        all.filter(|(_, _, count)| *count > 0)
+    }
+}
+
+/// Whether a path is one of a template, segment by segment.
+pub(super) fn fits(template: &str, path: &str) -> bool {
+    let mut segments = path.split('/');
+    let fit = template.split('/').all(|wanted| {
+        segments
+            .next()
+            .is_some_and(|segment| if wanted.starts_with('{') { !segment.is_empty() } else { wanted == segment })
+    });
+    fit && segments.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_counted_under_its_template_and_never_as_it_came() {
+        let route = Route { method: "GET", path: "/api/v1/jobs/{id}" };
+        let tally = Tally::new(vec![Route { method: "GET", path: "/api/v1/jobs" }, route]);
+        for path in ["/api/v1/jobs/1", "/api/v1/jobs/secret", "/api/v1/jobs/1/2", "/api/v1/jobs/"] {
+            tally.answered(tally.route(&Method::GET, path), StatusCode::OK);
+        }
+        tally.answered(tally.route(&Method::POST, "/api/v1/jobs"), StatusCode::IM_A_TEAPOT);
+        let counted: Vec<_> = tally.requests().collect();
+        assert_eq!(counted, [(route, Some(200), 2), (OTHER, Some(200), 2), (OTHER, None, 1)]);
+    }
+}

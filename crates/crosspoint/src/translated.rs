@@ -1,0 +1,125 @@
+//! A document in another contract: what `crosspoint translate` and `POST /api/v1/translate` have in common.
+
+use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::message::AGENT_TYPES;
+use crosspoint_contracts::translate::{Refused, Translation, Written};
+use crosspoint_contracts::{Contract, Extent, Finding, Kind, Options};
+use uuid::Uuid;
+
+/// The clause on how deep JSON may nest.
+const TOO_DEEP: &str = "ALL-107";
+
+/// The type of the agent in messages, unless another is asked for.
+pub(crate) const AGENT_DEFAULT: &str = "code";
+
+/// What is wanted.
+pub(crate) struct Wish<'a> {
+    pub(crate) to: Contract,
+    /// What the document is, where that need not be detected.
+    pub(crate) kind: Option<Kind>,
+    /// The type of the agent in messages, where the document names none.
+    pub(crate) agent: &'a str,
+    /// Agent types beside those of the contract.
+    pub(crate) agent_types: &'a [&'a str],
+    pub(crate) carrying: Carrying,
+}
+
+impl Wish<'_> {
+    pub(crate) fn options(&self) -> Options<'_> {
+        Options {
+            kind: self.kind,
+            agent_types: self.agent_types,
+            // What has not ended is an event, and one event is worth translating.
+            extent: Extent::Part,
+            ..Options::default()
+        }
+    }
+
+    /// Whether there is an agent type of the name that was given.
+    pub(crate) fn knows_its_agent(&self) -> bool {
+        AGENT_TYPES.iter().chain(self.agent_types).any(|known| *known == self.agent)
+    }
+
+    pub(crate) fn translate(&self, bytes: &[u8]) -> Translation {
+        self.translate_to(bytes, self.to)
+    }
+
+    fn translate_to(&self, bytes: &[u8], to: Contract) -> Translation {
+        // Seconds are as fine as any contract's own examples.
+        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let fresh = Fresh {
+            now: &now,
+            id: Uuid::new_v4(),
+            agent_types: self.agent_types,
+            agent_type: self.agent,
+            carrying: self.carrying,
+        };
+        crosspoint_contracts::translate(bytes, &self.options(), to, &fresh)
+    }
+
+    /// In which contracts a document has a counterpart that has none in the one that was asked for.
+    pub(crate) fn goes_to(&self, bytes: &[u8]) -> String {
+        let has_one = |to: &Contract| self.translate_to(bytes, *to).written.iter().any(Result::is_ok);
+        let others: Vec<&str> = Contract::ALL.into_iter().filter(has_one).map(Contract::name).collect();
+        match others.split_last() {
+            None => "no contract has one".to_owned(),
+            Some((last, [])) => format!("it goes to {last}"),
+            Some((last, others)) => format!("it goes to {} and {last}", others.join(", ")),
+        }
+    }
+}
+
+/// What came of a document.
+pub(crate) struct Translated {
+    pub(crate) documents: Vec<Written>,
+    /// How many have no counterpart, and why the last of them has none.
+    pub(crate) without: usize,
+    pub(crate) refused: Option<Refused>,
+}
+
+impl Translated {
+    /// One that breaks its contract spoils the rest: half a stream is worse than none.
+    pub(crate) fn of(results: Vec<Result<Written, Refused>>) -> Result<Translated, Refused> {
+        let mut translated = Translated { documents: Vec::with_capacity(results.len()), without: 0, refused: None };
+        for result in results {
+            match result {
+                Ok(written) => translated.documents.push(written),
+                Err(none @ Refused::NoCounterpart { .. }) => {
+                    translated.without += 1;
+                    translated.refused = Some(none);
+                }
+                Err(broken @ Refused::Broken { .. }) => return Err(broken),
+            }
+        }
+        Ok(translated)
+    }
+
+    /// Whether something is lost.
+    pub(crate) fn loses(&self, carrying: Carrying) -> bool {
+        self.without > 0 || (carrying == Carrying::Off && !self.homeless().is_empty())
+    }
+
+    /// Where something was filled in, of all documents, each once.
+    pub(crate) fn filled(&self) -> Vec<&str> {
+        let mut seen = std::collections::BTreeSet::new();
+        self.documents.iter().flat_map(Written::filled).filter(|place| seen.insert(*place)).collect()
+    }
+
+    /// What has no field, of all documents, each once.
+    pub(crate) fn homeless(&self) -> Vec<&str> {
+        let mut seen = std::collections::BTreeSet::new();
+        let all = self.documents.iter().flat_map(|written| &written.homeless).map(AsRef::as_ref);
+        all.filter(|name| seen.insert(*name)).collect()
+    }
+}
+
+/// What to do about a document that would break its contract.
+pub(crate) fn mend(refused: &Refused) -> &'static str {
+    if let Refused::Broken { report, .. } = refused {
+        let too_deep = |finding: &Finding| finding.clause.id == TOO_DEEP;
+        if !report.findings.is_empty() && !report.findings.iter().any(too_deep) {
+            return "something carried does not fit: mend or remove `x_crosspoint` in the document";
+        }
+    }
+    "it nests too deep; flatten what is in it"
+}
