@@ -1,0 +1,33 @@
+//! `crosspoint store`
+
+mod check;
+mod draft;
+mod export;
+mod line;
+mod progress;
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::cli::{Place, StoreAction, StoreCommand};
+use crate::config::Config;
+use crate::{Outcome, render};
+
+pub(crate) fn run(arguments: &StoreCommand) -> Result<Outcome> {
+    match &arguments.action {
+        StoreAction::Check(arguments) => with_store(&arguments.place, |path| check::check(path, arguments)),
+        StoreAction::Export(arguments) => with_store(&arguments.place, |path| export::export(path, arguments)),
+    }
+}
+
+/// The database that is settled, if it is there: none is made to be looked at.
+fn with_store(place: &Place, act: impl FnOnce(&Path) -> Result<Outcome>) -> Result<Outcome> {
+    let config = Config::load(&place.flags())?;
+    if !config.store.path.exists() {
+        let message = format!("there is no store at {}", config.store.path.display());
+        render::refused(&message, "name one with --data DIR or --store sqlite:PATH");
+        return Ok(Outcome::CouldNot);
+    }
+    act(&config.store.path)
+}

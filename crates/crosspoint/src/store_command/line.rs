@@ -1,0 +1,286 @@
+//! The lines of an export. Each is one JSON object with a `kind`; docs/operations.md describes them, and who reads them depends on it.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use crosspoint_engine::breaker::Breaker;
+use crosspoint_engine::content::{Block, Body};
+use crosspoint_engine::core::{Member, Standing};
+use crosspoint_engine::event::{Entry, What};
+use crosspoint_engine::id::{JobId, Seq};
+use crosspoint_engine::job::{Job, Key, Limits, State};
+use crosspoint_engine::policy::{Backoff, Recovery, Repeats};
+use crosspoint_engine::store::Found;
+use crosspoint_engine::time::Time;
+use serde::Serialize;
+
+use crate::server::view::{self, Beside};
+
+/// What the lines mean changes only with this number.
+const FORMAT: u32 = 1;
+
+/// Everything but jobs, and what belongs to them.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(super) enum Line<'l> {
+    /// The first.
+    Store {
+        format: u32,
+        schema: i64,
+        last_job: Option<u64>,
+        exported_at: Time,
+    },
+    Agent {
+        name: &'l str,
+        drained: bool,
+        breaker: &'static str,
+        failures: u32,
+        until: Option<Time>,
+    },
+    Member {
+        name: &'l str,
+        contract: &'l str,
+        work: &'l [Arc<str>],
+        lease_seconds: f64,
+        silence_seconds: Option<f64>,
+        total_seconds: f64,
+        output_bytes: u64,
+        repeats: &'static str,
+        recovery: &'static str,
+        left_at: Option<Time>,
+    },
+    Document {
+        job: JobId,
+        #[serde(flatten)]
+        bytes: Bytes<'l>,
+    },
+    Event {
+        job: JobId,
+        n: u32,
+        event: &'static str,
+        data: Data<'l>,
+    },
+    Violation {
+        job: JobId,
+        #[serde(flatten)]
+        found: &'l Found,
+    },
+    /// The job was removed while it was read: what was said of it before does not count.
+    Gone {
+        job: JobId,
+    },
+    /// The job could not be read, or not to its end; nor perhaps those after it.
+    Unread {
+        seq: u64,
+    },
+    /// The last.
+    End {
+        jobs: u64,
+        unread: u64,
+    },
+}
+
+/// Text as it is, anything else so that it can be had again byte for byte.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Bytes<'b> {
+    Text(&'b str),
+    Base64(String),
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Data<'e> {
+    Output {
+        at: Time,
+        attempt: u32,
+        offset: u64,
+        #[serde(flatten)]
+        bytes: Bytes<'e>,
+    },
+    /// The outcome itself is said with the job.
+    End {
+        at: Time,
+    },
+    Other(&'e Entry),
+}
+
+/// What callers are not shown of a job, and whoever takes it elsewhere needs.
+#[derive(Serialize)]
+struct Record<'j> {
+    seq: u64,
+    caller: &'j str,
+    /// What makes a repeat the same job: `null`, `{"request_id": ...}` or `{"key": ...}`.
+    request_key: Option<KeyShown<'j>>,
+    pinned: Option<&'j str>,
+    limits: LimitsShown,
+    input: [u32; 2],
+    events: u32,
+    retries: u32,
+    begun: bool,
+    started_at: Option<Time>,
+    waited_seconds: f64,
+    output_bytes: u64,
+    questions_asked: Option<u32>,
+    retry: Option<RetryShown>,
+    answers: Vec<[&'j Body; 2]>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum KeyShown<'j> {
+    RequestId(&'j str),
+    Key(&'j str),
+}
+
+#[derive(Serialize)]
+struct LimitsShown {
+    seconds: Option<f64>,
+    silence_seconds: Option<f64>,
+    output_bytes: Option<u64>,
+    attempts: Option<u32>,
+    backoff: Option<&'static str>,
+    first_seconds: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct RetryShown {
+    until: Time,
+    after: &'static str,
+}
+
+impl<'l> Line<'l> {
+    pub(super) fn store(schema: i64, last: Option<Seq>) -> Line<'l> {
+        Line::Store { format: FORMAT, schema, last_job: last.map(|seq| seq.0), exported_at: Time::on_the_wall() }
+    }
+
+    pub(super) fn agent(name: &'l str, standing: &Standing) -> Line<'l> {
+        let (failures, until) = match standing.breaker {
+            Breaker::Closed { failures } => (failures, None),
+            Breaker::Open { until } => (0, Some(until)),
+            Breaker::HalfOpen => (0, None),
+        };
+        Line::Agent { name, drained: standing.drained, breaker: standing.breaker.name(), failures, until }
+    }
+
+    pub(super) fn member(member: &'l Member) -> Line<'l> {
+        let (spec, policy) = (&member.spec, &member.spec.policy);
+        Line::Member {
+            name: &spec.name,
+            contract: &spec.contract,
+            work: &spec.works,
+            lease_seconds: member.lease.as_secs_f64(),
+            silence_seconds: policy.silence.map(|silence| silence.as_secs_f64()),
+            total_seconds: policy.total.as_secs_f64(),
+            output_bytes: policy.output_bytes_max,
+            repeats: match policy.repeats {
+                Repeats::Always => "always",
+                Repeats::BeforeStart => "before_start",
+            },
+            recovery: match policy.recovery {
+                Recovery::Rerun => "rerun",
+                Recovery::Resume => "resume",
+                Recovery::ResumeOnce => "resume_once",
+                Recovery::Fail => "fail",
+            },
+            left_at: member.left_at,
+        }
+    }
+
+    pub(super) fn document(job: JobId, document: &'l Block) -> Line<'l> {
+        Line::Document { job, bytes: Bytes::of(document) }
+    }
+
+    pub(super) fn event(job: JobId, entry: &'l Entry) -> Line<'l> {
+        let at = entry.at;
+        let data = match &entry.what {
+            What::Output { attempt, offset, block } => {
+                Data::Output { at, attempt: *attempt, offset: *offset, bytes: Bytes::of(block) }
+            }
+            What::Ended(_) => Data::End { at },
+            What::Accepted
+            | What::Started { .. }
+            | What::Progress(_)
+            | What::Asked { .. }
+            | What::Answered { .. }
+            | What::Retrying { .. }
+            | What::Interrupted { .. } => Data::Other(entry),
+        };
+        Line::Event { job, n: entry.n, event: entry.what.name(), data }
+    }
+
+    /// As it is written, without its end.
+    pub(super) fn bytes(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(self).map(on_one_line)
+    }
+}
+
+impl<'b> Bytes<'b> {
+    fn of(block: &'b Block) -> Bytes<'b> {
+        std::str::from_utf8(&block.0).map_or_else(|_| Bytes::Base64(STANDARD.encode(&block.0)), Bytes::Text)
+    }
+}
+
+/// The job as the API shows it, with its outcome whole; and its record.
+pub(super) fn job(job: &Job) -> serde_json::Result<Vec<u8>> {
+    let shown = view::job(job, &Beside::default());
+    let record = serde_json::to_vec(&record(job))?;
+    Ok(on_one_line([&br#"{"kind":"job","job":"#[..], &shown, br#","record":"#, &record, b"}"].concat()))
+}
+
+fn record(job: &Job) -> Record<'_> {
+    let request = &job.request;
+    let retry = match &job.state {
+        State::Retrying { until, after } => Some(RetryShown { until: *until, after: after.name() }),
+        State::Queued | State::Running(_) | State::Waiting { .. } | State::Ended(_) => None,
+    };
+    Record {
+        seq: job.seq().0,
+        caller: &request.caller,
+        request_key: match &request.key {
+            Key::None => None,
+            Key::RequestId => Some(KeyShown::RequestId(&request.request_id)),
+            Key::Other(key) => Some(KeyShown::Key(key)),
+        },
+        pinned: request.pinned.as_deref(),
+        limits: limits(&request.limits),
+        input: [request.input.start, request.input.end],
+        events: job.events,
+        retries: job.retries,
+        begun: job.begun,
+        started_at: job.started_at,
+        waited_seconds: job.waited.as_secs_f64(),
+        output_bytes: job.output_bytes,
+        questions_asked: job.running().map(|running| running.asked),
+        retry,
+        answers: job.answers.iter().map(|answered| [&answered.question, &answered.answer]).collect(),
+    }
+}
+
+fn limits(limits: &Limits) -> LimitsShown {
+    let retry = limits.retry.as_ref();
+    LimitsShown {
+        seconds: limits.total.map(|total| total.as_secs_f64()),
+        silence_seconds: limits.silence.map(|silence| silence.as_secs_f64()),
+        output_bytes: limits.output_bytes,
+        attempts: retry.map(|retry| retry.attempts_max),
+        backoff: retry.map(|retry| match retry.backoff {
+            Backoff::Exponential => "exponential",
+            Backoff::Linear => "linear",
+            Backoff::Fixed => "fixed",
+        }),
+        first_seconds: retry.map(|retry| retry.first.as_secs_f64()),
+    }
+}
+
+/// What callers and agents wrote goes through as it is, and may have line breaks between its values. Within strings JSON has
+/// none, so that a space in their place changes nothing.
+fn on_one_line(mut json: Vec<u8>) -> Vec<u8> {
+    for byte in &mut json {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+    json
+}

@@ -1,0 +1,101 @@
+//! Stores that are made without a server: jobs as a core makes them, as many and as long as a test needs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use crosspoint_engine::content::{Block, Body};
+use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Reply, Spec, Submission};
+use crosspoint_engine::id::{JobId, Seq};
+use crosspoint_engine::job::{Door, Job, Key, Limits, Priority, Request};
+use crosspoint_engine::keys::{Keys, Salt};
+use crosspoint_engine::machine::{Event, Success};
+use crosspoint_engine::policy::Policy;
+use crosspoint_engine::store::{Options, Store};
+use crosspoint_engine::time::Time;
+
+/// A store that jobs are put into.
+pub(crate) struct Stored {
+    core: Core,
+    store: Store,
+    salt: Salt,
+    made: u64,
+}
+
+impl Stored {
+    /// Makes a store in this directory, as a server has it there.
+    pub(crate) fn new(data: &Path) -> Stored {
+        let (store, readers) =
+            Store::open(&Options { path: data.join("jobs.db"), bytes_max: None }).expect("the store opens");
+        let core = Core::new(Origin {
+            agents: vec![Spec {
+                name: "echo".into(),
+                contract: "builtin".into(),
+                works: vec!["echo".into()],
+                concurrency: u32::MAX,
+                policy: Policy { output_bytes_max: 1 << 32, ..Policy::DEFAULT },
+            }],
+            members: Vec::new(),
+            present: BTreeMap::new(),
+            standings: Vec::new(),
+            jobs: Vec::new(),
+            keys: Keys::default(),
+            last_seq: Seq(0),
+            jobs_live_max: usize::MAX,
+            mode: Mode::Serve,
+            now: Time::on_the_wall(),
+        });
+        Stored { core, store, salt: readers.salt(), made: 0 }
+    }
+
+    /// Puts a job there that is under way.
+    pub(crate) fn begin(&mut self) -> JobId {
+        self.made += 1;
+        let request_id = format!("made-{}", self.made);
+        let document = format!(r#"{{"work":"echo","input":{{}},"request_id":"{request_id}"}}"#);
+        let submission = Submission {
+            hash: self.salt.hash("", Door::Native, &request_id, &Key::RequestId),
+            request: Request {
+                id: JobId::new(Seq(0), Time::default(), 0),
+                parent: None,
+                door: Door::Native,
+                caller: "".into(),
+                request_id: request_id.into(),
+                key: Key::RequestId,
+                work: "echo".into(),
+                pinned: None,
+                priority: Priority::Normal,
+                limits: Limits::default(),
+                accepted_at: Time::default(),
+                input: 23..25,
+            },
+            nameless: false,
+            others: Vec::new(),
+            document: Block(document.into()),
+            chance: self.made,
+        };
+        let Reply::Accepted(job) = self.apply(&Command::Submit(Arc::new(submission))) else { panic!("it is accepted") };
+        job.id()
+    }
+
+    /// A block of what it prints.
+    pub(crate) fn print(&mut self, id: JobId, offset: u64, block: Vec<u8>) -> Arc<Job> {
+        let event = Event::Output { attempt: 1, offset, block: Block(block.into()) };
+        let Reply::Job(job) = self.apply(&Command::Job(id, event)) else { panic!("it is printed") };
+        job
+    }
+
+    pub(crate) fn end(&mut self, id: JobId) {
+        let success = Success { outputs: Body::trusted("{}"), artifacts: Body::trusted("[]") };
+        self.apply(&Command::Job(id, Event::Finish { attempt: 1, result: Ok(success) }));
+    }
+
+    fn apply(&mut self, command: &Command) -> Reply {
+        let mut batch = Batch::default();
+        let now = Time::on_the_wall();
+        let reply = self.core.apply(command, now, &mut batch);
+        self.core.settle(now, &mut batch);
+        self.store.commit(&batch).expect("it can be committed");
+        reply
+    }
+}
