@@ -1,12 +1,15 @@
 //! How fast jobs go through the real program, as ratios of one run. Not a test: figures decide nothing.
 //!
 //! `scripts/bench` runs it and puts what it prints into `bench/RESULTS.md`. `--quick` is for trying it out: fewer seconds and
-//! fewer stored jobs. `--load ADDRESS CLIENTS` only loads a server that runs already, for profiling it.
+//! fewer stored jobs. `--load ADDRESS CLIENTS [WORK]` only loads a server that runs already, for profiling it, and
+//! `--echo-agent URL [NAME WORK]` joins one as an agent that echoes.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 #[path = "engine/bare.rs"]
 mod bare;
+#[path = "engine/echo_agent.rs"]
+mod echo_agent;
 #[path = "engine/load.rs"]
 mod load;
 #[path = "engine/machine.rs"]
@@ -35,8 +38,13 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if let Some(at) = arguments.iter().position(|argument| argument == "--load") {
         let clients = arguments[at + 2].parse().expect("a number of clients");
-        let load = load::run(&arguments[at + 1], clients, Duration::from_secs(5), "jobs?wait=30", "echo");
+        let work = arguments.get(at + 3).map_or("echo", String::as_str);
+        let load = load::run(&arguments[at + 1], clients, Duration::from_secs(5), "jobs?wait=30", work);
         return println!("{:.0} jobs/s, p50 {:.2?}, p99 {:.2?}", load.rate, load.p50, load.p99);
+    }
+    if let Some(at) = arguments.iter().position(|argument| argument == "--echo-agent") {
+        let word = |at: usize, default| arguments.get(at).map_or(default, String::as_str);
+        return echo_agent::run(&arguments[at + 1], word(at + 2, "echo-agent"), word(at + 3, "echo_elsewhere"));
     }
     let quick = std::env::args().any(|argument| argument == "--quick");
     let extent = if quick {
@@ -62,7 +70,11 @@ fn throughput(extent: Extent, report: &mut Report) {
             let bare = bare::rate(&serving::data_directory("bare"), clients, extent.seconds);
             let server = serving::Server::start("load", &[]);
             let load = load::run(&server.address, clients, extent.seconds, "jobs?wait=30", "echo");
-            let round = report::Round { fsync, bare, load, stolen_percent: stolen.percent() };
+            let agent = echo_agent::start(&server.address);
+            server.knows("echo_elsewhere");
+            let elsewhere = load::run(&server.address, clients, extent.seconds, "jobs?wait=30", "echo_elsewhere");
+            drop(agent);
+            let round = report::Round { fsync, bare, load, elsewhere, stolen_percent: stolen.percent() };
             eprintln!("{clients} clients: {round}");
             tries += 1;
             // Other tenants of the machine disturb: such a round is measured again, three times at most.

@@ -74,6 +74,8 @@ impl Maker {
         let now = Time::on_the_wall();
         let core = Core::new(Origin {
             agents: vec![spec],
+            members: Vec::new(),
+            present: std::collections::BTreeMap::new(),
             standings: Vec::new(),
             jobs: Vec::new(),
             keys: Keys::default(),

@@ -97,7 +97,8 @@ impl Connection {
 
     /// Submits one job with an id of its own.
     pub(crate) async fn submit(&mut self, path: &str, work: &str, status: &str) {
-        let id = format!("load-{:020}", MADE.fetch_add(1, Ordering::Relaxed));
+        // Two runs against one server must not meet.
+        let id = format!("load-{:010}-{:020}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         match &self.submits {
             // All requests of one client are alike but for the id.
             Some((known, at)) if known == path => self.request.replace_range(*at..*at + id.len(), &id),
@@ -122,14 +123,26 @@ impl Connection {
         self.exchange("200").await;
     }
 
-    async fn exchange(&mut self, status: &str) {
+    /// The page of a list after `next`; gives where the page after it begins, as it is to be asked for.
+    pub(crate) async fn page(&mut self, filter: &str, next: &str) -> Option<String> {
+        self.submits = None;
+        self.request.clear();
+        let _ = write!(self.request, "GET /api/v1/jobs?limit=50&{filter}{next} HTTP/1.1\r\nhost: bench\r\n\r\n");
+        let bytes = self.exchange("200").await;
+        let text = String::from_utf8_lossy(&self.answer[..bytes]);
+        let (_, next) = text.rsplit_once("\"next\":\"")?;
+        Some(format!("&before={}", next.split('"').next()?))
+    }
+
+    /// Gives how many bytes were answered.
+    async fn exchange(&mut self, status: &str) -> usize {
         self.stream.write_all(self.request.as_bytes()).await.expect("it can be sent");
         let mut have = 0;
         loop {
             let read = self.stream.read(&mut self.answer[have..]).await.expect("it is answered");
             assert!(read > 0, "the server closed the connection");
             have += read;
-            if let Some(whole) = length(&self.answer[..have]) {
+            if let Some((_, whole)) = extent(&self.answer[..have]) {
                 if whole > self.answer.len() {
                     self.answer.resize(whole, 0);
                 }
@@ -140,14 +153,15 @@ impl Connection {
         }
         let head = &self.answer[..have.min(12)];
         assert!(head.ends_with(status.as_bytes()), "{}", String::from_utf8_lossy(&self.answer[..have.min(2_000)]));
+        have
     }
 }
 
-/// How long the answer is in all, once its head is there.
-fn length(answer: &[u8]) -> Option<usize> {
+/// Where the body of an answer begins and how long the answer is in all, once its head is there.
+pub(crate) fn extent(answer: &[u8]) -> Option<(usize, usize)> {
     const LENGTH: &str = "content-length: ";
     let text = std::str::from_utf8(answer.get(..answer.len().min(1_000))?).ok()?;
     let head = text.find("\r\n\r\n")? + 4;
     let length = &text[text.find(LENGTH)? + LENGTH.len()..];
-    Some(head + length[..length.find('\r')?].parse::<usize>().ok()?)
+    Some((head, head + length[..length.find('\r')?].parse::<usize>().ok()?))
 }

@@ -19,7 +19,17 @@ pub(crate) struct Round {
     pub(crate) fsync: Duration,
     pub(crate) bare: f64,
     pub(crate) load: Load,
+    /// The same with an agent in another process.
+    pub(crate) elsewhere: Load,
     pub(crate) stolen_percent: f64,
+}
+
+/// A filtered list, page after page.
+pub(crate) struct Search {
+    pub(crate) filter: &'static str,
+    pub(crate) pages: usize,
+    pub(crate) longest: Duration,
+    pub(crate) whole: Duration,
 }
 
 /// What the size of things costs.
@@ -33,6 +43,7 @@ pub(crate) struct Scale {
     pub(crate) stored: usize,
     pub(crate) submit: [Duration; 2],
     pub(crate) list: [Duration; 2],
+    pub(crate) searches: Vec<Search>,
 }
 
 impl fmt::Display for Round {
@@ -40,8 +51,17 @@ impl fmt::Display for Round {
         let (load, share) = (&self.load, self.load.rate / self.bare);
         write!(
             f,
-            "{:.0} jobs/s, p50 {:.2?}, p99 {:.2?}; bare store {:.0}/s, share {share:.2}; fsync {:.2?}; stolen {:.1}%",
-            load.rate, load.p50, load.p99, self.bare, self.fsync, self.stolen_percent
+            "{:.0} jobs/s, p50 {:.2?}, p99 {:.2?}; agent in another process {:.0} jobs/s, p50 {:.2?}, p99 {:.2?}; \
+             bare store {:.0}/s, share {share:.2}; fsync {:.2?}; stolen {:.1}%",
+            load.rate,
+            load.p50,
+            load.p99,
+            self.elsewhere.rate,
+            self.elsewhere.p50,
+            self.elsewhere.p99,
+            self.bare,
+            self.fsync,
+            self.stolen_percent
         )
     }
 }
@@ -67,6 +87,14 @@ impl Report {
         };
         self.rows.push(format!(
             "| {clients} | {rate:.0} | {p50:.2} | {p99:.2} | {bare:.0} | {fsync:.2} | {stolen:.1}% | {judged} |"
+        ));
+        let elsewhere = by(&|round| round.elsewhere.rate);
+        let slower = by(&|round| round.elsewhere.rate / round.load.rate);
+        let elsewhere_p50 = by(&|round| round.elsewhere.p50.as_secs_f64() * 1e3);
+        let elsewhere_p99 = by(&|round| round.elsewhere.p99.as_secs_f64() * 1e3);
+        self.rows.push(format!(
+            "| {clients}, agent in another process | {elsewhere:.0} | {elsewhere_p50:.2} | {elsewhere_p99:.2} | | | {stolen:.1}% | {:.0}% of the built-in agent | |",
+            slower * 100.0
         ));
         self.raw.extend(rounds.iter().map(|round| format!("- {clients} clients: {round}")));
     }
@@ -122,6 +150,17 @@ impl Report {
         let _ = writeln!(self.text, "| what | result | target |\n|---|---|---|");
         for (what, result, target, met) in rows {
             let _ = writeln!(self.text, "| {what} | {} |", judge(&result, target, met));
+        }
+        self.searches(scale);
+    }
+
+    /// A rare filter looks through everything; what counts is that no single page takes long.
+    fn searches(&mut self, scale: &Scale) {
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        for Search { filter, pages, longest, whole } in &scale.searches {
+            let result = format!("{:.1} ms in {pages} pages, the longest {:.1} ms", ms(*whole), ms(*longest));
+            let judged = judge(&result, "no page over 50 ms", longest.as_millis() < 50);
+            let _ = writeln!(self.text, "| list {filter} with {} jobs stored | {judged} |", scale.stored);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::load::{self, Connection};
-use crate::report::{Report, Scale};
+use crate::report::{Report, Scale, Search};
 use crate::serving::{Server, data_directory};
 use crate::{Extent, bare};
 
@@ -33,6 +33,7 @@ pub(crate) fn measure(extent: Extent, report: &mut Report) {
     let few = Server::start_in(&few, &[]);
     let submit = in_turns(&few, &many, |connection| Box::pin(connection.submit("jobs?wait=30", "echo", "200")));
     let list = in_turns(&few, &many, |connection| Box::pin(connection.get("jobs?limit=50")));
+    let searches = searches(&many);
     report.scale(&Scale {
         ready_empty,
         ready_many,
@@ -43,7 +44,35 @@ pub(crate) fn measure(extent: Extent, report: &mut Report) {
         stored: extent.stored,
         submit,
         list,
+        searches,
     });
+}
+
+/// Filters of which the first is met by every job, and the others by none: all of the store is looked through for those.
+const FILTERS: [&str; 6] =
+    ["state=completed", "state=failed", "state=running", "work=nothing", "agent=nobody&state=completed", "door=task"];
+
+/// Lists as a client does that goes on until it has a page or there is no more.
+fn searches(server: &Server) -> Vec<Search> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let search = |filter: &'static str| {
+        runtime.block_on(async {
+            let mut connection = Connection::open(&server.address).await;
+            let (mut pages, mut longest, begun) = (0, Duration::ZERO, Instant::now());
+            let mut next = Some(String::new());
+            while let Some(at) = next {
+                let start = Instant::now();
+                next = connection.page(filter, &at).await;
+                longest = longest.max(start.elapsed());
+                pages += 1;
+                if filter == FILTERS[0] {
+                    break;
+                }
+            }
+            Search { filter, pages, longest, whole: begun.elapsed() }
+        })
+    };
+    FILTERS.into_iter().map(search).collect()
 }
 
 fn drain(address: &str, agent: &str) {

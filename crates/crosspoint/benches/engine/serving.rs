@@ -44,6 +44,25 @@ impl Server {
         Server { child, address, ready_after: start.elapsed() }
     }
 
+    /// Waits until an agent for this work has joined.
+    pub(crate) fn knows(&self, work: &str) {
+        use std::io::{Read, Write};
+        let start = Instant::now();
+        let named = format!("\"work\":[\"{work}\"]");
+        loop {
+            assert!(start.elapsed() < Duration::from_secs(60), "nobody joins for {work}");
+            let mut agents = String::new();
+            let asked = std::net::TcpStream::connect(&self.address).and_then(|mut stream| {
+                stream.write_all(b"GET /api/v1/agents HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n")?;
+                stream.read_to_string(&mut agents)
+            });
+            if asked.is_ok() && agents.contains(&named) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     pub(crate) fn resident_bytes(&self) -> u64 {
         crate::machine::resident_bytes(self.child.id())
     }
