@@ -37,14 +37,14 @@ fn finish(kind: Kind, mut schema: Value) -> Value {
 }
 
 /// Undoes two habits of the generator: an optional member is not therefore nullable (what may be null is in a type
-/// of its own), and the widths of Rust's numbers are nobody's concern.
-struct Plain;
+/// of its own, [`Nullable`](crate::content::Nullable)), and the widths of Rust's numbers are nobody's concern.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain;
 
 impl schemars::transform::Transform for Plain {
     fn transform(&mut self, schema: &mut Schema) {
         if let Some(object) = schema.as_object_mut() {
-            let rust_width = object.get("format").and_then(Value::as_str).is_some_and(|format| format != "uuid");
-            if rust_width {
+            if object.get("format").and_then(Value::as_str).is_some_and(is_rust_width) {
                 object.remove("format");
             }
             if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
@@ -55,6 +55,11 @@ impl schemars::transform::Transform for Plain {
         }
         schemars::transform::transform_subschemas(self, schema);
     }
+}
+
+/// `int32`, `uint`, `double` and the like.
+fn is_rust_width(format: &str) -> bool {
+    ["int", "uint", "float", "double"].iter().any(|width| format.starts_with(width))
 }
 
 /// Takes away the null that `Option` brought along. What is really nullable marks itself.

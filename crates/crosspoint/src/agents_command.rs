@@ -44,6 +44,9 @@ pub(crate) fn run(arguments: &Agents) -> Result<Outcome> {
             let body = json!({ "drained": !drain.resume }).to_string();
             print_agent(client, &drain.agent, client.post(&path(&drain.agent, "/drain"), body).await)
         }),
+        AgentsAction::Forget(forget) => client::with(&forget.reach, Need::Existing, async |client| {
+            print_agent(client, &forget.agent, client.delete(&path(&forget.agent, "")).await)
+        }),
     }
 }
 
@@ -68,7 +71,11 @@ fn row(agent: &Agent) -> Vec<String> {
     vec![
         agent.name.clone(),
         agent.contract.clone(),
-        format!("{} of {}", agent.running, agent.concurrency),
+        if agent.away_since.is_some() {
+            "away".to_owned()
+        } else {
+            format!("{} of {}", agent.running, agent.concurrency)
+        },
         agent.breaker.state.clone(),
         if agent.drained { "yes" } else { "no" }.to_owned(),
         agent.work.join(", "),
@@ -92,7 +99,8 @@ fn print_agent(client: &Client, name: &AgentName, said: Result<String, Failed>) 
         ("breaker", breaker(&agent)),
         ("drained", if agent.drained { "yes: it gets no new work" } else { "no" }.to_owned()),
     ];
-    for (name, value) in rows {
+    let away = agent.away_since.iter().map(|since| ("away", format!("since {since}: what comes for it waits")));
+    for (name, value) in rows.into_iter().chain(away) {
         let dim = render::dim();
         writeln!(out, "{dim}{name:<12}{dim:#}{}", render::visible(&value))?;
     }

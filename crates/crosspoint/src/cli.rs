@@ -1,5 +1,7 @@
 //! What can be typed: commands, arguments, and the help that teaches them.
 
+mod agent;
+mod store;
 mod work;
 
 use std::path::PathBuf;
@@ -10,6 +12,9 @@ use crosspoint_contracts::workflow::migrate::Envelope;
 use crosspoint_contracts::{Contract, Kind};
 
 use crate::config::Flags;
+use crate::translated::AGENT_DEFAULT;
+pub(crate) use agent::Agent;
+pub(crate) use store::{Since, StoreAction, StoreCheck, StoreCommand, StoreExport};
 pub(crate) use work::{
     AgentName, Agents, AgentsAction, AgentsList, BreakerChange, Jobs, JobsAction, JobsAnswer, JobsDocument, JobsEvents,
     JobsList, JobsRetry, Reach, Submit,
@@ -26,6 +31,7 @@ pub(crate) use work::{
     after_help = "\
 Start here:
   crosspoint serve                             durable jobs for the sample agents, on 127.0.0.1:7420
+  crosspoint agent rev --work rev -- rev       any program is an agent, from another shell
   crosspoint submit slow_echo                  work, with a bar and the names of its steps
   crosspoint jobs list                         what became of it
   crosspoint validate .agent-response.json     what is wrong with this file, and how do I mend it?
@@ -44,6 +50,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Serve(Serve),
+    Agent(Agent),
     Submit(Submit),
     Jobs(Jobs),
     Agents(Agents),
@@ -52,6 +59,7 @@ pub(crate) enum Command {
     Migrate(Migrate),
     Schema(Schema),
     Clauses(Clauses),
+    Store(StoreCommand),
     Config(ConfigCommand),
     Completions(Completions),
 }
@@ -178,7 +186,7 @@ pub(crate) struct Translate {
     pub(crate) from: Option<Kind>,
 
     /// The type of the agent in messages, where the document names none, or none that is known
-    #[arg(long, value_name = "TYPE", default_value = "code", value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "TYPE", default_value = AGENT_DEFAULT, value_hint = ValueHint::Other)]
     pub(crate) agent: String,
 
     /// A further agent type that messages may name, besides the five of the contract; may be repeated

@@ -105,6 +105,19 @@ impl Client {
         Ok(Client { http, base: url.trim_end_matches('/').to_owned(), found })
     }
 
+    /// A way to a server that may not be there yet, nor have left its address.
+    pub(crate) fn patient(reach: &Reach) -> Result<Client> {
+        find::patient(reach)
+    }
+
+    /// Where the server is, for people: the address may hold a password.
+    pub(crate) fn place(&self) -> String {
+        match reqwest::Url::parse(&self.base) {
+            Ok(url) => format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(0)),
+            Err(_) => String::new(),
+        }
+    }
+
     fn base(&self) -> &str {
         &self.base
     }
@@ -120,7 +133,7 @@ impl Client {
     }
 
     /// After a restart a server may be at another address.
-    fn look_again(&mut self) {
+    pub(crate) fn look_again(&mut self) {
         if let Found::Left(file) = &self.found
             && let Some(url) = find::read(file)
         {
@@ -154,7 +167,22 @@ impl Client {
         String::from_utf8(bytes.into()).map_err(|_| self.not_ours())
     }
 
-    fn not_ours(&self) -> Failed {
+    /// Sends bytes and gives those of the answer, if it all takes no longer than this.
+    pub(crate) async fn post_bytes(
+        &self,
+        path: &str,
+        body: bytes::Bytes,
+        within: Duration,
+    ) -> Result<bytes::Bytes, Failed> {
+        let request = self.http.post(format!("{}{path}", self.base)).timeout(within).body(body);
+        let broken = |error| Failed::of(&self.base, error);
+        let response = request.send().await.map_err(broken)?;
+        let status = response.status();
+        let bytes = response.bytes().await.map_err(broken)?;
+        if status.is_success() { Ok(bytes) } else { Err(Failed::refused(&self.base, status, &bytes)) }
+    }
+
+    pub(crate) fn not_ours(&self) -> Failed {
         let message = format!("{} did not answer as a crosspoint server does", self.base);
         Failed::other(message, failed::check_the_address())
     }
@@ -165,6 +193,10 @@ impl Client {
 
     pub(crate) async fn post(&self, path: &str, body: String) -> Result<String, Failed> {
         self.send(Method::POST, path, HeaderMap::new(), body).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Result<String, Failed> {
+        self.send(Method::DELETE, path, HeaderMap::new(), String::new()).await
     }
 
     /// Sends a request that may be repeated, because it has a key; and repeats it while the connection breaks.

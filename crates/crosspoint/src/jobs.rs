@@ -45,7 +45,9 @@ pub(crate) fn run(arguments: &Jobs) -> Result<Outcome> {
 
 /// The API's hint is for those who speak HTTP.
 fn no_such_job(failed: Failed) -> Failed {
-    failed.hinted(StatusCode::NOT_FOUND, "crosspoint jobs list shows the jobs there are")
+    let hint =
+        "crosspoint jobs list shows the jobs there are; those that have ended are kept for [store] retention_days";
+    failed.hinted(StatusCode::NOT_FOUND, hint)
 }
 
 async fn wish(client: &Client, id: &str, what: &str, body: String) -> Result<Job> {

@@ -8,9 +8,12 @@ mod client;
 mod completions;
 mod config;
 mod config_command;
+mod desk;
+mod exec;
 mod input;
 mod jobs;
 mod json_input;
+mod judged;
 mod migrate;
 mod patience;
 mod printed;
@@ -18,10 +21,13 @@ mod render;
 mod schema;
 mod serve;
 mod server;
+mod store_command;
 mod submit;
 mod table;
 mod translate;
+mod translated;
 mod validate;
+mod worker;
 
 use std::io;
 use std::process::ExitCode;
@@ -49,9 +55,14 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
+    // Before anything else: there is one of these for every program that runs, and it is to cost next to nothing.
+    if std::env::args_os().nth(1).is_some_and(|word| word == exec::SUPERVISE) {
+        return exec::supervise();
+    }
     std::panic::set_hook(Box::new(|panic| render::panicked(panic.location())));
     let done = match Cli::parse().command {
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Agent(arguments) => worker::run(&arguments),
         Command::Submit(arguments) => submit::run(&arguments),
         Command::Jobs(arguments) => jobs::run(&arguments),
         Command::Agents(arguments) => agents_command::run(&arguments),
@@ -60,6 +71,7 @@ fn main() -> ExitCode {
         Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Clauses(arguments) => clauses::run(&arguments),
+        Command::Store(arguments) => store_command::run(&arguments),
         Command::Config(arguments) => config_command::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };

@@ -8,6 +8,7 @@ mod presence;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use crosspoint_engine::core::Mode;
@@ -18,6 +19,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::{Format, Serve};
 use crate::config::{Config, Flags, Limits, LogFormat};
+use crate::desk::Desk;
 use crate::{Outcome, patience, render, server};
 use presence::Presence;
 
@@ -43,11 +45,12 @@ async fn serve(config: &Config) -> Result<Outcome> {
         Err(error) => return Ok(cannot_listen(&config.server.listen, &error)),
     };
     let address = listener.local_addr().context("cannot tell the address")?;
-    let engine = patience::with_store(|| Engine::start(config.engine(Mode::Serve))).await?;
+    let desk = Arc::new(Desk::default());
+    let engine = patience::with_store(|| Engine::start(config.engine(Mode::Serve, &desk))).await?;
     let mut signals = Signals::new()?;
     banner::show(address, config, &engine);
     let presence = Presence::announce(&config.data, address)?;
-    let serving = server::run(listener, engine.clone(), config, async {
+    let serving = server::run(listener, (engine.clone(), desk), config, async {
         signals.next().await;
         tokio::spawn(exit_on_next(signals, presence.path().to_owned()));
     });

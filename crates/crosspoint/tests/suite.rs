@@ -1,5 +1,11 @@
 //! One binary for all integration tests of the command line: they run the real program.
 
+#[path = "suite/agent.rs"]
+mod agent;
+#[path = "suite/agent_deaths.rs"]
+mod agent_deaths;
+#[path = "suite/agent_refusals.rs"]
+mod agent_refusals;
 #[path = "suite/callers.rs"]
 mod callers;
 #[path = "suite/clauses.rs"]
@@ -10,20 +16,58 @@ mod client;
 mod client_breaks;
 #[path = "suite/config.rs"]
 mod config;
+#[path = "suite/conformity.rs"]
+mod conformity;
 #[path = "suite/crash.rs"]
 mod crash;
 #[path = "suite/disk.rs"]
 mod disk;
+#[path = "suite/documents.rs"]
+mod documents;
+#[path = "suite/exec.rs"]
+mod exec;
+#[path = "suite/exec_ask.rs"]
+mod exec_ask;
+#[path = "suite/exec_config.rs"]
+mod exec_config;
+#[path = "suite/exec_crash.rs"]
+mod exec_crash;
+#[path = "suite/exec_ends.rs"]
+mod exec_ends;
+#[path = "suite/exec_examples.rs"]
+mod exec_examples;
+#[path = "suite/exec_limits.rs"]
+mod exec_limits;
+#[path = "suite/exec_output.rs"]
+mod exec_output;
+#[path = "suite/exec_start.rs"]
+mod exec_start;
 #[path = "suite/help.rs"]
 mod help;
+#[path = "suite/keeping.rs"]
+mod keeping;
 #[path = "suite/live.rs"]
 mod live;
 #[path = "suite/log.rs"]
 mod log;
+#[path = "suite/metrics.rs"]
+mod metrics;
 #[path = "suite/migrate.rs"]
 mod migrate;
+#[path = "suite/openapi.rs"]
+mod openapi;
 #[path = "suite/overload.rs"]
 mod overload;
+#[path = "suite/peers.rs"]
+mod peers;
+#[path = "suite/programs.rs"]
+mod programs;
+#[path = "suite/pull.rs"]
+mod pull;
+#[path = "suite/pull_edges.rs"]
+mod pull_edges;
+#[path = "suite/puller.rs"]
+mod puller;
 #[path = "suite/repository.rs"]
 mod repository;
 #[path = "suite/run.rs"]
@@ -36,6 +80,10 @@ mod server_life;
 mod server_limits;
 #[path = "suite/shutdown.rs"]
 mod shutdown;
+#[path = "suite/store_command.rs"]
+mod store_command;
+#[path = "suite/stored.rs"]
+mod stored;
 #[path = "suite/stuck.rs"]
 mod stuck;
 #[path = "suite/sync.rs"]
@@ -46,5 +94,7 @@ mod terminal;
 mod translate;
 #[path = "suite/validate.rs"]
 mod validate;
+#[path = "suite/workers.rs"]
+mod workers;
 #[path = "suite/write_errors.rs"]
 mod write_errors;

@@ -280,7 +280,8 @@ Examples:
   crosspoint agents show slow_echo
   crosspoint agents drain slow_echo              no new work for it; what it has goes on
   crosspoint agents drain slow_echo --resume
-  crosspoint agents breaker slow_echo close      it is well again: try it now")]
+  crosspoint agents breaker slow_echo close      it is well again: try it now
+  crosspoint agents forget shouter               it had joined, and will not come back")]
 pub(crate) struct Agents {
     #[command(subcommand)]
     pub(crate) action: AgentsAction,
@@ -296,6 +297,8 @@ pub(crate) enum AgentsAction {
     Breaker(AgentsBreaker),
     /// Give an agent no new work, or let it have work again
     Drain(AgentsDrain),
+    /// Forget an agent that joined and will not come back
+    Forget(AgentsForget),
 }
 
 #[derive(Args)]
@@ -362,6 +365,20 @@ pub(crate) struct AgentsDrain {
     /// Let it have work again
     #[arg(long)]
     pub(crate) resume: bool,
+
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint agents forget shouter               its work is not known any more, unless others take it
+
+It is refused while the agent is there or has work, and for agents of the configuration.")]
+pub(crate) struct AgentsForget {
+    #[command(flatten)]
+    pub(crate) agent: AgentName,
 
     #[command(flatten)]
     pub(crate) reach: Reach,

@@ -15,6 +15,8 @@ pub(crate) struct Failed {
     hint: Option<String>,
     /// It took too long.
     slow: bool,
+    /// Which part of the request the server did not like.
+    at: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +52,12 @@ struct Said {
 
 impl Failed {
     pub(crate) fn other(message: impl Into<String>, hint: impl Into<String>) -> Failed {
-        Failed { kind: Kind::Other, message: message.into(), hint: Some(hint.into()), slow: false }
+        Failed { kind: Kind::Other, message: message.into(), hint: Some(hint.into()), slow: false, at: None }
     }
 
     pub(super) fn ended() -> Failed {
-        Failed { kind: Kind::Ended, message: "the server ended the stream".to_owned(), hint: None, slow: false }
+        let message = "the server ended the stream".to_owned();
+        Failed { kind: Kind::Ended, message, hint: None, slow: false, at: None }
     }
 
     /// What the library says, without the address, which may hold a password.
@@ -72,10 +75,10 @@ impl Failed {
         if unreachable {
             let message = format!("no server answers at {url} ({detail})");
             let hint = "start one with crosspoint serve, or name another with --server URL";
-            return Failed { kind: Kind::Unreachable, message, hint: Some(hint.to_owned()), slow };
+            return Failed { kind: Kind::Unreachable, message, hint: Some(hint.to_owned()), slow, at: None };
         }
         let message = format!("the connection to {url} broke ({detail})");
-        Failed { kind: Kind::Broken, message, hint: None, slow }
+        Failed { kind: Kind::Broken, message, hint: None, slow, at: None }
     }
 
     /// What the server said.
@@ -83,14 +86,14 @@ impl Failed {
         let kind = Kind::Refused(status);
         let Ok(Shape { error }) = serde_json::from_slice::<Shape>(body) else {
             let message = format!("{url} answered with {status}, and not as a crosspoint server does");
-            return Failed { kind, message, hint: Some(check_the_address()), slow: false };
+            return Failed { kind, message, hint: Some(check_the_address()), slow: false, at: None };
         };
-        let at = error.at.map(|at| format!(" (at {at})")).unwrap_or_default();
+        let at = error.at.as_ref().map(|at| format!(" (at {at})")).unwrap_or_default();
         let mut message = format!("{}{at} [{}]", error.message, error.code);
         if let Some(advice) = advice(&error.repeat).filter(|_| error.repeat != "never") {
             message = format!("{message}\n  {advice}");
         }
-        Failed { kind, message, hint: (!error.hint.is_empty()).then_some(error.hint), slow: false }
+        Failed { kind, message, hint: (!error.hint.is_empty()).then_some(error.hint), slow: false, at: error.at }
     }
 
     /// The same, where the hint of the API is for those who speak HTTP.
@@ -110,6 +113,19 @@ impl Failed {
         self.kind == Kind::Broken
     }
 
+    /// What the server said no with.
+    pub(crate) fn status(&self) -> Option<StatusCode> {
+        match self.kind {
+            Kind::Refused(status) => Some(status),
+            Kind::Unreachable | Kind::Broken | Kind::Ended | Kind::Other => None,
+        }
+    }
+
+    /// Whether this part of the request is what the server did not like.
+    pub(crate) fn is_at(&self, pointer: &str) -> bool {
+        self.at.as_deref() == Some(pointer)
+    }
+
     pub(super) fn is_away(&self) -> bool {
         self.kind == Kind::Unreachable || self.kind == Kind::Refused(StatusCode::SERVICE_UNAVAILABLE)
     }
@@ -120,7 +136,7 @@ impl Failed {
     }
 
     /// Whether it may go better in a moment: the server may be on its way back.
-    pub(super) fn passes(&self) -> bool {
+    pub(crate) fn passes(&self) -> bool {
         match self.kind {
             Kind::Unreachable | Kind::Broken | Kind::Ended => true,
             Kind::Refused(status) => status.is_server_error(),

@@ -51,9 +51,25 @@ pub(super) async fn find(reach: &Reach, need: Need) -> Result<Session> {
     let since = jiff::Timestamp::from_millisecond(jiff::Timestamp::now().as_millisecond())?;
     let (embedded, url) = Embedded::start(&config, need).await?;
     if need == Need::Any {
-        render::note(&format!("no server runs here: the work is done by this command, in {}", config.data.display()));
+        render::note(&format!(
+            "no server runs here: the work is done by this command, in {}; a server of another directory is named with --server URL",
+            config.data.display()
+        ));
     }
     Ok(Session { client: Client::embedded(&url, since)?, embedded: Some(embedded) })
+}
+
+/// For a command that waits for a server: where none has left an address yet, one is looked for again and again.
+pub(super) fn patient(reach: &Reach) -> Result<Client> {
+    let named = reach.server.clone().or_else(|| env::var(SERVER_VARIABLE).ok().filter(|url| !url.is_empty()));
+    if let Some(url) = named {
+        return Client::named(&url);
+    }
+    let config = Config::load(&reach.place.flags())?;
+    let file = config.data.join(SERVER_FILE);
+    // Where nobody listens, as far as anybody knows: the address by which servers are found that say nothing else.
+    let url = read(&file).unwrap_or_else(|| format!("http://{}", config.server.listen));
+    Client::left(&url, &file)
 }
 
 /// The server that the file names, if one answers there. What a server left that was killed is passed over.

@@ -73,6 +73,20 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     #[serde(default)]
     pub(crate) repeat: String,
+    /// What else the agent said, in a shape of its own.
+    #[serde(default)]
+    details: serde_json::Value,
+}
+
+/// So many lines of what a program printed to stderr are shown: the last ones say why.
+const STDERR_LINES: usize = 10;
+
+impl Failure {
+    /// The last lines that a program printed to stderr.
+    pub(crate) fn stderr(&self) -> Vec<&str> {
+        let lines: Vec<&str> = self.details["stderr"].as_str().unwrap_or_default().trim_end().lines().collect();
+        lines[lines.len().saturating_sub(STDERR_LINES)..].to_vec()
+    }
 }
 
 #[derive(Deserialize)]
@@ -103,6 +117,8 @@ pub(crate) struct Agent {
     pub(crate) running: u32,
     pub(crate) breaker: Breaker,
     pub(crate) drained: bool,
+    /// Only of agents that joined, and only while they are away.
+    pub(crate) away_since: Option<String>,
 }
 
 #[derive(Deserialize)]

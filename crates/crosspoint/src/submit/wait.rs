@@ -146,6 +146,9 @@ fn say_failed(job: &Job, outcome: &client::Outcome) {
     let attempts = if job.is.attempts > 1 { format!(" after {} attempts", job.is.attempts) } else { String::new() };
     let message =
         render::visible(&format!("job {id} {}{attempts}: {} [{}]", outcome.status, failure.message, failure.code));
+    for line in failure.stderr() {
+        render::note(&render::visible(&format!("stderr: {line}")));
+    }
     let advice = advice(&failure.repeat).map(|advice| format!("\n  {advice}")).unwrap_or_default();
     render::problem(&format!("{message}{advice}"), &format!("{} says more", render::visible(&page(&failure.code))));
 }

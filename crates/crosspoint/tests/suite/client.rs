@@ -4,6 +4,7 @@ use assert_cmd::Command;
 use serde_json::{Value, json};
 
 use crate::live::Server;
+use crate::programs::bash;
 use crate::run::{crosspoint, transcript};
 
 /// The program, as somebody uses it who is where the server was started.
@@ -233,4 +234,17 @@ fn a_job_that_does_not_move_says_why() {
     let shown = said(&server, &["jobs", "show", &id]);
     assert!(shown.contains("stuck       agent echo is paused by an operator, since "), "{shown}");
     assert!(said(&server, &["jobs", "list"]).contains("agent echo is paused by an operator"));
+}
+
+#[test]
+fn the_last_words_of_a_program_that_failed_are_shown_to_people() {
+    let script = "seq 1 20 >&2; printf 'boom\\033[2J\\n' >&2; exit 3";
+    let server = Server::configured(&bash("dig", script, ""));
+    let failed = said(&server, &["submit", "dig"]);
+    assert!(failed.starts_with("exit 1\n") && failed.contains("exit code 3"), "{failed}");
+    assert!(failed.contains("stderr: 12\n") && !failed.contains("stderr: 11\n"), "the last ten lines: {failed}");
+    assert!(failed.contains("stderr: boom") && !failed.contains('\u{1b}'), "harmless for terminals: {failed}");
+    let id = server.get("/api/v1/jobs").json()["jobs"][0]["id"].as_str().expect("it has an id").to_owned();
+    let card = said(&server, &["jobs", "show", &id]);
+    assert!(card.contains("stderr") && card.contains("boom") && !card.contains('\u{1b}'), "{card}");
 }

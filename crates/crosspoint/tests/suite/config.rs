@@ -8,23 +8,23 @@ use assert_cmd::Command;
 use crate::run::{crosspoint, transcript};
 
 /// A directory of its own, removed at the end.
-struct Place(PathBuf);
+pub(crate) struct Place(PathBuf);
 
 impl Place {
-    fn new(name: &str, configuration: &str) -> Place {
+    pub(crate) fn new(name: &str, configuration: &str) -> Place {
         let path = std::env::temp_dir().join(format!("crosspoint-config-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).expect("the directory can be made");
         fs::write(path.join("crosspoint.toml"), configuration).expect("it can be written");
         Place(path)
     }
 
-    fn crosspoint(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn crosspoint(&self, arguments: &[&str]) -> Command {
         let mut command = crosspoint(arguments);
         command.current_dir(&self.0).env_remove("HOME").env_remove("XDG_CONFIG_HOME");
         command
     }
 
-    fn check(&self) -> String {
+    pub(crate) fn check(&self) -> String {
         transcript(&mut self.crosspoint(&["config", "check"]))
     }
 }

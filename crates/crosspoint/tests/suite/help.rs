@@ -2,11 +2,13 @@
 
 use crate::run::{crosspoint, stdout, transcript};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 13] = [
     "serve",
+    "agent",
     "submit",
     "jobs",
     "agents",
+    "store",
     "config",
     "validate",
     "translate",
@@ -17,9 +19,10 @@ const COMMANDS: [&str; 11] = [
 ];
 
 /// The commands of commands.
-const INNER: [(&str, &[&str]); 3] = [
+const INNER: [(&str, &[&str]); 4] = [
     ("jobs", &["list", "show", "events", "document", "cancel", "answer", "retry"]),
-    ("agents", &["list", "show", "breaker", "drain"]),
+    ("agents", &["list", "show", "breaker", "drain", "forget"]),
+    ("store", &["check", "export"]),
     ("config", &["check", "show"]),
 ];
 

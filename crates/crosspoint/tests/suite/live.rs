@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::conformity;
+
 /// Nothing here takes so long, on however slow a machine; it only ends what would hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -22,6 +24,8 @@ pub(crate) struct Server {
     /// What the program is started by, where it is not started directly.
     starter: Vec<String>,
     address: Option<SocketAddr>,
+    /// Where it is to listen: on a free port, unless it must be found again.
+    listen: String,
 }
 
 /// What a server answered.
@@ -51,9 +55,26 @@ impl Server {
         fs::create_dir_all(&directory).expect("a directory can be made");
         fs::write(directory.join("crosspoint.toml"), toml).expect("it can be written");
         let arguments = arguments.iter().map(ToString::to_string).collect();
-        let mut server = Server { child: None, directory, arguments, starter: Vec::new(), address: None };
+        let mut server = Server {
+            child: None,
+            directory,
+            arguments,
+            starter: Vec::new(),
+            address: None,
+            listen: "127.0.0.1:0".to_owned(),
+        };
         server.restart();
         server
+    }
+
+    /// Where its configuration is, and where its programs run.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// From the next start on, this is its configuration.
+    pub(crate) fn configure(&self, toml: &str) {
+        fs::write(self.directory.join("crosspoint.toml"), toml).expect("it can be written");
     }
 
     /// Where the data is.
@@ -91,7 +112,7 @@ impl Server {
             }
             None => Command::new(program),
         };
-        command.current_dir(&self.directory).args(["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
+        command.current_dir(&self.directory).args(["serve", "--listen", &self.listen, "--data", "data"]);
         command.args(&self.arguments).stderr(log).env("NO_COLOR", "1").env_remove("HOME").env_remove("XDG_CONFIG_HOME");
         command
     }
@@ -116,6 +137,12 @@ impl Server {
             }
             address_of(&self.directory.join("data/server.json"), pid)
         }));
+    }
+
+    /// Starts it again where it was.
+    pub(crate) fn restart_in_place(&mut self) {
+        self.listen = self.address().to_string();
+        self.restart();
     }
 
     /// Kills it: nothing in it gets to do anything more.
@@ -156,6 +183,8 @@ impl Server {
     }
 
     /// The same, where the server may be gone at any moment; `None` says that there was no whole answer.
+    ///
+    /// Whatever comes is held against the description of the API.
     pub(crate) fn try_request(
         &self,
         method: &str,
@@ -163,6 +192,17 @@ impl Server {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Option<Answer> {
+        let answer = self.exchange(method, path, headers, body)?;
+        conformity::check(method, path, &answer);
+        Some(answer)
+    }
+
+    /// Gets something without looking at what it is.
+    pub(crate) fn fetch(&self, path: &str) -> Answer {
+        self.exchange("GET", path, &[], b"").expect("it answers")
+    }
+
+    fn exchange(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Answer> {
         let mut stream = TcpStream::connect(self.address()).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         let head = head(method, path, headers, body.len());

@@ -410,3 +410,27 @@ fn lists_leave_large_outputs_out() {
     assert_eq!((&outcome["status"], &outcome["outputs"]), (&json!("completed"), &Value::Null));
     assert!(outcome["bytes"].as_u64().is_some_and(|bytes| bytes > 5_000), "{outcome}");
 }
+
+#[test]
+fn all_mistakes_of_a_request_are_named_in_one_go() {
+    let server = Server::start();
+    let body =
+        r#"{"request_id":"","agent":7,"priority":"secret","limits":{"seconds":0,"attempts":"many","output_bytes":-1}}"#;
+    let answer = server.request("POST", "/api/v1/jobs", &[("Idempotency-Key", "\u{e9}")], body.as_bytes());
+    let error = refused(&answer, 400, "invalid");
+    let mistakes = error["mistakes"].as_array().expect("there are several");
+    let places: Vec<&str> = mistakes.iter().map(|mistake| mistake["at"].as_str().unwrap_or("-")).collect();
+    let members = ["/request_id", "/agent", "/priority", "/limits/seconds", "/limits/attempts", "/limits/output_bytes"];
+    assert_eq!(places, [members.as_slice(), &["/work", "-"]].concat());
+    assert_eq!(
+        (&error["at"], &error["message"]),
+        (&mistakes[0]["at"], &mistakes[0]["message"]),
+        "the first is the refusal"
+    );
+    assert!(!answer.text().contains("secret"), "{}", answer.text());
+    let one = refused(&server.post("/api/v1/jobs", r#"{"priority":"secret","work":"echo"}"#), 400, "invalid");
+    assert!(one.get("mistakes").is_none(), "{one}");
+    let many = format!(r#"{{"work":"echo","limits":{{{}}}}}"#, vec![r#""seconds":0"#; 5_000].join(","));
+    let many = refused(&server.post("/api/v1/jobs", &many), 400, "invalid");
+    assert_eq!(many["mistakes"].as_array().map(Vec::len), Some(20));
+}

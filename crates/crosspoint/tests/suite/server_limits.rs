@@ -6,6 +6,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::live::{Answer, Server, head, until};
+use crate::metrics::{measured, refusals};
 
 #[track_caller]
 fn refused(answer: &Answer, status: u16, code: &str, repeat: &str) {
@@ -47,6 +48,7 @@ fn whoever_sends_much_too_much_still_gets_the_answer() {
     let server = Server::configured("[limits]\nbody_bytes = 2000\n");
     refused(&server.post("/api/v1/jobs", &job_of(3_000_000)), 413, "resource_limit", "never");
     refused(&server.post("/api/v1/nothing", &job_of(3_000_000)), 404, "invalid", "never");
+    assert_eq!(refusals(&server, "body_bytes"), 1.0);
 }
 
 #[test]
@@ -91,6 +93,7 @@ fn bodies_that_together_are_too_much_are_refused() {
     });
     refused(&answer, 503, "unavailable", "safe");
     drop(held);
+    assert!(refusals(&server, "bodies_bytes") >= 1.0);
     until("there is room again", || (server.post("/api/v1/jobs", &job_of(2000)).status < 400).then_some(()));
 }
 
@@ -107,6 +110,7 @@ fn a_body_and_a_head_that_never_come_are_given_up() {
     let mut said = Vec::new();
     silent.read_to_end(&mut said).expect("it is closed");
     assert_eq!(said, b"", "whoever said nothing is told nothing");
+    assert_eq!((refusals(&server, "body_seconds"), refusals(&server, "header_seconds")), (1.0, 1.0));
 }
 
 #[test]
@@ -118,6 +122,7 @@ fn more_jobs_than_may_live_are_refused_until_one_ends() {
     assert_eq!(repeat.status, 400, "what would never be accepted is said so");
     server.post(&format!("/api/v1/jobs/{}/cancel", jobs[0].as_deref().expect("an id")), "");
     assert_eq!(server.post("/api/v1/jobs?wait=60", r#"{"work":"echo"}"#).status, 200);
+    assert_eq!(refusals(&server, "jobs"), 1.0);
 }
 
 #[test]
@@ -135,7 +140,7 @@ fn more_requests_than_may_wait_are_refused_and_nothing_of_them_is_done() {
         for answer in &turned {
             refused(answer, 503, "unavailable", "safe");
         }
-        (!turned.is_empty()).then_some(())
+        (!turned.is_empty()).then(|| assert_eq!(refusals(&server, "waiting"), turned.len() as f64))
     });
     let listed = server.get("/api/v1/jobs?limit=500").json()["jobs"].as_array().map(Vec::len);
     assert_eq!(listed, Some(accepted.min(500)));
@@ -150,6 +155,7 @@ fn more_connections_than_may_be_are_told_so() {
     refused(&answer, 503, "unavailable", "safe");
     drop(held);
     until("there is a place again", || (server.get("/health").status == 200).then_some(()));
+    assert!(refusals(&server, "connections") >= 1.0);
 }
 
 #[test]
@@ -192,6 +198,7 @@ fn whoever_takes_nothing_of_an_answer_loses_the_connection() {
     let mut rest = Vec::new();
     let ended = idle.read_to_end(&mut rest);
     assert!(ended.is_err() || rest.len() < body.len(), "{} bytes came", rest.len());
+    assert_eq!(refusals(&server, "write_seconds"), 1.0);
 }
 
 #[test]
@@ -206,6 +213,8 @@ fn a_store_that_is_full_refuses_work_and_says_so_and_keeps_what_it_has() {
     let ready = until("it says so", || Some(server.get("/health/ready")).filter(|ready| ready.status == 503)).json();
     assert_eq!((&ready["status"], ready["reason"].is_string()), (&json!("failing"), true));
     assert_eq!(server.get("/health").status, 200);
+    assert!(refusals(&server, "store_bytes") >= 1.0);
+    assert!(measured(&server, "crosspoint_commits_failed_total", &[]) >= 1.0);
     let shown: Value = server.job(first["id"].as_str().expect("an id"));
     assert_eq!(shown, first);
 }
