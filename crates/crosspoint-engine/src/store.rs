@@ -37,6 +37,9 @@ use crate::job::Job;
 use crate::keys::{Hash, Keys, Salt};
 use crate::time::Time;
 
+/// A reader, or a checkpoint in the background, may hold up the last one for so long.
+const LAST_CHECKPOINT_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// The name of the database within the data directory, where nothing else is configured.
 pub const FILE_NAME: &str = "jobs.db";
 
@@ -253,6 +256,7 @@ impl Drop for Store {
     fn drop(&mut self) {
         if self.epoch.is_some() {
             // Whoever copies the one file after a clean end has everything. Should it not be possible, the next opening finds the log.
+            let _ = self.connection.busy_timeout(LAST_CHECKPOINT_TIME_MAX);
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
         }
         self.checkpointer.due.lock().unwrap_or_else(PoisonError::into_inner).stop = true;

@@ -9,7 +9,8 @@ use super::operation::Operation;
 use super::shape::Agent;
 use super::table::{AGENTS, Facts, seconds};
 use super::word::{
-    Above, Any, Concurrency, FailureName, Given, HeardName, Id, LeaseSeconds, OutputBytes, Room, Session, WorkSeconds,
+    Above, Any, Concurrency, FailureName, Given, HeardName, Id, LeaseSeconds, OutputBytes, Room, Rule, Session,
+    WorkSeconds,
 };
 use crate::server::submit::NAME_BYTES_MAX;
 
@@ -143,8 +144,7 @@ struct Broke {
     id: Id,
     attempt: Above,
     /// Which rule, in a few words; the job shows it under `violations`.
-    #[schemars(length(min = 1, max = 200))]
-    violation: String,
+    violation: Rule,
 }
 
 /// It needs a person.

@@ -103,6 +103,8 @@ forms! {
     LeaseSeconds: { "type": "number", "minimum": 5, "maximum": 300 };
     /// A time that is not nothing, and not for ever.
     WorkSeconds: { "type": "number", "minimum": 0.001, "maximum": u32::MAX };
+    /// One line of a few words.
+    Rule: { "type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$" };
     /// Any JSON.
     Any: {};
 }

@@ -30,8 +30,8 @@ const WORKS_MAX: usize = 1_000;
 /// So many reports at one go: they are decided and written together, while nothing else is.
 const REPORTS_MAX: usize = 1_000;
 
-/// What may be said of a broken rule, in bytes: which one it was, and never what it was about.
-const RULE_BYTES_MAX: usize = 200;
+/// What may be said of a broken rule, in characters: which one it was, and never what it was about.
+const RULE_CHARS_MAX: usize = 200;
 
 /// One block of output, in bytes: it is one row of the store, and is held in memory on its way there.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
@@ -152,10 +152,11 @@ fn report(document: &Bytes, item: &In<'_, '_>) -> Result<Report, Refusal> {
         "progress" => Said::Progress(progress(document, &inside)?),
         "violation" => {
             let rule = inside.value.text().map(|text| text.decode().into_owned().into_boxed_str());
-            let is_short =
-                |rule: &str| (1..=RULE_BYTES_MAX).contains(&rule.len()) && !rule.chars().any(char::is_control);
+            let is_short = |rule: &str| {
+                (1..=RULE_CHARS_MAX).contains(&rule.chars().count()) && !rule.chars().any(char::is_control)
+            };
             let rule = rule.filter(|rule| is_short(rule));
-            let must_be = format!("a string of 1 to {RULE_BYTES_MAX} bytes, without control characters");
+            let must_be = format!("a string of 1 to {RULE_CHARS_MAX} characters, without control characters");
             Said::Broken(rule.ok_or_else(|| inside.wrong(&must_be))?)
         }
         "ask" => {
