@@ -21,6 +21,7 @@ mod render;
 mod schema;
 mod serve;
 mod server;
+mod signals;
 mod store_command;
 mod submit;
 mod table;

@@ -15,11 +15,11 @@ use crosspoint_engine::core::Mode;
 use crosspoint_engine::runtime::Engine;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::{Format, Serve};
 use crate::config::{Config, Flags, Limits, LogFormat};
 use crate::desk::Desk;
+use crate::signals::Signals;
 use crate::{Outcome, patience, render, server};
 use presence::Presence;
 
@@ -101,26 +101,6 @@ fn cannot_listen(address: &str, error: &io::Error) -> Outcome {
     let hint = known.map_or("give an address and a port: --listen 127.0.0.1:7420", |(_, hint)| hint);
     render::refused(&format!("cannot listen on {address}: {error}"), hint);
     Outcome::CouldNot
-}
-
-/// What asks us to stop: Ctrl-C, or whoever started us.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Signals> {
-        let on = |kind| signal(kind).context("cannot watch for signals");
-        Ok(Signals { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }
 
 /// Whoever asks twice does not want to wait. Nothing is lost by it: what is not on disk was not acknowledged.

@@ -19,11 +19,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::Agent;
 use crate::client::Failed;
 use crate::exec::{self, GRACE_DEFAULT, Limits, PROCESSES_DEFAULT, Program};
+use crate::signals::Signals;
 use crate::{Outcome, render};
 use hands::Hands;
 use link::{Link, Pause, Trouble};
@@ -210,24 +210,4 @@ impl Worker {
 /// One line for people. A failed write to stderr leaves nobody to tell.
 fn say(line: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{line}");
-}
-
-/// What asks us to stop.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Signals> {
-        let on = |kind| signal(kind).context("cannot watch for signals");
-        Ok(Signals { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }
