@@ -67,6 +67,8 @@ fn fresh() -> Fresh<'static> {
         agent_types: &[],
         agent_type: "code",
         carrying: Carrying::On,
+        known_as: None,
+        completing: false,
     }
 }
 

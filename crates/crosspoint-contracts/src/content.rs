@@ -72,12 +72,13 @@ impl fmt::Debug for RawObject<'_> {
 pub struct Json<'s>(Cow<'s, str>);
 
 impl<'s> Json<'s> {
-    pub(crate) fn new(source: impl Into<Cow<'s, str>>) -> Json<'s> {
+    /// JSON text that was read before, so is known to be JSON.
+    pub fn new(source: impl Into<Cow<'s, str>>) -> Json<'s> {
         Json(source.into())
     }
 
     /// A JSON string of this text.
-    pub(crate) fn string(text: &str) -> Json<'static> {
+    pub fn string(text: &str) -> Json<'static> {
         Json(Cow::Owned(crate::json::quoted(text)))
     }
 

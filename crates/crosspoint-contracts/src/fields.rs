@@ -145,7 +145,7 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
         misspelled.read = clause.level == Level::Error;
         let place = Place::Member(misspelled.value.index());
         let message = format!("`{name}` is missing; this looks like it, spelled differently");
-        self.findings.note_with_hint(clause, place, message, format!("Spell it exactly like this: \"{name}\"."));
+        self.findings.note_misspelled(clause, place, message, format!("Spell it exactly like this: \"{name}\"."));
     }
 
     /// Notes something about the object as a whole.

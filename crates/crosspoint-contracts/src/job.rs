@@ -17,7 +17,7 @@ use crate::artifact::Artifact;
 use crate::clause::Clause;
 use crate::content::Json;
 use crate::failure::Failure;
-use crate::json::quoted;
+use crate::json::{Tape, quoted};
 use crate::kind::{Contract, Kind};
 
 /// How a job is doing.
@@ -181,6 +181,38 @@ impl<'s> Job<'s> {
     /// What a home holds, as JSON.
     pub fn get(&self, home: Home) -> Option<&Json<'s>> {
         self.homes[home as usize].as_ref()
+    }
+
+    /// A job that came as no document: what there is to say of it is put into its homes. `origin` is what it would have
+    /// come as, had it come.
+    pub fn made(origin: Kind, state: Option<State>) -> Job<'s> {
+        let mut job = Job::new(origin);
+        if let Some(state) = state {
+            job.set_state(state);
+        }
+        job
+    }
+
+    /// Puts a value into a home, if it is one that the home holds.
+    pub fn put(&mut self, home: Home, value: Json<'s>) -> bool {
+        let holds = home.holds();
+        let read =
+            || Tape::scan(value.get().as_bytes()).is_ok_and(|tape| tape.root().is_some_and(|it| holds.accepts(it)));
+        let fits = holds.accepts_by_ends(value.get()).unwrap_or_else(read);
+        if fits {
+            self.set(home, value);
+        }
+        fits
+    }
+
+    /// Adds something that no contract has a field for: it stands among what is carried, under a name that is no home's.
+    pub fn carry(&mut self, name: &str, value: Json<'s>) {
+        self.strange.push((name.to_owned(), value));
+    }
+
+    /// Says why it failed. It is cancelled, too, where that is why.
+    pub fn fail(&mut self, failure: Failure) {
+        self.set_failure(failure);
     }
 
     /// Puts a value into a home.

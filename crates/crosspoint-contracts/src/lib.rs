@@ -36,7 +36,7 @@ mod timestamp;
 pub mod translate;
 
 pub use document::{Extent, Inner, Options, Reading, read};
-pub use report::{Finding, Report};
+pub use report::{Finding, Report, Wrong};
 pub use timestamp::Timestamp;
 pub use translate::{read_jobs, translate};
 

@@ -38,6 +38,19 @@ pub struct Finding {
     pub message: Cow<'static, str>,
     /// How to mend it.
     pub hint: Cow<'static, str>,
+    /// In which way it is wrong.
+    pub wrong: Wrong,
+}
+
+/// In which way something is wrong, for contracts that have a word for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// It is not there.
+    Missing,
+    /// It is of another type than it should be.
+    Type,
+    /// It is not what it should be, though of the right type.
+    Value,
 }
 
 /// All that is to be said about one document.
@@ -92,6 +105,14 @@ pub(crate) enum Place {
 }
 
 impl Place {
+    /// What is not there is missing; of what is there the value is wrong, unless somebody knows better.
+    fn wrong(self) -> Wrong {
+        match self {
+            Place::Missing(..) => Wrong::Missing,
+            Place::Value(_) | Place::Member(_) | Place::Inside(..) => Wrong::Value,
+        }
+    }
+
     fn node(self) -> u32 {
         match self {
             Place::Value(node) | Place::Member(node) | Place::Missing(node, _) | Place::Inside(node, _) => node,
@@ -104,6 +125,7 @@ struct Note {
     place: Place,
     message: Cow<'static, str>,
     hint: Option<Cow<'static, str>>,
+    wrong: Wrong,
 }
 
 /// The findings of a document that is being read.
@@ -157,7 +179,24 @@ impl Tally {
 
 impl Findings {
     pub(crate) fn note(&mut self, clause: &'static Clause, place: Place, message: impl Into<Cow<'static, str>>) {
-        self.push(Note { clause, place, message: message.into(), hint: None });
+        self.push(Note { clause, place, message: message.into(), hint: None, wrong: place.wrong() });
+    }
+
+    /// Notes that a value is of another type than it should be.
+    pub(crate) fn note_type(&mut self, clause: &'static Clause, place: Place, message: impl Into<Cow<'static, str>>) {
+        self.push(Note { clause, place, message: message.into(), hint: None, wrong: Wrong::Type });
+    }
+
+    /// Notes that a member is missing, at another that looks like it.
+    pub(crate) fn note_misspelled(
+        &mut self,
+        clause: &'static Clause,
+        place: Place,
+        message: impl Into<Cow<'static, str>>,
+        hint: impl Into<Cow<'static, str>>,
+    ) {
+        let hint = Some(hint.into());
+        self.push(Note { clause, place, message: message.into(), hint, wrong: Wrong::Missing });
     }
 
     /// Notes a finding with a hint more exact than the clause's own.
@@ -168,7 +207,7 @@ impl Findings {
         message: impl Into<Cow<'static, str>>,
         hint: impl Into<Cow<'static, str>>,
     ) {
-        self.push(Note { clause, place, message: message.into(), hint: Some(hint.into()) });
+        self.push(Note { clause, place, message: message.into(), hint: Some(hint.into()), wrong: place.wrong() });
     }
 
     fn push(&mut self, note: Note) {
@@ -227,7 +266,8 @@ impl Note {
             Place::Inside(_, offset) => (offset, offset + 1),
         };
         let hint = self.hint.unwrap_or(Cow::Borrowed(self.clause.hint));
-        Finding { clause: self.clause, pointer: pointer.text, line: 0, column: 0, span, message: self.message, hint }
+        let Note { clause, message, wrong, .. } = self;
+        Finding { clause, pointer: pointer.text, line: 0, column: 0, span, message, hint, wrong }
     }
 }
 

@@ -5,7 +5,6 @@
 //! It is not reached by carrying the original along: what the other contract has a field for stands in that field, and a
 //! change there shows in what comes back.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use uuid::Uuid;
@@ -27,8 +26,36 @@ pub struct Written {
     pub kind: Kind,
     text: String,
     /// What its contract has no field for, by home or by place. It was carried, or lost where carrying is off.
-    pub homeless: Vec<Cow<'static, str>>,
+    pub homeless: Vec<Homeless>,
     filled: FilledPlaces,
+}
+
+/// Something that a contract has no field for.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Homeless {
+    /// A fact that has a name of ours.
+    Known(&'static str),
+    /// A member of whoever wrote the document, by its place or name.
+    Own(String),
+}
+
+impl Homeless {
+    /// What it is called. Names of others may be content.
+    pub fn name(&self) -> &str {
+        match self {
+            Homeless::Known(name) => name,
+            Homeless::Own(place) => place,
+        }
+    }
+}
+
+impl fmt::Debug for Homeless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Homeless::Known(name) => f.write_str(name),
+            Homeless::Own(place) => write!(f, "[{} bytes]", place.len()),
+        }
+    }
 }
 
 impl Written {

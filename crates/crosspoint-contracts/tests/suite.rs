@@ -14,6 +14,8 @@ mod chunks;
 mod corpus;
 #[path = "suite/detection.rs"]
 mod detection;
+#[path = "suite/dispatch.rs"]
+mod dispatch;
 #[path = "suite/documents.rs"]
 mod documents;
 #[path = "suite/failure_pages.rs"]

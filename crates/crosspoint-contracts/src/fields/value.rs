@@ -21,7 +21,7 @@ pub(super) fn label(value: Value<'_, '_>) -> String {
 /// Notes that a value is of another type than it should be.
 pub(crate) fn wrong_type(value: Value<'_, '_>, wanted: &str, clause: &'static Clause, findings: &mut Findings) {
     let message = format!("{} is {}, not {wanted}", label(value), value.kind().described());
-    findings.note(clause, Place::Value(value.index()), message);
+    findings.note_type(clause, Place::Value(value.index()), message);
 }
 
 /// Notes something about a value; the message continues its name.

@@ -59,6 +59,9 @@ macro_rules! words {
         }
 
         impl $name {
+            /// All of them.
+            pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
+
             /// As the contract spells it.
             pub fn word(self) -> &'static str {
                 match self {

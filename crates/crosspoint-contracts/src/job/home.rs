@@ -57,6 +57,28 @@ impl Holds {
             }
         }
     }
+
+    /// The same of a text that is known to be JSON, where its two ends say it: megabytes are not read once more. `None` where they do
+    /// not.
+    pub(crate) fn accepts_by_ends(self, json: &str) -> Option<bool> {
+        let json = json.trim_matches([' ', '\t', '\n', '\r']).as_bytes();
+        let ends = |first: u8, last: u8| json.len() >= 2 && json.first() == Some(&first) && json.last() == Some(&last);
+        match self {
+            Holds::Anything => Some(!json.is_empty()),
+            Holds::Text => Some(ends(b'"', b'"')),
+            Holds::Object => Some(ends(b'{', b'}')),
+            Holds::Array => Some(ends(b'[', b']')),
+            Holds::TextOrNull
+            | Holds::Word(_)
+            | Holds::Time
+            | Holds::Truth
+            | Holds::Number
+            | Holds::Amount
+            | Holds::Whole(..)
+            | Holds::Texts
+            | Holds::Paths => None,
+        }
+    }
 }
 
 fn is_texts(value: Value<'_, '_>) -> bool {

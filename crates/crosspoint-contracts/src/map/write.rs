@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::KEY;
 use super::carry::{self, Marks};
-use super::codec::Codec;
+use super::codec::{Codec, quoted_id};
 use super::outcome;
 use super::shape::{Is, Member, Need, Shape};
 use crate::artifact::Left;
@@ -21,12 +21,13 @@ use crate::failure::Failure;
 use crate::job::{Home, Job, Own, State};
 use crate::json::{Tape, push_known, push_name};
 use crate::kind::Contract;
+use crate::translate::Homeless;
 
 /// What was written, before it is known what frame it stands in.
 pub(crate) struct Body {
     pub(crate) text: String,
     /// What the contract has no field for, by home or place.
-    pub(crate) homeless: Vec<Cow<'static, str>>,
+    pub(crate) homeless: Vec<Homeless>,
     pub(crate) filled: FilledPlaces,
 }
 
@@ -185,6 +186,11 @@ impl<'j, 's> Out<'j, 's> {
         self.job.origin.contract() == self.contract
     }
 
+    /// Whether what is merely recommended is left out: nothing is added to what goes back.
+    pub(crate) fn leaves_out(&self) -> bool {
+        self.returns() && !self.fresh.completing
+    }
+
     fn block(&mut self, members: &'static [Member]) {
         let carrier = members.iter().find(|member| self.is_carrier(member));
         let others = members.iter().filter(|member| carrier.is_none_or(|carrier| carrier.name != member.name));
@@ -263,9 +269,11 @@ impl<'j, 's> Out<'j, 's> {
 
     fn inner_block(&mut self, member: &'static Member, members: &'static [Member]) {
         // An empty object that stood there stands there again. Anything else was carried by somebody else and goes on.
-        let stood = self.own_at_path().is_some_and(|(_, own)| is_same(own.value.get(), "{}"));
-        if stood {
-            self.own_here();
+        let stood = self.own_at_path().filter(|(_, own)| is_same(own.value.get(), "{}")).map(|(at, _)| at);
+        if let Some(at) = stood {
+            self.own_taken[at] = true;
+            // Where something is carried inside, it is not seen to be empty, so that this is carried too.
+            self.own_taken[at] = self.shape.carrier != Some(member.name) || self.carries_nothing();
         }
         let before = self.text.len();
         push_known(&mut self.text, member.name);
@@ -279,12 +287,12 @@ impl<'j, 's> Out<'j, 's> {
         self.text.push('}');
         let wanted = match member.need {
             Need::Required(_) => true,
-            Need::Recommended(_) => !self.returns(),
+            Need::Recommended(_) => !self.leaves_out(),
             Need::Optional | Need::Follows(_) => false,
         };
         if empty && wanted {
             self.stands_in(Json::new("{}"));
-        } else if empty && !stood {
+        } else if empty && stood.is_none() {
             self.text.truncate(before);
         }
     }
@@ -321,8 +329,10 @@ impl<'j, 's> Out<'j, 's> {
 
     fn home(&mut self, home: Home, codec: Codec) -> Option<Cow<'j, str>> {
         let held = self.job.get(home)?.get();
-        let written = codec.write(held, self.fresh);
-        if codec.is_exact(held, &written) {
+        let known_as = self.fresh.known_as.filter(|_| home == Home::RequestId).map(quoted_id);
+        let exact = known_as.as_ref().map(|id| id == held);
+        let written = known_as.map_or_else(|| codec.write(held, self.fresh), Cow::Owned);
+        if exact.unwrap_or_else(|| codec.is_exact(held, &written)) {
             self.take(home);
         } else {
             self.stands_in(Json::new(written.clone()));

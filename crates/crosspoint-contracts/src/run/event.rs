@@ -7,13 +7,14 @@ use std::fmt;
 
 use super::clause::*;
 use super::life::{PROGRESS, Role, STARTED, TERMINAL_NAMES};
-use super::read;
 use super::wire::{Progress, Started, Terminal};
+use super::{jobs, read};
 use crate::clause::Clause;
 use crate::clause::all::ALL_102;
 use crate::content::Raw;
 use crate::document;
 use crate::fields::{Fields, complain, wrong_type};
+use crate::job::Job;
 use crate::json::{Tape, Type, Value};
 use crate::report::{Findings, Place, Report};
 use crate::sse::Event;
@@ -31,6 +32,11 @@ impl StreamEvent {
     /// What it is in the life of its stream.
     pub fn role(&self) -> Role {
         Role::of(&self.name)
+    }
+
+    /// The event as a job, or what it says of one; `None` where its data is not JSON.
+    pub fn job(&self) -> Option<Job<'static>> {
+        jobs::of_event(self)
     }
 
     /// Reads the data by the event's role. It borrows from the event, because data over several lines is joined there.

@@ -24,7 +24,7 @@ pub(super) fn of_stream(document: &Document<'_>) -> Vec<Job<'static>> {
 }
 
 /// An event is a job's document like any other; its name is kept beside it.
-fn of_event(event: &StreamEvent) -> Option<Job<'static>> {
+pub(super) fn of_event(event: &StreamEvent) -> Option<Job<'static>> {
     let tape = Tape::scan(event.data.as_bytes()).ok()?;
     let root = tape.root()?;
     let role = event.role();

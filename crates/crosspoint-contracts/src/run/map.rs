@@ -167,7 +167,7 @@ fn read_status<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
 fn write_ok(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
     let mark = Json::new(if out.job().state() == Some(State::Completed) { "true" } else { "false" });
     if out.own_here().is_none() {
-        if out.returns() {
+        if out.leaves_out() {
             return None;
         }
         out.stands_in(mark.clone());

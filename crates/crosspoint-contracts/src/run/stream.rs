@@ -9,7 +9,7 @@ use crate::clause::Clause;
 use crate::clause::all::ALL_102;
 use crate::document::Extent;
 use crate::kind::Kind;
-use crate::report::{Finding, Report, Tally};
+use crate::report::{Finding, Report, Tally, Wrong};
 use crate::sse::{Event, Limits, Reader};
 
 /// A stream without errors.
@@ -151,6 +151,7 @@ impl<'s> Judge<'s> {
             span: (offset, end),
             message: Cow::Borrowed(message),
             hint: Cow::Borrowed(clause.hint),
+            wrong: Wrong::Value,
         });
     }
 

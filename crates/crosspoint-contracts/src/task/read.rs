@@ -13,7 +13,7 @@ use crate::json::{Type, Value};
 use crate::report::{Findings, Place};
 
 /// How many agents a task may have gone through (TASK-9.3).
-const DELEGATION_CHAIN_MAX: usize = 16;
+pub const DELEGATION_CHAIN_MAX: usize = 16;
 
 /// The standard codes of the task family (TASK-6).
 const ERROR_CODES: &[&str] = &[

@@ -15,6 +15,8 @@ pub(crate) fn fresh() -> Fresh<'static> {
         agent_types: &[],
         agent_type: "code",
         carrying: Carrying::On,
+        known_as: None,
+        completing: false,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crosspoint_contracts::map::Fresh;
-use crosspoint_contracts::translate::{Refused, Translation, write};
+use crosspoint_contracts::translate::{Homeless, Refused, Translation, write};
 use crosspoint_contracts::{Contract, Kind, Options, read_jobs, translate};
 
 use crate::corpus;
@@ -50,7 +50,7 @@ fn what_does_not_fit_is_carried_on() {
              {{\"from\": \"run.response\", \"fields\": {{\"run\": {{\"{place}\": {found}}}}}}}}}}}"
         );
         let written = to(Contract::Run, document.as_bytes()).expect("it can be written");
-        assert_eq!(written.homeless, [format!("run{place}")]);
+        assert_eq!(written.homeless, [Homeless::Own(format!("run{place}"))]);
         assert_eq!(value(written.text())["x_crosspoint"]["fields"]["run"][place], value(found));
     }
 }
@@ -59,7 +59,7 @@ fn what_does_not_fit_is_carried_on() {
 fn what_is_kept_beside_an_event_is_named_apart_from_its_members() {
     let case = corpus::golden().into_iter().find(|case| case.path.ends_with("run/stream-multi_line.sse"));
     let written = translated(&case.expect("golden").bytes, Contract::Task).written.remove(1).expect("it goes there");
-    assert_eq!(written.homeless, ["run event", "run document"]);
+    assert_eq!(written.homeless, ["run event", "run document"].map(|place| Homeless::Own(place.to_owned())));
 }
 
 /// The operator may call agents anything.

@@ -25,6 +25,10 @@ pub struct Fresh<'f> {
     pub agent_type: &'f str,
     /// Whether what the contract has no field for is carried. Where it is not, it is lost, and listed.
     pub carrying: Carrying,
+    /// The id under which the request is known where the document goes (ALL-2); the caller's own is carried beside it.
+    pub known_as: Option<Uuid>,
+    /// Whether what the contract recommends is there, also in a document that goes back where it came from.
+    pub completing: bool,
 }
 
 /// Whether things are carried.
@@ -71,7 +75,7 @@ impl<'j, 's> Out<'j, 's> {
         let fill = match &member.need {
             Need::Optional => return None,
             Need::Follows(from) => return Some(Cow::Owned(from(self.job).get().to_owned())),
-            Need::Recommended(_) if self.returns() => return None,
+            Need::Recommended(_) if self.leaves_out() => return None,
             Need::Required(fill) | Need::Recommended(fill) => fill,
         };
         let earlier = self.filled_earlier();

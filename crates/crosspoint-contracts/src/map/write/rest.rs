@@ -1,7 +1,5 @@
 //! What is left when all members are written: carried under the one key, or lost.
 
-use std::borrow::Cow;
-
 use super::{Carrying, Out};
 use crate::artifact;
 use crate::content::Json;
@@ -9,6 +7,7 @@ use crate::job::{Home, Own};
 use crate::json::{push_known, push_quoted};
 use crate::kind::Contract;
 use crate::map::{KEY, carry};
+use crate::translate::Homeless;
 
 impl<'j, 's> Out<'j, 's> {
     /// Homes that hold something the document does not show.
@@ -27,21 +26,25 @@ impl<'j, 's> Out<'j, 's> {
         self.job.artifacts.is_some() && !self.marks.artifacts
     }
 
-    pub(super) fn homeless(&self) -> Vec<Cow<'static, str>> {
-        let homes = self.homes_left().map(|(home, _)| Cow::Borrowed(home.name()));
+    pub(super) fn homeless(&self) -> Vec<Homeless> {
+        let homes = self.homes_left().map(|(home, _)| Homeless::Known(home.name()));
         // What is kept beside a document has a word for a place.
         let gap = |place: &str| match place.as_bytes().first() {
             Some(b'/') => "",
             Some(_) => " ",
             None => " document",
         };
-        let own = self.own_left().map(|(contract, place, _)| [contract.name(), gap(place), place].concat().into());
-        let artifacts = (!self.artifacts_left.is_empty() || self.lists_nothing()).then_some(artifact::CARRIED.into());
-        let strange = self.job.strange.iter().map(|(name, _)| name.clone().into());
+        // That the object which carries was empty is carried; but the object is there.
+        let is_carrier = |place: &str| place.strip_prefix('/') == self.shape.carrier && self.shape.carrier.is_some();
+        let own = self.own_left().filter(|(contract, place, _)| *contract != self.contract || !is_carrier(place));
+        let own = own.map(|(contract, place, _)| Homeless::Own([contract.name(), gap(place), place].concat()));
+        let listed = !self.artifacts_left.is_empty() || self.lists_nothing();
+        let artifacts = listed.then_some(Homeless::Known(artifact::CARRIED));
+        let strange = self.job.strange.iter().map(|(name, _)| Homeless::Own(name.clone()));
         // Where nothing is carried, nobody can tell any more that a text was an object.
         let off = self.fresh.carrying == Carrying::Off;
         let forms = [("form of input", self.marks.input), ("form of output", self.marks.output)];
-        let forms = forms.into_iter().filter(|(_, mark)| off && mark.is_some()).map(|(name, _)| name.into());
+        let forms = forms.into_iter().filter(|(_, mark)| off && mark.is_some()).map(|(name, _)| Homeless::Known(name));
         homes.chain(artifacts).chain(own).chain(strange).chain(forms).collect()
     }
 
