@@ -21,7 +21,7 @@ use crate::breaker;
 use crate::event::Violation;
 use crate::id::{JobId, SEQ_MAX, Seq};
 use crate::job::{Job, Request, State};
-use crate::keys::{Hash, Keys};
+use crate::keys::{Hash, Hashes, Keys};
 use crate::machine::{self, Action, Event, Refused};
 use crate::policy::{Policy, Recovery};
 use crate::queue::{Queues, Target};
@@ -57,6 +57,8 @@ struct Live {
 pub enum Command {
     /// Accept a job.
     Submit(Arc<Submission>),
+    /// Somebody looks for the job that is found by this hash, and is none of these.
+    Find(Hash, Vec<Seq>),
     /// Something happened to a job.
     Job(JobId, Event),
     /// Something is wanted of an agent, or known about it.
@@ -78,8 +80,8 @@ pub struct Submission {
     pub request: Request,
     /// Whether the request id is to be the job's own id, because the caller gave none.
     pub nameless: bool,
-    /// The hash of its key.
-    pub hash: Option<Hash>,
+    /// The hashes that it is found by.
+    pub hashes: Hashes,
     /// Jobs whose keys have the same hash, and are known to be other keys.
     pub others: Vec<Seq>,
     /// The document, as it came.
@@ -231,6 +233,7 @@ impl Core {
     pub fn apply(&mut self, command: &Command, now: Time, batch: &mut Batch) -> Reply {
         match command {
             Command::Submit(submission) => self.submit(submission, now, batch),
+            Command::Find(hash, others) => self.keys.find(*hash, others).map_or(Reply::NotLive, Reply::Known),
             Command::Job(id, event) => match self.jobs.get(&id.seq()) {
                 Some(live) if live.job.id() == *id => match self.apply_event(id.seq(), event.clone(), now, batch) {
                     Ok(job) => Reply::Job(job),
@@ -284,9 +287,8 @@ impl Core {
     }
 
     fn submit(&mut self, submission: &Submission, now: Time, batch: &mut Batch) -> Reply {
-        if let Some(hash) = submission.hash
-            && let Some(seq) = self.keys.find(hash, &submission.others)
-        {
+        let mut known = submission.hashes.iter().filter_map(|hash| self.keys.find(hash, &submission.others));
+        if let Some(seq) = known.next() {
             return Reply::Known(seq);
         }
         let request = &submission.request;
@@ -306,7 +308,7 @@ impl Core {
         let work =
             self.works.get_key_value(&request.work).map_or_else(|| request.work.clone(), |(work, _)| work.clone());
         let job = Job::accepted(Arc::new(Request { id, request_id, work, accepted_at: now, ..request.clone() }));
-        if let Some(hash) = submission.hash {
+        for hash in submission.hashes.iter() {
             self.keys.claim(hash, seq);
         }
         let job = Arc::new(job);
@@ -329,9 +331,9 @@ impl Core {
         }
         self.count(seq, 1);
         batch.stepped(&job, step.entries);
-        if asked(&before) < asked(&job) {
+        if asked(&before) < asked(&job) || is_unasked(&before, &job) {
             // An answer given again is no event; but a core made anew that did not count it would take the next question for
-            // this one.
+            // this one. Nor is it one at once that a question was taken back; but one that did not know would ask it still.
             batch.rewritten(&job);
         }
         if let Some(violation) = step.violation {
@@ -460,6 +462,11 @@ impl Core {
         let of_work = |work: &Arc<str>| pinned.clone().map(|pinned| Target { work: work.clone(), pinned });
         spec.works.iter().flat_map(of_work).collect()
     }
+}
+
+/// Whether the job no longer waits for a person, and goes on.
+fn is_unasked(before: &Job, job: &Job) -> bool {
+    matches!((&before.state, &job.state), (State::Waiting { .. }, State::Running(_)))
 }
 
 /// How many questions the attempt under way has asked.

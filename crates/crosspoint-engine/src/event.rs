@@ -115,6 +115,9 @@ impl Serialize for Entry {
             What::Progress(progress) => {
                 map.serialize_entry("percent", &progress.percent)?;
                 map.serialize_entry("step", &progress.step)?;
+                if let Some(said) = &progress.said {
+                    map.serialize_entry("said", said)?;
+                }
             }
             What::Output { attempt, offset, block } => {
                 map.serialize_entry("attempt", attempt)?;

@@ -46,6 +46,11 @@ impl JobId {
         Seq((high << 28) | low)
     }
 
+    /// As contracts want it.
+    pub fn uuid(self) -> Uuid {
+        self.0
+    }
+
     /// As 16 bytes, for the store.
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()

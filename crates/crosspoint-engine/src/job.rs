@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use crosspoint_contracts::Kind;
 use crosspoint_contracts::failure::{Failure, Repeat};
 
 use crate::content::{Block, Body};
@@ -72,6 +73,8 @@ pub struct Request {
     pub priority: Priority,
     /// What the caller allows.
     pub limits: Limits,
+    /// Where in a trace it belongs, as W3C Trace Context spells it.
+    pub trace: Option<Box<str>>,
     /// When it was accepted.
     pub accepted_at: Time,
     /// Where in the document the input is; an empty range where it has none, which means `{}`.
@@ -187,6 +190,17 @@ pub struct Progress {
     pub percent: Option<f64>,
     /// What is being done, in the agent's words: a JSON string.
     pub step: Option<Body>,
+    /// All that it said.
+    pub said: Option<Said>,
+}
+
+/// What an agent said, as a document of its own contract: kept beside what was understood of it, for callers who understand more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// What it is.
+    pub kind: Kind,
+    /// The document, without what is kept elsewhere.
+    pub document: Body,
 }
 
 /// A question that a person has answered. Should the attempt that asked it be cut short, the next one gets the same answer.
@@ -239,6 +253,16 @@ pub enum Phase {
     Failed,
     /// Stopped.
     Cancelled,
+}
+
+impl serde::Serialize for Said {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("kind", self.kind.name())?;
+        map.serialize_entry("document", &self.document)?;
+        map.end()
+    }
 }
 
 impl Job {

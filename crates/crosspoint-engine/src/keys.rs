@@ -15,6 +15,22 @@ use crate::job::{Door, Key};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hash(pub u64);
 
+/// The hashes that a job is found by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hashes {
+    /// Of its request key.
+    pub key: Option<Hash>,
+    /// Of the caller's id for it, where that is not its key and the door's callers ask by it.
+    pub alias: Option<Hash>,
+}
+
+impl Hashes {
+    /// Those that there are.
+    pub fn iter(self) -> impl Iterator<Item = Hash> {
+        self.key.into_iter().chain(self.alias)
+    }
+}
+
 /// The salt of a store's hashes: rolled once, when the store is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Salt(pub Uuid);

@@ -25,7 +25,7 @@ pub use end::pause_max;
 
 use crate::content::{Block, Body};
 use crate::event::{Entry, Violation, What};
-use crate::job::{Answered, Job, Phase, Progress, Running, State, Status};
+use crate::job::{Answered, Job, Phase, Progress, Running, Said, State, Status};
 use crate::policy::{Policy, Recovery};
 use crate::time::Time;
 
@@ -65,6 +65,11 @@ pub enum Event {
         /// What is asked: `{prompt, schema?}`.
         question: Body,
     },
+    /// The agent needs the person no more whom it has asked.
+    Unasked {
+        /// In which attempt.
+        attempt: u32,
+    },
     /// The agent is done.
     Finish {
         /// With which attempt.
@@ -97,6 +102,8 @@ pub struct Success {
     pub outputs: Body,
     /// A JSON array of artifacts.
     pub artifacts: Body,
+    /// What else it said.
+    pub said: Option<Said>,
 }
 
 /// Why an attempt failed.
@@ -114,6 +121,8 @@ pub struct Failed {
     pub died: bool,
     /// Whether the caller may send it again, where more is known than the closed list can say.
     pub repeat: Option<Repeat>,
+    /// What else the agent said.
+    pub said: Option<Said>,
 }
 
 /// What is to be done once the new state is on disk.
@@ -188,6 +197,7 @@ pub fn step(job: &Job, event: Event, now: Time, policy: &Policy) -> Result<Step,
         Event::Progress { attempt, progress } => Ok(step.progress(attempt, progress, now)),
         Event::Output { attempt, offset, block } => Ok(step.output(attempt, offset, &block, now, policy)),
         Event::Ask { attempt, question } => Ok(step.ask(attempt, question, now)),
+        Event::Unasked { attempt } => Ok(step.unasked(attempt, now)),
         Event::Finish { attempt, result } => Ok(step.finish(attempt, result, now, policy)),
         Event::Answer { answer } => step.answer(answer, now),
         Event::Withdrawn { attempt } => Ok(step.withdrawn(attempt, now)),
@@ -252,10 +262,7 @@ impl Step {
             Recovery::Fail => {
                 let message =
                     "The orchestrator was restarted while the agent had the work, and cannot know what became of it.";
-                self.end_failed(
-                    Failed { message: Some(Body::of(&message)), ..Failed::of(Failure::Unavailable, Dispatched::Yes) },
-                    now,
-                );
+                self.end_failed(Failed::said(Failure::Unavailable, Dispatched::Yes, message), now);
             }
         }
         self
@@ -303,14 +310,26 @@ impl Step {
     }
 }
 
+impl Success {
+    /// What an agent gave, and nothing more.
+    pub fn of(outputs: Body) -> Success {
+        Success { outputs, artifacts: Body::trusted("[]"), said: None }
+    }
+}
+
 impl Failed {
     /// A failure about which no more is known.
     pub fn of(failure: Failure, dispatched: Dispatched) -> Failed {
-        Failed { failure, dispatched, message: None, details: None, died: false, repeat: None }
+        Failed { failure, dispatched, message: None, details: None, died: false, repeat: None, said: None }
+    }
+
+    /// A failure in our own words.
+    pub fn said(failure: Failure, dispatched: Dispatched, message: &str) -> Failed {
+        Failed { message: Some(Body::of(&message)), ..Failed::of(failure, dispatched) }
     }
 
     /// The work died with whoever did it.
     pub fn dead(message: &str) -> Failed {
-        Failed { message: Some(Body::of(&message)), died: true, ..Failed::of(Failure::Unavailable, Dispatched::Yes) }
+        Failed { died: true, ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
     }
 }

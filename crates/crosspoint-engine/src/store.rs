@@ -127,11 +127,11 @@ impl Store {
         let kept = self.connection.query_row(kept, (), |row| row::seq(row, 0)).optional()?;
         let mut last_seq = Seq(0);
         // One pass over all jobs, some columns each: this is what a start costs.
-        let mut all = self.connection.prepare("SELECT seq, hash, state, updated_at FROM job ORDER BY seq")?;
+        let mut all = self.connection.prepare("SELECT seq, hash, state, updated_at, alias FROM job ORDER BY seq")?;
         let mut rows = all.query(())?;
         while let Some(row) = rows.next()? {
             last_seq = Seq(row.get::<_, i64>(0)?.unsigned_abs());
-            if let Some(hash) = row.get::<_, Option<i64>>(1)? {
+            for hash in [row.get::<_, Option<i64>>(1)?, row.get(4)?].into_iter().flatten() {
                 keys.claim(Hash(hash.cast_unsigned()), last_seq);
             }
             if row.get::<_, i64>(2)? < row::FIRST_END {

@@ -8,6 +8,8 @@ mod check;
 mod clock_jumps;
 #[path = "suite/faults.rs"]
 mod faults;
+#[path = "suite/finding.rs"]
+mod finding;
 #[path = "suite/joining.rs"]
 mod joining;
 #[path = "suite/made.rs"]

@@ -10,7 +10,7 @@ use crate::content::Block;
 use crate::event::{Entry, Violation};
 use crate::id::Seq;
 use crate::job::Job;
-use crate::keys::Hash;
+use crate::keys::Hashes;
 use crate::machine::Action;
 use crate::time::Time;
 
@@ -45,8 +45,8 @@ pub struct Written {
 /// What is written of a job when it is accepted, and never again.
 #[derive(Debug)]
 pub struct Fresh {
-    /// The hash of its key.
-    pub hash: Option<Hash>,
+    /// The hashes that it is found by.
+    pub hashes: Hashes,
     /// The document that came in.
     pub document: Block,
     input: Bytes,
@@ -71,7 +71,8 @@ pub enum Effect {
 
 impl Batch {
     pub(super) fn fresh(&mut self, job: &Arc<Job>, submission: &Submission) {
-        let fresh = Fresh { hash: submission.hash, document: submission.document.clone(), input: submission.input() };
+        let fresh =
+            Fresh { hashes: submission.hashes, document: submission.document.clone(), input: submission.input() };
         self.jobs.insert(job.seq(), Written { job: job.clone(), fresh: Some(fresh), entries: Vec::new() });
         self.touched.insert(job.seq());
     }
@@ -97,6 +98,11 @@ impl Batch {
     /// The input of a job that was accepted in this batch: nobody need read it from disk.
     pub fn input(&self, seq: Seq) -> Option<Bytes> {
         self.jobs.get(&seq)?.fresh.as_ref().map(|fresh| fresh.input.clone())
+    }
+
+    /// The document of a job that was accepted in this batch.
+    pub fn document(&self, seq: Seq) -> Option<Block> {
+        self.jobs.get(&seq)?.fresh.as_ref().map(|fresh| fresh.document.clone())
     }
 
     /// Whether there is nothing to write.

@@ -6,7 +6,6 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 
 use super::{Action, Failed, Step};
 use crate::breaker::Mark;
-use crate::content::Body;
 use crate::event::What;
 use crate::job::{Job, State};
 use crate::policy::Policy;
@@ -76,20 +75,25 @@ impl Step {
 
     fn out_of_time(mut self, now: Time) -> Step {
         let had_agent = self.job.running().is_some();
+        // Where a person was waited for, or an agent, nobody broke a rule.
+        if let State::Running(_) = self.job.state {
+            self.breaks("ALL-4.2", "the agent was not done when the time for the work was over");
+        }
         self.stop_attempt();
         let dispatched = if had_agent { Dispatched::Yes } else { Dispatched::No };
         let message = "The job took longer than it was allowed in all.";
-        self.end_failed(Failed { message: Some(Body::of(&message)), ..Failed::of(Failure::Timeout, dispatched) }, now);
+        self.end_failed(Failed::said(Failure::Timeout, dispatched, message), now);
         self
     }
 
     fn gone_silent(mut self, now: Time, policy: &Policy) -> Step {
+        self.breaks("ALL-4", "the agent gave no sign of life for as long as it may");
         self.stop_attempt();
         if let Some(agent) = self.job.agent.clone() {
             self.actions.push(Action::Mark { agent, mark: Mark::Bad });
         }
         let message = "The agent gave no sign of life for as long as it may.";
-        let failed = Failed { message: Some(Body::of(&message)), ..Failed::of(Failure::Timeout, Dispatched::Yes) };
+        let failed = Failed::said(Failure::Timeout, Dispatched::Yes, message);
         self.attempt_failed(failed, now, policy);
         self
     }

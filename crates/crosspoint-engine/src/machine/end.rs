@@ -9,7 +9,7 @@ use super::clock::deadline;
 use super::{Failed, Step, Success};
 use crate::content::Body;
 use crate::event::What;
-use crate::job::{Job, Outcome, State, Status};
+use crate::job::{Job, Outcome, Said, State, Status};
 use crate::policy::{Policy, Repeats};
 use crate::time::Time;
 
@@ -19,12 +19,19 @@ pub fn pause_max(job: &Job, policy: &Policy) -> Duration {
     schedule.delay_before(job.retries.saturating_add(1), 1.0).unwrap_or_default()
 }
 
+/// What the agent said, as the last member of an outcome.
+fn said(said: Option<&Said>) -> String {
+    let shown = |said: &Said| format!(r#","said":{{"kind":"{}","document":{}}}"#, said.kind, said.document.get());
+    said.map(shown).unwrap_or_default()
+}
+
 impl Success {
     /// The outcome of a job that ends with it, as it is shown.
     pub(crate) fn outcome(&self) -> Body {
         // Joined by hand: what an agent gave is JSON already, and may be long.
         let (outputs, artifacts) = (self.outputs.get(), self.artifacts.get());
-        let parts = [r#"{"status":"completed","outputs":"#, outputs, r#","artifacts":"#, artifacts, "}"];
+        let said = said(self.said.as_ref());
+        let parts = [r#"{"status":"completed","outputs":"#, outputs, r#","artifacts":"#, artifacts, &said, "}"];
         Body::trusted(parts.concat())
     }
 }
@@ -72,7 +79,9 @@ impl Step {
     pub(super) fn end_failed(&mut self, failed: Failed, now: Time) {
         let dispatched = if self.job.begun { Dispatched::Yes } else { failed.dispatched };
         let repeat = failed.repeat.unwrap_or_else(|| failed.failure.repeat(dispatched));
-        self.end_without(Status::Failed, failed, repeat, now);
+        // An agent may say by itself that it was stopped.
+        let status = if failed.failure == Failure::Cancelled { Status::Cancelled } else { Status::Failed };
+        self.end_without(status, failed, repeat, now);
     }
 
     /// The agent printed more than it may: part of the work is done, and again it would be as much.
@@ -91,7 +100,8 @@ impl Step {
         let (code, message) = (failed.failure.name(), message.get());
         let details = failed.details.map(|details| format!(r#","details":{}"#, details.get())).unwrap_or_default();
         let failure = format!(r#"{{"code":"{code}","message":{message},"repeat":"{}"{details}}}"#, repeat.name());
-        let body = format!(r#"{{"status":"{}","outputs":null,"artifacts":[],"failure":{failure}}}"#, status.name());
+        let (status_name, said) = (status.name(), said(failed.said.as_ref()));
+        let body = format!(r#"{{"status":"{status_name}","outputs":null,"artifacts":[],"failure":{failure}{said}}}"#);
         self.end(status, Some((failed.failure, repeat)), Body::trusted(body), now);
     }
 

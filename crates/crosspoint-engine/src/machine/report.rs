@@ -31,7 +31,7 @@ impl Step {
         let last = self.job.pending.as_ref().or(self.job.progress.as_ref());
         let percent = percent.or(last.and_then(|last| last.percent));
         let step = progress.step.or_else(|| last.and_then(|last| last.step.clone()));
-        self.job.pending = Some(Arc::new(Progress { percent, step }));
+        self.job.pending = Some(Arc::new(Progress { percent, step, said: progress.said }));
         if self.job.progress_at.plus(PROGRESS_PERIOD) <= now {
             self.show_progress(now);
         }
@@ -90,6 +90,23 @@ impl Step {
         }
         self.enter(State::Waiting { running, question: question.clone() }, now);
         self.note(What::Asked { question }, now);
+        self
+    }
+
+    pub(super) fn unasked(mut self, attempt: u32, now: Time) -> Step {
+        if !self.is_present(attempt) {
+            return self;
+        }
+        self.set_heard(now);
+        let State::Waiting { running, .. } = &self.job.state else { return self };
+        let running = *running;
+        self.enter(State::Running(running), now);
+        // It goes on, and whoever follows the job is told so: by progress, with what is known of how far it is.
+        let last = self.job.pending.take().or_else(|| self.job.progress.clone());
+        self.job.pending = Some(last.unwrap_or_else(|| Arc::new(Progress { percent: None, step: None, said: None })));
+        if self.job.progress_at.plus(PROGRESS_PERIOD) <= now {
+            self.show_progress(now);
+        }
         self
     }
 
@@ -163,8 +180,13 @@ impl Step {
     }
 
     fn violates(mut self, clause: &'static str, what: &'static str) -> Step {
-        self.violation = Some(Violation { clause, what: what.into() });
+        self.breaks(clause, what);
         self
+    }
+
+    /// Notes that the agent broke a rule.
+    pub(super) fn breaks(&mut self, clause: &'static str, what: &'static str) {
+        self.violation = Some(Violation { clause, what: what.into() });
     }
 
     fn mark(&mut self, mark: Mark) {

@@ -1,5 +1,6 @@
 //! One attempt of one job: a task of its own, so that no caller who leaves takes it along.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -14,6 +15,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::board::lock;
+use super::desk::Handed;
 use super::engine::Engine;
 use super::inbox::Answer;
 use crate::breaker::Health;
@@ -22,6 +24,7 @@ use crate::core::Reply;
 use crate::event::Violation;
 use crate::job::{Job, Progress};
 use crate::machine::{Event, Failed, Success};
+use crate::time::Time;
 
 /// An agent that was told to stop has so long to do it before its task is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(30);
@@ -59,7 +62,8 @@ pub(super) struct Handle {
 pub struct Attempt {
     job: Arc<Job>,
     number: u32,
-    input: Option<Bytes>,
+    document: Option<Block>,
+    resumed: bool,
     output_bytes: u64,
     handle: Arc<Handle>,
     engine: Engine,
@@ -83,15 +87,33 @@ impl Attempt {
 
     /// What the agent is given. Of a job that had to wait it is read from the store: a queue of a hundred thousand holds no inputs.
     pub async fn input(&self) -> Result<Body, Failed> {
-        if let Some(input) = &self.input {
-            return Ok(Body::trusted(input.clone()));
-        }
-        let input = self.document().await.and_then(|document| self.job.request.input_in(&document));
+        let document = self.document().await?;
+        let input = self.job.request.input_in(&document);
         input.map(Body::trusted).ok_or_else(|| Failed::of(Failure::Internal, Dispatched::No))
     }
 
+    /// The document that the job came as. Of a job that had to wait it is read from the store.
+    pub async fn document(&self) -> Result<Block, Failed> {
+        if let Some(document) = &self.document {
+            return Ok(document.clone());
+        }
+        self.stored().await.ok_or_else(|| Failed::of(Failure::Internal, Dispatched::No))
+    }
+
+    /// Whether the agent may have gone on with it while we were gone.
+    pub fn is_resumed(&self) -> bool {
+        self.resumed
+    }
+
+    /// How much is left of the time that the caller allows; `None` where it does not say.
+    pub fn time_left(&self) -> Option<Duration> {
+        let total = self.job.request.limits.total?;
+        let since = self.job.request.accepted_at.shifted(self.job.skew_micros);
+        Some(total.saturating_sub(Time::on_the_wall().since(since)))
+    }
+
     /// That the disk cannot be read just now, or that there are too many open files, is no reason to end a job.
-    async fn document(&self) -> Option<Block> {
+    async fn stored(&self) -> Option<Block> {
         loop {
             match self.engine.document(self.job.seq()).await {
                 Ok(document) => return document,
@@ -113,7 +135,11 @@ impl Attempt {
 
     /// Says how far it is.
     pub async fn progress(&self, percent: Option<f64>, step: Option<&str>) -> Result<(), Gone> {
-        let progress = Progress { percent, step: step.map(|step| Body::of(&step)) };
+        self.advanced(Progress { percent, step: step.map(|step| Body::of(&step)), said: None }).await
+    }
+
+    /// Says how far it is, and all that the agent said of it.
+    pub async fn advanced(&self, progress: Progress) -> Result<(), Gone> {
         self.report(Event::Progress { attempt: self.number, progress }).await
     }
 
@@ -125,12 +151,21 @@ impl Attempt {
     }
 
     /// Records beside the job that the agent broke a rule, which changes nothing else.
-    pub async fn violation(&self, clause: &'static str, what: &'static str) {
+    pub async fn violation(&self, clause: &'static str, what: impl Into<Cow<'static, str>>) {
         self.engine.record(self.job.id(), Violation { clause, what: what.into() }).await;
+    }
+
+    /// Records the same without waiting for the disk: it is there before whatever is reported next.
+    pub fn noted(&self, clause: &'static str, what: impl Into<Cow<'static, str>>) {
+        self.engine.note(self.job.id(), Violation { clause, what: what.into() });
     }
 
     /// Asks a person, and waits for the answer as long as it takes. The question is `{prompt, schema?}`.
     pub async fn ask(&self, question: Body) -> Result<Body, Gone> {
+        // An attempt that is taken up may find the question answered before it has come to ask it.
+        if let Some(answer) = lock(&self.handle.answers).pop_front() {
+            return Ok(answer);
+        }
         self.report(Event::Ask { attempt: self.number, question }).await?;
         loop {
             let answered = self.handle.answered.notified();
@@ -142,6 +177,18 @@ impl Attempt {
                 () = self.handle.stop.cancelled() => return Err(Gone),
             }
         }
+    }
+
+    /// Says that the agent waits for no answer any more. One that was given meanwhile is nobody's.
+    pub async fn unasked(&self) -> Result<(), Gone> {
+        let told = self.report(Event::Unasked { attempt: self.number }).await;
+        lock(&self.handle.answers).clear();
+        told
+    }
+
+    /// Whether the job itself is over, and not only this attempt.
+    pub fn is_over(&self) -> bool {
+        self.engine.board().watch(self.job.id()).is_none_or(|watch| watch.job().outcome().is_some())
     }
 
     /// Comes to an end when the attempt should.
@@ -162,12 +209,20 @@ impl Attempt {
 }
 
 /// Begins an attempt in a task of its own, and reports how it went.
-pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, job: Arc<Job>, number: u32, input: Option<Bytes>) {
+pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, handed: Handed, resumed: bool) {
+    let Handed { job, attempt: number, document, .. } = handed;
     let handle = Arc::new(Handle { attempt: number, ..Handle::default() });
     engine.board().attempts().insert(job.seq(), handle.clone());
     let output_bytes = job.output_bytes;
-    let attempt =
-        Attempt { job: job.clone(), number, input, output_bytes, handle: handle.clone(), engine: engine.clone() };
+    let attempt = Attempt {
+        job: job.clone(),
+        number,
+        document,
+        resumed,
+        output_bytes,
+        handle: handle.clone(),
+        engine: engine.clone(),
+    };
     let engine = engine.clone();
     let spawner = engine.clone();
     spawner.handle().spawn(async move {

@@ -82,6 +82,11 @@ impl Watch {
         self.wait_for(until, |job| job.outcome().is_some()).await
     }
 
+    /// Waits until the job has ended or asks a person, until a time, or until [`super::Engine::end_waits`].
+    pub async fn settled(&self, until: Instant) -> Arc<Job> {
+        self.wait_for(until, |job| job.outcome().is_some() || job.phase() == Phase::Waiting).await
+    }
+
     /// Waits until the job has had more events than this or has ended, or until a time.
     pub async fn moved(&self, events: u32, until: Instant) -> Arc<Job> {
         self.wait_for(until, |job| job.events > events || job.outcome().is_some()).await
@@ -213,6 +218,10 @@ impl Board {
 
     pub(super) fn watch(&self, id: JobId) -> Option<Watch> {
         lock(&self.jobs).get(&id.seq()).filter(|watch| watch.job().id() == id).cloned()
+    }
+
+    pub(super) fn watch_at(&self, seq: Seq) -> Option<Watch> {
+        lock(&self.jobs).get(&seq).cloned()
     }
 
     /// Jobs that have not ended, the youngest first.

@@ -368,7 +368,7 @@ fn origin(
 /// What nobody would say again if it were refused.
 fn is_report(command: &Command) -> bool {
     match command {
-        Command::Submit(_) => false,
+        Command::Submit(_) | Command::Find(..) => false,
         Command::Job(_, event) => match event {
             Event::Cancel | Event::Answer { .. } => false,
             Event::Start { .. }
@@ -376,6 +376,7 @@ fn is_report(command: &Command) -> bool {
             | Event::Progress { .. }
             | Event::Output { .. }
             | Event::Ask { .. }
+            | Event::Unasked { .. }
             | Event::Finish { .. }
             | Event::Withdrawn { .. }
             | Event::Clock

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::content::Block;
 use crate::job::Job;
 
 /// Where attempts are laid out until somebody takes them. What it is told is so already: nothing here may wait or fail.
@@ -25,10 +26,17 @@ pub struct Handed {
     pub job: Arc<Job>,
     /// Which attempt.
     pub attempt: u32,
-    /// The input, where it is at hand.
-    pub input: Option<Bytes>,
+    /// The document that the job came as, where it is at hand.
+    pub document: Option<Block>,
     /// Of an attempt that began before we did: whoever has it has so long to say so.
     pub resumed: Option<Duration>,
+}
+
+impl Handed {
+    /// The input, where it is at hand.
+    pub fn input(&self) -> Option<Bytes> {
+        self.job.request.input_in(self.document.as_ref()?)
+    }
 }
 
 /// What an attempt is told.

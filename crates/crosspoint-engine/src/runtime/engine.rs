@@ -301,11 +301,11 @@ impl Engine {
     }
 
     /// Begins an attempt; gives it back where it goes to the desk.
-    pub(super) fn begin(&self, handed: Handed) -> Option<Handed> {
+    pub(super) fn begin(&self, handed: Handed, resumed: bool) -> Option<Handed> {
         let link = handed.job.agent.as_ref().and_then(|name| self.0.links.get(name));
         // The core gives jobs only to agents it was given and to those that joined.
         let Some(link) = link else { return Some(handed) };
-        attempt::begin(self, link.clone(), handed.job, handed.attempt, handed.input);
+        attempt::begin(self, link.clone(), handed, resumed);
         None
     }
 

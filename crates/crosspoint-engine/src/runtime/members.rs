@@ -166,7 +166,8 @@ fn about(event: &Event) -> (u32, bool) {
         Event::Heard { attempt }
         | Event::Progress { attempt, .. }
         | Event::Output { attempt, .. }
-        | Event::Ask { attempt, .. } => (*attempt, false),
+        | Event::Ask { attempt, .. }
+        | Event::Unasked { attempt } => (*attempt, false),
         Event::Start { .. } | Event::Answer { .. } | Event::Cancel | Event::Clock | Event::Interrupted => (0, false),
     }
 }

@@ -83,13 +83,13 @@ impl Engine {
             Effect::Check { agent } => self.check(agent),
             Effect::Job { job, action } => match action {
                 Action::Dispatch { attempt } => {
-                    // Only a job that was accepted in the same batch has its input at hand.
-                    let input = batch.input(job.seq());
-                    handed.extend(self.begin(Handed { job, attempt, input, resumed: None }));
+                    // Only a job that was accepted in the same batch has its document at hand.
+                    let document = batch.document(job.seq());
+                    handed.extend(self.begin(Handed { job, attempt, document, resumed: None }, false));
                 }
                 Action::Resume { attempt } => {
                     let resumed = job.agent.as_ref().and_then(|name| self.board().lease(name));
-                    handed.extend(self.begin(Handed { job, attempt, input: None, resumed }));
+                    handed.extend(self.begin(Handed { job, attempt, document: None, resumed }, true));
                 }
                 Action::Stop { attempt } => {
                     self.with_attempt(job.seq(), attempt, |handle| handle.stop.cancel());

@@ -13,6 +13,7 @@ use crate::core::{AgentCommand, Command, Rejected, Reply, Submission};
 use crate::event::Violation;
 use crate::id::{JobId, Seq};
 use crate::job::{Door, Job, Key, Limits, Priority, Request};
+use crate::keys::Hashes;
 use crate::machine::{self, Event, Refused};
 use crate::policy::Policy;
 use crate::store::{Fault, Filter, Found, Page};
@@ -43,6 +44,8 @@ pub struct NewJob {
     pub document: Block,
     /// Where in it the input is: one JSON value.
     pub input: std::ops::Range<usize>,
+    /// Where in a trace it belongs, as W3C Trace Context spells it.
+    pub trace: Option<Box<str>>,
 }
 
 /// What became of a request.
@@ -127,7 +130,11 @@ impl Engine {
         let request_id = new.request_id.unwrap_or_default();
         let nameless = request_id.is_empty();
         let key = if nameless && new.key == Key::RequestId { Key::None } else { new.key };
-        let hash = self.readers().salt().hash(&new.caller, new.door, &request_id, &key);
+        let hash = |key: &Key| self.readers().salt().hash(&new.caller, new.door, &request_id, key);
+        // Whoever submits tasks asks for them by their own id, whatever header came with them.
+        let by_id = new.door == Door::Task && !nameless && matches!(key, Key::Other(_));
+        let alias = if by_id { hash(&Key::RequestId) } else { None };
+        let hashes = Hashes { key: hash(&key), alias };
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let request = Request {
             id: JobId::new(Seq(0), Time::default(), chance),
@@ -141,9 +148,10 @@ impl Engine {
             priority: new.priority,
             limits: new.limits,
             accepted_at: Time::default(),
+            trace: new.trace,
             input: place(new.input.start)..place(new.input.end),
         };
-        Submission { request, nameless, hash, others: Vec::new(), document: new.document, chance }
+        Submission { request, nameless, hashes, others: Vec::new(), document: new.document, chance }
     }
 
     /// Whether a request is the same as that of a job whose key has the same hash (ALL-1).
@@ -159,6 +167,35 @@ impl Engine {
             return Ok(self.watch(job).await?.map_or(Likeness::OtherKey, Likeness::Same));
         }
         Ok(Likeness::OtherRequest(Arc::new(job)))
+    }
+
+    /// The job that a caller knows by this id of its own, to look at or to wait for.
+    pub async fn find(&self, door: Door, caller: &str, request_id: &str) -> Result<Option<Watch>, Denied> {
+        let Some(hash) = self.readers().salt().hash(caller, door, request_id, &Key::RequestId) else { return Ok(None) };
+        let wanted = |request: &Request| {
+            request.door == door && *request.caller == *caller && *request.request_id == *request_id
+        };
+        let mut others = Vec::new();
+        loop {
+            let found = self.inbox().put(Command::Find(hash, others.clone())).map_err(|_| Denied::Closed)?;
+            let seq = match found.await {
+                Ok(Answer::Committed { reply: Reply::Known(seq), .. }) => seq,
+                Ok(Answer::Committed { .. }) => return Ok(None),
+                Ok(Answer::Failed(fault)) => return Err(Denied::Fault(fault)),
+                Err(_) => return Err(Denied::Closed),
+            };
+            let known = self.board().watch_at(seq).filter(|watch| wanted(&watch.job().request));
+            if known.is_some() {
+                return Ok(known);
+            }
+            if let Some(job) = self.read(move |readers| readers.job_at(seq)).await?
+                && wanted(&job.request)
+            {
+                return Ok(self.watch(job).await?);
+            }
+            // Two keys of one hash.
+            others.push(seq);
+        }
     }
 
     /// A job, to look at or to wait for.
@@ -224,6 +261,7 @@ impl Engine {
             parent: Some(id),
             document,
             input: request.input.start as usize..request.input.end as usize,
+            trace: request.trace.clone(),
         };
         Ok(self.submit(new).await)
     }
@@ -311,6 +349,11 @@ impl Engine {
         }
     }
 
+    /// Records without waiting for it: nobody is told what came of it.
+    pub(super) fn note(&self, id: JobId, violation: Violation) {
+        let _ = self.inbox().put(Command::Violation(id.seq(), violation));
+    }
+
     pub(super) async fn record(&self, id: JobId, violation: Violation) {
         if let Ok(answer) = self.inbox().put(Command::Violation(id.seq(), violation)) {
             let _ = answer.await;
@@ -326,12 +369,14 @@ enum Likeness {
 }
 
 fn same_key(a: &Request, b: &Request) -> bool {
-    a.caller == b.caller
-        && match (&a.key, &b.key) {
-            (Key::RequestId, Key::RequestId) => a.door == b.door && a.request_id == b.request_id,
-            (Key::Other(a), Key::Other(b)) => a == b,
-            (Key::None | Key::RequestId | Key::Other(_), Key::None | Key::RequestId | Key::Other(_)) => false,
-        }
+    // TASK-5: no two tasks have one id, whatever headers came with them.
+    let same_task = a.door == Door::Task && b.door == Door::Task && a.request_id == b.request_id;
+    let same_key = match (&a.key, &b.key) {
+        (Key::RequestId, Key::RequestId) => a.door == b.door && a.request_id == b.request_id,
+        (Key::Other(a), Key::Other(b)) => a == b,
+        (Key::None | Key::RequestId | Key::Other(_), Key::None | Key::RequestId | Key::Other(_)) => false,
+    };
+    a.caller == b.caller && (same_key || same_task)
 }
 
 /// A retry of another job is another request, though its input be the same.

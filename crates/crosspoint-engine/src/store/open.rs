@@ -23,7 +23,11 @@ pub(super) fn to_read(path: &Path) -> Result<Connection, Fault> {
 }
 
 fn recognised(connection: Connection) -> Result<Connection, schema::Error> {
-    schema::recognise(&connection)?;
+    if schema::recognise(&connection)? < schema::WITH_TRACE {
+        // It cannot be changed, so that what it has not got is put before it.
+        let view = "CREATE TEMP VIEW job AS SELECT *, NULL AS trace, NULL AS alias FROM main.job";
+        connection.execute_batch(view)?;
+    }
     Ok(connection)
 }
 

@@ -107,11 +107,12 @@ impl Store {
 
 fn purge_job(transaction: &Transaction<'_>, seq: Seq, spent: &mut Spent, purged: &mut Purged) -> rusqlite::Result<()> {
     let number = seq.0.cast_signed();
-    let mut job = transaction.prepare_cached("DELETE FROM job WHERE seq = ?1 AND state >= ?2 RETURNING hash, head")?;
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, i64>(1)?));
-    let Some((hash, head)) = job.query_row([number, row::FIRST_END], read).optional()? else { return Ok(()) };
+    let mut job =
+        transaction.prepare_cached("DELETE FROM job WHERE seq = ?1 AND state >= ?2 RETURNING hash, head, alias")?;
+    let read = |row: &rusqlite::Row<'_>| Ok(([row.get::<_, Option<i64>>(0)?, row.get(2)?], row.get::<_, i64>(1)?));
+    let Some((hashes, head)) = job.query_row([number, row::FIRST_END], read).optional()? else { return Ok(()) };
     spent.row(0);
-    purged.keys.extend(hash.map(|hash| (Hash(hash.cast_unsigned()), seq)));
+    purged.keys.extend(hashes.into_iter().flatten().map(|hash| (Hash(hash.cast_unsigned()), seq)));
     for sql in [
         "DELETE FROM document WHERE job = ?1 RETURNING length(bytes)",
         "DELETE FROM outcome WHERE job = ?1 RETURNING length(body)",

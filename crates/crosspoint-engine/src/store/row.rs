@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use crosspoint_contracts::Kind;
 use crosspoint_contracts::failure::{Failure, Repeat};
 use rusqlite::{Connection, Row, Statement, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -16,9 +17,9 @@ use crate::core::Standing;
 use crate::event::{Entry, What};
 use crate::id::{JobId, Seq};
 use crate::job::{
-    Answered, Door, Job, Key, Limits, Outcome, Phase, Priority, Progress, Request, Running, State, Status,
+    Answered, Door, Job, Key, Limits, Outcome, Phase, Priority, Progress, Request, Running, Said, State, Status,
 };
-use crate::keys::Hash;
+use crate::keys::Hashes;
 use crate::policy::{Backoff, Schedule};
 use crate::time::Time;
 
@@ -28,12 +29,12 @@ pub(super) const FIRST_END: i64 = Phase::Completed as i64;
 /// All columns that [`job`] reads, in its order.
 pub(super) const JOB_COLUMNS: &str = "id, state, caller, door, request_id, key, work, pinned, parent, priority, limits, \
     accepted_at, input_start, input_end, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked, \
-    question, percent, step, output_bytes, answers, events, hash IS NULL";
+    question, percent, step, output_bytes, answers, events, hash IS NULL, trace";
 
 pub(super) fn insert_job(
     transaction: &Transaction<'_>,
     job: &Job,
-    hash: Option<Hash>,
+    hashes: Hashes,
     head: i64,
     epoch: i64,
 ) -> rusqlite::Result<()> {
@@ -41,12 +42,12 @@ pub(super) fn insert_job(
         "INSERT INTO job(seq, state, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked,
             question, percent, step, output_bytes, answers, events, head, epoch,
             id, hash, caller, door, request_id, key, work, pinned, parent, priority, limits, accepted_at, input_start, input_end,
-            owner)
+            trace, alias, owner)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-            ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, 0)",
+            ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, 0)",
     )?;
     bind_changing(&mut insert, job, Some(head), epoch)?;
-    bind_lasting(&mut insert, &job.request, hash)?;
+    bind_lasting(&mut insert, &job.request, hashes)?;
     insert.raw_execute()?;
     Ok(())
 }
@@ -93,14 +94,14 @@ fn bind_changing(statement: &mut Statement<'_>, job: &Job, head: Option<i64>, ep
     statement.raw_bind_parameter(20, epoch)
 }
 
-/// Parameters 21 to 34: what was asked for, written once.
-fn bind_lasting(statement: &mut Statement<'_>, request: &Request, hash: Option<Hash>) -> rusqlite::Result<()> {
+/// Parameters 21 to 36: what was asked for, written once.
+fn bind_lasting(statement: &mut Statement<'_>, request: &Request, hashes: Hashes) -> rusqlite::Result<()> {
     let key = match &request.key {
         Key::Other(key) => Some(&**key),
         Key::None | Key::RequestId => None,
     };
     statement.raw_bind_parameter(21, request.id.as_bytes())?;
-    statement.raw_bind_parameter(22, hash.map(|hash| hash.0.cast_signed()))?;
+    statement.raw_bind_parameter(22, hashes.key.map(|hash| hash.0.cast_signed()))?;
     statement.raw_bind_parameter(23, &*request.caller)?;
     statement.raw_bind_parameter(24, request.door.name())?;
     statement.raw_bind_parameter(25, &*request.request_id)?;
@@ -112,7 +113,9 @@ fn bind_lasting(statement: &mut Statement<'_>, request: &Request, hash: Option<H
     statement.raw_bind_parameter(31, limits_text(&request.limits))?;
     statement.raw_bind_parameter(32, request.accepted_at.0)?;
     statement.raw_bind_parameter(33, request.input.start)?;
-    statement.raw_bind_parameter(34, request.input.end)
+    statement.raw_bind_parameter(34, request.input.end)?;
+    statement.raw_bind_parameter(35, request.trace.as_deref())?;
+    statement.raw_bind_parameter(36, hashes.alias.map(|hash| hash.0.cast_signed()))
 }
 
 /// The columns that depend on the state.
@@ -174,7 +177,7 @@ pub(super) fn job(row: &Row<'_>, outcome: Option<Arc<Outcome>>) -> rusqlite::Res
             return Err(rusqlite::Error::IntegralValueOutOfRange(1, row.get(1)?));
         }
     };
-    let progress = Progress { percent: row.get(25)?, step: body(row, 26)? };
+    let progress = Progress { percent: row.get(25)?, step: body(row, 26)?, said: None };
     let shown = progress.percent.is_some() || progress.step.is_some();
     Ok(Job {
         request: Arc::new(request),
@@ -214,6 +217,7 @@ fn request(row: &Row<'_>) -> rusqlite::Result<Request> {
         pinned: row.get(7)?,
         priority: Priority::ALL.get(usize::from(row.get::<_, u8>(9)?)).copied().unwrap_or_default(),
         limits: limits(row.get::<_, Option<String>>(10)?.as_deref()),
+        trace: row.get(31)?,
         accepted_at: Time(row.get(11)?),
         input: Range { start: row.get(12)?, end: row.get(13)? },
     })
@@ -306,7 +310,7 @@ pub(super) fn event_columns(what: &What) -> EventColumns {
         What::Accepted => columns(0, 0, 0, None),
         What::Started { attempt, agent } => columns(1, *attempt, 0, Some(Bytes::copy_from_slice(agent.as_bytes()))),
         What::Progress(progress) => {
-            columns(2, 0, 0, Some(Body::of(&(progress.percent, &progress.step)).bytes().clone()))
+            columns(2, 0, 0, Some(Body::of(&(progress.percent, &progress.step, &progress.said)).bytes().clone()))
         }
         What::Output { attempt, offset, block } => columns(3, *attempt, offset.cast_signed(), Some(block.0.clone())),
         What::Asked { question } => columns(4, 0, 0, Some(question.bytes().clone())),
@@ -339,9 +343,22 @@ pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry { n: row.get(0)?, at: Time(row.get(1)?), what })
 }
 
+/// What an agent said, as it stands in an event.
+#[derive(Deserialize)]
+struct SaidColumn<'b> {
+    kind: &'b str,
+    #[serde(borrow)]
+    document: &'b RawValue,
+}
+
 fn progress(body: &[u8]) -> Progress {
-    let (percent, step): (Option<f64>, Option<&RawValue>) = serde_json::from_slice(body).unwrap_or_default();
-    Progress { percent, step: step.map(|step| Body::trusted(step.get().to_owned())) }
+    // Earlier versions wrote the first two alone.
+    let (percent, step, said): (Option<f64>, Option<&RawValue>, Option<SaidColumn<'_>>) = serde_json::from_slice(body)
+        .or_else(|_| serde_json::from_slice(body).map(|(percent, step)| (percent, step, None)))
+        .unwrap_or_default();
+    let owned = |raw: &RawValue| Body::trusted(raw.get().to_owned());
+    let said = said.and_then(|said| Some(Said { kind: Kind::from_name(said.kind)?, document: owned(said.document) }));
+    Progress { percent, step: step.map(owned), said }
 }
 
 pub(super) fn write_standing(transaction: &Transaction<'_>, name: &str, standing: &Standing) -> rusqlite::Result<()> {

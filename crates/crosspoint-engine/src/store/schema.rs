@@ -13,7 +13,7 @@ use crate::keys::Salt;
 const APPLICATION_ID: i64 = 0x4352_5054;
 
 /// Each step is taken once, in order, and never changed afterwards: stores out there have taken it.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     // 1: jobs, the documents they came as, what happened to them, how they ended, and what is known of agents. Rows have an
     // owner and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
@@ -54,7 +54,12 @@ const STEPS: [&str; 5] = [
     // 5: who looks for what went wrong looks for a few among a million. Jobs that go well never touch this index: their rows have
     // no state in it, at any time.
     "CREATE INDEX job_gone_wrong ON job(state) WHERE state > 4;",
+    // 6: where in a trace a job belongs, and the hash of the caller's id where that is not its key and it is asked for by it.
+    "ALTER TABLE job ADD COLUMN trace TEXT; ALTER TABLE job ADD COLUMN alias INTEGER;",
 ];
+
+/// The schema from which on jobs have a trace and an alias.
+pub(super) const WITH_TRACE: i64 = 6;
 
 /// The schema of this version.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;

@@ -93,7 +93,7 @@ fn write_job(
     }
     match &written.fresh {
         Some(fresh) => {
-            row::insert_job(transaction, &written.job, fresh.hash, head.unwrap_or(0), epoch)?;
+            row::insert_job(transaction, &written.job, fresh.hashes, head.unwrap_or(0), epoch)?;
             let mut insert = transaction.prepare_cached("INSERT INTO document(job, bytes) VALUES (?1, ?2)")?;
             insert.execute(params![seq.0.cast_signed(), &*fresh.document.0])?;
             bytes += fresh.document.0.len() as u64;

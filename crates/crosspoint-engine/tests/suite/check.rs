@@ -10,7 +10,7 @@ use crosspoint_engine::id::Seq;
 use crosspoint_engine::retention::Rule;
 use crosspoint_engine::runtime::{Config, Engine};
 use crosspoint_engine::store::check::{Checked, Finding, Flaw, Told, check};
-use crosspoint_engine::store::{Budget, Fault, Store};
+use crosspoint_engine::store::{Budget, Fault, Readers, Store};
 use rusqlite::Connection;
 
 use crate::scratch::Scratch;
@@ -252,4 +252,27 @@ async fn a_copy_that_may_not_be_written_can_be_checked() {
     let checked = findings(&scratch);
     set(0o700);
     assert_eq!((checked.0.jobs, checked.1), (JOBS, vec![]));
+}
+
+#[tokio::test]
+async fn a_store_of_an_earlier_schema_can_be_checked_and_read_without_being_changed() {
+    let scratch = filled().await;
+    let older = "ALTER TABLE job DROP COLUMN trace; ALTER TABLE job DROP COLUMN alias; PRAGMA user_version = 5";
+    damage(&scratch, older);
+    let before = fs::read(scratch.database()).expect("it can be read");
+    let (checked, found) = findings(&scratch);
+    assert_eq!((checked.jobs, found.len()), (JOBS, 0), "{found:?}");
+    let readers = Readers::open(&scratch.database()).expect("it can be read");
+    let job = readers.job_at(Seq(1)).expect("it can be read").expect("it is there");
+    assert_eq!((&*job.request.request_id, job.request.trace.as_deref()), ("r", None));
+    drop(readers);
+    assert_eq!(fs::read(scratch.database()).expect("it can be read"), before);
+}
+
+#[tokio::test]
+async fn an_alias_that_is_not_that_of_the_id_is_found() {
+    let scratch = filled().await;
+    damage(&scratch, "UPDATE job SET alias = 7 WHERE seq = 1");
+    let (_, found) = findings(&scratch);
+    assert_eq!(found.iter().map(|finding| finding.flaw).collect::<Vec<_>>(), [Flaw::Key]);
 }

@@ -168,7 +168,7 @@ fn open(scratch: &Scratch) -> (Engine, Arc<Tray>) {
 }
 
 fn done(outputs: &str) -> Result<Success, Failed> {
-    Ok(Success { outputs: body(outputs), artifacts: crosspoint_engine::content::Body::trusted("[]") })
+    Ok(Success::of(body(outputs)))
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn what_an_agent_that_joined_has_is_taken_up_after_a_restart() {
     let watch = submit(&engine, new_job("work", r#"{"n":1}"#)).await;
     let handed = tray.next().await;
     assert_eq!((handed.attempt, handed.resumed), (1, None));
-    assert!(handed.input.is_some_and(|input| *input == *br#"{"n":1}"#));
+    assert!(handed.input().is_some_and(|input| *input == *br#"{"n":1}"#));
     let queued = submit(&engine, new_job("work", r#"{"n":2}"#)).await;
     stop(engine).await;
 

@@ -47,6 +47,7 @@ pub(crate) fn request(seq: u64, work: &str) -> Request {
         pinned: None,
         priority: Priority::Normal,
         limits: Limits::default(),
+        trace: None,
         accepted_at: T0,
         input: 0..0,
     }
@@ -77,7 +78,7 @@ pub(crate) fn done(attempt: u32) -> Event {
 }
 
 pub(crate) fn done_with(attempt: u32, outputs: &str) -> Event {
-    Event::Finish { attempt, result: Ok(Success { outputs: body(outputs), artifacts: Body::trusted("[]") }) }
+    Event::Finish { attempt, result: Ok(Success::of(body(outputs))) }
 }
 
 pub(crate) fn failed(attempt: u32, failure: Failure, dispatched: Dispatched) -> Event {
@@ -98,7 +99,7 @@ pub(crate) fn answer(text: &str) -> Event {
 }
 
 pub(crate) fn progress(attempt: u32, percent: f64) -> Event {
-    Event::Progress { attempt, progress: Progress { percent: Some(percent), step: None } }
+    Event::Progress { attempt, progress: Progress { percent: Some(percent), step: None, said: None } }
 }
 
 pub(crate) fn output(attempt: u32, offset: u64, text: &'static str) -> Event {

@@ -80,6 +80,9 @@ fn reports() -> Vec<Case> {
         case("Ask what is being asked", ask(2, "which?")),
         case("Ask, attempt given up", ask(1, "why?")),
         case("Ask, attempt never made", ask(3, "why?")),
+        case("Unasked, present attempt", Event::Unasked { attempt: 2 }),
+        Case { pending: true, millis: 6_050, ..case("Unasked, soon after progress", Event::Unasked { attempt: 2 }) },
+        case("Unasked, attempt given up", Event::Unasked { attempt: 1 }),
     ]
 }
 
@@ -146,6 +149,7 @@ fn kind(event: &Event) -> usize {
         Event::Clock => 8,
         Event::Interrupted => 9,
         Event::Withdrawn { .. } => 10,
+        Event::Unasked { .. } => 11,
     }
 }
 
@@ -154,7 +158,8 @@ fn row(table: &mut String, phase: Phase, case: &Case) {
     if case.pending && !phase.is_end() {
         let shown = at(6_000);
         before.progress_at = shown;
-        before.pending = Some(std::sync::Arc::new(crosspoint_engine::job::Progress { percent: Some(7.0), step: None }));
+        before.pending =
+            Some(std::sync::Arc::new(crosspoint_engine::job::Progress { percent: Some(7.0), step: None, said: None }));
     }
     let _ = write!(table, "  {:9} ", phase.name());
     let step = match step(&before, case.event.clone(), at(case.millis), &case.policy) {
@@ -192,7 +197,7 @@ fn row(table: &mut String, phase: Phase, case: &Case) {
 fn every_event_in_every_phase() {
     let cases: Vec<Case> = [reports(), results(), wishes_and_clocks()].into_iter().flatten().collect();
     let kinds: BTreeSet<usize> = cases.iter().map(|case| kind(&case.event)).collect();
-    assert_eq!(kinds, (0..11).collect(), "the table has a case of every event");
+    assert_eq!(kinds, (0..12).collect(), "the table has a case of every event");
     let mut table = String::new();
     for case in &cases {
         let _ = writeln!(table, "{}, at {} s", case.name, case.millis as f64 / 1_000.0);

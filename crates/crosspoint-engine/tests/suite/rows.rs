@@ -10,7 +10,7 @@ use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Spec, Submissi
 use crosspoint_engine::event::{Entry, What};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Door, Job, Key, Limits, Outcome, Priority, Request, State, Status};
-use crosspoint_engine::keys::{Hash, Keys};
+use crosspoint_engine::keys::{Hash, Hashes, Keys};
 use crosspoint_engine::policy::Policy;
 use crosspoint_engine::time::Time;
 
@@ -36,6 +36,7 @@ pub(crate) fn request(seq: u64) -> Request {
         pinned: None,
         priority: Priority::Normal,
         limits: Limits::default(),
+        trace: None,
         accepted_at: NOW,
         input: 20..27,
     }
@@ -69,7 +70,14 @@ pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
     });
     let document = Block(Bytes::copy_from_slice(document));
     let hash = hash(&job);
-    let submission = Submission { request, nameless: false, hash, others: Vec::new(), document, chance: 0 };
+    let submission = Submission {
+        request,
+        nameless: false,
+        hashes: Hashes { key: hash, alias: None },
+        others: Vec::new(),
+        document,
+        chance: 0,
+    };
     let mut batch = Batch::default();
     core.apply(&Command::Submit(Arc::new(submission)), NOW, &mut batch);
     let (_, mut written) = batch.jobs.pop_first().expect("the core accepts it");

@@ -61,11 +61,11 @@ pub(crate) fn with_policy((spec, link): Agent, policy: Policy) -> Agent {
 }
 
 pub(crate) async fn echo(attempt: Attempt) -> Came {
-    Ok(Success { outputs: attempt.input().await?, artifacts: Body::trusted("[]") })
+    Ok(Success::of(attempt.input().await?))
 }
 
 pub(crate) fn success(outputs: &str) -> Came {
-    Ok(Success { outputs: Body::trusted(outputs.to_owned()), artifacts: Body::trusted("[]") })
+    Ok(Success::of(Body::trusted(outputs.to_owned())))
 }
 
 pub(crate) fn failed(failure: Failure, dispatched: Dispatched) -> Came {
@@ -106,6 +106,7 @@ pub(crate) fn new_job(work: &str, input: &str) -> NewJob {
         parent: None,
         document: Block(Bytes::from(input.to_owned())),
         input: 0..input.len(),
+        trace: None,
     }
 }
 

@@ -57,6 +57,7 @@ fn full(seq: u64, state: State) -> Job {
             output_bytes: Some(u64::from(u32::MAX) + 1),
             retry: Some(retry),
         },
+        trace: (variety % 2 == 0).then(|| HARD.into()),
         ..rows::request(seq)
     };
     let question = body(r#"{"prompt":"Größe?","schema":{"type":"string"}}"#);
@@ -69,7 +70,11 @@ fn full(seq: u64, state: State) -> Job {
         begun: true,
         started_at: Some(Time(NOW.0 + 1)),
         waited: Duration::from_micros(77),
-        progress: Some(Arc::new(Progress { percent: Some(33.25), step: Some(body(r#""Schritt \u0000 二""#)) })),
+        progress: Some(Arc::new(Progress {
+            percent: Some(33.25),
+            step: Some(body(r#""Schritt \u0000 二""#)),
+            said: None,
+        })),
         output_bytes: 4 << 30,
         answers: Arc::new(vec![
             Answered { question: question.clone(), answer: body("null") },
@@ -143,7 +148,7 @@ fn a_job_is_written_over_by_every_later_state() {
 
 /// One of every kind of event but acceptance and the end.
 fn happenings() -> Vec<What> {
-    let progress = |percent, step: Option<&str>| What::Progress(Progress { percent, step: step.map(body) });
+    let progress = |percent, step: Option<&str>| What::Progress(Progress { percent, step: step.map(body), said: None });
     let block = |bytes: &'static [u8]| Block(Bytes::from_static(bytes));
     vec![
         What::Started { attempt: 1, agent: HARD.into() },

@@ -7,7 +7,7 @@ use crosspoint_engine::content::Block;
 use crosspoint_engine::core::{Batch, Command, Core, Effect, Mode, Origin, Reply, Spec, Standing, Submission};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Job, Phase, Request};
-use crosspoint_engine::keys::{Hash, Keys};
+use crosspoint_engine::keys::{Hash, Hashes, Keys};
 use crosspoint_engine::machine::{Action, Event};
 use crosspoint_engine::time::Time;
 
@@ -47,7 +47,14 @@ pub(crate) fn origin(agents: Vec<Spec>) -> Origin {
 
 pub(crate) fn submission(request: Request, hash: Option<u64>) -> Submission {
     let document = Block::default();
-    Submission { request, nameless: false, hash: hash.map(Hash), others: Vec::new(), document, chance: 0 }
+    Submission {
+        request,
+        nameless: false,
+        hashes: Hashes { key: hash.map(Hash), alias: None },
+        others: Vec::new(),
+        document,
+        chance: 0,
+    }
 }
 
 impl Town {

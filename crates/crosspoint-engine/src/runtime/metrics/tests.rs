@@ -22,6 +22,7 @@ fn done(seq: u64, work: &str, agent: &str) -> Written {
         pinned: None,
         priority: Priority::Normal,
         limits: Limits::default(),
+        trace: None,
         accepted_at: Time(0),
         input: 0..0,
     };

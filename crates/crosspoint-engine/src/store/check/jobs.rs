@@ -13,7 +13,7 @@ use crate::store::salt_of;
 const PAGE_ROWS: i64 = 500;
 
 const SQL: &str = "SELECT j.seq, j.id, j.hash, j.state, j.caller, j.door, j.request_id, j.key, j.input_start, j.input_end,
-        j.events, j.head, j.attempts, length(d.bytes), o.n, o.status, e.job, e.n
+        j.events, j.head, j.attempts, length(d.bytes), o.n, o.status, e.job, e.n, j.alias
     FROM job j LEFT JOIN document d ON d.job = j.seq LEFT JOIN outcome o ON o.job = j.seq LEFT JOIN event e ON e.seq = j.head
     WHERE j.seq > ?1 ORDER BY j.seq LIMIT ?2";
 
@@ -88,8 +88,12 @@ fn key(row: &Row<'_>, salt: Salt, door: Door) -> rusqlite::Result<Option<Found>>
         None if hash.is_none() => Key::None,
         None => Key::RequestId,
     };
-    let expected = salt.hash(row.get_ref(4)?.as_str()?, door, row.get_ref(6)?.as_str()?, &key);
-    let fits = expected.map(|hash| hash.0.cast_signed()) == hash;
+    let expected = |key: &Key| -> rusqlite::Result<Option<i64>> {
+        let hash = salt.hash(row.get_ref(4)?.as_str()?, door, row.get_ref(6)?.as_str()?, key);
+        Ok(hash.map(|hash| hash.0.cast_signed()))
+    };
+    let alias = row.get::<_, Option<i64>>(18)?;
+    let fits = expected(&key)? == hash && (alias.is_none() || expected(&Key::RequestId)? == alias);
     Ok((!fits).then(|| (Flaw::Key, "the hash of its request key is not that of the key".to_owned())))
 }
 

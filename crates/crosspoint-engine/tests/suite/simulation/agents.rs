@@ -98,6 +98,7 @@ impl World {
                 }
                 Command::Job(..)
                 | Command::Submit(_)
+                | Command::Find(..)
                 | Command::Agent(..)
                 | Command::Join(_)
                 | Command::Violation(..)
@@ -136,6 +137,14 @@ impl World {
                 let same = self.dice.percent(30);
                 let question = Body::of(&if same { "again?".to_owned() } else { format!("{asked}?") });
                 self.report(job, at, Event::Ask { attempt, question });
+                if self.dice.percent(20) {
+                    // Finds out by itself what it wanted to know.
+                    at += self.dice.between(0, pace) as i64;
+                    self.report(job, at, Event::Unasked { attempt });
+                    at += self.dice.between(0, pace) as i64;
+                    let event = self.success(attempt);
+                    self.report(job, at, event);
+                }
             }
             _ => {
                 let event = self.success(attempt);
@@ -149,7 +158,7 @@ impl World {
             0 => Event::Heard { attempt },
             1 => {
                 let percent = self.dice.percent(80).then(|| self.dice.below(101) as f64);
-                Event::Progress { attempt, progress: Progress { percent, step: None } }
+                Event::Progress { attempt, progress: Progress { percent, step: None, said: None } }
             }
             _ => {
                 let length = self.dice.between(1, 6);
@@ -164,7 +173,7 @@ impl World {
 
     pub(crate) fn success(&mut self, attempt: u32) -> Event {
         let outputs = Body::of(&self.dice.next());
-        Event::Finish { attempt, result: Ok(Success { outputs, artifacts: Body::trusted("[]") }) }
+        Event::Finish { attempt, result: Ok(Success::of(outputs)) }
     }
 
     pub(crate) fn failure(&mut self, attempt: u32) -> Event {

@@ -8,7 +8,7 @@ use crosspoint_engine::content::{Block, Body};
 use crosspoint_engine::core::{AgentCommand, Command, Submission};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Limits, Priority, Request};
-use crosspoint_engine::keys::Hash;
+use crosspoint_engine::keys::{Hash, Hashes};
 use crosspoint_engine::machine::Event;
 
 use super::agents::schedule;
@@ -125,7 +125,7 @@ impl World {
         let submission = Submission {
             request,
             nameless: false,
-            hash,
+            hashes: Hashes { key: hash, alias: None },
             others: Vec::new(),
             document: Block::default(),
             chance: self.dice.next(),

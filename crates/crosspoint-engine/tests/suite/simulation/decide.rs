@@ -63,6 +63,8 @@ impl World {
                 self.submitted(submission, &reply).map_err(wrong)?;
                 Ok(reply)
             }
+            // Nobody in the simulation looks for a job: looking changes nothing.
+            Command::Find(..) => Ok(self.core.apply(letter, now, batch)),
             Command::Job(id, event) => {
                 let (cause, must) = self.model.hears(id.seq(), event);
                 let reply = self.core.apply(letter, now, batch);
@@ -99,7 +101,7 @@ impl World {
 
     fn submitted(&mut self, submission: &Submission, reply: &Reply) -> Verdict {
         let key = submission.request.request_id.clone();
-        let keyed = submission.hash.is_some();
+        let keyed = submission.hashes.key.is_some();
         match reply {
             Reply::Accepted(job) => {
                 let seq = job.seq();
@@ -219,6 +221,7 @@ fn shown(command: &Command) -> String {
         Command::Submit(submission) => {
             format!("submit {} of {}", submission.request.request_id, submission.request.work)
         }
+        Command::Find(hash, _) => format!("find {}", hash.0),
         Command::Job(id, event) => format!("job {} {event:?}", id.seq().0),
         Command::Agent(name, command) => format!("{name} {command:?}"),
         Command::Join(member) => format!("{} joins for {:?}", member.spec.name, member.spec.works),

@@ -33,7 +33,7 @@ impl Disk {
                         return Err(format!("job {} is written as new, and is there", seq.0));
                     }
                     self.events.insert(*seq, Vec::new());
-                    if let Some(hash) = fresh.hash {
+                    for hash in fresh.hashes.iter() {
                         self.hashes.insert(*seq, hash);
                     }
                 }

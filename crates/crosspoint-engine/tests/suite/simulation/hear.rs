@@ -63,6 +63,15 @@ impl Model {
                 let must = if present { self.hears_question(seq, question.get()) } else { Must::Anything };
                 (Cause::Asked, must)
             }
+            Event::Unasked { attempt } => {
+                let present = listen(*attempt);
+                if !present || !matches!(job.life, Life::Asking { .. }) {
+                    return (Cause::Heard, Must::Anything);
+                }
+                job.leave_asking(now);
+                job.life = Life::With { heard: now };
+                (Cause::Heard, Must::WithAgent)
+            }
             Event::Finish { attempt, result } => self.hears_result(seq, *attempt, result),
             Event::Answer { answer } => {
                 let must = if let Life::Asking { .. } = job.life { Must::WithAgent } else { Must::Anything };

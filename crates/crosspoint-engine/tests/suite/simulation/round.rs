@@ -165,7 +165,8 @@ impl World {
             let stays = match &letter {
                 Command::Submit(_) => true,
                 Command::Job(..) => self.dice.percent(ghosts),
-                Command::Agent(..)
+                Command::Find(..)
+                | Command::Agent(..)
                 | Command::Join(_)
                 | Command::Violation(..)
                 | Command::ClockJumped(_)
@@ -218,7 +219,7 @@ impl World {
 /// What is kept when a commit fails, because nobody would say it again.
 fn is_report(command: &Command) -> bool {
     match command {
-        Command::Job(_, Event::Cancel | Event::Answer { .. }) | Command::Submit(_) => false,
+        Command::Job(_, Event::Cancel | Event::Answer { .. }) | Command::Submit(_) | Command::Find(..) => false,
         Command::Agent(_, AgentCommand::Drain(_) | AgentCommand::Forget) | Command::Join(_) => false,
         Command::Job(..) | Command::Agent(..) | Command::Violation(..) | Command::ClockJumped(_) | Command::Rest => {
             true

@@ -160,7 +160,11 @@ impl Model {
                 ensure!(*by >= 1 && *by <= job.attempts, "completed by an attempt that was never made");
                 ensure!(outcome.body.get().contains(&**outputs), "another's outputs");
             }
-            Status::Cancelled => ensure!(matches!(cause, Cause::Cancelled), "cancelled by {cause:?}"),
+            // An agent may say by itself that it was stopped.
+            Status::Cancelled => {
+                let may = matches!(cause, Cause::Cancelled | Cause::Failed(_, Failure::Cancelled, _));
+                ensure!(may, "cancelled by {cause:?}");
+            }
             Status::Failed => self.may_fail(job, outcome, cause)?,
         }
         job.hurried = false;
