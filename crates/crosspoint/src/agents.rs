@@ -6,7 +6,13 @@ mod ask;
 mod echo;
 mod exec;
 mod fail;
+mod http;
+mod record;
+mod remote;
+mod run;
 mod slow_echo;
+mod status;
+mod task;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,18 +24,18 @@ use crosspoint_engine::machine::{Failed, Success};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 use crosspoint_engine::runtime::{Gone, Link};
 
-use crate::config::{Agent, Builtin, Config, Contract};
+use crate::config::{Agent, Builtin, Config, Contract, Spoken};
 
 /// The agents of a configuration, and how work reaches them; the sample agents where it has none.
 pub(crate) fn configured(config: &Config) -> Vec<(Spec, Arc<dyn Link>)> {
     let place = exec::Place::of(config);
     if config.agents.is_empty() {
-        return Builtin::ALL.into_iter().map(|builtin| agent(&Agent::sample(builtin), &place)).collect();
+        return Builtin::ALL.into_iter().map(|builtin| agent(&Agent::sample(builtin), &place, config)).collect();
     }
-    config.agents.iter().map(|settled| agent(settled, &place)).collect()
+    config.agents.iter().map(|settled| agent(settled, &place, config)).collect()
 }
 
-fn agent(settled: &Agent, place: &exec::Place) -> (Spec, Arc<dyn Link>) {
+fn agent(settled: &Agent, place: &exec::Place, config: &Config) -> (Spec, Arc<dyn Link>) {
     let spec = Spec {
         name: settled.name.as_str().into(),
         contract: settled.contract.name().into(),
@@ -37,26 +43,47 @@ fn agent(settled: &Agent, place: &exec::Place) -> (Spec, Arc<dyn Link>) {
         concurrency: settled.concurrency,
         policy: policy_of(settled),
     };
-    (spec, link(&settled.contract, place))
+    (spec, link(settled, place, &config.server.name))
 }
 
-fn link(contract: &Contract, place: &exec::Place) -> Arc<dyn Link> {
-    match contract {
+fn link(settled: &Agent, place: &exec::Place, server: &str) -> Arc<dyn Link> {
+    match &settled.contract {
         Contract::Builtin(Builtin::Echo) => Arc::new(echo::Echo),
         Contract::Builtin(Builtin::SlowEcho) => Arc::new(slow_echo::SlowEcho),
         Contract::Builtin(Builtin::Ask) => Arc::new(ask::Ask),
         Contract::Builtin(Builtin::Fail) => Arc::new(fail::Fail),
-        Contract::Exec(settled) => Arc::new(exec::Exec::new(settled, place)),
+        Contract::Exec(program) => Arc::new(exec::Exec::new(program, place)),
+        Contract::Remote(remote) => {
+            let agent = remote::Agent::new(settled, remote, server);
+            match remote.spoken {
+                Spoken::Run => Arc::new(run::Run::new(agent)),
+                Spoken::Task => Arc::new(task::Task::new(agent, settled.repeatable)),
+            }
+        }
     }
 }
 
-/// Built-in agents and programs died with us, so what our end cut short runs again unless the operator says otherwise (ALL-3).
+/// What our end cut short (ALL-3): built-in agents and programs died with us, so they run again unless the operator says otherwise; task
+/// agents went on and are polled on; of a run nobody can know, so it runs again only if the operator says so.
+fn recovery_of(settled: &Agent) -> Recovery {
+    let spoken = match &settled.contract {
+        Contract::Builtin(_) | Contract::Exec(_) => None,
+        Contract::Remote(remote) => Some(remote.spoken),
+    };
+    match (spoken, settled.repeatable) {
+        (Some(Spoken::Task), Some(false)) => Recovery::ResumeOnce,
+        (Some(Spoken::Task), Some(true) | None) => Recovery::Resume,
+        (Some(Spoken::Run), Some(true)) | (None, Some(true) | None) => Recovery::Rerun,
+        (Some(Spoken::Run), Some(false) | None) | (None, Some(false)) => Recovery::Fail,
+    }
+}
+
 fn policy_of(settled: &Agent) -> Policy {
     Policy {
         silence: settled.silence,
         total: settled.total,
         repeats: if settled.repeatable == Some(true) { Repeats::Always } else { Repeats::BeforeStart },
-        recovery: if settled.repeatable == Some(false) { Recovery::Fail } else { Recovery::Rerun },
+        recovery: recovery_of(settled),
         output_bytes_max: settled.output_bytes_max,
         ..Policy::DEFAULT
     }
@@ -68,7 +95,7 @@ fn gone(_: Gone) -> Failed {
 }
 
 fn success(outputs: Body) -> Success {
-    Success { outputs, artifacts: Body::trusted("[]") }
+    Success::of(outputs)
 }
 
 /// No sample agent takes longer than this over one job, whatever its input asks for.

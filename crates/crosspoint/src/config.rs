@@ -10,6 +10,7 @@ mod file;
 mod key;
 mod load;
 mod problem;
+mod remote;
 mod show;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use crosspoint_engine::{runtime, store};
 pub(crate) use exec::Exec;
 pub(crate) use load::{Flags, Loaded};
 pub(crate) use problem::Invalid;
+pub(crate) use remote::{Remote, Spoken};
 pub(crate) use show::show;
 
 use crate::agents;
@@ -57,6 +59,8 @@ pub(crate) struct Server {
     pub(crate) name: String,
     /// The longest that `?wait=` may ask for.
     pub(crate) wait_max: Duration,
+    /// How long a caller who must be answered with the outcome is kept waiting for it (ALL-5.4).
+    pub(crate) sync_wait: Duration,
     /// How long attempts under way may take to end when the server stops.
     pub(crate) drain: Duration,
     /// What is logged: `off`, `error`, `warn`, `info`, `debug`.
@@ -129,6 +133,8 @@ pub(crate) enum Contract {
     Builtin(Builtin),
     /// It is a program.
     Exec(Box<Exec>),
+    /// It is behind an address.
+    Remote(Box<Remote>),
 }
 
 /// The agents that are built in.
@@ -185,6 +191,7 @@ impl Default for Server {
             listen: "127.0.0.1:7420".to_owned(),
             name: "crosspoint".to_owned(),
             wait_max: Duration::from_secs(300),
+            sync_wait: Duration::from_secs(300),
             drain: Duration::from_secs(10),
             log: "info".to_owned(),
             log_format: LogFormat::Text,

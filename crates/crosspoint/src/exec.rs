@@ -85,6 +85,8 @@ pub(crate) struct Given {
     pub(crate) request_id: String,
     pub(crate) work: String,
     pub(crate) attempt: u32,
+    /// Where in a trace the attempt belongs.
+    pub(crate) traceparent: String,
     pub(crate) input: Body,
 }
 

@@ -15,6 +15,7 @@ mod jobs;
 mod json_input;
 mod judged;
 mod migrate;
+mod passage;
 mod patience;
 mod printed;
 mod render;

@@ -2,7 +2,7 @@
 
 use crosspoint_contracts::map::{Carrying, Fresh};
 use crosspoint_contracts::message::AGENT_TYPES;
-use crosspoint_contracts::translate::{Refused, Translation, Written};
+use crosspoint_contracts::translate::{Homeless, Refused, Translation, Written};
 use crosspoint_contracts::{Contract, Extent, Finding, Kind, Options};
 use uuid::Uuid;
 
@@ -53,6 +53,8 @@ impl Wish<'_> {
             agent_types: self.agent_types,
             agent_type: self.agent,
             carrying: self.carrying,
+            known_as: None,
+            completing: false,
         };
         crosspoint_contracts::translate(bytes, &self.options(), to, &fresh)
     }
@@ -108,7 +110,7 @@ impl Translated {
     /// What has no field, of all documents, each once.
     pub(crate) fn homeless(&self) -> Vec<&str> {
         let mut seen = std::collections::BTreeSet::new();
-        let all = self.documents.iter().flat_map(|written| &written.homeless).map(AsRef::as_ref);
+        let all = self.documents.iter().flat_map(|written| &written.homeless).map(Homeless::name);
         all.filter(|name| seen.insert(*name)).collect()
     }
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_engine::breaker::Health;
-use crosspoint_engine::content::Body;
 use crosspoint_engine::machine::{Failed, Success};
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 
 use crate::config::{self, Config};
 use crate::exec::{self, Given, Next, Program, Running, Said, Ward};
+use crate::passage::trace::Trace;
 
 /// The file in the data directory by which a start waits for the programs of the one before.
 const WARD_FILE: &str = "programs.lock";
@@ -119,6 +119,7 @@ async fn given(attempt: &Attempt) -> Result<Given, Failed> {
         request_id: request.request_id.to_string(),
         work: request.work.to_string(),
         attempt: attempt.number(),
+        traceparent: Trace::of_attempt(request, attempt.number()).header(),
         input: attempt.input().await?,
     })
 }
@@ -146,5 +147,5 @@ async fn hear(said: Said, running: &mut Running, attempt: &mut Attempt) -> Resul
 fn unguarded(ward: &Ward, error: &std::io::Error) -> Failed {
     tracing::error!(path = %ward.path().display(), %error, "the lock of programs cannot be taken");
     let message = "Programs are not started: the lock in the data directory cannot be taken.";
-    Failed { message: Some(Body::of(&message)), ..Failed::of(Failure::Unavailable, Dispatched::No) }
+    Failed::said(Failure::Unavailable, Dispatched::No, message)
 }

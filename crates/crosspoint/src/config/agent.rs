@@ -6,18 +6,21 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::exec;
 use super::file::File;
 use super::key::{self, AGENT, described, quoted};
 use super::problem::suggestion;
+use super::remote::Spoken;
 use super::{Agent, Builtin, Contract};
+use super::{exec, remote};
 
 const BUILTIN: &str = "builtin";
 const EXEC: &str = "exec";
+const RUN: &str = "run";
+const TASK: &str = "task";
 /// The contracts of this version.
-const CONTRACTS: [&str; 2] = [BUILTIN, EXEC];
+const CONTRACTS: [&str; 4] = [BUILTIN, EXEC, RUN, TASK];
 /// Contracts that later versions know.
-const LATER: [&str; 5] = ["run", "task", "message", "workflow", "bridge"];
+const LATER: [&str; 3] = ["message", "workflow", "bridge"];
 /// The keys that are read here; the others are in the list of keys.
 const BY_HAND: [&str; 3] = ["name", "contract", "work"];
 /// The key that only built-in agents have.
@@ -79,6 +82,11 @@ pub(super) struct Reading<'t> {
 }
 
 impl Reading<'_> {
+    fn remote(&self, file: &mut File, spoken: Spoken) -> Option<Agent> {
+        self.unknown_keys(file, spoken.contract().name());
+        Some(Agent::remote(remote::read(self, spoken, file)?))
+    }
+
     fn agent(&self, file: &mut File) -> Option<Read> {
         let name = self.name(file);
         let mut agent = match self.contract(file)? {
@@ -86,6 +94,8 @@ impl Reading<'_> {
                 self.unknown_keys(file, EXEC);
                 Agent::program(exec::read(self, file)?)
             }
+            RUN => self.remote(file, Spoken::Run)?,
+            TASK => self.remote(file, Spoken::Task)?,
             _ => {
                 self.unknown_keys(file, BUILTIN);
                 Agent::sample(self.builtin(file, name.as_deref()).unwrap_or(Builtin::Echo))
@@ -113,7 +123,7 @@ impl Reading<'_> {
         self.keys.get(name).map_or(self.span.clone(), Spanned::span)
     }
 
-    fn text(&self, file: &mut File, name: &str, hint: &str) -> Option<String> {
+    pub(super) fn text(&self, file: &mut File, name: &str, hint: &str) -> Option<String> {
         let value = self.keys.get(name)?;
         if let DeValue::String(text) = value.get_ref() {
             return Some(text.to_string());
@@ -141,7 +151,7 @@ impl Reading<'_> {
 
     /// The contract, if it is one of this version.
     fn contract(&self, file: &mut File) -> Option<&'static str> {
-        let hint = "write contract = \"exec\" for a program, or \"builtin\"";
+        let hint = "write contract = \"exec\" for a program, or \"run\" or \"task\" for a service";
         if !self.keys.contains_key("contract") {
             file.wrong(self.span.clone(), &self.shown, "it has no contract", hint);
             return None;
@@ -163,14 +173,15 @@ impl Reading<'_> {
     }
 
     fn unknown_keys(&self, file: &mut File, contract: &str) {
-        let (own, others, other) = match contract {
-            EXEC => (exec::keys(), BUILTIN_KEYS.to_vec(), BUILTIN),
-            _ => (BUILTIN_KEYS.to_vec(), exec::keys(), EXEC),
-        };
-        let known: Vec<&str> = BY_HAND.into_iter().chain(own).chain(AGENT.iter().map(|key| key.name)).collect();
+        let all =
+            [(BUILTIN, BUILTIN_KEYS.to_vec()), (EXEC, exec::keys()), (RUN, remote::keys()), (TASK, remote::keys())];
+        let own = all.iter().find(|(name, _)| *name == contract).map(|(_, keys)| keys.clone()).unwrap_or_default();
+        let known: Vec<&str> =
+            BY_HAND.into_iter().chain(own.iter().copied()).chain(AGENT.iter().map(|key| key.name)).collect();
         for (name, _) in self.keys {
             let (key, span) = (name.get_ref().as_ref(), name.span());
-            if others.contains(&key) {
+            let other = all.iter().find(|(_, keys)| keys.contains(&key)).filter(|_| !own.contains(&key));
+            if let Some((other, _)) = other {
                 let what = format!("agents of the contract \"{contract}\" have no such key");
                 let hint = format!("remove it, or write contract = \"{other}\"");
                 file.wrong(span, &self.key(key), &what, &hint);
@@ -250,6 +261,7 @@ impl Contract {
         match self {
             Contract::Builtin(_) => BUILTIN,
             Contract::Exec(_) => EXEC,
+            Contract::Remote(remote) => remote.spoken.contract().name(),
         }
     }
 }

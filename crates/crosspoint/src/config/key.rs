@@ -85,7 +85,7 @@ pub(super) const SECTIONS: [Section; 3] = [
     Section { name: "limits", keys: &LIMITS },
 ];
 
-static SERVER: [Key<Config>; 6] = [
+static SERVER: [Key<Config>; 7] = [
     Key {
         name: "listen",
         kind: Kind::Address,
@@ -103,6 +103,12 @@ static SERVER: [Key<Config>; 6] = [
         kind: Kind::Seconds(DAY),
         get: |config| Some(Value::Time(config.server.wait_max)),
         set: |config, value| config.server.wait_max = value.time(),
+    },
+    Key {
+        name: "sync_wait_seconds",
+        kind: Kind::Seconds(DAY),
+        get: |config| Some(Value::Time(config.server.sync_wait)),
+        set: |config, value| config.server.sync_wait = value.time(),
     },
     Key {
         name: "drain_seconds",

@@ -13,7 +13,7 @@ use super::env::{overlay, variable};
 use super::file;
 use super::key::{SECTIONS, Value};
 use super::problem::{Invalid, Place, Problem};
-use super::{Config, DATABASE};
+use super::{Agent, Config, Contract, DATABASE};
 
 const FILE_NAME: &str = "crosspoint.toml";
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -69,6 +69,7 @@ impl Loaded {
         loaded.take_flags(flags, &mut problems);
         if problems.is_empty() {
             problems.extend(loaded.contradiction(source.as_ref()));
+            problems.extend(source.as_ref().and_then(|file| loaded.circle(file)));
         }
         if problems.is_empty() { Ok(loaded) } else { Err(Invalid(problems).into()) }
     }
@@ -161,6 +162,33 @@ impl Loaded {
         })
     }
 }
+
+impl Loaded {
+    /// An agent that is this very server: its work would come in at the door again, until nobody has room for it.
+    fn circle(&self, file: &file::File) -> Option<Problem> {
+        let (host, port) = self.config.server.listen.rsplit_once(':')?;
+        let port: u16 = port.parse().ok().filter(|port| *port > 0)?;
+        let is_here = |agent: &Agent| match &agent.contract {
+            Contract::Builtin(_) | Contract::Exec(_) => false,
+            Contract::Remote(remote) => {
+                let there = remote.url.host_str().unwrap_or_default();
+                let same = there == host || (HERE.contains(&there) && HERE.contains(&host));
+                same && remote.url.port_or_known_default() == Some(port)
+            }
+        };
+        let at = self.config.agents.iter().position(is_here)?;
+        let line = *self.agent_lines.get(at)?.get("url")?;
+        Some(Problem {
+            place: Place::File(file.source.clone(), line_span(&file.source.text, line)),
+            key: format!("[[agent]] {}: url", self.config.agents[at].name),
+            what: "this server itself listens there: its work would go in a circle".to_owned(),
+            hint: "write where the agent is, or let one of the two have another port".to_owned(),
+        })
+    }
+}
+
+/// Hosts that are this machine, on one of its addresses or on all.
+const HERE: [&str; 5] = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
 
 fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
     let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::key::{AGENT, SECTIONS, Value};
 use super::load::{Loaded, Origin};
-use super::{Agent, Contract, Exec, exec};
+use super::{Agent, Contract, Exec, exec, remote};
 use crate::render;
 
 /// The column in which the remarks begin, where the values leave room.
@@ -65,6 +65,14 @@ fn show_agent(
     match &agent.contract {
         Contract::Builtin(builtin) => line(out, "run", text(builtin.name()).as_ref(), &origin("run"))?,
         Contract::Exec(exec) => show_exec(out, exec, &origin)?,
+        Contract::Remote(settled) => {
+            for (key, value) in settled.shown() {
+                line(out, key, value.as_ref(), &origin(key))?;
+            }
+            for key in &remote::KEYS {
+                line(out, key.name, (key.get)(settled).as_ref(), &origin(key.name))?;
+            }
+        }
     }
     let work: Vec<String> = agent.work.iter().map(|work| Value::Text(work.clone()).to_string()).collect();
     remarked(out, &format!("work = [{}]", work.join(", ")), &origin("work"))?;

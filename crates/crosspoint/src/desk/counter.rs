@@ -180,7 +180,9 @@ impl Counter {
     /// When it must be looked at again, at the latest.
     pub(super) fn lay_out(&mut self, handed: Vec<Handed>, now: Instant) -> Option<Instant> {
         let mut due: Option<Instant> = None;
-        for Handed { job, attempt, input, resumed } in handed {
+        for given in handed {
+            let input = given.input();
+            let Handed { job, attempt, resumed, .. } = given;
             let until = now + resumed.unwrap_or_else(|| self.patience(&job));
             due = Some(due.map_or(until, |due| due.min(until)));
             let laid = Laid { job, attempt, input, until, broken: BTreeSet::new() };

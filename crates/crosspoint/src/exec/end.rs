@@ -65,11 +65,7 @@ impl End {
 }
 
 fn failed(ending: &Ending, message: &str) -> Failed {
-    Failed {
-        message: Some(Body::of(&message)),
-        details: Some(details(ending)),
-        ..Failed::of(Failure::AgentFailed, Dispatched::Yes)
-    }
+    Failed { details: Some(details(ending)), ..said(Failure::AgentFailed, message) }
 }
 
 fn details(ending: &Ending) -> Body {
@@ -88,16 +84,16 @@ fn exceeded(over: Over, program: &Program, ending: &Ending) -> Failed {
         }
     };
     Failed {
-        message: Some(Body::of(&message)),
         details: Some(details(ending)),
         // Part of the work may be done, and again it would need as much.
         repeat: Some(Repeat::Never),
-        ..Failed::of(Failure::ResourceLimit, Dispatched::Yes)
+        ..said(Failure::ResourceLimit, &message)
     }
 }
 
+/// Whatever became of it, it had begun.
 fn said(failure: Failure, message: &str) -> Failed {
-    Failed { message: Some(Body::of(&message)), ..Failed::of(failure, Dispatched::Yes) }
+    Failed::said(failure, Dispatched::Yes, message)
 }
 
 /// The supervisor is gone without a word, and nobody knows how far the program had come.

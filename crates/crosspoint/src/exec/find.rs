@@ -9,7 +9,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_engine::content::Body;
 use crosspoint_engine::machine::Failed;
 use rustix::io::Errno;
 
@@ -174,7 +173,7 @@ fn unavailable(name: &str, why: &str) -> Failed {
 }
 
 fn not_dispatched(failure: Failure, message: &str) -> Failed {
-    Failed { message: Some(Body::of(&message)), ..Failed::of(failure, Dispatched::No) }
+    Failed::said(failure, Dispatched::No, message)
 }
 
 /// What every program gets of our environment, where it is set.

@@ -121,7 +121,7 @@ impl Gathered {
         self.end_line();
         let outputs = self.outputs.or(self.object).unwrap_or_else(|| self.tail.outputs());
         let artifacts: Vec<&str> = self.artifacts.iter().map(Body::get).collect();
-        Success { outputs, artifacts: Body::trusted(format!("[{}]", artifacts.join(","))) }
+        Success { artifacts: Body::trusted(format!("[{}]", artifacts.join(","))), ..Success::of(outputs) }
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn order_of(program: &Program, given: &Given) -> Result<Vec<u8>, Fail
         ("CROSSPOINT_JOB_ID", given.job_id.clone()),
         ("CROSSPOINT_REQUEST_ID", given.request_id.clone()),
         ("CROSSPOINT_WORK", given.work.clone()),
-        ("TRACEPARENT", traceparent(&given.job_id, given.attempt)),
+        ("TRACEPARENT", given.traceparent.clone()),
     ];
     // A null byte cannot be in an environment; request ids may hold anything.
     env.extend(ours.map(|(name, value)| (name.to_owned(), value.replace('\0', ""))));
@@ -46,14 +46,6 @@ pub(super) fn order_of(program: &Program, given: &Given) -> Result<Vec<u8>, Fail
         ward: program.ward.as_ref().map(find::bytes_of),
     };
     Ok(Body::of(&order).bytes().to_vec())
-}
-
-/// The trace is the job, and every attempt is a span of its own, as W3C Trace Context spells them.
-fn traceparent(job_id: &str, attempt: u32) -> String {
-    let trace: String = job_id.chars().filter(char::is_ascii_hexdigit).collect();
-    let span = uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, format!("{job_id} {attempt}").as_bytes());
-    let span = u64::from_be_bytes(span.as_u64_pair().0.to_be_bytes()).max(1);
-    format!("00-{trace}-{span:016x}-01")
 }
 
 /// What a start gives: the supervisor, and our ends of its three connections.

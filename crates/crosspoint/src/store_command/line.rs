@@ -114,6 +114,7 @@ struct Record<'j> {
     /// What makes a repeat the same job: `null`, `{"request_id": ...}` or `{"key": ...}`.
     request_key: Option<KeyShown<'j>>,
     pinned: Option<&'j str>,
+    traceparent: Option<&'j str>,
     limits: LimitsShown,
     input: [u32; 2],
     events: u32,
@@ -244,6 +245,7 @@ fn record(job: &Job) -> Record<'_> {
             Key::Other(key) => Some(KeyShown::Key(key)),
         },
         pinned: request.pinned.as_deref(),
+        traceparent: request.trace.as_deref(),
         limits: limits(&request.limits),
         input: [request.input.start, request.input.end],
         events: job.events,

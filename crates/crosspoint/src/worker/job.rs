@@ -76,6 +76,7 @@ async fn work(worker: &Worker, given: &Given, told: &mut Told) -> Went {
         request_id: given.request_id.clone(),
         work: given.work.clone(),
         attempt: given.attempt,
+        traceparent: given.traceparent.clone(),
         input: given.input.clone(),
     };
     let stop = told.stop.clone();
@@ -225,7 +226,7 @@ fn not_taken(refusal: Refusal) -> Failed {
         Refusal::TooLarge => (Failure::ResourceLimit, "The program gave more at one go than the server takes."),
         Refusal::Wrong => (Failure::BrokenContract, "The server does not take what the program gave."),
     };
-    Failed { message: Some(Body::of(&message)), ..Failed::of(failure, Dispatched::Yes) }
+    Failed::said(failure, Dispatched::Yes, message)
 }
 
 /// The last report of an attempt.

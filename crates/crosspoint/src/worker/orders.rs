@@ -18,6 +18,7 @@ pub(super) struct Given {
     pub(super) work: String,
     pub(super) request_id: String,
     pub(super) output_offset: u64,
+    pub(super) traceparent: String,
     pub(super) input: Body,
 }
 
@@ -55,6 +56,8 @@ fn given(answer: &Bytes, job: Value<'_, '_>) -> Option<Given> {
         work: text(job, "work")?,
         request_id: text(job, "request_id")?,
         output_offset: u64::try_from(offset).ok()?,
+        // Servers of an earlier version name none.
+        traceparent: text(job, "traceparent").unwrap_or_default(),
         input: body(answer, job, "input")?,
     })
 }

@@ -39,10 +39,11 @@ fn handed(seq: u64) -> Handed {
         pinned: None,
         priority: Priority::Normal,
         limits: Limits::default(),
+        trace: None,
         accepted_at: Time::default(),
         input: 0..0,
     };
-    Handed { job: Arc::new(Job::accepted(Arc::new(request))), attempt: 1, input: None, resumed: None }
+    Handed { job: Arc::new(Job::accepted(Arc::new(request))), attempt: 1, document: None, resumed: None }
 }
 
 /// A call for one job that finds nothing, and waits; its number and its bell.

@@ -1,0 +1,46 @@
+//! What an agent did wrong in one attempt, each rule once.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crosspoint_contracts::Report;
+use crosspoint_contracts::clause::Clause;
+use crosspoint_engine::runtime::Attempt;
+
+/// So many different rules at most are recorded of one attempt.
+const RULES_MAX: usize = 32;
+
+/// A rule that the agent broke, and how; without content.
+pub(super) type Note = (&'static Clause, Cow<'static, str>);
+
+/// The record of one attempt. Nobody waits for it to be written: it is on disk before the outcome is.
+pub(super) struct Record {
+    attempt: Arc<Attempt>,
+    broken: Vec<&'static str>,
+}
+
+impl Record {
+    pub(super) fn new(attempt: Arc<Attempt>) -> Record {
+        Record { attempt, broken: Vec::new() }
+    }
+
+    /// Notes a rule that was broken. `what` never holds content.
+    pub(super) fn clause(&mut self, clause: &'static Clause, what: impl Into<Cow<'static, str>>) {
+        if self.broken.len() < RULES_MAX && !self.broken.contains(&clause.id) {
+            self.broken.push(clause.id);
+            self.attempt.noted(clause.id, what);
+        }
+    }
+
+    pub(super) fn all(&mut self, notes: impl IntoIterator<Item = Note>) {
+        for (clause, what) in notes {
+            self.clause(clause, what);
+        }
+    }
+}
+
+/// What is wrong with a document. That something recommended is missing harms nobody, and would stand beside every job.
+pub(super) fn found(report: Report, recommended: &[&'static Clause]) -> Vec<Note> {
+    let told = report.findings.into_iter().filter(|finding| !recommended.contains(&finding.clause));
+    told.map(|finding| (finding.clause, finding.message)).collect()
+}

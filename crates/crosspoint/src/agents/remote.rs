@@ -1,0 +1,116 @@
+//! What agents behind an address have in common: the way to them, and how their requests are written.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crosspoint_contracts::clause::all::ALL_129;
+use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
+use crosspoint_engine::breaker::Health;
+use crosspoint_engine::machine::Failed;
+use crosspoint_engine::runtime::Attempt;
+use reqwest::StatusCode;
+
+use super::http::{Http, Unanswered};
+use super::status::is_absent;
+use crate::config;
+use crate::passage::outgoing::{self, Manner, Outgoing};
+
+/// What an agent gets for a health check.
+const HEALTH_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Where an agent may say that it is there (RUN-1). Many have only one of the two, or none.
+const HEALTH_PATHS: [&str; 2] = ["health/ready", "health"];
+
+pub(super) struct Agent {
+    pub(super) http: Http,
+    manner: Manner,
+    /// More than this an agent may not say in one answer, in bytes.
+    pub(super) answer_bytes_max: usize,
+    silence: Option<Duration>,
+}
+
+impl Agent {
+    pub(super) fn new(settled: &config::Agent, remote: &config::Remote, server: &str) -> Agent {
+        let manner = Manner {
+            contract: remote.spoken.contract(),
+            agent: settled.name.clone(),
+            server: server.to_owned(),
+            mode: remote.mode.clone(),
+            carry: remote.carry,
+        };
+        let answer_bytes_max = usize::try_from(settled.output_bytes_max).unwrap_or(usize::MAX);
+        Agent { http: Http::new(remote), manner, answer_bytes_max, silence: settled.silence }
+    }
+
+    /// How long it may say nothing about this attempt.
+    pub(super) fn silence(&self, attempt: &Attempt) -> Option<Duration> {
+        self.silence.map(|settled| attempt.job().request.limits.silence.unwrap_or(settled))
+    }
+
+    /// The request of an attempt. What the agent's contract cannot say and may not carry is put on record.
+    pub(super) async fn request(&self, attempt: &Attempt) -> Result<Outgoing, Failed> {
+        let document = attempt.document().await?;
+        let outgoing =
+            outgoing::request(attempt.job(), attempt.number(), &document, attempt.time_left(), &self.manner)?;
+        if let Some(lost) = &outgoing.lost {
+            attempt.noted(ALL_129.id, lost.clone());
+        }
+        Ok(outgoing)
+    }
+
+    /// How it is, by its own account. Neither document demands that it gives one: an agent that has no such place, and says so, is there.
+    pub(super) async fn health(&self) -> Health {
+        tokio::time::timeout(HEALTH_TIME_MAX, self.asked_after()).await.unwrap_or(Health::Sick)
+    }
+
+    async fn asked_after(&self) -> Health {
+        for path in HEALTH_PATHS {
+            let Ok(answer) = self.http.get(self.http.place(path)).await else { return Health::Sick };
+            let status = answer.status;
+            answer.dismiss().await;
+            if !is_absent(status) {
+                return if status.is_success() { Health::Well } else { Health::Sick };
+            }
+        }
+        Health::Well
+    }
+}
+
+/// What it means for the attempt that there is no answer (ALL-3): work that surely never started may be tried again.
+pub(super) fn unanswered(unanswered: Unanswered) -> Failed {
+    use Failure::{BrokenContract, Unavailable};
+    match unanswered {
+        Unanswered::Unconnected => Failed::said(Unavailable, Dispatched::No, "The agent cannot be connected to."),
+        Unanswered::Lost => {
+            Failed::said(Unavailable, Dispatched::Yes, "The connection to the agent was lost before it answered.")
+        }
+        Unanswered::Garbled => {
+            Failed::said(BrokenContract, Dispatched::Yes, "What the agent answered is no HTTP that could be read.")
+        }
+    }
+}
+
+/// An answer that is longer than it may be.
+pub(super) fn too_long(bytes_max: usize) -> Failed {
+    let message = format!("The agent's output is longer than the {bytes_max} bytes that it may have.");
+    let failed = Failed::said(Failure::ResourceLimit, Dispatched::Yes, &message);
+    // Again it would be as much.
+    Failed { repeat: Some(Repeat::Never), ..failed }
+}
+
+/// One line about each exchange: ids, codes and counts (RUN-11). The length is told of an answer that was read whole.
+pub(super) fn log(
+    attempt: &Attempt,
+    began: Instant,
+    answer: Result<(StatusCode, Option<usize>), &(dyn fmt::Debug + Sync)>,
+) {
+    let job = attempt.job();
+    let agent = job.agent.as_deref().unwrap_or_default();
+    let duration_ms = began.elapsed().as_millis();
+    match answer {
+        Ok((status, bytes)) => {
+            tracing::debug!(job = %job.id(), agent, status = status.as_u16(), bytes, duration_ms, "the agent answered");
+        }
+        Err(why) => tracing::debug!(job = %job.id(), agent, ?why, duration_ms, "the agent did not answer"),
+    }
+}

@@ -1,0 +1,164 @@
+//! What an answer of an agent means for its attempt: pure.
+
+use bytes::Bytes;
+use crosspoint_contracts::clause::Clause;
+use crosspoint_contracts::clause::all::{ALL_101, ALL_145};
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::json::Tape;
+use crosspoint_contracts::run::StreamEvent;
+use crosspoint_contracts::run::clause::{RUN_5_3, RUN_7, RUN_9, RUN_104};
+use crosspoint_contracts::run::failure::{read_answer, write};
+use crosspoint_contracts::{Kind, Report};
+use crosspoint_engine::machine::{Failed, Success};
+use reqwest::StatusCode;
+
+use crate::agents::http::Unread;
+use crate::agents::record::{Note, found};
+use crate::agents::remote::too_long;
+use crate::agents::status;
+use crate::passage::reply::{self, Meaning};
+
+/// What harms nobody where it is missing.
+const RECOMMENDED: [&Clause; 1] = [&RUN_104];
+
+const UNREADABLE: &str = "The agent's answer could not be read.";
+
+/// How an attempt ended, and what was wrong with how the agent said it.
+pub(super) struct Verdict {
+    pub(super) result: Result<Success, Failed>,
+    pub(super) violations: Vec<Note>,
+}
+
+/// The answer to a sync run, or to a stream that was refused.
+pub(super) fn of_answer(status: StatusCode, body: &Bytes, request_id: &str) -> Verdict {
+    let reply = match reply::read(Kind::RunResponse, body) {
+        Ok(reply) => reply,
+        Err(report) => return of_unreadable(status, report),
+    };
+    let mut violations = found(reply.report, &RECOMMENDED);
+    let ours = reply.request_id.as_deref() == Some(request_id);
+    if !ours {
+        violations.push((&RUN_9, "the answer's `request_id` differs from that of the request".into()));
+    }
+    let refused = !status.is_success();
+    let result = match reply.meaning {
+        // Whoever refuses may not have read the id; any other answer is somebody else's.
+        Meaning::Ended(Err(failed)) if ours || refused => Err(weighed(status, *failed)),
+        Meaning::Ended(Ok(success)) if ours => Ok(success),
+        Meaning::Ended(_) | Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => {
+            Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, UNREADABLE))
+        }
+    };
+    let is_refusal = status.is_client_error() || status == StatusCode::SERVICE_UNAVAILABLE;
+    if refused && (result.is_ok() || !is_refusal) {
+        violations.push((&RUN_5_3, "the answer is that of a run, and its HTTP status says otherwise".into()));
+    }
+    Verdict { result, violations }
+}
+
+/// The outcome of a stream; what is wrong with it was said when it was heard.
+pub(super) fn of_event(event: StreamEvent) -> Result<Success, Failed> {
+    match reply::read(Kind::RunResponse, &Bytes::from(event.data)).map(|reply| reply.meaning) {
+        Ok(Meaning::Ended(result)) => result.map_err(|failed| *failed),
+        Ok(Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_)) | Err(_) => {
+            Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, UNREADABLE))
+        }
+    }
+}
+
+/// A stream that was ended without an outcome.
+pub(super) fn of_unended_stream(status: StatusCode) -> Verdict {
+    let result = if status.is_success() {
+        Err(Failed::said(
+            Failure::BrokenContract,
+            Dispatched::Yes,
+            "The agent ended its stream without an outcome that can be taken; the job's violations say more.",
+        ))
+    } else {
+        Err(by_status(status))
+    };
+    Verdict { result, violations: vec![(&RUN_7, "the stream ended before its terminal event".into())] }
+}
+
+/// A stream whose connection was lost before there was an outcome.
+pub(super) fn of_lost_stream() -> Verdict {
+    let message = "The connection to the agent was lost before there was an outcome.";
+    Verdict {
+        result: Err(Failed::said(Failure::Unavailable, Dispatched::Yes, message)),
+        violations: vec![(&RUN_7, "the connection was lost before the terminal event".into())],
+    }
+}
+
+/// A stream whose framing went wrong before there was an outcome.
+pub(super) fn of_garbled_stream() -> Verdict {
+    Verdict {
+        result: Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, "The agent's stream could not be read.")),
+        violations: vec![(&RUN_7, "the framing of the stream is wrong before the terminal event".into())],
+    }
+}
+
+/// An answer that is not there whole.
+pub(super) fn of_unread(unread: Unread, status: StatusCode, bytes_max: usize) -> Verdict {
+    match unread {
+        Unread::TooLong => Verdict {
+            result: Err(too_long(bytes_max)),
+            violations: vec![(&ALL_145, "the answer is longer than it may be".into())],
+        },
+        // Whoever refuses says so with its first line.
+        Unread::Lost | Unread::Garbled if status::meaning(status).is_some() => {
+            Verdict { result: Err(by_status(status)), violations: Vec::new() }
+        }
+        Unread::Garbled => Verdict {
+            result: Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, UNREADABLE)),
+            violations: vec![(&ALL_101, "the framing of the answer is wrong".into())],
+        },
+        Unread::Lost => {
+            let message = "The connection to the agent was lost before its answer was whole.";
+            Verdict {
+                result: Err(Failed::said(Failure::Unavailable, Dispatched::Yes, message)),
+                violations: vec![(&ALL_101, "the connection was lost before the answer was whole".into())],
+            }
+        }
+    }
+}
+
+fn of_unreadable(status: StatusCode, report: Report) -> Verdict {
+    // What stands between us and the agent refuses in words of its own; that breaks no rule of the agent's.
+    let violations = if status::meaning(status).is_some() { Vec::new() } else { found(report, &RECOMMENDED) };
+    Verdict { result: Err(by_status(status)), violations }
+}
+
+/// What an answer means that says it failed: what it says, and where that says little, its status (RUN-3.11).
+fn weighed(status: StatusCode, failed: Failed) -> Failed {
+    let (code, meaning) = (code_of(&failed), status::meaning(status));
+    let is_plain = failed.failure == Failure::AgentFailed && code.as_deref() != Some(write(Failure::AgentFailed).0);
+    let failure = if !is_plain || status.is_success() {
+        failed.failure
+    } else {
+        meaning.map_or_else(|| read_answer(code.as_deref(), status.as_u16()), |meaning| meaning.failure)
+    };
+    let dispatched = meaning.map_or(Dispatched::Yes, |meaning| meaning.dispatched);
+    Failed { failure, dispatched, ..failed }
+}
+
+/// What a status alone says, also of those that should have come with a document.
+fn by_status(status: StatusCode) -> Failed {
+    if let Some(meaning) = status::meaning(status) {
+        return meaning.failed();
+    }
+    let message = if status.is_redirection() {
+        "The agent refers to another place, where it is not followed."
+    } else if status.is_success() {
+        UNREADABLE
+    } else {
+        &format!("The agent's answer, with the HTTP status {}, could not be read.", status.as_u16())
+    };
+    Failed::said(Failure::BrokenContract, Dispatched::Yes, message)
+}
+
+/// The code that stands in the answer, also where it says no more than the failure does.
+fn code_of(failed: &Failed) -> Option<String> {
+    let said = failed.said.as_ref()?;
+    let tape = Tape::scan(said.document.bytes()).ok()?;
+    Some(tape.root()?.get("error")?.get("code")?.text()?.decode().into_owned())
+}

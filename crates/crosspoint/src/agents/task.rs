@@ -1,0 +1,69 @@
+//! Agents of the task contract.
+//!
+//! The request is posted, and what the agent answers decides the rest: a task that has ended is the simple pattern, any other is asked
+//! after until it has. What an answer means is decided in [`told`], when to ask again in [`pace`]; [`talk`] is the conversation.
+
+mod pace;
+mod question;
+mod talk;
+mod told;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crosspoint_engine::breaker::Health;
+use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_engine::runtime::{Attempt, Gone, Link};
+
+use self::talk::Talk;
+use super::http::Media;
+use super::remote::Agent;
+
+/// What an agent gets to take a cancellation. Nobody's result hangs on it.
+const CANCEL_TIME_MAX: Duration = Duration::from_secs(5);
+
+pub(super) struct Task {
+    agent: Agent,
+    /// Whether work that may have begun may begin again, where the operator says (ALL-3).
+    repeatable: Option<bool>,
+}
+
+impl Task {
+    pub(super) fn new(agent: Agent, repeatable: Option<bool>) -> Task {
+        Task { agent, repeatable }
+    }
+}
+
+impl Link for Task {
+    fn run(self: Arc<Self>, attempt: Attempt) -> Pin<Box<dyn Future<Output = Result<Success, Failed>> + Send>> {
+        Box::pin(async move { run(&self, &Arc::new(attempt)).await })
+    }
+
+    fn check(self: Arc<Self>) -> Pin<Box<dyn Future<Output = Health> + Send>> {
+        Box::pin(async move { self.agent.health().await })
+    }
+}
+
+async fn run(task: &Task, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
+    let request = task.agent.request(attempt).await?;
+    let trace = request.trace.clone();
+    let mut talk = Talk::new(task, attempt, request);
+    let result = tokio::select! {
+        // What the agent has answered counts, though somebody stops it in this very moment.
+        biased;
+        result = talk.work() => result,
+        () = attempt.stopped() => Err(super::gone(Gone)),
+    };
+    // Where only the attempt was given up, the next one carries the same id: what the agent still does is then what is wanted.
+    if result.is_err() && attempt.is_over() {
+        let http = &task.agent.http;
+        let place = http.place(&format!("tasks/{}/cancel", attempt.job().id()));
+        let cancelling = http.post(place, "{}", &trace, Media::Json);
+        if let Ok(Ok(answer)) = tokio::time::timeout(CANCEL_TIME_MAX, cancelling).await {
+            answer.dismiss().await;
+        }
+    }
+    result
+}

@@ -1,0 +1,211 @@
+//! Questions that an agent has for a person, and the answers that go down to it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::task::clause::TASK_4_3;
+use crosspoint_engine::content::Body;
+use crosspoint_engine::job::{Answered, State};
+use crosspoint_engine::machine::Failed;
+use crosspoint_engine::runtime::Attempt;
+
+use super::pace::Pace;
+use super::talk::{Mute, Talk};
+use super::told::{Asked, Told};
+use crate::agents::gone;
+use crate::agents::status::is_absent;
+use crate::passage::reply::Meaning;
+
+/// What is asked where the agent does not say (TASK-2.6).
+const UNSAID: &str = r#"{"prompt":"The agent needs input."}"#;
+
+/// So often an answer is sent that the agent does not take.
+const DELIVERIES_MAX: u32 = 10;
+
+/// An agent that has taken an answer may show its question a little longer; so many polls later it is asked anew.
+const SETTLING_POLLS: u32 = 3;
+
+/// What was asked and answered in an attempt.
+pub(super) struct Questions {
+    /// What a person is asked at present.
+    open: Option<Body>,
+    /// Answers that may not have reached the agent, in the order of their questions: nobody is asked twice.
+    owed: VecDeque<Answered>,
+    /// Whether the task was begun anew, and asks all again.
+    replays: bool,
+    answered: Arc<Vec<Answered>>,
+    asked: usize,
+}
+
+/// What came of sending an answer.
+enum Sent {
+    /// The agent has it. It may say how the task stands now.
+    Taken(Option<Meaning>),
+    /// It does not want it.
+    Refused,
+    /// It has no place for answers.
+    Absent,
+    /// Nobody knows.
+    Unheard,
+}
+
+impl Questions {
+    /// An attempt that is taken up may have been cut short between an answer and its delivery.
+    pub(super) fn of(attempt: &Attempt) -> Questions {
+        let job = attempt.job();
+        let asked = job.running().map_or(0, |running| running.asked as usize);
+        let answered = job.answers.clone();
+        let (open, last) = match &job.state {
+            State::Waiting { question, .. } => (Some(question.clone()), None),
+            State::Queued | State::Running(_) | State::Retrying { .. } | State::Ended(_) => {
+                (None, asked.checked_sub(1).and_then(|last| answered.get(last).cloned()))
+            }
+        };
+        Questions { open, owed: last.into_iter().collect(), replays: false, answered, asked }
+    }
+
+    /// The task is begun anew, and so will ask all again.
+    pub(super) fn begin_again(&mut self) {
+        self.owed = self.answered.iter().take(self.asked).cloned().collect();
+        self.replays = true;
+    }
+
+    fn known_answer(&mut self, question: &Body) -> Option<Body> {
+        match self.owed.pop_front() {
+            Some(known) if known.question == *question => Some(known.answer),
+            Some(_) | None => {
+                self.owed.clear();
+                None
+            }
+        }
+    }
+}
+
+impl Talk<'_> {
+    /// Takes a question back that the agent no longer has.
+    pub(super) async fn settle_question(&mut self, stands: &Meaning) -> Result<(), Failed> {
+        if matches!(stands, Meaning::Running(_)) && !self.questions.replays {
+            // It goes on, so that it has its answer: whatever it asks next, in whatever words, is another question.
+            self.questions.owed.clear();
+        }
+        let stays = match stands {
+            Meaning::Ended(_) => true,
+            Meaning::Waiting(question) => self.questions.open.as_ref() == Some(&put(question.clone())),
+            Meaning::Queued | Meaning::Running(_) => false,
+        };
+        if stays || self.questions.open.take().is_none() {
+            return Ok(());
+        }
+        self.pace = Pace::working();
+        self.attempt.unasked().await.map_err(gone)
+    }
+
+    /// Asks a person and hands the answer down, unless the task goes on by itself.
+    pub(super) async fn ask(&mut self, question: Option<Body>) -> Result<Meaning, Failed> {
+        let question = put(question);
+        if let Some(answer) = self.questions.known_answer(&question) {
+            return self.deliver(&question, &answer).await;
+        }
+        self.questions.open = Some(question.clone());
+        self.pace = Pace::asking();
+        let attempt = self.attempt;
+        let answer = tokio::select! {
+            biased;
+            answer = attempt.ask(question.clone()) => answer.map_err(gone)?,
+            stands = self.until_other(&question) => return stands,
+        };
+        self.questions.open = None;
+        self.pace = Pace::working();
+        self.deliver(&question, &answer).await
+    }
+
+    /// Polls until the task waits for this no more.
+    async fn until_other(&mut self, question: &Body) -> Result<Meaning, Failed> {
+        loop {
+            let stands = self.poll().await?;
+            if !is_asking(&stands, question) {
+                return Ok(stands);
+            }
+        }
+    }
+
+    /// Hands an answer down. Where it is not clear that it arrived, the task says whether it still waits.
+    async fn deliver(&mut self, question: &Body, answer: &Body) -> Result<Meaning, Failed> {
+        let document = Bytes::from(format!("{{\"input\":{}}}", answer.get()));
+        for _ in 0..DELIVERIES_MAX {
+            let sent = self.sent(document.clone()).await?;
+            let stands = match sent {
+                Sent::Taken(stands) => return self.taken(stands, question).await,
+                Sent::Refused | Sent::Absent | Sent::Unheard => self.poll().await?,
+            };
+            match sent {
+                Sent::Absent if is_asking(&stands, question) => {
+                    let message = "The agent asks for input, and has no place to send it to.";
+                    return Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, message));
+                }
+                Sent::Unheard if is_asking(&stands, question) => {}
+                // An agent that does not like the answer may be given another.
+                Sent::Taken(_) | Sent::Refused | Sent::Absent | Sent::Unheard => return Ok(stands),
+            }
+        }
+        Err(Failed::said(Failure::Unavailable, Dispatched::Yes, "The agent did not take the answer that it asked for."))
+    }
+
+    async fn sent(&mut self, document: Bytes) -> Result<Sent, Failed> {
+        let answer = match self.send("input", document).await {
+            Ok(answer) => answer,
+            Err(Mute::TooLong) => return Err(self.too_long()),
+            Err(Mute::Unanswered(_)) => return Ok(Sent::Unheard),
+        };
+        let status = answer.status;
+        if status.is_success() && answer.body.is_empty() {
+            return Ok(Sent::Taken(None));
+        }
+        let told = self.hear(Asked::Input, &answer);
+        if let Told::Stands(stands) = told {
+            self.alive().await?;
+            return Ok(Sent::Taken(Some(stands)));
+        }
+        if status.is_success() {
+            return Ok(Sent::Taken(None));
+        }
+        if is_absent(status) {
+            self.note(&TASK_4_3, "the agent has no place for the input that it asks for");
+            return Ok(Sent::Absent);
+        }
+        if status.is_client_error() && status.as_u16() != 429 {
+            self.note(&TASK_4_3, format!("the agent refused an answer with HTTP {}", status.as_u16()));
+            return Ok(Sent::Refused);
+        }
+        Ok(Sent::Unheard)
+    }
+
+    /// How the task stands once the agent has had the time to look at the answer.
+    async fn taken(&mut self, stands: Option<Meaning>, question: &Body) -> Result<Meaning, Failed> {
+        let mut stands = match stands {
+            Some(stands) => stands,
+            None => self.poll().await?,
+        };
+        for _ in 0..SETTLING_POLLS {
+            if !is_asking(&stands, question) {
+                break;
+            }
+            stands = self.poll().await?;
+        }
+        Ok(stands)
+    }
+}
+
+/// The question as it is put.
+fn put(question: Option<Body>) -> Body {
+    question.unwrap_or_else(|| Body::trusted(UNSAID))
+}
+
+fn is_asking(stands: &Meaning, question: &Body) -> bool {
+    match stands {
+        Meaning::Waiting(asked) => put(asked.clone()) == *question,
+        Meaning::Queued | Meaning::Running(_) | Meaning::Ended(_) => false,
+    }
+}

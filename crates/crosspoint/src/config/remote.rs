@@ -1,0 +1,210 @@
+//! `[[agent]]` with a contract that is spoken over HTTP: the keys that only such agents have.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crosspoint_contracts::Contract as Known;
+use crosspoint_engine::policy::TOTAL_DEFAULT;
+use reqwest::Url;
+
+use super::agent::Reading;
+use super::file::File;
+use super::key::{Key, Kind, Value};
+use super::{Agent, Contract};
+
+/// How many jobs such an agent has at a time where nobody says.
+const CONCURRENCY: u32 = 16;
+
+/// How much an agent may answer where nobody says, in bytes. Unlike what programs print, an answer is gathered in memory before it is read.
+const ANSWER_BYTES: u64 = 16 << 20;
+
+/// ALL-4: without any byte of a stream, and without an answered poll.
+const RUN_SILENCE: Duration = Duration::from_secs(60);
+const TASK_SILENCE: Duration = Duration::from_secs(30);
+
+/// The longest token, in bytes; files that are longer hold something else.
+const TOKEN_BYTES_MAX: u64 = 4 << 10;
+
+/// What people paste who have the address of an endpoint.
+const ENDPOINTS: [&str; 4] = ["/agents/run/stream", "/agents/run/sync", "/agents/run", "/tasks"];
+
+/// The keys that are read by hand.
+const BY_HAND: [&str; 3] = ["url", "token_file", "mode"];
+
+/// The contracts that an agent behind an address can speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    Run,
+    Task,
+}
+
+impl Spoken {
+    pub(crate) fn contract(self) -> Known {
+        match self {
+            Spoken::Run => Known::Run,
+            Spoken::Task => Known::Task,
+        }
+    }
+}
+
+/// What is settled about an agent behind an address.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Remote {
+    /// What it speaks.
+    pub(crate) spoken: Spoken,
+    /// Where: the paths of its contract are below.
+    pub(crate) url: Url,
+    /// What we present to it.
+    pub(crate) token: Option<Token>,
+    /// Where the token is from.
+    token_file: Option<String>,
+    /// What `mode` is where the caller does not say (RUN-2).
+    pub(crate) mode: Option<String>,
+    /// Whether what its contract has no field for is carried.
+    pub(crate) carry: bool,
+}
+
+/// A secret: it never prints itself.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Token(String);
+
+impl Token {
+    /// For the one place that presents it.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[token]")
+    }
+}
+
+impl Agent {
+    /// An agent behind an address, as it is where nothing else is settled; without a name and work of its own.
+    pub(super) fn remote(remote: Remote) -> Agent {
+        let silence = match remote.spoken {
+            Spoken::Run => RUN_SILENCE,
+            Spoken::Task => TASK_SILENCE,
+        };
+        Agent {
+            name: String::new(),
+            contract: Contract::Remote(Box::new(remote)),
+            work: Vec::new(),
+            concurrency: CONCURRENCY,
+            silence: Some(silence),
+            total: TOTAL_DEFAULT,
+            repeatable: None,
+            output_bytes_max: ANSWER_BYTES,
+        }
+    }
+}
+
+/// The keys that stand for themselves.
+pub(super) static KEYS: [Key<Remote>; 1] = [Key {
+    name: "carry",
+    kind: Kind::YesNo,
+    get: |remote| Some(Value::YesNo(remote.carry)),
+    set: |remote, value| remote.carry = value == Value::YesNo(true),
+}];
+
+/// All keys that only these have.
+pub(super) fn keys() -> Vec<&'static str> {
+    BY_HAND.into_iter().chain(KEYS.iter().map(|key| key.name)).collect()
+}
+
+/// Reads them. Without an address there is no agent.
+pub(super) fn read(agent: &Reading<'_>, spoken: Spoken, file: &mut File) -> Option<Remote> {
+    let url = url(agent, file);
+    let token_file = agent.text(file, "token_file", "write the path of a file in quotes");
+    let token = token_file.as_deref().and_then(|path| token(agent, file, path));
+    let mode = agent.text(file, "mode", "write it in quotes, as \"LIVE\"");
+    if mode.is_some() && spoken != Spoken::Run {
+        let what = "only agents of the contract \"run\" have a mode";
+        file.wrong(agent.span_of("mode"), &agent.key("mode"), what, "remove it");
+    }
+    let mut remote = Remote { spoken, url: url?, token, token_file, mode, carry: true };
+    for key in &KEYS {
+        let Some(value) = agent.keys.get(key.name) else { continue };
+        match key.kind.of_toml(value.get_ref()) {
+            Ok(value) => (key.set)(&mut remote, value),
+            Err(wrong) => file.wrong(value.span(), &agent.key(key.name), &wrong.what, &wrong.hint),
+        }
+    }
+    Some(remote)
+}
+
+fn url(agent: &Reading<'_>, file: &mut File) -> Option<Url> {
+    let hint = "write its address, as url = \"http://127.0.0.1:8000\"";
+    let shown = agent.key("url");
+    if !agent.keys.contains_key("url") {
+        file.wrong(agent.span_of("url"), &shown, "the agent's address is not given", hint);
+        return None;
+    }
+    let text = agent.text(file, "url", hint)?;
+    let problem = match Url::parse(&text) {
+        Err(_) if !text.contains("://") => "http:// is missing before it",
+        Err(_) => "this is not an address",
+        Ok(url) if !matches!(url.scheme(), "http" | "https") || !url.has_host() => "it is neither http nor https",
+        // A password in an address ends up in logs.
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => {
+            "it holds a name or a password; give a token by token_file"
+        }
+        Ok(url) if url.query().is_some() || url.fragment().is_some() => "it has a query or a fragment",
+        Ok(url) if ENDPOINTS.iter().any(|end| url.path().trim_end_matches('/').ends_with(end)) => {
+            "it is that of an endpoint; write the part before it, to which the contract's paths are added"
+        }
+        Ok(url) => return Some(below(url)),
+    };
+    file.wrong(agent.span_of("url"), &shown, problem, hint);
+    None
+}
+
+/// An address that paths can be added to.
+fn below(mut url: Url) -> Url {
+    if !url.path().ends_with('/') {
+        let path = format!("{}/", url.path());
+        url.set_path(&path);
+    }
+    url
+}
+
+/// Reads the token. Its file is beside the configuration, unless its path says otherwise.
+fn token(agent: &Reading<'_>, file: &mut File, path: &str) -> Option<Token> {
+    let beside = file.source.path.parent().unwrap_or(Path::new(""));
+    let problem = match fs::metadata(beside.join(path)).and_then(|found| {
+        if found.len() > TOKEN_BYTES_MAX { Ok(None) } else { fs::read_to_string(beside.join(path)).map(Some) }
+    }) {
+        Err(_) => "the file cannot be read",
+        Ok(None) => "the file is too long for a token",
+        Ok(Some(text)) => {
+            let token = text.trim();
+            if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Some(Token(token.to_owned()));
+            }
+            "the file does not hold a token: one line of visible ASCII characters"
+        }
+    };
+    file.wrong(
+        agent.span_of("token_file"),
+        &agent.key("token_file"),
+        problem,
+        "write the path of a file that holds the token alone",
+    );
+    None
+}
+
+impl Remote {
+    /// What can be shown of it: key and value.
+    pub(super) fn shown(&self) -> Vec<(&'static str, Option<Value>)> {
+        let text = |text: &Option<String>| text.clone().map(Value::Text);
+        vec![
+            ("url", Some(Value::Text(self.url.to_string()))),
+            ("token_file", text(&self.token_file)),
+            ("mode", text(&self.mode)),
+        ]
+    }
+}

@@ -1,0 +1,31 @@
+//! Between the contracts and the engine.
+//!
+//! A caller's document becomes a job ([`incoming`]), a job becomes the request of an agent's contract ([`outgoing`]), what the
+//! agent says becomes progress and an outcome ([`reply`]), and that becomes a document of the caller's contract ([`answer`]).
+//! Doors and links move bytes; what the bytes mean is decided here, by pure functions, once for each side: N + N.
+
+pub(crate) mod answer;
+pub(crate) mod incoming;
+pub(crate) mod outgoing;
+pub(crate) mod reply;
+pub(crate) mod trace;
+
+#[cfg(test)]
+mod tests;
+
+use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_engine::id::JobId;
+
+/// What a writer needs, for a document about this job.
+fn fresh(id: JobId, now: &str) -> Fresh<'_> {
+    Fresh {
+        now,
+        id: id.uuid(),
+        agent_types: &[],
+        // No agent of these contracts has a type.
+        agent_type: "code",
+        carrying: Carrying::On,
+        known_as: None,
+        completing: false,
+    }
+}

@@ -1,0 +1,187 @@
+//! The request that an agent gets: the caller's document in the agent's contract.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use crosspoint_contracts::content::Json;
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::job::{Home, Job as Canonical};
+use crosspoint_contracts::json::{Tape, Value, quoted};
+use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::task::DELEGATION_CHAIN_MAX;
+use crosspoint_contracts::task::failure::{DELEGATION_FAILED, TASK_GRAPH_CYCLE};
+use crosspoint_contracts::translate::{self, Homeless};
+use crosspoint_contracts::{Contract, Kind, Options, read_jobs};
+use crosspoint_engine::content::{Block, Body};
+use crosspoint_engine::job::{Door, Job, Priority};
+use crosspoint_engine::machine::Failed;
+
+use super::trace::Trace;
+
+/// What an operator has settled about requests to an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Manner {
+    /// What the agent speaks.
+    pub(crate) contract: Contract,
+    /// What it is called.
+    pub(crate) agent: String,
+    /// What we are called in a delegation chain.
+    pub(crate) server: String,
+    /// What `mode` is where the caller does not say (RUN-2).
+    pub(crate) mode: Option<String>,
+    /// Whether what its contract has no field for is carried.
+    pub(crate) carry: bool,
+}
+
+/// A request on its way to an agent.
+pub(crate) struct Outgoing {
+    /// The document.
+    pub(crate) text: Bytes,
+    /// Of this attempt.
+    pub(crate) trace: Trace,
+    /// What could not be said, where carrying is off: names of ours, and a count of the caller's own members.
+    pub(crate) lost: Option<String>,
+}
+
+/// Writes the request of one attempt.
+///
+/// Every attempt carries the job's id as the request's (ALL-2), the span of the attempt below the caller's (TASK-8), ourselves at the
+/// end of the chain (TASK-9), and what is left of the caller's time.
+pub(crate) fn request(
+    job: &Job,
+    attempt: u32,
+    document: &Block,
+    time_left: Option<Duration>,
+    manner: &Manner,
+) -> Result<Outgoing, Failed> {
+    let mut canonical = canonical(job, document)?;
+    let trace = Trace::of_attempt(&job.request, attempt);
+    let has_block = manner.contract == Contract::Task;
+    if has_block || canonical.get(Home::Trace).is_some() {
+        trace_along(&mut canonical, &trace, job.request.trace.is_some());
+    }
+    delegate(&mut canonical, manner)?;
+    if let Some(left) = time_left {
+        hand_on(&mut canonical, left);
+    }
+    if let Some(mode) = manner.mode.as_ref().filter(|_| canonical.get(Home::Mode).is_none()) {
+        canonical.put(Home::Mode, Json::string(mode));
+    }
+    let now = job.request.accepted_at.to_string();
+    let fresh = Fresh {
+        known_as: Some(job.id().uuid()),
+        carrying: if manner.carry { Carrying::On } else { Carrying::Off },
+        ..super::fresh(job.id(), &now)
+    };
+    let written = translate::write(&canonical, manner.contract, &fresh)
+        .map_err(|_| said(Failure::Invalid, "The request cannot be written in the agent's contract."))?;
+    let lost = if manner.carry { None } else { lost(&written.homeless) };
+    Ok(Outgoing { text: written.into_text().into(), trace, lost })
+}
+
+/// The caller's document, as a job of all contracts.
+fn canonical<'d>(job: &Job, document: &'d Block) -> Result<Canonical<'d>, Failed> {
+    let kind = match job.request.door {
+        Door::Run => Kind::RunRequest,
+        Door::Task => Kind::TaskRequest,
+        // No document of a contract came in at these: what there is to say of the job is in it.
+        Door::Native | Door::Bridge | Door::Workflow | Door::Message => return native(job, document),
+    };
+    let options = Options { kind: Some(kind), ..Options::default() };
+    let (_, jobs) = read_jobs(&document.0, &options);
+    // It was read when it came in; only a store that somebody changed can hold another.
+    jobs.into_iter().next().ok_or_else(|| said(Failure::Internal, "The stored document cannot be read."))
+}
+
+fn native<'d>(job: &Job, document: &'d Block) -> Result<Canonical<'d>, Failed> {
+    let unreadable = || said(Failure::Internal, "The stored input cannot be read.");
+    let request = &job.request;
+    let input = request.input_in(document).ok_or_else(unreadable)?;
+    let input = String::from_utf8(input.into()).map_err(|_| unreadable())?;
+    let mut canonical = Canonical::made(Kind::TaskRequest, None);
+    canonical.put(Home::RequestId, Json::string(&request.request_id));
+    canonical.put(Home::Work, Json::string(&request.work));
+    if request.priority != Priority::default() {
+        canonical.put(Home::Priority, Json::string(request.priority.name()));
+    }
+    if let Some(total) = request.limits.total {
+        canonical.put(Home::SecondsMax, Json::new(total.as_secs_f64().to_string()));
+    }
+    // ALL-8: agents of these contracts are given objects.
+    match input.trim_start().as_bytes().first() {
+        Some(b'{') => canonical.put(Home::Input, Json::new(input)),
+        Some(b'"') => canonical.put(Home::Prompt, Json::new(input)),
+        Some(_) | None => canonical.put(Home::Input, Json::new(format!("{{\"input\":{input}}}"))),
+    };
+    Ok(canonical)
+}
+
+/// TASK-8: the trace goes on, one span deeper. Where the caller's ids are of another form and no header came, they stay.
+fn trace_along(canonical: &mut Canonical<'_>, trace: &Trace, followed: bool) {
+    if followed || canonical.get(Home::Trace).is_none() {
+        canonical.put(Home::Trace, Json::string(&trace.trace_id));
+    }
+    canonical.put(Home::Span, Json::string(&trace.span_id));
+}
+
+/// TASK-9: we have had it, and now it is the agent's.
+fn delegate(canonical: &mut Canonical<'_>, manner: &Manner) -> Result<(), Failed> {
+    let mut chain = chain(canonical);
+    if chain.contains(&manner.agent) {
+        return Err(delegation(TASK_GRAPH_CYCLE, "The agent is in the delegation chain already."));
+    }
+    if chain.len() >= DELEGATION_CHAIN_MAX {
+        return Err(delegation(DELEGATION_FAILED, "The delegation chain is as long as it may be."));
+    }
+    chain.push(manner.server.clone());
+    let chain: Vec<String> = chain.iter().map(|name| quoted(name)).collect();
+    canonical.put(Home::DelegationChain, Json::new(format!("[{}]", chain.join(","))));
+    // Whom a caller named knows itself by that name; others may be known to us alone by ours.
+    if canonical.get(Home::Target).is_some() {
+        canonical.put(Home::Target, Json::string(&manner.agent));
+    }
+    Ok(())
+}
+
+/// The agents that have had the work.
+fn chain(canonical: &Canonical<'_>) -> Vec<String> {
+    let Some(held) = canonical.get(Home::DelegationChain) else { return Vec::new() };
+    let Ok(tape) = Tape::scan(held.get().as_bytes()) else { return Vec::new() };
+    let names = tape.root().into_iter().flat_map(Value::items);
+    names.filter_map(|name| Some(name.text()?.decode().into_owned())).collect()
+}
+
+/// What is left of the caller's time, in whole seconds: as the caller said it where none of them has passed.
+fn hand_on(canonical: &mut Canonical<'_>, left: Duration) {
+    let said: Option<f64> = canonical.get(Home::SecondsMax).and_then(|held| held.get().parse().ok());
+    let left = left.as_secs_f64().ceil().max(1.0);
+    if said.is_none_or(|said| said > left) {
+        canonical.put(Home::SecondsMax, Json::new(left.to_string()));
+    }
+}
+
+/// What was lost, in our words alone: the names of a caller's own members may be content, and are counted.
+fn lost(homeless: &[Homeless]) -> Option<String> {
+    let mut all: Vec<&str> = Vec::new();
+    let mut theirs = 0_usize;
+    for one in homeless {
+        match one {
+            // The agent knows the request by the job's id.
+            Homeless::Known(name) if *name == Home::RequestId.name() => {}
+            Homeless::Known(name) => all.push(name),
+            Homeless::Own(_) => theirs += 1,
+        }
+    }
+    let theirs = (theirs > 0).then(|| format!("{theirs} members that are not known"));
+    all.extend(theirs.as_deref());
+    (!all.is_empty()).then(|| format!("not carried, because the agent's configuration says so: {}", all.join(", ")))
+}
+
+fn delegation(code: &str, message: &str) -> Failed {
+    Failed { details: Some(Body::of(&serde_json::json!({ "code": code }))), ..said(Failure::Delegation, message) }
+}
+
+/// Nothing was sent.
+fn said(failure: Failure, message: &str) -> Failed {
+    Failed::said(failure, Dispatched::No, message)
+}
