@@ -1,8 +1,9 @@
 //! The server: connections, the native API, and an end that leaves nobody hanging.
 //!
 //! In reading order: [`router`] names every endpoint, and [`openapi`] describes them; [`jobs`], [`agents`], [`pull`],
-//! [`documents`], [`health`] and [`events`] answer them; [`submit`], [`query`] and [`body`] read what comes in, within limits; [`view`] and
-//! [`refusal`] write what goes out; [`connection`] and [`stall`] are about sockets; [`tally`], [`process`] and [`metrics`]
+//! [`documents`], [`health`] and [`events`] answer them, and [`run_door`] and [`task_door`] in contracts of their own, where
+//! [`shaped`] puts refusals into the contract's shape; [`submit`], [`query`] and [`body`] read what comes in, within limits; [`view`] and
+//! [`refusal`] write what goes out; [`connection`], [`streamed`] and [`stall`] are about sockets; [`tally`], [`process`] and [`metrics`]
 //! are what is counted, and [`record`] is about the log.
 
 mod agents;
@@ -21,9 +22,13 @@ mod query;
 mod record;
 mod refusal;
 mod router;
+mod run_door;
+mod shaped;
 mod stall;
+mod streamed;
 mod submit;
 mod tally;
+mod task_door;
 pub(crate) mod view;
 
 use std::future::Future;
@@ -56,6 +61,7 @@ struct Shared {
     desk: Arc<Desk>,
     limits: Limits,
     wait_max: Duration,
+    sync_wait: Duration,
     /// Bytes of all bodies that are being read or are waiting to be committed.
     bodies_bytes: AtomicUsize,
     /// Requests that have not been answered.
@@ -101,6 +107,7 @@ impl App {
             desk,
             limits: config.limits.clone(),
             wait_max: config.server.wait_max,
+            sync_wait: config.server.sync_wait,
             bodies_bytes: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
             tally: Tally::new(openapi::routes()),

@@ -15,6 +15,10 @@ use super::App;
 use super::refusal::Refusal;
 use super::tally::Limit;
 
+/// A shorter body is copied: it lies in the connection's buffer of 8 KiB, which would be kept with it for as long as a job's
+/// agent has its input.
+const SHARED_BYTES_MIN: usize = 4 << 10;
+
 /// A body, and the room that it takes until this is dropped.
 pub(super) struct Received {
     pub(super) bytes: Bytes,
@@ -43,7 +47,7 @@ fn declared(headers: &HeaderMap) -> Option<u64> {
 
 async fn read(app: &App, mut body: Body, bytes_max: usize) -> Result<Received, Refusal> {
     let mut room = Room { app: app.clone(), bytes: 0 };
-    // Nearly always all of it arrives at once, and is used where it arrived.
+    // Nearly always all of it arrives at once, and is used where it arrived if it is long.
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -54,7 +58,7 @@ async fn read(app: &App, mut body: Body, bytes_max: usize) -> Result<Received, R
             return Err(Refusal::too_large(bytes_max));
         }
         if first.is_empty() {
-            first = data;
+            first = if data.len() > SHARED_BYTES_MIN { data } else { Bytes::copy_from_slice(&data) };
         } else {
             if rest.is_empty() {
                 rest.extend_from_slice(&first);

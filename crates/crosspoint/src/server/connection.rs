@@ -1,13 +1,16 @@
 //! Sockets: who gets a place, who is turned away, and how a connection ends.
 
 use std::convert::Infallible;
-use std::future::{pending, poll_fn};
+use std::future::{Future, pending, poll_fn};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::Method;
 use axum::http::header::{CONNECTION, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -25,8 +28,9 @@ use tower::Service;
 use super::record::Record;
 use super::refusal::Refusal;
 use super::stall::Unstalled;
+use super::streamed::Streamed;
 use super::tally::Limit;
-use super::{App, router};
+use super::{App, router, shaped};
 
 /// When no connection can be taken, for want of file descriptors mostly, the next is tried so much later.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -144,37 +148,75 @@ struct Past {
     used: AtomicBool,
     /// A request was answered that may not have been read to its end.
     hasty: AtomicBool,
+    /// Some of an answer waits to be taken.
+    behind: Arc<AtomicBool>,
+    /// An answer that is to be written by itself, once nothing is left before it. Its request is under way until then.
+    streamed: Mutex<Option<(Streamed, UnderWay)>>,
+}
+
+impl Past {
+    /// Whether a streamed answer is all that is left to be written.
+    fn is_handed_over(&self) -> bool {
+        !self.behind.load(Ordering::Relaxed) && self.streamed().is_some()
+    }
+
+    fn streamed(&self) -> MutexGuard<'_, Option<(Streamed, UnderWay)>> {
+        self.streamed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 async fn serve(stream: TcpStream, app: App, router: Router, _place: OwnedSemaphorePermit) {
     let past = Arc::new(Past::default());
-    let service = service_fn(|request| {
+    let service = service_fn(|request: Request<Incoming>| {
         let (app, router, past) = (app.clone(), router.clone(), past.clone());
-        Box::pin(async move { Ok::<Response, Infallible>(answer(&app, router, &past, request).await) })
+        Box::pin(async move {
+            let under_way = UnderWay::begin(&app);
+            let version = request.version();
+            let only_head = request.method() == Method::HEAD;
+            let mut response = answer(&app, router, &past, request).await;
+            let streamed = if only_head { None } else { Streamed::taken_from(&mut response, version) };
+            let Some(streamed) = streamed else {
+                return Ok::<Response, Infallible>(response);
+            };
+            *past.streamed() = Some((streamed, under_way));
+            // This connection is about to be taken from whoever waits for an answer here.
+            pending().await
+        })
     });
     let header_time_max = app.limits().header_time_max;
+    let socket = Unstalled::new(stream, app.clone(), past.behind.clone());
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(header_time_max)
         .max_buf_size(BUFFER_BYTES_MAX)
-        .serve_connection(TokioIo::new(Unstalled::new(stream, app.clone())), service);
-    let ended = tokio::select! {
-        biased;
-        ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => ended,
-        () = to_be_closed(&app, &past) => {
-            Pin::new(&mut connection).graceful_shutdown();
-            poll_fn(|cx| connection.poll_without_shutdown(cx)).await
-        }
+        .serve_connection(TokioIo::new(socket), service);
+    let ended = {
+        let mut closing = pin!(to_be_closed(&app, &past).fuse());
+        poll_fn(|cx| {
+            let mut polled = connection.poll_without_shutdown(cx);
+            if polled.is_pending() && closing.as_mut().poll(cx).is_ready() {
+                Pin::new(&mut connection).graceful_shutdown();
+                polled = connection.poll_without_shutdown(cx);
+            }
+            if polled.is_pending() && past.is_handed_over() { Poll::Ready(Ok(())) } else { polled }
+        })
+        .await
     };
     let parts = connection.into_parts();
-    let mut stream = parts.io.into_inner();
-    // A connection that was merely kept open is closed without a word; half a request deserves one.
-    if ended.is_err_and(|error| error.is_timeout()) && !parts.read_buf.is_empty() {
+    let half_a_request = !parts.read_buf.is_empty();
+    let mut socket = parts.io.into_inner();
+    drop(parts.read_buf);
+    let streamed = past.streamed().take();
+    // A server that stops waits for its last words.
+    if let Some((streamed, _under_way)) = streamed {
+        let _ = streamed.write(&mut socket).await;
+    } else if ended.is_err_and(|error| error.is_timeout()) && half_a_request {
+        // A connection that was merely kept open is closed without a word; half a request deserves one.
         let refusal = Refusal::too_slow("request's head", Limit::HeaderSeconds, header_time_max);
         app.tally().refused(Limit::HeaderSeconds);
-        let _ = stream.write_all(&refusal.to_http()).await;
+        let _ = socket.write_all(&refusal.to_http()).await;
     }
-    close(stream.into_inner(), past.hasty.load(Ordering::Relaxed)).await;
+    close(socket.into_inner(), past.hasty.load(Ordering::Relaxed)).await;
 }
 
 /// When the server stops, a connection that was kept for more requests is closed; one over which none has come yet is given
@@ -188,17 +230,18 @@ async fn to_be_closed(app: &App, past: &Past) {
 
 /// Answers one request, whatever happens in between.
 async fn answer(app: &App, mut router: Router, past: &Past, request: Request<Incoming>) -> Response {
-    let _under_way = UnderWay::begin(app);
     past.used.store(true, Ordering::Relaxed);
     let record = Record::begin(request.method(), request.uri());
     let route = app.tally().route(request.method(), request.uri().path());
+    let door = shaped::kind_at(request.uri().path());
     let has_body = !request.body().is_end_stream();
     let answered = AssertUnwindSafe(router.call(request)).catch_unwind().await;
-    let mut response = match answered {
+    let response = match answered {
         Ok(Ok(response)) => response,
         // Where it happened was said when it did.
         Err(_) => Refusal::internal().into_response(),
     };
+    let mut response = shaped::filled(response, door);
     if has_body && !response.status().is_success() {
         past.hasty.store(true, Ordering::Relaxed);
     }
@@ -240,16 +283,16 @@ async fn read_away(stream: &mut TcpStream) {
 }
 
 /// A request that has not been answered.
-struct UnderWay<'a>(&'a App);
+struct UnderWay(App);
 
-impl UnderWay<'_> {
-    fn begin(app: &App) -> UnderWay<'_> {
+impl UnderWay {
+    fn begin(app: &App) -> UnderWay {
         app.0.requests.fetch_add(1, Ordering::AcqRel);
-        UnderWay(app)
+        UnderWay(app.clone())
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
         self.0.0.requests.fetch_sub(1, Ordering::AcqRel);
     }

@@ -3,10 +3,8 @@
 //! Events are read from the store as the caller takes them, so a caller who reads slowly costs nothing, and one who comes
 //! back with `Last-Event-ID` misses nothing.
 
-use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use axum::http::{HeaderMap, Uri};
@@ -15,14 +13,14 @@ use bytes::Bytes;
 use crosspoint_contracts::sse;
 use crosspoint_engine::event::Entry;
 use crosspoint_engine::runtime::Follow;
-use futures_util::stream;
+use futures_util::{Stream, stream};
 
-use super::App;
 use super::query::{self, Id};
 use super::refusal::Refusal;
+use super::{App, streamed};
 
 /// A stream in which nothing happens says so, for those in between who would take it for dead.
-const KEEP_ALIVE_PERIOD: Duration = Duration::from_secs(15);
+pub(super) const KEEP_ALIVE_PERIOD: Duration = Duration::from_secs(15);
 
 pub(super) async fn follow_job(
     State(app): State<App>,
@@ -36,17 +34,27 @@ pub(super) async fn follow_job(
     let follow = follow.ok_or_else(Refusal::no_such_job)?;
     let events = stream::unfold((app, follow), move |(app, mut follow)| async move {
         let bytes = next(&app, &mut follow, asked.only_past).await?;
-        Some((Ok::<Bytes, Infallible>(bytes), (app, follow)))
+        Some((bytes, (app, follow)))
     });
-    let mut response = Response::new(Body::from_stream(events));
+    Ok(response(events))
+}
+
+/// An answer of events.
+pub(super) fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let mut response = streamed::response(events);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
+    response
+}
+
+/// What is said where nothing happens.
+pub(super) fn keep_alive() -> Bytes {
+    Bytes::from_static(b": keep-alive\n\n")
 }
 
 /// The header wins: a browser that comes back sends it with the address it had in the beginning.
-fn last_seen(headers: &HeaderMap) -> Result<Option<u32>, Refusal> {
+pub(super) fn last_seen(headers: &HeaderMap) -> Result<Option<u32>, Refusal> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
     let refusal = || Refusal::invalid("the Last-Event-ID header is not the number of an event", "send the last `id:`");
@@ -63,7 +71,7 @@ async fn next(app: &App, follow: &mut Follow, only_past: bool) -> Option<Bytes> 
     match found {
         Ok(Some(entry)) => Some(written(&entry)),
         Ok(None) if only_past || follow.is_done() => None,
-        Ok(None) => Some(Bytes::from_static(b": keep-alive\n\n")),
+        Ok(None) => Some(keep_alive()),
         Err(fault) => {
             tracing::error!(error = %fault, "a stream of events ends early");
             None

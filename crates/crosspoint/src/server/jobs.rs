@@ -92,7 +92,7 @@ pub(super) async fn retry_job(State(app): State<App>, Id(id): Id, headers: Heade
 }
 
 /// A repeat is answered as the first request was.
-fn watch_of(submitted: Submitted) -> Watch {
+pub(super) fn watch_of(submitted: Submitted) -> Watch {
     match submitted {
         Submitted::New(watch) | Submitted::Repeat(watch) => watch,
     }

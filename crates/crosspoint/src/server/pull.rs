@@ -21,6 +21,7 @@ use super::json::{Object, push_array, push_text, response};
 use super::query::{Name, Wait};
 use super::refusal::Refusal;
 use crate::desk::{Given, JoinFirst, Mistake, NotJoined, Ordered, SESSIONS_MAX};
+use crate::passage::trace::Trace;
 
 /// A call for work is answered at the latest after this share of the lease: whoever calls must learn in good time that it is alive.
 const LEASE_SHARE: u32 = 3;
@@ -183,6 +184,7 @@ fn push_given(out: &mut Vec<u8>, given: &Given, input: &Bytes) {
     object.plain("attempt", given.attempt);
     object.text("work", &given.job.request.work);
     object.text("request_id", &given.job.request.request_id);
+    object.text("traceparent", &Trace::of_attempt(&given.job.request, given.attempt).header());
     object.plain("output_offset", given.job.output_bytes);
     object.raw("input", input);
     object.close();

@@ -1,15 +1,43 @@
 //! One line of log a request: ids first, never content.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::header::LOCATION;
 use axum::http::{Method, Response, Uri};
 use crosspoint_engine::id::JobId;
+use crosspoint_engine::job::Job;
+
+use super::refusal::Refusal;
+use super::submit::NAME_BYTES_MAX;
 
 const JOBS: &str = "/api/v1/jobs/";
 
 /// Paths hold ids and names; more of one than this is neither, in bytes.
 const PATH_BYTES_MAX: usize = 200;
+
+/// The work that a request was about, where its path does not say so. It comes with the answer.
+#[derive(Clone, Debug)]
+pub(super) struct About {
+    job: Option<JobId>,
+    request_id: Box<str>,
+    work: Option<Arc<str>>,
+}
+
+impl About {
+    /// It is a job.
+    pub(super) fn job(job: &Job) -> About {
+        let request = &job.request;
+        About { job: Some(request.id), request_id: request.request_id.clone(), work: Some(request.work.clone()) }
+    }
+
+    /// It was refused, and has names of its own that are short enough to be names.
+    pub(super) fn refused(refusal: &Refusal) -> Option<About> {
+        let short = |name: &&str| name.len() <= NAME_BYTES_MAX;
+        let request_id = refusal.request_id().filter(short)?.into();
+        Some(About { job: None, request_id, work: refusal.work().filter(short).map(Into::into) })
+    }
+}
 
 /// What is known of a request before it is answered.
 pub(super) struct Record {
@@ -28,8 +56,12 @@ impl Record {
     pub(super) fn end<B>(&self, response: &Response<B>) {
         let location = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
         let path = shortened(self.uri.path());
+        let about = response.extensions().get::<About>();
+        let job = about.and_then(|about| about.job).or_else(|| location.and_then(job_in)).or_else(|| job_in(path));
         tracing::info!(
-            job = location.and_then(job_in).or_else(|| job_in(path)).map(tracing::field::display),
+            job = job.map(tracing::field::display),
+            request_id = about.map(|about| &*about.request_id),
+            work = about.and_then(|about| about.work.as_deref()),
             method = shortened(self.method.as_str()),
             path,
             status = response.status().as_u16(),

@@ -2,7 +2,10 @@
 //!
 //! Messages name fields, types and limits, and never quote what came in.
 
+mod shown;
+
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -11,18 +14,20 @@ use axum::response::{IntoResponse, Response};
 use crosspoint_contracts::Report;
 use crosspoint_contracts::failure::{Failure, Repeat};
 use crosspoint_engine::core::Rejected;
+use crosspoint_engine::id::JobId;
 use crosspoint_engine::runtime::{Denied, Unaccepted};
 use crosspoint_engine::store::Fault;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::App;
-use super::openapi::{FailureName, RepeatName};
 use super::tally::Limit;
-use crate::judged::{self, Found};
+
+pub(super) use self::shown::Shown;
 
 /// When to come again where nobody can know, in seconds.
 const RETRY_SECONDS: u32 = 1;
+
+/// How to get the outcome of work that goes on without its caller.
+const JOINS: &str = "send the same request again with the same id: it joins this work and begins nothing new";
 
 /// Why a request is not granted.
 #[derive(Debug)]
@@ -38,6 +43,21 @@ pub(super) struct Refusal {
     /// The limit that was reached, to be counted.
     limit: Option<Limit>,
     more: Option<Box<More>>,
+    /// For the doors of contracts, which have words of their own.
+    own: Option<Box<Own>>,
+}
+
+/// What the door of a contract adds to a refusal.
+#[derive(Debug, Default)]
+struct Own {
+    /// The contract's code, where it has a more exact one than the failure's.
+    code: Option<&'static str>,
+    /// The id of the request, where it could be read.
+    request_id: Option<String>,
+    /// The work that it asks for, where the contract's answers name it.
+    work: Option<String>,
+    /// The field that is wrong, where it is one.
+    field: Option<Text>,
 }
 
 /// What else is wrong.
@@ -47,54 +67,6 @@ enum More {
     Others(Vec<Refusal>),
     /// With the document that it is about: all of it.
     Report(Report),
-}
-
-/// Why a request was refused: one shape for all of them.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Refusal")]
-pub(super) struct Shown<'a> {
-    error: Error<'a>,
-}
-
-/// What is wrong, and what to do about it. It quotes nothing that came in.
-#[derive(Serialize, JsonSchema)]
-struct Error<'a> {
-    /// One of the twelve failures.
-    #[schemars(with = "FailureName")]
-    code: &'static str,
-    /// What is wrong.
-    message: &'a str,
-    /// What to do about it.
-    hint: &'a str,
-    /// Whether sending the same again is safe.
-    #[schemars(with = "RepeatName")]
-    repeat: &'static str,
-    /// The rule that was broken.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    clause: Option<&'static str>,
-    /// Where in the request it is wrong, as a JSON pointer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<&'a str>,
-    /// All that is wrong with the request, where that is more than one thing.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Option<Vec<Mistake<'static>>>")]
-    mistakes: Vec<Mistake<'a>>,
-    /// All that is wrong with the document, where one was to be judged or translated.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Option<Vec<Found<'static>>>")]
-    findings: Vec<Found<'a>>,
-}
-
-/// One of several things that are wrong.
-#[derive(Serialize, JsonSchema)]
-struct Mistake<'a> {
-    /// What is wrong.
-    message: &'a str,
-    /// What to do about it.
-    hint: &'a str,
-    /// Where in the request it is wrong, as a JSON pointer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<&'a str>,
 }
 
 type Text = Cow<'static, str>;
@@ -112,7 +84,57 @@ impl Refusal {
             retry_seconds: None,
             limit: None,
             more: None,
+            own: None,
         }
+    }
+
+    /// The contract's own code for it.
+    pub(super) fn coded(mut self, code: &'static str) -> Refusal {
+        self.own.get_or_insert_default().code = Some(code);
+        self
+    }
+
+    /// The field that is wrong.
+    pub(super) fn field(mut self, name: impl Into<Text>) -> Refusal {
+        self.own.get_or_insert_default().field = Some(name.into());
+        self
+    }
+
+    /// The id of the request that is refused.
+    pub(super) fn of_request(mut self, request_id: Option<String>) -> Refusal {
+        self.own.get_or_insert_default().request_id = request_id;
+        self
+    }
+
+    /// The work that the request asks for.
+    pub(super) fn of_work(mut self, work: Option<String>) -> Refusal {
+        self.own.get_or_insert_default().work = work;
+        self
+    }
+
+    /// The status of the answer, and why.
+    pub(super) fn status_and_failure(&self) -> (StatusCode, Failure) {
+        (self.status, self.failure)
+    }
+
+    /// What is wrong.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The contract's own code, and the id of the request.
+    pub(super) fn own_code(&self) -> Option<&'static str> {
+        self.own.as_ref()?.code
+    }
+
+    /// The id of the request, where it could be read.
+    pub(super) fn request_id(&self) -> Option<&str> {
+        self.own.as_ref()?.request_id.as_deref()
+    }
+
+    /// The work that the request asks for, where it could be read.
+    pub(super) fn work(&self) -> Option<&str> {
+        self.own.as_ref()?.work.as_deref()
     }
 
     pub(super) fn invalid(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
@@ -144,8 +166,17 @@ impl Refusal {
         Refusal::new(StatusCode::CONFLICT, Failure::Conflict, Repeat::Never, message.into(), hint.into())
     }
 
+    /// It cannot be done as things are, though nothing contradicts it.
+    pub(super) fn untimely(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
+        Refusal::new(StatusCode::CONFLICT, Failure::Invalid, Repeat::Never, message.into(), hint.into())
+    }
+
     pub(super) fn unsupported(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
         Refusal::new(StatusCode::BAD_REQUEST, Failure::Unsupported, Repeat::Never, message.into(), hint.into())
+    }
+
+    pub(super) fn delegation(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
+        Refusal::new(StatusCode::BAD_REQUEST, Failure::Delegation, Repeat::Never, message.into(), hint.into())
     }
 
     pub(super) fn too_large(bytes_max: usize) -> Refusal {
@@ -174,6 +205,19 @@ impl Refusal {
         Refusal::unavailable("the server is stopping", "nothing was done; send it again once the server is back")
     }
 
+    /// ALL-5.4: the caller has waited as long as anybody may, and the job goes on.
+    pub(super) fn waited(job: JobId, time_max: Duration) -> Refusal {
+        let message = format!("the work has not ended within {} s, and goes on as job {job}", time_max.as_secs_f64());
+        let status = StatusCode::GATEWAY_TIMEOUT;
+        Refusal::new(status, Failure::Timeout, Repeat::Unknown, message.into(), JOINS.into()).clause("ALL-5.4")
+    }
+
+    /// The server stops while a caller waits for a job, which is taken up by the next start.
+    pub(super) fn leaving(job: JobId) -> Refusal {
+        let message = format!("the server is stopping; the work goes on as job {job} when the server is back");
+        Refusal { repeat: Repeat::Unknown, ..Refusal::unavailable(message, JOINS) }
+    }
+
     pub(super) fn internal() -> Refusal {
         let hint = "the server's log says where; whether the request was carried out is not known";
         let status = StatusCode::INTERNAL_SERVER_ERROR;
@@ -187,17 +231,6 @@ impl Refusal {
         let first = mistakes.next().unwrap_or_else(Refusal::internal);
         let others: Vec<Refusal> = mistakes.collect();
         if others.is_empty() { first } else { Refusal { more: Some(Box::new(More::Others(others))), ..first } }
-    }
-
-    fn mistakes(&self) -> Vec<Mistake<'_>> {
-        let Some(More::Others(others)) = self.more.as_deref() else { return Vec::new() };
-        let all = std::iter::once(self).chain(others);
-        all.map(|one| Mistake { message: &one.message, hint: &one.hint, at: one.at.as_deref() }).collect()
-    }
-
-    fn findings(&self) -> Vec<Found<'_>> {
-        let Some(More::Report(report)) = self.more.as_deref() else { return Vec::new() };
-        judged::found(report)
     }
 
     /// Where in the body it is wrong, as a JSON pointer.
@@ -218,7 +251,7 @@ impl Refusal {
         self
     }
 
-    fn clause(mut self, clause: &'static str) -> Refusal {
+    pub(super) fn clause(mut self, clause: &'static str) -> Refusal {
         self.clause = Some(clause);
         self
     }
@@ -311,20 +344,6 @@ impl Refusal {
         );
         [head.as_bytes(), &body].concat()
     }
-
-    fn body(&self) -> Vec<u8> {
-        let error = Error {
-            code: self.failure.name(),
-            message: &self.message,
-            hint: &self.hint,
-            repeat: self.repeat.name(),
-            clause: self.clause,
-            at: self.at.as_deref(),
-            mistakes: self.mistakes(),
-            findings: self.findings(),
-        };
-        serde_json::to_vec(&Shown { error }).unwrap_or_default()
-    }
 }
 
 /// What is wrong with the store, without where it is.
@@ -356,7 +375,7 @@ fn names(app: &App) -> String {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let mut response = (self.status, self.body()).into_response();
+        let mut response = self.status.into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(seconds) = self.retry_seconds {
@@ -365,6 +384,8 @@ impl IntoResponse for Refusal {
         if let Some(limit) = self.limit {
             response.extensions_mut().insert(limit);
         }
+        // What it says comes later: every door has a shape of its own.
+        response.extensions_mut().insert(Arc::new(self));
         response
     }
 }

@@ -5,10 +5,30 @@ use axum::http::Method;
 use axum::routing::{get, post};
 
 use super::refusal::Refusal;
-use super::{App, agents, documents, events, health, jobs, metrics, openapi, pull};
+use super::{App, agents, documents, events, health, jobs, metrics, openapi, pull, run_door, task_door};
+
+/// Who speaks the run contract.
+fn run_door() -> Router<App> {
+    Router::new()
+        .route("/agents/run/sync", post(run_door::run_sync))
+        .route("/agents/run/stream", post(run_door::run_stream))
+        .method_not_allowed_fallback(run_door::wrong_method)
+}
+
+/// Who speaks the task contract.
+fn task_door() -> Router<App> {
+    Router::new()
+        .route("/tasks", post(task_door::submit_task))
+        .route("/tasks/{id}", get(task_door::show_task))
+        .route("/tasks/{id}/input", post(task_door::answer_task))
+        .route("/tasks/{id}/cancel", post(task_door::cancel_task))
+        .route("/tasks/{id}/events", get(task_door::follow_task))
+}
 
 pub(super) fn router(app: App) -> Router {
     Router::new()
+        .merge(run_door())
+        .merge(task_door())
         .route("/api/v1/jobs", post(jobs::submit_job).get(jobs::list_jobs))
         .route("/api/v1/jobs/{id}", get(jobs::show_job))
         .route("/api/v1/jobs/{id}/events", get(events::follow_job))

@@ -5,6 +5,8 @@
 use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -20,11 +22,25 @@ pub(super) struct Unstalled {
     app: App,
     /// Runs only while something waits to be taken.
     timer: Option<Pin<Box<Sleep>>>,
+    /// Whether something waits to be taken, for those who have given this away.
+    behind: Arc<AtomicBool>,
 }
 
 impl Unstalled {
-    pub(super) fn new(stream: TcpStream, app: App) -> Unstalled {
-        Unstalled { stream, app, timer: None }
+    pub(super) fn new(stream: TcpStream, app: App, behind: Arc<AtomicBool>) -> Unstalled {
+        Unstalled { stream, app, timer: None, behind }
+    }
+
+    /// Comes to an end when the other end has left. Whatever it still says is not listened to.
+    pub(super) async fn left(&self) {
+        while self.stream.readable().await.is_ok() {
+            match self.stream.try_read(&mut [0; 256]) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(_) => return,
+            }
+        }
     }
 
     pub(super) fn into_inner(self) -> TcpStream {
@@ -33,6 +49,7 @@ impl Unstalled {
 
     /// What came of a write, or that it has taken too long.
     fn within_time<T>(&mut self, written: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        self.behind.store(written.is_pending(), Ordering::Relaxed);
         if written.is_ready() {
             self.timer = None;
             return written;

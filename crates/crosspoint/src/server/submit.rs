@@ -17,6 +17,7 @@ use crosspoint_engine::runtime::NewJob;
 
 use super::refusal::Refusal;
 use crate::json_input::line_and_column;
+use crate::passage::trace::Trace;
 
 /// The longest name, request id or key, in bytes: all of them are compared, shown and logged whole.
 pub(super) const NAME_BYTES_MAX: usize = 512;
@@ -59,6 +60,7 @@ pub(super) fn new_job(document: &Bytes, headers: &HeaderMap) -> Result<NewJob, R
         parent: None,
         document: Block(document.clone()),
         input: wanted.input,
+        trace: traceparent(headers).map(|trace| trace.header().into()),
     })
 }
 
@@ -67,7 +69,21 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<Box<str>>, R
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let key = value.to_str().ok().filter(|key| (1..=NAME_BYTES_MAX).contains(&key.len()));
     let hint = format!("give 1 to {NAME_BYTES_MAX} visible ASCII characters");
-    key.map(|key| Some(key.into())).ok_or_else(|| Refusal::invalid("the Idempotency-Key header cannot be used", hint))
+    let unusable = || Refusal::invalid("the Idempotency-Key header cannot be used", hint).clause("ALL-1");
+    key.map(|key| Some(key.into())).ok_or_else(unusable)
+}
+
+/// A name in a document of a contract is longer than we take. No clause says so: the limit is ours.
+pub(super) fn too_long(pointer: &'static str) -> Refusal {
+    let message = format!("`{}` has more than {NAME_BYTES_MAX} bytes", &pointer[1..]);
+    let hint =
+        "give it a shorter name: the contract sets no limit, but this server compares, shows and logs names whole";
+    Refusal::invalid(message, hint).at(pointer)
+}
+
+/// The `traceparent` header. One that cannot be read is none, as its recommendation says.
+pub(super) fn traceparent(headers: &HeaderMap) -> Option<Trace> {
+    Trace::parse(headers.get("traceparent")?.to_str().ok()?)
 }
 
 /// Reads `{"input": any}`.

@@ -57,7 +57,7 @@ impl Limit {
 }
 
 /// The statuses that are told apart: all that are ever given.
-const STATUSES: [u16; 13] = [200, 202, 204, 400, 401, 404, 405, 408, 409, 413, 429, 500, 503];
+const STATUSES: [u16; 14] = [200, 202, 204, 400, 401, 404, 405, 408, 409, 413, 429, 500, 503, 504];
 
 /// The names of one route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

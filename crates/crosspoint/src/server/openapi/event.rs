@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use super::operation::{Make, make};
-use super::shape::{Outcome, Question};
+use super::shape::{Outcome, Question, Said};
 use super::word::{Any, FailureName, When};
 
 /// One event of a job's stream. `id` is its number within the job; come again with the last one as `Last-Event-ID`.
@@ -28,7 +28,7 @@ impl JsonSchema for JobEvent {
     }
 }
 
-fn event(name: &str, data: &Schema) -> Value {
+pub(super) fn event(name: &str, data: &Schema) -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -80,6 +80,8 @@ struct Progressed {
     percent: Nullable<f64>,
     /// What is being done, in the agent's words.
     step: Nullable<String>,
+    /// What else the agent said, as a document of its own contract.
+    said: Option<Said>,
 }
 
 /// The agent printed something.

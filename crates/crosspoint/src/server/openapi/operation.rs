@@ -13,6 +13,9 @@ const JSON: &str = "application/json";
 /// These can come of any request, because they are about its connection, its head, or us.
 const ALWAYS: [u16; 3] = [408, 500, 503];
 
+/// Of these, what comes before anybody has read the path, and so is in our own shape at every door.
+const BEFORE_THE_PATH: [u16; 2] = [408, 503];
+
 /// One method of one path. It is named as its handler is.
 pub(super) struct Operation {
     pub(crate) method: &'static str,
@@ -25,6 +28,8 @@ pub(super) struct Operation {
     body: Option<Body>,
     answers: Vec<Answer>,
     refusals: Vec<u16>,
+    /// The shape of its refusals, where it is that of a contract.
+    refused_as: Option<Make>,
 }
 
 struct Body {
@@ -58,8 +63,8 @@ impl Operation {
         summary: &'static str,
     ) -> Operation {
         let (description, parameters, body) = (None, Vec::new(), None);
-        let (answers, refusals) = (Vec::new(), ALWAYS.to_vec());
-        Operation { method, path, id, tag, summary, description, parameters, body, answers, refusals }
+        let (answers, refusals, refused_as) = (Vec::new(), ALWAYS.to_vec(), None);
+        Operation { method, path, id, tag, summary, description, parameters, body, answers, refusals, refused_as }
     }
 
     pub(super) fn describe(mut self, description: &'static str) -> Operation {
@@ -154,7 +159,12 @@ impl Operation {
 
     /// With server-sent events, of which the schema describes one.
     pub(super) fn answers_events<T: JsonSchema>(self, description: &'static str) -> Operation {
-        let (media, make, headers) = ("text/event-stream", make::<T> as Make, json!({}));
+        self.answers_events_with::<T>(description, json!({}))
+    }
+
+    /// The same, with headers.
+    pub(super) fn answers_events_with<T: JsonSchema>(self, description: &'static str, headers: Value) -> Operation {
+        let (media, make) = ("text/event-stream", make::<T> as Make);
         self.gives(Answer { status: 200, description, media, make, headers })
     }
 
@@ -173,6 +183,12 @@ impl Operation {
         self
     }
 
+    /// In which shape it is refused; what comes before anybody has looked at the path is in our own.
+    pub(super) fn refuses_as<T: JsonSchema>(mut self) -> Operation {
+        self.refused_as = Some(make::<T>);
+        self
+    }
+
     /// As it stands in the description.
     pub(super) fn described(&self, schemas: &mut SchemaGenerator) -> Value {
         let mut responses = Map::new();
@@ -180,7 +196,7 @@ impl Operation {
             responses.insert(answer.status.to_string(), answer.described(schemas));
         }
         for status in &self.refusals {
-            responses.insert(status.to_string(), refused(*status, schemas));
+            responses.insert(status.to_string(), refused(*status, self.refused_as, schemas));
         }
         let mut described = json!({
             "operationId": self.id, "tags": [self.tag], "summary": self.summary, "responses": responses,
@@ -224,7 +240,7 @@ impl Answer {
     }
 }
 
-fn refused(status: u16, schemas: &mut SchemaGenerator) -> Value {
+fn refused(status: u16, shape: Option<Make>, schemas: &mut SchemaGenerator) -> Value {
     let description = match status {
         400 => "The request cannot be read, or asks for what there is not; `at` and `hint` say what to mend.",
         404 => "There is no such thing.",
@@ -234,12 +250,16 @@ fn refused(status: u16, schemas: &mut SchemaGenerator) -> Value {
         429 => "There are as many jobs as there may be; nothing was done.",
         500 => "A fault of ours; whether the request was carried out is not known.",
         503 => "Something is full, cannot be written, or about to stop; `repeat` says whether to send it again.",
+        504 => "It has not ended within `[server] sync_wait_seconds`, and goes on; the same request again joins it.",
         _ => "It was refused.",
     };
-    let mut described = json!({
-        "description": description,
-        "content": { JSON: { "schema": make::<refusal::Shown<'static>>(schemas) } },
-    });
+    let ours: Make = make::<refusal::Shown<'static>>;
+    let schema = match shape {
+        None => json!(ours(schemas)),
+        Some(shape) if BEFORE_THE_PATH.contains(&status) => json!({ "anyOf": [shape(schemas), ours(schemas)] }),
+        Some(shape) => json!(shape(schemas)),
+    };
+    let mut described = json!({ "description": description, "content": { JSON: { "schema": schema } } });
     if [429, 503].contains(&status) {
         described["headers"] = json!({
             "Retry-After": { "description": "When to come again, in seconds.", "schema": { "type": "integer" } },

@@ -75,6 +75,8 @@ struct Order {
     work: String,
     /// The caller's id for it.
     request_id: String,
+    /// Where in a trace the attempt belongs, as W3C Trace Context spells it.
+    traceparent: String,
     /// Where its output begins.
     output_offset: u64,
     /// What it is given.

@@ -135,8 +135,18 @@ pub(super) struct Outcome {
     artifacts: Vec<Any>,
     /// Why it failed or was cancelled.
     failure: Option<FailureShown>,
+    /// What else the agent said, as a document of its own contract.
+    said: Option<Said>,
     /// In lists: how long the outcome is that was left out.
     bytes: Option<u64>,
+}
+
+/// What an agent said, as a document of its own contract. What stands in the outcome itself is left out of it.
+#[derive(JsonSchema)]
+pub(super) struct Said {
+    /// What it is: `run.response`, `task.response`, or the data of an event of a `run.stream`.
+    kind: String,
+    document: Any,
 }
 
 /// Why work failed.

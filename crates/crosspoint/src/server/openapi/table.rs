@@ -10,13 +10,15 @@ use serde_json::{Value, json};
 
 use super::event::JobEvent;
 use super::operation::Operation;
-use super::pull;
 use super::shape::{
     Agent, AgentPage, Alive, Drain, Job, JobPage, NewJob, NotReady, Ready, Reply, SetBreaker, Translated,
 };
+use super::task;
 use super::word::Any;
+use super::{pull, run};
 use crate::judged::Judged;
 use crate::server::query::{LIST_DEFAULT, LIST_MAX};
+use crate::server::submit::NAME_BYTES_MAX;
 
 /// What an operator settled and callers must know.
 #[derive(Default)]
@@ -24,26 +26,32 @@ pub(super) struct Facts {
     pub(super) wait_max: Duration,
 }
 
+pub(super) const RUNS: &str = "runs";
 const JOBS: &str = "jobs";
 pub(super) const AGENTS: &str = "agents";
 const DOCUMENTS: &str = "documents";
+pub(super) const TASKS: &str = "tasks";
 const SERVER: &str = "server";
 
 /// Groups of operations.
-pub(super) const TAGS: [(&str, &str); 4] = [
+pub(super) const TAGS: [(&str, &str); 6] = [
+    (RUNS, "The door of the run contract: what comes in, goes out and is refused is a document of that contract."),
     (JOBS, "Work: submitted, followed, answered, stopped."),
     (AGENTS, "Those who do it, and how they are."),
     (DOCUMENTS, "Documents of the contracts, judged and translated; nothing of them is kept."),
+    (TASKS, "The task contract: where its callers come in."),
     (SERVER, "The server itself."),
 ];
 
 /// All of them.
 pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
-    let mut all = jobs(facts);
+    let mut all = run::operations();
+    all.extend(jobs(facts));
     all.extend(one_job(facts));
     all.extend(agents());
     all.extend(pull::operations(facts));
     all.extend(documents());
+    all.extend(task::operations(facts));
     all.extend(server());
     all
 }
@@ -188,8 +196,8 @@ pub(super) fn seconds(facts: &Facts) -> Value {
     json!({ "type": "number", "minimum": 0, "maximum": facts.wait_max.as_secs_f64() })
 }
 
-fn key() -> Value {
-    json!({ "type": "string", "minLength": 1, "maxLength": 512, "pattern": "^[!-~]([ -~]*[!-~])?$" })
+pub(super) fn key() -> Value {
+    json!({ "type": "string", "minLength": 1, "maxLength": NAME_BYTES_MAX, "pattern": "^[!-~]([ -~]*[!-~])?$" })
 }
 
 fn id() -> Value {

@@ -10,6 +10,7 @@ use crosspoint_engine::policy::{ATTEMPTS_MAX, OUTPUT_BYTES_MAX};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::desk::CONCURRENCY_MAX;
+use crate::server::submit::NAME_BYTES_MAX;
 
 /// A type that is one of these words.
 macro_rules! words {
@@ -48,6 +49,8 @@ words! {
     RepeatName: [Repeat::Safe, Repeat::Unknown, Repeat::Never].map(Repeat::name);
     /// What a document is.
     KindName: Kind::ALL.map(Kind::name);
+    /// How a run ended: well in two words, of which this door writes the first by itself.
+    RunStatusName: ["ok", "success", "error"];
     /// How a breaker is.
     BreakerName: ["closed", "open", "half_open"];
     /// What became of a report.
@@ -83,8 +86,8 @@ forms! {
     Id: { "type": "string", "format": "uuid" };
     /// A point in time: RFC 3339 in UTC with milliseconds.
     When: { "type": "string", "format": "date-time" };
-    /// A name that callers give: at most 512 bytes.
-    Given: { "type": "string", "minLength": 1, "maxLength": 512 };
+    /// A name that callers give.
+    Given: { "type": "string", "minLength": 1, "maxLength": NAME_BYTES_MAX };
     /// A time that is not nothing.
     Seconds: { "type": "number", "exclusiveMinimum": 0 };
     /// As much as can be configured.

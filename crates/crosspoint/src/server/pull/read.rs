@@ -176,7 +176,7 @@ fn progress(document: &Bytes, inside: &In<'_, '_>) -> Result<Progress, Refusal> 
     inside.is_object()?;
     let percent = inside.given("percent");
     let percent = percent.map(|percent| percent.value.float().ok_or_else(|| percent.wrong("a number")));
-    Ok(Progress { percent: percent.transpose()?, step: inside.body_of("step", Type::String, document)? })
+    Ok(Progress { percent: percent.transpose()?, step: inside.body_of("step", Type::String, document)?, said: None })
 }
 
 fn success(document: &Bytes, inside: &In<'_, '_>) -> Result<Success, Refusal> {
@@ -184,7 +184,8 @@ fn success(document: &Bytes, inside: &In<'_, '_>) -> Result<Success, Refusal> {
     inside.value.get("outputs").ok_or_else(|| inside.wrong("an object with `outputs`"))?;
     let outputs = inside.member("outputs");
     let artifacts = inside.body_of("artifacts", Type::Array, document)?;
-    Ok(Success { outputs: outputs.body(document), artifacts: artifacts.unwrap_or_else(|| Body::trusted("[]")) })
+    let success = Success::of(outputs.body(document));
+    Ok(Success { artifacts: artifacts.unwrap_or(success.artifacts), ..success })
 }
 
 fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {

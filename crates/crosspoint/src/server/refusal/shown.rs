@@ -1,0 +1,107 @@
+//! What a refusal says, as JSON: in our own shape, or what of it goes into the open field of a contract's error.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{More, Refusal};
+use crate::judged::{self, Found};
+use crate::server::openapi::{FailureName, RepeatName};
+
+/// Why a request was refused: one shape for all of them.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Refusal")]
+pub(in crate::server) struct Shown<'a> {
+    error: Error<'a>,
+}
+
+/// What is wrong, and what to do about it. It quotes nothing that came in.
+#[derive(Serialize, JsonSchema)]
+struct Error<'a> {
+    /// One of the twelve failures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "FailureName")]
+    code: Option<&'static str>,
+    /// What is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    message: Option<&'a str>,
+    /// What to do about it.
+    hint: &'a str,
+    /// Whether sending the same again is safe.
+    #[schemars(with = "RepeatName")]
+    repeat: &'static str,
+    /// The rule that was broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clause: Option<&'static str>,
+    /// Where in the request it is wrong, as a JSON pointer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<&'a str>,
+    /// All that is wrong with the request, where that is more than one thing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Option<Vec<Mistake<'static>>>")]
+    mistakes: Vec<Mistake<'a>>,
+    /// All that is wrong with the document, where one was to be judged or translated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Option<Vec<Found<'static>>>")]
+    findings: Vec<Found<'a>>,
+}
+
+/// What stands in the open field of a contract's error.
+#[derive(Serialize)]
+struct Details<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'a str>,
+    #[serde(flatten)]
+    error: Error<'a>,
+}
+
+/// One of several things that are wrong.
+#[derive(Serialize, JsonSchema)]
+struct Mistake<'a> {
+    /// What is wrong.
+    message: &'a str,
+    /// What to do about it.
+    hint: &'a str,
+    /// Where in the request it is wrong, as a JSON pointer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<&'a str>,
+}
+
+impl Refusal {
+    /// What it says, in our own shape.
+    pub(in crate::server) fn body(&self) -> Vec<u8> {
+        serde_json::to_vec(&Shown { error: self.error() }).unwrap_or_default()
+    }
+
+    fn error(&self) -> Error<'_> {
+        Error {
+            code: Some(self.failure.name()),
+            message: Some(&self.message),
+            hint: &self.hint,
+            repeat: self.repeat.name(),
+            clause: self.clause,
+            at: self.at.as_deref(),
+            mistakes: self.mistakes(),
+            findings: self.findings(),
+        }
+    }
+
+    /// All that there is to say beside the code and the message, for the open field of a contract's error.
+    pub(in crate::server) fn details(&self) -> String {
+        let mut error = self.error();
+        (error.code, error.message) = (None, None);
+        let field = self.own.as_ref().and_then(|own| own.field.as_deref());
+        serde_json::to_string(&Details { field, error }).unwrap_or_default()
+    }
+
+    fn mistakes(&self) -> Vec<Mistake<'_>> {
+        let Some(More::Others(others)) = self.more.as_deref() else { return Vec::new() };
+        let all = std::iter::once(self).chain(others);
+        all.map(|one| Mistake { message: &one.message, hint: &one.hint, at: one.at.as_deref() }).collect()
+    }
+
+    fn findings(&self) -> Vec<Found<'_>> {
+        let Some(More::Report(report)) = self.more.as_deref() else { return Vec::new() };
+        judged::found(report)
+    }
+}

@@ -1,0 +1,178 @@
+//! The stream of a run: `started`, how far it is as that changes, one terminal event, and the end.
+//!
+//! A stream keeps nothing but where it is. It looks at the job when the caller can take more, so that one who reads slowly
+//! misses steps in between and costs nothing, and ten thousand who wait cost little. Whatever happens behind, the last event
+//! is the one terminal event (RUN-7): also when this server stops, which ends the stream and not the run.
+
+use std::time::Instant;
+
+use axum::response::Response;
+use bytes::Bytes;
+use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::run::{Life, Refused, StreamWriter, failure};
+use crosspoint_contracts::{Contract, Kind, sse};
+use crosspoint_engine::job::{Job, State};
+use crosspoint_engine::time::Time;
+use futures_util::stream;
+
+use super::Run;
+use crate::passage::answer;
+use crate::server::refusal::Refusal;
+use crate::server::{App, events, shaped};
+
+/// Answers with the stream of a run.
+pub(super) fn response(app: App, run: Run) -> Result<Response, Refusal> {
+    let job = run.watch.job();
+    let request_id = run.known_as.as_deref().unwrap_or(&job.request.request_id);
+    // Both are there: the contract demands it of every request.
+    let writer = StreamWriter::new(request_id, &job.request.work).map_err(|_| Refusal::internal())?;
+    let telling = Telling { app, run, writer, told: Told::default(), over: false };
+    // RUN-6.3: after its last piece the connection is closed.
+    let mut response = events::response(stream::unfold(telling, |mut telling| async move {
+        let bytes = telling.next().await?;
+        Some((bytes, telling))
+    }));
+    super::locate(&mut response, &job);
+    Ok(response)
+}
+
+/// A stream, and how far it has been told.
+struct Telling {
+    app: App,
+    run: Run,
+    writer: StreamWriter,
+    told: Told,
+    /// Whether the terminal event has been.
+    over: bool,
+}
+
+/// What of a job a caller has been told of.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Told {
+    /// When the progress was made.
+    progress: Option<Time>,
+    /// The attempt that asks, and the number of its question.
+    question: Option<(u32, u32)>,
+}
+
+impl Told {
+    fn of(job: &Job) -> Told {
+        let question = match &job.state {
+            State::Waiting { running, .. } => Some((running.attempt, running.asked)),
+            State::Queued | State::Running(_) | State::Retrying { .. } | State::Ended(_) => None,
+        };
+        Told { progress: job.progress.as_ref().map(|_| job.progress_at), question }
+    }
+
+    /// Whether this is news to somebody who was told of that. That a question was answered is none.
+    fn is_news_after(self, before: Told) -> bool {
+        let progressed = self.progress.is_some() && self.progress != before.progress;
+        progressed || (self.question.is_some() && self.question != before.question)
+    }
+}
+
+impl Telling {
+    /// The next bytes of the stream; `None` ends it.
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.over {
+            return None;
+        }
+        let mut out = Vec::new();
+        let mut job = self.run.watch.job();
+        if self.writer.life() == Life::New {
+            self.begin(&job, &mut out);
+        }
+        // RUN-6.6.
+        let until = Instant::now() + events::KEEP_ALIVE_PERIOD;
+        loop {
+            self.tell(&job, &mut out);
+            if !out.is_empty() {
+                return Some(out.into());
+            }
+            if self.app.stopping().is_cancelled() {
+                self.leave(&mut out);
+            } else if Instant::now() >= until {
+                let _ = self.writer.comment(&mut out);
+            } else {
+                job = tokio::select! {
+                    job = self.run.watch.moved(job.events, until) => job,
+                    () = self.app.stopping().cancelled() => self.run.watch.job(),
+                };
+            }
+        }
+    }
+
+    /// RUN-10.2: whoever joins is told that it has started and how far it is; of a run that has ended only the end.
+    fn begin(&mut self, job: &Job, out: &mut Vec<u8>) {
+        let _ = self.writer.started(out);
+        if self.run.joined && job.outcome().is_some() {
+            self.told = Told::of(job);
+        }
+    }
+
+    /// Writes what is new about the job, if anything is.
+    fn tell(&mut self, job: &Job, out: &mut Vec<u8>) {
+        if self.over {
+            return;
+        }
+        let now = Told::of(job);
+        let news = now.is_news_after(self.told);
+        self.told = now;
+        let ended = job.outcome().is_some();
+        if news {
+            self.advance(job, ended, out);
+        }
+        if ended {
+            self.end(job, out);
+        }
+    }
+
+    /// A step that was made just before the end is told before it.
+    fn advance(&mut self, job: &Job, ended: bool, out: &mut Vec<u8>) {
+        let job = answer::known_as(job, self.run.known_as.as_deref());
+        let data = match ended {
+            true => answer::progress(&job, Contract::Run),
+            false => Some(answer::document(&job, Contract::Run)),
+        };
+        let Some(data) = data else { return };
+        if let Err(Refused::Faulty(report)) = self.writer.progress(out, &data)
+            && report.is_valid()
+        {
+            let _ = sse::event(out, "progress", None, &data);
+        }
+    }
+
+    /// The server stops; the run does not.
+    fn leave(&mut self, out: &mut Vec<u8>) {
+        let refusal = self.run.refuse(Refusal::leaving(self.run.watch.job().id()));
+        if !self.finish(&shaped::document(&refusal, Kind::RunResponse), out) {
+            self.fail(out);
+        }
+    }
+
+    /// How the run ended. Whether that can be told is what the writer finds: nobody has read it before.
+    fn end(&mut self, job: &Job, out: &mut Vec<u8>) {
+        let told = self.finish(&self.run.ending(job, answer::unread), out)
+            || self.finish(&self.run.ending(job, answer::unreadable), out);
+        if !told {
+            self.fail(out);
+        }
+    }
+
+    /// Writes the terminal event, unless it would be no document of the contract.
+    fn finish(&mut self, data: &str, out: &mut Vec<u8>) -> bool {
+        self.over = true;
+        match self.writer.finish(out, data) {
+            Ok(()) => true,
+            // What an agent wrote loosely, such as a number that few can hold, is its own affair and the caller's.
+            Err(Refused::Faulty(report)) if report.is_valid() => sse::event(out, "final", None, data).is_ok(),
+            Err(Refused::Faulty(_) | Refused::Nameless | Refused::Ended(_) | Refused::OtherTask) => false,
+        }
+    }
+
+    /// RUN-7: there is a terminal event, whatever was to be in it.
+    fn fail(&mut self, out: &mut Vec<u8>) {
+        let broken = Failure::BrokenContract;
+        let _ = self.writer.fail(out, failure::write(broken).0, broken.sentence());
+    }
+}

@@ -1,0 +1,157 @@
+//! `/tasks`: where callers of the task contract come in (TASK-1 to TASK-9).
+//!
+//! A task is a job that its caller knows by an id of its own. Whoever waits, by `?wait=S` or `Prefer: wait=S`, is answered when the task has
+//! ended, and also when it asks for input: the one who waits is the one to be asked.
+//!
+//! Whatever refuses a request here is told in the shape of the contract: [`super::shaped`] sees to that, around all of these.
+
+mod asked;
+mod events;
+mod prefer;
+mod refused;
+mod warned;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::State;
+use axum::http::header::{HeaderName, HeaderValue, LOCATION};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
+use bytes::Bytes;
+use crosspoint_contracts::{Contract, Kind};
+use crosspoint_engine::job::{Door, Job};
+use crosspoint_engine::runtime::Watch;
+
+use self::asked::{Patience, TaskId, percent_encoded};
+use super::App;
+use super::body::Received;
+use super::jobs::watch_of;
+use super::json::response;
+use super::record::About;
+use super::refusal::Refusal;
+use super::submit;
+use crate::passage::answer;
+use crate::passage::incoming::{self, Headers, Incoming};
+
+const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+
+pub(super) async fn submit_task(
+    State(app): State<App>,
+    patience: Result<Patience, Refusal>,
+    headers: HeaderMap,
+    received: Received,
+) -> Result<Response, Refusal> {
+    let read = read(&app, patience, &headers, &received.bytes);
+    let (patience, incoming) = read.map_err(|refusal| refused::of_document(refusal, &received.bytes))?;
+    let warnings = incoming.warnings();
+    let wanted = refused::Wanted::of(&incoming.new);
+    let id = incoming.new.request_id.clone();
+    let submitted = app.engine().submit(incoming.new).await.map_err(|why| wanted.unaccepted(&app, &why))?;
+    drop(received);
+    let job = app.settled(&watch_of(submitted), &patience).await;
+    // By the same key it may be a task that was first sent under another id, or work from another door.
+    let known = answer::known_as(&job, id.as_deref());
+    Ok(located(patience.answer(status(&job), warned::document(&known, &warnings)), &job))
+}
+
+pub(super) async fn show_task(
+    State(app): State<App>,
+    TaskId(id): TaskId,
+    patience: Result<Patience, Refusal>,
+) -> Result<Response, Refusal> {
+    let patience = patience.map_err(refused::of(&id))?;
+    let watch = app.task(&id).await?;
+    let job = app.settled(&watch, &patience).await;
+    Ok(patience.answer(StatusCode::OK, answer::document(&job, Contract::Task)))
+}
+
+pub(super) async fn answer_task(
+    State(app): State<App>,
+    TaskId(id): TaskId,
+    patience: Result<Patience, Refusal>,
+    received: Result<Received, Refusal>,
+) -> Result<Response, Refusal> {
+    let patience = patience.map_err(refused::of(&id))?;
+    let answer = received.and_then(|received| refused::input(&received.bytes)).map_err(refused::of(&id))?;
+    let watch = app.task(&id).await?;
+    let answered = app.engine().answer(watch.job().id(), answer).await;
+    answered.map_err(|why| refused::denied(&why, &id))?;
+    let job = app.settled(&watch, &patience).await;
+    Ok(patience.answer(status(&job), answer::document(&job, Contract::Task)))
+}
+
+pub(super) async fn cancel_task(State(app): State<App>, TaskId(id): TaskId) -> Result<Response, Refusal> {
+    let watch = app.task(&id).await?;
+    let job = app.engine().cancel(watch.job().id()).await.map_err(|why| refused::denied(&why, &id))?;
+    Ok(response(StatusCode::OK, answer::document(&job, Contract::Task)))
+}
+
+pub(super) async fn follow_task(
+    State(app): State<App>,
+    TaskId(id): TaskId,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let stretch = events::Stretch::read(&uri, &headers).map_err(refused::of(&id))?;
+    let watch = app.task(&id).await?;
+    Ok(events::stream(app, watch, stretch))
+}
+
+/// Reads a request for a task, and how long its caller waits.
+fn read(
+    app: &App,
+    patience: Result<Patience, Refusal>,
+    headers: &HeaderMap,
+    document: &Bytes,
+) -> Result<(Patience, Incoming), Refusal> {
+    if app.stopping().is_cancelled() {
+        return Err(Refusal::stopping());
+    }
+    let patience = patience?;
+    let headers = Headers { key: submit::idempotency_key(headers)?, trace: submit::traceparent(headers) };
+    let incoming = incoming::read(Kind::TaskRequest, document, headers);
+    let incoming = incoming.map_err(|report| refused::malformed(*report))?;
+    refused::check_id(incoming.new.request_id.as_deref())?;
+    Ok((patience, incoming))
+}
+
+/// TASK-4: 200 says that it has ended.
+fn status(job: &Job) -> StatusCode {
+    if job.outcome().is_some() { StatusCode::OK } else { StatusCode::ACCEPTED }
+}
+
+fn located(mut response: Response, job: &Job) -> Response {
+    let place = match job.request.door {
+        Door::Task => format!("/tasks/{}", percent_encoded(&job.request.request_id)),
+        // It is found here by its own id.
+        Door::Native | Door::Bridge | Door::Workflow | Door::Message | Door::Run => format!("/tasks/{}", job.id()),
+    };
+    if let Ok(place) = HeaderValue::try_from(place) {
+        response.headers_mut().insert(LOCATION, place);
+    }
+    // For the log, which knows jobs by their own ids.
+    response.extensions_mut().insert(About::job(job));
+    response
+}
+
+impl App {
+    /// The task that a caller knows by this id: its own, else ours, as of work that was repeated or came by another door.
+    async fn task(&self, id: &str) -> Result<Watch, Refusal> {
+        // Without tokens everyone is the same caller.
+        let found = self.engine().find(Door::Task, "", id).await.map_err(|why| refused::denied(&why, id))?;
+        let found = match (found, id.parse()) {
+            (None, Ok(job)) => self.engine().job(job).await.map_err(|fault| Refusal::fault(&fault))?,
+            (found, _) => found,
+        };
+        found.ok_or_else(|| refused::no_such_task(Some(id)))
+    }
+
+    /// The job once it has ended or asks for input, or as it is when the wait is over or the server stops.
+    async fn settled(&self, watch: &Watch, patience: &Patience) -> Arc<Job> {
+        match patience.wait {
+            Some(wait) => watch.settled(Instant::now() + wait).await,
+            None => watch.job(),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What a request for a task says outside its body: which task, and how long its caller waits.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::StatusCode;
+use axum::http::header::HeaderValue;
+use axum::http::request::Parts;
+use axum::response::Response;
+
+use super::prefer;
+use super::{PREFERENCE_APPLIED, refused};
+use crate::server::App;
+use crate::server::json::response;
+use crate::server::query::Wait;
+use crate::server::refusal::Refusal;
+
+/// The task that a path names, by the id that its caller gave it.
+pub(in crate::server) struct TaskId(pub(super) String);
+
+impl FromRequestParts<App> for TaskId {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<TaskId, Refusal> {
+        // What is no text is the id of no task.
+        let Path(id) = Path::<String>::from_request_parts(parts, app).await.map_err(|_| refused::no_such_task(None))?;
+        Ok(TaskId(id))
+    }
+}
+
+/// How long a caller waits: `?wait=S`, else `Prefer: wait=S`.
+pub(in crate::server) struct Patience {
+    pub(super) wait: Option<Duration>,
+    /// The wait that is granted because the header asked for it.
+    preferred: Option<u64>,
+}
+
+impl FromRequestParts<App> for Patience {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Patience, Refusal> {
+        let Wait(asked) = Wait::from_request_parts(parts, app).await?;
+        if asked.is_some() {
+            return Ok(Patience { wait: asked, preferred: None });
+        }
+        let headers = parts.headers.get_all("prefer").iter();
+        let preferred = prefer::wait(headers.filter_map(|line| line.to_str().ok()));
+        // A preference is granted as far as it can be; a query that cannot be granted is a mistake.
+        let wait = preferred.map(|seconds| Duration::from_secs(seconds).min(app.0.wait_max));
+        Ok(Patience { wait, preferred: wait.map(|wait| wait.as_secs()) })
+    }
+}
+
+impl Patience {
+    /// An answer to the caller who has waited.
+    pub(super) fn answer(&self, status: StatusCode, document: String) -> Response {
+        let mut response = response(status, document);
+        if let Some(seconds) = self.preferred
+            && let Ok(applied) = HeaderValue::try_from(format!("wait={seconds}"))
+        {
+            response.headers_mut().insert(PREFERENCE_APPLIED, applied);
+        }
+        response
+    }
+}
+
+/// A text as one segment of a path: all but what RFC 3986 calls unreserved is encoded.
+pub(super) fn percent_encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            // Writing to memory does not fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}

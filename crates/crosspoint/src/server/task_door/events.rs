@@ -1,0 +1,114 @@
+//! `/tasks/{id}/events`: a task as it stands, and each time that it has changed (TASK-4.4).
+//!
+//! A stream holds the job's watch and nothing else. It writes the task as it is when the caller takes it, so that whoever reads slowly misses
+//! what was in between and costs nothing. The last event is the task that has ended. When the server stops, the stream ends without
+//! one: the task goes on, and so does its caller, with `Last-Event-ID`.
+
+use std::time::Instant;
+
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
+use bytes::Bytes;
+use crosspoint_contracts::task::Status;
+use crosspoint_contracts::{Contract, sse};
+use crosspoint_engine::job::{Job, Phase};
+use crosspoint_engine::runtime::Watch;
+use crosspoint_engine::time::Time;
+use futures_util::stream;
+
+use super::refused::status_word;
+use crate::passage::answer;
+use crate::server::App;
+use crate::server::events::{KEEP_ALIVE_PERIOD, keep_alive, last_seen, response};
+use crate::server::query;
+use crate::server::refusal::Refusal;
+
+/// Where a stream begins and ends.
+pub(super) struct Stretch {
+    after: u32,
+    only_past: bool,
+}
+
+impl Stretch {
+    pub(super) fn read(uri: &Uri, headers: &HeaderMap) -> Result<Stretch, Refusal> {
+        let asked = query::events(uri)?;
+        let after = last_seen(headers)?.or(asked.after).unwrap_or(0);
+        Ok(Stretch { after, only_past: asked.only_past })
+    }
+}
+
+pub(super) fn stream(app: App, watch: Watch, Stretch { after, only_past }: Stretch) -> Response {
+    let following = Following { app, watch, after, only_past, shown: None };
+    let events = stream::unfold(following, |mut following| async move {
+        let bytes = following.next().await?;
+        Some((bytes, following))
+    });
+    response(events)
+}
+
+struct Following {
+    app: App,
+    watch: Watch,
+    /// The number of the last of the job's events that the caller knows of.
+    after: u32,
+    only_past: bool,
+    shown: Option<Shown>,
+}
+
+/// What tells two documents about a task apart: not all that happens to a job shows in them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Shown {
+    phase: Phase,
+    attempts: u32,
+    answers: usize,
+    updated_at: Time,
+    progress_at: Time,
+}
+
+impl Shown {
+    fn of(job: &Job) -> Shown {
+        let (phase, answers) = (job.phase(), job.answers.len());
+        let &Job { attempts, updated_at, progress_at, .. } = job;
+        Shown { phase, attempts, answers, updated_at, progress_at }
+    }
+}
+
+impl Following {
+    /// The next bytes of the stream; `None` ends it.
+    async fn next(&mut self) -> Option<Bytes> {
+        let until = Instant::now() + KEEP_ALIVE_PERIOD;
+        loop {
+            if self.shown.is_some_and(|shown| shown.phase.is_end()) || self.app.stopping().is_cancelled() {
+                return None;
+            }
+            let job = self.watch.job();
+            let shown = Some(Shown::of(&job));
+            if job.events > self.after && self.shown != shown {
+                (self.after, self.shown) = (job.events, shown);
+                return Some(written(&job));
+            }
+            if self.only_past || job.outcome().is_some() {
+                return None;
+            }
+            if Instant::now() >= until {
+                return Some(keep_alive());
+            }
+            let moved = self.watch.moved(job.events, until);
+            tokio::select! {
+                _ = moved => {}
+                () = self.app.stopping().cancelled() => return None,
+            }
+        }
+    }
+}
+
+fn written(job: &Job) -> Bytes {
+    let (status, document) = match answer::readable(job, Contract::Task) {
+        Some(document) => (status_word(job.phase()), document),
+        None => (Status::Failed.word(), answer::unreadable(job, Contract::Task)),
+    };
+    let mut out = Vec::with_capacity(document.len() + 64);
+    // Names of events are ours and have no line breaks.
+    let _ = sse::event(&mut out, status, Some(u64::from(job.events)), &document);
+    out.into()
+}
