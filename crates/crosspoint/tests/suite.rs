@@ -8,6 +8,8 @@ mod agent_deaths;
 mod agent_refusals;
 #[path = "suite/callers.rs"]
 mod callers;
+#[path = "suite/chain.rs"]
+mod chain;
 #[path = "suite/clauses.rs"]
 mod clauses;
 #[path = "suite/client.rs"]
@@ -24,6 +26,8 @@ mod crash;
 mod disk;
 #[path = "suite/documents.rs"]
 mod documents;
+#[path = "suite/exchanges.rs"]
+mod exchanges;
 #[path = "suite/exec.rs"]
 mod exec;
 #[path = "suite/exec_ask.rs"]
@@ -42,6 +46,8 @@ mod exec_limits;
 mod exec_output;
 #[path = "suite/exec_start.rs"]
 mod exec_start;
+#[path = "suite/faultless.rs"]
+mod faultless;
 #[path = "suite/help.rs"]
 mod help;
 #[path = "suite/keeping.rs"]
@@ -50,10 +56,14 @@ mod keeping;
 mod live;
 #[path = "suite/log.rs"]
 mod log;
+#[path = "suite/matrix.rs"]
+mod matrix;
 #[path = "suite/metrics.rs"]
 mod metrics;
 #[path = "suite/migrate.rs"]
 mod migrate;
+#[path = "suite/misbehaviour.rs"]
+mod misbehaviour;
 #[path = "suite/openapi.rs"]
 mod openapi;
 #[path = "suite/overload.rs"]
@@ -68,16 +78,44 @@ mod pull;
 mod pull_edges;
 #[path = "suite/puller.rs"]
 mod puller;
+#[path = "suite/redirects.rs"]
+mod redirects;
+#[path = "suite/remote_config.rs"]
+mod remote_config;
 #[path = "suite/repository.rs"]
 mod repository;
 #[path = "suite/run.rs"]
 mod run;
+#[path = "suite/run_agent.rs"]
+mod run_agent;
+#[path = "suite/run_breaks.rs"]
+mod run_breaks;
+#[path = "suite/run_callers.rs"]
+mod run_callers;
+#[path = "suite/run_door.rs"]
+mod run_door;
+#[path = "suite/run_examples.rs"]
+mod run_examples;
+#[path = "suite/run_floods.rs"]
+mod run_floods;
+#[path = "suite/run_life.rs"]
+mod run_life;
+#[path = "suite/run_misbehaviour.rs"]
+mod run_misbehaviour;
+#[path = "suite/run_refusals.rs"]
+mod run_refusals;
+#[path = "suite/runs.rs"]
+mod runs;
+#[path = "suite/scripted.rs"]
+mod scripted;
 #[path = "suite/server.rs"]
 mod server;
 #[path = "suite/server_life.rs"]
 mod server_life;
 #[path = "suite/server_limits.rs"]
 mod server_limits;
+#[path = "suite/services.rs"]
+mod services;
 #[path = "suite/shutdown.rs"]
 mod shutdown;
 #[path = "suite/store_command.rs"]
@@ -88,12 +126,38 @@ mod stored;
 mod stuck;
 #[path = "suite/sync.rs"]
 mod sync;
+#[path = "suite/task_agent.rs"]
+mod task_agent;
+#[path = "suite/task_agent_faults.rs"]
+mod task_agent_faults;
+#[path = "suite/task_agent_restart.rs"]
+mod task_agent_restart;
+#[path = "suite/task_breaks.rs"]
+mod task_breaks;
+#[path = "suite/task_door.rs"]
+mod task_door;
+#[path = "suite/task_events.rs"]
+mod task_events;
+#[path = "suite/task_examples.rs"]
+mod task_examples;
+#[path = "suite/task_misbehaviour.rs"]
+mod task_misbehaviour;
+#[path = "suite/task_refusals.rs"]
+mod task_refusals;
+#[path = "suite/task_server.rs"]
+mod task_server;
+#[path = "suite/task_trace.rs"]
+mod task_trace;
+#[path = "suite/tasks.rs"]
+mod tasks;
 #[path = "suite/terminal.rs"]
 mod terminal;
 #[path = "suite/translate.rs"]
 mod translate;
 #[path = "suite/validate.rs"]
 mod validate;
+#[path = "suite/wire.rs"]
+mod wire;
 #[path = "suite/workers.rs"]
 mod workers;
 #[path = "suite/write_errors.rs"]

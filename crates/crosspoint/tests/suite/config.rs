@@ -1,7 +1,7 @@
 //! `crosspoint config`
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 
@@ -16,6 +16,10 @@ impl Place {
         fs::create_dir_all(&path).expect("the directory can be made");
         fs::write(path.join("crosspoint.toml"), configuration).expect("it can be written");
         Place(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
     }
 
     pub(crate) fn crosspoint(&self, arguments: &[&str]) -> Command {

@@ -27,7 +27,7 @@ pub(crate) fn check(method: &str, target: &str, answer: &Answer) {
     let Some(operation) = operation(method, path) else {
         // What is described nowhere is nowhere.
         assert!([404, 405].contains(&answer.status), "{}it is not described", about());
-        return conforms(&json!({ "$ref": "#/components/schemas/Refusal" }), &answer.json(), &about);
+        return conforms(&refusal_at(path), &answer.json(), &about);
     };
     let response = &operation["responses"][answer.status.to_string()];
     assert!(response.is_object(), "{}not with this status", about());
@@ -36,7 +36,7 @@ pub(crate) fn check(method: &str, target: &str, answer: &Answer) {
     assert!(content.is_object(), "{}not as {kind:?}", about());
     match kind {
         "application/json" => conforms(&content["schema"], &answer.json(), &about),
-        "text/event-stream" => events(&answer.text(), &about),
+        "text/event-stream" => events(&content["schema"], &answer.text(), &about),
         _ => assert!(std::str::from_utf8(&answer.body).is_ok(), "{}it is text", about()),
     }
 }
@@ -69,9 +69,22 @@ fn conforms(schema: &Value, instance: &Value, about: &dyn Fn() -> String) {
     assert!(errors.is_empty(), "{}{errors:#?}", about());
 }
 
+/// How whatever is not described is refused at this path: as what is described at its door, or there.
+fn refusal_at(path: &str) -> Value {
+    let paths = kept()["paths"].as_object().expect("there are paths");
+    let is_under = |door: &&str| path.strip_prefix(door).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let door = ["/tasks", "/agents/run"].into_iter().find(is_under);
+    let is_like = |template: &str| door.map_or_else(|| fits(template, path), |door| template.starts_with(door));
+    let there = paths.iter().find(|(template, _)| is_like(template)).map(|(_, operations)| operations);
+    let described = there.and_then(|operations| operations.as_object()?.values().next());
+    let shape = described.map(|operation| &operation["responses"]["500"]["content"]["application/json"]["schema"]);
+    shape.cloned().unwrap_or_else(|| json!({ "$ref": "#/components/schemas/Refusal" }))
+}
+
 /// What is in a stream: each event is of a kind that is described, and its data is as is said there.
-fn events(stream: &str, about: &dyn Fn() -> String) {
-    let kinds = kept()["components"]["schemas"]["JobEvent"]["oneOf"].as_array().expect("there are events");
+fn events(schema: &Value, stream: &str, about: &dyn Fn() -> String) {
+    let place = schema["$ref"].as_str().and_then(|place| place.strip_prefix('#')).expect("the schema has a name");
+    let kinds = kept().pointer(place).and_then(|schema| schema["oneOf"].as_array()).expect("there are events");
     for event in stream.split("\n\n").filter(|event| !event.is_empty() && !event.starts_with(':')) {
         let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::trim_start);
         let name = field("event:");
@@ -79,7 +92,8 @@ fn events(stream: &str, about: &dyn Fn() -> String) {
         let data = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n");
         let kind = kinds.iter().find(|kind| kind["properties"]["event"]["const"].as_str() == name);
         let kind = kind.unwrap_or_else(|| panic!("{}no event {name:?}", about()));
-        assert!(field("id:").is_some_and(|id| id.parse::<u32>().is_ok()), "{}its id is a number", about());
+        let numbered = kind["properties"]["id"].is_object();
+        assert_eq!(field("id:").is_some_and(|id| id.parse::<u32>().is_ok()), numbered, "{}its id is a number", about());
         let data: Value = serde_json::from_str(&data).expect("the data of an event is JSON");
         conforms(&kind["properties"]["data"]["contentSchema"], &data, about);
     }

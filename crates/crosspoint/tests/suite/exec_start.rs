@@ -89,7 +89,7 @@ fn a_program_that_is_away_is_tried_again_and_its_breaker_opens() {
 }
 
 /// Lets the time of an open breaker be over, and starts the server again.
-fn breaker_is_due(server: &mut Server) {
+pub(crate) fn breaker_is_due(server: &mut Server) {
     assert!(server.stop().success());
     let script = "
 import sqlite3, sys
@@ -104,7 +104,7 @@ sys.exit(store.total_changes != 1)
 }
 
 /// The state of the breaker, once the check has decided.
-fn decided(server: &Server) -> String {
+pub(crate) fn decided(server: &Server) -> String {
     until("the check has decided", || {
         let breaker = server.get("/api/v1/agents/late").json()["breaker"].clone();
         let is_due = breaker["until"].as_str().is_some_and(|until| until.starts_with("1970"));

@@ -112,6 +112,7 @@ fn a_validator_of_such_descriptions_finds_nothing() {
 const FOR_THE_GENERATOR: &str = r#"
 [server]
 wait_seconds_max = 0.2
+sync_wait_seconds = 0.2
 log = "warn"
 
 [[agent]]

@@ -38,10 +38,18 @@ fn copy(name: &str) -> PathBuf {
     to
 }
 
-fn newest_raw(root: &Path) -> PathBuf {
+/// The numbers of the newest run of all systems, which then is the only one, and its file.
+fn only_whole_run(root: &Path) -> (serde_json::Value, PathBuf) {
     let files = fs::read_dir(root.join("bench/raw")).expect("there are raw numbers");
-    let paths = files.map(|entry| entry.expect("it can be read").path());
-    paths.max().expect("at least one run is recorded")
+    let mut paths: Vec<PathBuf> = files.map(|entry| entry.expect("it can be read").path()).collect();
+    paths.sort();
+    let newest = paths.pop().expect("at least one run is recorded");
+    for path in paths {
+        fs::remove_file(path).expect("it can be removed");
+    }
+    assert!(newest.file_name().is_some_and(|name| name.to_string_lossy().starts_with("peers-")), "{newest:?}");
+    let numbers = fs::read(&newest).expect("it was copied");
+    (serde_json::from_slice(&numbers).expect("it is JSON"), newest)
 }
 
 #[test]
@@ -67,9 +75,7 @@ fn a_figure_mended_by_hand_is_found() {
 #[test]
 fn a_peer_that_was_not_run_is_a_row_that_says_why() {
     let copy = copy("missing");
-    let raw = newest_raw(&copy);
-    let mut numbers: serde_json::Value =
-        serde_json::from_slice(&fs::read(&raw).expect("it was copied")).expect("it is JSON");
+    let (mut numbers, raw) = only_whole_run(&copy);
     numbers["systems"]["restate"] = serde_json::json!({"title": "Restate", "missing": "not run: no npm today"});
     fs::write(&raw, numbers.to_string()).expect("it can be written");
     let output = python(&copy, "report.py", &[]);
@@ -83,10 +89,38 @@ fn a_peer_that_was_not_run_is_a_row_that_says_why() {
 }
 
 #[test]
+fn a_system_younger_than_the_last_whole_run_is_a_row_without_figures_until_it_is_run() {
+    let copy = copy("younger");
+    let (mut numbers, raw) = only_whole_run(&copy);
+    let systems = numbers["systems"].as_object_mut().expect("it has systems");
+    let mut young = systems["crosspoint-agent"].clone();
+    young["title"] = "Crosspoint, run agent in another process".into();
+    systems.remove("crosspoint-run");
+    let part = serde_json::json!({"crosspoint-run": young, "restate": systems["restate"]});
+    fs::write(&raw, numbers.to_string()).expect("it can be written");
+    let report = |row: &str, compared: bool| {
+        let output = python(&copy, "report.py", &[]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        for page in ["README.md", "bench/RESULTS.md"] {
+            let text = fs::read_to_string(copy.join(page)).expect("it was written");
+            assert!(text.contains(&format!("| Crosspoint, run agent in another process | {row} |")), "{page}: {text}");
+            assert_eq!(text.contains("| Crosspoint, run agent in another process / Restate | "), compared, "{page}");
+        }
+        let output = python(&copy, "report.py", &["--check"]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    };
+    report("not measured yet", false);
+    numbers["systems"] = part;
+    numbers["measured_on"] = "9999-01-01".into();
+    fs::write(copy.join("bench/raw/part-9999-01-01-0000.json"), numbers.to_string()).expect("it can be written");
+    report("measured later, below", true);
+    fs::remove_dir_all(copy).expect("it can be removed");
+}
+
+#[test]
 fn a_system_that_does_not_exist_is_refused_before_anything_is_installed() {
     let output = python(&root(), "run.py", &["--peers", "--only", "restate,nobody"]);
     assert_eq!(output.status.code(), Some(2));
-    let expected =
-        "error: no system is called nobody\nhint: crosspoint, crosspoint-agent, restate, dbos, celery, nats\n";
+    let expected = "error: no system is called nobody\nhint: crosspoint, crosspoint-agent, crosspoint-run, restate, dbos, celery, nats\n";
     assert_eq!(said(&output), expected);
 }

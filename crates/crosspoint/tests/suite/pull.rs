@@ -40,8 +40,12 @@ fn work_is_known_once_its_agent_has_joined_and_is_done_by_whoever_asks() {
     let job = submit(&server, "dig");
     let ordered = worker.take_some(&server, 4);
     let given = &ordered["jobs"][0];
+    // Without a caller's trace the job is the trace; the attempt is a span of it.
+    let trace = format!("00-{}-", job.replace('-', ""));
+    assert!(given["traceparent"].as_str().is_some_and(|parent| parent.starts_with(&trace)), "{given}");
     let expected = json!({
-        "id": job, "attempt": 1, "work": "dig", "request_id": job, "output_offset": 0, "input": {"n": 1}
+        "id": job, "attempt": 1, "work": "dig", "request_id": job, "output_offset": 0, "input": {"n": 1},
+        "traceparent": given["traceparent"]
     });
     assert_eq!(given, &expected);
     assert_eq!(server.job(&job)["agent"], "dig");

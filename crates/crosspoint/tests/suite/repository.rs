@@ -80,7 +80,7 @@ fn the_example_of_the_readme_is_what_the_program_prints() {
 fn pages() -> Vec<String> {
     let mut pages: Vec<String> =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(String::from).to_vec();
-    let mut directories = vec![root().join("docs")];
+    let mut directories = vec![root().join("docs"), root().join("examples")];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).expect("it can be listed") {
             let path = entry.expect("it can be read").path();

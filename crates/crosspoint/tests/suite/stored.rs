@@ -8,7 +8,7 @@ use crosspoint_engine::content::{Block, Body};
 use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Reply, Spec, Submission};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Door, Job, Key, Limits, Priority, Request};
-use crosspoint_engine::keys::{Keys, Salt};
+use crosspoint_engine::keys::{Hashes, Keys, Salt};
 use crosspoint_engine::machine::{Event, Success};
 use crosspoint_engine::policy::Policy;
 use crosspoint_engine::store::{Options, Store};
@@ -54,7 +54,7 @@ impl Stored {
         let request_id = format!("made-{}", self.made);
         let document = format!(r#"{{"work":"echo","input":{{}},"request_id":"{request_id}"}}"#);
         let submission = Submission {
-            hash: self.salt.hash("", Door::Native, &request_id, &Key::RequestId),
+            hashes: Hashes { key: self.salt.hash("", Door::Native, &request_id, &Key::RequestId), alias: None },
             request: Request {
                 id: JobId::new(Seq(0), Time::default(), 0),
                 parent: None,
@@ -66,6 +66,7 @@ impl Stored {
                 pinned: None,
                 priority: Priority::Normal,
                 limits: Limits::default(),
+                trace: None,
                 accepted_at: Time::default(),
                 input: 23..25,
             },
@@ -86,7 +87,7 @@ impl Stored {
     }
 
     pub(crate) fn end(&mut self, id: JobId) {
-        let success = Success { outputs: Body::trusted("{}"), artifacts: Body::trusted("[]") };
+        let success = Success::of(Body::trusted("{}"));
         self.apply(&Command::Job(id, Event::Finish { attempt: 1, result: Ok(success) }));
     }
 

@@ -1,0 +1,84 @@
+//! Recorded exchanges: the bytes that a caller sends and gets, and the bytes that an agent gets and sends, replayed against the build.
+//!
+//! Each file of `testdata/exchanges` is one exchange. It begins with what it shows; then come parts under headings:
+//!
+//! - `== configuration`: what the server is configured with
+//! - `== caller sends`, `== caller must get`: in turn, each over a connection of its own. What is got is the status line, the
+//!   content type, and the body as it is without the framing of HTTP
+//! - `== agent must get`, `== agent answers`: in turn, over whatever connections we make
+//! - `== agent may get`, `== agent answers`: requests that begin so may come at any time and any number of times
+//!
+//! `␍` and `␊` are the bytes that end lines on the wire; where a line of a file ends means nothing. A line `~~` in what is
+//! sent is a gap between two writes. `~~ until the caller has: TEXT` waits in it until the other side has got that, so has `~~ until
+//! the agent has: TEXT`; `~~ close` ends the connection.
+//!
+//! What is different every time has a name: `<job>` is the job's id and `<trace>` the same without hyphens, `<span>` the span
+//! of an attempt, `<time>` a point in time or a duration, `<port>` the agent's port. Everything else is compared byte for byte. With UPDATE_EXCHANGES set, the parts that must be got are
+//! rewritten instead.
+
+#[path = "exchanges/normal.rs"]
+mod normal;
+#[path = "exchanges/replay.rs"]
+mod replay;
+#[path = "exchanges/script.rs"]
+mod script;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread;
+
+use self::script::Script;
+use crate::run::root;
+
+/// So many exchanges are replayed at a time.
+const AT_A_TIME: usize = 6;
+
+#[test]
+fn recorded_exchanges_are_the_same_byte_for_byte() {
+    let files = files();
+    assert!(files.len() >= 15, "only {} were found", files.len());
+    let queue = Mutex::new(files);
+    let wrong = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                while let Some(path) = next(&queue) {
+                    if let Err(why) = check(&path) {
+                        wrong.lock().expect("no thread panics with it").push(why);
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().expect("no thread panics with it");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+fn next(queue: &Mutex<Vec<PathBuf>>) -> Option<PathBuf> {
+    queue.lock().expect("no thread panics with it").pop()
+}
+
+fn files() -> Vec<PathBuf> {
+    let folders = ["run", "task"].map(|contract| root().join("testdata/exchanges").join(contract));
+    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("it can be listed"));
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be read").path()).collect();
+    files.sort();
+    files
+}
+
+/// Replays one, and says what differs.
+fn check(path: &PathBuf) -> Result<(), String> {
+    let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
+    let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
+    let script = Script::parse(&text).map_err(|why| format!("{shown}: {why}"))?;
+    let fresh = replay::replay(&script).map_err(|why| format!("{shown}: {why}"))?.to_string();
+    if std::env::var_os("UPDATE_EXCHANGES").is_some() {
+        return fs::write(path, fresh).map_err(|error| format!("{shown}: {error}"));
+    }
+    match text.lines().zip(fresh.lines()).find(|(kept, fresh)| kept != fresh) {
+        Some((kept, fresh)) => Err(format!("{shown} differs: UPDATE_EXCHANGES=1 rewrites it\n- {kept}\n+ {fresh}")),
+        None if text != fresh => Err(format!("{shown} ends differently: UPDATE_EXCHANGES=1 rewrites it\n{fresh}")),
+        None => Ok(()),
+    }
+}

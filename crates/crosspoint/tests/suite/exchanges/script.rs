@@ -1,0 +1,169 @@
+//! An exchange as it is written down.
+
+use std::fmt;
+
+const HEADING: &str = "== ";
+const GAP: &str = "~~";
+
+/// What a part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heading {
+    Configuration,
+    CallerSends,
+    CallerMustGet,
+    AgentMustGet,
+    AgentMayGet,
+    AgentAnswers,
+}
+
+impl Heading {
+    const ALL: [Heading; 6] = [
+        Heading::Configuration,
+        Heading::CallerSends,
+        Heading::CallerMustGet,
+        Heading::AgentMustGet,
+        Heading::AgentMayGet,
+        Heading::AgentAnswers,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Heading::Configuration => "configuration",
+            Heading::CallerSends => "caller sends",
+            Heading::CallerMustGet => "caller must get",
+            Heading::AgentMustGet => "agent must get",
+            Heading::AgentMayGet => "agent may get",
+            Heading::AgentAnswers => "agent answers",
+        }
+    }
+}
+
+/// A file.
+#[derive(Clone)]
+pub(super) struct Script {
+    /// What it shows.
+    about: String,
+    /// Each with its lines, as they stand there.
+    pub(super) parts: Vec<(Heading, String)>,
+}
+
+/// Bytes that are sent in one go.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Piece {
+    /// What comes before it.
+    pub(super) gap: Gap,
+    /// As it is written down, in one line.
+    pub(super) text: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Gap {
+    #[default]
+    None,
+    /// The other side has a chance to read what was sent.
+    Short,
+    CallerHas(String),
+    AgentHas(String),
+    /// There is no more after it.
+    Close,
+}
+
+impl Script {
+    pub(super) fn parse(text: &str) -> Result<Script, String> {
+        let (mut about, mut parts) = (String::new(), Vec::<(Heading, String)>::new());
+        for line in text.lines() {
+            if let Some(name) = line.strip_prefix(HEADING) {
+                let heading = Heading::ALL.into_iter().find(|heading| heading.name() == name);
+                parts.push((heading.ok_or_else(|| format!("there is no part {name:?}"))?, String::new()));
+                continue;
+            }
+            let part = parts.last_mut().map_or(&mut about, |(_, part)| part);
+            part.push_str(line);
+            part.push('\n');
+        }
+        Ok(Script { about: about.trim().to_owned(), parts })
+    }
+
+    /// What the server is configured with.
+    pub(super) fn configuration(&self) -> &str {
+        let parts = self.parts.iter().find(|(heading, _)| *heading == Heading::Configuration);
+        parts.map_or("", |(_, text)| text)
+    }
+
+    /// All that is said by others than us: what is in it is not ours to differ.
+    pub(super) fn given(&self) -> String {
+        let given = |heading| [Heading::CallerSends, Heading::AgentAnswers].contains(&heading);
+        self.parts.iter().filter(|(heading, _)| given(*heading)).map(|(_, text)| text.as_str()).collect()
+    }
+}
+
+/// What a part has to send.
+pub(super) fn pieces(part: &str) -> Result<Vec<Piece>, String> {
+    let mut pieces = vec![Piece::default()];
+    for line in part.lines() {
+        let Some(gap) = line.strip_prefix(GAP) else {
+            pieces.last_mut().expect("there is one").text += line;
+            continue;
+        };
+        let gap = gap.trim();
+        let gap = match gap.strip_prefix("until the ").and_then(|rest| rest.split_once(" has: ")) {
+            Some(("caller", text)) => Gap::CallerHas(text.to_owned()),
+            Some(("agent", text)) => Gap::AgentHas(text.to_owned()),
+            None if gap.is_empty() => Gap::Short,
+            None if gap == "close" => Gap::Close,
+            Some(_) | None => return Err(format!("there is no gap {gap:?}")),
+        };
+        pieces.push(Piece { gap, text: String::new() });
+    }
+    Ok(pieces)
+}
+
+/// The bytes that are written down so: `␍` and `␊`, `‹c3›` for a byte that is no character by itself, and characters.
+pub(super) fn bytes(text: &str) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('‹') {
+        let (byte, after) = after.split_once('›').ok_or("a byte is written ‹c3›")?;
+        out.extend_from_slice(lines(before).as_bytes());
+        out.push(u8::from_str_radix(byte, 16).map_err(|error| format!("‹{byte}›: {error}"))?);
+        rest = after;
+    }
+    out.extend_from_slice(lines(rest).as_bytes());
+    Ok(out)
+}
+
+fn lines(text: &str) -> String {
+    text.lines().collect::<String>().replace('␍', "\r").replace('␊', "\n")
+}
+
+/// How bytes are written down: a line of the file for a line on the wire.
+pub(super) fn written(bytes: &str) -> String {
+    let mut out = String::new();
+    let mut rest = bytes.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            '\r' => {
+                out.push('␍');
+                if rest.peek() != Some(&'\n') {
+                    out.push('\n');
+                }
+            }
+            '\n' => out.push_str("␊\n"),
+            other => out.push(other),
+        }
+    }
+    if !out.is_empty() && !out.ends_with('\n') {
+        out.push('\n');
+    }
+    out
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.about)?;
+        self.parts.iter().try_for_each(|(heading, text)| {
+            let text = text.trim_end_matches('\n');
+            writeln!(f, "\n{HEADING}{}\n{text}", heading.name())
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! The agents of a matrix. They keep to their contracts, and their input says what they do:
+//!
+//! | `do` | |
+//! |---|---|
+//! | `echo` | gives back its input |
+//! | `progress` | is at 40 percent until it is released, then gives back its input |
+//! | `big` | gives more than 2 MB |
+//! | `artifacts` | gives `report.md` beside its input |
+//! | `own` | gives back its input, and members of its own |
+//! | `ask` | asks, and gives the answer |
+//! | `fail` | fails as `code`, `status`, `recoverable` and `message` say |
+//! | `break` | answers what nobody can read |
+//! | `silent` | takes the work, and is not heard of again |
+//! | `die` | is at 40 percent until it is released, and then gone |
+//! | `hold` | is at 40 percent until it is told to stop |
+//! | `again` | has no room for it at first, and gives back its input then |
+
+#[path = "agents/exec.rs"]
+mod exec;
+#[path = "agents/run.rs"]
+mod run;
+#[path = "agents/task.rs"]
+mod task;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::doors::Door;
+use super::ledger::{Ledger, Seen};
+use crate::wire::Asked;
+
+/// Who does the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Builtin,
+    Exec,
+    Run,
+    Task,
+}
+
+/// What an agent is configured for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Plain,
+    /// Gives up on it after two seconds of silence.
+    Quiet,
+    /// Is not where the configuration says.
+    Away,
+    /// May not ask, and may print little. Only programs need it.
+    Strict,
+}
+
+/// Where nobody listens: no user may bind it.
+const NOBODY: &str = "http://127.0.0.1:1";
+
+const QUIET_KEYS: &str = "silence_seconds = 2\n";
+
+/// All of them, as far as they live in the test.
+pub(super) struct Agents {
+    run: SocketAddr,
+    task: SocketAddr,
+    pub(super) ledger: Arc<Ledger>,
+}
+
+impl Kind {
+    pub(super) const ALL: [Kind; 4] = [Kind::Builtin, Kind::Exec, Kind::Run, Kind::Task];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Builtin => "builtin",
+            Kind::Exec => "exec",
+            Kind::Run => "run",
+            Kind::Task => "task",
+        }
+    }
+}
+
+/// The name of an agent, which is its work too. Each door has its own, so that no breaker sees the failures of another.
+pub(super) fn name(kind: Kind, door: Door, purpose: Purpose) -> String {
+    let purpose = match purpose {
+        Purpose::Plain => "plain",
+        Purpose::Quiet => "quiet",
+        Purpose::Away => "away",
+        Purpose::Strict => "strict",
+    };
+    format!("{}-{}-{purpose}", kind.name(), door.name())
+}
+
+/// The name of a built-in agent, which is its work too.
+pub(super) fn builtin_name(run: &str, door: Door) -> String {
+    format!("builtin-{}-{run}", door.name())
+}
+
+impl Agents {
+    pub(super) fn start() -> Agents {
+        let ledger = Arc::new(Ledger::default());
+        Agents { run: run::start(ledger.clone()), task: task::start(ledger.clone()), ledger }
+    }
+
+    /// The configuration of a server that has them all.
+    pub(super) fn configuration(&self) -> String {
+        Door::ALL.iter().map(|door| self.of_door(*door)).collect()
+    }
+
+    fn of_door(&self, door: Door) -> String {
+        let mut all: String = ["echo", "slow_echo", "ask", "fail"].map(|run| builtin(run, door, "")).concat();
+        all += &builtin_quiet(door);
+        for (kind, address) in [(Kind::Run, self.run), (Kind::Task, self.task)] {
+            let url = format!("http://{address}");
+            all += &remote(kind, &name(kind, door, Purpose::Plain), &url, "");
+            all += &remote(kind, &name(kind, door, Purpose::Quiet), &url, QUIET_KEYS);
+            all += &remote(kind, &name(kind, door, Purpose::Away), NOBODY, "");
+        }
+        all + &exec::configuration(door, QUIET_KEYS)
+    }
+
+    /// Puts what programs need into their directory.
+    pub(super) fn furnish(directory: &Path) {
+        exec::furnish(directory);
+    }
+
+    /// Lets the agent of a cell go on.
+    pub(super) fn release(&self, cell: &str, directory: &Path) {
+        self.ledger.release(cell);
+        exec::release(cell, directory);
+    }
+
+    /// What the agent of a cell has seen.
+    pub(super) fn seen(&self, kind: Kind, cell: &str, what: &'static str, directory: &Path) -> Vec<Seen> {
+        match kind {
+            Kind::Builtin => Vec::new(),
+            Kind::Exec => exec::seen(cell, what, directory),
+            Kind::Run | Kind::Task => self.ledger.seen(cell, what),
+        }
+    }
+}
+
+fn builtin(run: &str, door: Door, keys: &str) -> String {
+    let name = builtin_name(run, door);
+    format!("[[agent]]\nname = \"{name}\"\ncontract = \"builtin\"\nrun = \"{run}\"\nconcurrency = 64\n{keys}\n")
+}
+
+/// The sample agent that can be told to be silent for long.
+fn builtin_quiet(door: Door) -> String {
+    let name = name(Kind::Builtin, door, Purpose::Quiet);
+    format!("[[agent]]\nname = \"{name}\"\ncontract = \"builtin\"\nrun = \"slow_echo\"\n{QUIET_KEYS}\n")
+}
+
+fn remote(kind: Kind, name: &str, url: &str, keys: &str) -> String {
+    let contract = kind.name();
+    format!("[[agent]]\nname = \"{name}\"\ncontract = \"{contract}\"\nurl = \"{url}\"\nconcurrency = 64\n{keys}\n")
+}
+
+/// What `big` gives: more than 2 MB of it, in characters of one, two and three bytes.
+pub(super) fn blob() -> String {
+    "ä€x".repeat(350_000)
+}
+
+/// A code that no contract knows.
+pub(super) const OWN_CODE: &str = "TOO_SALTY";
+
+/// Members that no contract knows.
+pub(super) fn own_members() -> Value {
+    json!({"deep": [1, {"ä/~": null}], "text": "\u{1F600} \"quoted\""})
+}
+
+fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_default().to_owned()
+}
+
+/// What an agent was asked, for the ledger.
+fn seen(what: &'static str, id: &str, asked: &Asked, document: Value) -> Seen {
+    let trace = asked.header("traceparent").unwrap_or_default().to_owned();
+    Seen { what, id: id.to_owned(), trace, document }
+}

@@ -1,0 +1,115 @@
+//! The cases, in the order of the table. Those that take long are the last.
+
+#[path = "cases/ends.rs"]
+mod ends;
+#[path = "cases/failures.rs"]
+mod failures;
+#[path = "cases/kept.rs"]
+mod kept;
+
+use serde_json::json;
+
+use super::agents::{self, Kind};
+use super::cell::{Cell, Verdict};
+use super::doors::Door;
+
+pub(super) type Case = (&'static str, fn(&Cell<'_>) -> Verdict);
+
+pub(super) static CASES: [Case; 28] = [
+    ("success", success),
+    ("progress", progress),
+    ("2 MB of output", big),
+    ("artifacts", artifacts),
+    ("input required", input_required),
+    ("repeat", kept::repeat),
+    ("conflict", kept::conflict),
+    ("unknown fields", kept::unknown_fields),
+    ("non-ASCII ids", kept::ids),
+    ("trace", kept::trace),
+    ("cancel", ends::cancel),
+    ("cancel while it asks", ends::cancel_while_it_asks),
+    ("agent_failed", failures::agent_failed),
+    ("invalid", failures::invalid),
+    ("unauthenticated", failures::unauthenticated),
+    ("resource_limit", failures::resource_limit),
+    ("unsupported", failures::unsupported),
+    ("cancelled", failures::cancelled),
+    ("delegation", failures::delegation),
+    ("conflict, said by it", failures::conflict),
+    ("broken_contract", failures::broken_contract),
+    ("internal", failures::internal),
+    ("timeout, said by it", failures::timeout),
+    ("unavailable, said by it", failures::unavailable),
+    ("death on the way", ends::death),
+    ("silence", ends::silence),
+    ("busy at first", ends::busy),
+    ("nobody there", ends::nobody),
+];
+
+fn success(cell: &Cell<'_>) -> Verdict {
+    let order = cell.order("echo");
+    cell.succeeds(&order, cell.submit(&order), &order.input);
+    Verdict::Right
+}
+
+/// The caller sees how far it is while it is under way, in its own contract's way.
+fn progress(cell: &Cell<'_>) -> Verdict {
+    if cell.door == Door::Sync {
+        return Verdict::NotHere("a sync run is told of its end alone");
+    }
+    let order = cell.order("progress");
+    let handle = cell.submit(&order);
+    handle.sees_progress(cell.step());
+    cell.release();
+    cell.succeeds(&order, handle, &order.input);
+    Verdict::Right
+}
+
+fn big(cell: &Cell<'_>) -> Verdict {
+    let order = cell.order("big");
+    let outputs = if cell.kind == Kind::Builtin { order.input.clone() } else { json!({"blob": agents::blob()}) };
+    cell.succeeds(&order, cell.submit(&order), &outputs);
+    Verdict::Right
+}
+
+/// ALL-10: everybody gets the name; the content where the contract has a place for it, else carried.
+fn artifacts(cell: &Cell<'_>) -> Verdict {
+    if cell.kind == Kind::Builtin {
+        return Verdict::NotHere("no built-in agent gives any");
+    }
+    let order = cell.order("artifacts");
+    let (_, view) = cell.succeeds(&order, cell.submit(&order), &order.input);
+    assert_eq!(view.artifacts, ["report.md"], "{}", view.document);
+    let content = match cell.door {
+        Door::Native => &view.document["outcome"]["artifacts"][0],
+        Door::Task => &view.document["artifacts"][0],
+        Door::Sync | Door::Stream => &view.carried(cell.door)["artifacts"][0],
+    };
+    // A run agent gives names alone.
+    if cell.kind != Kind::Run {
+        assert_eq!(content["content"], "# Report", "{}", view.document);
+    }
+    Verdict::Right
+}
+
+/// ALL-5: whoever can be asked is asked, and the answer goes down to the agent as it was given.
+fn input_required(cell: &Cell<'_>) -> Verdict {
+    if cell.kind == Kind::Run {
+        return Verdict::NotHere("a run agent has no way to ask");
+    }
+    let order = cell.order("ask");
+    let handle = cell.submit(&order);
+    let question = handle.sees_question();
+    assert_eq!(question["prompt"], "Which pan?", "{question}");
+    if cell.kind != Kind::Builtin {
+        assert_eq!(question["schema"], json!({"type": "string"}), "{question}");
+    }
+    let answer = json!({"pan": "wok", "ä": [1, null]});
+    handle.answer(&answer);
+    cell.succeeds(&order, handle, &json!({"answer": answer}));
+    if cell.kind == Kind::Task {
+        let given: Vec<_> = cell.seen("input").into_iter().map(|seen| seen.document).collect();
+        assert_eq!(given, [json!({"input": answer})]);
+    }
+    Verdict::Right
+}

@@ -1,0 +1,188 @@
+//! What must come through as it was: requests that are sent again, members that nobody knows, ids, traces.
+
+use serde_json::{Value, json};
+
+use super::super::agents::{Kind, own_members};
+use super::super::cell::{Cell, Verdict};
+use super::super::doors::{Door, Order, fetch};
+use super::super::ledger::Seen;
+use super::super::view::View;
+
+/// ALL-1: whoever sends the same again gets the same, while it is under way and after its end; the agent has it once.
+pub(super) fn repeat(cell: &Cell<'_>) -> Verdict {
+    let order = cell.order("progress");
+    let first = cell.submit(&order);
+    first.sees_progress(cell.step());
+    let joined = cell.submit(&order);
+    assert_eq!(first.job_id(), joined.job_id());
+    cell.release();
+    let (job, view) = cell.succeeds(&order, first, &order.input);
+    let (_, again) = cell.succeeds(&order, joined, &order.input);
+    assert_eq!(view.document, again.document, "who joined gets the same");
+    let (_, late) = cell.succeeds(&order, cell.submit(&order), &order.input);
+    assert_eq!(view.document, late.document, "who comes late gets the same");
+    assert_eq!(job["attempts"], 1, "{job}");
+    if cell.kind != Kind::Builtin {
+        assert_eq!(cell.seen("new").len(), 1, "the agent had it once");
+    }
+    Verdict::Right
+}
+
+/// ALL-1: the same key with another input is refused in the shape of the door, and the clause is named.
+pub(super) fn conflict(cell: &Cell<'_>) -> Verdict {
+    let order = cell.order("echo");
+    cell.succeeds(&order, cell.submit(&order), &order.input);
+    let mut other = order.clone();
+    other.input["more"] = json!("other");
+    let view = cell.submit(&other).refused();
+    let code = match cell.door {
+        Door::Native => "conflict",
+        Door::Sync | Door::Stream => "CONFLICT",
+        Door::Task => "INVALID_FIELD_VALUE",
+    };
+    assert_eq!((view.status, view.code.as_deref(), view.repeat.as_deref()), (409, Some(code), Some("never")));
+    assert!(view.details["clause"].is_string(), "{}", view.document);
+    if cell.door != Door::Native {
+        assert_eq!(json!(view.id).to_string(), order.id);
+    }
+    if cell.kind != Kind::Builtin {
+        assert_eq!(cell.seen("new").len(), 1, "the agent knows nothing of it");
+    }
+    Verdict::Right
+}
+
+/// What nobody knows is kept with the document, goes to the agent, and what the agent says beside comes back: at its place where the
+/// contract is the same, else carried.
+pub(super) fn unknown_fields(cell: &Cell<'_>) -> Verdict {
+    let mut order = cell.order(if matches!(cell.kind, Kind::Run | Kind::Task) { "own" } else { "echo" });
+    order.members = match cell.door {
+        Door::Native => vec![("tenant", own_members())],
+        Door::Sync | Door::Stream => vec![("tenant", own_members()), ("budgets", json!({"max_tokens": 5, "ä/~": [1]}))],
+        Door::Task => vec![("tenant", own_members()), ("context", json!({"priority": "high", "ä/~": [1]}))],
+    };
+    let (job, view) = cell.succeeds(&order, cell.submit(&order), &order.input);
+    let kept = fetch(cell.world.address, &format!("/api/v1/jobs/{}/document", job["id"].as_str().expect("an id")));
+    assert_eq!(kept.text(), cell.door.document(&order), "the document is kept as it came");
+    if matches!(cell.kind, Kind::Run | Kind::Task) {
+        reached_the_agent(cell, &order, &cell.until_seen("new"));
+        came_back(cell, &view);
+    }
+    Verdict::Right
+}
+
+fn reached_the_agent(cell: &Cell<'_>, order: &Order, seen: &Seen) {
+    let document = &seen.document;
+    match (cell.door, cell.kind) {
+        // Members that our own API does not know mean nothing to anybody.
+        (Door::Native, _) => {}
+        (Door::Sync | Door::Stream, Kind::Run) | (Door::Task, Kind::Task) => {
+            assert_eq!(document["tenant"], order.members[0].1, "{document}");
+            let (name, block) = &order.members[1];
+            for (member, value) in block.as_object().expect("an object") {
+                assert_eq!(document[name][member], *value, "{name}.{member}: {document}");
+            }
+        }
+        (Door::Sync | Door::Stream, _) => {
+            let fields = &document["context"]["x_crosspoint"]["fields"]["run"];
+            let expected = json!({"/tenant": own_members(), "/budgets/max_tokens": 5, "/budgets/ä~1~0": [1]});
+            assert_eq!(*fields, expected, "{document}");
+        }
+        (Door::Task, _) => {
+            let carried = &document["x_crosspoint"];
+            let expected = json!({"/tenant": own_members(), "/context/ä~1~0": [1]});
+            assert_eq!(carried["fields"]["task"], expected, "{document}");
+            assert_eq!(carried["priority"], "high", "{document}");
+        }
+    }
+}
+
+fn came_back(cell: &Cell<'_>, view: &View) {
+    let document = &view.document;
+    let of_run = json!({
+        "own": own_members(), "usage": {"tokens": 812}, "provenance": {"model": "m-1"}, "warnings": ["a little salty"],
+        "grounding": {"chunks": [], "citations": ["Smith 2020"]},
+    });
+    let said = match (cell.door, cell.kind) {
+        (Door::Native, _) => view.carried(Door::Native),
+        (Door::Sync | Door::Stream, Kind::Run) | (Door::Task, Kind::Task) => document,
+        (_, Kind::Run) => {
+            let fields = &view.carried(cell.door)["fields"]["run"];
+            let expected = [
+                ("/own", &of_run["own"]),
+                ("/usage/tokens", &json!(812)),
+                ("/provenance", &of_run["provenance"]),
+                ("/warnings", &of_run["warnings"]),
+                ("/grounding", &of_run["grounding"]),
+            ];
+            return expected.iter().for_each(|(place, value)| assert_eq!(fields[*place], **value, "{document}"));
+        }
+        (_, _) => {
+            let fields = &view.carried(cell.door)["fields"]["task"];
+            assert_eq!((&fields["/own"], &fields["/metadata/cost"]), (&own_members(), &json!(812)), "{document}");
+            return;
+        }
+    };
+    if cell.kind == Kind::Run {
+        let members = of_run.as_object().expect("an object");
+        members.iter().for_each(|(name, value)| assert_eq!(said[name], *value, "{name}: {document}"));
+    } else {
+        assert_eq!((&said["own"], &said["metadata"]["cost"]), (&own_members(), &json!(812)), "{document}");
+    }
+}
+
+/// RUN-9, ALL-2: however an id is spelled, and whatever is in it, the caller gets its own back.
+pub(super) fn ids(cell: &Cell<'_>) -> Verdict {
+    let mut order = cell.order("echo");
+    order.id = format!(r#""\u0141ód\u017a/\ud83d\ude00 ä?%2F#\u00e9e\u0301\t\"q\\ {}""#, cell.name());
+    let (job, _) = cell.succeeds(&order, cell.submit(&order), &order.input);
+    let caller: Value = serde_json::from_str(&order.id).expect("JSON");
+    assert_eq!(job["request_id"], caller);
+    Verdict::Right
+}
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const SPAN: &str = "00f067aa0ba902b7";
+
+/// TASK-8: the trace goes on through us, a span deeper.
+pub(super) fn trace(cell: &Cell<'_>) -> Verdict {
+    if cell.kind == Kind::Builtin {
+        return Verdict::NotHere("a built-in agent is no hop");
+    }
+    let mut order = cell.order("echo");
+    order.headers = vec![("traceparent", format!("00-{TRACE}-{SPAN}-01"))];
+    cell.succeeds(&order, cell.submit(&order), &order.input);
+    goes_on(cell, &cell.until_seen("new"));
+    if cell.door == Door::Task {
+        goes_on(cell, &by_the_block(cell));
+    }
+    Verdict::Right
+}
+
+/// The block of a task is equal in rank to the header.
+fn by_the_block(cell: &Cell<'_>) -> Seen {
+    let mut order = cell.order("echo");
+    let name = format!("{}-block", cell.name());
+    order.id = json!(name).to_string();
+    order.input["cell"] = json!(name);
+    order.members = vec![("observability", json!({"traceId": TRACE, "spanId": SPAN, "baggage": {"k": "v"}}))];
+    cell.succeeds(&order, cell.submit(&order), &order.input);
+    let seen = cell.seen_as(&name, "new").pop().expect("the agent has seen it");
+    let baggage = match cell.kind {
+        Kind::Task => &seen.document["observability"]["baggage"],
+        Kind::Run => &seen.document["x_crosspoint"]["baggage"],
+        Kind::Builtin | Kind::Exec => return seen,
+    };
+    assert_eq!(*baggage, json!({"k": "v"}), "{}", seen.document);
+    seen
+}
+
+fn goes_on(cell: &Cell<'_>, seen: &Seen) {
+    let parts: Vec<&str> = seen.trace.split('-').collect();
+    let &["00", trace, span, "01"] = parts.as_slice() else { panic!("{:?} is no traceparent", seen.trace) };
+    assert_eq!(trace, TRACE, "the same trace");
+    assert!(span != SPAN && span.len() == 16, "a span of its own: {span}");
+    if cell.kind == Kind::Task {
+        let block = &seen.document["observability"];
+        assert_eq!((&block["traceId"], &block["spanId"]), (&json!(trace), &json!(span)), "the block says the same");
+    }
+}

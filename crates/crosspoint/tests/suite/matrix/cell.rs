@@ -1,0 +1,214 @@
+//! One cell: a case at one door with one agent, and what must hold in each of them.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crosspoint_contracts as contracts;
+use crosspoint_contracts::failure::{Failure, Repeat};
+use serde_json::{Value, json};
+
+use super::agents::{self, Agents, Kind, Purpose};
+use super::doors::{Door, Handle, Order, call, fetch};
+use super::ledger::Seen;
+use super::view::View;
+use crate::faultless::faultless;
+use crate::live::{Server, until};
+
+/// What all cells share.
+pub(super) struct World<'w> {
+    pub(super) address: SocketAddr,
+    directory: PathBuf,
+    agents: &'w Agents,
+}
+
+impl World<'_> {
+    pub(super) fn new<'w>(server: &Server, agents: &'w Agents) -> World<'w> {
+        World { address: server.address(), directory: server.directory().to_owned(), agents }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Cell<'w> {
+    pub(super) world: &'w World<'w>,
+    pub(super) case: &'static str,
+    pub(super) door: Door,
+    pub(super) kind: Kind,
+}
+
+/// What came of a cell.
+pub(super) enum Verdict {
+    Right,
+    /// It makes no sense there, and why.
+    NotHere(&'static str),
+    Wrong(String),
+}
+
+/// How a job is to fail.
+pub(super) struct Fails {
+    pub(super) failure: Failure,
+    pub(super) repeat: Repeat,
+    /// The agent's own code.
+    pub(super) own: Option<String>,
+    /// The agent's own words.
+    pub(super) message: Option<&'static str>,
+}
+
+impl Cell<'_> {
+    pub(super) fn name(&self) -> String {
+        let case = self.case.replace([' ', ':', ','], "_");
+        format!("{case}-{}-{}", self.door.name(), self.kind.name())
+    }
+
+    /// An order by which an agent does something; the built-in agents by what they are.
+    pub(super) fn order(&self, wanted: &str) -> Order {
+        let purpose = if wanted == "silent" { Purpose::Quiet } else { Purpose::Plain };
+        let work = match (self.kind, wanted) {
+            (Kind::Builtin, "silent") => agents::name(Kind::Builtin, self.door, Purpose::Quiet),
+            (Kind::Builtin, "progress" | "hold") => agents::builtin_name("slow_echo", self.door),
+            (Kind::Builtin, "ask" | "fail") => agents::builtin_name(wanted, self.door),
+            (Kind::Builtin, _) => agents::builtin_name("echo", self.door),
+            (Kind::Exec | Kind::Run | Kind::Task, _) => agents::name(self.kind, self.door, purpose),
+        };
+        let mut input = json!({"do": wanted, "cell": self.name(), "more": [1, null, "ä\n"]});
+        match (self.kind, wanted) {
+            (Kind::Builtin, "big") => input["blob"] = json!(agents::blob()),
+            (Kind::Builtin, "progress") => input["seconds"] = json!(1),
+            (Kind::Builtin, "silent" | "hold") => input["seconds"] = json!(600),
+            (Kind::Builtin, "ask") => input["prompt"] = json!("Which pan?"),
+            _ => {}
+        }
+        let id = json!(format!("caller's {}", self.name())).to_string();
+        Order { work, input, id, members: Vec::new(), headers: Vec::new() }
+    }
+
+    /// The same with an agent for another purpose.
+    pub(super) fn order_for(&self, purpose: Purpose, wanted: &str) -> Order {
+        Order { work: agents::name(self.kind, self.door, purpose), ..self.order(wanted) }
+    }
+
+    pub(super) fn submit(&self, order: &Order) -> Handle {
+        self.door.submit(self.world.address, order)
+    }
+
+    /// What a step of the agent's is called.
+    pub(super) fn step(&self) -> &'static str {
+        if self.kind == Kind::Builtin { "Step " } else { "Half-way" }
+    }
+
+    /// Lets the agent go on.
+    pub(super) fn release(&self) {
+        self.world.agents.release(&self.name(), &self.world.directory);
+    }
+
+    /// What the agent has seen.
+    pub(super) fn seen(&self, what: &'static str) -> Vec<Seen> {
+        self.seen_as(&self.name(), what)
+    }
+
+    /// The same, where a cell has several orders and tells them apart by `cell` of their inputs.
+    pub(super) fn seen_as(&self, name: &str, what: &'static str) -> Vec<Seen> {
+        self.world.agents.seen(self.kind, name, what, &self.world.directory)
+    }
+
+    /// Waits until the agent has seen it.
+    pub(super) fn until_seen(&self, what: &'static str) -> Seen {
+        until("the agent sees it", || self.seen(what).into_iter().next())
+    }
+
+    /// Waits for the outcome, which must be right in all that does not depend on the case.
+    pub(super) fn ended(&self, order: &Order, handle: Handle) -> (Value, View) {
+        let job_id = handle.job_id();
+        let view = handle.outcome();
+        let caller: String = serde_json::from_str(&order.id).expect("a string");
+        assert_eq!(view.id, caller, "the caller's own id");
+        let job = call(self.world.address, "GET", &format!("/api/v1/jobs/{job_id}"), &[], "").json();
+        assert_eq!(job["state"], view.state, "both are told the same: {job}");
+        self.ended_once(&job_id, &view.state);
+        let name = order.input["cell"].as_str().expect("every input has it");
+        self.seen_as(name, "new").iter().for_each(|seen| self.known_by_job(seen, &job_id, &caller));
+        (job, view)
+    }
+
+    /// One outcome, the last event.
+    fn ended_once(&self, job_id: &str, state: &str) {
+        let events = fetch(self.world.address, &format!("/api/v1/jobs/{job_id}/events")).text();
+        let names: Vec<&str> = events.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+        let outcomes = names.iter().filter(|name| ["completed", "failed", "cancelled"].contains(name)).count();
+        assert_eq!((outcomes, names.last().copied()), (1, Some(state)), "one outcome, the last: {names:?}");
+    }
+
+    /// ALL-2: the agent knows the job by our id, and the caller's is beside it.
+    fn known_by_job(&self, seen: &Seen, job_id: &str, caller: &str) {
+        assert_eq!(seen.id, job_id, "the agent knows the job by our id");
+        let beside = match self.kind {
+            Kind::Builtin => return,
+            Kind::Exec => &seen.document["request_id"],
+            Kind::Run => {
+                faultless(seen.document.to_string().as_bytes(), contracts::Kind::RunRequest);
+                &seen.document["x_crosspoint"]["request_id"]
+            }
+            Kind::Task => {
+                faultless(seen.document.to_string().as_bytes(), contracts::Kind::TaskRequest);
+                &seen.document["context"]["x_crosspoint"]["request_id"]
+            }
+        };
+        assert_eq!(beside, caller, "the caller's id is carried beside it: {}", seen.document);
+    }
+
+    /// Waits for a success.
+    pub(super) fn succeeds(&self, order: &Order, handle: Handle, outputs: &Value) -> (Value, View) {
+        let (job, view) = self.ended(order, handle);
+        assert_eq!((view.state.as_str(), view.status), ("completed", 200), "{}", shortened(&view));
+        assert!(view.outputs == *outputs, "the outputs are others: {}", shortened(&view));
+        (job, view)
+    }
+
+    /// Waits for a failure.
+    pub(super) fn fails(&self, order: &Order, handle: Handle, fails: &Fails) -> (Value, View) {
+        let (job, view) = self.ended(order, handle);
+        let state = if fails.failure == Failure::Cancelled { "cancelled" } else { "failed" };
+        let shown = shortened(&view);
+        assert_eq!(view.state, state, "{shown}");
+        assert_eq!(view.code, self.code_of(fails), "the code: {shown}");
+        let no_error = self.door == Door::Task && fails.failure == Failure::Cancelled;
+        let repeat = (!no_error).then(|| fails.repeat.name().to_owned());
+        assert_eq!(view.repeat, repeat, "whether to repeat: {shown}");
+        if let Some(message) = fails.message.filter(|_| !no_error) {
+            assert_eq!(view.message.as_deref(), Some(message), "the agent's own words: {shown}");
+        }
+        let status = if self.door == Door::Sync { contracts::run::failure::write(fails.failure).1 } else { 200 };
+        assert_eq!(view.status, status, "the status: {shown}");
+        let empty = if matches!(self.door, Door::Sync | Door::Stream) { json!({}) } else { Value::Null };
+        assert_eq!(view.outputs, empty, "no outputs: {shown}");
+        if self.door == Door::Task && !no_error {
+            let own = order.input["recoverable"].as_bool();
+            let recoverable = own.unwrap_or(contracts::task::failure::write(fails.failure).1);
+            assert_eq!(view.document["error"]["recoverable"], recoverable, "{shown}");
+        }
+        (job, view)
+    }
+
+    /// The code that this door must give: the agent's own where the door's contract reads it as the same failure.
+    fn code_of(&self, fails: &Fails) -> Option<String> {
+        let failure = fails.failure;
+        let own = |read: fn(&str) -> Failure| fails.own.clone().filter(|own| read(own) == failure);
+        match self.door {
+            Door::Native => Some(failure.name().to_owned()),
+            Door::Task if failure == Failure::Cancelled => None,
+            Door::Sync | Door::Stream => {
+                let ours = contracts::run::failure::write(failure).0;
+                Some(own(contracts::run::failure::read).unwrap_or_else(|| ours.to_owned()))
+            }
+            Door::Task => {
+                let ours = contracts::task::failure::write(failure).0;
+                Some(own(contracts::task::failure::read).unwrap_or_else(|| ours.to_owned()))
+            }
+        }
+    }
+}
+
+/// What came, not too long.
+pub(super) fn shortened(view: &View) -> String {
+    let shown = format!("{} {}", view.status, view.document);
+    shown.chars().take(2_000).collect()
+}

@@ -1,0 +1,315 @@
+//! Callers: one for each door. All of them want the same, each in the words of its contract.
+
+#[path = "doors/feed.rs"]
+mod feed;
+
+use std::io::{BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::thread::{self, JoinHandle};
+
+use serde_json::{Value, json};
+
+use self::feed::Feed;
+use super::view::View;
+use crate::conformity;
+use crate::live::{Answer, PATIENCE, head, until};
+
+/// Where a caller comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Door {
+    Native,
+    Sync,
+    Stream,
+    Task,
+}
+
+/// What a caller wants.
+#[derive(Clone)]
+pub(super) struct Order {
+    pub(super) work: String,
+    pub(super) input: Value,
+    /// The caller's id for it as JSON spells it, quotes included.
+    pub(super) id: String,
+    /// Further members of the document.
+    pub(super) members: Vec<(&'static str, Value)>,
+    pub(super) headers: Vec<(&'static str, String)>,
+}
+
+/// What a caller holds after it has asked.
+pub(super) struct Handle {
+    address: SocketAddr,
+    door: Door,
+    work: String,
+    id: String,
+    held: Held,
+}
+
+enum Held {
+    /// An answer that is there: the job or the task as it stood, or a refusal.
+    Answer(Answer),
+    /// One that comes when the run has ended.
+    Awaited(JoinHandle<Answer>),
+    Feed(Feed),
+}
+
+impl Door {
+    pub(super) const ALL: [Door; 4] = [Door::Native, Door::Sync, Door::Stream, Door::Task];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Door::Native => "native",
+            Door::Sync => "sync",
+            Door::Stream => "stream",
+            Door::Task => "task",
+        }
+    }
+
+    /// What the native API calls it.
+    fn native_name(self) -> &'static str {
+        match self {
+            Door::Native => "native",
+            Door::Sync | Door::Stream => "run",
+            Door::Task => "task",
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Door::Native => "/api/v1/jobs",
+            Door::Sync => "/agents/run/sync",
+            Door::Stream => "/agents/run/stream",
+            Door::Task => "/tasks",
+        }
+    }
+
+    /// The document that says what is wanted.
+    pub(super) fn document(self, order: &Order) -> String {
+        let [id, work, input] = match self {
+            Door::Native => ["request_id", "work", "input"],
+            Door::Sync | Door::Stream => ["request_id", "task_type", "inputs"],
+            Door::Task => ["id", "type", "payload"],
+        };
+        let more = order.members.iter().map(|(name, value)| format!(", {}: {value}", json!(name)));
+        let more: String = more.collect();
+        let (spelled, asked, given) = (&order.id, json!(order.work), &order.input);
+        format!("{{\"{id}\": {spelled}, \"{work}\": {asked}, \"{input}\": {given}{more}}}")
+    }
+
+    /// Asks for it.
+    pub(super) fn submit(self, address: SocketAddr, order: &Order) -> Handle {
+        let document = self.document(order);
+        let headers = order.headers.clone();
+        let held = match self {
+            Door::Native | Door::Task => Held::Answer(call(address, "POST", self.path(), &headers, &document)),
+            Door::Sync => {
+                Held::Awaited(thread::spawn(move || call(address, "POST", Door::Sync.path(), &headers, &document)))
+            }
+            Door::Stream => match Feed::open(address, "POST", self.path(), &headers, &document) {
+                Ok(feed) => Held::Feed(feed),
+                Err(refused) => Held::Answer(refused),
+            },
+        };
+        let id = serde_json::from_str(&order.id).expect("the id is a string");
+        Handle { address, door: self, work: order.work.clone(), id, held }
+    }
+}
+
+impl Handle {
+    /// The id of the job. Only the native API tells it; there it is found by what the caller calls it.
+    pub(super) fn job_id(&self) -> String {
+        let path = format!("/api/v1/jobs?door={}&work={}&limit=500", self.door.native_name(), self.work);
+        until("the job is listed", || {
+            let listed = fetch(self.address, &path).json();
+            let jobs = listed["jobs"].as_array().expect("a list");
+            let ids: Vec<&Value> = jobs.iter().filter(|job| job["request_id"] == *self.id).collect();
+            assert!(ids.len() < 2, "one request became {} jobs", ids.len());
+            ids.first().map(|job| job["id"].as_str().expect("an id").to_owned())
+        })
+    }
+
+    /// Waits until the caller has seen how far the work is, at a step. A caller who cannot be told waits until it is there.
+    pub(super) fn sees_progress(&self, step: &str) {
+        let has = |percent: &Value, found: &Value| {
+            percent.is_number() && found.as_str().is_some_and(|found| found.starts_with(step))
+        };
+        match (&self.held, self.door) {
+            (Held::Feed(feed), _) => {
+                feed.until("progress", |event| {
+                    event.name == "progress" && has(&event.data()["percent"], &event.data()["step"])
+                });
+            }
+            (_, Door::Task) => {
+                let feed = self.task_feed();
+                feed.until("progress", |event| {
+                    let carried = &event.data()["metadata"]["x_crosspoint"];
+                    event.data()["status"] == "in_progress" && has(&carried["percent"], &carried["step"])
+                });
+            }
+            (_, Door::Native) => {
+                let path = format!("/api/v1/jobs/{}/events", self.job_id());
+                let feed = Feed::open(self.address, "GET", &path, &[], "").unwrap_or_else(|no| panic!("{no:?}"));
+                feed.until("progress", |event| {
+                    event.name == "progress" && has(&event.data()["percent"], &event.data()["step"])
+                });
+            }
+            (_, Door::Sync | Door::Stream) => {
+                let path = format!("/api/v1/jobs/{}", self.job_id());
+                until("progress", || {
+                    let progress = &fetch(self.address, &path).json()["progress"];
+                    has(&progress["percent"], &progress["step"]).then_some(())
+                });
+            }
+        }
+    }
+
+    /// Waits until the caller is asked, and gives the question.
+    pub(super) fn sees_question(&self) -> Value {
+        match (&self.held, self.door) {
+            (Held::Feed(feed), _) => {
+                let asks = |event: &feed::Event| event.name == "progress" && event.data()["question"].is_object();
+                feed.until("a question", asks).data()["question"].clone()
+            }
+            (_, Door::Task) => {
+                let task = until("a question", || {
+                    let task = self.task("?wait=10").json();
+                    (task["status"] == "input_required").then_some(task)
+                });
+                task["inputRequest"].clone()
+            }
+            // A sync run holds, and says nothing; whoever looks at the job sees it.
+            (_, Door::Native | Door::Sync | Door::Stream) => {
+                let path = format!("/api/v1/jobs/{}", self.job_id());
+                let job = until("a question", || {
+                    let job = call(self.address, "GET", &path, &[], "").json();
+                    (job["state"] == "waiting").then_some(job)
+                });
+                job["question"].clone()
+            }
+        }
+    }
+
+    /// Answers by the door, or by the native API where the door has no way to (ALL-5).
+    pub(super) fn answer(&self, input: &Value) {
+        let path = match self.door {
+            Door::Task => format!("/tasks/{}/input", encoded(&self.id)),
+            Door::Native | Door::Sync | Door::Stream => format!("/api/v1/jobs/{}/answer", self.job_id()),
+        };
+        let answered = call(self.address, "POST", &path, &[], &json!({"input": input}).to_string());
+        assert!([200, 202].contains(&answered.status), "{answered:?}");
+    }
+
+    /// Cancels by the door, or by the native API where the door has no way to.
+    pub(super) fn cancel(&self) {
+        let path = match self.door {
+            Door::Task => format!("/tasks/{}/cancel", encoded(&self.id)),
+            Door::Native | Door::Sync | Door::Stream => format!("/api/v1/jobs/{}/cancel", self.job_id()),
+        };
+        let cancelled = call(self.address, "POST", &path, &[], "");
+        assert!([200, 202].contains(&cancelled.status), "{cancelled:?}");
+    }
+
+    /// How it ended, in the words of the door; or how it was refused.
+    pub(super) fn outcome(self) -> View {
+        match self.door {
+            Door::Native => {
+                let answer = self.accepted();
+                let path = format!("/api/v1/jobs/{}", answer["id"].as_str().expect("an id"));
+                let ended = |job: &Value| job["outcome"].is_object();
+                View::native(&until_ended(|| call(self.address, "GET", &format!("{path}?wait=30"), &[], ""), ended))
+            }
+            Door::Task => {
+                self.accepted();
+                let ended =
+                    |task: &Value| ["completed", "failed", "cancelled"].iter().any(|ended| task["status"] == **ended);
+                View::task(&until_ended(|| self.task("?wait=30"), ended))
+            }
+            Door::Sync | Door::Stream => match self.held {
+                Held::Awaited(thread) => View::run(&thread.join().expect("it is answered")),
+                Held::Feed(feed) => View::run_stream(&feed.whole()),
+                Held::Answer(answer) => View::run(&answer),
+            },
+        }
+    }
+
+    /// The refusal of what was asked.
+    pub(super) fn refused(self) -> View {
+        let answer = match self.held {
+            Held::Answer(answer) => answer,
+            Held::Awaited(thread) => thread.join().expect("it is answered"),
+            Held::Feed(feed) => panic!("it is not refused: {}", feed.whole()),
+        };
+        match self.door {
+            Door::Native => View::native_refusal(&answer),
+            Door::Sync | Door::Stream => View::run(&answer),
+            Door::Task => View::task(&answer),
+        }
+    }
+
+    fn accepted(&self) -> Value {
+        let Held::Answer(answer) = &self.held else { panic!("this door answers at once") };
+        assert!([200, 202].contains(&answer.status), "{answer:?}");
+        answer.json()
+    }
+
+    /// The task as it stands.
+    fn task(&self, query: &str) -> Answer {
+        call(self.address, "GET", &format!("/tasks/{}{query}", encoded(&self.id)), &[], "")
+    }
+
+    fn task_feed(&self) -> Feed {
+        let path = format!("/tasks/{}/events", encoded(&self.id));
+        Feed::open(self.address, "GET", &path, &[], "").unwrap_or_else(|refused| panic!("{refused:?}"))
+    }
+}
+
+fn until_ended(mut ask: impl FnMut() -> Answer, ended: impl Fn(&Value) -> bool) -> Answer {
+    until("it ends", || {
+        let answer = ask();
+        assert!([200, 202].contains(&answer.status), "{answer:?}");
+        ended(&answer.json()).then_some(answer)
+    })
+}
+
+/// One request, whose answer is held against the description of the API.
+pub(super) fn call(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&'static str, String)],
+    body: &str,
+) -> Answer {
+    let answer = exchange(address, method, path, headers, body);
+    conformity::check(method, path, &answer);
+    answer
+}
+
+/// Gets something without looking at what it is.
+pub(super) fn fetch(address: SocketAddr, path: &str) -> Answer {
+    exchange(address, "GET", path, &[], "")
+}
+
+fn exchange(address: SocketAddr, method: &str, path: &str, headers: &[(&'static str, String)], body: &str) -> Answer {
+    let mut stream = opened(address, method, path, headers, body);
+    Answer::read(&mut stream).expect("it answers")
+}
+
+fn opened(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&'static str, String)],
+    body: &str,
+) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a socket can have a timeout");
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let head = head(method, path, &headers, body.len());
+    stream.write_all(&[head.as_bytes(), body.as_bytes()].concat()).expect("it is taken");
+    BufReader::new(stream)
+}
+
+/// An id in a path.
+pub(super) fn encoded(id: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    id.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}

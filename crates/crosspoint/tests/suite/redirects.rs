@@ -1,0 +1,86 @@
+//! Agents that send us elsewhere: only configured addresses are called, and nobody leads us round in circles.
+
+use std::thread;
+
+use serde_json::json;
+
+use crate::live::Server;
+use crate::misbehaviour::{clauses, one_outcome};
+use crate::scripted::{After, Asked, Scripted, Wire};
+
+const STATUSES: [&str; 5] =
+    ["301 Moved Permanently", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"];
+
+/// How often an agent is asked about one job that it says nothing of: to do it, and then whether it has it after all.
+const LOOKS_MAX: usize = 6;
+
+/// More than this nobody follows, on one host or another.
+const STEPS_MAX: usize = 5;
+
+fn redirect(wire: &mut Wire, status: &str, to: &str) -> After {
+    wire.send(format!("HTTP/1.1 {status}\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n"));
+    After::Keep
+}
+
+/// The status that a script's name ends with.
+fn status_of(asked: &Asked) -> &'static str {
+    let number = asked.script.rsplit('_').next().unwrap_or_default();
+    STATUSES.into_iter().find(|status| status.starts_with(number)).expect("the name ends with a status")
+}
+
+fn names(what: &str) -> Vec<String> {
+    STATUSES.iter().map(|status| format!("{what}_{}", &status[..3])).collect()
+}
+
+/// Has all of them work at once. Each fails, in one way and with the rule on record, and has been asked no more often than is said.
+fn all_fail(contract: &str, works: &[String], scripted: &Scripted, asked_max: usize) {
+    let agents: String = works.iter().map(|name| scripted.agent(contract, name, "")).collect();
+    let server = Server::configured(&agents);
+    thread::scope(|scope| {
+        for work in works {
+            let server = &server;
+            scope.spawn(move || {
+                let job = server.done(work, &json!({}));
+                one_outcome(server, job["id"].as_str().expect("an id"), work);
+                assert_eq!(job["outcome"]["failure"]["code"], "broken_contract", "{contract} {job}");
+                assert!(!clauses(&job).is_empty(), "{contract} {job}");
+                let asked = scripted.asked(work).len();
+                assert!((1..=asked_max).contains(&asked), "{contract} {work} was asked {asked} times");
+            });
+        }
+    });
+}
+
+#[test]
+fn nobody_is_called_who_was_not_configured() {
+    for contract in ["run", "task"] {
+        // What it would say is good: it is nobody whom the operator named.
+        let elsewhere = Scripted::start(|asked, wire| match asked.path.as_str() {
+            "/tasks" => wire.json("200 OK", &asked.completed("elsewhere")),
+            _ => wire.stream(&[asked.started(), asked.finale("elsewhere")]),
+        });
+        let there = elsewhere.address();
+        let scripted = Scripted::start(move |asked: &Asked, wire: &mut Wire| {
+            let host = if asked.script.starts_with("port") { "127.0.0.1" } else { "localhost" };
+            let to = format!("http://{host}:{}/x{}", there.port(), asked.path);
+            redirect(wire, status_of(asked), &to)
+        });
+        all_fail(contract, &[names("port"), names("host")].concat(), &scripted, LOOKS_MAX);
+        assert_eq!(elsewhere.connections(), 0, "somebody was called whom nobody has configured");
+    }
+}
+
+#[test]
+fn circles_come_to_an_end() {
+    for contract in ["run", "task"] {
+        let scripted = Scripted::start(|asked: &Asked, wire: &mut Wire| {
+            let to = if asked.script.starts_with("itself") {
+                format!("/{}{}", asked.script, asked.path)
+            } else {
+                format!("/{}{}?step={}", asked.script, asked.path.split('?').next().unwrap_or_default(), asked.turn)
+            };
+            redirect(wire, status_of(asked), &to)
+        });
+        all_fail(contract, &[names("itself"), names("onward")].concat(), &scripted, LOOKS_MAX * STEPS_MAX);
+    }
+}
