@@ -12,6 +12,7 @@ SPREAD_MAX = 0.25
 TARGETS = {
     ("crosspoint", "restate"): (5, 8, 10),
     ("crosspoint-agent", "restate"): (5, 7, 7),
+    ("crosspoint-run", "restate"): (None, None, None),
     ("crosspoint", "dbos"): (20, 20, 20),
     ("crosspoint-agent", "dbos"): (20, 20, 20),
     ("crosspoint", "celery"): (20, 20, 20),

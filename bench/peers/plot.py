@@ -15,6 +15,7 @@ LABEL_HEIGHT = 17
 COLOURS = {
     "crosspoint": "#e0563b",
     "crosspoint-agent": "#d98a1f",
+    "crosspoint-run": "#c2559d",
     "restate": "#3d7fd9",
     "dbos": "#8a63d2",
     "celery": "#2f9e63",

@@ -2,7 +2,8 @@
 
 usage: report.py [--check]
 
-Writes bench/RESULTS.md (between its marks), README.md (the same) and bench/peers.svg from the newest file of bench/raw. With
+Writes bench/RESULTS.md (between its marks), README.md (the same) and bench/peers.svg from the newest whole run in bench/raw. If some
+systems were run again later, by themselves, RESULTS.md and README.md have that run too, apart: figures of two runs are not compared. With
 --check it writes nothing, and says which of them is not what the numbers give; exit code 1.
 """
 
@@ -11,6 +12,7 @@ import sys
 
 import figures
 import plot
+import systems
 from install import ROOT, refuse, say
 
 RAW = ROOT / "bench" / "raw"
@@ -18,19 +20,35 @@ RESULTS = ("bench/RESULTS.md", "<!-- peers: measured -->", "<!-- peers: end -->"
 README = ("README.md", "<!-- peers: begin -->", "<!-- peers: end -->")
 PLOT = "bench/peers.svg"
 UNSETTLED = "\\*"
+# How the files begin of runs of all systems, and of some.
+WHOLE, PART = "peers", "part"
+# What stands before the latter.
+AGAIN = "Later, with the program as it was then, some of them by themselves:"
 
 
-def keep(record):
+def keep(record, extent):
     """Writes the raw numbers, one file a run; the last one by name is the newest."""
     RAW.mkdir(parents=True, exist_ok=True)
-    path = RAW / f"peers-{record['measured_on']}-{record['measured_at']}.json"
+    path = RAW / f"{extent}-{moment(record)}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
     return path
 
 
-def newest():
-    found = sorted(RAW.glob("peers-*.json"))
-    return found[-1] if found else refuse("bench/raw has no numbers", "scripts/bench --peers")
+def moment(record):
+    return f"{record['measured_on']}-{record['measured_at']}"
+
+
+def newest(extent):
+    """The newest run and its name; None for both if there is none."""
+    found = sorted(RAW.glob(f"{extent}-*.json"))
+    return (json.loads(found[-1].read_text()), found[-1].name) if found else (None, None)
+
+
+def completed(record, later):
+    """With a row for every system that there is, also if it is younger than the run."""
+    why = lambda name: "measured later, below" if name in later else "not measured yet"
+    unknown = lambda name: {"title": systems.ALL[name].TITLE, "missing": why(name)}
+    return {**record, "systems": {name: record["systems"].get(name) or unknown(name) for name in systems.ALL}}
 
 
 def table(record):
@@ -162,8 +180,7 @@ def short_table(record):
             continue
         rates = each(entry, lambda cell: number(cell.rate))
         lines.append(row(entry["title"], *rates, f"{figures.memory_mib(entry):.0f} MiB", f"{figures.start_ms(entry) / 1000:.2f} s"))
-    image = f"![Jobs a second of each system at 1, 32 and 128 clients]({PLOT})"
-    parts = [image, "\n".join(lines), ratios_table(record), notes(record)]
+    parts = ["\n".join(lines), ratios_table(record), notes(record)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -178,31 +195,44 @@ def between(place, text):
     return f"{before}{begin}\n\n{text}\n\n{end}{after}"
 
 
-def published(record, name):
-    """Every file that a run changes, as it must be."""
-    kept = f"Raw numbers, every try of every round: [raw/{name}](raw/{name})."
-    return {
-        RESULTS[0]: between(RESULTS, f"{table(record)}\n\n{kept}"),
-        README[0]: between(README, short_table(record)),
-        PLOT: plot.drawn(record),
-    }
+def kept(name):
+    return f"Raw numbers, every try of every round: [raw/{name}](raw/{name})."
 
 
-def write(record, name):
-    for path, text in published(record, name).items():
+def published():
+    """Every file that a run changes, as it must be, and the names of the runs."""
+    record, name = newest(WHOLE)
+    if not record:
+        refuse("bench/raw has no numbers", "scripts/bench --peers")
+    part, part_name = newest(PART)
+    # What a whole run has measured since is not shown twice.
+    if part and moment(part) < moment(record):
+        part = None
+    record = completed(record, part["systems"] if part else {})
+    image = f"![Jobs a second of each system at 1, 32 and 128 clients]({PLOT})"
+    results, readme, names = [table(record), kept(name)], [image, short_table(record)], [name]
+    if part:
+        results += [AGAIN, table(part), kept(part_name)]
+        readme += [AGAIN, short_table(part)]
+        names.append(part_name)
+    files = {RESULTS[0]: between(RESULTS, "\n\n".join(results)), README[0]: between(README, "\n\n".join(readme))}
+    return {**files, PLOT: plot.drawn(record)}, names
+
+
+def write():
+    for path, text in published()[0].items():
         (ROOT / path).write_text(text)
 
 
 def main():
-    path = newest()
-    record = json.loads(path.read_text())
     if sys.argv[1:] == []:
-        return write(record, path.name)
+        return write()
     if sys.argv[1:] != ["--check"]:
         refuse(f"unknown arguments: {' '.join(sys.argv[1:])}", "report.py [--check]")
-    stale = [file for file, text in published(record, path.name).items() if (ROOT / file).read_text() != text]
+    files, names = published()
+    stale = [file for file, text in files.items() if (ROOT / file).read_text() != text]
     if stale:
-        say(f"error: {', '.join(stale)}: not what bench/raw/{path.name} gives\nhint: python3 bench/peers/report.py")
+        say(f"error: {', '.join(stale)}: not what bench/raw/{' and '.join(names)} gives\nhint: python3 bench/peers/report.py")
         sys.exit(1)
 
 

@@ -56,12 +56,11 @@ def main():
     extent = QUICK if arguments.quick else WHOLE
     extent.seconds = arguments.seconds or extent.seconds
     record = measured(chosen, extent)
-    if arguments.quick or arguments.only:
-        print(report.table(record))
-        return
-    path = report.keep(record)
-    report.write(record, path.name)
     print(report.table(record))
+    if arguments.quick or arguments.only and not arguments.keep:
+        return
+    path = report.keep(record, report.PART if arguments.only else report.WHOLE)
+    report.write()
     say(f"written to {path.relative_to(install.ROOT)}, bench/RESULTS.md, bench/peers.svg and README.md")
 
 
@@ -72,6 +71,7 @@ def parse():
     parser.add_argument("--quick", action="store_true", help="one short round, to see that everything works; written nowhere")
     names = ", ".join(systems.ALL)
     parser.add_argument("--only", metavar="NAME,...", help=f"only these systems, written nowhere: {names}")
+    parser.add_argument("--keep", action="store_true", help="with --only: written all the same, beside the last whole run")
     parser.add_argument("--seconds", type=int, metavar="N", help="how long a cell is measured; 10 unless given")
     return parser.parse_args()
 

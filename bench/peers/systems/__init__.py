@@ -7,12 +7,13 @@ Each is alone while it is measured, on an empty store, and answers only when the
 - `start(group, tools)` starts its processes in the group and gives a `running.Running`, which may not answer yet.
 """
 
-from systems import celery, crosspoint, crosspoint_agent, dbos, nats, restate
+from systems import celery, crosspoint, crosspoint_agent, crosspoint_run, dbos, nats, restate
 
 # In the order of the rounds and of the tables.
 ALL = {
     "crosspoint": crosspoint,
     "crosspoint-agent": crosspoint_agent,
+    "crosspoint-run": crosspoint_run,
     "restate": restate,
     "dbos": dbos,
     "celery": celery,

@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+import urllib.request
 
 import install
 import payload
@@ -22,11 +23,30 @@ def start(group, tools):
 
 
 def serve(group, tools, port, *more):
+    started(group, tools, port, *more)
+    return asked(group, port, "/api/v1/jobs?wait=30", JOB, outputs)
+
+
+def started(group, tools, port, *more):
     data = group.directory / "data"
     # One line a request and a transition would be measured too; the others are as quiet.
     options = ["--listen", f"127.0.0.1:{port}", "--log", "warn", "--data", data, *more]
     group.start("serve", [tools["program"], "serve", *options])
-    return over_http(group, port, "/api/v1/jobs?wait=30", JOB, lambda: journal(data / "jobs.db"), outputs)
+
+
+def asked(group, port, path, body, outputs):
+    """At one of its doors. An answer of 200 may say that the job failed, and wrk looks at none: so the server is asked whether any did."""
+    running = over_http(group, port, path, body, lambda: journal(group.directory / "data" / "jobs.db"), outputs)
+    echo = running.echo
+    running.echo = lambda: None if failed(port) else echo()
+    return running
+
+
+def failed(port):
+    """Whether any job has, since the start."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        lines = answer.read().decode().splitlines()
+    return any(line.startswith("crosspoint_jobs_ended_total{") and 'outcome="failed"' in line for line in lines)
 
 
 def outputs(job):

@@ -1,13 +1,16 @@
 //! How fast jobs go through the real program, as ratios of one run. Not a test: figures decide nothing.
 //!
 //! `scripts/bench` runs it and puts what it prints into `bench/RESULTS.md`. `--quick` is for trying it out: fewer seconds and
-//! fewer stored jobs. `--load ADDRESS CLIENTS [WORK]` only loads a server that runs already, for profiling it, and
-//! `--echo-agent URL [NAME WORK]` joins one as an agent that echoes.
+//! fewer stored jobs; `--run-door` measures only the way through the run door. `--load ADDRESS CLIENTS [WORK [run]]` only loads a
+//! server that runs already, for profiling it, at the native door or at the run door; `--echo-agent URL [NAME WORK]` joins one as
+//! an agent that echoes, and `--run-agent ADDRESS` is one of the run contract.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 #[path = "engine/bare.rs"]
 mod bare;
+#[path = "engine/call.rs"]
+mod call;
 #[path = "engine/echo_agent.rs"]
 mod echo_agent;
 #[path = "engine/load.rs"]
@@ -16,6 +19,12 @@ mod load;
 mod machine;
 #[path = "engine/report.rs"]
 mod report;
+#[path = "engine/run_agent.rs"]
+mod run_agent;
+#[path = "engine/run_door.rs"]
+mod run_door;
+#[path = "engine/run_report.rs"]
+mod run_report;
 #[path = "engine/scale.rs"]
 mod scale;
 #[path = "engine/serving.rs"]
@@ -23,6 +32,7 @@ mod serving;
 
 use std::time::Duration;
 
+use call::Call;
 use report::Report;
 
 /// How much is measured.
@@ -39,12 +49,17 @@ fn main() {
     if let Some(at) = arguments.iter().position(|argument| argument == "--load") {
         let clients = arguments[at + 2].parse().expect("a number of clients");
         let work = arguments.get(at + 3).map_or("echo", String::as_str);
-        let load = load::run(&arguments[at + 1], clients, Duration::from_secs(5), "jobs?wait=30", work);
+        let run = arguments.get(at + 4).is_some_and(|door| door == "run");
+        let call = if run { Call::run_sync(work) } else { Call::native(work) };
+        let load = load::run(&arguments[at + 1], clients, Duration::from_secs(5), &call, &[]);
         return println!("{:.0} jobs/s, p50 {:.2?}, p99 {:.2?}", load.rate, load.p50, load.p99);
     }
     if let Some(at) = arguments.iter().position(|argument| argument == "--echo-agent") {
         let word = |at: usize, default| arguments.get(at).map_or(default, String::as_str);
         return echo_agent::run(&arguments[at + 1], word(at + 2, "echo-agent"), word(at + 3, "echo_elsewhere"));
+    }
+    if let Some(at) = arguments.iter().position(|argument| argument == "--run-agent") {
+        return run_agent::run(&arguments[at + 1]);
     }
     let quick = std::env::args().any(|argument| argument == "--quick");
     let extent = if quick {
@@ -54,8 +69,11 @@ fn main() {
     };
     let mut report = Report::default();
     report.machine();
-    throughput(extent, &mut report);
-    scale::measure(extent, &mut report);
+    if !std::env::args().any(|argument| argument == "--run-door") {
+        throughput(extent, &mut report);
+        scale::measure(extent, &mut report);
+    }
+    run_door::measure(extent, &mut report);
     print!("{}", report.finish());
 }
 
@@ -68,11 +86,12 @@ fn throughput(extent: Extent, report: &mut Report) {
             let stolen = machine::Stolen::now();
             let fsync = machine::fsync_median(&serving::data_directory("fsync"));
             let bare = bare::rate(&serving::data_directory("bare"), clients, extent.seconds);
-            let server = serving::Server::start("load", &[]);
-            let load = load::run(&server.address, clients, extent.seconds, "jobs?wait=30", "echo");
+            let server = serving::Server::start("load");
+            let load = load::run(&server.address, clients, extent.seconds, &Call::native("echo"), &[]);
             let agent = echo_agent::start(&server.address);
             server.knows("echo_elsewhere");
-            let elsewhere = load::run(&server.address, clients, extent.seconds, "jobs?wait=30", "echo_elsewhere");
+            let call = Call::native("echo_elsewhere");
+            let elsewhere = load::run(&server.address, clients, extent.seconds, &call, &[]);
             drop(agent);
             let round = report::Round { fsync, bare, load, elsewhere, stolen_percent: stolen.percent() };
             eprintln!("{clients} clients: {round}");

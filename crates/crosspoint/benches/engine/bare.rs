@@ -8,13 +8,13 @@ use crosspoint_engine::content::{Block, Body};
 use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Reply, Spec, Submission};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Door, Key, Limits, Priority, Request};
-use crosspoint_engine::keys::Keys;
+use crosspoint_engine::keys::{Hashes, Keys};
 use crosspoint_engine::machine::{Event, Success};
 use crosspoint_engine::policy::Policy;
 use crosspoint_engine::store::{Options, Store};
 use crosspoint_engine::time::Time;
 
-use crate::load::document;
+use crate::call::native_document;
 
 /// Jobs a second, if each batch holds as many as there are clients.
 pub(crate) fn rate(directory: &Path, clients: usize, time: Duration) -> f64 {
@@ -101,7 +101,7 @@ impl Maker {
         self.core.settle(self.now, &mut accepted);
         let mut ended = Batch::default();
         for (id, outputs) in ids {
-            let success = Success { outputs, artifacts: Body::trusted("[]") };
+            let success = Success::of(outputs);
             let event = Event::Finish { attempt: 1, result: Ok(success) };
             self.core.apply(&Command::Job(id, event), self.now, &mut ended);
         }
@@ -112,7 +112,7 @@ impl Maker {
     fn submission(&mut self) -> Submission {
         self.made += 1;
         let request_id = format!("{}-{:020}", self.name, self.made);
-        let text = document("echo", &request_id);
+        let text = native_document("echo", &request_id);
         let start = text.find("\"input\":").expect("it has an input") + "\"input\":".len();
         let end = text.len() - 1;
         let hash = self.salt.hash("", Door::Native, &request_id, &Key::RequestId);
@@ -129,11 +129,12 @@ impl Maker {
                 pinned: None,
                 priority: Priority::Normal,
                 limits: Limits::default(),
+                trace: None,
                 accepted_at: self.now,
                 input: place(start)..place(end),
             },
             nameless: false,
-            hash,
+            hashes: Hashes { key: hash, alias: None },
             others: Vec::new(),
             document: Block(text.into()),
             chance: self.made,

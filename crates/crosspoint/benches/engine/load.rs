@@ -9,42 +9,48 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::call::Call;
+use crate::machine::{Cores, Spent};
+
 /// What a run of some clients showed.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) rate: f64,
     pub(crate) p50: Duration,
     pub(crate) p99: Duration,
+    /// Who had the processors meanwhile.
+    pub(crate) cores: Cores,
 }
 
 static MADE: AtomicU64 = AtomicU64::new(0);
 
-/// A request of 1,000 bytes of input; the input is its last member.
-pub(crate) fn document(work: &str, request_id: &str) -> String {
-    const TEXT: &str = "Nothing lost, nothing twice. ";
-    let mut text = TEXT.repeat(40);
-    text.truncate(1_000 - r#"{"text":""}"#.len());
-    format!(r#"{{"work":"{work}","request_id":"{request_id}","input":{{"text":"{text}"}}}}"#)
-}
-
-/// Submits jobs from so many clients for so long; every answer must be a job, ended if it was waited for.
-pub(crate) fn run(address: &str, clients: usize, time: Duration, path: &str, work: &str) -> Load {
+/// Calls from so many clients for so long, and sees how much of the processors some processes take; every answer must be what the
+/// call expects.
+pub(crate) fn run(address: &str, clients: usize, time: Duration, call: &Call, watched: &[u32]) -> Load {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         // Connections, caches and the log are warm when the clock starts.
         let warm = Instant::now() + time / 4;
         let end = warm + time;
-        let tasks: Vec<_> = (0..clients)
-            .map(|_| tokio::spawn(client(address.to_owned(), path.to_owned(), work.to_owned(), warm, end)))
-            .collect();
+        let tasks: Vec<_> =
+            (0..clients).map(|_| tokio::spawn(client(address.to_owned(), call.clone(), warm, end))).collect();
+        tokio::time::sleep_until(warm.into()).await;
+        let spent = Spent::now(watched);
+        tokio::time::sleep_until(end.into()).await;
+        let cores = spent.cores(watched);
         let mut times = Vec::new();
         for task in tasks {
             times.extend(task.await.expect("a client ends"));
         }
         times.sort();
-        let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
-        Load { rate: times.len() as f64 / time.as_secs_f64(), p50: at(0.5), p99: at(0.99) }
+        let rate = times.len() as f64 / time.as_secs_f64();
+        Load { rate, p50: at_share(&times, 0.5), p99: at_share(&times, 0.99), cores }
     })
+}
+
+/// The value below which a share of some sorted values lies.
+pub(crate) fn at_share(sorted: &[Duration], share: f64) -> Duration {
+    sorted[((sorted.len() - 1) as f64 * share) as usize]
 }
 
 /// Submits a number of jobs and does not wait for them.
@@ -52,20 +58,20 @@ pub(crate) fn submit(address: &str, clients: usize, jobs: usize, work: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let share = jobs / clients;
-        let one = |address: String, work: String| async move {
+        let one = |address: String, call: Call| async move {
             let mut connection = Connection::open(&address).await;
             for _ in 0..share {
-                connection.submit("jobs", &work, "202").await;
+                connection.submit(&call).await;
             }
         };
-        let tasks: Vec<_> = (0..clients).map(|_| tokio::spawn(one(address.to_owned(), work.to_owned()))).collect();
+        let tasks: Vec<_> = (0..clients).map(|_| tokio::spawn(one(address.to_owned(), Call::detached(work)))).collect();
         for task in tasks {
             task.await.expect("a client ends");
         }
     });
 }
 
-async fn client(address: String, path: String, work: String, warm: Instant, end: Instant) -> Vec<Duration> {
+async fn client(address: String, call: Call, warm: Instant, end: Instant) -> Vec<Duration> {
     let mut connection = Connection::open(&address).await;
     let mut times = Vec::new();
     loop {
@@ -73,7 +79,7 @@ async fn client(address: String, path: String, work: String, warm: Instant, end:
         if start >= end {
             return times;
         }
-        connection.submit(&path, &work, "200").await;
+        connection.submit(&call).await;
         if start >= warm {
             times.push(start.elapsed());
         }
@@ -81,38 +87,75 @@ async fn client(address: String, path: String, work: String, warm: Instant, end:
 }
 
 pub(crate) struct Connection {
+    address: String,
     stream: TcpStream,
+    closed: bool,
     request: String,
     /// What the request is for, and where in it the number of its id stands.
-    submits: Option<(String, usize)>,
+    submits: Option<(Call, usize)>,
     answer: Vec<u8>,
 }
 
 impl Connection {
     pub(crate) async fn open(address: &str) -> Connection {
-        let stream = TcpStream::connect(address).await.expect("the server is there");
-        stream.set_nodelay(true).expect("it is a socket");
-        Connection { stream, request: String::new(), submits: None, answer: vec![0; 1 << 20] }
+        let stream = connected(address).await;
+        Connection {
+            address: address.to_owned(),
+            stream,
+            closed: false,
+            request: String::new(),
+            submits: None,
+            answer: vec![0; 1 << 20],
+        }
     }
 
     /// Submits one job with an id of its own.
-    pub(crate) async fn submit(&mut self, path: &str, work: &str, status: &str) {
+    pub(crate) async fn submit(&mut self, call: &Call) {
+        self.prepare(call);
+        let bytes = self.exchange(call.status).await;
+        assert_done(call, &self.answer[..bytes]);
+    }
+
+    /// Submits one job and reads its stream to the end; all that there is of it is shown whenever there is more.
+    pub(crate) async fn follow(&mut self, call: &Call, mut seen: impl FnMut(&[u8])) {
+        self.prepare(call);
+        self.stream.write_all(self.request.as_bytes()).await.expect("it can be sent");
+        let mut have = 0;
+        loop {
+            assert!(have < self.answer.len(), "the stream is too long");
+            let read = self.stream.read(&mut self.answer[have..]).await.expect("it is answered");
+            have += read;
+            let answer = &self.answer[..have];
+            assert!(have < 12 || answer[..12].ends_with(call.status.as_bytes()), "{}", shown(answer));
+            seen(answer);
+            if read == 0 || answer.ends_with(b"\r\n0\r\n\r\n") {
+                assert_done(call, answer);
+                // Whoever ends a stream may end the connection with it.
+                self.closed = read == 0 || shown(answer).to_ascii_lowercase().contains("\r\nconnection: close\r\n");
+                return;
+            }
+        }
+    }
+
+    /// Connects again where that is needed, so that the next request need not.
+    pub(crate) async fn ready(&mut self) {
+        if std::mem::take(&mut self.closed) {
+            self.stream = connected(&self.address).await;
+        }
+    }
+
+    fn prepare(&mut self, call: &Call) {
         // Two runs against one server must not meet.
         let id = format!("load-{:010}-{:020}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         match &self.submits {
             // All requests of one client are alike but for the id.
-            Some((known, at)) if known == path => self.request.replace_range(*at..*at + id.len(), &id),
+            Some((known, at)) if known == call => self.request.replace_range(*at..*at + id.len(), &id),
             Some(_) | None => {
-                let body = document(work, &id);
-                self.request = format!(
-                    "POST /api/v1/{path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-                    body.len()
-                );
+                self.request = call.request(&id);
                 let at = self.request.find(&id).expect("the id is in it");
-                self.submits = Some((path.to_owned(), at));
+                self.submits = Some((call.clone(), at));
             }
         }
-        self.exchange(status).await;
     }
 
     /// Asks for something.
@@ -152,16 +195,33 @@ impl Connection {
             }
         }
         let head = &self.answer[..have.min(12)];
-        assert!(head.ends_with(status.as_bytes()), "{}", String::from_utf8_lossy(&self.answer[..have.min(2_000)]));
+        assert!(head.ends_with(status.as_bytes()), "{}", shown(&self.answer[..have]));
         have
     }
 }
 
-/// Where the body of an answer begins and how long the answer is in all, once its head is there.
-pub(crate) fn extent(answer: &[u8]) -> Option<(usize, usize)> {
-    const LENGTH: &str = "content-length: ";
-    let text = std::str::from_utf8(answer.get(..answer.len().min(1_000))?).ok()?;
-    let head = text.find("\r\n\r\n")? + 4;
-    let length = &text[text.find(LENGTH)? + LENGTH.len()..];
-    Some((head, head + length[..length.find('\r')?].parse::<usize>().ok()?))
+async fn connected(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).await.expect("the server is there");
+    stream.set_nodelay(true).expect("it is a socket");
+    stream
+}
+
+/// An answer may be well-formed and say that the work has failed.
+fn assert_done(call: &Call, answer: &[u8]) {
+    let done = std::str::from_utf8(answer).is_ok_and(|text| text.contains(call.done));
+    assert!(done, "{}", shown(answer));
+}
+
+fn shown(answer: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(&answer[..answer.len().min(2_000)])
+}
+
+/// Where the body of a message begins and how long the message is in all, once its head is there.
+pub(crate) fn extent(message: &[u8]) -> Option<(usize, usize)> {
+    const LENGTH: &str = "content-length:";
+    let head = message.windows(4).take(4_000).position(|four| four == b"\r\n\r\n")? + 4;
+    let lines = std::str::from_utf8(&message[..head]).ok()?.lines();
+    let named = |line: &str| line.get(..LENGTH.len()).is_some_and(|name| name.eq_ignore_ascii_case(LENGTH));
+    let length = lines.into_iter().find(|line| named(line)).map(|line| line[LENGTH.len()..].trim().parse::<usize>());
+    Some((head, head + length?.ok()?))
 }

@@ -47,6 +47,68 @@ impl Stolen {
     }
 }
 
+/// The processor time that some processes have had up to now, and that nobody had, in seconds.
+pub(crate) struct Spent {
+    at: Instant,
+    processes: Vec<f64>,
+    idle: f64,
+}
+
+/// Who had the processors for a while, in processors: two of them are 2.0 in all.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cores {
+    /// In the order in which they were named.
+    pub(crate) processes: Vec<f64>,
+    /// Everybody else, the kernel's own threads and other machines included.
+    pub(crate) others: f64,
+    pub(crate) idle: f64,
+}
+
+impl Spent {
+    pub(crate) fn now(processes: &[u32]) -> Spent {
+        let processes = processes.iter().map(|pid| processor_seconds(*pid)).collect();
+        Spent { at: Instant::now(), processes, idle: idle_seconds() }
+    }
+
+    /// Since then.
+    pub(crate) fn cores(&self, processes: &[u32]) -> Cores {
+        let now = Spent::now(processes);
+        let time = (now.at - self.at).as_secs_f64();
+        let share = |(before, after): (&f64, &f64)| (after - before) / time;
+        let processes: Vec<f64> = self.processes.iter().zip(&now.processes).map(share).collect();
+        let idle = share((&self.idle, &now.idle));
+        let all = std::thread::available_parallelism().map_or(1.0, |all| all.get() as f64);
+        let others = (all - idle - processes.iter().sum::<f64>()).max(0.0);
+        Cores { processes, others, idle }
+    }
+}
+
+/// Of all its threads, in the kernel too.
+fn processor_seconds(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process is there");
+    // The name before it may hold anything.
+    let (_, fields) = text.rsplit_once(')').expect("a name in brackets");
+    seconds(fields.split_whitespace().skip(11).take(2))
+}
+
+/// Of all processors together; one that only waits for a disk is idle too.
+fn idle_seconds() -> f64 {
+    let text = fs::read_to_string("/proc/stat").expect("the kernel counts");
+    seconds(text.lines().next().unwrap_or_default().split_whitespace().skip(4).take(2))
+}
+
+fn seconds<'t>(ticks: impl Iterator<Item = &'t str>) -> f64 {
+    let ticks: u64 = ticks.filter_map(|tick| tick.parse::<u64>().ok()).sum();
+    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
+/// Nanoseconds of the clock that all processes of a machine share and that nobody sets.
+pub(crate) fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let whole = Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default());
+    u64::try_from(whole.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// One line about the machine.
 pub(crate) fn described() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -164,13 +164,19 @@ impl Report {
         }
     }
 
+    /// Something of its own, and its rounds.
+    pub(crate) fn section(&mut self, text: &str, rounds: Vec<String>) {
+        let _ = write!(self.text, "\n{text}");
+        self.raw.extend(rounds);
+    }
+
     pub(crate) fn finish(self) -> String {
         format!("{}\nEvery round:\n\n{}\n", self.text, self.raw.join("\n"))
     }
 }
 
 /// A result that falls short is printed in bold.
-fn judge(result: &str, target: &str, met: bool) -> String {
+pub(crate) fn judge(result: &str, target: &str, met: bool) -> String {
     if met {
         format!("{result} | {target}")
     } else {
@@ -178,7 +184,7 @@ fn judge(result: &str, target: &str, met: bool) -> String {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

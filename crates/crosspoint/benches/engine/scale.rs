@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::call::Call;
 use crate::load::{self, Connection};
 use crate::report::{Report, Scale, Search};
 use crate::serving::{Server, data_directory};
@@ -11,11 +12,11 @@ use crate::{Extent, bare};
 const TURNS: usize = 400;
 
 pub(crate) fn measure(extent: Extent, report: &mut Report) {
-    let idle = Server::start("idle", &[]);
+    let idle = Server::start("idle");
     let (ready_empty, idle_bytes) = (idle.ready_after, idle.resident_bytes());
     drop(idle);
 
-    let queue = Server::start("queue", &[]);
+    let queue = Server::start("queue");
     let before = queue.resident_bytes();
     drain(&queue.address, "echo");
     load::submit(&queue.address, 50, extent.queued, "echo");
@@ -31,7 +32,8 @@ pub(crate) fn measure(extent: Extent, report: &mut Report) {
     let ready_many = many.ready_after;
     let many_bytes = many.resident_bytes();
     let few = Server::start_in(&few, &[]);
-    let submit = in_turns(&few, &many, |connection| Box::pin(connection.submit("jobs?wait=30", "echo", "200")));
+    let submit =
+        in_turns(&few, &many, |connection| Box::pin(async move { connection.submit(&Call::native("echo")).await }));
     let list = in_turns(&few, &many, |connection| Box::pin(connection.get("jobs?limit=50")));
     let searches = searches(&many);
     report.scale(&Scale {

@@ -22,19 +22,27 @@ pub(crate) fn data_directory(name: &str) -> PathBuf {
 
 impl Server {
     /// Starts on an empty store.
-    pub(crate) fn start(name: &str, environment: &[(&str, &str)]) -> Server {
-        Server::start_in(&data_directory(name), environment)
+    pub(crate) fn start(name: &str) -> Server {
+        Server::start_in(&data_directory(name), &[])
+    }
+
+    /// Starts on an empty store, with other agents than the samples.
+    pub(crate) fn start_configured(name: &str, config: &str) -> Server {
+        let directory = data_directory(name);
+        let file = directory.join("crosspoint.toml");
+        fs::write(&file, config).expect("it can be written");
+        Server::start_in(&directory, &["--config", file.to_str().expect("a path of text")])
     }
 
     /// Starts on the store in a directory.
-    pub(crate) fn start_in(directory: &std::path::Path, environment: &[(&str, &str)]) -> Server {
+    pub(crate) fn start_in(directory: &std::path::Path, arguments: &[&str]) -> Server {
         let _ = fs::remove_file(directory.join("server.json"));
         let start = Instant::now();
         let child = Command::new(env!("CARGO_BIN_EXE_crosspoint"))
             // One line a request and a transition would be measured too.
             .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--data"])
             .arg(directory)
-            .envs(environment.iter().copied())
+            .args(arguments)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -61,6 +69,10 @@ impl Server {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn resident_bytes(&self) -> u64 {

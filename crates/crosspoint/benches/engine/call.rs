@@ -1,0 +1,78 @@
+//! What a client asks for: at which door, for which work, and what it must be answered.
+
+/// All of its requests are alike but for their ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    path: &'static str,
+    work: String,
+    shape: Shape,
+    /// The status of the answer, and something that stands in it if the work was done.
+    pub(crate) status: &'static str,
+    pub(crate) done: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Native,
+    Run,
+    /// Of a run with so many events of progress.
+    Progress(usize),
+}
+
+impl Call {
+    /// At the native door, waiting for the outcome.
+    pub(crate) fn native(work: &str) -> Call {
+        let done = r#""status":"completed""#;
+        Call { path: "/api/v1/jobs?wait=30", work: work.to_owned(), shape: Shape::Native, status: "200", done }
+    }
+
+    /// At the native door, without waiting.
+    pub(crate) fn detached(work: &str) -> Call {
+        Call { path: "/api/v1/jobs", status: "202", done: "", ..Call::native(work) }
+    }
+
+    /// At the run door, or straight at an agent of that contract, which has the same endpoints.
+    pub(crate) fn run_sync(work: &str) -> Call {
+        let done = r#""status":"ok""#;
+        Call { path: "/agents/run/sync", work: work.to_owned(), shape: Shape::Run, status: "200", done }
+    }
+
+    /// The same, as a stream.
+    pub(crate) fn run_stream(work: &str) -> Call {
+        Call { path: "/agents/run/stream", ..Call::run_sync(work) }
+    }
+
+    /// A stream with so many events of progress.
+    pub(crate) fn run_progress(work: &str, events: usize) -> Call {
+        Call { shape: Shape::Progress(events), ..Call::run_stream(work) }
+    }
+
+    /// One request, head and body.
+    pub(crate) fn request(&self, id: &str) -> String {
+        let (path, work) = (self.path, &self.work);
+        let body = match self.shape {
+            Shape::Native => native_document(work, id),
+            Shape::Run => format!(r#"{{"request_id":"{id}","task_type":"{work}","inputs":{}}}"#, input()),
+            Shape::Progress(events) => {
+                format!(r#"{{"request_id":"{id}","task_type":"{work}","inputs":{{"events":{events}}}}}"#)
+            }
+        };
+        let bytes = body.len();
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: {bytes}\r\n\r\n{body}"
+        )
+    }
+}
+
+/// A request of the native door; the input is its last member.
+pub(crate) fn native_document(work: &str, request_id: &str) -> String {
+    format!(r#"{{"work":"{work}","request_id":"{request_id}","input":{}}}"#, input())
+}
+
+/// 1,000 bytes.
+fn input() -> String {
+    const TEXT: &str = "Nothing lost, nothing twice. ";
+    let mut text = TEXT.repeat(40);
+    text.truncate(1_000 - r#"{"text":""}"#.len());
+    format!(r#"{{"text":"{text}"}}"#)
+}
