@@ -8,8 +8,10 @@
 pub mod clause;
 pub(crate) mod entry;
 pub mod failure;
+mod input;
 pub(crate) mod map;
 pub(crate) mod read;
 mod wire;
 
+pub use input::input;
 pub use wire::{Request, RequestId, Response, Status};

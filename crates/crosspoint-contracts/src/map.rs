@@ -17,6 +17,7 @@ pub(crate) mod write;
 pub(crate) use carry::KEY;
 pub(crate) use code::Codes;
 pub(crate) use codec::{Codec, derived};
+pub(crate) use outcome::prompt_object;
 pub(crate) use read::In;
 pub(crate) use shape::{
     Made, Member, Shape, artifacts, block, code, fixed, home, input, loose, made, output_object, output_text, own,

@@ -7,6 +7,7 @@
 
 mod agents;
 mod batch;
+mod driven;
 mod members;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,8 +40,9 @@ pub struct Core {
     works: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     next_seq: Seq,
     last_accepted_at: Time,
-    /// Jobs before this one are somebody else's to drive.
+    /// Jobs before this one are somebody else's to drive, but for those that were taken up.
     driven_from: Seq,
+    taken: BTreeSet<Seq>,
     resting: bool,
     jobs_live_max: usize,
 }
@@ -63,6 +65,8 @@ pub enum Command {
     Job(JobId, Event),
     /// Something is wanted of an agent, or known about it.
     Agent(Arc<str>, AgentCommand),
+    /// Somebody wants this job again that nobody drives: it is driven from now on.
+    TakeUp(JobId),
     /// An agent joins, or has other works or limits than when it joined.
     Join(Arc<Member>),
     /// Somebody broke a rule about a job that has ended.
@@ -159,20 +163,30 @@ pub struct Origin {
 }
 
 /// Who drives the jobs that are there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// We do.
     Serve,
-    /// Nobody, or somebody later: only what is submitted from now on is driven.
+    /// Nobody, or somebody later: only what is submitted from now on is driven, for the first time or again.
     Held,
     /// The same, from a job on that was submitted before.
-    HeldBefore(Seq),
+    HeldBefore {
+        /// That job.
+        first: Seq,
+        /// Those before it that were submitted again, and are driven too.
+        taken: BTreeSet<Seq>,
+    },
 }
 
 impl Core {
     /// A core that knows what the store knows. Nothing moves before [`Core::resume`].
     pub fn new(origin: Origin) -> Core {
         let next_seq = Seq(origin.last_seq.0 + 1);
+        let (driven_from, taken) = match origin.mode {
+            Mode::Serve => (Seq(0), BTreeSet::new()),
+            Mode::Held => (next_seq, BTreeSet::new()),
+            Mode::HeldBefore { first, taken } => (first, taken),
+        };
         let mut core = Core {
             jobs: BTreeMap::new(),
             keys: origin.keys,
@@ -183,11 +197,8 @@ impl Core {
             next_seq,
             last_accepted_at: Time::default(),
             resting: false,
-            driven_from: match origin.mode {
-                Mode::Serve => Seq(0),
-                Mode::Held => next_seq,
-                Mode::HeldBefore(seq) => seq,
-            },
+            driven_from,
+            taken,
             jobs_live_max: origin.jobs_live_max,
         };
         for spec in origin.agents {
@@ -215,20 +226,6 @@ impl Core {
         core
     }
 
-    /// Takes up what was under way when we ended: once, at the start.
-    pub fn resume(&mut self, now: Time, batch: &mut Batch) {
-        let names: Vec<Arc<str>> = self.agents.keys().cloned().collect();
-        for name in names {
-            self.tell_breaker(&name, breaker::Event::Interrupted, now, batch);
-        }
-        let seqs: Vec<Seq> = self.jobs.range(self.driven_from..).map(|(seq, _)| *seq).collect();
-        for seq in seqs {
-            // Jobs that were not under way are left as they are.
-            let _ = self.apply_event(seq, Event::Interrupted, now, batch);
-            batch.touched.insert(seq);
-        }
-    }
-
     /// Applies one command.
     pub fn apply(&mut self, command: &Command, now: Time, batch: &mut Batch) -> Reply {
         match command {
@@ -242,6 +239,7 @@ impl Core {
                 _ => Reply::NotLive,
             },
             Command::Agent(name, command) => self.command_agent(name, *command, now, batch),
+            Command::TakeUp(id) => self.take_up(*id, now, batch),
             Command::Join(member) => self.join(member, now, batch),
             Command::Violation(seq, violation) => {
                 batch.violations.push((*seq, now, violation.clone()));
@@ -357,7 +355,7 @@ impl Core {
 
     /// Queue and alarm of a job, as its state demands.
     fn watch(&mut self, seq: Seq) {
-        if seq < self.driven_from {
+        if !self.is_driven(seq) {
             return;
         }
         let Some(live) = self.jobs.get(&seq) else { return };
@@ -420,11 +418,6 @@ impl Core {
     /// Forgets the request key of a job that is gone: a repeat is a new job.
     pub fn release_key(&mut self, hash: Hash, seq: Seq) {
         self.keys.release(hash, seq);
-    }
-
-    /// Who drives which jobs, for another core of the same.
-    pub fn mode(&self) -> Mode {
-        if self.driven_from == Seq(0) { Mode::Serve } else { Mode::HeldBefore(self.driven_from) }
     }
 
     /// A job that has not ended.

@@ -1,4 +1,4 @@
-//! A job's number and its id.
+//! A job's number and its id, and that of a store.
 //!
 //! The id is a UUIDv7 whose first random bits are the job's number. So a job is found by its id without an index over random
 //! keys, which is what costs most in a store that only ever appends; and ids sort as jobs were accepted, also within
@@ -25,6 +25,10 @@ pub const SEQ_MAX: u64 = (1 << SEQ_BITS) - 1;
 /// A job's id: ours, a UUIDv7, never changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JobId(Uuid);
+
+/// Which store it is: the same over restarts and moves, and another for every store that was made.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoreId(pub u64);
 
 impl JobId {
     /// The id of the job with this number, accepted at this time; `chance` is any random number.
@@ -85,6 +89,19 @@ impl fmt::Debug for JobId {
 impl serde::Serialize for JobId {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+/// Sixteen hexadecimal digits.
+impl fmt::Display for StoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl fmt::Debug for StoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -77,13 +77,18 @@ pub struct Request {
     pub trace: Option<Box<str>>,
     /// When it was accepted.
     pub accepted_at: Time,
-    /// Where in the document the input is; an empty range where it has none, which means `{}`.
+    /// Where in the document the input is; an empty range where it has none, which means `{}`. Of requests of bridges it says
+    /// nothing.
     pub input: Range<u32>,
 }
 
 impl Request {
     /// The input, within the document that the job came as; `None` if that is not the document.
     pub fn input_in(&self, document: &Block) -> Option<Bytes> {
+        if self.door == Door::Bridge {
+            // It stands in two members, so no range can say where: the document is read again.
+            return crosspoint_contracts::bridge::input(&document.0).map(Bytes::from);
+        }
         if self.input.is_empty() {
             return Some(Bytes::from_static(b"{}"));
         }
@@ -350,6 +355,11 @@ impl Job {
 }
 
 impl Job {
+    /// The caller's limit counts from now on: nobody has worked at it since somebody stopped, and its caller has waited for nothing.
+    pub fn begin_anew(&mut self, now: Time) {
+        self.skew_micros = now.0.saturating_sub(self.request.accepted_at.0);
+    }
+
     /// For a job from disk: nothing that has happened lies ahead of `now`, and no pause that is under way is longer than it can
     /// have been, which is `pause_max`. Otherwise a clock that was set back while we were gone would hold everything up
     /// for as long.

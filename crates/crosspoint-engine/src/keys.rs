@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use crate::id::Seq;
+use crate::id::{Seq, StoreId};
 use crate::job::{Door, Key};
 
 /// The hash of a request key.
@@ -55,6 +55,14 @@ impl Salt {
         };
         let id = Uuid::new_v5(&self.0, format!("{caller}\0{door}\0{key}").as_bytes());
         Some(Hash((id.as_u128() >> 64) as u64))
+    }
+
+    /// The identity of the store that has this salt. It is told to anybody, and tells nothing of the salt or of any key's hash.
+    pub fn store_id(self) -> StoreId {
+        // Two NULs are in whatever a key is hashed by, so this is the hash of none.
+        let id = Uuid::new_v5(&self.0, b"store").as_u128();
+        // Half of it each, so that the bits that all such ids have in common show nowhere.
+        StoreId((id >> 64) as u64 ^ id as u64)
     }
 }
 
@@ -140,5 +148,17 @@ mod tests {
         assert_eq!(hash("a", Door::Native, "r", &header), hash("a", Door::Task, "s", &header));
         assert_eq!(hash("a", Door::Native, "r", &Key::None), None);
         assert_ne!(own, Salt(Uuid::from_u128(2)).hash("a", Door::Native, "r", &Key::RequestId));
+    }
+
+    #[test]
+    fn the_identity_of_a_store_is_that_of_its_salt_and_sixteen_digits_long() {
+        let ids: Vec<String> = (0..64).map(|salt| Salt(Uuid::from_u128(salt)).store_id().to_string()).collect();
+        assert_eq!(ids[1], Salt(Uuid::from_u128(1)).store_id().to_string());
+        assert!(ids.iter().all(|id| id.len() == 16 && id.bytes().all(|digit| digit.is_ascii_hexdigit())), "{ids:?}");
+        assert_eq!(ids.iter().collect::<std::collections::BTreeSet<_>>().len(), ids.len());
+        for at in 0..16 {
+            let same = ids.iter().all(|id| id.as_bytes()[at] == ids[0].as_bytes()[at]);
+            assert!(!same, "digit {at} is the same in all of them");
+        }
     }
 }

@@ -40,6 +40,8 @@ mod stage;
 mod store;
 #[path = "suite/stories.rs"]
 mod stories;
+#[path = "suite/taking_up.rs"]
+mod taking_up;
 #[path = "suite/tears.rs"]
 mod tears;
 #[path = "suite/town.rs"]

@@ -1,6 +1,8 @@
-//! The two levels of a bridge response.
+//! The two levels of a bridge response, and the input of a request.
 
-use crosspoint_contracts::{Inner, Options};
+use crosspoint_contracts::{Contract, Inner, Options, bridge};
+
+use crate::translation::to;
 
 fn response(inner_json_text: &str) -> String {
     let encoded = serde_json::to_string(inner_json_text).expect("a string can be encoded");
@@ -75,4 +77,42 @@ fn a_misnamed_output_is_known_in_any_spelling() {
     assert_eq!(clauses(r#""Result""#), ["BRIDGE-2"]);
     assert_eq!(clauses(r#""response": null, "result""#), ["BRIDGE-3.2", "BRIDGE-2"]);
     assert_eq!(clauses(r#""result": 1, "response""#), ["BRIDGE-1.3"], "beside a response it is only a further field");
+}
+
+fn asking(members: &str) -> String {
+    format!(r#"{{"request_id": "r", "version": "1.0", "agent_name": "a"{members}}}"#)
+}
+
+fn input(document: &str) -> Option<String> {
+    bridge::input(document.as_bytes())
+}
+
+#[test]
+fn the_input_of_a_request_is_prompt_and_context_in_one() {
+    let given = |members| input(&asking(members));
+    assert_eq!(given(r#", "prompt": "Größe \u00e9\n""#).as_deref(), Some(r#"{"prompt":"Größe \u00e9\n"}"#));
+    let both = r#", "context": {"a": [1.0, 1e400]}, "model": "m", "prompt": "p""#;
+    assert_eq!(given(both).as_deref(), Some(r#"{"prompt":"p","context":{"a": [1.0, 1e400]}}"#));
+    assert_eq!(given(r#", "prompt": "", "context": {}"#).as_deref(), Some(r#"{"prompt":"","context":{}}"#));
+    // A prompt that looks like JSON is a text all the same.
+    assert_eq!(given(r#", "prompt": "{\"a\": 1}""#).as_deref(), Some(r#"{"prompt":"{\"a\": 1}"}"#));
+}
+
+#[test]
+fn what_is_no_request_has_no_input() {
+    assert_eq!(input(""), None);
+    assert_eq!(input(&asking("")), None, "there is no prompt");
+    assert_eq!(input(&response("{}")), None);
+}
+
+#[test]
+fn an_input_that_was_carried_is_what_it_was_and_nothing_of_ours_is_in_it() {
+    for inputs in [r#"{"files":["a.rs"],"n":1.0}"#, r#"{"prompt":"p","context":{"c":1}}"#, r#"{"prompt":"p"}"#, "{}"] {
+        let run = format!(
+            r#"{{"request_id": "r", "task_type": "t", "stage_id": "s", "mode": "LIVE", "inputs": {inputs}, "budgets": {{"tokens": 5}}}}"#
+        );
+        let there = to(Contract::Bridge, run.as_bytes()).expect("requests go everywhere");
+        assert!(there.text().contains("x_crosspoint"), "something is carried: {}", there.text());
+        assert_eq!(input(there.text()).as_deref(), Some(inputs), "{}", there.text());
+    }
 }

@@ -138,7 +138,7 @@ impl Core {
 
     /// Counts a job to its agent, or no longer.
     pub(super) fn count(&mut self, seq: Seq, by: i32) {
-        if seq < self.driven_from {
+        if !self.is_driven(seq) {
             return;
         }
         let Some(live) = self.jobs.get(&seq) else { return };

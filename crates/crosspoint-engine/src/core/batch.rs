@@ -29,6 +29,8 @@ pub struct Batch {
     pub effects: Vec<Effect>,
     /// Jobs that changed, on disk or not.
     pub touched: BTreeSet<Seq>,
+    /// Jobs that were held and are driven from now on.
+    pub taken: BTreeSet<Seq>,
 }
 
 /// What is written of one job.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use crate::breaker::Health;
 use crate::content::{Block, Body};
 use crate::core::Reply;
 use crate::event::Violation;
+use crate::id::JobId;
 use crate::job::{Job, Progress};
 use crate::machine::{Event, Failed, Success};
 use crate::time::Time;
@@ -41,6 +43,13 @@ pub trait Link: Send + Sync + 'static {
     /// agents that are a few instructions, because the committing thread calls it.
     fn at_once(&self, _input: &Body) -> Option<Result<Success, Failed>> {
         None
+    }
+
+    /// Clears away what an attempt has left behind. It comes when the attempt is over and what it came to is on disk, unless we ended before:
+    /// then nobody does, so that whatever is left must do no harm. The next attempt of the job may have begun meanwhile: `number` says whose
+    /// it is.
+    fn tidy(self: Arc<Self>, _job: Arc<Job>, _number: u32) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::ready(()))
     }
 
     /// Whether the agent is there, without giving it work (MSG-7).
@@ -191,6 +200,17 @@ impl Attempt {
         self.engine.board().watch(self.job.id()).is_none_or(|watch| watch.job().outcome().is_some())
     }
 
+    /// The job of this id in our store, whatever became of it; for links that find traces of others where they want to work.
+    pub async fn other(&self, id: JobId) -> Result<Option<Arc<Job>>, Failed> {
+        match self.engine.job(id).await {
+            Ok(watch) => Ok(watch.map(|watch| watch.job())),
+            Err(error) => {
+                tracing::error!(job = %id, %error, "a job cannot be read");
+                Err(Failed::of(Failure::Internal, Dispatched::No))
+            }
+        }
+    }
+
     /// Comes to an end when the attempt should.
     pub async fn stopped(&self) {
         self.handle.stop.cancelled().await;
@@ -225,6 +245,7 @@ pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, handed: Handed, resume
     };
     let engine = engine.clone();
     let spawner = engine.clone();
+    let tidying = link.clone();
     spawner.handle().spawn(async move {
         // A link may panic before it gives its future, too.
         let run = AssertUnwindSafe(async move { link.run(attempt).await }).catch_unwind();
@@ -233,9 +254,13 @@ pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, handed: Handed, resume
             () = overdue(&handle.stop) => Err(Failed::of(Failure::Cancelled, Dispatched::Yes)),
         };
         // Whoever was told to stop has nothing to report that anybody waits for, but for a success, which counts.
-        if !handle.stop.is_cancelled() || result.is_ok() {
-            engine.finish(job.id(), number, result).await;
+        engine.board().ending.fetch_add(1, Ordering::Relaxed);
+        let reports = !handle.stop.is_cancelled() || result.is_ok();
+        if !reports || engine.finish(job.id(), number, result).await {
+            // A fault of the link's own leaves something lying about, and nothing worse.
+            let _ = AssertUnwindSafe(async { tidying.tidy(job.clone(), number).await }).catch_unwind().await;
         }
+        engine.board().ending.fetch_sub(1, Ordering::Relaxed);
         // Only now: whoever waits for the last attempt waits for its result to be on disk.
         let mut attempts = engine.board().attempts();
         if attempts.get(&job.seq()).is_some_and(|known| Arc::ptr_eq(known, &handle)) {

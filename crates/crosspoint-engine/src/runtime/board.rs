@@ -1,6 +1,6 @@
 //! What was committed, for all to see: jobs that have not ended, attempts under way, and agents.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -29,8 +29,11 @@ pub(super) struct Board {
     closing: Arc<AtomicBool>,
     /// Jobs that were removed, and the steps that took.
     purged: Mutex<Purged>,
-    /// Jobs before this number are somebody else's to drive.
-    pub(super) driven_from: AtomicU64,
+    /// Attempts that are over, and whose result or traces are being dealt with.
+    pub(super) ending: AtomicUsize,
+    /// Jobs before this number are somebody else's to drive, but for those that were taken up.
+    driven_from: AtomicU64,
+    taken: Mutex<BTreeSet<Seq>>,
 }
 
 /// How much was removed since the start, of jobs that need no longer be kept.
@@ -234,6 +237,17 @@ impl Board {
         let jobs = lock(&self.jobs);
         let end = before.unwrap_or(Seq(u64::MAX));
         jobs.range(..end).rev().map(|(_, watch)| watch.job()).filter(|job| wanted(job)).take(limit).collect()
+    }
+
+    /// Shows which jobs nobody drives: those before the first, but for those that were taken up.
+    pub(super) fn post_held(&self, first: Seq, taken: &BTreeSet<Seq>) {
+        self.driven_from.store(first.0, Ordering::Relaxed);
+        lock(&self.taken).clone_from(taken);
+    }
+
+    /// Whether nobody drives this job.
+    pub(super) fn is_held(&self, seq: Seq) -> bool {
+        seq.0 < self.driven_from.load(Ordering::Relaxed) && !lock(&self.taken).contains(&seq)
     }
 
     /// How many jobs wait for a person.

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
@@ -62,7 +61,7 @@ impl Committer {
     ) -> Result<Committer, Fault> {
         let mut clock = Clock::new();
         let mut purger = Purger::new((mode == Mode::Serve).then_some(retention));
-        let core = Core::new(origin(&store, &agents, jobs_live_max, mode, clock.look().now, &mut purger)?);
+        let core = Core::new(origin(&store, &agents, jobs_live_max, mode.clone(), clock.look().now, &mut purger)?);
         let kept = VecDeque::new();
         let releases = release::start(&engine);
         let mut committer = Committer {
@@ -82,15 +81,13 @@ impl Committer {
             resting: false,
             dead: false,
         };
-        committer.mode = committer.core.mode();
-        if let Mode::HeldBefore(seq) = committer.mode {
-            committer.engine.board().driven_from.store(seq.0, Ordering::Relaxed);
-        }
+        let is_server = committer.mode == Mode::Serve;
+        committer.show_mode();
         committer.engine.board().post_agents(committer.core.agents());
         committer.engine.metrics().took_up(committer.core.jobs());
         let mut batch = Batch::default();
         let now = committer.clock.look().now;
-        if mode == Mode::Serve {
+        if is_server {
             committer.core.resume(now, &mut batch);
         }
         committer.core.settle(now, &mut batch);
@@ -99,6 +96,14 @@ impl Committer {
         let _ = committer.engine.board().post(committer.core.jobs().cloned());
         committer.released(batch, Vec::new());
         Ok(committer)
+    }
+
+    /// Who drives which jobs, from what is on disk: for all to see, and for a core that is made anew.
+    fn show_mode(&mut self) {
+        self.mode = self.core.mode();
+        if let Mode::HeldBefore { first, taken } = &self.mode {
+            self.engine.board().post_held(*first, taken);
+        }
     }
 
     /// Until the inbox is closed and empty.
@@ -201,6 +206,9 @@ impl Committer {
 
     /// What was decided is on disk: now it may be seen, done and told.
     fn released(&mut self, mut batch: Batch, answered: Vec<(Letter, Reply)>) {
+        if !batch.taken.is_empty() {
+            self.show_mode();
+        }
         for (seq, written) in &batch.jobs {
             if let Some(outcome) = written.job.outcome() {
                 self.purger.ended.note(*seq, outcome.at);
@@ -288,7 +296,7 @@ impl Committer {
         let present = self.core.agents().filter(|agent| here(agent));
         let present = present.map(|agent| (agent.spec.name.clone(), agent.capacity())).collect();
         let purger = &mut self.purger;
-        let origin = origin(&self.store, &self.agents, self.jobs_live_max, self.mode, now, purger)?;
+        let origin = origin(&self.store, &self.agents, self.jobs_live_max, self.mode.clone(), now, purger)?;
         self.core = Core::new(Origin { present, ..origin });
         if self.resting {
             self.core.apply(&Command::Rest, now, &mut Batch::default());
@@ -368,7 +376,7 @@ fn origin(
 /// What nobody would say again if it were refused.
 fn is_report(command: &Command) -> bool {
     match command {
-        Command::Submit(_) | Command::Find(..) => false,
+        Command::Submit(_) | Command::Find(..) | Command::TakeUp(_) => false,
         Command::Job(_, event) => match event {
             Event::Cancel | Event::Answer { .. } => false,
             Event::Start { .. }

@@ -23,7 +23,7 @@ use super::metrics::Metrics;
 use crate::breaker::{self, Breaker, Health};
 use crate::content::{Block, Body};
 use crate::core::{Agent, AgentCommand, Command, Membership, Mode, Presence, Reply, Spec, Standing};
-use crate::id::{JobId, Seq};
+use crate::id::{JobId, Seq, StoreId};
 use crate::job::Job;
 use crate::machine::{Event, Failed, Success};
 use crate::retention::Rule;
@@ -31,6 +31,9 @@ use crate::store::{self, Fault, Readers, Store};
 
 /// A health check that takes longer has failed.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Attempts that are over have so long to leave nothing behind when we stop.
+const TIDY_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// So many reads of the store go on at one time; more wait.
 const READS_MAX: usize = 16;
@@ -162,6 +165,10 @@ impl Engine {
         while self.attempts() > self.board().waiting_count() && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+        let until = Instant::now() + TIDY_TIME_MAX;
+        while self.board().ending.load(Ordering::Relaxed) > 0 && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         self.0.stopping.store(true, Ordering::Relaxed);
         self.0.inbox.close();
         let committer = lock(&self.0.committer).take();
@@ -214,9 +221,14 @@ impl Engine {
         self.board().fault().map_or(Readiness::Ready, Readiness::Failing)
     }
 
+    /// Which store it works on, for those who remember where they left work.
+    pub fn store_id(&self) -> StoreId {
+        self.0.readers.salt().store_id()
+    }
+
     /// Whether nobody drives this job.
     pub(super) fn is_held(&self, seq: Seq) -> bool {
-        seq.0 < self.board().driven_from.load(Ordering::Relaxed)
+        self.board().is_held(seq)
     }
 
     /// All agents, by name.
@@ -292,11 +304,17 @@ impl Engine {
         self.0.inbox.put(Command::Job(id, event)).ok()?.await.ok()
     }
 
-    /// Reports how an attempt went. Of a job that has ended in the meantime it is recorded that this came late.
-    pub(super) async fn finish(&self, id: JobId, attempt: u32, result: Result<Success, Failed>) {
+    /// Reports how an attempt went, and says whether that is on disk. Of a job that has ended in the meantime it is recorded that this came
+    /// late.
+    pub(super) async fn finish(&self, id: JobId, attempt: u32, result: Result<Success, Failed>) -> bool {
         let event = Event::Finish { attempt, result };
-        if let Some(Answer::Committed { reply: Reply::NotLive, .. }) = self.tell(id, event.clone()).await {
-            self.record_late(id, event).await;
+        match self.tell(id, event.clone()).await {
+            Some(Answer::Committed { reply: Reply::NotLive, .. }) => {
+                self.record_late(id, event).await;
+                true
+            }
+            Some(Answer::Committed { .. }) => true,
+            Some(Answer::Failed(_)) | None => false,
         }
     }
 

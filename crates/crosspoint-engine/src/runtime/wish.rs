@@ -42,7 +42,7 @@ pub struct NewJob {
     pub parent: Option<JobId>,
     /// The document as it came.
     pub document: Block,
-    /// Where in it the input is: one JSON value.
+    /// Where in it the input is: one JSON value. Requests of bridges hold theirs in two places, and need not say.
     pub input: std::ops::Range<usize>,
     /// Where in a trace it belongs, as W3C Trace Context spells it.
     pub trace: Option<Box<str>>,
@@ -113,7 +113,10 @@ impl Engine {
                 }
                 Ok(Answer::Committed { reply: Reply::Known(seq), .. }) => {
                     match self.compare(&submission, seq).await.map_err(|fault| Unaccepted::Fault(Arc::new(fault)))? {
-                        Likeness::Same(watch) => return Ok(Submitted::Repeat(watch)),
+                        Likeness::Same(watch) => {
+                            self.take_up(&watch.job()).await?;
+                            return Ok(Submitted::Repeat(watch));
+                        }
                         Likeness::OtherRequest(job) => return Err(Unaccepted::Conflict(job)),
                         // Two keys of one hash: this job is known to be another's.
                         Likeness::OtherKey => Arc::make_mut(&mut submission).others.push(seq),
@@ -122,6 +125,19 @@ impl Engine {
                 Ok(Answer::Failed(fault)) => return Err(Unaccepted::Fault(fault)),
                 Ok(Answer::Committed { .. }) | Err(_) => return Err(Unaccepted::Lost),
             }
+        }
+    }
+
+    /// Whoever asks for a job again waits for it: where nobody drives it, we do from now on.
+    async fn take_up(&self, job: &Job) -> Result<(), Unaccepted> {
+        if job.outcome().is_some() || !self.is_held(job.seq()) {
+            return Ok(());
+        }
+        let taking = self.inbox().put(Command::TakeUp(job.id())).map_err(|_| Unaccepted::Closed)?;
+        match taking.await {
+            Ok(Answer::Committed { .. }) => Ok(()),
+            Ok(Answer::Failed(fault)) => Err(Unaccepted::Fault(fault)),
+            Err(_) => Err(Unaccepted::Lost),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crosspoint_engine::core::Rejected;
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::job::{Job, Key, Phase, State};
+use crosspoint_engine::job::{Door, Job, Key, Phase, State};
 use crosspoint_engine::runtime::{Ahead, Config, Denied, Engine, Limits, NewJob, Submitted, Unaccepted};
 use crosspoint_engine::store::Filter;
 use futures_util::future::join_all;
@@ -34,6 +34,49 @@ async fn a_job_is_done_and_its_outcome_is_what_the_agent_gave() {
     assert_eq!(outcome(&*ended(&absent).await)["outputs"], serde_json::json!({}));
     assert_eq!((engine.jobs_live(), engine.attempts()), (0, 0));
     stop(engine).await;
+}
+
+/// The input stands in two members of the document: whoever does the work gets them as one object, and a repeat is one though it
+/// be laid out otherwise.
+#[tokio::test]
+async fn the_input_of_a_request_of_a_bridge_is_made_of_its_prompt_and_context() {
+    let scratch = Scratch::new();
+    let engine = start(&scratch, vec![agent("echo", stage::echo)]);
+    let asking = |members: &str| {
+        let document = format!(r#"{{"request_id": "r", "version": "1.0", "agent_name": "echo", {members}}}"#);
+        NewJob { door: Door::Bridge, input: 0..0, ..keyed("echo", &document, "r") }
+    };
+    let watch = submit(&engine, asking(r#""prompt": "p", "context": {"a": [1]}"#)).await;
+    let job = ended(&watch).await;
+    assert_eq!(outcome(&job)["outputs"], serde_json::json!({"prompt": "p", "context": {"a": [1]}}));
+    match engine.submit(asking(r#""context": {"a":[1]}, "prompt": "\u0070", "model": null"#)).await {
+        Ok(Submitted::Repeat(watch)) => assert_eq!(watch.job().id(), job.id()),
+        Ok(Submitted::New(_)) => panic!("it is a repeat"),
+        Err(unaccepted) => panic!("{unaccepted:?}"),
+    }
+    for other in [r#""prompt": "q", "context": {"a": [1]}"#, r#""prompt": "p""#] {
+        assert!(matches!(engine.submit(asking(other)).await, Err(Unaccepted::Conflict(_))), "{other}");
+    }
+    // Of a job that had to wait the document is read from the store.
+    engine.drain("echo", true).await.expect("there is such an agent");
+    let later = submit(&engine, NewJob { request_id: None, ..asking(r#""prompt": "later""#) }).await;
+    engine.drain("echo", false).await.expect("there is such an agent");
+    assert_eq!(outcome(&*ended(&later).await)["outputs"], serde_json::json!({"prompt": "later"}));
+    stop(engine).await;
+}
+
+#[tokio::test]
+async fn a_store_is_known_again_and_told_from_another() {
+    let (scratch, other) = (Scratch::new(), Scratch::new());
+    let engine = start(&scratch, vec![agent("echo", stage::echo)]);
+    let id = engine.store_id();
+    stop(engine).await;
+    let again = start(&scratch, Vec::new());
+    assert_eq!(again.store_id(), id);
+    stop(again).await;
+    let elsewhere = start(&other, Vec::new());
+    assert_ne!(elsewhere.store_id(), id);
+    stop(elsewhere).await;
 }
 
 #[tokio::test]

@@ -99,6 +99,7 @@ impl World {
                 Command::Job(..)
                 | Command::Submit(_)
                 | Command::Find(..)
+                | Command::TakeUp(_)
                 | Command::Agent(..)
                 | Command::Join(_)
                 | Command::Violation(..)

@@ -95,7 +95,10 @@ impl World {
                 self.is_due(due, &reply).map_err(wrong)?;
                 Ok(reply)
             }
-            Command::Violation(..) | Command::ClockJumped(_) | Command::Rest => Ok(self.core.apply(letter, now, batch)),
+            // Nor is anything held there.
+            Command::TakeUp(_) | Command::Violation(..) | Command::ClockJumped(_) | Command::Rest => {
+                Ok(self.core.apply(letter, now, batch))
+            }
         }
     }
 
@@ -223,6 +226,7 @@ fn shown(command: &Command) -> String {
         }
         Command::Find(hash, _) => format!("find {}", hash.0),
         Command::Job(id, event) => format!("job {} {event:?}", id.seq().0),
+        Command::TakeUp(id) => format!("take up {}", id.seq().0),
         Command::Agent(name, command) => format!("{name} {command:?}"),
         Command::Join(member) => format!("{} joins for {:?}", member.spec.name, member.spec.works),
         Command::Violation(seq, violation) => format!("violation of {}: {}", seq.0, violation.what),

@@ -166,6 +166,7 @@ impl World {
                 Command::Submit(_) => true,
                 Command::Job(..) => self.dice.percent(ghosts),
                 Command::Find(..)
+                | Command::TakeUp(_)
                 | Command::Agent(..)
                 | Command::Join(_)
                 | Command::Violation(..)
@@ -219,7 +220,8 @@ impl World {
 /// What is kept when a commit fails, because nobody would say it again.
 fn is_report(command: &Command) -> bool {
     match command {
-        Command::Job(_, Event::Cancel | Event::Answer { .. }) | Command::Submit(_) | Command::Find(..) => false,
+        Command::Job(_, Event::Cancel | Event::Answer { .. }) => false,
+        Command::Submit(_) | Command::Find(..) | Command::TakeUp(_) => false,
         Command::Agent(_, AgentCommand::Drain(_) | AgentCommand::Forget) | Command::Join(_) => false,
         Command::Job(..) | Command::Agent(..) | Command::Violation(..) | Command::ClockJumped(_) | Command::Rest => {
             true

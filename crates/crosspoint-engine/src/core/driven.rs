@@ -1,0 +1,65 @@
+//! Which jobs are ours to drive, and taking up what was under way when somebody ended.
+
+use std::sync::Arc;
+
+use super::{Batch, Core, Mode, Reply};
+use crate::breaker;
+use crate::id::{JobId, Seq};
+use crate::machine::Event;
+use crate::time::Time;
+
+impl Core {
+    /// Takes up what was under way when we ended: once, at the start.
+    pub fn resume(&mut self, now: Time, batch: &mut Batch) {
+        let names: Vec<Arc<str>> = self.agents.keys().cloned().collect();
+        for name in names {
+            self.tell_breaker(&name, breaker::Event::Interrupted, now, batch);
+        }
+        let seqs: Vec<Seq> = self.jobs.keys().copied().filter(|seq| self.is_driven(*seq)).collect();
+        for seq in seqs {
+            self.resume_job(seq, now, batch);
+        }
+    }
+
+    fn resume_job(&mut self, seq: Seq, now: Time, batch: &mut Batch) {
+        // Jobs that were not under way are left as they are.
+        let _ = self.apply_event(seq, Event::Interrupted, now, batch);
+        batch.touched.insert(seq);
+    }
+
+    /// Takes up one job that was held, as [`Core::resume`] would have at a start that drives everything. One that is driven
+    /// already goes on as it does; and while we rest nothing is begun that would be cut short.
+    pub(super) fn take_up(&mut self, id: JobId, now: Time, batch: &mut Batch) -> Reply {
+        let seq = id.seq();
+        let Some(job) = self.job(seq).filter(|job| job.id() == id).cloned() else { return Reply::NotLive };
+        if self.resting || self.is_driven(seq) {
+            return Reply::Job(job);
+        }
+        self.taken.insert(seq);
+        batch.taken.insert(seq);
+        if let Some(live) = self.jobs.get_mut(&seq) {
+            Arc::make_mut(&mut live.job).begin_anew(now);
+        }
+        self.count(seq, 1);
+        self.watch(seq);
+        // A health check that was under way when somebody was killed would keep the job waiting for ever.
+        for name in self.works.get(&job.request.work).cloned().unwrap_or_default() {
+            self.tell_breaker(&name, breaker::Event::Interrupted, now, batch);
+        }
+        self.resume_job(seq, now, batch);
+        self.job(seq).cloned().map_or(Reply::NotLive, Reply::Job)
+    }
+
+    /// Whether this job is ours to drive.
+    pub(super) fn is_driven(&self, seq: Seq) -> bool {
+        seq >= self.driven_from || self.taken.contains(&seq)
+    }
+
+    /// Who drives which jobs, for another core of the same.
+    pub fn mode(&self) -> Mode {
+        if self.driven_from == Seq(0) {
+            return Mode::Serve;
+        }
+        Mode::HeldBefore { first: self.driven_from, taken: self.taken.clone() }
+    }
+}
