@@ -1,0 +1,30 @@
+//! What both files are: a document with an id in it, laid out for people.
+
+use crosspoint_contracts::json::{Tape, pretty};
+
+use crate::directory::Found;
+
+/// The document as it is written: two spaces a level, and non-ASCII text as it is (BRIDGE-7.2).
+pub fn laid_out(document: &str) -> Vec<u8> {
+    let tape = Tape::scan(document.as_bytes());
+    let laid_out = tape.ok().and_then(|tape| tape.root().map(pretty)).unwrap_or_else(|| document.to_owned());
+    format!("{laid_out}\n").into_bytes()
+}
+
+/// Whether what was found has this id.
+pub fn is_of(found: &Found, request_id: &str) -> bool {
+    id_of(&found.bytes).is_some_and(|id| id == request_id)
+}
+
+/// The id in a document that may be broken, or cut off after it.
+pub fn id_of(document: &[u8]) -> Option<String> {
+    let scanned = Tape::scan(document);
+    let root = match &scanned {
+        Ok(tape) => tape.root(),
+        Err(broken) => broken.so_far.root(),
+    };
+    let id = root?.get("request_id")?;
+    // What is cut off in the middle is no id that anybody gave.
+    let is_whole = scanned.is_ok() || Tape::scan(id.source().as_bytes()).is_ok();
+    Some(id.text()?.decode().into_owned()).filter(|id| is_whole && !id.is_empty())
+}

@@ -1,0 +1,138 @@
+//! What a response file holds, and how one is written.
+
+use std::fmt;
+
+pub use crosspoint_contracts::bridge::Status;
+use crosspoint_contracts::content::{Nullable, Text};
+use crosspoint_contracts::document::Document;
+use crosspoint_contracts::json::quoted;
+use crosspoint_contracts::{Kind, Options, Report, read};
+
+use crate::directory::{Directory, Removed};
+use crate::document::{is_of, laid_out};
+use crate::fault::Fault;
+use crate::pair::Pair;
+
+/// Drivers write an error in the place of a response over this, in bytes (BRIDGE-8.2).
+pub const BYTES_MAX: usize = 10 << 20;
+
+/// More of a response than this nobody reads, in bytes.
+const READ_BYTES_MAX: u64 = 64 << 20;
+
+/// What a file is that somebody else has closed to us.
+const CLOSED: &str = "closed to this user";
+
+/// What is under the name of a response.
+pub enum Look {
+    /// Nothing.
+    Nothing,
+    /// The answer to the request.
+    Answer(Box<Answer>),
+    /// The answer to another request, whose id this is (BRIDGE-4).
+    Foreign(String),
+    /// A file that cannot be read as a response.
+    Malformed {
+        /// What is wrong with it.
+        report: Report,
+        /// The file, for those who show where.
+        document: Vec<u8>,
+    },
+    /// Something that is no file, or none that we may read, and what it is.
+    NotAFile(&'static str),
+}
+
+/// An answer. Its words are content, and do not print themselves.
+pub struct Answer {
+    /// How it ended.
+    pub status: Status,
+    /// What the agent said, where it succeeded: any text, often JSON.
+    pub response: Option<String>,
+    /// What went wrong, for people.
+    pub error_message: Option<String>,
+    /// What went wrong, for programs.
+    pub error_type: Option<String>,
+    /// How long the agent took.
+    pub duration_seconds: f64,
+    /// Further facts: a JSON object.
+    pub metadata: String,
+    /// The file, as it is.
+    pub document: Vec<u8>,
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Answer({:?}, [{} bytes])", self.status, self.document.len())
+    }
+}
+
+/// Looks at the response of a pair, as the answer to the request of this id.
+pub fn look(directory: &Directory, pair: Pair, request_id: &str) -> Result<Look, Fault> {
+    look_under(directory, &pair.response(), request_id)
+}
+
+/// Looks at a response that may have been put elsewhere.
+pub(crate) fn look_under(directory: &Directory, name: &str, request_id: &str) -> Result<Look, Fault> {
+    let found = match directory.read(name, READ_BYTES_MAX) {
+        Ok(None) => return Ok(Look::Nothing),
+        Ok(Some(found)) => found,
+        Err(Fault::NotAFile { what, .. }) => return Ok(Look::NotAFile(what)),
+        // It can be moved out of the way all the same (BRIDGE-4.2). That the directory is closed is another matter.
+        Err(Fault::Denied { path, .. }) if path == directory.path().join(name) => return Ok(Look::NotAFile(CLOSED)),
+        Err(fault) => return Err(fault),
+    };
+    let options = Options { kind: Some(Kind::BridgeResponse), ..Options::default() };
+    let reading = read(&found.bytes, &options);
+    let Some(Document::BridgeResponse(response)) = &reading.document else {
+        let report = reading.report;
+        return Ok(Look::Malformed { report, document: found.bytes });
+    };
+    let id = response.request_id.get();
+    if id != request_id {
+        return Ok(Look::Foreign(id.into_owned()));
+    }
+    let owned = |text: &Nullable<Text<'_>>| text.0.as_ref().map(|text| text.decode().into_owned());
+    let answer = Answer {
+        status: response.status,
+        response: owned(&response.response),
+        error_message: owned(&response.error_message),
+        error_type: owned(&response.error_type),
+        duration_seconds: response.duration_seconds,
+        metadata: response.metadata.get().to_owned(),
+        document: Vec::new(),
+    };
+    Ok(Look::Answer(Box::new(Answer { document: found.bytes, ..answer })))
+}
+
+/// Writes a response: laid out for people, and over nothing that was there. Gives the name of what was set aside for it (BRIDGE-4.2).
+pub fn write(directory: &Directory, pair: Pair, document: &str) -> Result<Option<String>, Fault> {
+    let name = pair.response();
+    let aside = directory.set_aside(&name)?;
+    directory.write(&name, "response", &laid_out(document))?;
+    Ok(aside)
+}
+
+/// Removes the answer to the request of this id; another one stays.
+pub fn remove(directory: &Directory, pair: Pair, request_id: &str) -> Result<Removed, Fault> {
+    directory.remove(&pair.response(), |found| is_of(found, request_id), READ_BYTES_MAX)
+}
+
+/// A response that says what went wrong. `now` is when, as it is to be written.
+pub fn error(request_id: &str, error_type: &str, message: &str, now: &str, duration_seconds: f64) -> String {
+    format!(
+        r#"{{"request_id":{},"version":"1.0","status":"error","response":null,"error_message":{},"error_type":{},"created_at":{},"duration_seconds":{duration_seconds:?},"metadata":{{}}}}"#,
+        quoted(request_id),
+        quoted(message),
+        quoted(error_type),
+        quoted(now),
+    )
+}
+
+/// A response that says what an agent said.
+pub fn success(request_id: &str, text: &str, now: &str, duration_seconds: f64) -> String {
+    format!(
+        r#"{{"request_id":{},"version":"1.0","status":"success","response":{},"error_message":null,"error_type":null,"created_at":{},"duration_seconds":{duration_seconds:?},"metadata":{{}}}}"#,
+        quoted(request_id),
+        quoted(text),
+        quoted(now),
+    )
+}
