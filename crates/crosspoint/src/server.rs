@@ -1,13 +1,14 @@
 //! The server: connections, the native API, and an end that leaves nobody hanging.
 //!
 //! In reading order: [`router`] names every endpoint, and [`openapi`] describes them; [`jobs`], [`agents`], [`pull`],
-//! [`documents`], [`health`] and [`events`] answer them, and [`run_door`] and [`task_door`] in contracts of their own, where
-//! [`shaped`] puts refusals into the contract's shape; [`submit`], [`query`] and [`body`] read what comes in, within limits; [`view`] and
+//! [`documents`], [`health`] and [`events`] answer them, and [`run_door`], [`task_door`] and [`bridge_door`] in contracts of their own,
+//! where [`warned`] adds what was loose and [`shaped`] puts refusals into the contract's shape; [`submit`], [`query`] and [`body`] read what comes in, within limits; [`view`] and
 //! [`refusal`] write what goes out; [`connection`], [`streamed`] and [`stall`] are about sockets; [`tally`], [`process`] and [`metrics`]
 //! are what is counted, and [`record`] is about the log.
 
 mod agents;
 mod body;
+mod bridge_door;
 mod connection;
 mod documents;
 mod events;
@@ -30,6 +31,7 @@ mod submit;
 mod tally;
 mod task_door;
 pub(crate) mod view;
+mod warned;
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -27,13 +27,26 @@ pub(crate) fn document(job: &Job, to: Contract) -> String {
     readable(job, to).unwrap_or_else(|| unreadable(job, to))
 }
 
+/// The same for a requester whose request was a document of another contract before. That an output is an object is said beside its
+/// text, so that it is one again where it came from (ALL-8); whoever knows only texts is spared that.
+pub(crate) fn translated(job: &Job, to: Contract) -> String {
+    let is_object = |parts: &Parts<'_>| parts.said.is_none() && parts.outputs.get().starts_with('{');
+    let Some(parts) = parts_of(job).filter(is_object) else { return document(job, to) };
+    // A contract that knows objects, so that this one seems to be on the way.
+    let told = plain_as(Kind::TaskResponse, job, Some(&parts), to);
+    written(job, &told, to).filter(|written| is_valid(written, to)).unwrap_or_else(|| document(job, to))
+}
+
 /// The same; `None` where it would be no document of anything.
 pub(crate) fn readable(job: &Job, to: Contract) -> Option<String> {
     let written = unread(job, to);
-    let options = Options { kind: Some(response_of(to)), ..Options::default() };
     // Only an outcome has what nobody has read before.
-    let is_readable = || crosspoint_contracts::read(written.as_bytes(), &options).report.is_valid();
-    (job.outcome().is_none() || is_readable()).then_some(written)
+    (job.outcome().is_none() || is_valid(&written, to)).then_some(written)
+}
+
+fn is_valid(document: &str, of: Contract) -> bool {
+    let options = Options { kind: Some(response_of(of)), ..Options::default() };
+    crosspoint_contracts::read(document.as_bytes(), &options).report.is_valid()
 }
 
 /// The same for whoever reads it again in any case, and takes what [`unreadable`] gives where it is not valid.
@@ -141,11 +154,16 @@ fn response_of(contract: Contract) -> Kind {
 
 /// What the engine knows by itself.
 fn plain(job: &Job, parts: Option<&Parts<'_>>, to: Contract) -> Canonical<'static> {
-    let mut told = Canonical::made(response_of(to), Some(state_of(job)));
+    plain_as(response_of(to), job, parts, to)
+}
+
+/// The same, as if a document of this kind had said it.
+fn plain_as(kind: Kind, job: &Job, parts: Option<&Parts<'_>>, to: Contract) -> Canonical<'static> {
+    let mut told = Canonical::made(kind, Some(state_of(job)));
     match &job.state {
         State::Ended(outcome) => {
             if let Some(parts) = parts {
-                put_outcome(&mut told, outcome, parts);
+                put_outcome(&mut told, outcome, parts, to);
             }
         }
         State::Waiting { question, .. } => put_question(&mut told, question.get(), to),
@@ -204,8 +222,10 @@ fn named(mut told: Canonical<'static>, job: &Job, to: Contract) -> Canonical<'st
     if let Some((_, repeat)) = job.outcome().and_then(|outcome| outcome.failure) {
         put_repeat(&mut told, repeat, to);
     }
-    if to == Contract::Task {
-        put_metadata(&mut told, job);
+    match to {
+        Contract::Task => put_metadata(&mut told, job),
+        Contract::Bridge => put_times(&mut told, job),
+        Contract::Run | Contract::Message | Contract::Workflow => {}
     }
     told
 }
@@ -240,27 +260,32 @@ fn has(object: &str, name: &str) -> bool {
 
 /// When, how long, by whom, how often: where the agent has not said it.
 fn put_metadata(told: &mut Canonical<'static>, job: &Job) {
-    let mut put = |home, value: Json<'static>| {
-        if told.get(home).is_none() {
-            told.put(home, value);
-        }
-    };
     if let Some(started_at) = job.started_at {
-        put(Home::StartedAt, Json::string(&started_at.to_string()));
-        if let Some(outcome) = job.outcome() {
-            // In whole milliseconds, as the shortest number that says so: what can be read back unchanged need not be carried.
-            let millis = outcome.at.since(started_at).as_millis();
-            put(Home::Duration, Json::new((millis as f64 / 1_000.0).to_string()));
-        }
+        put_unsaid(told, Home::StartedAt, Json::string(&started_at.to_string()));
     }
-    if let Some(outcome) = job.outcome() {
-        put(Home::ReportedAt, Json::string(&outcome.at.to_string()));
-    }
+    put_times(told, job);
     if let Some(agent) = &job.agent {
-        put(Home::Agent, Json::string(agent));
+        put_unsaid(told, Home::Agent, Json::string(agent));
     }
     if job.attempts > 0 {
-        put(Home::Retries, Json::new(job.retries.to_string()));
+        put_unsaid(told, Home::Retries, Json::new(job.retries.to_string()));
+    }
+}
+
+/// When it was over and how long it took: where the agent has not said it.
+fn put_times(told: &mut Canonical<'static>, job: &Job) {
+    let Some(outcome) = job.outcome() else { return };
+    if let Some(started_at) = job.started_at {
+        // In whole milliseconds, as the shortest number that says so: what can be read back unchanged need not be carried.
+        let millis = outcome.at.since(started_at).as_millis();
+        put_unsaid(told, Home::Duration, Json::new((millis as f64 / 1_000.0).to_string()));
+    }
+    put_unsaid(told, Home::ReportedAt, Json::string(&outcome.at.to_string()));
+}
+
+fn put_unsaid(told: &mut Canonical<'static>, home: Home, value: Json<'static>) {
+    if told.get(home).is_none() {
+        told.put(home, value);
     }
 }
 
@@ -297,9 +322,9 @@ fn parts_of(job: &Job) -> Option<Parts<'_>> {
     serde_json::from_str(job.outcome()?.body.get()).ok()
 }
 
-fn put_outcome(told: &mut Canonical<'static>, outcome: &Outcome, parts: &Parts<'_>) {
+fn put_outcome(told: &mut Canonical<'static>, outcome: &Outcome, parts: &Parts<'_>, to: Contract) {
     match (outcome.status, &parts.failure) {
-        (Status::Completed, _) | (_, None) => put_outputs(told, parts.outputs.get()),
+        (Status::Completed, _) | (_, None) => put_outputs(told, parts.outputs.get(), to),
         (Status::Failed | Status::Cancelled, Some(failure)) => {
             told.fail(outcome.failure.map_or(Failure::Internal, |(failure, _)| failure));
             told.put(Home::Message, Json::new(failure.message.get().to_owned()));
@@ -324,13 +349,26 @@ fn put_details(told: &mut Canonical<'static>, details: &str) {
     told.put(Home::Details, Json::new(details.to_owned()));
 }
 
-/// ALL-8: an object is an object, a text is a text, and whatever else there is, is put into an object.
-fn put_outputs(told: &mut Canonical<'static>, outputs: &str) {
+/// ALL-8: an object is an object, a text is a text, and whatever else there is, is put into an object. What a program printed is a text that
+/// stands in an object: to those who want a text it is given as that.
+fn put_outputs(told: &mut Canonical<'static>, outputs: &str, to: Contract) {
+    if let Some(text) = printed(outputs).filter(|_| to == Contract::Bridge) {
+        told.put(Home::Text, text);
+        return;
+    }
     match outputs.as_bytes().first() {
         Some(b'{') => told.put(Home::Outputs, Json::new(outputs.to_owned())),
         Some(b'"') => told.put(Home::Text, Json::new(outputs.to_owned())),
         Some(_) | None => told.put(Home::Outputs, Json::new(format!("{{\"output\":{outputs}}}"))),
     };
+}
+
+/// The text of an object that holds one alone, as programs that print it do.
+fn printed(outputs: &str) -> Option<Json<'static>> {
+    let tape = Tape::scan(outputs.as_bytes()).ok()?;
+    let root = tape.root().filter(|root| root.members().count() == 1)?;
+    let text = root.get("output").filter(|output| output.text().is_some())?;
+    Some(Json::new(text.source().to_owned()))
 }
 
 fn artifacts(list: &str) -> Vec<Artifact<'static>> {
@@ -356,7 +394,7 @@ fn said_at_the_end(outcome: &Outcome, parts: &Parts<'_>) -> Option<Canonical<'st
     let kind = Kind::from_name(&said.kind)?;
     let whole = reply::exchanged(kind, said.document.get(), |part, _| match part {
         // A failure has none, whatever stood there.
-        Part::Outputs => Some(parts.outputs.get().to_owned()).filter(|outputs| outputs != "null"),
+        Part::Outputs => Some(long_part(kind, parts.outputs.get())).filter(|outputs| outputs != "null"),
         Part::Artifacts => Some(parts.artifacts.get().to_owned()),
     });
     // The last event of a stream is a response like any other.
@@ -373,6 +411,12 @@ fn said_at_the_end(outcome: &Outcome, parts: &Parts<'_>) -> Option<Canonical<'st
         }
     }
     Some(told)
+}
+
+/// The outputs as they stood in a document of this kind: an object inside a bridge response was the text of one.
+fn long_part(kind: Kind, outputs: &str) -> String {
+    let is_object = outputs.starts_with('{');
+    if kind == Kind::BridgeResponse && is_object { quoted(outputs) } else { outputs.to_owned() }
 }
 
 fn said_on_the_way(progress: &Progress) -> Option<Canonical<'static>> {

@@ -27,6 +27,9 @@ use super::trace::Trace;
 /// So many mistakes are told at one go: a document may have ten thousand, and somebody pays for the answer.
 const MISTAKES_MAX: usize = 50;
 
+/// BRIDGE-110: how long a requester waits that does not say it.
+const BRIDGE_TIME_DEFAULT: Duration = Duration::from_secs(120);
+
 /// So many warnings are told at one go.
 const WARNINGS_MAX: usize = 20;
 
@@ -45,6 +48,8 @@ pub(crate) struct Incoming {
     pub(crate) new: NewJob,
     /// The stage of a workflow that it is part of.
     pub(crate) stage: Option<String>,
+    /// Whether it was a document of another contract before: what that has and this has not is carried in it.
+    pub(crate) is_translated: bool,
     /// What is wrong with the document, and was taken all the same.
     loose: Vec<Finding>,
     /// Whether the header and the document name two traces (TASK-8.2).
@@ -73,8 +78,11 @@ pub(crate) fn read(kind: Kind, document: &Bytes, headers: Headers) -> Result<Inc
         (Door::Run, request.request_id.get(), request.inputs.map(RawObject::get))
     } else if let Document::TaskRequest(request) = read {
         (Door::Task, request.id.get(), Some(request.payload.get()))
+    } else if let Document::BridgeRequest(request) = read {
+        // Prompt and context are two members: no range of the document is the input.
+        (Door::Bridge, request.request_id.get(), None)
     } else {
-        // Only these two have a door of this kind.
+        // Only these have a door of this kind.
         return Err(Box::new(reading.report));
     };
     let request_id = request_id.into_owned();
@@ -94,14 +102,15 @@ pub(crate) fn read(kind: Kind, document: &Bytes, headers: Headers) -> Result<Inc
         work: text(&job, Home::Work).unwrap_or_default().into(),
         agent: text(&job, Home::Target).map(Into::into),
         priority: text(&job, Home::Priority).and_then(|name| Priority::from_name(&name)).unwrap_or_default(),
-        limits: limits(&job),
+        limits: limits(&job, door),
         parent: None,
         document: Block(document.clone()),
         input: input.map_or(0..0, |input| place(document, input)),
         trace: headers.trace.or(own).map(|trace| trace.header().into()),
     };
     let stage = text(&job, Home::Stage);
-    Ok(Incoming { new, stage, loose: reading.report.findings, traces_differ })
+    let is_translated = job.origin.contract() != kind.contract();
+    Ok(Incoming { new, stage, is_translated, loose: reading.report.findings, traces_differ })
 }
 
 /// The trace that the document itself names. One without a span is followed too, under a parent that stands for its caller.
@@ -181,9 +190,13 @@ fn place(document: &Bytes, part: &str) -> Range<usize> {
     if end <= document.len() { start..end } else { 0..0 }
 }
 
-fn limits(job: &Canonical<'_>) -> Limits {
-    let total: Option<f64> = job.get(Home::SecondsMax).and_then(|seconds| seconds.get().parse().ok());
-    let total = total.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+fn limits(job: &Canonical<'_>, door: Door) -> Limits {
+    let given: Option<f64> = job.get(Home::SecondsMax).and_then(|seconds| seconds.get().parse().ok());
+    let given = given.filter(|seconds| *seconds > 0.0);
+    let total = match given {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        None => (door == Door::Bridge).then_some(BRIDGE_TIME_DEFAULT),
+    };
     Limits { total: total.filter(|total| !total.is_zero()), retry: schedule(job), ..Limits::default() }
 }
 

@@ -64,6 +64,10 @@ pub(crate) fn request(
     if let Some(left) = time_left {
         hand_on(&mut canonical, left);
     }
+    // Whoever finds the request in a directory goes by how old it is.
+    if manner.contract == Contract::Bridge && canonical.get(Home::CreatedAt).is_none() {
+        canonical.put(Home::CreatedAt, Json::string(&job.request.accepted_at.to_string()));
+    }
     if let Some(mode) = manner.mode.as_ref().filter(|_| canonical.get(Home::Mode).is_none()) {
         canonical.put(Home::Mode, Json::string(mode));
     }
@@ -84,13 +88,21 @@ fn canonical<'d>(job: &Job, document: &'d Block) -> Result<Canonical<'d>, Failed
     let kind = match job.request.door {
         Door::Run => Kind::RunRequest,
         Door::Task => Kind::TaskRequest,
+        Door::Bridge => Kind::BridgeRequest,
         // No document of a contract came in at these: what there is to say of the job is in it.
-        Door::Native | Door::Bridge | Door::Workflow | Door::Message => return native(job, document),
+        Door::Native | Door::Workflow | Door::Message => return native(job, document),
     };
     let options = Options { kind: Some(kind), ..Options::default() };
     let (_, jobs) = read_jobs(&document.0, &options);
     // It was read when it came in; only a store that somebody changed can hold another.
-    jobs.into_iter().next().ok_or_else(|| said(Failure::Internal, "The stored document cannot be read."))
+    let unreadable = || said(Failure::Internal, "The stored document cannot be read.");
+    let mut canonical = jobs.into_iter().next().ok_or_else(unreadable)?;
+    // BRIDGE-125: what a requester calls an agent may be led to a work of another name.
+    let work = canonical.work().is_some_and(|work| work == *job.request.work);
+    if kind == Kind::BridgeRequest && !work {
+        canonical.put(Home::Work, Json::string(&job.request.work));
+    }
+    Ok(canonical)
 }
 
 fn native<'d>(job: &Job, document: &'d Block) -> Result<Canonical<'d>, Failed> {
@@ -155,7 +167,8 @@ fn chain(canonical: &Canonical<'_>) -> Vec<String> {
 fn hand_on(canonical: &mut Canonical<'_>, left: Duration) {
     let said: Option<f64> = canonical.get(Home::SecondsMax).and_then(|held| held.get().parse().ok());
     let left = left.as_secs_f64().ceil().max(1.0);
-    if said.is_none_or(|said| said > left) {
+    // No time at all is no limit: it was not taken for one either.
+    if said.is_none_or(|said| said > left || said == 0.0) {
         canonical.put(Home::SecondsMax, Json::new(left.to_string()));
     }
 }

@@ -91,12 +91,14 @@ fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, kind: Kind, text: &str) -> R
         if part == Part::Artifacts {
             listed = Some(Body::trusted(value.to_owned()));
         }
-        Some(part.short().to_owned())
+        part.short(kind, value).map(str::to_owned)
     });
     let said = Some(Said { kind, document: Body::trusted(document) });
     match outcome {
         Outcome::Completed { outputs, text } => {
-            let outputs = outputs.or(text).map_or(Cow::Borrowed("{}"), |json| Cow::Owned(json.get().to_owned()));
+            // Of a text beside an object that was carried, it is the text that stood in the long part.
+            let given = if kind == Kind::BridgeResponse { text.or(outputs) } else { outputs.or(text) };
+            let outputs = given.map_or(Cow::Borrowed("{}"), |json| Cow::Owned(json.get().to_owned()));
             Ok(Success {
                 outputs: Body::trusted(outputs.into_owned()),
                 artifacts: listed.unwrap_or_else(|| artifacts(job)),
@@ -150,11 +152,12 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// What stands for it in the document.
-    fn short(self) -> &'static str {
+    /// What stands for it in the document; `None` where it is short already.
+    fn short(self, kind: Kind, value: &str) -> Option<&'static str> {
         match self {
-            Part::Outputs => "{}",
-            Part::Artifacts => "[]",
+            Part::Outputs if kind == Kind::BridgeResponse => (value != "null").then_some("\"\""),
+            Part::Outputs => Some("{}"),
+            Part::Artifacts => Some("[]"),
         }
     }
 }
@@ -163,6 +166,8 @@ impl Part {
 fn parts(kind: Kind) -> &'static [(&'static str, Part)] {
     if kind == Kind::TaskResponse {
         &[("result", Part::Outputs), ("artifacts", Part::Artifacts)]
+    } else if kind == Kind::BridgeResponse {
+        &[("response", Part::Outputs)]
     } else {
         &[("outputs", Part::Outputs), ("data", Part::Outputs)]
     }

@@ -15,6 +15,7 @@ use super::App;
 use super::body::Received;
 use super::json::{Object, push_array, response};
 use super::query::{self, Id, Wait};
+use super::record::About;
 use super::refusal::Refusal;
 use super::submit;
 use super::view::{self, Beside, Extent};
@@ -106,13 +107,22 @@ fn located(status: StatusCode, job: &Job, beside: &Beside) -> Response {
     response
 }
 
+/// Says which job an answer at the door of a contract is about: to the log, and to the caller, who may want to answer its question or to
+/// cancel it.
+pub(super) fn locate(response: &mut Response, job: &Job) {
+    if let Ok(place) = HeaderValue::try_from(path_of(job.id())) {
+        response.headers_mut().insert(LOCATION, place);
+    }
+    response.extensions_mut().insert(About::job(job));
+}
+
 fn path_of(id: JobId) -> String {
     format!("/api/v1/jobs/{id}")
 }
 
 impl App {
     /// The job once it has ended, or as it is when the wait is over or the server stops.
-    async fn ended(&self, watch: &Watch, wait: Option<Duration>) -> Arc<Job> {
+    pub(super) async fn ended(&self, watch: &Watch, wait: Option<Duration>) -> Arc<Job> {
         let Some(wait) = wait.filter(|_| watch.job().outcome().is_none()) else { return watch.job() };
         watch.ended(Instant::now() + wait).await
     }

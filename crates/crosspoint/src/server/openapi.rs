@@ -4,9 +4,10 @@
 //! are the tests: every answer that any test gets is held against its schema, the router and this list are compared, and a
 //! generator of requests, which knows nothing but this description, is let loose on the server.
 //!
-//! In reading order: `table` has every operation; `operation` is how one is put; `shape` has the types, `run` those of that
-//! contract, and `word` the words that some of them are.
+//! In reading order: `table` has every operation; `operation` is how one is put; `shape` has the types, `run`, `task` and `bridge` those of these
+//! contracts, and `word` the words that some of them are.
 
+mod bridge;
 mod event;
 mod operation;
 mod pull;

@@ -12,6 +12,7 @@ use crosspoint_engine::store::Filter;
 
 use super::App;
 use super::refusal::Refusal;
+use super::submit::NAME_BYTES_MAX;
 use crate::translated::AGENT_DEFAULT;
 
 pub(super) const LIST_DEFAULT: usize = 50;
@@ -58,6 +59,26 @@ impl FromRequestParts<App> for Wait {
         }
         Ok(Wait(wait))
     }
+}
+
+/// `?wait=S&work=NAME`: how long a requester wants to wait, and the work that is meant by what it calls the agent.
+#[derive(Default)]
+pub(super) struct Asking {
+    pub(super) wait: Option<Duration>,
+    pub(super) work: Option<String>,
+}
+
+pub(super) fn asking(uri: &Uri, wait_max: Duration) -> Result<Asking, Refusal> {
+    let mut asking = Asking::default();
+    for (name, value) in parameters(uri)? {
+        match name.as_str() {
+            "wait" => asking.wait = Some(seconds(&value, wait_max)?),
+            "work" if (1..=NAME_BYTES_MAX).contains(&value.len()) => asking.work = Some(value),
+            "work" => return Err(wrong("work", &format!("a name of 1 to {NAME_BYTES_MAX} bytes"))),
+            _ => return Err(unknown("wait, work")),
+        }
+    }
+    Ok(asking)
 }
 
 /// `?after=N`: the number of the last event that the caller has. `?follow=false`: only the events that there are now.

@@ -360,7 +360,8 @@ pub(super) fn reason(fault: &Fault) -> &'static str {
     }
 }
 
-fn works(app: &App) -> String {
+/// All works that are known, for people.
+pub(super) fn works(app: &App) -> String {
     let agents = app.engine().agents();
     let mut works: Vec<&str> = agents.iter().flat_map(|agent| agent.spec.works.iter().map(|work| &**work)).collect();
     works.sort_unstable();

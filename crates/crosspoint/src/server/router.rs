@@ -5,7 +5,7 @@ use axum::http::Method;
 use axum::routing::{get, post};
 
 use super::refusal::Refusal;
-use super::{App, agents, documents, events, health, jobs, metrics, openapi, pull, run_door, task_door};
+use super::{App, agents, bridge_door, documents, events, health, jobs, metrics, openapi, pull, run_door, task_door};
 
 /// Who speaks the run contract.
 fn run_door() -> Router<App> {
@@ -36,6 +36,7 @@ pub(super) fn router(app: App) -> Router {
         .route("/api/v1/jobs/{id}/cancel", post(jobs::cancel_job))
         .route("/api/v1/jobs/{id}/answer", post(jobs::answer_job))
         .route("/api/v1/jobs/{id}/retry", post(jobs::retry_job))
+        .route("/api/v1/bridge", get(bridge_door::show_bridge).post(bridge_door::ask_agent))
         .route("/api/v1/agents", get(agents::list_agents))
         .route("/api/v1/agents/{name}", get(agents::show_agent).delete(pull::forget_agent))
         .route("/api/v1/agents/{name}/drain", post(agents::drain_agent))

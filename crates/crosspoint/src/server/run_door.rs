@@ -9,19 +9,18 @@ mod stream;
 use std::time::Instant;
 
 use axum::extract::State;
-use axum::http::header::{HeaderValue, LOCATION};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use crosspoint_contracts::{Contract, Kind, Report, run};
+use crosspoint_contracts::{Contract, Kind, run};
 use crosspoint_engine::core::Rejected;
 use crosspoint_engine::job::{Job, Outcome};
 use crosspoint_engine::runtime::{Submitted, Unaccepted, Watch};
 
 use super::App;
 use super::body::Received;
+use super::jobs::locate;
 use super::json::response;
-use super::record::About;
 use super::refusal::Refusal;
 use super::submit::{self, NAME_BYTES_MAX};
 use crate::passage::answer;
@@ -90,7 +89,8 @@ async fn admitted(app: &App, headers: &HeaderMap, received: Received) -> Result<
 fn read(document: &Bytes, headers: &HeaderMap) -> Result<Incoming, Refusal> {
     let key = submit::idempotency_key(headers)?;
     let headers = Headers { key, trace: submit::traceparent(headers) };
-    let incoming = incoming::read(Kind::RunRequest, document, headers).map_err(|report| malformed(*report))?;
+    let incoming = incoming::read(Kind::RunRequest, document, headers);
+    let incoming = incoming.map_err(|report| submit::malformed(Kind::RunRequest, *report))?;
     let names = [
         ("/request_id", incoming.new.request_id.as_deref().unwrap_or_default()),
         ("/task_type", &incoming.new.work),
@@ -100,18 +100,6 @@ fn read(document: &Bytes, headers: &HeaderMap) -> Result<Incoming, Refusal> {
         return Err(submit::too_long(pointer));
     }
     Ok(incoming)
-}
-
-/// RUN-5.2: the first mistake is what it is refused for, and the others are listed with it.
-fn malformed(report: Report) -> Refusal {
-    let refusal = match report.findings.first() {
-        Some(first) => {
-            let message = format!("{}{}", first.message, incoming::one_of_all(&report));
-            Refusal::invalid(message, first.hint.clone()).clause(first.clause.id).at(first.pointer.clone())
-        }
-        None => Refusal::invalid("the body is no request of the run contract", "see /schemas/run.request.json"),
-    };
-    refusal.because(report)
 }
 
 /// Refusals know jobs; callers here know the members of their own request.
@@ -138,14 +126,6 @@ fn unaccepted(app: &App, why: &Unaccepted) -> Refusal {
 fn about(refusal: Refusal, document: &Bytes) -> Refusal {
     let [request_id, task_type] = incoming::names_in(document, ["request_id", "task_type"]);
     refusal.of_request(request_id).of_work(task_type)
-}
-
-/// Says which job it is: to the log, and to the caller, who may want to answer its question or to cancel it.
-fn locate(response: &mut Response, job: &Job) {
-    if let Ok(place) = HeaderValue::try_from(format!("/api/v1/jobs/{}", job.id())) {
-        response.headers_mut().insert(LOCATION, place);
-    }
-    response.extensions_mut().insert(About::job(job));
 }
 
 impl Run {

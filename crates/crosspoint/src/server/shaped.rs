@@ -2,7 +2,7 @@
 //!
 //! Whatever refuses a request at the door of a contract, from a body that is too long to a disk that is full, its caller gets a document of
 //! that contract: the code and the message where they belong, and the rest (`repeat`, `clause`, `hint`, where and what) in the error's
-//! open `details`.
+//! open `details`, which a contract without such a field carries.
 
 use std::sync::Arc;
 
@@ -25,8 +25,9 @@ use super::refusal::Refusal;
 /// speaks its contract.
 pub(super) fn kind_at(path: &str) -> Option<Kind> {
     let is_under = |door| path.strip_prefix(door).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    // RUN-5, TASK-2.
-    let doors = [("/agents/run", Kind::RunResponse), ("/tasks", Kind::TaskResponse)];
+    // RUN-5, TASK-2, BRIDGE-1.
+    let doors =
+        [("/agents/run", Kind::RunResponse), ("/tasks", Kind::TaskResponse), ("/api/v1/bridge", Kind::BridgeResponse)];
     doors.into_iter().find(|(door, _)| is_under(*door)).map(|(_, kind)| kind)
 }
 
@@ -51,12 +52,16 @@ pub(super) fn filled(mut response: Response, door: Option<Kind>) -> Response {
 pub(super) fn document(refusal: &Refusal, kind: Kind) -> String {
     let (status, failure) = refusal.status_and_failure();
     let mut told = Job::made(kind, Some(State::Failed));
+    let is_bridge = kind == Kind::BridgeResponse;
     // A cancelled task has no error to say anything with, and nobody refuses by cancelling. A body over its limit is the
     // request's own fault: no waiting mends it.
-    let invalid = failure == Failure::Cancelled || status == StatusCode::PAYLOAD_TOO_LARGE;
+    let too_large = status == StatusCode::PAYLOAD_TOO_LARGE;
+    let invalid = failure == Failure::Cancelled || (too_large && !is_bridge);
     told.fail(if invalid { Failure::Invalid } else { failure });
     told.put(Home::Message, Json::string(refusal.message()));
-    if let Some(code) = refusal.own_code() {
+    // BRIDGE-8: there is a word for it.
+    let code = refusal.own_code().or((too_large && is_bridge).then_some("RequestTooLarge"));
+    if let Some(code) = code {
         told.put(Home::Code, Json::string(code));
     }
     told.put(Home::Details, Json::new(refusal.details()));
@@ -69,12 +74,18 @@ pub(super) fn document(refusal: &Refusal, kind: Kind) -> String {
         told.put(Home::Work, Json::string(work));
     }
     let now = Time::on_the_wall().to_string();
+    if is_bridge {
+        // What would be filled in otherwise, with a word that it was.
+        told.put(Home::ReportedAt, Json::string(&now));
+        told.put(Home::Duration, Json::new("0.0"));
+    }
     let fresh = Fresh {
         now: &now,
         id,
         agent_types: &[],
         agent_type: "code",
-        carrying: Carrying::Off,
+        // The others have fields for all that is said here.
+        carrying: if is_bridge { Carrying::On } else { Carrying::Off },
         known_as: None,
         completing: true,
     };
@@ -84,10 +95,11 @@ pub(super) fn document(refusal: &Refusal, kind: Kind) -> String {
 /// RUN-5: an id that could not be read is made up, and that is said.
 fn mark_made_up(told: &mut Job<'static>, id: Uuid, contract: Contract) {
     told.put(Home::RequestId, Json::string(&id.to_string()));
-    if contract == Contract::Run {
-        let warning = "[\"request_id was generated: none could be read from the request\"]";
-        let value = Json::new(warning);
-        told.own.push(Own { contract, pointer: "/warnings".to_owned(), value });
+    let warnings = Json::new("[\"request_id was generated: none could be read from the request\"]");
+    match contract {
+        Contract::Run => told.own.push(Own { contract, pointer: "/warnings".to_owned(), value: warnings }),
+        Contract::Bridge => told.carry("warnings", warnings),
+        Contract::Task | Contract::Message | Contract::Workflow => {}
     }
 }
 
@@ -121,7 +133,16 @@ mod tests {
                 "{path}"
             );
         }
-        for path in ["/", "/api/v1/jobs", "/tasksmith", "/agents/runner/envelope", "/api/tasks"] {
+        for path in ["/api/v1/bridge", "/api/v1/bridge/more"] {
+            let said = said_at(path);
+            assert_eq!((&said["status"], &said["error_type"]), (&"error".into(), &"internal".into()), "{path}");
+            let carried = &said["metadata"]["x_crosspoint"];
+            assert_eq!(
+                (&carried["details"]["repeat"], &carried["filled"]),
+                (&"unknown".into(), &serde_json::Value::Null)
+            );
+        }
+        for path in ["/", "/api/v1/jobs", "/api/v1/bridges", "/tasksmith", "/agents/runner/envelope", "/api/tasks"] {
             assert_eq!(said_at(path)["error"]["code"], "internal", "{path}");
         }
     }

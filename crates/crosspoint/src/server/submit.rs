@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use crosspoint_contracts::json::{FlawKind, Syntax, Tape, Type, Value};
+use crosspoint_contracts::{Kind, Report};
 use crosspoint_engine::content::{Block, Body};
 use crosspoint_engine::job::{Door, Key, Limits, Priority};
 use crosspoint_engine::policy::{ATTEMPTS_MAX, OUTPUT_BYTES_MAX, Schedule};
@@ -17,6 +18,7 @@ use crosspoint_engine::runtime::NewJob;
 
 use super::refusal::Refusal;
 use crate::json_input::line_and_column;
+use crate::passage::incoming;
 use crate::passage::trace::Trace;
 
 /// The longest name, request id or key, in bytes: all of them are compared, shown and logged whole.
@@ -71,6 +73,18 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<Box<str>>, R
     let hint = format!("give 1 to {NAME_BYTES_MAX} visible ASCII characters");
     let unusable = || Refusal::invalid("the Idempotency-Key header cannot be used", hint).clause("ALL-1");
     key.map(|key| Some(key.into())).ok_or_else(unusable)
+}
+
+/// A document that is none of its contract: the first mistake is what it is refused for, and the others are listed with it (RUN-5.2).
+pub(super) fn malformed(kind: Kind, report: Report) -> Refusal {
+    let refusal = match report.findings.first() {
+        Some(first) => {
+            let message = format!("{}{}", first.message, incoming::one_of_all(&report));
+            Refusal::invalid(message, first.hint.clone()).clause(first.clause.id).at(first.pointer.clone())
+        }
+        None => Refusal::invalid(format!("the body is no {kind}"), format!("see /schemas/{kind}.json")),
+    };
+    refusal.because(report)
 }
 
 /// A name in a document of a contract is longer than we take. No clause says so: the limit is ours.

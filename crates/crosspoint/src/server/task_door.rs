@@ -9,7 +9,6 @@ mod asked;
 mod events;
 mod prefer;
 mod refused;
-mod warned;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,7 +29,7 @@ use super::jobs::watch_of;
 use super::json::response;
 use super::record::About;
 use super::refusal::Refusal;
-use super::submit;
+use super::{submit, warned::warned};
 use crate::passage::answer;
 use crate::passage::incoming::{self, Headers, Incoming};
 
@@ -52,7 +51,8 @@ pub(super) async fn submit_task(
     let job = app.settled(&watch_of(submitted), &patience).await;
     // By the same key it may be a task that was first sent under another id, or work from another door.
     let known = answer::known_as(&job, id.as_deref());
-    Ok(located(patience.answer(status(&job), warned::document(&known, &warnings)), &job))
+    let document = warned(answer::document(&known, Contract::Task), &warnings);
+    Ok(located(patience.answer(status(&job), document), &job))
 }
 
 pub(super) async fn show_task(

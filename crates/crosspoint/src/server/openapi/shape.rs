@@ -144,7 +144,7 @@ pub(super) struct Outcome {
 /// What an agent said, as a document of its own contract. What stands in the outcome itself is left out of it.
 #[derive(JsonSchema)]
 pub(super) struct Said {
-    /// What it is: `run.response`, `task.response`, or the data of an event of a `run.stream`.
+    /// What it is: `run.response`, `task.response`, `bridge.response`, or the data of an event of a `run.stream`.
     kind: String,
     document: Any,
 }

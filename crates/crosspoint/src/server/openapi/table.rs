@@ -13,9 +13,8 @@ use super::operation::Operation;
 use super::shape::{
     Agent, AgentPage, Alive, Drain, Job, JobPage, NewJob, NotReady, Ready, Reply, SetBreaker, Translated,
 };
-use super::task;
 use super::word::Any;
-use super::{pull, run};
+use super::{bridge, pull, run, task};
 use crate::judged::Judged;
 use crate::server::query::{LIST_DEFAULT, LIST_MAX};
 use crate::server::submit::NAME_BYTES_MAX;
@@ -31,15 +30,17 @@ const JOBS: &str = "jobs";
 pub(super) const AGENTS: &str = "agents";
 const DOCUMENTS: &str = "documents";
 pub(super) const TASKS: &str = "tasks";
+pub(super) const BRIDGE: &str = "bridge";
 const SERVER: &str = "server";
 
 /// Groups of operations.
-pub(super) const TAGS: [(&str, &str); 6] = [
+pub(super) const TAGS: [(&str, &str); 7] = [
     (RUNS, "The door of the run contract: what comes in, goes out and is refused is a document of that contract."),
     (JOBS, "Work: submitted, followed, answered, stopped."),
     (AGENTS, "Those who do it, and how they are."),
     (DOCUMENTS, "Documents of the contracts, judged and translated; nothing of them is kept."),
     (TASKS, "The task contract: where its callers come in."),
+    (BRIDGE, "The bridge contract: where the requests come in that somebody finds in a directory."),
     (SERVER, "The server itself."),
 ];
 
@@ -48,6 +49,7 @@ pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
     let mut all = run::operations();
     all.extend(jobs(facts));
     all.extend(one_job(facts));
+    all.extend(bridge::operations(facts));
     all.extend(agents());
     all.extend(pull::operations(facts));
     all.extend(documents());

@@ -17,6 +17,7 @@ use futures_util::stream;
 
 use super::Run;
 use crate::passage::answer;
+use crate::server::jobs::locate;
 use crate::server::refusal::Refusal;
 use crate::server::{App, events, shaped};
 
@@ -32,7 +33,7 @@ pub(super) fn response(app: App, run: Run) -> Result<Response, Refusal> {
         let bytes = telling.next().await?;
         Some((bytes, telling))
     }));
-    super::locate(&mut response, &job);
+    locate(&mut response, &job);
     Ok(response)
 }
 

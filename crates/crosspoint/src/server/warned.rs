@@ -1,17 +1,12 @@
-//! What is loose about a request, told to whoever sent it: under `metadata.x_crosspoint.warnings` of the direct answer, because the contract
+//! What is loose about a request, told to whoever sent it: under `metadata.x_crosspoint.warnings` of the direct answer, where the contract
 //! has no field for it and its metadata are open.
 
-use crosspoint_contracts::Contract;
 use crosspoint_contracts::json::{Tape, Type, quoted};
-use crosspoint_engine::job::Job;
-
-use crate::passage::answer;
 
 const PLACE: [&str; 3] = ["metadata", "x_crosspoint", "warnings"];
 
-/// The job as it is, with these warnings.
-pub(super) fn document(job: &Job, warnings: &[String]) -> String {
-    let document = answer::document(job, Contract::Task);
+/// A document about a job, with these warnings.
+pub(super) fn warned(document: String, warnings: &[String]) -> String {
     if warnings.is_empty() {
         return document;
     }

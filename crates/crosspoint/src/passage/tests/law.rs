@@ -1,0 +1,169 @@
+//! The law of the passage: whatever a caller wrote reaches the agent, and whatever the agent said reaches the caller, at its place or
+//! carried. It is told by translating back: the document that comes of it has all that the first one had.
+
+use std::fs;
+use std::path::Path;
+
+use crosspoint_contracts::{read_jobs, translate};
+
+use super::*;
+
+/// The contracts that have doors and agents. Each of them beside the bridge: the others have tests of their own.
+const PAIRS: [(Contract, Contract); 5] = [
+    (Contract::Bridge, Contract::Bridge),
+    (Contract::Bridge, Contract::Run),
+    (Contract::Bridge, Contract::Task),
+    (Contract::Run, Contract::Bridge),
+    (Contract::Task, Contract::Bridge),
+];
+
+/// What every hand on the way writes anew: a span below the caller's (TASK-8), itself at the end of the chain, and whom it goes to (TASK-9).
+const HANDED_ON: [&str; 3] = ["/observability/spanId", "/routing/delegationChain", "/routing/target"];
+
+fn request_of(contract: Contract) -> Kind {
+    if contract == Contract::Run {
+        Kind::RunRequest
+    } else if contract == Contract::Task {
+        Kind::TaskRequest
+    } else {
+        Kind::BridgeRequest
+    }
+}
+
+fn response_of(contract: Contract) -> Kind {
+    if contract == Contract::Run {
+        Kind::RunResponse
+    } else if contract == Contract::Task {
+        Kind::TaskResponse
+    } else {
+        Kind::BridgeResponse
+    }
+}
+
+/// What a contract calls the id of a request.
+fn id_of(contract: Contract) -> &'static str {
+    if contract == Contract::Task { "id" } else { "request_id" }
+}
+
+/// The golden documents of a kind: whatever the contract has, and members that nobody knows.
+fn golden(contract: Contract, what: &str) -> Vec<(String, Value)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(contract.name());
+    let entries = fs::read_dir(folder).expect("it can be listed").map(|entry| entry.expect("it can be read"));
+    let files = entries.map(|entry| (entry.file_name().into_string().expect("UTF-8"), entry.path()));
+    let files = files.filter(|(name, _)| name.starts_with(what) && name.ends_with(".json"));
+    let read = |path: &Path| serde_json::from_slice(&fs::read(path).expect("it can be read")).expect("JSON");
+    let all: Vec<_> = files.map(|(name, path)| (name, read(&path))).collect();
+    assert!(all.len() >= 4, "only {} were found", all.len());
+    all
+}
+
+/// A document as one of another contract.
+fn translated(document: &str, kind: Kind, to: Contract) -> Value {
+    let options = Options { kind: Some(kind), ..Options::default() };
+    let (reading, jobs) = read_jobs(document.as_bytes(), &options);
+    let job = jobs.into_iter().next().unwrap_or_else(|| panic!("{:?} in {document}", reading.report));
+    let id = JobId::new(Seq(8), Time(1_800_000_000_000_000), 9);
+    let written =
+        translate::write(&job, to, &super::super::fresh(id, "2027-01-15T08:00:00Z")).expect("it can be written");
+    serde_json::from_str(&written.into_text()).expect("JSON")
+}
+
+/// The places of what is in the one and not in the other.
+fn missing(part: &Value, whole: &Value, place: &str) -> Vec<String> {
+    match (part, whole) {
+        (Value::Object(part), Value::Object(whole)) => {
+            let within = |(name, value): (&String, &Value)| match whole.get(name) {
+                Some(other) => missing(value, other, &format!("{place}/{name}")),
+                None => vec![format!("{place}/{name}")],
+            };
+            part.iter().flat_map(within).collect()
+        }
+        _ if part == whole => Vec::new(),
+        _ => vec![place.to_owned()],
+    }
+}
+
+#[test]
+fn whatever_is_in_a_request_reaches_the_agent() {
+    for (door, agent) in PAIRS {
+        for (name, given) in golden(door, "request-") {
+            let (job, document) = came(request_of(door), &given);
+            let sent = sent(&job, &document, agent);
+            let back = translated(&sent.to_string(), request_of(agent), door);
+            let missing = missing(&given, &back, "");
+            let missing: Vec<_> = missing.iter().filter(|place| !HANDED_ON.contains(&place.as_str())).collect();
+            assert!(missing.is_empty(), "{name} from {door:?} to {agent:?}: {missing:?} in {back}, which was {sent}");
+        }
+    }
+}
+
+#[test]
+fn whatever_an_agent_says_reaches_the_caller() {
+    for (door, agent) in PAIRS {
+        for (name, mut said) in golden(agent, "response-") {
+            let (_, request) =
+                golden(door, "request-").into_iter().find(|(name, _)| name.contains("minimal")).expect("one");
+            let (job, _) = came(request_of(door), &request);
+            said[id_of(agent)] = json!(job.id().to_string());
+            let Some(done) = ended(&job, response_of(agent), &said.to_string()) else { continue };
+            let told = answer::document(&done, door);
+            let back = translated(&told, response_of(door), agent);
+            // The id is the caller's by then.
+            said[id_of(agent)] = back[id_of(agent)].clone();
+            // And outputs have one name of the two that are read.
+            if let Some(outputs) = said.as_object_mut().and_then(|said| said.remove("data")) {
+                said["outputs"] = outputs;
+            }
+            // What is loose is not written again, and neither is what stands beside the nine of a response (BRIDGE-1.4): it is carried.
+            let told_of: Value = serde_json::from_str(&told).expect("JSON");
+            let beside = if door == Contract::Run { &told_of } else { &told_of["metadata"] };
+            let carried = &beside["x_crosspoint"]["fields"][agent.name()];
+            let missing = missing(&said, &back, "");
+            let is_carried = |place: &str| carried.get(place).is_some_and(|value| said.pointer(place) == Some(value));
+            let missing: Vec<_> = missing.iter().filter(|place| !is_carried(place)).collect();
+            assert!(missing.is_empty(), "{name} from {agent:?} to {door:?}: {missing:?} in {back}, which was {told}");
+        }
+    }
+}
+
+/// The job with this outcome; `None` where the document is of no outcome.
+fn ended(job: &Job, kind: Kind, document: &str) -> Option<Job> {
+    let reply = reply::read(kind, &Bytes::from(document.to_owned())).unwrap_or_else(|report| panic!("{report:?}"));
+    let reply::Meaning::Ended(result) = reply.meaning else { return None };
+    let mut policy = Policy::DEFAULT;
+    policy.schedule.attempts_max = 1;
+    let event = Event::Finish { attempt: 1, result: result.map_err(|failed| *failed) };
+    Some(machine::step(job, event, Time(1_800_000_002_100_000), &policy).expect("it ends").job)
+}
+
+/// ALL-8: to whoever carried an object to us in files, an object goes back as one; whoever writes prompts gets texts alone.
+#[test]
+fn an_object_is_an_object_again_for_whoever_asked_with_one() {
+    let carried = json!({"x_crosspoint": {"from": "run.request", "form": {"input": "json"}}});
+    let mut request = bridged();
+    (request["prompt"], request["context"]) = (json!("{\"a\":1}"), carried);
+    for (request, is_translated) in [(request, true), (bridged(), false)] {
+        let bytes = Bytes::from(request.to_string());
+        let incoming = incoming::read(Kind::BridgeRequest, &bytes, Headers::default()).expect("it is valid");
+        assert_eq!(incoming.is_translated, is_translated);
+    }
+    let (job, _) = came(Kind::BridgeRequest, &bridged());
+    let outputs = [r#"{"b":2.50,"ä":null}"#, "\"words\"", "[1]"];
+    for (outputs, expected) in outputs.into_iter().zip([
+        json!({"b": 2.50, "ä": null}),
+        json!({"output": "words"}),
+        json!({"output": "{\"output\":[1]}"}),
+    ]) {
+        let success = Success::of(Body::trusted(outputs));
+        let done = stepped(&job, Event::Finish { attempt: 1, result: Ok(success) });
+        let told = answer::translated(&done, Contract::Bridge);
+        let got = parsed(&told, Kind::BridgeResponse);
+        assert_eq!(
+            got["response"],
+            parsed(&answer::document(&done, Contract::Bridge), Kind::BridgeResponse)["response"]
+        );
+        assert_eq!(translated(&told, Kind::BridgeResponse, Contract::Run)["outputs"], expected, "{told}");
+    }
+    let failed = stepped(&job, Event::Cancel);
+    assert_eq!(answer::translated(&failed, Contract::Bridge), answer::document(&failed, Contract::Bridge));
+}
