@@ -3,6 +3,7 @@
 //! A built-in agent is a [`Link`] like any other: the engine hands it an attempt, and it knows neither queues nor stores.
 
 mod ask;
+mod bridge;
 mod echo;
 mod exec;
 mod fail;
@@ -53,6 +54,7 @@ fn link(settled: &Agent, place: &exec::Place, server: &str) -> Arc<dyn Link> {
         Contract::Builtin(Builtin::Ask) => Arc::new(ask::Ask),
         Contract::Builtin(Builtin::Fail) => Arc::new(fail::Fail),
         Contract::Exec(program) => Arc::new(exec::Exec::new(program, place)),
+        Contract::Bridge(files) => Arc::new(bridge::Bridge::new(settled, files, server)),
         Contract::Remote(remote) => {
             let agent = remote::Agent::new(settled, remote, server);
             match remote.spoken {
@@ -64,18 +66,31 @@ fn link(settled: &Agent, place: &exec::Place, server: &str) -> Arc<dyn Link> {
 }
 
 /// What our end cut short (ALL-3): built-in agents and programs died with us, so they run again unless the operator says otherwise; task
-/// agents went on and are polled on; of a run nobody can know, so it runs again only if the operator says so.
+/// agents and those who answer in files went on without us, and are taken up; of a run nobody can know, so it runs again only if the operator
+/// says so.
 fn recovery_of(settled: &Agent) -> Recovery {
-    let spoken = match &settled.contract {
-        Contract::Builtin(_) | Contract::Exec(_) => None,
-        Contract::Remote(remote) => Some(remote.spoken),
+    let fate = match &settled.contract {
+        Contract::Builtin(_) | Contract::Exec(_) => Fate::Died,
+        Contract::Bridge(_) => Fate::WentOn,
+        Contract::Remote(remote) => match remote.spoken {
+            Spoken::Task => Fate::WentOn,
+            Spoken::Run => Fate::Unknown,
+        },
     };
-    match (spoken, settled.repeatable) {
-        (Some(Spoken::Task), Some(false)) => Recovery::ResumeOnce,
-        (Some(Spoken::Task), Some(true) | None) => Recovery::Resume,
-        (Some(Spoken::Run), Some(true)) | (None, Some(true) | None) => Recovery::Rerun,
-        (Some(Spoken::Run), Some(false) | None) | (None, Some(false)) => Recovery::Fail,
+    match (fate, settled.repeatable) {
+        (Fate::WentOn, Some(false)) => Recovery::ResumeOnce,
+        (Fate::WentOn, Some(true) | None) => Recovery::Resume,
+        (Fate::Unknown, Some(true)) | (Fate::Died, Some(true) | None) => Recovery::Rerun,
+        (Fate::Unknown, Some(false) | None) | (Fate::Died, Some(false)) => Recovery::Fail,
     }
+}
+
+/// What became of work that was under way when we ended.
+#[derive(Clone, Copy)]
+enum Fate {
+    Died,
+    WentOn,
+    Unknown,
 }
 
 fn policy_of(settled: &Agent) -> Policy {

@@ -4,6 +4,7 @@
 //! puts them together; `problem` is what is wrong with them, and `show` prints what holds and where it came from.
 
 mod agent;
+mod bridge;
 mod env;
 mod exec;
 mod file;
@@ -22,6 +23,7 @@ use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, TOTAL_DEFAULT};
 use crosspoint_engine::retention::Rule;
 use crosspoint_engine::{runtime, store};
 
+pub(crate) use bridge::Bridge;
 pub(crate) use exec::Exec;
 pub(crate) use load::{Flags, Loaded};
 pub(crate) use problem::Invalid;
@@ -135,6 +137,8 @@ pub(crate) enum Contract {
     Exec(Box<Exec>),
     /// It is behind an address.
     Remote(Box<Remote>),
+    /// It is whoever answers in a directory.
+    Bridge(Box<Bridge>),
 }
 
 /// The agents that are built in.

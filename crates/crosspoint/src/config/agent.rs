@@ -11,16 +11,17 @@ use super::key::{self, AGENT, described, quoted};
 use super::problem::suggestion;
 use super::remote::Spoken;
 use super::{Agent, Builtin, Contract};
-use super::{exec, remote};
+use super::{bridge, exec, remote};
 
 const BUILTIN: &str = "builtin";
 const EXEC: &str = "exec";
 const RUN: &str = "run";
 const TASK: &str = "task";
+const BRIDGE: &str = "bridge";
 /// The contracts of this version.
-const CONTRACTS: [&str; 4] = [BUILTIN, EXEC, RUN, TASK];
+const CONTRACTS: [&str; 5] = [BUILTIN, EXEC, RUN, TASK, BRIDGE];
 /// Contracts that later versions know.
-const LATER: [&str; 3] = ["message", "workflow", "bridge"];
+const LATER: [&str; 2] = ["message", "workflow"];
 /// The keys that are read here; the others are in the list of keys.
 const BY_HAND: [&str; 3] = ["name", "contract", "work"];
 /// The key that only built-in agents have.
@@ -96,6 +97,10 @@ impl Reading<'_> {
             }
             RUN => self.remote(file, Spoken::Run)?,
             TASK => self.remote(file, Spoken::Task)?,
+            BRIDGE => {
+                self.unknown_keys(file, BRIDGE);
+                Agent::in_files(bridge::read(self, file)?)
+            }
             _ => {
                 self.unknown_keys(file, BUILTIN);
                 Agent::sample(self.builtin(file, name.as_deref()).unwrap_or(Builtin::Echo))
@@ -110,6 +115,7 @@ impl Reading<'_> {
                 Err(wrong) => file.wrong(value.span(), &self.key(key.name), &wrong.what, &wrong.hint),
             }
         }
+        bridge::settled(&agent, self, file);
         let lines = self.keys.iter().map(|(name, _)| (name.get_ref().to_string(), file.line(&name.span()))).collect();
         Some((agent, lines))
     }
@@ -151,7 +157,8 @@ impl Reading<'_> {
 
     /// The contract, if it is one of this version.
     fn contract(&self, file: &mut File) -> Option<&'static str> {
-        let hint = "write contract = \"exec\" for a program, or \"run\" or \"task\" for a service";
+        let hint =
+            "write contract = \"exec\" for a program, \"run\" or \"task\" for a service, or \"bridge\" for files";
         if !self.keys.contains_key("contract") {
             file.wrong(self.span.clone(), &self.shown, "it has no contract", hint);
             return None;
@@ -173,8 +180,13 @@ impl Reading<'_> {
     }
 
     fn unknown_keys(&self, file: &mut File, contract: &str) {
-        let all =
-            [(BUILTIN, BUILTIN_KEYS.to_vec()), (EXEC, exec::keys()), (RUN, remote::keys()), (TASK, remote::keys())];
+        let all = [
+            (BUILTIN, BUILTIN_KEYS.to_vec()),
+            (EXEC, exec::keys()),
+            (RUN, remote::keys()),
+            (TASK, remote::keys()),
+            (BRIDGE, bridge::keys()),
+        ];
         let own = all.iter().find(|(name, _)| *name == contract).map(|(_, keys)| keys.clone()).unwrap_or_default();
         let known: Vec<&str> =
             BY_HAND.into_iter().chain(own.iter().copied()).chain(AGENT.iter().map(|key| key.name)).collect();
@@ -262,6 +274,7 @@ impl Contract {
             Contract::Builtin(_) => BUILTIN,
             Contract::Exec(_) => EXEC,
             Contract::Remote(remote) => remote.spoken.contract().name(),
+            Contract::Bridge(_) => BRIDGE,
         }
     }
 }

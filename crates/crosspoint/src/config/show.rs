@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::key::{AGENT, SECTIONS, Value};
 use super::load::{Loaded, Origin};
-use super::{Agent, Contract, Exec, exec, remote};
+use super::{Agent, Contract, Exec, bridge, exec, remote};
 use crate::render;
 
 /// The column in which the remarks begin, where the values leave room.
@@ -70,6 +70,12 @@ fn show_agent(
                 line(out, key, value.as_ref(), &origin(key))?;
             }
             for key in &remote::KEYS {
+                line(out, key.name, (key.get)(settled).as_ref(), &origin(key.name))?;
+            }
+        }
+        Contract::Bridge(settled) => {
+            line(out, "dir", settled.shown().as_ref(), &origin("dir"))?;
+            for key in &bridge::KEYS {
                 line(out, key.name, (key.get)(settled).as_ref(), &origin(key.name))?;
             }
         }

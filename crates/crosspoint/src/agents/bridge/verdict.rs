@@ -1,0 +1,51 @@
+//! What a file in the place of the response is worth: decided from its bytes alone.
+
+use bytes::Bytes;
+use crosspoint_bridge::document::id_of;
+use crosspoint_contracts::bridge::clause::BRIDGE_4_3;
+use crosspoint_contracts::clause::Level;
+use crosspoint_contracts::{Kind, Report};
+use crosspoint_engine::machine::{Failed, Success};
+
+use super::place::response_name;
+use crate::agents::record::{Note, found};
+use crate::passage::reply::{self, Meaning};
+
+/// What it is worth.
+pub(super) enum Verdict {
+    /// It is the answer; what is loose about it stands beside.
+    Answer(Result<Success, Box<Failed>>, Vec<Note>),
+    /// It is longer than an answer may be.
+    TooLong,
+    /// It is none, and somebody should mend it; the step says so.
+    Wrong { step: String, notes: Vec<Note> },
+}
+
+/// Judges a file as the answer to the request of this id.
+pub(super) fn judged(bytes: Vec<u8>, id: &str, bytes_max: usize) -> Verdict {
+    let written = id_of(&bytes);
+    let is_foreign = written.as_deref().is_some_and(|written| written != id);
+    if bytes.len() > bytes_max && !is_foreign {
+        return Verdict::TooLong;
+    }
+    match reply::read(Kind::BridgeResponse, &Bytes::from(bytes)) {
+        Err(report) => malformed(report),
+        Ok(_) if is_foreign => {
+            let what = format!("{} answers another request; the expected request_id is {id}", response_name());
+            Verdict::Wrong { step: format!("{what} (BRIDGE-4.3)"), notes: vec![(&BRIDGE_4_3, what.into())] }
+        }
+        Ok(reply) => match reply.meaning {
+            Meaning::Ended(result) => Verdict::Answer(result, found(reply.report, &[])),
+            // A response has no word for anything but an end.
+            Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => malformed(reply.report),
+        },
+    }
+}
+
+/// All that is wrong is on record; the first is what is shown.
+fn malformed(report: Report) -> Verdict {
+    let first = report.findings.iter().find(|finding| finding.clause.level == Level::Error);
+    let first = first.map(|finding| format!(": {} ({})", finding.message, finding.clause.id)).unwrap_or_default();
+    let step = format!("{} is malformed and waits to be mended{first}", response_name());
+    Verdict::Wrong { step, notes: found(report, &[]) }
+}

@@ -1,0 +1,112 @@
+//! `[[agent]]` with `contract = "bridge"`: the keys that only agents have who answer in a directory.
+
+use std::path::{Path, PathBuf};
+
+use crosspoint_engine::policy::TOTAL_DEFAULT;
+
+use super::agent::Reading;
+use super::file::File;
+use super::key::{Key, Kind, Value};
+use super::{Agent, Contract};
+
+/// There is one pair of files in a directory.
+const CONCURRENCY: u32 = 1;
+
+/// How much an agent may answer where nobody says, in bytes: as much as one behind an address.
+const ANSWER_BYTES: u64 = 16 << 20;
+
+/// The keys that are read by hand.
+const BY_HAND: [&str; 1] = ["dir"];
+
+/// What is settled about an agent that answers in a directory.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bridge {
+    /// Where its requests are left, and its responses are looked for.
+    pub(crate) dir: PathBuf,
+    /// As it was written.
+    written: String,
+    /// Whether what the contract has no field for is carried.
+    pub(crate) carry: bool,
+}
+
+impl Agent {
+    /// Whoever answers in a directory, as it is where nothing else is settled; without a name and work of its own. People take their time:
+    /// there is no silence that would be too long (ALL-4).
+    pub(super) fn in_files(bridge: Bridge) -> Agent {
+        Agent {
+            name: String::new(),
+            contract: Contract::Bridge(Box::new(bridge)),
+            work: Vec::new(),
+            concurrency: CONCURRENCY,
+            silence: None,
+            total: TOTAL_DEFAULT,
+            repeatable: None,
+            output_bytes_max: ANSWER_BYTES,
+        }
+    }
+}
+
+/// The keys that stand for themselves.
+pub(super) static KEYS: [Key<Bridge>; 1] = [Key {
+    name: "carry",
+    kind: Kind::YesNo,
+    get: |bridge| Some(Value::YesNo(bridge.carry)),
+    set: |bridge, value| bridge.carry = value == Value::YesNo(true),
+}];
+
+/// All keys that only these have.
+pub(super) fn keys() -> Vec<&'static str> {
+    BY_HAND.into_iter().chain(KEYS.iter().map(|key| key.name)).collect()
+}
+
+/// Reads them. Without a directory there is no agent.
+pub(super) fn read(agent: &Reading<'_>, file: &mut File) -> Option<Bridge> {
+    let written = dir(agent, file);
+    let mut bridge = Bridge { dir: PathBuf::new(), written: String::new(), carry: true };
+    for key in &KEYS {
+        let Some(value) = agent.keys.get(key.name) else { continue };
+        match key.kind.of_toml(value.get_ref()) {
+            Ok(value) => (key.set)(&mut bridge, value),
+            Err(wrong) => file.wrong(value.span(), &agent.key(key.name), &wrong.what, &wrong.hint),
+        }
+    }
+    let written = written?;
+    let beside = file.source.path.parent().unwrap_or(Path::new(""));
+    let path = beside.join(&written);
+    // The server may change its directory, and the files must not.
+    let dir = std::path::absolute(&path).unwrap_or(path);
+    Some(Bridge { dir, written, ..bridge })
+}
+
+fn dir(agent: &Reading<'_>, file: &mut File) -> Option<String> {
+    let hint = "write the directory that requests are left in, as dir = \"inbox\"";
+    if !agent.keys.contains_key("dir") {
+        file.wrong(agent.span_of("dir"), &agent.key("dir"), "the agent's directory is not given", hint);
+        return None;
+    }
+    let text = agent.text(file, "dir", hint)?;
+    if text.is_empty() || text.contains('\0') {
+        file.wrong(agent.span_of("dir"), &agent.key("dir"), "it names no directory", hint);
+        return None;
+    }
+    Some(text)
+}
+
+/// What the keys of all agents may not be for these.
+pub(super) fn settled(agent: &Agent, reading: &Reading<'_>, file: &mut File) {
+    if let Contract::Bridge(_) = agent.contract
+        && agent.concurrency != CONCURRENCY
+    {
+        let what = "there is one request file in a directory, so that the agent has one job at a time";
+        let hint =
+            "remove it; for more at a time, configure an agent for each of several directories, with the same work";
+        file.wrong(reading.span_of("concurrency"), &reading.key("concurrency"), what, hint);
+    }
+}
+
+impl Bridge {
+    /// What can be shown of its directory.
+    pub(super) fn shown(&self) -> Option<Value> {
+        Some(Value::Text(self.written.clone()))
+    }
+}
