@@ -1,6 +1,7 @@
 //! What can be typed: commands, arguments, and the help that teaches them.
 
 mod agent;
+mod bridge;
 mod store;
 mod work;
 
@@ -14,6 +15,7 @@ use crosspoint_contracts::{Contract, Kind};
 use crate::config::Flags;
 use crate::translated::AGENT_DEFAULT;
 pub(crate) use agent::Agent;
+pub(crate) use bridge::{Bridge, BridgeAction, BridgeAnswer, BridgeAsk, BridgeRun, BridgeStatus, BridgeWatch, Routes};
 pub(crate) use store::{Since, StoreAction, StoreCheck, StoreCommand, StoreExport};
 pub(crate) use work::{
     AgentName, Agents, AgentsAction, AgentsList, BreakerChange, Jobs, JobsAction, JobsAnswer, JobsDocument, JobsEvents,
@@ -34,6 +36,7 @@ Start here:
   crosspoint agent rev --work rev -- rev       any program is an agent, from another shell
   crosspoint submit slow_echo                  work, with a bar and the names of its steps
   crosspoint jobs list                         what became of it
+  crosspoint bridge run -- ./script.sh         agents for a program that asks by files
   crosspoint validate .agent-response.json     what is wrong with this file, and how do I mend it?
   crosspoint translate run.json --to task      the same request, in another contract
   crosspoint clauses bridge                    the rules of one contract
@@ -54,6 +57,7 @@ pub(crate) enum Command {
     Submit(Submit),
     Jobs(Jobs),
     Agents(Agents),
+    Bridge(Bridge),
     Validate(Validate),
     Translate(Translate),
     Migrate(Migrate),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, Response, StatusCode};
 
 pub(crate) use failed::{Failed, advice};
@@ -20,6 +20,9 @@ pub(crate) use job::{Agent, AgentPage, Failure, Job, JobFields, Outcome, Page, Q
 
 use crate::cli::Reach;
 use embedded::Embedded;
+
+/// Where a job is, up to its id.
+const JOBS: &str = "/api/v1/jobs/";
 
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 /// Servers say something every 15 s even where nothing happens: three times that is silence.
@@ -49,10 +52,38 @@ enum Found {
     Embedded(jiff::Timestamp),
 }
 
+/// What came of handing in a document.
+pub(crate) struct HandedIn {
+    pub(crate) status: StatusCode,
+    /// It may be content.
+    pub(crate) answer: Vec<u8>,
+    /// The job's id, where there is one.
+    pub(crate) job: Option<String>,
+}
+
 /// A client, and the server where it is in this process.
-struct Session {
-    client: Client,
+pub(crate) struct Session {
+    pub(crate) client: Client,
     embedded: Option<Embedded>,
+}
+
+impl Session {
+    /// Finds the server, or begins one in this process.
+    pub(crate) async fn begin(reach: &Reach, need: Need) -> Result<Session> {
+        find::find(reach, need).await
+    }
+
+    /// Ends the server that is in this process: what it has begun is taken up later.
+    pub(crate) async fn end(self) {
+        if let Some(embedded) = self.embedded {
+            embedded.stop().await;
+        }
+    }
+}
+
+/// Reports a configuration that will not do, where one is needed: a server that is named has its own.
+pub(crate) fn check_configuration(reach: &Reach) -> Result<()> {
+    find::check_configuration(reach)
 }
 
 /// Finds the server and does something with it.
@@ -63,11 +94,9 @@ pub(crate) fn with(
 ) -> Result<crate::Outcome> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot begin")?;
     runtime.block_on(async {
-        let session = find::find(reach, need).await?;
+        let session = Session::begin(reach, need).await?;
         let outcome = act(&session.client).await;
-        if let Some(embedded) = session.embedded {
-            embedded.stop().await;
-        }
+        session.end().await;
         outcome
     })
 }
@@ -100,6 +129,10 @@ impl Client {
         // Nobody's proxy is on the way to this machine.
         if matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
             http = http.no_proxy();
+            if parsed.scheme() == "http" {
+                // Reading all certificates of the system takes longer than most requests, and none is needed.
+                http = http.tls_certs_only([]);
+            }
         }
         let http = http.build().context("cannot make a client")?;
         Ok(Client { http, base: url.trim_end_matches('/').to_owned(), found })
@@ -126,7 +159,7 @@ impl Client {
         matches!(self.found, Found::Embedded(_))
     }
 
-    /// Whether nobody drives a job: there is no server, and it is older than this process.
+    /// Whether nobody drives a job that this process has not submitted: there is no server, and it is older than this process.
     pub(crate) fn is_held(&self, job: &Job) -> bool {
         let Found::Embedded(since) = self.found else { return false };
         job.outcome().is_none() && job.is.created_at.parse::<jiff::Timestamp>().is_ok_and(|created| created < since)
@@ -165,6 +198,34 @@ impl Client {
             return Err(Failed::refused(&self.base, status, &bytes));
         }
         String::from_utf8(bytes.into()).map_err(|_| self.not_ours())
+    }
+
+    /// Sends a document and gives what came, whatever the status is; no more of the answer than this.
+    pub(crate) async fn hand_in(
+        &self,
+        path: &str,
+        document: bytes::Bytes,
+        bytes_max: usize,
+    ) -> Result<HandedIn, Failed> {
+        let broken = |error| Failed::of(&self.base, error);
+        let request = self.http.post(format!("{}{path}", self.base)).header(CONTENT_TYPE, "application/json");
+        let mut response = request.body(document).send().await.map_err(broken)?;
+        let status = response.status();
+        let place = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
+        let job = place.and_then(|place| place.strip_prefix(JOBS)).map(str::to_owned);
+        let mut answer = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(broken)? {
+            answer.extend_from_slice(&chunk[..chunk.len().min(bytes_max - answer.len())]);
+            if answer.len() == bytes_max {
+                break;
+            }
+        }
+        Ok(HandedIn { status, answer, job })
+    }
+
+    /// What a server said that will not do it.
+    pub(crate) fn refused(&self, status: StatusCode, body: &[u8]) -> Failed {
+        Failed::refused(&self.base, status, body)
     }
 
     /// Sends bytes and gives those of the answer, if it all takes no longer than this.

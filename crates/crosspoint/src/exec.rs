@@ -27,7 +27,7 @@ mod launch;
 mod lines;
 mod running;
 mod supervise;
-mod tree;
+pub(crate) mod tree;
 mod turn;
 mod ward;
 mod watch;

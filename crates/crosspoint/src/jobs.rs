@@ -72,11 +72,11 @@ fn print_job(job: &Job, json: bool) -> Result<Outcome> {
 async fn print_events(client: &Client, arguments: &JobsEvents) -> Result<Outcome> {
     if arguments.follow {
         let wanted = Wanted { json: arguments.json, follow: true, after: arguments.after };
-        return wait::wait(client, &arguments.id.id, wanted, wait::interrupts()?).await.map_err(|error| {
-            match error.downcast::<Failed>() {
-                Ok(failed) => no_such_job(failed).into(),
-                Err(error) => error,
-            }
+        return wait::follow(client, &arguments.id.id, wanted, wait::interrupts()?).await.map_err(|error| match error
+            .downcast::<Failed>(
+        ) {
+            Ok(failed) => no_such_job(failed).into(),
+            Err(error) => error,
         });
     }
     let mut out = anstream::AutoStream::auto(io::stdout().lock());

@@ -10,16 +10,12 @@ use crate::render::{self, Spot};
 
 /// The JSON text; `None` where it is none, which was said on stderr.
 pub(crate) fn read(argument: &str) -> Result<Option<String>> {
-    let (name, bytes) = match (argument, argument.strip_prefix('@')) {
-        ("-", _) => ("<stdin>".to_owned(), Source::Stdin.read().context("cannot read standard input")?),
-        (_, Some(path)) => {
-            let source = Source::File(PathBuf::from(path));
-            let name = render::shown_name(&source);
-            let bytes = source.read().with_context(|| format!("cannot read {name}"))?;
-            (name, bytes)
-        }
-        (text, None) => ("--input".to_owned(), text.as_bytes().to_vec()),
-    };
+    read_of("--input", argument)
+}
+
+/// The same, of another option.
+pub(crate) fn read_of(option: &str, argument: &str) -> Result<Option<String>> {
+    let (name, bytes) = bytes_of(option, argument)?;
     match Tape::scan(&bytes) {
         // The value alone: without a byte order mark, and without the line break that files end with.
         Ok(tape) => Ok(tape.root().map(|root| root.source().to_owned())),
@@ -33,6 +29,20 @@ pub(crate) fn read(argument: &str) -> Result<Option<String>> {
             let _ = render::placed(&mut anstream::stderr().lock(), &title, &place, Some(spot), syntax.hint());
             Ok(None)
         }
+    }
+}
+
+/// What an argument stands for (a text, `@FILE`, or `-` for standard input), and what to call it.
+pub(crate) fn bytes_of(option: &str, argument: &str) -> Result<(String, Vec<u8>)> {
+    match (argument, argument.strip_prefix('@')) {
+        ("-", _) => Ok(("<stdin>".to_owned(), Source::Stdin.read().context("cannot read standard input")?)),
+        (_, Some(path)) => {
+            let source = Source::File(PathBuf::from(path));
+            let name = render::shown_name(&source);
+            let bytes = source.read().with_context(|| format!("cannot read {name}"))?;
+            Ok((name, bytes))
+        }
+        (text, None) => Ok((option.to_owned(), text.as_bytes().to_vec())),
     }
 }
 

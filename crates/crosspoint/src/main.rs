@@ -2,6 +2,7 @@
 
 mod agents;
 mod agents_command;
+mod bridge;
 mod clauses;
 mod cli;
 mod client;
@@ -14,6 +15,7 @@ mod input;
 mod jobs;
 mod json_input;
 mod judged;
+mod log;
 mod migrate;
 mod passage;
 mod patience;
@@ -45,21 +47,38 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// Everything is fine.
-    Fine = 0,
+    Fine,
     /// What was asked about is not fine.
-    NotFine = 1,
+    NotFine,
     /// It could not be done: usage, unreadable, unreachable.
-    CouldNot = 2,
+    CouldNot,
     /// It waits for a person.
-    Waiting = 3,
+    Waiting,
     /// Somebody pressed Ctrl-C.
-    Interrupted = 130,
+    Interrupted,
+    /// As a program did that was run.
+    Passed(u8),
+}
+
+impl Outcome {
+    fn code(self) -> u8 {
+        match self {
+            Outcome::Fine => 0,
+            Outcome::NotFine => 1,
+            Outcome::CouldNot => 2,
+            Outcome::Waiting => 3,
+            Outcome::Interrupted => 130,
+            Outcome::Passed(code) => code,
+        }
+    }
 }
 
 fn main() -> ExitCode {
     // Before anything else: there is one of these for every program that runs, and it is to cost next to nothing.
-    if std::env::args_os().nth(1).is_some_and(|word| word == exec::SUPERVISE) {
-        return exec::supervise();
+    match std::env::args_os().nth(1) {
+        Some(word) if word == exec::SUPERVISE => return exec::supervise(),
+        Some(word) if word == bridge::CHILD => return bridge::become_program(),
+        Some(_) | None => {}
     }
     std::panic::set_hook(Box::new(|panic| render::panicked(panic.location())));
     let done = match Cli::parse().command {
@@ -68,6 +87,7 @@ fn main() -> ExitCode {
         Command::Submit(arguments) => submit::run(&arguments),
         Command::Jobs(arguments) => jobs::run(&arguments),
         Command::Agents(arguments) => agents_command::run(&arguments),
+        Command::Bridge(arguments) => bridge::run(&arguments),
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Translate(arguments) => translate::run(&arguments),
         Command::Migrate(arguments) => migrate::run(&arguments),
@@ -78,11 +98,11 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => completions::run(&arguments),
     };
     match done {
-        Ok(outcome) => ExitCode::from(outcome as u8),
+        Ok(outcome) => ExitCode::from(outcome.code()),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             render::error(&error);
-            ExitCode::from(Outcome::CouldNot as u8)
+            ExitCode::from(Outcome::CouldNot.code())
         }
     }
 }

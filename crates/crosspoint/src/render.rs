@@ -71,6 +71,11 @@ pub(crate) fn report(
         shown = Some(finding.span);
         finding_with_place(out, name, finding, excerpt)?;
     }
+    close(out, name, report, verdict)
+}
+
+/// What comes after the findings: how many there are, and what that makes of the document.
+fn close(out: &mut impl Write, name: &str, report: &Report, verdict: Verdict) -> io::Result<()> {
     if report.unlisted > 0 {
         writeln!(out, "... and {} more\n", report.unlisted)?;
     }
@@ -99,6 +104,11 @@ pub(crate) fn counts(report: &Report) -> Option<String> {
     let warnings = part(report.count(Level::Warning), "warning");
     let parts: Vec<String> = errors.into_iter().chain(warnings).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// One finding with its place, but without the line that it is on: for those who must not show content.
+pub(crate) fn finding(out: &mut impl Write, name: &str, finding: &Finding) -> io::Result<()> {
+    finding_with_place(out, name, finding, None)
 }
 
 fn finding_with_place(out: &mut impl Write, name: &str, finding: &Finding, excerpt: Option<Excerpt>) -> io::Result<()> {
@@ -165,6 +175,16 @@ pub(crate) fn findings(name: &str, source: &[u8], report: &Report) {
     let mut stderr = anstream::stderr().lock();
     // A failed write to stderr leaves nobody to tell.
     let _ = self::report(&mut stderr, name, source, report, Verdict { good: false, strict: false });
+}
+
+/// The same with places alone, where stderr may be a log that the document does not belong into.
+pub(crate) fn findings_by_place(name: &str, report: &Report) {
+    let mut stderr = anstream::stderr().lock();
+    for one in &report.findings {
+        // A failed write to stderr leaves nobody to tell.
+        let _ = finding(&mut stderr, name, one);
+    }
+    let _ = close(&mut stderr, name, report, Verdict { good: false, strict: false });
 }
 
 /// The errors in a document that nobody has, which has no lines to show.

@@ -1,8 +1,6 @@
 //! `crosspoint serve`
 
 mod banner;
-mod line;
-mod log;
 mod presence;
 
 use std::io::{self, ErrorKind};
@@ -20,7 +18,7 @@ use crate::cli::{Format, Serve};
 use crate::config::{Config, Flags, Limits, LogFormat};
 use crate::desk::Desk;
 use crate::signals::Signals;
-use crate::{Outcome, patience, render, server};
+use crate::{Outcome, log, patience, render, server};
 use presence::Presence;
 
 /// What a program ends with that was interrupted.

@@ -9,6 +9,13 @@ pub(crate) struct Signals {
     terminate: Signal,
 }
 
+/// Which of them came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Interrupt,
+    Terminate,
+}
+
 impl Signals {
     pub(crate) fn new() -> Result<Signals> {
         let on = |kind| signal(kind).context("cannot watch for signals");
@@ -17,9 +24,23 @@ impl Signals {
 
     /// Comes to an end when one of them comes.
     pub(crate) async fn next(&mut self) {
+        self.which().await;
+    }
+
+    /// The same, for those who care which.
+    pub(crate) async fn which(&mut self) -> Asked {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => Asked::Interrupt,
+            _ = self.terminate.recv() => Asked::Terminate,
+        }
+    }
+
+    /// Whether one has come already.
+    pub(crate) async fn has_come(&mut self) -> bool {
+        tokio::select! {
+            biased;
+            _ = self.which() => true,
+            () = std::future::ready(()) => false,
         }
     }
 }

@@ -37,6 +37,17 @@ pub(crate) fn print(out: &mut impl Write, columns: &[Column], rows: &[Vec<String
     rows.iter().try_for_each(|row| writeln!(out, "{}", line(row, &widths)))
 }
 
+/// How long ago something was, in its largest unit.
+pub(crate) fn age(at: jiff::Timestamp, now: jiff::Timestamp) -> String {
+    let seconds = now.duration_since(at).as_secs().max(0);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
 /// How wide the terminal is; `None` where there is none, and nothing needs to be cut.
 fn terminal_width() -> Option<usize> {
     let width = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();

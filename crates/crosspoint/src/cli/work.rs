@@ -395,7 +395,7 @@ pub(crate) struct AgentName {
     pub(crate) json: bool,
 }
 
-fn seconds(text: &str) -> Result<f64, &'static str> {
+pub(super) fn seconds(text: &str) -> Result<f64, &'static str> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds.is_finite() => Ok(seconds),
         Ok(_) | Err(_) => Err("it must be a number of seconds, more than 0"),

@@ -1,5 +1,6 @@
 //! The server in this process: where none runs, a command opens the store itself and asks over the loopback, so that there
-//! is one way for everything. Only what is submitted here is driven; jobs that are there already wait for `serve`.
+//! is one way for everything. Only what is submitted here is driven, for the first time or again; other jobs that are there already wait for
+//! `serve`.
 
 use std::sync::Arc;
 

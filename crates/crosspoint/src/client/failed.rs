@@ -39,6 +39,25 @@ struct Shape {
     error: Said,
 }
 
+/// That of errors at the bridge's door, which are responses of that contract.
+#[derive(Deserialize)]
+struct Bridged {
+    error_message: String,
+    error_type: String,
+    #[serde(default)]
+    metadata: serde_json::Value,
+}
+
+impl From<Bridged> for Shape {
+    fn from(bridged: Bridged) -> Shape {
+        let details = &bridged.metadata["x_crosspoint"]["details"];
+        let text = |name: &str| details[name].as_str().map(str::to_owned);
+        let (hint, repeat) = (text("hint").unwrap_or_default(), text("repeat").unwrap_or_default());
+        let at = text("at");
+        Shape { error: Said { code: bridged.error_type, message: bridged.error_message, hint, repeat, at } }
+    }
+}
+
 #[derive(Deserialize)]
 struct Said {
     code: String,
@@ -84,7 +103,9 @@ impl Failed {
     /// What the server said.
     pub(super) fn refused(url: &str, status: StatusCode, body: &[u8]) -> Failed {
         let kind = Kind::Refused(status);
-        let Ok(Shape { error }) = serde_json::from_slice::<Shape>(body) else {
+        let shape =
+            serde_json::from_slice::<Shape>(body).or_else(|_| serde_json::from_slice::<Bridged>(body).map(Shape::from));
+        let Ok(Shape { error }) = shape else {
             let message = format!("{url} answered with {status}, and not as a crosspoint server does");
             return Failed { kind, message, hint: Some(check_the_address()), slow: false, at: None };
         };

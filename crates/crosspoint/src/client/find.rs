@@ -25,6 +25,8 @@ pub(crate) enum Need {
     Any,
     /// Any store, only to leave work there: to begin it here would be to cut it short.
     Kept,
+    /// Any store, again and again: nothing is said about it.
+    Often,
 }
 
 #[derive(Deserialize)]
@@ -32,9 +34,19 @@ struct ServerFile {
     url: String,
 }
 
+fn named(reach: &Reach) -> Option<String> {
+    reach.server.clone().or_else(|| env::var(SERVER_VARIABLE).ok().filter(|url| !url.is_empty()))
+}
+
+pub(super) fn check_configuration(reach: &Reach) -> Result<()> {
+    match named(reach) {
+        Some(url) => Client::named(&url).map(|_| ()),
+        None => Config::load(&reach.place.flags()).map(|_| ()),
+    }
+}
+
 pub(super) async fn find(reach: &Reach, need: Need) -> Result<Session> {
-    let named = reach.server.clone().or_else(|| env::var(SERVER_VARIABLE).ok().filter(|url| !url.is_empty()));
-    if let Some(url) = named {
+    if let Some(url) = named(reach) {
         return Ok(Session { client: Client::named(&url)?, embedded: None });
     }
     let config = Config::load(&reach.place.flags())?;
@@ -61,8 +73,7 @@ pub(super) async fn find(reach: &Reach, need: Need) -> Result<Session> {
 
 /// For a command that waits for a server: where none has left an address yet, one is looked for again and again.
 pub(super) fn patient(reach: &Reach) -> Result<Client> {
-    let named = reach.server.clone().or_else(|| env::var(SERVER_VARIABLE).ok().filter(|url| !url.is_empty()));
-    if let Some(url) = named {
+    if let Some(url) = named(reach) {
         return Client::named(&url);
     }
     let config = Config::load(&reach.place.flags())?;

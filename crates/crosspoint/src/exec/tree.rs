@@ -56,7 +56,7 @@ impl Process {
 
 /// What was learned from reaping.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Children {
+pub(crate) enum Children {
     /// There are some still.
     Some,
     /// There is nobody left.
@@ -116,7 +116,7 @@ pub(super) fn alive() -> Vec<Process> {
 }
 
 /// Asks of every child that has ended how it did, so that no zombie is left; tells what it learned of each.
-pub(super) fn reap(mut learned: impl FnMut(Pid, WaitStatus)) -> Children {
+pub(crate) fn reap(mut learned: impl FnMut(Pid, WaitStatus)) -> Children {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) => learned(pid, status),
@@ -129,7 +129,7 @@ pub(super) fn reap(mut learned: impl FnMut(Pid, WaitStatus)) -> Children {
 
 /// Kills all our descendants and reaps them; whether nobody is left. Gives up after `time`: who hangs in the kernel or belongs to another
 /// user cannot be killed.
-pub(super) fn end(time: Duration, mut learned: impl FnMut(Pid, WaitStatus)) -> Children {
+pub(crate) fn end(time: Duration, mut learned: impl FnMut(Pid, WaitStatus)) -> Children {
     let began = Instant::now();
     let mut pause = PAUSE_FIRST;
     while reap(&mut learned) == Children::Some {

@@ -80,14 +80,6 @@ fn note(job: &JobFields) -> String {
     }
 }
 
-/// How long ago something was, in its largest unit.
 fn age(at: &str, now: jiff::Timestamp) -> String {
-    let Ok(at) = at.parse::<jiff::Timestamp>() else { return "?".to_owned() };
-    let seconds = now.duration_since(at).as_secs().max(0);
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3_600 => format!("{}m", seconds / 60),
-        3_600..86_400 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
-    }
+    at.parse().map_or_else(|_| "?".to_owned(), |at| table::age(at, now))
 }

@@ -45,14 +45,20 @@ pub(crate) fn interrupted_early() -> Outcome {
     Outcome::Interrupted
 }
 
-/// Shows how a job goes until it has ended, waits for a person, or somebody is tired of waiting.
-pub(crate) async fn wait(client: &Client, id: &str, wanted: Wanted, mut interrupts: Signal) -> Result<Outcome> {
+/// Shows how a job goes that somebody has submitted some time: without a server it may be one that nobody drives.
+pub(crate) async fn follow(client: &Client, id: &str, wanted: Wanted, interrupts: Signal) -> Result<Outcome> {
     if client.is_embedded() {
         let job = client.job(id).await?;
         if client.is_held(&job) {
             return held(client, &job, wanted).await;
         }
     }
+    wait(client, id, wanted, interrupts).await
+}
+
+/// Shows how a job goes that was just submitted, until it has ended, waits for a person, or somebody is tired of waiting. Also
+/// one that was there already is driven: who asks for it again has it taken up.
+pub(crate) async fn wait(client: &Client, id: &str, wanted: Wanted, mut interrupts: Signal) -> Result<Outcome> {
     let mut shown = Shown::new(wanted, id);
     let ended = tokio::select! {
         ended = until_it_rests(client, id, wanted.after, &mut shown) => ended,

@@ -3,6 +3,8 @@
 //! Lines are written by a thread of their own. The task that answers callers after a commit logs every transition, and must not
 //! wait for a terminal or a pipe. What waits to be written has a limit; lines beyond it are dropped, and their number is said.
 
+mod line;
+
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -16,8 +18,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
 
-use super::line::Plain;
 use crate::config::{LogFormat, Server};
+use line::Plain;
 
 /// If nobody reads stderr, the last lines are waited for so long.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
@@ -26,18 +28,26 @@ const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
 const WAITING_BYTES_MAX: usize = 8 << 20;
 
 /// Starts logging as configured.
-pub(super) fn start(settled: &Server) -> Result<Log> {
+pub(crate) fn start(settled: &Server) -> Result<Log> {
     let level: LevelFilter =
         settled.log.parse().map_err(|_| anyhow!("the log level must be one of off, error, warn, info, debug"))?;
-    // What the libraries below us have to say is about their own affairs.
+    start_for(&["crosspoint", "crosspoint_engine"], level, settled.log_format)
+}
+
+/// Starts logging for a command that runs on and has its own lines, all from this module. Those of a server within it would say everything twice.
+pub(crate) fn start_own(module: &'static str) -> Result<Log> {
+    start_for(&[module], LevelFilter::INFO, LogFormat::Text)
+}
+
+fn start_for(ours: &[&'static str], level: LevelFilter, format: LogFormat) -> Result<Log> {
+    // What others have to say is about their own affairs, the libraries below us above all.
     let theirs = level.min(LevelFilter::WARN);
-    let filter =
-        Targets::new().with_default(theirs).with_target("crosspoint", level).with_target("crosspoint_engine", level);
+    let filter = Targets::new().with_default(theirs).with_targets(ours.iter().map(|target| (*target, level)));
     let log = Log(Arc::default());
     let writer = log.clone();
     thread::Builder::new().name("log".to_owned()).spawn(move || writer.write_out()).context("cannot start the log")?;
     let lines = fmt::layer().with_writer(log.clone()).with_target(false).with_ansi(false);
-    let lines = match settled.log_format {
+    let lines = match format {
         LogFormat::Text => lines.event_format(Plain).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
     };
@@ -47,7 +57,7 @@ pub(super) fn start(settled: &Server) -> Result<Log> {
 
 /// What waits to be written; cloning shares it.
 #[derive(Clone)]
-pub(super) struct Log(Arc<Shared>);
+pub(crate) struct Log(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -65,7 +75,7 @@ struct Waiting {
 
 impl Log {
     /// Waits until everything is written.
-    pub(super) fn flush(&self) {
+    pub(crate) fn flush(&self) {
         let until = Instant::now() + FLUSH_TIME_MAX;
         let mut waiting = self.lock();
         while waiting.writing || !waiting.lines.is_empty() {
@@ -118,7 +128,7 @@ impl<'a> MakeWriter<'a> for Log {
 }
 
 /// One line: the subscriber writes it at one go.
-pub(super) struct Line<'a>(&'a Log);
+pub(crate) struct Line<'a>(&'a Log);
 
 impl Write for Line<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,0 +1,170 @@
+//! The requests of one directory, for the one driver that holds its lock.
+//!
+//! The order of the steps is what makes a crash harmless between any two of them: the record notes a request before it is handed in; the response
+//! is there before the request is gone; and a request is only removed if it still is the one that was answered.
+
+use std::path::Path;
+
+use crosspoint_bridge::document::is_of;
+use crosspoint_bridge::request::{self, Look, Malformed, Request};
+use crosspoint_bridge::{Directory, Fault, Found, Lock, Pair, Removed, failpoint, response};
+
+use super::record::{Known, Record};
+
+/// A directory that nobody else answers in at present.
+pub(super) struct Attended {
+    pub(super) directory: Directory,
+    pub(super) record: Record,
+    /// What stood in the place of the record and was set aside.
+    pub(super) odd_record: Option<String>,
+    /// For whoever must hold the directory as long as we do, and longer if we die.
+    pub(super) lock: Lock,
+}
+
+/// A request that waits in a directory.
+pub(super) enum Waiting {
+    /// It can be handed in.
+    Request(Box<Request>),
+    /// It is too large, and has this id and length.
+    TooLarge(Pair, String, u64),
+    /// It cannot be acted on.
+    Malformed(Pair, Box<Malformed>),
+    /// It is no file, or cannot be read.
+    Unreadable(Pair, Fault),
+}
+
+/// Where a request is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its response is there: we ended before we could remove it.
+    Answered,
+    /// It is ours to hand in.
+    Ours,
+    /// A server with another store has it.
+    Elsewhere,
+}
+
+impl Attended {
+    /// Takes the lock, and cleans up after whoever was killed here.
+    pub(super) fn open(path: &Path) -> Result<Attended, Fault> {
+        Attended::opened(path, |directory, is_done| directory.sweep(is_done, request::BYTES_MAX))
+    }
+
+    /// The same for a driver that was here before: it does not look at every name of the directory again.
+    pub(super) fn open_again(path: &Path) -> Result<Attended, Fault> {
+        Attended::opened(path, |directory, is_done| directory.sweep_removed(is_done, request::BYTES_MAX))
+    }
+
+    fn opened(
+        path: &Path,
+        sweep: impl FnOnce(&Directory, &dyn Fn(&Found) -> bool) -> Result<(), Fault>,
+    ) -> Result<Attended, Fault> {
+        let directory = Directory::open(path)?;
+        let lock = directory.lock()?;
+        let (record, odd_record) = Record::load(&directory)?;
+        let is_done = |found: &Found| record.requests.iter().any(|noted| is_of(found, &noted.request_id));
+        sweep(&directory, &is_done)?;
+        Ok(Attended { directory, record, odd_record, lock })
+    }
+
+    /// What waits, in the order of the phases.
+    pub(super) fn waiting(&self) -> Result<Vec<Waiting>, Fault> {
+        let mut all = Vec::new();
+        for pair in Pair::all() {
+            all.extend(self.waiting_as(pair)?);
+        }
+        Ok(all)
+    }
+
+    /// What waits under the names of one pair.
+    pub(super) fn waiting_as(&self, pair: Pair) -> Result<Option<Waiting>, Fault> {
+        Ok(match request::look(&self.directory, pair) {
+            Ok(Look::Nothing) => None,
+            Ok(Look::Request(request)) => Some(Waiting::Request(request)),
+            Ok(Look::TooLarge { request_id, length }) => Some(Waiting::TooLarge(pair, request_id, length)),
+            Ok(Look::Malformed(malformed)) => Some(Waiting::Malformed(pair, Box::new(malformed))),
+            Err(fault @ (Fault::NotAFile { .. } | Fault::Denied { .. })) => Some(Waiting::Unreadable(pair, fault)),
+            Err(fault) => return Err(fault),
+        })
+    }
+
+    /// Whether the response to this request is there. Of an id that is not noted it is a person's, or another driver's.
+    pub(super) fn is_answered(&self, known: Known<'_>) -> Result<bool, Fault> {
+        Ok(!self.record.differs(known) && self.has_response(known)?)
+    }
+
+    fn has_response(&self, known: Known<'_>) -> Result<bool, Fault> {
+        let found = response::look(&self.directory, known.pair, known.request_id)?;
+        Ok(matches!(found, response::Look::Answer(_)))
+    }
+
+    /// Where a request is on its way, for a driver whose server has this store.
+    pub(super) fn stage(&self, request: &Request, store: &str) -> Result<Stage, Fault> {
+        if self.is_answered(request.into())? {
+            return Ok(Stage::Answered);
+        }
+        Ok(if self.is_elsewhere(&request.request_id, store) { Stage::Elsewhere } else { Stage::Ours })
+    }
+
+    /// Whether a server with another store than this has a request.
+    pub(super) fn is_elsewhere(&self, request_id: &str, store: &str) -> bool {
+        self.record.store_of(request_id).is_some_and(|other| other != store)
+    }
+
+    /// Notes that these requests are handed in to the server with this store. Gives the names of responses that were set aside.
+    pub(super) fn claim(&mut self, requests: &[&Request], store: &str) -> Result<Vec<String>, Fault> {
+        let requests: Vec<Known<'_>> = requests.iter().map(|request| Known::from(*request)).collect();
+        let command = self.record.command.clone();
+        self.note(command, &requests, Some(store))
+    }
+
+    /// Notes these requests of a command; those of another one are forgotten. Without a store they are handed in nowhere. Gives the names of
+    /// responses that were set aside.
+    pub(super) fn note(
+        &mut self,
+        command: Option<String>,
+        requests: &[Known<'_>],
+        store: Option<&str>,
+    ) -> Result<Vec<String>, Fault> {
+        let mut aside = Vec::new();
+        for known in requests {
+            // Before it is noted anew: once it is, that response would be taken for its answer.
+            if self.record.differs(*known) && self.has_response(*known)? {
+                aside.extend(self.directory.set_aside(&known.pair.response())?);
+            }
+        }
+        let before = self.record.clone();
+        if self.record.command != command {
+            (self.record.command, self.record.requests) = (command, Vec::new());
+        }
+        for known in requests {
+            self.record.note(*known, store);
+        }
+        if self.record == before {
+            return Ok(aside);
+        }
+        self.record.save(&self.directory)?;
+        failpoint::reached("driver", "claimed");
+        Ok(aside)
+    }
+
+    /// Writes the response to a request, and removes the request. Gives the name under which another response was set aside.
+    pub(super) fn put(&self, known: Known<'_>, document: &str) -> Result<Option<String>, Fault> {
+        failpoint::reached("driver", "answered");
+        let aside = response::write(&self.directory, known.pair, document)?;
+        failpoint::reached("driver", "responded");
+        self.finish(known)?;
+        Ok(aside)
+    }
+
+    /// Removes a request whose response is there.
+    pub(super) fn finish(&self, known: Known<'_>) -> Result<Removed, Fault> {
+        let Known { pair, request_id, digest } = known;
+        let removed = match digest {
+            Some(digest) => request::remove_same(&self.directory, pair, request_id, digest)?,
+            None => request::remove(&self.directory, pair, request_id)?,
+        };
+        failpoint::reached("driver", "removed");
+        Ok(removed)
+    }
+}

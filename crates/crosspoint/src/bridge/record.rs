@@ -1,0 +1,114 @@
+//! What drivers remember beside the files: `.agent-bridge.json`.
+//!
+//! It is written before a request is handed in, so that after a crash it is known whose the request was, which server has it, and that a response
+//! of that id is our own (BRIDGE-4.4), if it is to what is asked now. It holds ids and no content; the command and what is asked are known by
+//! digests, because their words may hold secrets.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use crosspoint_bridge::request::Request;
+use crosspoint_bridge::{Directory, Fault, Pair};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+pub(super) use crosspoint_bridge::RECORD as NAME;
+
+/// More than this is no record, in bytes.
+const BYTES_MAX: u64 = 64 << 10;
+
+/// The form of this version.
+const FORM: u32 = 1;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    crosspoint: u32,
+    /// The program that left them, where it is known.
+    pub(super) command: Option<String>,
+    /// What was handed in and may not have been taken by its requester yet.
+    pub(super) requests: Vec<Noted>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Noted {
+    pub(super) file: String,
+    pub(super) request_id: String,
+    /// Of what it asks; none where it was too large to be read.
+    pub(super) digest: Option<String>,
+    /// The store of the server that was given it, once it is.
+    pub(super) store: Option<String>,
+}
+
+/// By what a request is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'r> {
+    pub(super) pair: Pair,
+    pub(super) request_id: &'r str,
+    /// Of what it asks; none where it is too large to be read.
+    pub(super) digest: Option<&'r str>,
+}
+
+impl<'r> From<&'r Request> for Known<'r> {
+    fn from(request: &'r Request) -> Known<'r> {
+        Known { pair: request.pair, request_id: &request.request_id, digest: Some(&request.digest) }
+    }
+}
+
+impl Record {
+    /// What is remembered of a directory. What cannot be understood is set aside; its new name is given too.
+    pub(super) fn load(directory: &Directory) -> Result<(Record, Option<String>), Fault> {
+        let found = match directory.read(NAME, BYTES_MAX) {
+            Ok(None) => return Ok((Record::default(), None)),
+            Ok(Some(found)) => Some(found),
+            Err(Fault::NotAFile { .. }) => None,
+            Err(fault) => return Err(fault),
+        };
+        let record = found.and_then(|found| serde_json::from_slice::<Record>(&found.bytes).ok());
+        match record.filter(|record| record.crosspoint == FORM) {
+            Some(record) => Ok((record, None)),
+            None => Ok((Record::default(), directory.set_aside(NAME)?)),
+        }
+    }
+
+    pub(super) fn save(&mut self, directory: &Directory) -> Result<(), Fault> {
+        self.crosspoint = FORM;
+        let text = serde_json::to_vec_pretty(self).unwrap_or_default();
+        directory.write(NAME, "record", &text)
+    }
+
+    pub(super) fn forget(&mut self, directory: &Directory) -> Result<(), Fault> {
+        *self = Record::default();
+        // In one step: by way of another name it would come back at the next start, and a program that has ended would be resumed.
+        directory.discard(NAME, "record")
+    }
+
+    /// The store of the server that was given the request of this id, if any was.
+    pub(super) fn store_of(&self, request_id: &str) -> Option<&str> {
+        self.requests.iter().find(|noted| noted.request_id == request_id)?.store.as_deref()
+    }
+
+    /// Whether a request of this id is noted that asks something else: what answers that one does not answer this one (ALL-1).
+    pub(super) fn differs(&self, known: Known<'_>) -> bool {
+        let is_it = |noted: &&Noted| noted.file == known.pair.request() && noted.request_id == known.request_id;
+        self.requests.iter().find(is_it).is_some_and(|noted| noted.digest.as_deref() != known.digest)
+    }
+
+    /// Notes a request, in the place of the last one of its pair. Where it was handed in is not forgotten by noting it once more.
+    pub(super) fn note(&mut self, known: Known<'_>, store: Option<&str>) {
+        let file = known.pair.request();
+        let store = store.or(self.store_of(known.request_id)).map(str::to_owned);
+        let (request_id, digest) = (known.request_id.to_owned(), known.digest.map(str::to_owned));
+        self.requests.retain(|noted| noted.file != file);
+        self.requests.push(Noted { file, request_id, digest, store });
+    }
+}
+
+/// What a command is known by.
+pub(super) fn digest(command: &[OsString]) -> String {
+    let mut words = Vec::new();
+    for word in command {
+        words.extend_from_slice(word.as_bytes());
+        words.push(0);
+    }
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, &words).to_string()
+}
