@@ -6,6 +6,42 @@ mod agent;
 mod agent_deaths;
 #[path = "suite/agent_refusals.rs"]
 mod agent_refusals;
+#[path = "suite/asks.rs"]
+mod asks;
+#[path = "suite/bridge_agent.rs"]
+mod bridge_agent;
+#[path = "suite/bridge_agent_restart.rs"]
+mod bridge_agent_restart;
+#[path = "suite/bridge_answer.rs"]
+mod bridge_answer;
+#[path = "suite/bridge_ask.rs"]
+mod bridge_ask;
+#[path = "suite/bridge_door.rs"]
+mod bridge_door;
+#[path = "suite/bridge_examples.rs"]
+mod bridge_examples;
+#[path = "suite/bridge_kills.rs"]
+mod bridge_kills;
+#[path = "suite/bridge_mistakes.rs"]
+mod bridge_mistakes;
+#[path = "suite/bridge_others.rs"]
+mod bridge_others;
+#[path = "suite/bridge_place.rs"]
+mod bridge_place;
+#[path = "suite/bridge_readme.rs"]
+mod bridge_readme;
+#[path = "suite/bridge_refusals.rs"]
+mod bridge_refusals;
+#[path = "suite/bridge_run.rs"]
+mod bridge_run;
+#[path = "suite/bridge_run_signals.rs"]
+mod bridge_run_signals;
+#[path = "suite/bridge_status.rs"]
+mod bridge_status;
+#[path = "suite/bridge_watch.rs"]
+mod bridge_watch;
+#[path = "suite/bridge_watchers.rs"]
+mod bridge_watchers;
 #[path = "suite/callers.rs"]
 mod callers;
 #[path = "suite/chain.rs"]
@@ -50,8 +86,12 @@ mod exec_start;
 mod faultless;
 #[path = "suite/help.rs"]
 mod help;
+#[path = "suite/inbox.rs"]
+mod inbox;
 #[path = "suite/keeping.rs"]
 mod keeping;
+#[path = "suite/left_files.rs"]
+mod left_files;
 #[path = "suite/live.rs"]
 mod live;
 #[path = "suite/log.rs"]
@@ -84,6 +124,8 @@ mod redirects;
 mod remote_config;
 #[path = "suite/repository.rs"]
 mod repository;
+#[path = "suite/requester.rs"]
+mod requester;
 #[path = "suite/run.rs"]
 mod run;
 #[path = "suite/run_agent.rs"]
@@ -156,6 +198,8 @@ mod terminal;
 mod translate;
 #[path = "suite/validate.rs"]
 mod validate;
+#[path = "suite/watching.rs"]
+mod watching;
 #[path = "suite/wire.rs"]
 mod wire;
 #[path = "suite/workers.rs"]

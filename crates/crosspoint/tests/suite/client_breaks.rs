@@ -9,6 +9,7 @@ use std::thread;
 
 use crate::client::beside;
 use crate::live::{Server, until};
+use crate::programs::bash;
 use crate::run::{crosspoint, transcript};
 
 /// A submission under way, whose stderr can be read meanwhile.
@@ -190,6 +191,44 @@ fn ctrl_c_without_a_server_keeps_the_job() {
     assert!(waiting.stderr().contains("goes on when crosspoint serve runs"), "{}", waiting.stderr());
     server.restart();
     assert_eq!(server.ended(&waiting.id())["state"], "completed");
+}
+
+/// Begins, says so, and ends well only where the gate is open.
+const GATED: &str = "echo begun >> begun; while [ ! -e gate ]; do sleep 0.05; done; echo '{\"done\": true}'";
+
+/// Who asks for it again has it taken up, whichever way the process ended that did it.
+#[test]
+fn without_a_server_the_same_submission_again_goes_on_with_its_job() {
+    let mut server = Server::configured(&bash("gated", GATED, ""));
+    assert!(server.stop().success());
+    let submission = ["submit", "gated", "--input", "{\"a\": 1}", "--request-id", "wanted"];
+    let begun = |times: usize| until("it runs", || (server.said_in("begun").lines().count() == times).then_some(()));
+    let mut waiting = Waiting::start(&server, &submission);
+    begun(1);
+    waiting.until_said("job ");
+    waiting.interrupt();
+    assert_eq!(waiting.exit_code(), Some(130), "{}", waiting.stderr());
+    let id = waiting.id();
+    let mut waiting = Waiting::start(&server, &submission);
+    begun(2);
+    waiting.until_said("job ");
+    waiting.child.kill().expect("it can be killed");
+    waiting.child.wait().expect("it ends");
+    assert_eq!(waiting.id(), id);
+    // Who only looks at it is told that nobody drives it, and who leaves it there leaves it as it is.
+    let followed = transcript(&mut beside(&server, &["jobs", "events", &id, "--follow"]));
+    assert!(followed.starts_with("exit 2") && followed.contains("no server runs"), "{followed}");
+    let left = transcript(&mut beside(&server, &[&submission[..], &["--detach"]].concat()));
+    assert!(left.starts_with(&format!("exit 0\n--- stdout\n{id}\n")), "{left}");
+    let shown = transcript(&mut beside(&server, &["jobs", "show", &id]));
+    assert!(shown.contains("no server is running"), "{shown}");
+    fs::write(server.directory().join("gate"), "").expect("it can be opened");
+    let said = transcript(&mut beside(&server, &submission));
+    assert!(said.starts_with("exit 0\n--- stdout\n{\n  \"done\": true\n}\n"), "{said}");
+    begun(3);
+    let listed = transcript(&mut beside(&server, &["jobs", "list"]));
+    let jobs: Vec<&str> = listed.lines().filter(|line| line.contains("gated")).collect();
+    assert!(matches!(jobs[..], [job] if job.contains(&id) && job.contains("completed")), "{listed}");
 }
 
 #[test]

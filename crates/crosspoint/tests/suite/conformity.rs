@@ -73,7 +73,7 @@ fn conforms(schema: &Value, instance: &Value, about: &dyn Fn() -> String) {
 fn refusal_at(path: &str) -> Value {
     let paths = kept()["paths"].as_object().expect("there are paths");
     let is_under = |door: &&str| path.strip_prefix(door).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let door = ["/tasks", "/agents/run"].into_iter().find(is_under);
+    let door = ["/tasks", "/agents/run", "/api/v1/bridge"].into_iter().find(is_under);
     let is_like = |template: &str| door.map_or_else(|| fits(template, path), |door| template.starts_with(door));
     let there = paths.iter().find(|(template, _)| is_like(template)).map(|(_, operations)| operations);
     let described = there.and_then(|operations| operations.as_object()?.values().next());

@@ -6,6 +6,9 @@
 //! - `== caller sends`, `== caller must get`: in turn, each over a connection of its own. What is got is the status line, the
 //!   content type, and the body as it is without the framing of HTTP
 //! - `== agent must get`, `== agent answers`: in turn, over whatever connections we make
+//! - `== caller writes`, `== caller must find`: in turn, a request file in a directory that `bridge watch` drives, and its response
+//!   file as it is. A request with a phase is in the file of its phase
+//! - `== agent must find`, `== agent writes`: the same for an agent of the bridge contract, whose directory is `desk`
 //! - `== agent may get`, `== agent answers`: requests that begin so may come at any time and any number of times
 //!
 //! `␍` and `␊` are the bytes that end lines on the wire; where a line of a file ends means nothing. A line `~~` in what is
@@ -16,6 +19,8 @@
 //! of an attempt, `<time>` a point in time or a duration, `<port>` the agent's port. Everything else is compared byte for byte. With UPDATE_EXCHANGES set, the parts that must be got are
 //! rewritten instead.
 
+#[path = "exchanges/desk.rs"]
+mod desk;
 #[path = "exchanges/normal.rs"]
 mod normal;
 #[path = "exchanges/replay.rs"]
@@ -37,7 +42,7 @@ const AT_A_TIME: usize = 6;
 #[test]
 fn recorded_exchanges_are_the_same_byte_for_byte() {
     let files = files();
-    assert!(files.len() >= 15, "only {} were found", files.len());
+    assert!(files.len() >= 45, "only {} were found", files.len());
     let queue = Mutex::new(files);
     let wrong = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -60,7 +65,7 @@ fn next(queue: &Mutex<Vec<PathBuf>>) -> Option<PathBuf> {
 }
 
 fn files() -> Vec<PathBuf> {
-    let folders = ["run", "task"].map(|contract| root().join("testdata/exchanges").join(contract));
+    let folders = ["run", "task", "bridge"].map(|contract| root().join("testdata/exchanges").join(contract));
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("it can be listed"));
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be read").path()).collect();
     files.sort();

@@ -19,7 +19,9 @@ mod table;
 #[path = "matrix/view.rs"]
 mod view;
 
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
 
@@ -28,6 +30,7 @@ use self::cases::CASES;
 use self::cell::{Cell, Verdict, World};
 use self::doors::Door;
 use self::table::Table;
+use crate::left_files::driven;
 use crate::live::Server;
 
 /// So many cells run at a time. Most of them wait for somebody most of the time.
@@ -39,6 +42,7 @@ fn every_door_reaches_every_agent() {
     let server = Server::configured(&agents.configuration());
     Agents::furnish(server.directory());
     let world = World::new(&server, &agents);
+    let (watcher, _home) = driven(&server, &rooms(&world));
     let table = Mutex::new(Table::default());
     // The last cases are those that take long, so they begin first.
     let queue: Mutex<Vec<(usize, Door, Kind)>> = Mutex::new(cells());
@@ -58,7 +62,14 @@ fn every_door_reaches_every_agent() {
     let table = table.into_inner().expect("no thread panics with it");
     table.print();
     let wrong = table.wrong();
-    assert!(wrong.is_empty(), "{} cells are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} cells are wrong:\n{}\n{}", wrong.len(), wrong.join("\n"), watcher.log());
+}
+
+/// The directories of the requesters: one for each cell at the door that is made of files, all with one driver.
+fn rooms(world: &World<'_>) -> Vec<PathBuf> {
+    let cells = cells().into_iter().filter(|(_, door, _)| *door == Door::Bridge);
+    let rooms = cells.map(|(case, door, kind)| Cell { world, case: CASES[case].0, door, kind }.room());
+    rooms.inspect(|room| fs::create_dir_all(room).expect("it can be made")).collect()
 }
 
 fn cells() -> Vec<(usize, Door, Kind)> {

@@ -43,16 +43,25 @@ impl Names<'_> {
     }
 
     fn durations(&self, text: &str) -> String {
-        const NAME: &str = "\"duration_ms\":";
-        let mut parts = text.split(NAME);
+        let text = self.durations_named(text, "\"duration_ms\":");
+        self.durations_named(&text, "\"duration_seconds\":")
+    }
+
+    /// Whether somebody said this number under this name.
+    fn has(&self, name: &str, number: &str) -> bool {
+        ["", " "].iter().any(|gap| self.given.contains(&format!("{name}{gap}{number}")))
+    }
+
+    fn durations_named(&self, text: &str, name: &str) -> String {
+        let mut parts = text.split(name);
         let mut out = parts.next().unwrap_or_default().to_owned();
         for part in parts {
-            let digits = part.len() - part.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
-            let spaced = format!("\"duration_ms\": {}", &part[..digits]);
-            let known = [format!("{NAME}{}", &part[..digits]), spaced].iter().any(|said| self.given.contains(said));
-            out += NAME;
-            out += if known { &part[..digits] } else { "<time>" };
-            out += &part[digits..];
+            let number = part.trim_start_matches(' ');
+            let gap = &part[..part.len() - number.len()];
+            let rest = number.trim_start_matches(|digit: char| digit.is_ascii_digit() || digit == '.');
+            let number = &number[..number.len() - rest.len()];
+            let known = self.has(name, number) || self.has("\"duration_ms\":", &format!("{number}000"));
+            out += &[name, gap, if known { number } else { "<time>" }, rest].concat();
         }
         out
     }

@@ -1,7 +1,9 @@
 //! Replaying an exchange: a server with its configuration, a caller and an agent that say what is written down.
 
+use std::fs;
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::slice;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,9 +11,11 @@ use std::time::{Duration, Instant};
 use crosspoint_contracts::Kind;
 use serde_json::Value;
 
+use super::desk;
 use super::normal::Names;
 use super::script::{Gap, Heading, Piece, Script, bytes, pieces, written};
 use crate::faultless::faults;
+use crate::left_files::driven;
 use crate::live::{PATIENCE, Server, chunk};
 use crate::wire::{self, After, Asked};
 
@@ -20,7 +24,7 @@ const GAP: Duration = Duration::from_millis(5);
 
 /// What has happened so far.
 #[derive(Default)]
-struct Stage {
+pub(super) struct Stage {
     so_far: Mutex<SoFar>,
     changed: Condvar,
 }
@@ -47,10 +51,18 @@ pub(super) fn replay(script: &Script) -> Result<Script, String> {
     let stage = Arc::new(Stage::default());
     let port = start_agent(turns(script)?, stage.clone()).port();
     let server = Server::configured(&bytes_kept(script.configuration(), port));
+    if script.has(Heading::AgentWrites) {
+        desk::start(server.directory().join("desk"), answers(script)?, stage.clone());
+    }
+    let room = server.directory().join("room");
+    fs::create_dir(&room).map_err(|error| error.to_string())?;
+    let _driver = script.has(Heading::CallerWrites).then(|| driven(&server, slice::from_ref(&room)));
     let mut got = Vec::new();
     for (heading, part) in &script.parts {
         if *heading == Heading::CallerSends {
             got.push(call(server.address(), &pieces(part)?, &stage, port)?);
+        } else if *heading == Heading::CallerWrites {
+            got.push(desk::asked(&room, &bytes(part)?)?);
         }
     }
     stage.until("the agent has all that it must get", |so_far| so_far.asked.len() >= musts(script))?;
@@ -59,8 +71,22 @@ pub(super) fn replay(script: &Script) -> Result<Script, String> {
         return Err(so_far.wrong.join("\n"));
     }
     let given = script.given();
-    let names = Names { job: so_far.job.clone(), port, given: &given };
+    let names = Names { job: so_far.job.clone().or_else(|| only_job(&server)), port, given: &given };
     Ok(fresh(script, &got, &so_far.asked, &names))
+}
+
+/// Where no agent was asked by us, nobody but the server knows the job.
+fn only_job(server: &Server) -> Option<String> {
+    let listed = server.get("/api/v1/jobs").json();
+    let [job] = listed["jobs"].as_array()?.as_slice() else { return None };
+    job["id"].as_str().map(str::to_owned)
+}
+
+/// What an agent writes, in turn.
+fn answers(script: &Script) -> Result<Vec<String>, String> {
+    let written = script.parts.iter().filter(|(heading, _)| *heading == Heading::AgentWrites);
+    let text = |part: &String| String::from_utf8(bytes(part)?).map_err(|error| error.to_string());
+    written.map(|(_, part)| text(part)).collect()
 }
 
 fn bytes_kept(configuration: &str, port: u16) -> String {
@@ -68,7 +94,8 @@ fn bytes_kept(configuration: &str, port: u16) -> String {
 }
 
 fn musts(script: &Script) -> usize {
-    script.parts.iter().filter(|(heading, _)| *heading == Heading::AgentMustGet).count()
+    let must = [Heading::AgentMustGet, Heading::AgentMustFind];
+    script.parts.iter().filter(|(heading, _)| must.contains(heading)).count()
 }
 
 /// The script with what was got this time.
@@ -77,9 +104,10 @@ fn fresh(script: &Script, got: &[String], asked: &[String], names: &Names<'_>) -
     let mut fresh = script.clone();
     for (heading, part) in &mut fresh.parts {
         let actual = match heading {
-            Heading::CallerMustGet => got.next(),
-            Heading::AgentMustGet => asked.next(),
-            Heading::Configuration | Heading::CallerSends | Heading::AgentMayGet | Heading::AgentAnswers => continue,
+            Heading::CallerMustGet | Heading::CallerMustFind => got.next(),
+            Heading::AgentMustGet | Heading::AgentMustFind => asked.next(),
+            Heading::Configuration | Heading::CallerSends | Heading::AgentMayGet => continue,
+            Heading::AgentAnswers | Heading::CallerWrites | Heading::AgentWrites => continue,
         };
         *part = written(&names.normal(actual.map_or("", String::as_str)));
     }
@@ -95,6 +123,7 @@ fn turns(script: &Script) -> Result<Vec<Turn>, String> {
             Heading::AgentMayGet => may = Some(String::from_utf8(bytes(part)?).map_err(|error| error.to_string())?),
             Heading::AgentAnswers => turns.push(Turn { may: may.take(), answer: pieces(part)? }),
             Heading::Configuration | Heading::CallerSends | Heading::CallerMustGet => {}
+            Heading::CallerWrites | Heading::CallerMustFind | Heading::AgentMustFind | Heading::AgentWrites => {}
         }
     }
     Ok(turns)
@@ -129,6 +158,30 @@ impl Stage {
             so_far = self.changed.wait_timeout(so_far, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         Ok(())
+    }
+
+    /// Notes what an agent finds in its directory; how many it has found before.
+    pub(super) fn found(&self, text: String) -> usize {
+        let mut so_far = self.lock();
+        let id =
+            serde_json::from_str::<Value>(&text).ok().and_then(|body| Some(body["request_id"].as_str()?.to_owned()));
+        so_far.job = id;
+        so_far.wrong.extend(faults(text.as_bytes(), Kind::BridgeRequest));
+        so_far.asked.push(text);
+        let before = so_far.asked.len() - 1;
+        drop(so_far);
+        self.changed.notify_all();
+        before
+    }
+
+    /// What the names stand for by now.
+    pub(super) fn filled(&self, text: &str) -> String {
+        Names { job: self.lock().job.clone(), port: 0, given: "" }.filled(text)
+    }
+
+    /// Notes what is not as it should be.
+    pub(super) fn wrong(&self, why: String) {
+        self.change(|so_far| so_far.wrong.push(why));
     }
 
     /// Notes what the agent is asked; its turn, if it has one.

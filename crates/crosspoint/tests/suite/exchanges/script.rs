@@ -14,16 +14,24 @@ pub(super) enum Heading {
     AgentMustGet,
     AgentMayGet,
     AgentAnswers,
+    CallerWrites,
+    CallerMustFind,
+    AgentMustFind,
+    AgentWrites,
 }
 
 impl Heading {
-    const ALL: [Heading; 6] = [
+    const ALL: [Heading; 10] = [
         Heading::Configuration,
         Heading::CallerSends,
         Heading::CallerMustGet,
         Heading::AgentMustGet,
         Heading::AgentMayGet,
         Heading::AgentAnswers,
+        Heading::CallerWrites,
+        Heading::CallerMustFind,
+        Heading::AgentMustFind,
+        Heading::AgentWrites,
     ];
 
     fn name(self) -> &'static str {
@@ -34,6 +42,10 @@ impl Heading {
             Heading::AgentMustGet => "agent must get",
             Heading::AgentMayGet => "agent may get",
             Heading::AgentAnswers => "agent answers",
+            Heading::CallerWrites => "caller writes",
+            Heading::CallerMustFind => "caller must find",
+            Heading::AgentMustFind => "agent must find",
+            Heading::AgentWrites => "agent writes",
         }
     }
 }
@@ -90,9 +102,15 @@ impl Script {
         parts.map_or("", |(_, text)| text)
     }
 
+    /// Whether anybody does this.
+    pub(super) fn has(&self, wanted: Heading) -> bool {
+        self.parts.iter().any(|(heading, _)| *heading == wanted)
+    }
+
     /// All that is said by others than us: what is in it is not ours to differ.
     pub(super) fn given(&self) -> String {
-        let given = |heading| [Heading::CallerSends, Heading::AgentAnswers].contains(&heading);
+        let theirs = [Heading::CallerSends, Heading::AgentAnswers, Heading::CallerWrites, Heading::AgentWrites];
+        let given = |heading| theirs.contains(&heading);
         self.parts.iter().filter(|(heading, _)| given(*heading)).map(|(_, text)| text.as_str()).collect()
     }
 }

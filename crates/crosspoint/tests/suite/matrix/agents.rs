@@ -15,6 +15,8 @@
 //! | `hold` | is at 40 percent until it is told to stop |
 //! | `again` | has no room for it at first, and gives back its input then |
 
+#[path = "agents/bridge.rs"]
+pub(super) mod bridge;
 #[path = "agents/exec.rs"]
 mod exec;
 #[path = "agents/run.rs"]
@@ -22,8 +24,9 @@ mod run;
 #[path = "agents/task.rs"]
 mod task;
 
+use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -39,13 +42,14 @@ pub(super) enum Kind {
     Exec,
     Run,
     Task,
+    Bridge,
 }
 
 /// What an agent is configured for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Plain,
-    /// Gives up on it after two seconds of silence.
+    /// Is given up after two seconds: of silence, and where silence means nothing, in all.
     Quiet,
     /// Is not where the configuration says.
     Away,
@@ -62,11 +66,13 @@ const QUIET_KEYS: &str = "silence_seconds = 2\n";
 pub(super) struct Agents {
     run: SocketAddr,
     task: SocketAddr,
+    /// Where the directories are of those who answer in directories.
+    desks: PathBuf,
     pub(super) ledger: Arc<Ledger>,
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 4] = [Kind::Builtin, Kind::Exec, Kind::Run, Kind::Task];
+    pub(super) const ALL: [Kind; 5] = [Kind::Builtin, Kind::Exec, Kind::Run, Kind::Task, Kind::Bridge];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -74,6 +80,7 @@ impl Kind {
             Kind::Exec => "exec",
             Kind::Run => "run",
             Kind::Task => "task",
+            Kind::Bridge => "bridge",
         }
     }
 }
@@ -97,7 +104,9 @@ pub(super) fn builtin_name(run: &str, door: Door) -> String {
 impl Agents {
     pub(super) fn start() -> Agents {
         let ledger = Arc::new(Ledger::default());
-        Agents { run: run::start(ledger.clone()), task: task::start(ledger.clone()), ledger }
+        let desks = std::env::temp_dir().join(format!("crosspoint-desks-{}", std::process::id()));
+        bridge::start(&desks, ledger.clone());
+        Agents { run: run::start(ledger.clone()), task: task::start(ledger.clone()), desks, ledger }
     }
 
     /// The configuration of a server that has them all.
@@ -114,7 +123,7 @@ impl Agents {
             all += &remote(kind, &name(kind, door, Purpose::Quiet), &url, QUIET_KEYS);
             all += &remote(kind, &name(kind, door, Purpose::Away), NOBODY, "");
         }
-        all + &exec::configuration(door, QUIET_KEYS)
+        all + &exec::configuration(door, QUIET_KEYS) + &bridge::configuration(&self.desks, door)
     }
 
     /// Puts what programs need into their directory.
@@ -133,8 +142,19 @@ impl Agents {
         match kind {
             Kind::Builtin => Vec::new(),
             Kind::Exec => exec::seen(cell, what, directory),
-            Kind::Run | Kind::Task => self.ledger.seen(cell, what),
+            Kind::Run | Kind::Task | Kind::Bridge => self.ledger.seen(cell, what),
         }
+    }
+
+    /// Where a bridge agent finds its requests.
+    pub(super) fn desk(&self, agent: &str) -> PathBuf {
+        bridge::directory(&self.desks, agent)
+    }
+}
+
+impl Drop for Agents {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.desks);
     }
 }
 

@@ -57,6 +57,12 @@ fn progress(cell: &Cell<'_>) -> Verdict {
     if cell.door == Door::Sync {
         return Verdict::NotHere("a sync run is told of its end alone");
     }
+    if cell.door == Door::Bridge {
+        return Verdict::NotHere("files tell of the end alone");
+    }
+    if cell.kind == Kind::Bridge {
+        return Verdict::NotHere("whoever answers a bridge tells nothing before the end");
+    }
     let order = cell.order("progress");
     let handle = cell.submit(&order);
     handle.sees_progress(cell.step());
@@ -66,6 +72,9 @@ fn progress(cell: &Cell<'_>) -> Verdict {
 }
 
 fn big(cell: &Cell<'_>) -> Verdict {
+    if cell.door == Door::Bridge && cell.kind == Kind::Builtin {
+        return Verdict::NotHere("a built-in agent gives what it gets, and a request is at most 1 MiB long");
+    }
     let order = cell.order("big");
     let outputs = if cell.kind == Kind::Builtin { order.input.clone() } else { json!({"blob": agents::blob()}) };
     cell.succeeds(&order, cell.submit(&order), &outputs);
@@ -83,7 +92,7 @@ fn artifacts(cell: &Cell<'_>) -> Verdict {
     let content = match cell.door {
         Door::Native => &view.document["outcome"]["artifacts"][0],
         Door::Task => &view.document["artifacts"][0],
-        Door::Sync | Door::Stream => &view.carried(cell.door)["artifacts"][0],
+        Door::Sync | Door::Stream | Door::Bridge => &view.carried(cell.door)["artifacts"][0],
     };
     // A run agent gives names alone.
     if cell.kind != Kind::Run {
@@ -94,8 +103,8 @@ fn artifacts(cell: &Cell<'_>) -> Verdict {
 
 /// ALL-5: whoever can be asked is asked, and the answer goes down to the agent as it was given.
 fn input_required(cell: &Cell<'_>) -> Verdict {
-    if cell.kind == Kind::Run {
-        return Verdict::NotHere("a run agent has no way to ask");
+    if let Some(reason) = ends::cannot_ask(cell.kind) {
+        return Verdict::NotHere(reason);
     }
     let order = cell.order("ask");
     let handle = cell.submit(&order);

@@ -11,6 +11,7 @@ use super::agents::{self, Agents, Kind, Purpose};
 use super::doors::{Door, Handle, Order, call, fetch};
 use super::ledger::Seen;
 use super::view::View;
+use crate::asks::new_id;
 use crate::faultless::faultless;
 use crate::live::{Server, until};
 
@@ -67,7 +68,8 @@ impl Cell<'_> {
             (Kind::Builtin, "progress" | "hold") => agents::builtin_name("slow_echo", self.door),
             (Kind::Builtin, "ask" | "fail") => agents::builtin_name(wanted, self.door),
             (Kind::Builtin, _) => agents::builtin_name("echo", self.door),
-            (Kind::Exec | Kind::Run | Kind::Task, _) => agents::name(self.kind, self.door, purpose),
+            (Kind::Bridge, _) if purpose == Purpose::Plain => agents::bridge::name_for(self.case, self.door),
+            (Kind::Exec | Kind::Run | Kind::Task | Kind::Bridge, _) => agents::name(self.kind, self.door, purpose),
         };
         let mut input = json!({"do": wanted, "cell": self.name(), "more": [1, null, "ä\n"]});
         match (self.kind, wanted) {
@@ -77,7 +79,9 @@ impl Cell<'_> {
             (Kind::Builtin, "ask") => input["prompt"] = json!("Which pan?"),
             _ => {}
         }
-        let id = json!(format!("caller's {}", self.name())).to_string();
+        // BRIDGE-4.5: there, an id should be a UUID.
+        let id = if self.door == Door::Bridge { new_id() } else { format!("caller's {}", self.name()) };
+        let id = json!(id).to_string();
         Order { work, input, id, members: Vec::new(), headers: Vec::new() }
     }
 
@@ -87,12 +91,31 @@ impl Cell<'_> {
     }
 
     pub(super) fn submit(&self, order: &Order) -> Handle {
-        self.door.submit(self.world.address, order)
+        self.door.submit(self.world.address, &self.room(), order)
+    }
+
+    /// Where a requester leaves its files.
+    pub(super) fn room(&self) -> PathBuf {
+        self.world.directory.join("rooms").join(self.name())
+    }
+
+    /// Where the agent finds the request, if it is one of a bridge.
+    pub(super) fn desk(&self, order: &Order) -> PathBuf {
+        self.world.agents.desk(&order.work)
     }
 
     /// What a step of the agent's is called.
     pub(super) fn step(&self) -> &'static str {
         if self.kind == Kind::Builtin { "Step " } else { "Half-way" }
+    }
+
+    /// Waits until the agent is at its work. Of one that tells nothing on the way, that it has its request is all there is to see.
+    pub(super) fn under_way(&self, handle: &Handle) {
+        if self.kind == Kind::Bridge {
+            self.until_seen("new");
+        } else {
+            handle.sees_progress(self.step());
+        }
     }
 
     /// Lets the agent go on.
@@ -151,6 +174,11 @@ impl Cell<'_> {
                 faultless(seen.document.to_string().as_bytes(), contracts::Kind::TaskRequest);
                 &seen.document["context"]["x_crosspoint"]["request_id"]
             }
+            Kind::Bridge => {
+                faultless(seen.document.to_string().as_bytes(), contracts::Kind::BridgeRequest);
+                assert!(seen.document["created_at"].is_string(), "its age can be told: {}", seen.document);
+                &seen.document["context"]["x_crosspoint"]["request_id"]
+            }
         };
         assert_eq!(beside, caller, "the caller's id is carried beside it: {}", seen.document);
     }
@@ -159,8 +187,21 @@ impl Cell<'_> {
     pub(super) fn succeeds(&self, order: &Order, handle: Handle, outputs: &Value) -> (Value, View) {
         let (job, view) = self.ended(order, handle);
         assert_eq!((view.state.as_str(), view.status), ("completed", 200), "{}", shortened(&view));
-        assert!(view.outputs == *outputs, "the outputs are others: {}", shortened(&view));
+        assert!(view.outputs == self.in_form(outputs), "the outputs are others: {}", shortened(&view));
         (job, view)
+    }
+
+    /// ALL-8: a bridge agent gives a text, in which the object is; where only objects will do, the text is put into one.
+    fn in_form(&self, outputs: &Value) -> Value {
+        if self.kind != Kind::Bridge {
+            return outputs.clone();
+        }
+        match self.door {
+            Door::Native => json!(outputs.to_string()),
+            Door::Sync | Door::Stream | Door::Task => json!({"output": outputs.to_string()}),
+            // What is inside has been read already.
+            Door::Bridge => outputs.clone(),
+        }
     }
 
     /// Waits for a failure.
@@ -202,6 +243,10 @@ impl Cell<'_> {
             Door::Task => {
                 let ours = contracts::task::failure::write(failure).0;
                 Some(own(contracts::task::failure::read).unwrap_or_else(|| ours.to_owned()))
+            }
+            Door::Bridge => {
+                let ours = contracts::bridge::failure::write(failure).1;
+                Some(own(contracts::bridge::failure::read).unwrap_or_else(|| ours.to_owned()))
             }
         }
     }

@@ -2,14 +2,18 @@
 
 #[path = "doors/feed.rs"]
 mod feed;
+#[path = "doors/files.rs"]
+mod files;
 
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::thread::{self, JoinHandle};
 
 use serde_json::{Value, json};
 
 use self::feed::Feed;
+use self::files::Files;
 use super::view::View;
 use crate::conformity;
 use crate::live::{Answer, PATIENCE, head, until};
@@ -21,6 +25,7 @@ pub(super) enum Door {
     Sync,
     Stream,
     Task,
+    Bridge,
 }
 
 /// What a caller wants.
@@ -50,10 +55,11 @@ enum Held {
     /// One that comes when the run has ended.
     Awaited(JoinHandle<Answer>),
     Feed(Feed),
+    Files(Files),
 }
 
 impl Door {
-    pub(super) const ALL: [Door; 4] = [Door::Native, Door::Sync, Door::Stream, Door::Task];
+    pub(super) const ALL: [Door; 5] = [Door::Native, Door::Sync, Door::Stream, Door::Task, Door::Bridge];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -61,6 +67,7 @@ impl Door {
             Door::Sync => "sync",
             Door::Stream => "stream",
             Door::Task => "task",
+            Door::Bridge => "bridge",
         }
     }
 
@@ -70,6 +77,7 @@ impl Door {
             Door::Native => "native",
             Door::Sync | Door::Stream => "run",
             Door::Task => "task",
+            Door::Bridge => "bridge",
         }
     }
 
@@ -79,6 +87,8 @@ impl Door {
             Door::Sync => "/agents/run/sync",
             Door::Stream => "/agents/run/stream",
             Door::Task => "/tasks",
+            // The driver's, who comes for whoever left a file.
+            Door::Bridge => "/api/v1/bridge",
         }
     }
 
@@ -88,15 +98,23 @@ impl Door {
             Door::Native => ["request_id", "work", "input"],
             Door::Sync | Door::Stream => ["request_id", "task_type", "inputs"],
             Door::Task => ["id", "type", "payload"],
+            Door::Bridge => ["request_id", "agent_name", "prompt"],
         };
         let more = order.members.iter().map(|(name, value)| format!(", {}: {value}", json!(name)));
         let more: String = more.collect();
         let (spelled, asked, given) = (&order.id, json!(order.work), &order.input);
+        if self == Door::Bridge {
+            // A prompt is a text; that it is an object is said beside it, so that agents get one (ALL-8).
+            let given = json!(given.to_string());
+            let carried = json!({"x_crosspoint": {"from": "run.request", "form": {"input": "json"}}});
+            let more = format!(", \"version\": \"1.0\", \"context\": {carried}{more}");
+            return format!("{{\"{id}\": {spelled}, \"{work}\": {asked}, \"{input}\": {given}{more}}}");
+        }
         format!("{{\"{id}\": {spelled}, \"{work}\": {asked}, \"{input}\": {given}{more}}}")
     }
 
-    /// Asks for it.
-    pub(super) fn submit(self, address: SocketAddr, order: &Order) -> Handle {
+    /// Asks for it; by files in this directory, where that is how it is asked for.
+    pub(super) fn submit(self, address: SocketAddr, room: &Path, order: &Order) -> Handle {
         let document = self.document(order);
         let headers = order.headers.clone();
         let held = match self {
@@ -108,6 +126,7 @@ impl Door {
                 Ok(feed) => Held::Feed(feed),
                 Err(refused) => Held::Answer(refused),
             },
+            Door::Bridge => Held::Files(Files::leave(room, &document)),
         };
         let id = serde_json::from_str(&order.id).expect("the id is a string");
         Handle { address, door: self, work: order.work.clone(), id, held }
@@ -152,7 +171,7 @@ impl Handle {
                     event.name == "progress" && has(&event.data()["percent"], &event.data()["step"])
                 });
             }
-            (_, Door::Sync | Door::Stream) => {
+            (_, Door::Sync | Door::Stream | Door::Bridge) => {
                 let path = format!("/api/v1/jobs/{}", self.job_id());
                 until("progress", || {
                     let progress = &fetch(self.address, &path).json()["progress"];
@@ -176,13 +195,16 @@ impl Handle {
                 });
                 task["inputRequest"].clone()
             }
-            // A sync run holds, and says nothing; whoever looks at the job sees it.
-            (_, Door::Native | Door::Sync | Door::Stream) => {
+            // A sync run holds, and so does a requester; whoever looks at the job sees it.
+            (_, Door::Native | Door::Sync | Door::Stream | Door::Bridge) => {
                 let path = format!("/api/v1/jobs/{}", self.job_id());
                 let job = until("a question", || {
                     let job = call(self.address, "GET", &path, &[], "").json();
                     (job["state"] == "waiting").then_some(job)
                 });
+                if let Held::Files(files) = &self.held {
+                    files.wait_still();
+                }
                 job["question"].clone()
             }
         }
@@ -192,7 +214,9 @@ impl Handle {
     pub(super) fn answer(&self, input: &Value) {
         let path = match self.door {
             Door::Task => format!("/tasks/{}/input", encoded(&self.id)),
-            Door::Native | Door::Sync | Door::Stream => format!("/api/v1/jobs/{}/answer", self.job_id()),
+            Door::Native | Door::Sync | Door::Stream | Door::Bridge => {
+                format!("/api/v1/jobs/{}/answer", self.job_id())
+            }
         };
         let answered = call(self.address, "POST", &path, &[], &json!({"input": input}).to_string());
         assert!([200, 202].contains(&answered.status), "{answered:?}");
@@ -202,7 +226,9 @@ impl Handle {
     pub(super) fn cancel(&self) {
         let path = match self.door {
             Door::Task => format!("/tasks/{}/cancel", encoded(&self.id)),
-            Door::Native | Door::Sync | Door::Stream => format!("/api/v1/jobs/{}/cancel", self.job_id()),
+            Door::Native | Door::Sync | Door::Stream | Door::Bridge => {
+                format!("/api/v1/jobs/{}/cancel", self.job_id())
+            }
         };
         let cancelled = call(self.address, "POST", &path, &[], "");
         assert!([200, 202].contains(&cancelled.status), "{cancelled:?}");
@@ -223,10 +249,11 @@ impl Handle {
                     |task: &Value| ["completed", "failed", "cancelled"].iter().any(|ended| task["status"] == **ended);
                 View::task(&until_ended(|| self.task("?wait=30"), ended))
             }
-            Door::Sync | Door::Stream => match self.held {
+            Door::Sync | Door::Stream | Door::Bridge => match self.held {
                 Held::Awaited(thread) => View::run(&thread.join().expect("it is answered")),
                 Held::Feed(feed) => View::run_stream(&feed.whole()),
                 Held::Answer(answer) => View::run(&answer),
+                Held::Files(files) => View::bridge(&files.response()),
             },
         }
     }
@@ -237,10 +264,12 @@ impl Handle {
             Held::Answer(answer) => answer,
             Held::Awaited(thread) => thread.join().expect("it is answered"),
             Held::Feed(feed) => panic!("it is not refused: {}", feed.whole()),
+            // A refusal is a response like any other.
+            Held::Files(files) => return View::bridge(&files.response()),
         };
         match self.door {
             Door::Native => View::native_refusal(&answer),
-            Door::Sync | Door::Stream => View::run(&answer),
+            Door::Sync | Door::Stream | Door::Bridge => View::run(&answer),
             Door::Task => View::task(&answer),
         }
     }

@@ -10,7 +10,7 @@ use crate::live::Answer;
 
 #[derive(Debug)]
 pub(super) struct View {
-    /// Of HTTP.
+    /// Of HTTP; 200 where there is none.
     pub(super) status: u16,
     /// `completed`, `failed` or `cancelled`.
     pub(super) state: String,
@@ -78,7 +78,9 @@ impl View {
         assert!(events.first().is_some_and(|event| event.starts_with("event: started\n")), "{text}");
         assert!(events.last().is_some_and(|event| event.starts_with("event: final\n")), "{text}");
         assert_eq!((named("started"), named("final")), (1, 1), "{text}");
+        // What somebody laid out over several lines is several lines of data.
         let last = events.last().and_then(|event| event.split_once("data: ")).expect("it has data").1;
+        let last = &last.replace("\ndata: ", "\n");
         faultless(last.as_bytes(), Kind::RunResponse);
         View::of_run(200, &serde_json::from_str(last).expect("JSON"))
     }
@@ -127,14 +129,48 @@ impl View {
         }
     }
 
+    /// BRIDGE-7.2: laid out with two spaces, and nothing but the nine members (BRIDGE-1.4).
+    pub(super) fn bridge(text: &str) -> View {
+        assert!(text.starts_with("{\n  \"request_id\": "), "it is laid out: {text:.200}");
+        let document: Value = serde_json::from_str(text).expect("JSON");
+        assert_eq!(document.as_object().map(serde_json::Map::len), Some(9), "{document}");
+        // BRIDGE-4.5: an id that is no UUID is the caller's, and is copied as it is.
+        let faults = findings(text.as_bytes(), Kind::BridgeResponse);
+        let faults: Vec<_> = faults.into_iter().filter(|finding| finding.clause.id != "BRIDGE-4.5").collect();
+        assert!(faults.is_empty(), "{faults:?} in {document}");
+        let state = match (document["status"].as_str(), document["error_type"].as_str()) {
+            (Some("success"), _) => "completed",
+            (_, Some("cancelled")) => "cancelled",
+            _ => "failed",
+        };
+        let carried = &document["metadata"]["x_crosspoint"];
+        View {
+            status: 200,
+            state: state.to_owned(),
+            outputs: document["response"].as_str().map_or(Value::Null, inner),
+            code: said(&document["error_type"]),
+            message: said(&document["error_message"]),
+            repeat: said(&carried["details"]["repeat"]),
+            details: carried["details"].clone(),
+            id: said(&document["request_id"]).unwrap_or_default(),
+            artifacts: names(&carried["artifacts"]),
+            document: document.clone(),
+        }
+    }
+
     /// What was carried beside the members of the door's contract.
     pub(super) fn carried(&self, door: Door) -> &Value {
         match door {
             Door::Native => &self.document["outcome"]["said"]["document"],
             Door::Sync | Door::Stream => &self.document["x_crosspoint"],
-            Door::Task => &self.document["metadata"]["x_crosspoint"],
+            Door::Task | Door::Bridge => &self.document["metadata"]["x_crosspoint"],
         }
     }
+}
+
+/// BRIDGE-5: the text in a response is a document of its own.
+fn inner(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text:.200}"))
 }
 
 fn said(value: &Value) -> Option<String> {

@@ -1,10 +1,18 @@
 //! Ends that nobody gave: agents that die, fall silent or are not there, and callers who stop what they wanted.
 
+use std::fs;
+
 use crosspoint_contracts::failure::{Failure, Repeat};
+use serde_json::json;
 
 use super::super::agents::{Kind, Purpose};
 use super::super::cell::{Cell, Fails, Verdict};
+use super::super::doors::{Door, fetch};
 use super::failures::clauses;
+use crate::asks::{new_id, request};
+use crate::left_files::leave;
+use crate::live::until;
+use crate::watching::REQUEST;
 
 fn fails(failure: Failure, repeat: Repeat) -> Fails {
     Fails { failure, repeat, own: None, message: None }
@@ -14,7 +22,7 @@ fn fails(failure: Failure, repeat: Repeat) -> Fails {
 pub(super) fn cancel(cell: &Cell<'_>) -> Verdict {
     let order = cell.order("hold");
     let handle = cell.submit(&order);
-    handle.sees_progress(cell.step());
+    cell.under_way(&handle);
     handle.cancel();
     cell.fails(&order, handle, &fails(Failure::Cancelled, Repeat::Never));
     if cell.kind != Kind::Builtin {
@@ -23,10 +31,19 @@ pub(super) fn cancel(cell: &Cell<'_>) -> Verdict {
     Verdict::Right
 }
 
+/// Why an agent has no questions.
+pub(super) fn cannot_ask(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Builtin | Kind::Exec | Kind::Task => None,
+        Kind::Run => Some("a run agent has no way to ask"),
+        Kind::Bridge => Some("whoever answers a bridge has no way to ask"),
+    }
+}
+
 /// A question that nobody needs to answer any more.
 pub(super) fn cancel_while_it_asks(cell: &Cell<'_>) -> Verdict {
-    if cell.kind == Kind::Run {
-        return Verdict::NotHere("a run agent has no way to ask");
+    if let Some(reason) = cannot_ask(cell.kind) {
+        return Verdict::NotHere(reason);
     }
     let order = cell.order("ask");
     let handle = cell.submit(&order);
@@ -48,6 +65,7 @@ pub(super) fn death(cell: &Cell<'_>) -> Verdict {
         Kind::Run => (Purpose::Plain, fails(Failure::Unavailable, Repeat::Unknown)),
         // Polls are not answered any more.
         Kind::Task => (Purpose::Quiet, fails(Failure::Timeout, Repeat::Unknown)),
+        Kind::Bridge => return Verdict::NotHere("nobody can tell whether whoever answers a bridge is alive"),
     };
     let order = cell.order_for(purpose, "die");
     let handle = cell.submit(&order);
@@ -64,10 +82,18 @@ pub(super) fn death(cell: &Cell<'_>) -> Verdict {
 }
 
 pub(super) fn silence(cell: &Cell<'_>) -> Verdict {
-    let order = cell.order("silent");
+    let mut order = cell.order("silent");
+    if (cell.door, cell.kind) == (Door::Bridge, Kind::Bridge) {
+        // A request that does not say how long its requester waits means two minutes (BRIDGE-110), whatever the agent's time is.
+        order.members = vec![("timeout_seconds", json!(2))];
+    }
     cell.fails(&order, cell.submit(&order), &fails(Failure::Timeout, Repeat::Unknown));
     if cell.kind != Kind::Builtin {
         assert_eq!(cell.seen("new").len(), 1, "what may have begun is not begun again");
+    }
+    if cell.kind == Kind::Bridge {
+        // It is not silence that ends it, but the time for all of it; then nobody is to begin any more.
+        cell.until_seen("told");
     }
     Verdict::Right
 }
@@ -77,6 +103,7 @@ pub(super) fn busy(cell: &Cell<'_>) -> Verdict {
     match cell.kind {
         Kind::Builtin => return Verdict::NotHere("a built-in agent is never busy"),
         Kind::Exec => return Verdict::NotHere("a program that starts has begun"),
+        Kind::Bridge => return occupied(cell),
         Kind::Run | Kind::Task => {}
     }
     let order = cell.order("again");
@@ -86,6 +113,25 @@ pub(super) fn busy(cell: &Cell<'_>) -> Verdict {
     assert_eq!(seen.len(), 2);
     assert_eq!(seen[0].id, seen[1].id);
     assert_ne!(seen[0].trace, seen[1].trace);
+    Verdict::Right
+}
+
+/// There is one place in a directory: while the request of somebody else is there, ours waits, and nothing was begun.
+fn occupied(cell: &Cell<'_>) -> Verdict {
+    let order = cell.order("again");
+    let desk = cell.desk(&order);
+    leave(&desk, REQUEST, &request(&new_id(), "somebody", "A question of another program.").to_string());
+    let handle = cell.submit(&order);
+    let path = format!("/api/v1/jobs/{}", handle.job_id());
+    until("it says that it waits", || {
+        let step = &fetch(cell.world.address, &path).json()["progress"]["step"];
+        step.as_str().filter(|step| step.contains("somebody else's")).map(|_| ())
+    });
+    assert!(cell.seen("new").is_empty(), "the other's request is not touched");
+    fs::remove_file(desk.join(REQUEST)).expect("it is still there");
+    let (job, _) = cell.succeeds(&order, handle, &order.input);
+    assert_eq!(job["attempts"], 1, "{job}");
+    assert_eq!(cell.seen("new").len(), 1);
     Verdict::Right
 }
 

@@ -1,12 +1,13 @@
 //! The closed list of failures: each that an agent of a kind can give, as each door says it.
 
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
-use crosspoint_contracts::run;
+use crosspoint_contracts::{bridge, run};
 use serde_json::{Value, json};
 
 use super::super::agents::{Kind, OWN_CODE, Purpose};
 use super::super::cell::{Cell, Fails, Verdict};
-use super::super::doors::Order;
+use super::super::doors::{Order, fetch};
+use crate::live::until;
 
 const MESSAGE: &str = "It is \"too salty\", ä.";
 
@@ -17,6 +18,8 @@ fn given(cell: &Cell<'_>, failure: Failure) -> Verdict {
         Kind::Exec => exec(cell, failure),
         Kind::Run => Ok(of_run(cell, failure)),
         Kind::Task => of_task(cell, failure),
+        Kind::Bridge if failure == Failure::BrokenContract => return mended(cell),
+        Kind::Bridge => Ok(of_bridge(cell, failure)),
     };
     match asked {
         Err(reason) => Verdict::NotHere(reason),
@@ -109,6 +112,30 @@ fn of_task(cell: &Cell<'_>, failure: Failure) -> Result<(Order, Fails), &'static
     // A cancelled task has no error, so nothing to say it with.
     let message = fails.message.filter(|_| failure != Failure::Cancelled);
     Ok((failing(cell, code, &json!({"recoverable": recoverable})), Fails { message, ..fails }))
+}
+
+fn of_bridge(cell: &Cell<'_>, failure: Failure) -> (Order, Fails) {
+    let (status, code) = bridge::failure::write(failure);
+    let code = if failure == Failure::AgentFailed { OWN_CODE } else { code };
+    (failing(cell, code, &json!({"status": status.word()})), fails(failure, Some(code)))
+}
+
+/// Whoever answers in files may be a person, who makes mistakes and can mend them: the job goes on waiting, and the mistake is on
+/// record.
+fn mended(cell: &Cell<'_>) -> Verdict {
+    let order = cell.order("break");
+    let handle = cell.submit(&order);
+    let path = format!("/api/v1/jobs/{}", handle.job_id());
+    let job = until("the mistake is on record", || {
+        let job = fetch(cell.world.address, &path).json();
+        (!clauses(&job).is_empty()).then_some(job)
+    });
+    assert_eq!((clauses(&job), &job["state"]), (vec!["BRIDGE-1.2".to_owned()], &json!("running")), "{job}");
+    cell.release();
+    let (job, _) = cell.succeeds(&order, handle, &order.input);
+    assert_eq!(job["attempts"], 1, "{job}");
+    assert_eq!(cell.seen("new").len(), 1, "it is not asked again");
+    Verdict::Right
 }
 
 fn failing(cell: &Cell<'_>, code: &str, more: &Value) -> Order {

@@ -12,7 +12,7 @@ use super::super::view::View;
 pub(super) fn repeat(cell: &Cell<'_>) -> Verdict {
     let order = cell.order("progress");
     let first = cell.submit(&order);
-    first.sees_progress(cell.step());
+    cell.under_way(&first);
     let joined = cell.submit(&order);
     assert_eq!(first.job_id(), joined.job_id());
     cell.release();
@@ -39,8 +39,11 @@ pub(super) fn conflict(cell: &Cell<'_>) -> Verdict {
         Door::Native => "conflict",
         Door::Sync | Door::Stream => "CONFLICT",
         Door::Task => "INVALID_FIELD_VALUE",
+        Door::Bridge => "request_conflict",
     };
-    assert_eq!((view.status, view.code.as_deref(), view.repeat.as_deref()), (409, Some(code), Some("never")));
+    // A file has no status.
+    let status = if cell.door == Door::Bridge { 200 } else { 409 };
+    assert_eq!((view.status, view.code.as_deref(), view.repeat.as_deref()), (status, Some(code), Some("never")));
     assert!(view.details["clause"].is_string(), "{}", view.document);
     if cell.door != Door::Native {
         assert_eq!(json!(view.id).to_string(), order.id);
@@ -54,16 +57,18 @@ pub(super) fn conflict(cell: &Cell<'_>) -> Verdict {
 /// What nobody knows is kept with the document, goes to the agent, and what the agent says beside comes back: at its place where the
 /// contract is the same, else carried.
 pub(super) fn unknown_fields(cell: &Cell<'_>) -> Verdict {
-    let mut order = cell.order(if matches!(cell.kind, Kind::Run | Kind::Task) { "own" } else { "echo" });
+    let speaks = matches!(cell.kind, Kind::Run | Kind::Task | Kind::Bridge);
+    let mut order = cell.order(if speaks { "own" } else { "echo" });
     order.members = match cell.door {
         Door::Native => vec![("tenant", own_members())],
         Door::Sync | Door::Stream => vec![("tenant", own_members()), ("budgets", json!({"max_tokens": 5, "ä/~": [1]}))],
         Door::Task => vec![("tenant", own_members()), ("context", json!({"priority": "high", "ä/~": [1]}))],
+        Door::Bridge => vec![("tenant", own_members()), ("model", json!("m-ä"))],
     };
     let (job, view) = cell.succeeds(&order, cell.submit(&order), &order.input);
     let kept = fetch(cell.world.address, &format!("/api/v1/jobs/{}/document", job["id"].as_str().expect("an id")));
     assert_eq!(kept.text(), cell.door.document(&order), "the document is kept as it came");
-    if matches!(cell.kind, Kind::Run | Kind::Task) {
+    if speaks {
         reached_the_agent(cell, &order, &cell.until_seen("new"));
         came_back(cell, &view);
     }
@@ -72,6 +77,7 @@ pub(super) fn unknown_fields(cell: &Cell<'_>) -> Verdict {
 
 fn reached_the_agent(cell: &Cell<'_>, order: &Order, seen: &Seen) {
     let document = &seen.document;
+    let carried = if cell.kind == Kind::Run { &document["x_crosspoint"] } else { &document["context"]["x_crosspoint"] };
     match (cell.door, cell.kind) {
         // Members that our own API does not know mean nothing to anybody.
         (Door::Native, _) => {}
@@ -83,15 +89,20 @@ fn reached_the_agent(cell: &Cell<'_>, order: &Order, seen: &Seen) {
             }
         }
         (Door::Sync | Door::Stream, _) => {
-            let fields = &document["context"]["x_crosspoint"]["fields"]["run"];
             let expected = json!({"/tenant": own_members(), "/budgets/max_tokens": 5, "/budgets/ä~1~0": [1]});
-            assert_eq!(*fields, expected, "{document}");
+            assert_eq!(carried["fields"]["run"], expected, "{document}");
         }
         (Door::Task, _) => {
-            let carried = &document["x_crosspoint"];
             let expected = json!({"/tenant": own_members(), "/context/ä~1~0": [1]});
             assert_eq!(carried["fields"]["task"], expected, "{document}");
             assert_eq!(carried["priority"], "high", "{document}");
+        }
+        (Door::Bridge, Kind::Bridge) => {
+            order.members.iter().for_each(|(name, value)| assert_eq!(document[name], *value, "{name}: {document}"));
+        }
+        (Door::Bridge, _) => {
+            assert_eq!(carried["fields"]["bridge"], json!({"/tenant": own_members()}), "{document}");
+            assert_eq!(carried["model"], "m-ä", "{document}");
         }
     }
 }
@@ -104,7 +115,16 @@ fn came_back(cell: &Cell<'_>, view: &View) {
     });
     let said = match (cell.door, cell.kind) {
         (Door::Native, _) => view.carried(Door::Native),
-        (Door::Sync | Door::Stream, Kind::Run) | (Door::Task, Kind::Task) => document,
+        (Door::Sync | Door::Stream, Kind::Run) | (Door::Task, Kind::Task) | (Door::Bridge, Kind::Bridge) => document,
+        (_, Kind::Bridge) => {
+            let fields = &view.carried(cell.door)["fields"]["bridge"];
+            assert_eq!(
+                (&fields["/metadata/own"], &fields["/metadata/cost"]),
+                (&own_members(), &json!(812)),
+                "{document}"
+            );
+            return;
+        }
         (_, Kind::Run) => {
             let fields = &view.carried(cell.door)["fields"]["run"];
             let expected = [
@@ -125,6 +145,9 @@ fn came_back(cell: &Cell<'_>, view: &View) {
     if cell.kind == Kind::Run {
         let members = of_run.as_object().expect("an object");
         members.iter().for_each(|(name, value)| assert_eq!(said[name], *value, "{name}: {document}"));
+    } else if cell.kind == Kind::Bridge {
+        let metadata = &said["metadata"];
+        assert_eq!((&metadata["own"], &metadata["cost"]), (&own_members(), &json!(812)), "{document}");
     } else {
         assert_eq!((&said["own"], &said["metadata"]["cost"]), (&own_members(), &json!(812)), "{document}");
     }
@@ -148,6 +171,13 @@ pub(super) fn trace(cell: &Cell<'_>) -> Verdict {
     if cell.kind == Kind::Builtin {
         return Verdict::NotHere("a built-in agent is no hop");
     }
+    if cell.door == Door::Bridge || (cell.kind == Kind::Bridge && cell.door != Door::Task) {
+        return Verdict::NotHere("a file has no header for it");
+    }
+    if cell.kind == Kind::Bridge {
+        by_the_block(cell);
+        return Verdict::Right;
+    }
     let mut order = cell.order("echo");
     order.headers = vec![("traceparent", format!("00-{TRACE}-{SPAN}-01"))];
     cell.succeeds(&order, cell.submit(&order), &order.input);
@@ -170,6 +200,12 @@ fn by_the_block(cell: &Cell<'_>) -> Seen {
     let baggage = match cell.kind {
         Kind::Task => &seen.document["observability"]["baggage"],
         Kind::Run => &seen.document["x_crosspoint"]["baggage"],
+        Kind::Bridge => {
+            let carried = &seen.document["context"]["x_crosspoint"];
+            assert_eq!(carried["trace"], TRACE, "the same trace");
+            assert!(carried["span"].as_str().is_some_and(|span| span != SPAN), "a span of its own: {carried}");
+            &carried["baggage"]
+        }
         Kind::Builtin | Kind::Exec => return seen,
     };
     assert_eq!(*baggage, json!({"k": "v"}), "{}", seen.document);
