@@ -118,7 +118,7 @@ impl Attended {
         self.note(command, &requests, Some(store))
     }
 
-    /// Notes these requests of a command; those of another one are forgotten. Without a store they are handed in nowhere. Gives the names of
+    /// Notes these requests of a command; others of another one are forgotten. Without a store they are handed in nowhere yet. Gives the names of
     /// responses that were set aside.
     pub(super) fn note(
         &mut self,
@@ -135,7 +135,10 @@ impl Attended {
         }
         let before = self.record.clone();
         if self.record.command != command {
-            (self.record.command, self.record.requests) = (command, Vec::new());
+            self.record.command = command;
+            // A watcher notes no command: which server has a request that is asked still is not forgotten with it.
+            let is_asked = |id: &str| requests.iter().any(|known| known.request_id == id);
+            self.record.requests.retain(|noted| is_asked(&noted.request_id));
         }
         for known in requests {
             self.record.note(*known, store);

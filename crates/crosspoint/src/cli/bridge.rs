@@ -41,7 +41,7 @@ pub(crate) enum BridgeAction {
 ///
 /// Whenever the program exits with code 42, its request (or one for each phase) is done as a job, the response is written, the request is removed and
 /// the program is run again with --resume. Any other exit code is passed on. Ctrl-C keeps everything: the same command goes on where it stopped,
-/// and no work is done twice.
+/// and what an agent has finished is not done again.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

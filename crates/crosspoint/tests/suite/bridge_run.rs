@@ -306,6 +306,20 @@ fn what_another_server_was_given_is_not_done_again() {
     place.is_answered(1);
 }
 
+/// A watcher was killed that had given it to its own server, and knows no command.
+#[test]
+fn what_a_watcher_gave_to_another_server_is_not_done_again_either() {
+    let server = Server::start();
+    let place = asking("", &request(ID, "echo").to_string());
+    let noted = json!({"file": ".agent-request.json", "request_id": ID, "digest": null, "store": "0123456789abcdef"});
+    place.write(".agent-bridge.json", &json!({"crosspoint": 1, "command": null, "requests": [noted]}).to_string());
+    place.write(".agent-request.json", &request(ID, "echo").to_string());
+    let ran = place.run(&["--server", &server.url()], &["./asks"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("another store"), "{ran:?}");
+    assert_eq!(server.get("/api/v1/jobs").json()["jobs"], json!([]));
+}
+
 #[test]
 fn a_server_that_is_away_is_no_failure_of_the_agent() {
     let server = Server::start();
