@@ -430,5 +430,6 @@ fn a_thousand_directories_at_rest_cost_little_memory_and_no_time() {
         format_args!("1,000 directories at rest: {resident} kB resident, {used} ticks in 3 s\n"),
     );
     assert!(used <= 2, "{used} ticks in 3 s");
+    // A release takes half as much (bench/RESULTS.md); most of this is the program itself, as the compiler leaves it for tests.
     assert!(resident < 60_000, "{resident} kB");
 }

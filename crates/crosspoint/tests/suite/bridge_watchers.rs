@@ -56,6 +56,43 @@ fn killed_at_any_step_it_goes_on_at_the_next_start_and_nothing_is_done_twice() {
     assert_eq!(noted(&runs), (0..PLACES.len()).map(id).collect::<Vec<_>>());
 }
 
+/// Without a server the watcher has the store itself, and takes its own jobs up again.
+#[test]
+fn a_watcher_without_a_server_goes_on_with_its_own_jobs() {
+    let home = Home::new();
+    let runs = home.path().join("runs");
+    fs::write(home.path().join("crosspoint.toml"), noting("noting", &runs, "0")).expect("it can be written");
+    let places = ["driver.claimed", "driver.answered", "response.synced", "driver.responded", "removal.moved"];
+    for (number, place) in places.iter().enumerate() {
+        let inbox = home.inbox(place);
+        let mut command = watch(&home, "log", &[], &[&inbox]);
+        let mut watcher = Watcher::started(&home, "log", command.env("CROSSPOINT_FAILPOINT", place));
+        inbox.ask(&id(number), "noting", place);
+        assert_eq!(watcher.wait().code(), None, "it was killed at {place}");
+        let mut watcher = Watcher::start(&home, &format!("log-{number}"), &[], &[&inbox]);
+        assert_eq!(prompt_of(&inbox.answer(&id(number))), *place);
+        // The response may be there before it is.
+        watcher.says("watching");
+        assert_eq!(watcher.stop().code(), Some(0));
+    }
+    assert_eq!(noted(&runs), (0..places.len()).map(id).collect::<Vec<_>>(), "each once");
+}
+
+#[test]
+fn a_job_that_died_with_its_watcher_is_taken_up_by_the_next() {
+    let home = Home::new();
+    let runs = home.path().join("runs");
+    fs::write(home.path().join("crosspoint.toml"), noting("noting", &runs, "1")).expect("it can be written");
+    let inbox = home.inbox("inbox");
+    let mut watcher = Watcher::start(&home, "log", &[], &[&inbox]);
+    inbox.ask(&id(1), "noting", "hello");
+    watcher.says("handed in");
+    watcher.kill();
+    let mut watcher = Watcher::start(&home, "log", &[], &[&inbox]);
+    assert_eq!(prompt_of(&inbox.answer(&id(1))), "hello");
+    assert_eq!(watcher.stop().code(), Some(0));
+}
+
 /// A seed of its own for every run, or the one of a run that failed.
 fn seed() -> u64 {
     let given = std::env::var("CROSSPOINT_SEED").ok().and_then(|seed| seed.parse().ok());
