@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::Outcome;
 use crate::cli::{ConfigAction, ConfigCommand};
 use crate::config::{self, Config, Flags, Invalid, Loaded};
+use crate::listed::listed;
 use crate::render;
 
 pub(crate) fn run(arguments: &ConfigCommand) -> Result<Outcome> {
@@ -49,5 +50,6 @@ fn summary(config: &Config) -> String {
     };
     let agents: Vec<String> = config.agents.iter().map(|agent| render::visible(&agent.name)).collect();
     let listen = render::visible(&config.server.listen);
-    format!("{green}ok{green:#}: {what}: listens on {listen}; agents: {}", agents.join(", "))
+    let agents = listed(&agents.iter().map(String::as_str).collect::<Vec<_>>(), "crosspoint config show lists all");
+    format!("{green}ok{green:#}: {what}: listens on {listen}; agents: {agents}")
 }

@@ -15,6 +15,7 @@ mod input;
 mod jobs;
 mod json_input;
 mod judged;
+mod listed;
 mod log;
 mod migrate;
 mod passage;

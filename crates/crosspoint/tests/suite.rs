@@ -86,6 +86,8 @@ mod exec_start;
 mod faultless;
 #[path = "suite/help.rs"]
 mod help;
+#[path = "suite/hints.rs"]
+mod hints;
 #[path = "suite/inbox.rs"]
 mod inbox;
 #[path = "suite/keeping.rs"]

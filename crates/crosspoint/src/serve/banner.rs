@@ -8,10 +8,14 @@ use std::path::Path;
 use crosspoint_engine::runtime::Engine;
 
 use crate::config::Config;
+use crate::listed::listed;
 use crate::render;
 
 /// What the program is called where it is installed.
 const PROGRAM: &str = "crosspoint";
+
+/// How many agents are shown at most.
+const AGENTS_MAX: usize = 20;
 
 pub(super) fn show(address: SocketAddr, config: &Config, engine: &Engine) {
     // Whole, so that no line of the log comes in between; a failed write to stderr leaves nobody to tell.
@@ -21,13 +25,10 @@ pub(super) fn show(address: SocketAddr, config: &Config, engine: &Engine) {
 }
 
 fn write(out: &mut impl Write, address: SocketAddr, config: &Config, engine: &Engine) -> io::Result<()> {
-    let (bold, dim, url) = (render::bold(), render::dim(), super::url(address));
+    let (bold, url) = (render::bold(), super::url(address));
     writeln!(out, "{bold}crosspoint {}{bold:#} listens on {bold}{url}{bold:#}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "  data    {}", config.store.path.display())?;
-    for (at, agent) in engine.agents().iter().enumerate() {
-        let head = if at == 0 { "agents" } else { "" };
-        writeln!(out, "  {head:<7} {:<12} {dim}takes{dim:#} {}", agent.spec.name, agent.spec.works.join(", "))?;
-    }
+    write_agents(out, engine)?;
     let sample = engine.agents().iter().any(|agent| agent.spec.works.iter().any(|work| &**work == "slow_echo"));
     if sample {
         let input = r#"{"message":"hello"}"#;
@@ -35,6 +36,21 @@ fn write(out: &mut impl Write, address: SocketAddr, config: &Config, engine: &En
         writeln!(out, "  {} submit slow_echo --input '{input}'{}", program(), server(&url, config))?;
     }
     writeln!(out, "\nCtrl-C stops it.")
+}
+
+/// Some of the agents. Those that joined are remembered, and there may be many.
+fn write_agents(out: &mut impl Write, engine: &Engine) -> io::Result<()> {
+    let (dim, agents) = (render::dim(), engine.agents());
+    for (at, agent) in agents.iter().take(AGENTS_MAX).enumerate() {
+        let head = if at == 0 { "agents" } else { "" };
+        let works: Vec<&str> = agent.spec.works.iter().map(|work| &**work).collect();
+        let works = render::visible(&listed(&works, "crosspoint agents show lists all"));
+        writeln!(out, "  {head:<7} {:<12} {dim}takes{dim:#} {works}", render::visible(&agent.spec.name))?;
+    }
+    match agents.len().saturating_sub(AGENTS_MAX) {
+        0 => Ok(()),
+        more => writeln!(out, "  {:<7} and {more} more; crosspoint agents list lists all", ""),
+    }
 }
 
 /// How a shell in whatever directory starts this very program: `cargo run` leaves nothing on the path.

@@ -2,6 +2,7 @@
 //!
 //! Messages name fields, types and limits, and never quote what came in.
 
+mod known;
 mod shown;
 
 use std::borrow::Cow;
@@ -21,6 +22,8 @@ use crosspoint_engine::store::Fault;
 use super::App;
 use super::tally::Limit;
 
+use self::known::names;
+pub(super) use self::known::works;
 pub(super) use self::shown::Shown;
 
 /// When to come again where nobody can know, in seconds.
@@ -358,20 +361,6 @@ pub(super) fn reason(fault: &Fault) -> &'static str {
         Fault::Unwritable { .. } => "it does not take this",
         Fault::Broken { .. } => "it could not be read or written",
     }
-}
-
-/// All works that are known, for people.
-pub(super) fn works(app: &App) -> String {
-    let agents = app.engine().agents();
-    let mut works: Vec<&str> = agents.iter().flat_map(|agent| agent.spec.works.iter().map(|work| &**work)).collect();
-    works.sort_unstable();
-    works.dedup();
-    works.join(", ")
-}
-
-fn names(app: &App) -> String {
-    let agents = app.engine().agents();
-    agents.iter().map(|agent| &*agent.spec.name).collect::<Vec<&str>>().join(", ")
 }
 
 impl IntoResponse for Refusal {
