@@ -89,6 +89,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other)]
     pub(crate) listen: Option<String>,
 
+    /// Serve an address that other machines reach, though no token is asked for
+    #[arg(long)]
+    pub(crate) insecure: bool,
+
     #[command(flatten)]
     pub(crate) place: Place,
 

@@ -10,6 +10,7 @@ mod exec;
 mod file;
 mod key;
 mod load;
+mod names;
 mod problem;
 mod remote;
 mod show;
@@ -57,7 +58,12 @@ pub(crate) struct Config {
 /// `[server]`
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Server {
+    /// An address and a port.
     pub(crate) listen: String,
+    /// What callers may call the server besides the loopback and the address that it listens on.
+    pub(crate) names: Vec<String>,
+    /// An address that others reach is served though nobody asks who they are.
+    pub(crate) insecure: bool,
     pub(crate) name: String,
     /// The longest that `?wait=` may ask for.
     pub(crate) wait_max: Duration,
@@ -193,6 +199,8 @@ impl Default for Server {
     fn default() -> Server {
         Server {
             listen: "127.0.0.1:7420".to_owned(),
+            names: Vec::new(),
+            insecure: false,
             name: "crosspoint".to_owned(),
             wait_max: Duration::from_secs(300),
             sync_wait: Duration::from_secs(300),

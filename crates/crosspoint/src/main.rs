@@ -11,6 +11,7 @@ mod config;
 mod config_command;
 mod desk;
 mod exec;
+mod host;
 mod input;
 mod jobs;
 mod json_input;

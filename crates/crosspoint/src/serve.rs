@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 
 use crate::cli::{Format, Serve};
-use crate::config::{Config, Flags, Limits, LogFormat};
+use crate::config::{Config, Flags, Limits, LogFormat, Server};
 use crate::desk::Desk;
 use crate::signals::Signals;
 use crate::{Outcome, log, patience, render, server};
@@ -38,9 +38,9 @@ pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
 
 async fn serve(config: &Config) -> Result<Outcome> {
     // The address first: taking up jobs only to find that nobody can be served would begin work in vain.
-    let listener = match patience::with_address(|| TcpListener::bind(&config.server.listen)).await {
+    let listener = match listen(&config.server).await {
         Ok(listener) => listener,
-        Err(error) => return Ok(cannot_listen(&config.server.listen, &error)),
+        Err(unheard) => return Ok(unheard.told(&config.server.listen)),
     };
     let address = listener.local_addr().context("cannot tell the address")?;
     let desk = Arc::new(Desk::default());
@@ -75,7 +75,7 @@ fn fit_connections(limits: &mut Limits) {
 
 /// What is settled. Flags win.
 fn settle(arguments: &Serve) -> Result<Config> {
-    let flags = Flags { listen: arguments.listen.clone(), ..arguments.place.flags() };
+    let flags = Flags { listen: arguments.listen.clone(), insecure: arguments.insecure, ..arguments.place.flags() };
     let mut config = Config::load(&flags)?;
     if let Some(level) = &arguments.log {
         config.server.log.clone_from(level);
@@ -87,6 +87,45 @@ fn settle(arguments: &Serve) -> Result<Config> {
         };
     }
     Ok(config)
+}
+
+/// Why nobody can be heard.
+enum Unheard {
+    /// Others than this machine could reach it, and nobody would ask who they are.
+    Exposed,
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Unheard {
+    fn from(error: io::Error) -> Unheard {
+        Unheard::Failed(error)
+    }
+}
+
+/// Listens, where that is safe or wanted all the same. The name is looked up once, so that what was judged is what is opened.
+async fn listen(server: &Server) -> Result<TcpListener, Unheard> {
+    let addresses: Vec<SocketAddr> = tokio::net::lookup_host(&server.listen).await?.collect();
+    let is_ours_alone = |address: &SocketAddr| address.ip().to_canonical().is_loopback();
+    if !server.insecure && !addresses.iter().all(is_ours_alone) {
+        return Err(Unheard::Exposed);
+    }
+    Ok(patience::with_address(|| TcpListener::bind(&*addresses)).await?)
+}
+
+impl Unheard {
+    fn told(self, address: &str) -> Outcome {
+        match self {
+            Unheard::Failed(error) => cannot_listen(address, &error),
+            Unheard::Exposed => {
+                let message =
+                    format!("{address} can be reached from other machines, and callers are not asked for a token");
+                let hint = "listen on 127.0.0.1 and put a proxy in front that asks who is there; or say --insecure, and \
+                    every program that reaches the port may submit, see and cancel all jobs";
+                render::refused(&message, hint);
+                Outcome::CouldNot
+            }
+        }
+    }
 }
 
 fn cannot_listen(address: &str, error: &io::Error) -> Outcome {

@@ -3,7 +3,7 @@
 //! In reading order: [`router`] names every endpoint, and [`openapi`] describes them; [`jobs`], [`agents`], [`pull`],
 //! [`documents`], [`health`] and [`events`] answer them, and [`run_door`], [`task_door`] and [`bridge_door`] in contracts of their own,
 //! where [`warned`] adds what was loose and [`shaped`] puts refusals into the contract's shape; [`submit`], [`query`] and [`body`] read what comes in, within limits; [`view`] and
-//! [`refusal`] write what goes out; [`connection`], [`streamed`] and [`stall`] are about sockets; [`tally`], [`process`] and [`metrics`]
+//! [`refusal`] write what goes out; [`reach`] says which requests are for us at all; [`connection`], [`streamed`] and [`stall`] are about sockets; [`tally`], [`process`] and [`metrics`]
 //! are what is counted, and [`record`] is about the log.
 
 mod agents;
@@ -20,6 +20,7 @@ mod openapi;
 mod process;
 mod pull;
 mod query;
+mod reach;
 mod record;
 mod refusal;
 mod router;
@@ -69,6 +70,8 @@ struct Shared {
     /// Requests that have not been answered.
     requests: AtomicUsize,
     tally: Tally,
+    /// What this server is called.
+    ours: reach::Ours,
     /// Where documents are looked at.
     reading_room: ReadingRoom,
     /// The description of the API, once somebody wanted it.
@@ -113,6 +116,7 @@ impl App {
             bodies_bytes: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
             tally: Tally::new(openapi::routes()),
+            ours: reach::Ours::of(&config.server),
             reading_room: ReadingRoom::default(),
             described: OnceLock::new(),
             stopping: CancellationToken::new(),

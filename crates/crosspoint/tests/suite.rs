@@ -202,6 +202,8 @@ mod translate;
 mod validate;
 #[path = "suite/watching.rs"]
 mod watching;
+#[path = "suite/web_pages.rs"]
+mod web_pages;
 #[path = "suite/wire.rs"]
 mod wire;
 #[path = "suite/workers.rs"]

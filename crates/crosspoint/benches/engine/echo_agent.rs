@@ -119,7 +119,7 @@ impl Connection {
     /// One call; gives the body of its answer.
     async fn call(&mut self, what: &str, body: &str) -> &[u8] {
         let head = format!(
-            "POST /api/v1/agents/{}/{what} HTTP/1.1\r\nhost: bench\r\ncontent-length: {}\r\n\r\n",
+            "POST /api/v1/agents/{}/{what} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n",
             self.name,
             body.len()
         );

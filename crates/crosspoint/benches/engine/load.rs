@@ -162,7 +162,7 @@ impl Connection {
     pub(crate) async fn get(&mut self, path: &str) {
         self.submits = None;
         self.request.clear();
-        let _ = write!(self.request, "GET /api/v1/{path} HTTP/1.1\r\nhost: bench\r\n\r\n");
+        let _ = write!(self.request, "GET /api/v1/{path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
         self.exchange("200").await;
     }
 
@@ -170,7 +170,7 @@ impl Connection {
     pub(crate) async fn page(&mut self, filter: &str, next: &str) -> Option<String> {
         self.submits = None;
         self.request.clear();
-        let _ = write!(self.request, "GET /api/v1/jobs?limit=50&{filter}{next} HTTP/1.1\r\nhost: bench\r\n\r\n");
+        let _ = write!(self.request, "GET /api/v1/jobs?limit=50&{filter}{next} HTTP/1.1\r\nhost: localhost\r\n\r\n");
         let bytes = self.exchange("200").await;
         let text = String::from_utf8_lossy(&self.answer[..bytes]);
         let (_, next) = text.rsplit_once("\"next\":\"")?;

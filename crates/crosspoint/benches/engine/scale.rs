@@ -81,7 +81,7 @@ fn drain(address: &str, agent: &str) {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(address).expect("the server is there");
     let request = format!(
-        "POST /api/v1/agents/{agent}/drain HTTP/1.1\r\nhost: bench\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        "POST /api/v1/agents/{agent}/drain HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).expect("it can be sent");
     let mut answer = String::new();

@@ -61,7 +61,7 @@ impl Server {
             assert!(start.elapsed() < Duration::from_secs(60), "nobody joins for {work}");
             let mut agents = String::new();
             let asked = std::net::TcpStream::connect(&self.address).and_then(|mut stream| {
-                stream.write_all(b"GET /api/v1/agents HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n")?;
+                stream.write_all(b"GET /api/v1/agents HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
                 stream.read_to_string(&mut agents)
             });
             if asked.is_ok() && agents.contains(&named) {
@@ -105,7 +105,7 @@ fn ready(address: &str, start: Instant) {
     loop {
         assert!(start.elapsed() < Duration::from_secs(60), "the server does not become ready");
         let answer = std::net::TcpStream::connect(address).and_then(|mut stream| {
-            stream.write_all(b"GET /health/ready HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n")?;
+            stream.write_all(b"GET /health/ready HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
             let mut answer = [0; 12];
             stream.read_exact(&mut answer)?;
             Ok(answer)

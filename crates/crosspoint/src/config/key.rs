@@ -8,7 +8,7 @@ use std::time::Duration;
 use crosspoint_engine::policy::OUTPUT_BYTES_MAX;
 use toml::de::DeValue;
 
-use super::{Agent, Config, LogFormat, Store};
+use super::{Agent, Config, LogFormat, Store, names};
 
 /// A key of `T`.
 pub(super) struct Key<T: 'static> {
@@ -46,6 +46,8 @@ pub(super) enum Kind {
     Days(u64),
     /// `true` or `false`.
     YesNo,
+    /// A list of names that a server has.
+    Hosts,
 }
 
 /// What a key is.
@@ -56,6 +58,7 @@ pub(super) enum Value {
     Time(Duration),
     Days(f64),
     YesNo(bool),
+    Texts(Vec<String>),
 }
 
 /// What is wrong with a value, and how to mend it.
@@ -85,12 +88,24 @@ pub(super) const SECTIONS: [Section; 3] = [
     Section { name: "limits", keys: &LIMITS },
 ];
 
-static SERVER: [Key<Config>; 7] = [
+static SERVER: [Key<Config>; 9] = [
     Key {
         name: "listen",
         kind: Kind::Address,
         get: |config| Some(Value::Text(config.server.listen.clone())),
         set: |config, value| config.server.listen = value.text(),
+    },
+    Key {
+        name: "names",
+        kind: Kind::Hosts,
+        get: |config| Some(Value::Texts(config.server.names.clone())),
+        set: |config, value| config.server.names = value.texts(),
+    },
+    Key {
+        name: "insecure",
+        kind: Kind::YesNo,
+        get: |config| Some(Value::YesNo(config.server.insecure)),
+        set: |config, value| config.server.insecure = value == Value::YesNo(true),
     },
     Key {
         name: "name",
@@ -271,6 +286,10 @@ impl Value {
         if let Value::Text(text) = self { text } else { String::new() }
     }
 
+    fn texts(self) -> Vec<String> {
+        if let Value::Texts(texts) = self { texts } else { Vec::new() }
+    }
+
     pub(super) fn whole(&self) -> u64 {
         if let Value::Whole(number) = self { *number } else { 0 }
     }
@@ -297,6 +316,10 @@ impl fmt::Display for Value {
             Value::Time(time) => write!(f, "{}", time.as_secs_f64()),
             Value::Days(days) => write!(f, "{days}"),
             Value::YesNo(yes) => write!(f, "{yes}"),
+            Value::Texts(texts) => {
+                let texts = texts.iter().map(|text| toml::Value::String(text.clone())).collect();
+                fmt::Display::fmt(&toml::Value::Array(texts), f)
+            }
         }
     }
 }
@@ -322,6 +345,7 @@ impl Kind {
             Kind::Days(max) => format!("a number of days from 0 to {max}"),
             Kind::Seconds(max) => format!("a number of seconds, more than 0 and at most {max}"),
             Kind::YesNo => "true or false".to_owned(),
+            Kind::Hosts => "a list of host names".to_owned(),
         }
     }
 
@@ -335,6 +359,7 @@ impl Kind {
             }
             (Kind::Seconds(_) | Kind::Days(_), DeValue::Float(number)) => self.of_text(number.as_str()),
             (Kind::YesNo, DeValue::Boolean(yes)) => Ok(Value::YesNo(*yes)),
+            (Kind::Hosts, DeValue::Array(items)) => names::of_items(items).map(Value::Texts),
             (
                 Kind::Whole(_) | Kind::Count(_) | Kind::Seconds(_) | Kind::Days(_) | Kind::YesNo,
                 DeValue::String(text),
@@ -379,6 +404,7 @@ impl Kind {
                 Ok(yes) => Ok(Value::YesNo(yes)),
                 Err(_) => Err(self.out_of_range(text)),
             },
+            Kind::Hosts => names::of_text(text).map(Value::Texts),
         }
     }
 
@@ -386,7 +412,7 @@ impl Kind {
         let (least, max) = match self {
             Kind::Whole(max) | Kind::Seconds(max) => (1, max),
             Kind::Count(max) | Kind::Days(max) => (0, max),
-            Kind::Address | Kind::Name | Kind::Choice(_) | Kind::Store | Kind::YesNo => {
+            Kind::Address | Kind::Name | Kind::Choice(_) | Kind::Store | Kind::YesNo | Kind::Hosts => {
                 return Err(self.out_of_range(&number.to_string()));
             }
         };
@@ -400,7 +426,8 @@ impl Kind {
                 | Kind::Store
                 | Kind::Whole(_)
                 | Kind::Count(_)
-                | Kind::YesNo => Value::Whole(whole),
+                | Kind::YesNo
+                | Kind::Hosts => Value::Whole(whole),
             }),
             Ok(_) | Err(_) => Err(self.out_of_range(&number.to_string())),
         }
@@ -421,6 +448,7 @@ impl Kind {
             Kind::Days(_) => "write days, as 30 or 0.5, or 0 for ever".to_owned(),
             Kind::Seconds(_) => "write seconds, as 30 or 0.5, or leave the key out for the default".to_owned(),
             Kind::YesNo => "write true or false, without quotes".to_owned(),
+            Kind::Hosts => names::HINT.to_owned(),
         }
     }
 }

@@ -26,6 +26,7 @@ pub(crate) struct Flags {
     pub(crate) config: Option<PathBuf>,
     pub(crate) data: Option<PathBuf>,
     pub(crate) listen: Option<String>,
+    pub(crate) insecure: bool,
     pub(crate) store: Option<String>,
 }
 
@@ -102,7 +103,12 @@ impl Loaded {
         if let Some(data) = &flags.data {
             self.take_data(data, Origin::Flag("--data"));
         }
-        let given = [("server", "listen", "--listen", &flags.listen), ("store", "url", "--store", &flags.store)];
+        let insecure = flags.insecure.then(|| "true".to_owned());
+        let given = [
+            ("server", "listen", "--listen", &flags.listen),
+            ("server", "insecure", "--insecure", &insecure),
+            ("store", "url", "--store", &flags.store),
+        ];
         for (section, name, flag, text) in given {
             let Some(text) = text else { continue };
             let keys = SECTIONS.iter().filter(|found| found.name == section).flat_map(|found| found.keys);

@@ -26,7 +26,11 @@ pub(super) fn show(address: SocketAddr, config: &Config, engine: &Engine) {
 
 fn write(out: &mut impl Write, address: SocketAddr, config: &Config, engine: &Engine) -> io::Result<()> {
     let (bold, url) = (render::bold(), super::url(address));
-    writeln!(out, "{bold}crosspoint {}{bold:#} listens on {bold}{url}{bold:#}", env!("CARGO_PKG_VERSION"))?;
+    let version = env!("CARGO_PKG_VERSION");
+    writeln!(out, "{bold}crosspoint {version}{bold:#} listens on {bold}http://{address}{bold:#}")?;
+    if let Some(warning) = exposure(address) {
+        writeln!(out, "  {bold}insecure{bold:#} {warning}")?;
+    }
     writeln!(out, "  data    {}", config.store.path.display())?;
     write_agents(out, engine)?;
     let sample = engine.agents().iter().any(|agent| agent.spec.works.iter().any(|work| &**work == "slow_echo"));
@@ -36,6 +40,17 @@ fn write(out: &mut impl Write, address: SocketAddr, config: &Config, engine: &En
         writeln!(out, "  {} submit slow_echo --input '{input}'{}", program(), server(&url, config))?;
     }
     writeln!(out, "\nCtrl-C stops it.")
+}
+
+/// What an operator must know whose server is reached by more than this machine.
+fn exposure(address: SocketAddr) -> Option<String> {
+    let ip = address.ip().to_canonical();
+    let who = "no token is asked for: every program that reaches it may submit, see and cancel all jobs";
+    match (ip.is_loopback(), ip.is_unspecified()) {
+        (true, _) => None,
+        (false, true) => Some(format!("it listens on every address of this machine; {who}")),
+        (false, false) => Some(who.to_owned()),
+    }
 }
 
 /// Some of the agents. Those that joined are remembered, and there may be many.

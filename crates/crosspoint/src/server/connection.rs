@@ -25,6 +25,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tower::Service;
 
+use super::reach::{self, Arrival};
 use super::record::Record;
 use super::refusal::Refusal;
 use super::stall::Unstalled;
@@ -167,13 +168,14 @@ impl Past {
 
 async fn serve(stream: TcpStream, app: App, router: Router, _place: OwnedSemaphorePermit) {
     let past = Arc::new(Past::default());
+    let arrival = stream.local_addr().map_or(Arrival::Local, |address| Arrival::Address(address.ip()));
     let service = service_fn(|request: Request<Incoming>| {
         let (app, router, past) = (app.clone(), router.clone(), past.clone());
         Box::pin(async move {
             let under_way = UnderWay::begin(&app);
             let version = request.version();
             let only_head = request.method() == Method::HEAD;
-            let mut response = answer(&app, router, &past, request).await;
+            let mut response = answer(&app, router, (&past, arrival), request).await;
             let streamed = if only_head { None } else { Streamed::taken_from(&mut response, version) };
             let Some(streamed) = streamed else {
                 return Ok::<Response, Infallible>(response);
@@ -229,17 +231,24 @@ async fn to_be_closed(app: &App, past: &Past) {
 }
 
 /// Answers one request, whatever happens in between.
-async fn answer(app: &App, mut router: Router, past: &Past, request: Request<Incoming>) -> Response {
+async fn answer(
+    app: &App,
+    mut router: Router,
+    (past, arrival): (&Past, Arrival),
+    request: Request<Incoming>,
+) -> Response {
     past.used.store(true, Ordering::Relaxed);
     let record = Record::begin(request.method(), request.uri());
     let route = app.tally().route(request.method(), request.uri().path());
     let door = shaped::kind_at(request.uri().path());
     let has_body = !request.body().is_end_stream();
-    let answered = AssertUnwindSafe(router.call(request)).catch_unwind().await;
-    let response = match answered {
-        Ok(Ok(response)) => response,
-        // Where it happened was said when it did.
-        Err(_) => Refusal::internal().into_response(),
+    let response = match reach::foreign(request.uri(), request.headers(), arrival, &app.0.ours) {
+        Some(foreign) => foreign.refusal().into_response(),
+        None => match AssertUnwindSafe(router.call(request)).catch_unwind().await {
+            Ok(Ok(response)) => response,
+            // Where it happened was said when it did.
+            Err(_) => Refusal::internal().into_response(),
+        },
     };
     let mut response = shaped::filled(response, door);
     if has_body && !response.status().is_success() {

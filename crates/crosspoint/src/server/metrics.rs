@@ -125,7 +125,7 @@ fn requests(page: &mut Page, tally: &Tally) {
         let status = status.map_or_else(|| "other".to_owned(), |status| status.to_string());
         requests.line(&[("method", route.method), ("route", route.path), ("status", &status)], count);
     }
-    let help = "Requests that were refused, or connections that were closed, because a limit was reached.";
+    let help = "Requests that were refused, or connections that were closed, because a limit was reached; `foreign`: not meant for this server.";
     let mut refusals = page.counter("crosspoint_refusals_total", help);
     for (limit, count) in tally.refusals() {
         refusals.line(&[("limit", limit.name())], count);

@@ -165,6 +165,12 @@ impl Refusal {
         Refusal::new(StatusCode::METHOD_NOT_ALLOWED, Failure::Invalid, Repeat::Never, message.into(), hint.into())
     }
 
+    /// It is meant for another server, or comes from a page that may not ask.
+    pub(super) fn foreign(message: &'static str, hint: &'static str) -> Refusal {
+        let (status, failure) = (StatusCode::FORBIDDEN, Failure::Unauthenticated);
+        Refusal::new(status, failure, Repeat::Never, message.into(), hint.into()).over(Limit::Foreign)
+    }
+
     pub(super) fn conflict(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
         Refusal::new(StatusCode::CONFLICT, Failure::Conflict, Repeat::Never, message.into(), hint.into())
     }

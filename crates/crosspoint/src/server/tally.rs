@@ -24,10 +24,12 @@ pub(super) enum Limit {
     StoreBytes,
     /// Of documents that wait to be judged.
     Documents,
+    /// None: the request was meant for another server, or came from a page of another site.
+    Foreign,
 }
 
 impl Limit {
-    pub(super) const ALL: [Limit; 10] = [
+    pub(super) const ALL: [Limit; 11] = [
         Limit::Jobs,
         Limit::Waiting,
         Limit::BodyBytes,
@@ -38,6 +40,7 @@ impl Limit {
         Limit::WriteSeconds,
         Limit::StoreBytes,
         Limit::Documents,
+        Limit::Foreign,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -52,12 +55,13 @@ impl Limit {
             Limit::WriteSeconds => "write_seconds",
             Limit::StoreBytes => "store_bytes",
             Limit::Documents => "documents",
+            Limit::Foreign => "foreign",
         }
     }
 }
 
 /// The statuses that are told apart: all that are ever given.
-const STATUSES: [u16; 14] = [200, 202, 204, 400, 401, 404, 405, 408, 409, 413, 429, 500, 503, 504];
+const STATUSES: [u16; 15] = [200, 202, 204, 400, 401, 403, 404, 405, 408, 409, 413, 429, 500, 503, 504];
 
 /// The names of one route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,20 +49,19 @@ impl Server {
 
     /// Starts one with this configuration and further arguments.
     pub(crate) fn with(toml: &str, arguments: &[&str]) -> Server {
+        Server::listening("127.0.0.1:0", toml, arguments)
+    }
+
+    /// Starts one that listens there.
+    pub(crate) fn listening(listen: &str, toml: &str, arguments: &[&str]) -> Server {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let directory = std::env::temp_dir().join(format!("crosspoint-live-{}-{number}", std::process::id()));
         fs::create_dir_all(&directory).expect("a directory can be made");
         fs::write(directory.join("crosspoint.toml"), toml).expect("it can be written");
         let arguments = arguments.iter().map(ToString::to_string).collect();
-        let mut server = Server {
-            child: None,
-            directory,
-            arguments,
-            starter: Vec::new(),
-            address: None,
-            listen: "127.0.0.1:0".to_owned(),
-        };
+        let mut server =
+            Server { child: None, directory, arguments, starter: Vec::new(), address: None, listen: listen.to_owned() };
         server.restart();
         server
     }
@@ -254,7 +253,7 @@ impl Drop for Server {
 
 /// The head of a request after which the connection is closed.
 pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)], body_bytes: usize) -> String {
-    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
+    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
     if method != "GET" {
         head += &format!("content-length: {body_bytes}\r\n");
     }

@@ -88,7 +88,7 @@ fn every_operation_says_what_it_takes_and_how_it_refuses() {
             assert_eq!(of_path.filter_map(|parameter| parameter["name"].as_str()).collect::<BTreeSet<_>>(), named);
             let responses = operation["responses"].as_object().expect("it answers");
             assert!(responses.keys().any(|status| status.starts_with('2')), "{about}");
-            for status in ["408", "500", "503"] {
+            for status in ["403", "408", "500", "503"] {
                 assert!(responses.contains_key(status), "{about} can be refused with {status}");
             }
             if let Some(body) = operation.get("requestBody") {

@@ -85,7 +85,7 @@ fn bodies_over_the_limit_are_refused_however_they_come() {
         refused(&server.post(path, &body), 413, "VALIDATION_ERROR");
         // Not announced, and without an end.
         let mut stream = server.connect();
-        let head = format!("POST {path} HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n");
+        let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n");
         stream.write_all(head.as_bytes()).expect("it can be sent");
         for _ in 0..11 {
             stream.write_all(format!("3e8\r\n{}\r\n", "x".repeat(1000)).as_bytes()).expect("it can be sent");

@@ -285,8 +285,9 @@ fn a_stream_comes_after_other_answers_over_one_connection_and_to_callers_of_old(
     let body = request("r", "echo", &json!({}));
     let mut stream = server.connect();
     // All at once: the answers come in order, and the stream is the last.
-    let post = |path: &str| format!("POST {path} HTTP/1.1\r\nhost: t\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-    let requests = format!("GET /health HTTP/1.1\r\nhost: t\r\n\r\n{}{}", post(SYNC), post(STREAM));
+    let post =
+        |path: &str| format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let requests = format!("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n{}{}", post(SYNC), post(STREAM));
     stream.write_all(requests.as_bytes()).expect("it can be sent");
     let mut reader = std::io::BufReader::new(stream);
     let answers: Vec<Answer> = (0..3).map(|_| Answer::read(&mut reader).expect("it is answered")).collect();

@@ -35,7 +35,7 @@ fn a_body_that_is_too_large_is_refused_early_and_one_that_just_fits_is_not() {
     refused(&Answer::read(&mut BufReader::new(stream)).expect("it is answered"), 413, "resource_limit", "never");
     // Nothing is announced, and the end never comes.
     let mut stream = server.connect();
-    let head = "POST /api/v1/jobs HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n";
+    let head = "POST /api/v1/jobs HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).expect("it can be sent");
     for _ in 0..3 {
         stream.write_all(format!("3e8\r\n{}\r\n", "x".repeat(1000)).as_bytes()).expect("it can be sent");
@@ -55,8 +55,7 @@ fn whoever_sends_much_too_much_still_gets_the_answer() {
 fn a_body_in_pieces_is_read_as_one() {
     let server = Server::start();
     let mut stream = server.connect();
-    let head =
-        "POST /api/v1/jobs?wait=60 HTTP/1.1\r\nhost: test\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
+    let head = "POST /api/v1/jobs?wait=60 HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).expect("it can be sent");
     for piece in [r#"{"work":"#, r#""echo","input":["#, "1,2", "]}"] {
         stream.write_all(format!("{:x}\r\n{piece}\r\n", piece.len()).as_bytes()).expect("it can be sent");
@@ -225,7 +224,9 @@ fn one_connection_serves_many_requests_and_what_is_no_http_is_refused() {
     let mut stream = server.connect();
     // Two at once: they are answered in order.
     stream
-        .write_all(b"GET /health HTTP/1.1\r\nhost: t\r\n\r\nGET /health/ready HTTP/1.1\r\nhost: t\r\n\r\n")
+        .write_all(
+            b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\nGET /health/ready HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        )
         .expect("sent");
     let mut reader = BufReader::new(stream.try_clone().expect("a socket can be shared"));
     for word in ["ok", "ready"] {

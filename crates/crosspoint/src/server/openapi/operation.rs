@@ -11,7 +11,7 @@ pub(super) type Make = fn(&mut SchemaGenerator) -> Schema;
 const JSON: &str = "application/json";
 
 /// These can come of any request, because they are about its connection, its head, or us.
-const ALWAYS: [u16; 3] = [408, 500, 503];
+const ALWAYS: [u16; 4] = [403, 408, 500, 503];
 
 /// Of these, what comes before anybody has read the path, and so is in our own shape at every door.
 const BEFORE_THE_PATH: [u16; 2] = [408, 503];
@@ -243,6 +243,7 @@ impl Answer {
 fn refused(status: u16, shape: Option<Make>, schemas: &mut SchemaGenerator) -> Value {
     let description = match status {
         400 => "The request cannot be read, or asks for what there is not; `at` and `hint` say what to mend.",
+        403 => "It is meant for another server, or comes from a web page of another site; nothing was done.",
         404 => "There is no such thing.",
         408 => "The request did not arrive in time; nothing was done.",
         409 => "It contradicts what there is.",
