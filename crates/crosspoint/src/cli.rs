@@ -78,6 +78,7 @@ pub(crate) enum Command {
 Examples:
   crosspoint serve                                           on 127.0.0.1:7420, data in ./.crosspoint
   crosspoint serve --listen 127.0.0.1:0 --data /tmp/try      on any free port; it says which
+  crosspoint serve --listen unix                             on no port: closed to other users
   crosspoint serve --log warn --log-format json              for machines
   curl -s 'http://127.0.0.1:7420/api/v1/jobs?wait=10' -d '{\"work\":\"echo\",\"input\":{\"message\":\"hello\"}}'
 
@@ -85,7 +86,7 @@ The log goes to stderr. The address is also in server.json, beside the data, as 
 
 Exit codes: 0 stopped, 2 it could not start, 130 interrupted twice.")]
 pub(crate) struct Serve {
-    /// The address and port to listen on; port 0 is any free one [default: 127.0.0.1:7420]
+    /// The address and port to listen on; port 0 is any free one; unix is a socket in the data directory [default: 127.0.0.1:7420]
     #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other)]
     pub(crate) listen: Option<String>,
 

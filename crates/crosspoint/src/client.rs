@@ -1,10 +1,13 @@
 //! The client: one way to the server for every command, whether it runs elsewhere or in this process.
 
+mod address;
 mod embedded;
 mod failed;
 mod find;
 mod follow;
 mod job;
+mod left;
+mod listener;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +22,9 @@ pub(crate) use follow::{Event, Follow, Heard};
 pub(crate) use job::{Agent, AgentPage, Failure, Job, JobFields, Outcome, Page, Question, plain};
 
 use crate::cli::Reach;
+use address::{Address, Line};
 use embedded::Embedded;
+use left::Left;
 
 /// Where a job is, up to its id.
 const JOBS: &str = "/api/v1/jobs/";
@@ -36,8 +41,8 @@ const RESEND_PAUSE: Duration = Duration::from_millis(100);
 /// A way to a server. Cloning shares its connections.
 #[derive(Clone)]
 pub(crate) struct Client {
-    http: reqwest::Client,
-    base: String,
+    address: Address,
+    line: Line,
     found: Found,
 }
 
@@ -46,7 +51,7 @@ pub(crate) struct Client {
 enum Found {
     /// It was named.
     Named,
-    /// By what it left in the data directory. It may be another address after a restart.
+    /// By what it left in this data directory. It may be another address after a restart.
     Left(PathBuf),
     /// It is in this process, since then.
     Embedded(jiff::Timestamp),
@@ -86,6 +91,14 @@ pub(crate) fn check_configuration(reach: &Reach) -> Result<()> {
     find::check_configuration(reach)
 }
 
+/// Why commands of this user would not believe what a server has left in this directory, where that is so.
+pub(crate) fn doubt(data: &Path) -> Option<&'static str> {
+    match left::read(data) {
+        Left::Doubtful(why) => Some(why),
+        Left::Nothing | Left::At(_) => None,
+    }
+}
+
 /// Finds the server and does something with it.
 pub(crate) fn with(
     reach: &Reach,
@@ -103,39 +116,19 @@ pub(crate) fn with(
 
 impl Client {
     fn named(url: &str) -> Result<Client> {
-        Client::new(url, Found::Named)
+        Client::new(Address::read(url), Found::Named)
     }
 
-    fn left(url: &str, file: &Path) -> Result<Client> {
-        Client::new(url, Found::Left(file.to_owned()))
+    fn left(url: &str, data: &Path) -> Result<Client> {
+        Client::new(Address::read(url), Found::Left(data.to_owned()))
     }
 
-    fn embedded(url: &str, since: jiff::Timestamp) -> Result<Client> {
-        Client::new(url, Found::Embedded(since))
+    fn embedded(socket: &Path, since: jiff::Timestamp) -> Result<Client> {
+        Client::new(Address::Socket(socket.to_owned()), Found::Embedded(since))
     }
 
-    fn new(url: &str, found: Found) -> Result<Client> {
-        let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-        let parsed =
-            reqwest::Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        let Some(parsed) = parsed else {
-            return Err(
-                Failed::other("this is not the address of a server", "write it as http://127.0.0.1:7420").into()
-            );
-        };
-        // Installing it twice is no harm: the first one stays.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut http = reqwest::Client::builder().connect_timeout(CONNECT_TIME_MAX).read_timeout(SILENCE_TIME_MAX);
-        // Nobody's proxy is on the way to this machine.
-        if matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
-            http = http.no_proxy();
-            if parsed.scheme() == "http" {
-                // Reading all certificates of the system takes longer than most requests, and none is needed.
-                http = http.tls_certs_only([]);
-            }
-        }
-        let http = http.build().context("cannot make a client")?;
-        Ok(Client { http, base: url.trim_end_matches('/').to_owned(), found })
+    fn new(address: Address, found: Found) -> Result<Client> {
+        Ok(Client { line: address.line()?, address, found })
     }
 
     /// A way to a server that may not be there yet, nor have left its address.
@@ -145,14 +138,12 @@ impl Client {
 
     /// Where the server is, for people: the address may hold a password.
     pub(crate) fn place(&self) -> String {
-        match reqwest::Url::parse(&self.base) {
-            Ok(url) => format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(0)),
-            Err(_) => String::new(),
-        }
+        self.address.place()
     }
 
-    fn base(&self) -> &str {
-        &self.base
+    /// Where the server is, for messages.
+    fn shown(&self) -> String {
+        self.address.shown()
     }
 
     pub(crate) fn is_embedded(&self) -> bool {
@@ -167,35 +158,38 @@ impl Client {
 
     /// After a restart a server may be at another address.
     pub(crate) fn look_again(&mut self) {
-        if let Found::Left(file) = &self.found
-            && let Some(url) = find::read(file)
+        let Found::Left(data) = &self.found else { return };
+        let Left::At(url) = left::read(data) else { return };
+        let address = Address::read(&url);
+        if address != self.address
+            && let Ok(client) = Client::new(address, self.found.clone())
         {
-            self.base = url;
+            *self = client;
         }
     }
 
     async fn health(&self) -> Result<(), Failed> {
-        let request = self.http.get(format!("{}/health", self.base)).timeout(HEALTH_TIME_MAX);
-        let response = request.send().await.map_err(|error| Failed::of(&self.base, error))?;
+        let request = self.line.http.get(format!("{}/health", self.line.base)).timeout(HEALTH_TIME_MAX);
+        let response = request.send().await.map_err(|error| Failed::of(&self.shown(), error))?;
         if response.status() == StatusCode::OK {
             Ok(())
         } else {
-            Err(Failed::refused(&self.base, response.status(), b""))
+            Err(Failed::refused(&self.shown(), response.status(), b""))
         }
     }
 
     /// Sends one request and reads the whole answer.
     async fn send(&self, method: Method, path: &str, headers: HeaderMap, body: String) -> Result<String, Failed> {
-        let mut request = self.http.request(method, format!("{}{path}", self.base)).headers(headers);
+        let mut request = self.line.http.request(method, format!("{}{path}", self.line.base)).headers(headers);
         if !body.is_empty() {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
-        let broken = |error| Failed::of(&self.base, error);
+        let broken = |error| Failed::of(&self.shown(), error);
         let response = request.send().await.map_err(broken)?;
         let status = response.status();
         let bytes = response.bytes().await.map_err(broken)?;
         if !status.is_success() {
-            return Err(Failed::refused(&self.base, status, &bytes));
+            return Err(Failed::refused(&self.shown(), status, &bytes));
         }
         String::from_utf8(bytes.into()).map_err(|_| self.not_ours())
     }
@@ -207,8 +201,8 @@ impl Client {
         document: bytes::Bytes,
         bytes_max: usize,
     ) -> Result<HandedIn, Failed> {
-        let broken = |error| Failed::of(&self.base, error);
-        let request = self.http.post(format!("{}{path}", self.base)).header(CONTENT_TYPE, "application/json");
+        let broken = |error| Failed::of(&self.shown(), error);
+        let request = self.line.http.post(format!("{}{path}", self.line.base)).header(CONTENT_TYPE, "application/json");
         let mut response = request.body(document).send().await.map_err(broken)?;
         let status = response.status();
         let place = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
@@ -225,7 +219,7 @@ impl Client {
 
     /// What a server said that will not do it.
     pub(crate) fn refused(&self, status: StatusCode, body: &[u8]) -> Failed {
-        Failed::refused(&self.base, status, body)
+        Failed::refused(&self.shown(), status, body)
     }
 
     /// Sends bytes and gives those of the answer, if it all takes no longer than this.
@@ -235,16 +229,16 @@ impl Client {
         body: bytes::Bytes,
         within: Duration,
     ) -> Result<bytes::Bytes, Failed> {
-        let request = self.http.post(format!("{}{path}", self.base)).timeout(within).body(body);
-        let broken = |error| Failed::of(&self.base, error);
+        let request = self.line.http.post(format!("{}{path}", self.line.base)).timeout(within).body(body);
+        let broken = |error| Failed::of(&self.shown(), error);
         let response = request.send().await.map_err(broken)?;
         let status = response.status();
         let bytes = response.bytes().await.map_err(broken)?;
-        if status.is_success() { Ok(bytes) } else { Err(Failed::refused(&self.base, status, &bytes)) }
+        if status.is_success() { Ok(bytes) } else { Err(Failed::refused(&self.shown(), status, &bytes)) }
     }
 
     pub(crate) fn not_ours(&self) -> Failed {
-        let message = format!("{} did not answer as a crosspoint server does", self.base);
+        let message = format!("{} did not answer as a crosspoint server does", self.shown());
         Failed::other(message, failed::check_the_address())
     }
 
@@ -320,15 +314,15 @@ impl Client {
     }
 
     async fn stream(&self, path: &str, after: u32) -> Result<Response, Failed> {
-        let request = self.http.get(format!("{}{path}", self.base)).header("last-event-id", after);
-        let broken = |error| Failed::of(&self.base, error);
+        let request = self.line.http.get(format!("{}{path}", self.line.base)).header("last-event-id", after);
+        let broken = |error| Failed::of(&self.shown(), error);
         let response = request.send().await.map_err(broken)?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
         let body = response.bytes().await.map_err(broken)?;
-        Err(Failed::refused(&self.base, status, &body))
+        Err(Failed::refused(&self.shown(), status, &body))
     }
 }
 

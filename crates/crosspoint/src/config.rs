@@ -41,6 +41,9 @@ const DATABASE: &str = "jobs.db";
 /// Where a server leaves its address, in the data directory.
 pub(crate) const SERVER_FILE: &str = "server.json";
 
+/// What `[server] listen` says where the server has no port, and listens on a file of the data directory instead.
+pub(crate) const UNIX: &str = "unix";
+
 /// Everything that is settled.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Config {
@@ -58,7 +61,7 @@ pub(crate) struct Config {
 /// `[server]`
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Server {
-    /// An address and a port.
+    /// An address and a port, or [`UNIX`].
     pub(crate) listen: String,
     /// What callers may call the server besides the loopback and the address that it listens on.
     pub(crate) names: Vec<String>,

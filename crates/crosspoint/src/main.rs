@@ -17,6 +17,7 @@ mod jobs;
 mod json_input;
 mod judged;
 mod listed;
+mod local;
 mod log;
 mod migrate;
 mod passage;

@@ -3,7 +3,7 @@
 //! In reading order: [`router`] names every endpoint, and [`openapi`] describes them; [`jobs`], [`agents`], [`pull`],
 //! [`documents`], [`health`] and [`events`] answer them, and [`run_door`], [`task_door`] and [`bridge_door`] in contracts of their own,
 //! where [`warned`] adds what was loose and [`shaped`] puts refusals into the contract's shape; [`submit`], [`query`] and [`body`] read what comes in, within limits; [`view`] and
-//! [`refusal`] write what goes out; [`reach`] says which requests are for us at all; [`connection`], [`streamed`] and [`stall`] are about sockets; [`tally`], [`process`] and [`metrics`]
+//! [`refusal`] write what goes out; [`reach`] says which requests are for us at all; [`socket`], [`connection`], [`streamed`] and [`stall`] are about sockets; [`tally`], [`process`] and [`metrics`]
 //! are what is counted, and [`record`] is about the log.
 
 mod agents;
@@ -26,6 +26,7 @@ mod refusal;
 mod router;
 mod run_door;
 mod shaped;
+mod socket;
 mod stall;
 mod streamed;
 mod submit;
@@ -41,10 +42,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crosspoint_engine::runtime::Engine;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::documents::ReadingRoom;
+pub(crate) use self::socket::Listener;
 use self::tally::Tally;
 use crate::config::{Config, Limits};
 use crate::desk::Desk;
@@ -87,7 +88,7 @@ struct Shared {
 ///
 /// Connections are taken until the very end, so that whoever asks in between is told rather than left alone.
 pub(crate) async fn run(
-    listener: TcpListener,
+    listener: Listener,
     (engine, desk): (Engine, Arc<Desk>),
     config: &Config,
     shutdown: impl Future<Output = ()>,

@@ -62,6 +62,8 @@ mod crash;
 mod disk;
 #[path = "suite/documents.rs"]
 mod documents;
+#[path = "suite/embedded.rs"]
+mod embedded;
 #[path = "suite/exchanges.rs"]
 mod exchanges;
 #[path = "suite/exec.rs"]
@@ -112,6 +114,8 @@ mod openapi;
 mod overload;
 #[path = "suite/peers.rs"]
 mod peers;
+#[path = "suite/planted.rs"]
+mod planted;
 #[path = "suite/programs.rs"]
 mod programs;
 #[path = "suite/pull.rs"]
@@ -198,6 +202,8 @@ mod tasks;
 mod terminal;
 #[path = "suite/translate.rs"]
 mod translate;
+#[path = "suite/unix_server.rs"]
+mod unix_server;
 #[path = "suite/validate.rs"]
 mod validate;
 #[path = "suite/watching.rs"]

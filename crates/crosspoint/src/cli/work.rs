@@ -9,7 +9,7 @@ use super::Place;
 /// Which server is asked
 #[derive(Args, Clone, Default)]
 pub(crate) struct Reach {
-    /// The server, as http://127.0.0.1:7420 [env: CROSSPOINT_SERVER] [default: the one of the data directory, else the store is opened]
+    /// The server, as http://127.0.0.1:7420 or unix:PATH [env: CROSSPOINT_SERVER] [default: the one of the data directory, else the store is opened]
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url, help_heading = "Where")]
     pub(crate) server: Option<String>,
 

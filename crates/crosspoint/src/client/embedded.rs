@@ -1,42 +1,57 @@
-//! The server in this process: where none runs, a command opens the store itself and asks over the loopback, so that there
-//! is one way for everything. Only what is submitted here is driven, for the first time or again; other jobs that are there already wait for
-//! `serve`.
+//! The server in this process: where none runs, a command opens the store itself and asks over a socket of the data directory, so
+//! that there is one way for everything. No port is opened: nobody else is to ask here. Only what is submitted here is driven, for the
+//! first time or again; other jobs that are there already wait for `serve`.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use crosspoint_engine::core::Mode;
 use crosspoint_engine::runtime::Engine;
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::find::Need;
 use crate::config::Config;
 use crate::desk::Desk;
-use crate::{patience, server};
+use crate::local::{self, SocketFile};
+use crate::patience;
+use crate::server::{self, Listener};
 
 pub(super) struct Embedded {
     stop: CancellationToken,
     task: JoinHandle<()>,
+    file: SocketFile,
 }
 
 impl Embedded {
-    /// Opens the store and listens where only this machine can reach it; gives the address.
-    pub(super) async fn start(config: &Config, need: Need) -> Result<(Embedded, String)> {
-        let listener = TcpListener::bind("127.0.0.1:0").await.context("cannot listen on the loopback")?;
-        let address = listener.local_addr().context("cannot tell the address")?;
+    /// Opens the store and listens where only this user can reach it.
+    pub(super) async fn start(config: &Config, need: Need) -> Result<Embedded> {
         let desk = Arc::new(Desk::default());
         let engine = patience::with_store(|| Engine::start(config.engine(Mode::Held, &desk))).await?;
         if need == Need::Kept {
             engine.rest().await;
         }
+        let (listener, file) = match local::listen(&config.data) {
+            Ok(listening) => listening,
+            Err(error) => {
+                engine.stop(Duration::ZERO).await;
+                return Err(error).with_context(|| format!("cannot make a socket in {}", config.data.display()));
+            }
+        };
         let stop = CancellationToken::new();
         let (stopped, mut config) = (stop.clone().cancelled_owned(), config.clone());
         // Whoever leaves does not want to wait for work that goes on later.
-        config.server.drain = std::time::Duration::ZERO;
+        config.server.drain = Duration::ZERO;
+        let listener = Listener::Unix(listener);
         let task = tokio::spawn(async move { server::run(listener, (engine, desk), &config, stopped).await });
-        Ok((Embedded { stop, task }, format!("http://{address}")))
+        Ok(Embedded { stop, task, file })
+    }
+
+    /// Where it is reached.
+    pub(super) fn socket(&self) -> &Path {
+        self.file.path()
     }
 
     pub(super) async fn stop(self) {

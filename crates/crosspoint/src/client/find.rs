@@ -1,17 +1,19 @@
 //! Where the server is: named, running in the data directory, or this process.
 
 use std::env;
-use std::fs;
 use std::path::Path;
+use std::sync::Once;
 
 use anyhow::Result;
-use serde::Deserialize;
 
+use super::address::Address;
 use super::embedded::Embedded;
 use super::failed::Failed;
-use super::{Client, Session};
+use super::left::{self, Left};
+use super::{Client, Found, Session};
 use crate::cli::Reach;
-use crate::config::{Config, SERVER_FILE};
+use crate::config::{Config, SERVER_FILE, UNIX};
+use crate::local::SERVER_SOCKET;
 use crate::render;
 
 const SERVER_VARIABLE: &str = "CROSSPOINT_SERVER";
@@ -27,11 +29,6 @@ pub(crate) enum Need {
     Kept,
     /// Any store, again and again: nothing is said about it.
     Often,
-}
-
-#[derive(Deserialize)]
-struct ServerFile {
-    url: String,
 }
 
 fn named(reach: &Reach) -> Option<String> {
@@ -50,8 +47,7 @@ pub(super) async fn find(reach: &Reach, need: Need) -> Result<Session> {
         return Ok(Session { client: Client::named(&url)?, embedded: None });
     }
     let config = Config::load(&reach.place.flags())?;
-    let file = config.data.join(SERVER_FILE);
-    if let Some(client) = running(&file).await? {
+    if let Some(client) = running(&config.data).await? {
         return Ok(Session { client, embedded: None });
     }
     if need == Need::Existing && !config.store.path.exists() {
@@ -61,14 +57,14 @@ pub(super) async fn find(reach: &Reach, need: Need) -> Result<Session> {
     }
     // To the millisecond, as times of jobs are written.
     let since = jiff::Timestamp::from_millisecond(jiff::Timestamp::now().as_millisecond())?;
-    let (embedded, url) = Embedded::start(&config, need).await?;
+    let embedded = Embedded::start(&config, need).await?;
     if need == Need::Any {
         render::note(&format!(
             "no server runs here: the work is done by this command, in {}; a server of another directory is named with --server URL",
             config.data.display()
         ));
     }
-    Ok(Session { client: Client::embedded(&url, since)?, embedded: Some(embedded) })
+    Ok(Session { client: Client::embedded(embedded.socket(), since)?, embedded: Some(embedded) })
 }
 
 /// For a command that waits for a server: where none has left an address yet, one is looked for again and again.
@@ -77,16 +73,28 @@ pub(super) fn patient(reach: &Reach) -> Result<Client> {
         return Client::named(&url);
     }
     let config = Config::load(&reach.place.flags())?;
-    let file = config.data.join(SERVER_FILE);
     // Where nobody listens, as far as anybody knows: the address by which servers are found that say nothing else.
-    let url = read(&file).unwrap_or_else(|| format!("http://{}", config.server.listen));
-    Client::left(&url, &file)
+    let url = match left::read(&config.data) {
+        Left::At(url) => url,
+        Left::Nothing | Left::Doubtful(_) if config.server.listen == UNIX => {
+            return Client::new(Address::Socket(config.data.join(SERVER_SOCKET)), Found::Left(config.data));
+        }
+        Left::Nothing | Left::Doubtful(_) => format!("http://{}", config.server.listen),
+    };
+    Client::left(&url, &config.data)
 }
 
-/// The server that the file names, if one answers there. What a server left that was killed is passed over.
-async fn running(file: &Path) -> Result<Option<Client>> {
-    let Some(url) = read(file) else { return Ok(None) };
-    let client = Client::left(&url, file)?;
+/// The server that has left its address, if one answers there. What a server left that was killed is passed over.
+async fn running(data: &Path) -> Result<Option<Client>> {
+    let url = match left::read(data) {
+        Left::At(url) => url,
+        Left::Nothing => return Ok(None),
+        Left::Doubtful(why) => {
+            say_once(data, why);
+            return Ok(None);
+        }
+    };
+    let client = Client::left(&url, data)?;
     match client.health().await {
         Ok(()) => Ok(Some(client)),
         Err(failed) if failed.is_slow() => Err(failed.into()),
@@ -94,8 +102,11 @@ async fn running(file: &Path) -> Result<Option<Client>> {
     }
 }
 
-/// The address in the file; `None` where there is none, or it cannot be understood.
-pub(super) fn read(file: &Path) -> Option<String> {
-    let text = fs::read_to_string(file).ok()?;
-    Some(serde_json::from_str::<ServerFile>(&text).ok()?.url)
+/// Some commands look for their server again and again.
+fn say_once(data: &Path, why: &str) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        let file = render::visible(&data.join(SERVER_FILE).display().to_string());
+        render::note(&format!("{file} is not believed: {why}; a server is named with --server URL"));
+    });
 }

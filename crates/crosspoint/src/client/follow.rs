@@ -113,7 +113,7 @@ impl Follow {
             (self.stream, self.barren) = (Some((response, Reader::new(sse::Limits::unbounded()))), true);
         }
         let Some((response, reader)) = &mut self.stream else { return Ok(()) };
-        let chunk = response.chunk().await.map_err(|error| Failed::of(self.client.base(), error))?;
+        let chunk = response.chunk().await.map_err(|error| Failed::of(&self.client.shown(), error))?;
         let Some(bytes) = chunk else { return self.ended().await };
         let mut events = Vec::new();
         let pushed = reader.push(&bytes, &mut events);

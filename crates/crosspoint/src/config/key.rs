@@ -8,7 +8,7 @@ use std::time::Duration;
 use crosspoint_engine::policy::OUTPUT_BYTES_MAX;
 use toml::de::DeValue;
 
-use super::{Agent, Config, LogFormat, Store, names};
+use super::{Agent, Config, LogFormat, Store, UNIX, names};
 
 /// A key of `T`.
 pub(super) struct Key<T: 'static> {
@@ -28,7 +28,7 @@ pub(super) struct Section {
 /// What a key may be.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// HOST:PORT.
+    /// HOST:PORT, or [`UNIX`].
     Address,
     /// A short text on one line.
     Name,
@@ -334,7 +334,7 @@ impl Kind {
     /// What it may be, with its article.
     fn expected(self) -> String {
         match self {
-            Kind::Address => "an address, as \"127.0.0.1:7420\"".to_owned(),
+            Kind::Address => "an address, as \"127.0.0.1:7420\", or \"unix\"".to_owned(),
             Kind::Name => "a text".to_owned(),
             Kind::Choice(words) => format!("one of {}", quoted(words)),
             Kind::Store => {
@@ -459,7 +459,11 @@ fn address(text: &str) -> Result<Value, Wrong> {
         let clean = host.chars().all(|character| !character.is_whitespace() && !character.is_control());
         !host.is_empty() && clean && !host.contains('/') && !bare_v6 && port.parse::<u16>().is_ok()
     });
-    if good { Ok(Value::Text(text.to_owned())) } else { Err(Kind::Address.out_of_range(&format!("\"{text}\""))) }
+    if good || text == UNIX {
+        Ok(Value::Text(text.to_owned()))
+    } else {
+        Err(Kind::Address.out_of_range(&format!("\"{text}\"")))
+    }
 }
 
 /// A name that can be shown on one line and stand in an address.

@@ -2,11 +2,11 @@
 
 use std::env;
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::path::Path;
 
 use crosspoint_engine::runtime::Engine;
 
+use super::listening::Place;
 use crate::config::Config;
 use crate::listed::listed;
 use crate::render;
@@ -17,18 +17,18 @@ const PROGRAM: &str = "crosspoint";
 /// How many agents are shown at most.
 const AGENTS_MAX: usize = 20;
 
-pub(super) fn show(address: SocketAddr, config: &Config, engine: &Engine) {
+pub(super) fn show(place: &Place, config: &Config, engine: &Engine) {
     // Whole, so that no line of the log comes in between; a failed write to stderr leaves nobody to tell.
     let mut banner = Vec::new();
-    let _ = write(&mut banner, address, config, engine);
+    let _ = write(&mut banner, place, config, engine);
     let _ = anstream::stderr().lock().write_all(&banner);
 }
 
-fn write(out: &mut impl Write, address: SocketAddr, config: &Config, engine: &Engine) -> io::Result<()> {
-    let (bold, url) = (render::bold(), super::url(address));
+fn write(out: &mut impl Write, place: &Place, config: &Config, engine: &Engine) -> io::Result<()> {
+    let (bold, url) = (render::bold(), place.url());
     let version = env!("CARGO_PKG_VERSION");
-    writeln!(out, "{bold}crosspoint {version}{bold:#} listens on {bold}http://{address}{bold:#}")?;
-    if let Some(warning) = exposure(address) {
+    writeln!(out, "{bold}crosspoint {version}{bold:#} listens on {bold}{}{bold:#}", place.shown())?;
+    if let Some(warning) = place.exposure() {
         writeln!(out, "  {bold}insecure{bold:#} {warning}")?;
     }
     writeln!(out, "  data    {}", config.store.path.display())?;
@@ -40,17 +40,6 @@ fn write(out: &mut impl Write, address: SocketAddr, config: &Config, engine: &En
         writeln!(out, "  {} submit slow_echo --input '{input}'{}", program(), server(&url, config))?;
     }
     writeln!(out, "\nCtrl-C stops it.")
-}
-
-/// What an operator must know whose server is reached by more than this machine.
-fn exposure(address: SocketAddr) -> Option<String> {
-    let ip = address.ip().to_canonical();
-    let who = "no token is asked for: every program that reaches it may submit, see and cancel all jobs";
-    match (ip.is_loopback(), ip.is_unspecified()) {
-        (true, _) => None,
-        (false, true) => Some(format!("it listens on every address of this machine; {who}")),
-        (false, false) => Some(who.to_owned()),
-    }
 }
 
 /// Some of the agents. Those that joined are remembered, and there may be many.
@@ -84,7 +73,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 fn server(url: &str, config: &Config) -> String {
     let default = Config::default();
     let is_default = config.server.listen == default.server.listen && config.data == default.data;
-    if is_default { String::new() } else { format!(" --server {url}") }
+    if is_default { String::new() } else { format!(" --server {}", quoted(url)) }
 }
 
 /// One word of a shell.

@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -10,6 +9,7 @@ use crosspoint_engine::time::Time;
 use serde::Serialize;
 
 use crate::config::SERVER_FILE;
+use crate::local;
 
 #[derive(Serialize)]
 struct Shown {
@@ -26,16 +26,12 @@ pub(super) struct Presence {
 
 impl Presence {
     /// Writes the file whole or not at all: it is renamed into place.
-    pub(super) fn announce(directory: &Path, address: SocketAddr) -> Result<Presence> {
+    pub(super) fn announce(directory: &Path, url: &str) -> Result<Presence> {
         let pid = std::process::id();
-        let shown = Shown {
-            url: super::url(address),
-            pid,
-            started_at: Time::on_the_wall(),
-            version: env!("CARGO_PKG_VERSION"),
-        };
+        let shown =
+            Shown { url: url.to_owned(), pid, started_at: Time::on_the_wall(), version: env!("CARGO_PKG_VERSION") };
         let path = directory.join(SERVER_FILE);
-        fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        local::make_directory(directory).with_context(|| format!("cannot make {}", directory.display()))?;
         let draft = directory.join(format!("{SERVER_FILE}.{pid}"));
         write_private(&draft, &serde_json::to_vec(&shown)?)
             .and_then(|()| fs::rename(&draft, &path))
@@ -54,10 +50,11 @@ impl Drop for Presence {
     }
 }
 
-/// For this user alone.
+/// For this user alone. What a killed process left under that name is removed, and never written through.
 fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
-    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let _ = fs::remove_file(path);
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
     file.write_all(b"\n")
 }

@@ -20,7 +20,6 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tower::Service;
@@ -28,6 +27,7 @@ use tower::Service;
 use super::reach::{self, Arrival};
 use super::record::Record;
 use super::refusal::Refusal;
+use super::socket::{Listener, Stream};
 use super::stall::Unstalled;
 use super::streamed::Streamed;
 use super::tally::Limit;
@@ -75,7 +75,7 @@ impl Places {
 }
 
 /// Takes connections as long as it is polled.
-pub(super) async fn accept(listener: &TcpListener, app: &App, places: &Places) -> Infallible {
+pub(super) async fn accept(listener: &Listener, app: &App, places: &Places) -> Infallible {
     let router = router::router(app.clone());
     let mut turned_away = TurnedAway::default();
     loop {
@@ -87,7 +87,7 @@ pub(super) async fn accept(listener: &TcpListener, app: &App, places: &Places) -
             }
         };
         match taken {
-            Ok((stream, _)) => admit(stream, app, &router, places, &mut turned_away).await,
+            Ok(stream) => admit(stream, app, &router, places, &mut turned_away).await,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -96,9 +96,7 @@ pub(super) async fn accept(listener: &TcpListener, app: &App, places: &Places) -
     }
 }
 
-async fn admit(stream: TcpStream, app: &App, router: &Router, places: &Places, turned_away: &mut TurnedAway) {
-    // Answers are small and whole: nothing is gained by waiting for more.
-    let _ = stream.set_nodelay(true);
+async fn admit(stream: Stream, app: &App, router: &Router, places: &Places, turned_away: &mut TurnedAway) {
     // The semaphores are never closed.
     tokio::select! {
         biased;
@@ -166,9 +164,9 @@ impl Past {
     }
 }
 
-async fn serve(stream: TcpStream, app: App, router: Router, _place: OwnedSemaphorePermit) {
+async fn serve(stream: Stream, app: App, router: Router, _place: OwnedSemaphorePermit) {
     let past = Arc::new(Past::default());
-    let arrival = stream.local_addr().map_or(Arrival::Local, |address| Arrival::Address(address.ip()));
+    let arrival = stream.arrival();
     let service = service_fn(|request: Request<Incoming>| {
         let (app, router, past) = (app.clone(), router.clone(), past.clone());
         Box::pin(async move {
@@ -267,19 +265,19 @@ async fn answer(
     response
 }
 
-async fn turn_away(mut stream: TcpStream, refusal: Refusal, _place: OwnedSemaphorePermit) {
+async fn turn_away(mut stream: Stream, refusal: Refusal, _place: OwnedSemaphorePermit) {
     let _ = stream.write_all(&refusal.to_http()).await;
     close(stream, true).await;
 }
 
-async fn close(mut stream: TcpStream, linger: bool) {
+async fn close(mut stream: Stream, linger: bool) {
     let _ = stream.shutdown().await;
     if linger {
         let _ = tokio::time::timeout(LINGER_TIME_MAX, read_away(&mut stream)).await;
     }
 }
 
-async fn read_away(stream: &mut TcpStream) {
+async fn read_away(stream: &mut Stream) {
     // On the heap: ten thousand connections should not each have room for this.
     let mut scratch = vec![0; 8 << 10];
     let mut left = LINGER_BYTES_MAX;

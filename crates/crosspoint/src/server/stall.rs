@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 use super::App;
+use super::socket::Stream;
 use super::tally::Limit;
 
 /// Writes to it fail when not one byte was taken for so long.
 pub(super) struct Unstalled {
-    stream: TcpStream,
+    stream: Stream,
     app: App,
     /// Runs only while something waits to be taken.
     timer: Option<Pin<Box<Sleep>>>,
@@ -27,7 +27,7 @@ pub(super) struct Unstalled {
 }
 
 impl Unstalled {
-    pub(super) fn new(stream: TcpStream, app: App, behind: Arc<AtomicBool>) -> Unstalled {
+    pub(super) fn new(stream: Stream, app: App, behind: Arc<AtomicBool>) -> Unstalled {
         Unstalled { stream, app, timer: None, behind }
     }
 
@@ -43,7 +43,7 @@ impl Unstalled {
         }
     }
 
-    pub(super) fn into_inner(self) -> TcpStream {
+    pub(super) fn into_inner(self) -> Stream {
         self.stream
     }
 
@@ -57,8 +57,7 @@ impl Unstalled {
         let time_max = self.app.limits().write_time_max;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(time_max)));
         ready!(timer.as_mut().poll(cx));
-        // What the system still holds for it is of no use to anybody.
-        let _ = self.stream.set_zero_linger();
+        self.stream.forget_unsent();
         self.app.tally().refused(Limit::WriteSeconds);
         tracing::debug!("a connection was closed: nothing of its answer was taken");
         Poll::Ready(Err(ErrorKind::TimedOut.into()))

@@ -1,0 +1,95 @@
+//! Where a server is: behind a port, or behind a socket that is a file.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use super::failed::Failed;
+use super::{CONNECT_TIME_MAX, SILENCE_TIME_MAX};
+use crate::local::{SCHEME, Way};
+
+/// The host that is asked for where there is none: every server calls itself that.
+const LOCALHOST: &str = "http://localhost";
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Address {
+    Web(String),
+    Socket(PathBuf),
+}
+
+/// The means to ask a server. Cloning shares connections.
+#[derive(Clone)]
+pub(super) struct Line {
+    pub(super) http: reqwest::Client,
+    /// What requests begin with.
+    pub(super) base: String,
+    /// The directory of a socket must stay open where its path is long.
+    _way: Option<Way>,
+}
+
+impl Address {
+    /// Reads what somebody wrote: `http://127.0.0.1:7420`, the same without the scheme, or `unix:PATH`.
+    pub(super) fn read(text: &str) -> Address {
+        match text.strip_prefix(SCHEME) {
+            Some(path) => Address::Socket(PathBuf::from(path)),
+            None if text.contains("://") => Address::Web(text.trim_end_matches('/').to_owned()),
+            None => Address::Web(format!("http://{}", text.trim_end_matches('/'))),
+        }
+    }
+
+    /// For messages; it may hold a password.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Address::Web(url) => url.clone(),
+            Address::Socket(path) => format!("{SCHEME}{}", path.display()),
+        }
+    }
+
+    /// For people.
+    pub(super) fn place(&self) -> String {
+        match self {
+            Address::Socket(_) => self.shown(),
+            Address::Web(url) => match reqwest::Url::parse(url) {
+                Ok(url) => {
+                    format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(0))
+                }
+                Err(_) => String::new(),
+            },
+        }
+    }
+
+    /// Makes the means to ask there. Nobody is asked yet.
+    pub(super) fn line(&self) -> Result<Line> {
+        // Installing it twice is no harm: the first one stays.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = reqwest::Client::builder().connect_timeout(CONNECT_TIME_MAX).read_timeout(SILENCE_TIME_MAX);
+        let (http, base, way) = match self {
+            Address::Web(url) => (of_web(http, url)?, url.clone(), None),
+            Address::Socket(path) => {
+                // Where its directory is missing, nobody is there, and that is told when somebody asks.
+                let way = Way::to(path).ok();
+                let http = http.unix_socket(way.as_ref().map_or(path.as_path(), Way::path));
+                // Reading all certificates of the system takes longer than most requests, and none is needed.
+                (http.no_proxy().tls_certs_only([]), LOCALHOST.to_owned(), way)
+            }
+        };
+        Ok(Line { http: http.build().context("cannot make a client")?, base, _way: way })
+    }
+}
+
+fn of_web(http: reqwest::ClientBuilder, url: &str) -> Result<reqwest::ClientBuilder> {
+    let parsed = reqwest::Url::parse(url).ok();
+    let parsed = parsed.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let Some(parsed) = parsed else {
+        let hint = "write it as http://127.0.0.1:7420, or as unix:PATH";
+        return Err(Failed::other("this is not the address of a server", hint).into());
+    };
+    // Nobody's proxy is on the way to this machine.
+    if !matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
+        return Ok(http);
+    }
+    let http = http.no_proxy();
+    // As above, no certificate is needed.
+    Ok(if parsed.scheme() == "http" { http.tls_certs_only([]) } else { http })
+}

@@ -1,0 +1,126 @@
+//! `server.json`: believed only where nobody else can have written it, and only for a server of this user on this machine.
+//!
+//! The file says where work is sent, with all that is in it. A repository that was cloned may have one, and so may a directory that
+//! others write to. So file and directory must be this user's, and the address must be a port of the loopback on which this
+//! user listens, or a socket in that very directory. Anything else is passed over, and said.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use serde::Deserialize;
+
+use super::listener::{self, Owner};
+use crate::config::SERVER_FILE;
+use crate::local::SCHEME;
+
+/// More than any server writes there, in bytes.
+const FILE_BYTES_MAX: u64 = 64 << 10;
+
+/// What others may do with a directory in which nothing is believed.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// What a server has left.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Nothing, or what leads to nobody any more.
+    Nothing,
+    /// Something that is not believed, and why.
+    Doubtful(&'static str),
+    /// Its address.
+    At(String),
+}
+
+/// Why there is no address.
+enum Not {
+    There,
+    Believed(&'static str),
+}
+
+#[derive(Deserialize)]
+struct Said {
+    url: String,
+}
+
+/// Reads what a server has left in its data directory.
+pub(super) fn read(data: &Path) -> Left {
+    match address(data) {
+        Ok(url) => Left::At(url),
+        Err(Not::There) => Left::Nothing,
+        Err(Not::Believed(why)) => Left::Doubtful(why),
+    }
+}
+
+fn address(data: &Path) -> Result<String, Not> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(data, flags, Mode::empty()).map_err(|_| Not::There)?;
+    let file = open(&directory)?;
+    believe(&stat(&file)?, FileType::RegularFile, "it is no regular file", "it belongs to another user")?;
+    let place = stat(&directory)?;
+    believe(&place, FileType::Directory, "it is in no directory", "its directory belongs to another user")?;
+    if place.st_mode & OTHERS_WRITE != 0 {
+        return Err(Not::Believed("other users may write to its directory; chmod go-w it"));
+    }
+    let mut text = String::new();
+    let unread = |_: io::Error| Not::Believed("it cannot be read");
+    File::from(file).take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(unread)?;
+    let said: Said = serde_json::from_str(&text).map_err(|_| Not::Believed("it is not what servers write"))?;
+    match said.url.strip_prefix(SCHEME) {
+        Some(path) => socket(&directory, &place, Path::new(path))?,
+        None => port(&said.url)?,
+    }
+    Ok(said.url)
+}
+
+/// Opens the file without following or waiting for anything.
+fn open(directory: &OwnedFd) -> Result<OwnedFd, Not> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::openat(directory, SERVER_FILE, flags, Mode::empty()).map_err(|error| match error {
+        Errno::NOENT => Not::There,
+        Errno::LOOP => Not::Believed("it is a link"),
+        _ => Not::Believed("it cannot be opened"),
+    })
+}
+
+fn stat(file: &OwnedFd) -> Result<Stat, Not> {
+    rustix::fs::fstat(file).map_err(|_| Not::Believed("it cannot be looked at"))
+}
+
+/// Whether it is what it should be, and this user's.
+fn believe(found: &Stat, kind: FileType, other: &'static str, foreign: &'static str) -> Result<(), Not> {
+    if FileType::from_raw_mode(found.st_mode) != kind {
+        return Err(Not::Believed(other));
+    }
+    if found.st_uid == geteuid().as_raw() { Ok(()) } else { Err(Not::Believed(foreign)) }
+}
+
+/// A socket must be in the very directory that the file is in.
+fn socket(directory: &OwnedFd, place: &Stat, path: &Path) -> Result<(), Not> {
+    let elsewhere = Not::Believed("it names a socket outside its directory");
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(elsewhere) };
+    let Ok(there) = rustix::fs::stat(parent) else { return Err(elsewhere) };
+    if !path.is_absolute() || (there.st_dev, there.st_ino) != (place.st_dev, place.st_ino) {
+        return Err(elsewhere);
+    }
+    let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|_| Not::There)?;
+    believe(&found, FileType::Socket, "it names a file that is no socket", "it names a socket of another user")
+}
+
+/// A port must be one of the loopback, on which this user listens.
+fn port(url: &str) -> Result<(), Not> {
+    let address = url.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
+    let Some(address) = address.filter(|address| address.ip().is_loopback()) else {
+        return Err(Not::Believed("it names no address of this machine's loopback"));
+    };
+    match listener::of(address) {
+        Ok(Owner::Us) => Ok(()),
+        Ok(Owner::Nobody) => Err(Not::There),
+        Ok(Owner::Another) => Err(Not::Believed("another user listens at the address that it names")),
+        Err(_) => Err(Not::Believed("the system does not say who listens at the address that it names")),
+    }
+}
