@@ -18,17 +18,43 @@ pub(crate) fn place(name: &str) -> Place {
     Place::new(&format!("embedded-{name}"), &bash("gate", GATED, ""))
 }
 
-/// A command that runs beside the test.
-pub(crate) fn begun(place: &Place, arguments: &[&str]) -> Child {
+/// A command that runs beside the test, and is killed with it.
+pub(crate) struct Begun(Option<Child>);
+
+impl Begun {
+    pub(crate) fn id(&self) -> u32 {
+        self.0.as_ref().expect("it runs").id()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// What it said, when it has ended.
+    pub(crate) fn output(mut self) -> Output {
+        self.0.take().expect("it runs").wait_with_output().expect("it ends")
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+pub(crate) fn begun(place: &Place, arguments: &[&str]) -> Begun {
     let program = assert_cmd::cargo::cargo_bin!("crosspoint");
     let mut command = Command::new(program);
     command.args(arguments).current_dir(place.path()).stdin(Stdio::null());
     command.env("NO_COLOR", "1").env_remove("HOME").env_remove("XDG_CONFIG_HOME").env_remove("CROSSPOINT_SERVER");
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+    Begun(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")))
 }
 
 /// Submits work that goes on until it is let go, and waits until its program runs.
-pub(crate) fn gated(place: &Place, id: &str, more: &[&str]) -> Child {
+pub(crate) fn gated(place: &Place, id: &str, more: &[&str]) -> Begun {
     let child = begun(place, &[&["submit", "gate", "--request-id", id], more].concat());
     until("its program runs", || {
         fs::read_dir(place.path())
@@ -44,8 +70,8 @@ pub(crate) fn let_go(place: &Place) {
 }
 
 #[track_caller]
-pub(crate) fn completed(child: Child) -> Output {
-    let output = child.wait_with_output().expect("it ends");
+pub(crate) fn completed(child: Begun) -> Output {
+    let output = child.output();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "{\n  \"gone\": 1\n}\n");
     output
@@ -104,11 +130,12 @@ fn the_mode_of_the_socket_depends_on_no_umask() {
     fs::set_permissions(&data, fs::Permissions::from_mode(0o777)).expect("it is ours");
     let program = assert_cmd::cargo::cargo_bin!("crosspoint");
     let script = format!("umask 0; exec {} submit gate", program.display());
-    let child = Command::new("sh").args(["-c", &script]).current_dir(place.path()).spawn().expect("it starts");
+    let mut child = Command::new("sh");
+    let child = Begun(Some(child.args(["-c", &script]).current_dir(place.path()).spawn().expect("it starts")));
     let found = until("there is a socket", || sockets(&data).pop());
     assert_eq!(mode(&found), 0o600);
     let_go(&place);
-    assert!(child.wait_with_output().expect("it ends").status.success());
+    assert!(child.output().status.success());
 }
 
 #[test]
@@ -121,7 +148,7 @@ fn a_data_directory_may_be_longer_than_the_address_of_a_socket() {
     let_go(&place);
     completed(child);
     assert_eq!(sockets(&place.path().join(&data)), Vec::<PathBuf>::new());
-    let listed = begun(&place, &["jobs", "list", "--json", "--data", &data]).wait_with_output().expect("it ends");
+    let listed = begun(&place, &["jobs", "list", "--json", "--data", &data]).output();
     assert!(String::from_utf8_lossy(&listed.stdout).contains("\"completed\""), "{listed:?}");
 }
 
@@ -133,7 +160,7 @@ fn two_commands_at_once_do_not_disturb_each_other() {
     let data = place.path().join(".crosspoint");
     until("each has a socket", || (sockets(&data).len() == 2).then_some(()));
     // One that wants a store that is in use is told so, and leaves the others alone.
-    let third = begun(&place, &["submit", "gate", "--store", "sqlite:one.db"]).wait_with_output().expect("it ends");
+    let third = begun(&place, &["submit", "gate", "--store", "sqlite:one.db"]).output();
     assert_eq!(third.status.code(), Some(2), "{third:?}");
     assert_eq!(sockets(&data).len(), 2);
     let_go(&place);
@@ -146,8 +173,7 @@ fn two_commands_at_once_do_not_disturb_each_other() {
 fn what_a_killed_command_leaves_is_swept_by_the_next() {
     let place = place("killed");
     let mut child = gated(&place, "one", &[]);
-    child.kill().expect("it runs");
-    child.wait().expect("it ends");
+    child.kill();
     let data = place.path().join(".crosspoint");
     let left = sockets(&data);
     assert_eq!(left.len(), 1, "{left:?}");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::client::beside;
 use crate::config::Place;
 use crate::conformity::{self, kept};
-use crate::live::{Answer, Server};
+use crate::live::{Answer, PATIENCE, Server};
 use crate::puller::Puller;
 use crate::run::transcript;
 
@@ -176,7 +176,7 @@ fn names_come_from_the_environment_as_well() {
 fn an_address_that_others_reach_is_served_only_if_that_is_said() {
     for listen in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
         let place = Place::new(&format!("exposed-{}", listen.len()), "");
-        let said = transcript(&mut place.crosspoint(&["serve", "--listen", listen]));
+        let said = transcript(place.crosspoint(&["serve", "--listen", listen]).timeout(PATIENCE));
         assert!(said.starts_with("exit 2\n"), "{said}");
         assert!(said.contains("can be reached from other machines") && said.contains("--insecure"), "{said}");
         assert!(!place.path().join(".crosspoint").exists(), "nothing is opened");
