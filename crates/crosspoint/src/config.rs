@@ -65,7 +65,7 @@ pub(crate) struct Server {
     pub(crate) listen: String,
     /// What callers may call the server besides the loopback and the address that it listens on.
     pub(crate) names: Vec<String>,
-    /// An address that others reach is served though nobody asks who they are.
+    /// An address that other machines reach is served, though no token is asked for.
     pub(crate) insecure: bool,
     pub(crate) name: String,
     /// The longest that `?wait=` may ask for.

@@ -42,7 +42,7 @@ impl Host {
         Host::Address(address.to_canonical())
     }
 
-    /// Whether nobody but this machine can mean anything by it.
+    /// Whether it always means the machine on which it is used.
     pub(crate) fn is_loopback(&self) -> bool {
         match self {
             Host::Address(address) => address.is_loopback(),

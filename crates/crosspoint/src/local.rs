@@ -82,7 +82,7 @@ impl SocketFile {
         &self.path
     }
 
-    /// Moves it to the name by which servers are found. A socket there that nobody listens on is replaced.
+    /// Moves it to the name by which servers are found. A socket there on which no process listens is replaced.
     pub(crate) fn publish(&mut self, directory: &Path) -> io::Result<()> {
         if is_served(directory) {
             return Err(ErrorKind::AddrInUse.into());

@@ -29,7 +29,7 @@ pub(super) struct Line {
 }
 
 impl Address {
-    /// Reads what somebody wrote: `http://127.0.0.1:7420`, the same without the scheme, or `unix:PATH`.
+    /// Reads an address as people write it: `http://127.0.0.1:7420`, the same without the scheme, or `unix:PATH`.
     pub(super) fn read(text: &str) -> Address {
         match text.strip_prefix(SCHEME) {
             Some(path) => Address::Socket(PathBuf::from(path)),
@@ -59,7 +59,7 @@ impl Address {
         }
     }
 
-    /// Makes the means to ask there. Nobody is asked yet.
+    /// Makes the means to ask there. It does not connect yet.
     pub(super) fn line(&self) -> Result<Line> {
         // Installing it twice is no harm: the first one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -67,7 +67,7 @@ impl Address {
         let (http, base, way) = match self {
             Address::Web(url) => (of_web(http, url)?, url.clone(), None),
             Address::Socket(path) => {
-                // Where its directory is missing, nobody is there, and that is told when somebody asks.
+                // A missing directory is told of by the first request.
                 let way = Way::to(path).ok();
                 let http = http.unix_socket(way.as_ref().map_or(path.as_path(), Way::path));
                 // Reading all certificates of the system takes longer than most requests, and none is needed.
@@ -85,7 +85,7 @@ fn of_web(http: reqwest::ClientBuilder, url: &str) -> Result<reqwest::ClientBuil
         let hint = "write it as http://127.0.0.1:7420, or as unix:PATH";
         return Err(Failed::other("this is not the address of a server", hint).into());
     };
-    // Nobody's proxy is on the way to this machine.
+    // No proxy is on the way to this machine.
     if !matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
         return Ok(http);
     }

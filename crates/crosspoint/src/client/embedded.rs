@@ -1,5 +1,5 @@
 //! The server in this process: where none runs, a command opens the store itself and asks over a socket of the data directory, so
-//! that there is one way for everything. No port is opened: nobody else is to ask here. Only what is submitted here is driven, for the
+//! that there is one way for everything. No port is opened: only this command asks here. Only what is submitted here is driven, for the
 //! first time or again; other jobs that are there already wait for `serve`.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `server.json`: believed only where nobody else can have written it, and only for a server of this user on this machine.
+//! `server.json`: believed only where no other user can have written it, and only for a server of this user on this machine.
 //!
 //! The file says where work is sent, with all that is in it. A repository that was cloned may have one, and so may a directory that
 //! others write to. So file and directory must be this user's, and the address must be a port of the loopback on which this
@@ -28,7 +28,7 @@ const OTHERS_WRITE: u32 = 0o022;
 /// What a server has left.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Left {
-    /// Nothing, or what leads to nobody any more.
+    /// Nothing, or the address of a server that is gone.
     Nothing,
     /// Something that is not believed, and why.
     Doubtful(&'static str),
@@ -119,7 +119,7 @@ fn port(url: &str) -> Result<(), Not> {
     };
     match listener::of(address) {
         Ok(Owner::Us) => Ok(()),
-        Ok(Owner::Nobody) => Err(Not::There),
+        Ok(Owner::None) => Err(Not::There),
         Ok(Owner::Another) => Err(Not::Believed("another user listens at the address that it names")),
         Err(_) => Err(Not::Believed("the system does not say who listens at the address that it names")),
     }

@@ -18,7 +18,7 @@ pub(super) enum Owner {
     Us,
     /// A user who is not the one of this process.
     Another,
-    Nobody,
+    None,
 }
 
 /// Says who listens at an address, on it alone or on all addresses.
@@ -34,7 +34,7 @@ pub(super) fn of(address: SocketAddr) -> io::Result<Owner> {
     }
     let us = geteuid().as_raw();
     Ok(match owners.as_slice() {
-        [] => Owner::Nobody,
+        [] => Owner::None,
         owners if owners.iter().all(|owner| *owner == us) => Owner::Us,
         _ => Owner::Another,
     })
@@ -117,6 +117,6 @@ mod tests {
         let address = listener.local_addr().expect("it has an address");
         assert_eq!(of(address).expect("there is a table"), Owner::Us);
         drop(listener);
-        assert_eq!(of(address).expect("there is a table"), Owner::Nobody);
+        assert_eq!(of(address).expect("there is a table"), Owner::None);
     }
 }

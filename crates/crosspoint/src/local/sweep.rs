@@ -27,7 +27,7 @@ pub(super) fn sweep(directory: &Path) {
     }
 }
 
-/// Whether a process made it that is gone, and nobody listens. Both are asked: a process in another container has a number that
+/// Whether the process that made it is gone, and no process listens. Both are asked: a process in another container has a number that
 /// means nothing here, and one that has only just made its socket does not listen yet.
 fn is_left(entry: &DirEntry) -> bool {
     let is_socket = entry.file_type().is_ok_and(|kind| kind.is_socket());

@@ -19,9 +19,9 @@ pub(super) enum Place {
     File(PathBuf),
 }
 
-/// Why nobody can be heard.
+/// Why the server cannot listen.
 pub(super) enum Unheard {
-    /// Others than this machine could reach it, and nobody would ask who they are.
+    /// Other machines reach the address, and no token is asked for.
     Exposed,
     Failed(io::Error),
 }

@@ -1,6 +1,6 @@
 //! Which requests are meant for this server, and come from a program or from a page of its own.
 //!
-//! A server of the loopback is reached by every web page that somebody on this machine looks at. Two ways lead in. A page sends a
+//! Every web page in a browser of this machine reaches a server of the loopback. Two ways lead in. A page sends a
 //! request to 127.0.0.1 by itself: a form, or a `fetch` of plain text, needs no permission. And a page of a host whose name suddenly means
 //! 127.0.0.1 (DNS rebinding) is of the same origin as this server, and reads all that it answers.
 //!
@@ -49,7 +49,7 @@ pub(super) enum Foreign {
 pub(super) enum Arrival {
     /// At this address of the machine.
     Address(IpAddr),
-    /// At a socket that is a file, or nobody can tell where.
+    /// At a socket that is a file, or where the system cannot tell.
     Local,
 }
 
@@ -82,7 +82,7 @@ fn judge(uri: &Uri, headers: &HeaderMap, arrival: Arrival, ours: &Ours) -> Resul
     if called.as_ref().is_some_and(is_strange) {
         return Err(Foreign::Host);
     }
-    // Whoever sends a whole address in the request line means that one, whatever `Host` says (RFC 9112, 3.2.2).
+    // A whole address in the request line wins over `Host` (RFC 9112, 3.2.2), so that one is held against our names too.
     let target = uri.authority().map(|target| Authority::read(target.as_str()).ok_or(Foreign::Target)).transpose()?;
     if target.as_ref().is_some_and(is_strange) {
         return Err(Foreign::Target);

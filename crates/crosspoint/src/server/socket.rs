@@ -1,4 +1,4 @@
-//! Where connections come from: a port, or a socket that is a file. Whoever serves them need not know which.
+//! Where connections come from: a port, or a socket that is a file. What serves them need not know which.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -57,7 +57,7 @@ impl Stream {
         }
     }
 
-    /// What the system still holds for the other end is of no use to anybody. Of a file's socket it keeps nothing.
+    /// Drops what the system still holds for the other end. For a socket that is a file it holds nothing after the close.
     pub(super) fn forget_unsent(&self) {
         match self {
             Stream::Tcp(stream) => drop(stream.set_zero_linger()),

@@ -111,7 +111,7 @@ pub(crate) fn ports_of(pid: u32) -> Vec<String> {
 fn a_command_without_a_server_opens_no_port_but_a_socket_for_its_user() {
     let place = place("port");
     let child = gated(&place, "one", &[]);
-    assert_eq!(ports_of(child.id()), Vec::<String>::new(), "nobody else may ask it anything");
+    assert_eq!(ports_of(child.id()), Vec::<String>::new(), "no other user may ask it anything");
     let data = place.path().join(".crosspoint");
     let found = sockets(&data);
     assert_eq!(found.len(), 1, "{found:?}");

@@ -1,4 +1,4 @@
-//! `server.json` that somebody else may have written: it leads nowhere, and commands go on as without a server.
+//! `server.json` that another user, or a repository, may have brought: it leads nowhere, and commands go on as without a server.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ use crate::run::transcript;
 /// A user who is not the one who runs the tests.
 const STRANGER: u32 = 65_534;
 
-/// A directory with a `.crosspoint` in it, as a repository may come, and somebody who listens.
+/// A directory with a `.crosspoint` in it, as a repository may come, and a listener that notices connections.
 struct Planted {
     place: Place,
     data: PathBuf,
@@ -52,7 +52,7 @@ impl Planted {
         transcript(command.env_remove("CROSSPOINT_SERVER").timeout(PATIENCE))
     }
 
-    /// The work is done here, nobody is asked, and why is said.
+    /// The work is done here, the listener is not asked, and the reason is said.
     #[track_caller]
     fn leads_nowhere(&self, why: &str) {
         let said = self.submitted();

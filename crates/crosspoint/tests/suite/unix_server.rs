@@ -126,7 +126,7 @@ fn one_server_a_directory_and_what_a_killed_one_left_is_replaced() {
     assert!(second.starts_with("exit 2\n") && second.contains("cannot listen on unix"), "{second}");
     assert!(!place.path().join("other.db").exists(), "nothing is opened");
     assert_eq!(server.get("/health", &["Host: localhost"]).status, 200);
-    // Whoever waits for work finds the server that comes after one that was killed.
+    // A command that waits finds the server that is started after the one that was killed.
     let child = gated(&place, "one", &[]);
     server.kill();
     assert!(server.socket().exists(), "a killed server leaves its socket");
