@@ -9,6 +9,8 @@ mod agents;
 mod batch;
 mod driven;
 mod members;
+mod report;
+mod room;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,16 +19,26 @@ pub use agents::{Agent, AgentCommand, Spec, Standing};
 pub use batch::{Batch, Effect, Fresh, Written};
 use bytes::Bytes;
 pub use members::{MEMBERS_MAX, Member, Membership, Presence};
+pub use report::Grip;
+pub(crate) use report::NEVER_HAD;
+pub use room::{Room, Share};
+
+use std::time::Duration;
 
 use crate::breaker;
 use crate::event::Violation;
 use crate::id::{JobId, SEQ_MAX, Seq};
 use crate::job::{Job, Request, State};
 use crate::keys::{Hash, Hashes, Keys};
-use crate::machine::{self, Action, Event, Refused};
+use crate::machine::{self, Action, End, Event, Refused};
 use crate::policy::{Policy, Recovery};
 use crate::queue::{Queues, Target};
+use crate::retention::Ended;
 use crate::time::Time;
+
+/// As long as there is a job that has not ended, it is written at least so often that we are alive: what is missing at the next start is
+/// the time in which nobody was.
+pub const ALIVE_PERIOD: Duration = Duration::from_secs(5);
 
 /// What one orchestrator knows.
 #[derive(Debug)]
@@ -44,7 +56,18 @@ pub struct Core {
     driven_from: Seq,
     taken: BTreeSet<Seq>,
     resting: bool,
-    jobs_live_max: usize,
+    shares: room::Shares,
+    /// Jobs in the queue that may be what ends us, and those of that kind that are with agents: one begins at a time.
+    suspects: BTreeSet<Seq>,
+    suspects_running: BTreeSet<Seq>,
+    /// The jobs that have ended, for as long as they are kept.
+    ended: Ended,
+    /// When it was last written that we are alive.
+    alive_at: Time,
+    /// How the orchestrator before us ended.
+    end: End,
+    /// Jobs that have an outcome and whose rows do not say so.
+    unrepaired: Vec<Seq>,
 }
 
 /// A job that has not ended.
@@ -52,6 +75,8 @@ pub struct Core {
 struct Live {
     job: Arc<Job>,
     alarm: Option<Time>,
+    /// The agent whose share of the room it takes.
+    charged: Option<Arc<str>>,
 }
 
 /// What can be asked of the core.
@@ -63,6 +88,17 @@ pub enum Command {
     Find(Hash, Vec<Seq>),
     /// Something happened to a job.
     Job(JobId, Event),
+    /// An agent that joined says something about an attempt.
+    Report {
+        /// The agent.
+        agent: Arc<str>,
+        /// Whether the session that says it holds the attempt.
+        grip: Grip,
+        /// The job.
+        id: JobId,
+        /// What it says.
+        event: Event,
+    },
     /// Something is wanted of an agent, or known about it.
     Agent(Arc<str>, AgentCommand),
     /// Somebody wants this job again that nobody drives: it is driven from now on.
@@ -71,8 +107,13 @@ pub enum Command {
     Join(Arc<Member>),
     /// Somebody broke a rule about a job that has ended.
     Violation(Seq, Violation),
-    /// The clock jumped, by so many microseconds.
-    ClockJumped(i64),
+    /// The clock jumped.
+    ClockJumped {
+        /// By so many microseconds that what is on disk does not know of.
+        micros: i64,
+        /// By so many in all, with those before.
+        total_micros: i64,
+    },
     /// Hand out no more work: we are about to end, and what waits can wait for our next start.
     Rest,
 }
@@ -107,6 +148,8 @@ pub enum Reply {
     Job(Arc<Job>),
     /// The wish was not granted.
     Refused(Refused),
+    /// The agent does not have the attempt that it speaks of.
+    NotTheirs,
     /// No job that is alive has this id.
     NotLive,
     /// It was done.
@@ -132,8 +175,10 @@ pub enum Rejected {
     NotItsWork,
     /// There are as many jobs as there may be.
     Full {
+        /// Of what.
+        share: Share,
         /// How many that is.
-        jobs_live_max: usize,
+        most: usize,
     },
 }
 
@@ -154,10 +199,18 @@ pub struct Origin {
     pub keys: Keys,
     /// The number of the last job.
     pub last_seq: Seq,
+    /// The jobs that have ended, for as long as they are kept.
+    pub ended: Ended,
+    /// Jobs that have an outcome and whose rows do not say so.
+    pub unrepaired: Vec<Seq>,
     /// How many jobs there may be that have not ended.
-    pub jobs_live_max: usize,
+    pub room: Room,
     /// Who drives the jobs that are there already.
     pub mode: Mode,
+    /// How the orchestrator before us ended.
+    pub end: End,
+    /// When an orchestrator was last alive, as far as is known; none where there never was one.
+    pub alive_at: Option<Time>,
     /// The time: whatever silence there was before it is not the agents' fault.
     pub now: Time,
 }
@@ -199,31 +252,73 @@ impl Core {
             resting: false,
             driven_from,
             taken,
-            jobs_live_max: origin.jobs_live_max,
+            shares: room::Shares::new(origin.room),
+            suspects: BTreeSet::new(),
+            suspects_running: BTreeSet::new(),
+            ended: origin.ended,
+            alive_at: origin.alive_at.unwrap_or_default(),
+            end: origin.end,
+            unrepaired: origin.unrepaired,
         };
         for spec in origin.agents {
             core.add_agent(spec);
         }
         for member in origin.members {
-            core.add_member(member, &origin.present, origin.now);
+            core.add_member(&member, &origin.present, origin.now);
         }
         for (name, standing) in origin.standings {
             if let Some(agent) = core.agents.get_mut(&name) {
                 agent.standing = Standing { breaker: standing.breaker.bound_by(origin.now), ..standing };
             }
         }
+        let away_micros = origin.alive_at.map_or(0, |at| origin.now.0.saturating_sub(at.0));
         for mut job in origin.jobs {
-            let seq = job.seq();
-            let pause_max = machine::pause_max(&job, core.policy(&job));
-            job.bound_by(origin.now, pause_max);
-            if let State::Running(running) | State::Waiting { running, .. } = &mut job.state {
-                running.heard_at = origin.now;
+            // What others are to drive is left as they will find it.
+            if core.driven_from == Seq(0) {
+                let pause_max = machine::pause_max(&job, core.policy(&job));
+                job.come_back(origin.now, away_micros, pause_max);
             }
-            core.jobs.insert(seq, Live { job: Arc::new(job), alarm: None });
-            core.count(seq, 1);
-            core.watch(seq);
+            core.add_job(job, origin.now);
         }
         core
+    }
+
+    /// A core that knows what the disk knows, in place of this one, whose last batch could not be committed. Who is there is not on
+    /// disk, nor that we rest; and nobody has left because a disk was full.
+    #[must_use]
+    pub fn made_anew(&self, origin: Origin) -> Core {
+        let here = |agent: &&Agent| agent.joined.is_some() && agent.capacity() > 0;
+        let present = self.agents.values().filter(here).map(|agent| (agent.spec.name.clone(), agent.capacity()));
+        // We were there all the time, and have not ended.
+        let (written, now) = (origin.alive_at, origin.now);
+        let (present, alive_at, end) = (present.collect(), Some(now), self.end);
+        let mut core = Core::new(Origin { present, alive_at, end, ..origin });
+        core.alive_at = written.unwrap_or_default();
+        core.resting = self.resting;
+        core
+    }
+
+    /// A job from disk.
+    fn add_job(&mut self, mut job: Job, now: Time) {
+        let seq = job.seq();
+        if let State::Running(running) | State::Waiting { running, .. } = &mut job.state {
+            (running.heard_at, running.taken_up_at) = (now, Some(now));
+        }
+        self.insert(Arc::new(job));
+        self.count(seq, 1);
+        self.watch(seq);
+    }
+
+    fn insert(&mut self, job: Arc<Job>) {
+        let charged = self.charged(&job.request);
+        self.shares.change(&job.request, charged.as_ref(), 1);
+        self.jobs.insert(job.seq(), Live { job, alarm: None, charged });
+    }
+
+    fn remove(&mut self, seq: Seq) {
+        if let Some(live) = self.jobs.remove(&seq) {
+            self.shares.change(&live.job.request, live.charged.as_ref(), -1);
+        }
     }
 
     /// Applies one command.
@@ -231,6 +326,7 @@ impl Core {
         match command {
             Command::Submit(submission) => self.submit(submission, now, batch),
             Command::Find(hash, others) => self.keys.find(*hash, others).map_or(Reply::NotLive, Reply::Known),
+            Command::Job(id, Event::Release) => self.release(*id, now, batch),
             Command::Job(id, event) => match self.jobs.get(&id.seq()) {
                 Some(live) if live.job.id() == *id => match self.apply_event(id.seq(), event.clone(), now, batch) {
                     Ok(job) => Reply::Job(job),
@@ -238,6 +334,7 @@ impl Core {
                 },
                 _ => Reply::NotLive,
             },
+            Command::Report { agent, grip, id, event } => self.report(agent, *grip, *id, event, now, batch),
             Command::Agent(name, command) => self.command_agent(name, *command, now, batch),
             Command::TakeUp(id) => self.take_up(*id, now, batch),
             Command::Join(member) => self.join(member, now, batch),
@@ -245,7 +342,8 @@ impl Core {
                 batch.violations.push((*seq, now, violation.clone()));
                 Reply::Done
             }
-            Command::ClockJumped(micros) => {
+            Command::ClockJumped { micros, total_micros } => {
+                self.ended.jumped(now, *total_micros);
                 self.shift(*micros, batch);
                 Reply::Done
             }
@@ -275,13 +373,46 @@ impl Core {
             self.tell_breaker(&name, breaker::Event::Clock, now, batch);
         }
         self.hand_out(now, batch);
+        batch.repaired.append(&mut self.unrepaired);
+        let is_first = self.alive_at == Time::default() && !batch.is_empty();
+        if is_first || self.alive_alarm().is_some_and(|at| at <= now) {
+            self.is_alive(now, batch);
+        }
+        // A store without anything in it stays as it is.
+        if self.ended.jumps().is_unwritten() && (self.next_seq > Seq(1) || !batch.is_empty()) {
+            batch.jumps = Some(self.ended.jumps().clone());
+        }
+    }
+
+    /// What was decided is on disk.
+    pub fn committed(&mut self, batch: &Batch) {
+        for (seq, written) in &batch.jobs {
+            if let Some(outcome) = written.job.outcome() {
+                self.ended.note(*seq, outcome.at);
+            }
+        }
+        if batch.jumps.is_some() {
+            self.ended.jumps_written();
+        }
+    }
+
+    fn is_alive(&mut self, now: Time, batch: &mut Batch) {
+        self.alive_at = now;
+        batch.alive_at = Some(now);
+    }
+
+    /// When it must be written next that we are alive: while others are to drive the jobs, it is none of our business.
+    fn alive_alarm(&self) -> Option<Time> {
+        let drives_all = self.driven_from == Seq(0);
+        (drives_all && !self.jobs.is_empty()).then(|| self.alive_at.plus(ALIVE_PERIOD))
     }
 
     /// When [`Core::settle`] has something to do next.
     pub fn alarm(&self) -> Option<Time> {
         let job = self.alarms.first().map(|(at, _)| *at);
         let breaker = self.agents.values().filter_map(|agent| agent.standing.breaker.alarm()).min();
-        job.into_iter().chain(breaker).min()
+        let suspect = if self.suspects.is_empty() { None } else { self.alone_until() };
+        job.into_iter().chain(breaker).chain(self.alive_alarm()).chain(suspect).min()
     }
 
     fn submit(&mut self, submission: &Submission, now: Time, batch: &mut Batch) -> Reply {
@@ -293,8 +424,12 @@ impl Core {
         if let Err(rejected) = self.check_route(&request.work, request.pinned.as_ref()) {
             return Reply::Rejected(rejected);
         }
-        if self.jobs.len() >= self.jobs_live_max || self.next_seq.0 > SEQ_MAX {
-            return Reply::Rejected(Rejected::Full { jobs_live_max: self.jobs_live_max });
+        let charged = self.charged(request);
+        if let Err(rejected) = self.shares.check(request, charged.as_ref(), self.jobs.len()) {
+            return Reply::Rejected(rejected);
+        }
+        if self.next_seq.0 > SEQ_MAX {
+            return Reply::Rejected(Rejected::Full { share: Share::All, most: self.jobs.len() });
         }
         let seq = self.next_seq;
         self.next_seq = Seq(seq.0 + 1);
@@ -311,7 +446,7 @@ impl Core {
         }
         let job = Arc::new(job);
         batch.fresh(&job, submission);
-        self.jobs.insert(seq, Live { job: job.clone(), alarm: None });
+        self.insert(job.clone());
         self.watch(seq);
         Reply::Accepted(job)
     }
@@ -320,6 +455,9 @@ impl Core {
     fn apply_event(&mut self, seq: Seq, event: Event, now: Time, batch: &mut Batch) -> Result<Arc<Job>, Refused> {
         let Some(live) = self.jobs.get(&seq) else { return Err(Refused::Ended(crate::job::Phase::Completed)) };
         let before = live.job.clone();
+        if before.aside.is_some() && !matches!(event, Event::Cancel | Event::Release) {
+            return Err(Refused::Aside);
+        }
         let step = machine::step(&before, event, now, self.policy(&before))?;
         let job = Arc::new(step.job);
         self.unwatch(seq);
@@ -329,7 +467,7 @@ impl Core {
         }
         self.count(seq, 1);
         batch.stepped(&job, step.entries);
-        if asked(&before) < asked(&job) || is_unasked(&before, &job) {
+        if step.rewritten || asked(&before) < asked(&job) || is_unasked(&before, &job) {
             // An answer given again is no event; but a core made anew that did not count it would take the next question for
             // this one. Nor is it one at once that a question was taken back; but one that did not know would ask it still.
             batch.rewritten(&job);
@@ -338,7 +476,10 @@ impl Core {
             batch.violations.push((seq, now, violation));
         }
         if job.outcome().is_some() {
-            self.jobs.remove(&seq);
+            self.remove(seq);
+            if before.aside.is_some() {
+                batch.aside.insert(seq, None);
+            }
         } else {
             self.watch(seq);
         }
@@ -362,7 +503,11 @@ impl Core {
         let job = live.job.clone();
         let alarm = machine::alarm(&job, self.policy(&job));
         if let State::Queued = job.state {
-            self.queues.add(&job);
+            if job.is_suspect() {
+                self.suspects.insert(seq);
+            } else {
+                self.queues.add(&job);
+            }
         }
         if let Some(at) = alarm {
             self.alarms.insert((at, seq));
@@ -378,7 +523,29 @@ impl Core {
             self.alarms.remove(&(at, seq));
         }
         if let State::Queued = live.job.state {
+            self.suspects.remove(&seq);
             self.queues.remove(&live.job);
+        }
+    }
+
+    /// What happens to this job cannot be written: it stays as it is on disk until an operator says more, and others go on. Once, and
+    /// before anything else of its batch.
+    pub fn set_aside(&mut self, seq: Seq, now: Time, batch: &mut Batch) {
+        let Some(live) = self.jobs.get(&seq).filter(|live| live.job.aside.is_none()) else { return };
+        let mut job = (*live.job).clone();
+        self.unwatch(seq);
+        self.count(seq, -1);
+        if let Some(running) = job.running() {
+            let action = Action::Stop { attempt: running.attempt };
+            batch.effects.push(Effect::Job { job: Arc::new(job.clone()), action });
+        }
+        job.aside = Some(now);
+        // Nor that the clock has jumped.
+        batch.jobs.remove(&seq);
+        batch.aside.insert(seq, Some(now));
+        batch.touched.insert(seq);
+        if let Some(live) = self.jobs.get_mut(&seq) {
+            live.job = Arc::new(job);
         }
     }
 
@@ -399,12 +566,16 @@ impl Core {
             self.unwatch(seq);
             if let Some(live) = self.jobs.get_mut(&seq) {
                 Arc::make_mut(&mut live.job).shift(micros);
-                // A job that no agent has had has nothing of this in its row.
-                if live.job.started_at.is_some() {
+                // What is set aside cannot be written, and time passes without it.
+                if live.job.aside.is_none() && is_timed(&live.job) {
                     batch.rewritten(&live.job);
                 }
             }
             self.watch(seq);
+        }
+        if self.alive_at != Time::default() {
+            let alive_at = self.alive_at.shifted(micros);
+            self.is_alive(alive_at, batch);
         }
         for agent in self.agents.values_mut() {
             let breaker = agent.standing.breaker.shifted(micros);
@@ -413,6 +584,11 @@ impl Core {
                 batch.agents.insert(agent.spec.name.clone(), agent.standing);
             }
         }
+    }
+
+    /// The jobs that have ended, for as long as they are kept.
+    pub fn ended(&mut self) -> &mut Ended {
+        &mut self.ended
     }
 
     /// Forgets the request key of a job that is gone: a repeat is a new job.
@@ -455,6 +631,11 @@ impl Core {
         let of_work = |work: &Arc<str>| pinned.clone().map(|pinned| Target { work: work.clone(), pinned });
         spec.works.iter().flat_map(of_work).collect()
     }
+}
+
+/// Whether anything in the job's row says how long something may take: of a job that no agent has had, only the caller's limit.
+fn is_timed(job: &Job) -> bool {
+    job.started_at.is_some() || job.request.limits.total.is_some()
 }
 
 /// Whether the job no longer waits for a person, and goes on.

@@ -26,15 +26,21 @@ pub struct Job {
     pub agent: Option<Arc<str>>,
     /// How often it was handed to an agent.
     pub attempts: u32,
+    /// The agents that had it before another one did, in order: each with the last of its attempts.
+    pub had: Arc<Vec<(u32, Arc<str>)>>,
     /// How many of these were repeats after a failure. What our own crash cut short does not count.
     pub retries: u32,
     /// Whether an agent may have begun with it, in an attempt that is over.
     pub begun: bool,
+    /// How many attempts in a row were cut short by an end of ours that was not clean (ALL-13).
+    pub cut_short: u32,
+    /// Since when it is set aside, because what happens to it cannot be written.
+    pub aside: Option<Time>,
     /// When it was handed to an agent for the first time.
     pub started_at: Option<Time>,
     /// How long it has waited for people in all; the agent's total clock stands still meanwhile.
     pub waited: Duration,
-    /// By how many microseconds the clock has jumped since it was accepted, so that no jump ends a job.
+    /// How many microseconds since it was accepted do not count: jumps of the clock, and the time in which no orchestrator ran.
     pub skew_micros: i64,
     /// How far it is, as was committed.
     pub progress: Option<Arc<Progress>>,
@@ -173,9 +179,18 @@ pub enum State {
         /// What is asked.
         question: Body,
     },
+    /// For an operator: it is not begun again, because it may be what ends us (ALL-13).
+    Poisoned,
     /// For good.
     Ended(Arc<Outcome>),
 }
+
+/// From so many attempts in a row that were cut short a job is suspected to be what ends us.
+pub const SUSPECT_FROM: u32 = 2;
+
+/// After one suspect has begun, no other does for so long: should we end in that time, it is known because of which, and no job is blamed
+/// for what another one did.
+pub const SUSPECT_ALONE: Duration = Duration::from_secs(30);
 
 /// The attempt under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,6 +201,8 @@ pub struct Running {
     pub heard_at: Time,
     /// How many questions it has asked.
     pub asked: u32,
+    /// When it was taken up, if it began before we did: its agent is asked once before it is given up (ALL-3).
+    pub taken_up_at: Option<Time>,
 }
 
 /// How far a job is.
@@ -280,8 +297,11 @@ impl Job {
             updated_at: at,
             agent: None,
             attempts: 0,
+            had: Arc::default(),
             retries: 0,
             begun: false,
+            cut_short: 0,
+            aside: None,
             started_at: None,
             waited: Duration::ZERO,
             skew_micros: 0,
@@ -311,7 +331,7 @@ impl Job {
             State::Queued => Phase::Queued,
             State::Running(_) => Phase::Running,
             State::Retrying { .. } => Phase::Retrying,
-            State::Waiting { .. } => Phase::Waiting,
+            State::Waiting { .. } | State::Poisoned => Phase::Waiting,
             State::Ended(outcome) => outcome.status.phase(),
         }
     }
@@ -320,7 +340,9 @@ impl Job {
     pub fn outcome(&self) -> Option<&Arc<Outcome>> {
         match &self.state {
             State::Ended(outcome) => Some(outcome),
-            State::Queued | State::Running(_) | State::Retrying { .. } | State::Waiting { .. } => None,
+            State::Queued | State::Running(_) | State::Retrying { .. } | State::Waiting { .. } | State::Poisoned => {
+                None
+            }
         }
     }
 
@@ -333,8 +355,33 @@ impl Job {
     pub fn running(&self) -> Option<&Running> {
         match &self.state {
             State::Running(running) | State::Waiting { running, .. } => Some(running),
-            State::Queued | State::Retrying { .. } | State::Ended(_) => None,
+            State::Queued | State::Retrying { .. } | State::Poisoned | State::Ended(_) => None,
         }
+    }
+
+    /// The agent that had this attempt; `None` if it was never made.
+    pub fn had_by(&self, attempt: u32) -> Option<&Arc<str>> {
+        if attempt == 0 || attempt > self.attempts {
+            return None;
+        }
+        let before = self.had.iter().find(|(last, _)| attempt <= *last).map(|(_, agent)| agent);
+        before.or(self.agent.as_ref())
+    }
+
+    /// Whether it waits for a person's answer.
+    pub fn is_asking(&self) -> bool {
+        matches!(self.state, State::Waiting { .. })
+    }
+
+    /// Whether it may be what ends us.
+    pub fn is_suspect(&self) -> bool {
+        self.cut_short >= SUSPECT_FROM
+    }
+
+    /// Until when no other suspect begins, if this one is with an agent: its last attempt is the first since it was cut short.
+    pub fn alone_until(&self) -> Option<Time> {
+        let is_running = matches!(self.state, State::Running(_));
+        Some(self.started_at?.plus(SUSPECT_ALONE)).filter(|_| is_running && self.is_suspect())
     }
 
     /// Moves its clocks along with a clock that jumped, so that neither silence nor a pause is longer or shorter for it.
@@ -343,34 +390,52 @@ impl Job {
         self.started_at = self.started_at.map(|at| at.shifted(micros));
         self.progress_at = self.progress_at.shifted(micros);
         match &mut self.state {
-            State::Running(running) => running.heard_at = running.heard_at.shifted(micros),
+            State::Running(running) => running.shift(micros),
             State::Waiting { running, .. } => {
-                running.heard_at = running.heard_at.shifted(micros);
+                running.shift(micros);
                 self.updated_at = self.updated_at.shifted(micros);
             }
             State::Retrying { until, .. } => *until = until.shifted(micros),
-            State::Queued | State::Ended(_) => {}
+            State::Queued | State::Poisoned | State::Ended(_) => {}
         }
     }
 }
 
+impl Running {
+    fn shift(&mut self, micros: i64) {
+        self.heard_at = self.heard_at.shifted(micros);
+        self.taken_up_at = self.taken_up_at.map(|at| at.shifted(micros));
+    }
+}
+
 impl Job {
-    /// The caller's limit counts from now on: nobody has worked at it since somebody stopped, and its caller has waited for nothing.
+    /// All its time counts from now on: it was held, and no agent has worked at it meanwhile that we know of.
     pub fn begin_anew(&mut self, now: Time) {
         self.skew_micros = now.0.saturating_sub(self.request.accepted_at.0);
+        self.started_at = self.started_at.map(|_| now);
+        self.waited = Duration::ZERO;
     }
 
-    /// For a job from disk: nothing that has happened lies ahead of `now`, and no pause that is under way is longer than it can
-    /// have been, which is `pause_max`. Otherwise a clock that was set back while we were gone would hold everything up
-    /// for as long.
-    pub fn bound_by(&mut self, now: Time, pause_max: Duration) {
-        self.started_at = self.started_at.map(|at| at.min(now));
-        self.skew_micros = now.0.saturating_sub(self.request.accepted_at.0).min(0);
+    /// For a job from disk, after `away_micros` in which no orchestrator ran: that time counts against nobody (ALL-3), but for pauses,
+    /// which go on without us.
+    ///
+    /// What cannot be, whatever was done to the clock, is put right: nothing that has happened lies ahead of `now`, and no pause under
+    /// way is longer than `pause_max`.
+    pub fn come_back(&mut self, now: Time, away_micros: i64, pause_max: Duration) {
+        let since_accepted = now.0.saturating_sub(self.request.accepted_at.0);
+        self.skew_micros = self.skew_micros.saturating_add(away_micros).min(since_accepted);
         match &mut self.state {
-            State::Waiting { .. } => self.updated_at = self.updated_at.min(now),
-            State::Retrying { until, .. } => *until = (*until).min(now.plus(pause_max)),
-            State::Queued | State::Running(_) | State::Ended(_) => {}
+            // A person had the time to answer all the same, and waiting does not count anyway.
+            State::Waiting { .. } | State::Poisoned => self.updated_at = self.updated_at.min(now),
+            State::Retrying { until, .. } => {
+                *until = (*until).min(now.plus(pause_max));
+                self.started_at = self.started_at.map(|at| at.shifted(away_micros));
+            }
+            State::Queued | State::Running(_) | State::Ended(_) => {
+                self.started_at = self.started_at.map(|at| at.shifted(away_micros));
+            }
         }
+        self.started_at = self.started_at.map(|at| at.min(now));
     }
 }
 

@@ -5,10 +5,12 @@
 //! - [`policy`]: what an agent's operator has settled;
 //! - [`machine`]: the life of one job, as one pure function; [`breaker`]: that of an agent's breaker;
 //! - [`keys`], [`queue`], [`core`]: all jobs and agents of one orchestrator, still pure; [`retention`]: how long jobs are kept;
+//!   [`claim`]: who may write;
 //! - [`store`]: the embedded database, whose one verb is to commit a batch;
 //! - [`runtime`]: the one committing thread, the tasks of attempts, and the handle that doors use.
 
 pub mod breaker;
+pub mod claim;
 pub mod content;
 pub mod core;
 pub mod event;

@@ -91,8 +91,40 @@ pub enum Event {
     Cancel,
     /// A time has come that [`alarm`] named.
     Clock,
-    /// We were gone, and whatever attempt was under way is under way no more.
-    Interrupted,
+    /// We were gone, and the attempt that was under way is under way no more.
+    Interrupted(End),
+    /// An operator wants a job begun again that was poisoned.
+    Release,
+}
+
+impl Event {
+    /// The attempt that an agent speaks of.
+    pub fn attempt(&self) -> Option<u32> {
+        match self {
+            Event::Heard { attempt }
+            | Event::Progress { attempt, .. }
+            | Event::Output { attempt, .. }
+            | Event::Ask { attempt, .. }
+            | Event::Unasked { attempt }
+            | Event::Finish { attempt, .. }
+            | Event::Withdrawn { attempt } => Some(*attempt),
+            Event::Start { .. }
+            | Event::Answer { .. }
+            | Event::Cancel
+            | Event::Clock
+            | Event::Interrupted(_)
+            | Event::Release => None,
+        }
+    }
+}
+
+/// How an orchestrator ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It was asked to.
+    Clean,
+    /// It was killed, or lost its power; perhaps by the work itself.
+    Unclean,
 }
 
 /// What an agent gave.
@@ -170,6 +202,8 @@ pub struct Step {
     pub actions: Vec<Action>,
     /// What should not have happened, and was not applied.
     pub violation: Option<Violation>,
+    /// Whether the job is to be stored although nothing happened that is an event.
+    pub rewritten: bool,
 }
 
 /// Why a wish was not granted. Nothing has changed.
@@ -181,16 +215,25 @@ pub enum Refused {
     /// An answer without a question.
     #[error("the job is {} and waits for no answer", .0.name())]
     NotWaiting(Phase),
+    /// It waits for something else than an answer.
+    #[error("the job waits for an operator to retry or cancel it, not for an answer")]
+    Poisoned,
     /// It is not in the queue.
     #[error("the job is {} and cannot start", .0.name())]
     NotQueued(Phase),
+    /// Nothing keeps it from being begun.
+    #[error("the job is {} and is not set aside", .0.name())]
+    NotAside(Phase),
+    /// What happens to it cannot be written.
+    #[error("the job is set aside, because what happens to it cannot be written")]
+    Aside,
 }
 
 /// Decides what one event does to one job.
 ///
 /// `policy` is that of the job's agent; the default one where it has had none.
 pub fn step(job: &Job, event: Event, now: Time, policy: &Policy) -> Result<Step, Refused> {
-    let step = Step { job: job.clone(), entries: Vec::new(), actions: Vec::new(), violation: None };
+    let step = Step { job: job.clone(), entries: Vec::new(), actions: Vec::new(), violation: None, rewritten: false };
     match event {
         Event::Start { agent } => step.start(&agent, now),
         Event::Heard { attempt } => Ok(step.heard(attempt, now)),
@@ -203,7 +246,8 @@ pub fn step(job: &Job, event: Event, now: Time, policy: &Policy) -> Result<Step,
         Event::Withdrawn { attempt } => Ok(step.withdrawn(attempt, now)),
         Event::Cancel => step.cancel(now),
         Event::Clock => Ok(step.clock(now, policy)),
-        Event::Interrupted => Ok(step.interrupted(now, policy)),
+        Event::Interrupted(end) => Ok(step.interrupted(end, now, policy)),
+        Event::Release => step.release(now),
     }
 }
 
@@ -211,11 +255,14 @@ impl Step {
     fn start(mut self, agent: &Arc<str>, now: Time) -> Result<Step, Refused> {
         let State::Queued = self.job.state else { return Err(Refused::NotQueued(self.job.phase())) };
         let attempt = self.job.attempts + 1;
+        if let Some(before) = self.job.agent.take().filter(|before| before != agent) {
+            Arc::make_mut(&mut self.job.had).push((self.job.attempts, before));
+        }
         self.job.attempts = attempt;
         self.job.started_at.get_or_insert(now);
         self.job.output_bytes = 0;
         self.job.agent = Some(agent.clone());
-        self.enter(State::Running(Running { attempt, heard_at: now, asked: 0 }), now);
+        self.enter(State::Running(Running { attempt, heard_at: now, asked: 0, taken_up_at: None }), now);
         self.note(What::Started { attempt, agent: agent.as_ref().into() }, now);
         self.actions.push(Action::Dispatch { attempt });
         Ok(self)
@@ -223,6 +270,9 @@ impl Step {
 
     fn answer(mut self, answer: Body, now: Time) -> Result<Step, Refused> {
         let State::Waiting { running, question } = self.job.state.clone() else {
+            if let State::Poisoned = self.job.state {
+                return Err(Refused::Poisoned);
+            }
             let phase = self.job.phase();
             return Err(if phase.is_end() { Refused::Ended(phase) } else { Refused::NotWaiting(phase) });
         };
@@ -247,16 +297,13 @@ impl Step {
     }
 
     /// At a start of ours: what was under way when we ended is so no more (ALL-3).
-    fn interrupted(mut self, now: Time, policy: &Policy) -> Step {
+    fn interrupted(mut self, end: End, now: Time, policy: &Policy) -> Step {
         let Some(&running) = self.job.running() else { return self };
         let attempt = running.attempt;
         match policy.recovery {
-            Recovery::Rerun => {
-                self.job.begun = true;
-                self.requeue(attempt, now);
-            }
+            Recovery::Rerun => self.cut_short(attempt, end, now, policy),
             Recovery::Resume | Recovery::ResumeOnce => {
-                self.set_heard(now);
+                self.take_up(now);
                 self.actions.push(Action::Resume { attempt });
             }
             Recovery::Fail => {
@@ -268,16 +315,36 @@ impl Step {
         self
     }
 
+    /// The work died with us. It begins again, unless it may be what ends us (ALL-13); what waits for a person does nothing that could.
+    fn cut_short(&mut self, attempt: u32, end: End, now: Time, policy: &Policy) {
+        self.job.begun = true;
+        let at_work = matches!(self.job.state, State::Running(_));
+        if end == End::Unclean && at_work && policy.cut_short_max.is_some() {
+            self.job.cut_short = self.job.cut_short.saturating_add(1);
+        }
+        let poisoned = at_work && policy.cut_short_max.is_some_and(|most| self.job.cut_short >= most);
+        self.requeue(if poisoned { State::Poisoned } else { State::Queued }, attempt, now);
+    }
+
+    /// Whatever came of it, the operator has looked at it: it begins anew, and so does the count.
+    fn release(mut self, now: Time) -> Result<Step, Refused> {
+        let State::Poisoned = self.job.state else { return Err(Refused::NotAside(self.job.phase())) };
+        self.job.cut_short = 0;
+        self.enter(State::Queued, now);
+        self.rewritten = true;
+        Ok(self)
+    }
+
     fn withdrawn(mut self, attempt: u32, now: Time) -> Step {
         if self.is_present(attempt) {
-            self.requeue(attempt, now);
+            self.requeue(State::Queued, attempt, now);
         }
         self
     }
 
-    /// Another attempt follows that is no repeat: nobody failed.
-    fn requeue(&mut self, attempt: u32, now: Time) {
-        self.enter(State::Queued, now);
+    /// Another attempt follows that is no repeat, at once or when an operator says so: nobody failed.
+    fn requeue(&mut self, state: State, attempt: u32, now: Time) {
+        self.enter(state, now);
         // It begins anew, and so does its time: hours that nobody had it are not its own.
         (self.job.started_at, self.job.waited) = (None, Duration::ZERO);
         self.note(What::Interrupted { attempt }, now);
@@ -300,6 +367,14 @@ impl Step {
     fn stop_attempt(&mut self) {
         if let Some(running) = self.job.running() {
             self.actions.push(Action::Stop { attempt: running.attempt });
+        }
+    }
+
+    /// The attempt goes on from here, for us.
+    fn take_up(&mut self, now: Time) {
+        self.set_heard(now);
+        if let State::Running(running) | State::Waiting { running, .. } = &mut self.job.state {
+            running.taken_up_at = Some(now);
         }
     }
 

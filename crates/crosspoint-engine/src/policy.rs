@@ -22,6 +22,13 @@ pub const OUTPUT_BYTES_DEFAULT: u64 = 64 << 20;
 /// See [`OUTPUT_BYTES_DEFAULT`].
 pub const OUTPUT_BYTES_MAX: u64 = 4 << 30;
 
+/// How long an attempt that is taken up has at least, where nobody says: long enough for its agent to be asked once.
+pub const TAKE_UP_DEFAULT: Duration = Duration::from_secs(30);
+
+/// After so many attempts in a row that were cut short by our own unclean end, the work of built-in agents and programs is not begun
+/// again (ALL-13).
+pub const CUT_SHORT_MAX: u32 = 3;
+
 /// What holds for the attempts that one agent makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -33,6 +40,10 @@ pub struct Policy {
     pub repeats: Repeats,
     /// What becomes of an attempt that our own end cut short.
     pub recovery: Recovery,
+    /// An attempt that is taken up after an end of ours is not given up before so long: its agent is asked once (ALL-3).
+    pub take_up: Duration,
+    /// After so many attempts in a row that our unclean end cut short the work is not begun again; `None` begins it always.
+    pub cut_short_max: Option<u32>,
     /// When a failed attempt is repeated.
     pub schedule: Schedule,
     /// How much output a job may give.
@@ -90,6 +101,8 @@ impl Policy {
         total: TOTAL_DEFAULT,
         repeats: Repeats::BeforeStart,
         recovery: Recovery::Rerun,
+        take_up: TAKE_UP_DEFAULT,
+        cut_short_max: None,
         schedule: Schedule::DEFAULT,
         output_bytes_max: OUTPUT_BYTES_DEFAULT,
     };

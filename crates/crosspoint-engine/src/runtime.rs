@@ -19,6 +19,7 @@ mod clock;
 mod committer;
 mod desk;
 mod engine;
+mod failing;
 mod follow;
 mod inbox;
 mod log;

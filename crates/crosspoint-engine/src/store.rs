@@ -9,6 +9,7 @@
 pub mod check;
 mod export;
 mod fault;
+mod lock;
 mod member;
 mod open;
 mod purge;
@@ -17,7 +18,7 @@ mod row;
 mod schema;
 mod write;
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -29,13 +30,17 @@ use uuid::Uuid;
 pub use export::{Numbers, Wanted};
 pub use fault::Fault;
 pub use purge::{Budget, Purged};
-pub use read::{Filter, Found, LISTED_BYTES_MAX, Page, Readers, Sizes};
+pub use read::{Filter, Found, LISTED_BYTES_MAX, Page, Places, Readers, Sizes};
 
+use crate::claim::Claim;
 use crate::core::{Member, Standing};
 use crate::id::Seq;
 use crate::job::Job;
 use crate::keys::{Hash, Keys, Salt};
+use crate::machine::End;
+use crate::retention::Jumps;
 use crate::time::Time;
+use lock::Lock;
 
 /// A reader, or a checkpoint in the background, may hold up the last one for so long.
 const LAST_CHECKPOINT_TIME_MAX: Duration = Duration::from_secs(1);
@@ -66,13 +71,15 @@ pub struct Store {
     connection: Connection,
     path: PathBuf,
     next_event: i64,
-    /// Which opening of the store this is; taken with the first commit, so that to open it is to change nothing.
-    epoch: Option<i64>,
+    /// Which opening of the store this is.
+    claim: Claim,
+    /// Another opening has overtaken this one, or the file is not there any more: nothing more is written.
+    lost: bool,
     checkpointer: Arc<Checkpointer>,
     /// How long the last commit took to be written to the log and synced.
     sync_time: Duration,
-    /// Held as long as we live, so that no second process writes here.
-    _lock: File,
+    /// Held as long as we live, so that no second process writes here. The last member, so that it goes after the connection.
+    lock: Lock,
 }
 
 /// What the store knows when it is opened.
@@ -87,6 +94,24 @@ pub struct Loaded {
     pub standings: Vec<(Arc<str>, Standing)>,
     /// The agents that have joined.
     pub members: Vec<Member>,
+    /// Jobs that have an outcome and whose rows do not say so.
+    pub unrepaired: Vec<Seq>,
+    /// When an orchestrator was last alive.
+    pub alive_at: Option<Time>,
+    /// How the last one ended.
+    pub end: End,
+}
+
+impl Store {
+    /// The jumps of the clock that were seen.
+    pub fn jumps(&self) -> Result<Jumps, Fault> {
+        schema::jumps(&self.connection).map_err(|error| Fault::of(&self.path, &error))
+    }
+
+    /// When an orchestrator was last alive.
+    pub fn alive_at(&self) -> Result<Option<Time>, Fault> {
+        schema::alive_at(&self.connection).map_err(|error| Fault::of(&self.path, &error))
+    }
 }
 
 impl Store {
@@ -94,8 +119,7 @@ impl Store {
     pub fn open(options: &Options) -> Result<(Store, Readers), Fault> {
         let path = &options.path;
         make_directory(path)?;
-        let lock = lock(path)?;
-        private().open(path).map_err(|error| Fault::directory(path, &error))?;
+        let lock = Lock::take(path)?;
         let mut connection = Connection::open(path).map_err(|error| Fault::of(path, &error))?;
         schema::leave_log(&connection, true).map_err(|error| Fault::of(path, &error))?;
         let salt = schema::prepare(&mut connection, options).map_err(|error| error.into_fault(path))?;
@@ -104,8 +128,9 @@ impl Store {
             connection.query_row("SELECT coalesce(max(seq), 0) + 1 FROM event", (), |row| row.get(0)).map_err(fault)?;
         let checkpointer = Checkpointer::start(path)?;
         let readers = Readers::new(path, salt);
-        let (epoch, sync_time) = (None, Duration::ZERO);
-        let store = Store { connection, path: path.clone(), next_event, epoch, checkpointer, sync_time, _lock: lock };
+        let claim = Claim::Seen(schema::epoch(&connection).map_err(fault)?);
+        let (lost, sync_time) = (false, Duration::ZERO);
+        let store = Store { connection, path: path.clone(), next_event, claim, lost, checkpointer, sync_time, lock };
         Ok((store, readers))
     }
 
@@ -120,32 +145,47 @@ impl Store {
     }
 
     fn load_rows(&self, mut ended: impl FnMut(Seq, Time)) -> rusqlite::Result<Loaded> {
+        // All of one moment.
+        let moment = self.connection.unchecked_transaction()?;
         let mut keys = Keys::default();
-        let mut live = Vec::new();
+        let (mut live, mut unrepaired) = (Vec::new(), Vec::new());
         // The newest jobs may be gone, and their numbers are not given again.
         let kept = "SELECT value FROM meta WHERE name = 'last_job'";
-        let kept = self.connection.query_row(kept, (), |row| row::seq(row, 0)).optional()?;
-        let mut last_seq = Seq(0);
+        let kept = moment.query_row(kept, (), |row| row::seq(row, 0)).optional()?;
+        let (mut last_seq, mut last_at) = (Seq(0), None);
         // One pass over all jobs, some columns each: this is what a start costs.
-        let mut all = self.connection.prepare("SELECT seq, hash, state, updated_at, alias FROM job ORDER BY seq")?;
+        let mut all = moment.prepare("SELECT seq, hash, state, updated_at, alias FROM job ORDER BY seq")?;
         let mut rows = all.query(())?;
         while let Some(row) = rows.next()? {
             last_seq = Seq(row.get::<_, i64>(0)?.unsigned_abs());
             for hash in [row.get::<_, Option<i64>>(1)?, row.get(4)?].into_iter().flatten() {
                 keys.claim(Hash(hash.cast_unsigned()), last_seq);
             }
-            if row.get::<_, i64>(2)? < row::FIRST_END {
-                live.push(last_seq);
-            } else {
+            let updated_at = Time(row.get(3)?);
+            last_at = last_at.max(Some(updated_at));
+            if row.get::<_, i64>(2)? >= row::FIRST_END {
                 // Nothing changes a row after its end.
-                ended(last_seq, Time(row.get(3)?));
+                ended(last_seq, updated_at);
+            } else if let Some(at) = read::ended_at(&moment, last_seq)? {
+                ended(last_seq, at);
+                unrepaired.push(last_seq);
+            } else {
+                live.push(last_seq);
             }
         }
-        let one = |seq: &Seq| read::job(&self.connection, *seq);
+        let one = |seq: &Seq| read::job(&moment, *seq);
         let jobs = live.iter().map(one).filter_map(Result::transpose).collect::<rusqlite::Result<Vec<Job>>>()?;
         let last_seq = last_seq.max(kept.unwrap_or(Seq(0)));
-        let (standings, members) = (row::standings(&self.connection)?, member::all(&self.connection)?);
-        Ok(Loaded { jobs, keys, last_seq, standings, members })
+        let (standings, members) = (row::standings(&moment)?, member::all(&moment)?);
+        // Stores of earlier versions do not say it: then somebody was alive when the last row was written.
+        let alive_at = schema::alive_at(&moment)?.or(last_at);
+        let end = schema::end(&moment)?;
+        Ok(Loaded { jobs, keys, last_seq, standings, members, unrepaired, alive_at, end })
+    }
+
+    /// Whether anything was written since it was opened.
+    pub fn has_written(&self) -> bool {
+        matches!(self.claim, Claim::Ours(_))
     }
 
     /// How long the last commit took to be written to the log and synced: the part of it that the disk decides.
@@ -154,9 +194,9 @@ impl Store {
     }
 
     /// Whether it can be written at present: asked after a commit failed, before work is taken again.
-    pub fn probe(&self) -> Result<(), Fault> {
-        let probed = schema::probe(&self.connection);
-        probed.map_err(|error| Fault::of(&self.path, &error))
+    pub fn probe(&mut self) -> Result<(), Fault> {
+        let probed = self.transact(|transaction, _| schema::probe(transaction).map_err(write::Error::from));
+        probed.map_err(|error| error.into_fault(&self.path))
     }
 }
 
@@ -165,16 +205,29 @@ fn make_directory(path: &Path) -> Result<(), Fault> {
     if directory.is_dir() {
         return Ok(());
     }
-    let mut new = fs::DirBuilder::new();
-    new.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut new, 0o700);
-    new.create(directory).map_err(|error| Fault::directory(directory, &error))?;
-    // That it is there survives the loss of power, too, where directories can be synced.
-    if let Some(above) = directory.parent().filter(|above| !above.as_os_str().is_empty()) {
-        let _ = File::open(above).and_then(|above| above.sync_all());
+    // One after the other, from the first that is missing: what is synced is the directory above each.
+    let missing: Vec<&Path> = directory.ancestors().take_while(|above| !is_there(above)).collect();
+    for new in missing.into_iter().rev() {
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        match builder.create(new) {
+            Ok(()) => sync_directory(new),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Fault::directory(directory, &error)),
+        }
     }
     Ok(())
+}
+
+fn is_there(directory: &Path) -> bool {
+    directory.as_os_str().is_empty() || directory.exists()
+}
+
+/// That something is there survives the loss of power, too, where directories can be synced: its name is in the directory above it.
+fn sync_directory(of: &Path) {
+    let above = of.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let _ = File::open(above).and_then(|above| above.sync_all());
 }
 
 /// What agents are given and say is nobody else's business: what we make, others cannot read. The database gives its log the
@@ -185,19 +238,6 @@ fn private() -> OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
-}
-
-/// One process a store: the lock goes with the process, also when that is killed.
-fn lock(path: &Path) -> Result<File, Fault> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let name = PathBuf::from(name);
-    let file = private().open(&name).map_err(|error| Fault::directory(&name, &error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Fault::InUse { path: path.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(Fault::directory(&name, &error)),
-    }
 }
 
 /// Copies the log into the database, in a thread and over a connection of its own.
@@ -254,7 +294,10 @@ impl Checkpointer {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        if self.epoch.is_some() {
+        if self.lost {
+            // Another process may be writing: what is in the log is its affair.
+            let _ = schema::leave_log(&self.connection, true);
+        } else if let Claim::Ours(_) = self.claim {
             // Whoever copies the one file after a clean end has everything. Should it not be possible, the next opening finds the log.
             let _ = self.connection.busy_timeout(LAST_CHECKPOINT_TIME_MAX);
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));

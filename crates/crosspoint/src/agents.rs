@@ -22,7 +22,7 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_engine::content::Body;
 use crosspoint_engine::core::Spec;
 use crosspoint_engine::machine::{Failed, Success};
-use crosspoint_engine::policy::{Policy, Recovery, Repeats};
+use crosspoint_engine::policy::{CUT_SHORT_MAX, Policy, Recovery, Repeats, TAKE_UP_DEFAULT};
 use crosspoint_engine::runtime::{Gone, Link};
 
 use crate::config::{Agent, Builtin, Config, Contract, Spoken};
@@ -42,6 +42,7 @@ fn agent(settled: &Agent, place: &exec::Place, config: &Config) -> (Spec, Arc<dy
         contract: settled.contract.name().into(),
         works: settled.work.iter().map(|work| work.as_str().into()).collect(),
         concurrency: settled.concurrency,
+        waiting_max: settled.waiting_max.unwrap_or(u32::MAX),
         policy: policy_of(settled),
     };
     (spec, link(settled, place, &config.server.name))
@@ -99,6 +100,12 @@ fn policy_of(settled: &Agent) -> Policy {
         total: settled.total,
         repeats: if settled.repeatable == Some(true) { Repeats::Always } else { Repeats::BeforeStart },
         recovery: recovery_of(settled),
+        // A poll is answered by then, or the agent is silent.
+        take_up: settled.silence.unwrap_or(TAKE_UP_DEFAULT),
+        cut_short_max: match &settled.contract {
+            Contract::Builtin(_) | Contract::Exec(_) => Some(CUT_SHORT_MAX),
+            Contract::Bridge(_) | Contract::Remote(_) => None,
+        },
         output_bytes_max: settled.output_bytes_max,
         ..Policy::DEFAULT
     }

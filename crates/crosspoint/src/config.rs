@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crosspoint_engine::core::Mode;
+use crosspoint_engine::core::{Mode, Room};
 use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, TOTAL_DEFAULT};
 use crosspoint_engine::retention::Rule;
 use crosspoint_engine::{runtime, store};
@@ -94,6 +94,8 @@ pub(crate) struct Store {
     pub(crate) retention_days: f64,
     /// How many of them at most; 0 is any number.
     pub(crate) retention_jobs: u64,
+    /// For how long at least, however many there are.
+    pub(crate) retention_min_days: f64,
 }
 
 /// `[limits]`
@@ -101,6 +103,10 @@ pub(crate) struct Store {
 pub(crate) struct Limits {
     /// Jobs that have not ended.
     pub(crate) jobs_max: usize,
+    /// Those of one work, and those that only one agent can take; half of all where nothing is settled, so that the backlog of one does
+    /// not refuse the others.
+    pub(crate) jobs_per_work_max: Option<usize>,
+    pub(crate) jobs_per_agent_max: Option<usize>,
     /// Requests that wait to be committed.
     pub(crate) waiting_max: usize,
     /// Bytes of them.
@@ -128,6 +134,8 @@ pub(crate) struct Agent {
     pub(crate) contract: Contract,
     pub(crate) work: Vec<String>,
     pub(crate) concurrency: u32,
+    /// How many of its jobs may wait for people beside those; none says any number.
+    pub(crate) waiting_max: Option<u32>,
     pub(crate) silence: Option<Duration>,
     pub(crate) total: Duration,
     pub(crate) repeatable: Option<bool>,
@@ -167,7 +175,7 @@ impl Config {
             agents: agents::configured(self),
             desk: Some(desk.clone()),
             limits: runtime::Limits {
-                jobs_live_max: self.limits.jobs_max,
+                room: self.limits.room(),
                 waiting_max: self.limits.waiting_max,
                 waiting_bytes_max: self.limits.waiting_bytes_max,
             },
@@ -181,7 +189,19 @@ impl Store {
     fn retention(&self) -> Rule {
         const DAY_SECONDS: f64 = 86_400.0;
         let age = (self.retention_days > 0.0).then(|| Duration::from_secs_f64(self.retention_days * DAY_SECONDS));
-        Rule { age, jobs: (self.retention_jobs > 0).then_some(self.retention_jobs) }
+        let age_min = Duration::from_secs_f64(self.retention_min_days * DAY_SECONDS);
+        Rule { age, jobs: (self.retention_jobs > 0).then_some(self.retention_jobs), age_min }
+    }
+}
+
+impl Limits {
+    fn room(&self) -> Room {
+        let room = Room::of(self.jobs_max);
+        Room {
+            of_work: self.jobs_per_work_max.unwrap_or(room.of_work),
+            of_agent: self.jobs_per_agent_max.unwrap_or(room.of_agent),
+            ..room
+        }
     }
 }
 
@@ -216,7 +236,12 @@ impl Default for Server {
 
 impl Default for Store {
     fn default() -> Store {
-        Store { path: PathBuf::from(DATA).join(DATABASE), retention_days: 30.0, retention_jobs: 10_000_000 }
+        Store {
+            path: PathBuf::from(DATA).join(DATABASE),
+            retention_days: 30.0,
+            retention_jobs: 10_000_000,
+            retention_min_days: 1.0,
+        }
     }
 }
 
@@ -224,6 +249,8 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             jobs_max: 200_000,
+            jobs_per_work_max: None,
+            jobs_per_agent_max: None,
             waiting_max: 10_000,
             waiting_bytes_max: 64 << 20,
             body_bytes_max: 16 << 20,
@@ -245,6 +272,7 @@ impl Agent {
             contract: Contract::Builtin(builtin),
             work: vec![builtin.name().to_owned()],
             concurrency: BUILTIN_CONCURRENCY,
+            waiting_max: None,
             silence: None,
             total: TOTAL_DEFAULT,
             repeatable: None,

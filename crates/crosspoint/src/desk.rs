@@ -93,7 +93,7 @@ impl Desk {
             drop(counter);
             self.leave(engine, &name, joining.session).await;
         } else if fell {
-            lease::withdraw_excess(engine, &counter).await;
+            lease::withdraw_excess(engine, &name, &counter).await;
         }
         joined.map_err(NotJoined::Refused)
     }

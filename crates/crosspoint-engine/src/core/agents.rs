@@ -23,6 +23,8 @@ pub struct Spec {
     /// How many jobs it may have at a time; what waits for a person does not count. Of an agent that joined it means nothing: its
     /// capacity does.
     pub concurrency: u32,
+    /// How many jobs it may have beside these that wait for a person: each may be a process.
+    pub waiting_max: u32,
     /// Its clocks and limits.
     pub policy: Policy,
 }
@@ -47,6 +49,8 @@ pub struct Agent {
     pub joined: Option<Membership>,
     /// How many jobs it has, those apart that wait for a person.
     pub running: u32,
+    /// How many jobs it has that wait for a person.
+    pub waiting: u32,
     /// How often it was given a job since we started.
     pub turns: u64,
     pub(super) targets: Vec<Target>,
@@ -67,7 +71,8 @@ pub enum AgentCommand {
 
 impl Agent {
     fn has_room(&self) -> bool {
-        self.running < self.capacity() && self.standing.breaker.is_closed() && !self.standing.drained
+        let has_place = self.running < self.capacity() && self.waiting < self.spec.waiting_max;
+        has_place && self.standing.breaker.is_closed() && !self.standing.drained
     }
 
     /// How many jobs it may have at a time, as things are.
@@ -89,7 +94,8 @@ impl Core {
     pub(super) fn add_agent(&mut self, spec: Spec) {
         self.add_works(&spec);
         let targets = Core::targets_of(&spec);
-        let agent = Agent { spec, standing: Standing::default(), joined: None, running: 0, turns: 0, targets };
+        let agent =
+            Agent { spec, standing: Standing::default(), joined: None, running: 0, waiting: 0, turns: 0, targets };
         self.agents.insert(agent.spec.name.clone(), agent);
     }
 
@@ -142,16 +148,32 @@ impl Core {
             return;
         }
         let Some(live) = self.jobs.get(&seq) else { return };
-        let State::Running(_) = live.job.state else { return };
-        if let Some(agent) = live.job.agent.as_ref().and_then(|name| self.agents.get_mut(name)) {
-            agent.running = agent.running.saturating_add_signed(by);
+        let job = live.job.clone();
+        let agent = job.agent.as_ref().and_then(|name| self.agents.get_mut(name));
+        match job.state {
+            State::Running(_) => {
+                match (job.is_suspect(), by > 0) {
+                    (true, true) => drop(self.suspects_running.insert(seq)),
+                    (true, false) => drop(self.suspects_running.remove(&seq)),
+                    (false, _) => {}
+                }
+                if let Some(agent) = agent {
+                    agent.running = agent.running.saturating_add_signed(by);
+                }
+            }
+            State::Waiting { .. } => {
+                if let Some(agent) = agent {
+                    agent.waiting = agent.waiting.saturating_add_signed(by);
+                }
+            }
+            State::Queued | State::Retrying { .. } | State::Poisoned | State::Ended(_) => {}
         }
     }
 
     /// Gives out jobs as long as an agent has room for one.
     pub(super) fn hand_out(&mut self, now: Time, batch: &mut Batch) {
         while !self.resting
-            && let Some((name, seq)) = self.next_match()
+            && let Some((name, seq)) = self.next_match(now)
         {
             if let Some(agent) = self.agents.get_mut(&name) {
                 agent.turns += 1;
@@ -163,11 +185,32 @@ impl Core {
         }
     }
 
-    fn next_match(&self) -> Option<(Arc<str>, Seq)> {
+    fn next_match(&self, now: Time) -> Option<(Arc<str>, Seq)> {
         let mut free: Vec<&Agent> = self.agents.values().filter(|agent| agent.has_room()).collect();
         free.sort_by_key(|agent| agent.order());
+        if let Some(suspect) = self.next_suspect(&free, now) {
+            return Some(suspect);
+        }
         let next =
             |agent: &Agent| Some((agent.spec.name.clone(), self.queues.next(agent.targets.iter(), agent.turns)?));
         free.into_iter().find_map(next)
+    }
+
+    /// The oldest job that may be what ends us, if no other one has just begun (ALL-13).
+    fn next_suspect(&self, free: &[&Agent], now: Time) -> Option<(Arc<str>, Seq)> {
+        if self.suspects.is_empty() || self.alone_until().is_some_and(|until| now < until) {
+            return None;
+        }
+        let taker = |seq: &Seq| {
+            let target = Target::of(&self.jobs.get(seq)?.job);
+            let agent = free.iter().find(|agent| agent.targets.contains(&target))?;
+            Some((agent.spec.name.clone(), *seq))
+        };
+        self.suspects.iter().find_map(taker)
+    }
+
+    /// Until when no suspect begins.
+    pub(super) fn alone_until(&self) -> Option<Time> {
+        self.suspects_running.iter().filter_map(|seq| self.job(*seq)?.alone_until()).max()
     }
 }

@@ -12,6 +12,7 @@ use crate::id::Seq;
 use crate::job::Job;
 use crate::keys::Hashes;
 use crate::machine::Action;
+use crate::retention::Jumps;
 use crate::time::Time;
 
 /// What is committed at one go, and what follows.
@@ -23,6 +24,16 @@ pub struct Batch {
     pub agents: BTreeMap<Arc<str>, Standing>,
     /// What to write of agents that joined; `None` of one that is forgotten.
     pub members: BTreeMap<Arc<str>, Option<Member>>,
+    /// Since when jobs are set aside; `None` of one that is so no more.
+    pub aside: BTreeMap<Seq, Option<Time>>,
+    /// Jobs that have an outcome and whose rows are to say so.
+    pub repaired: Vec<Seq>,
+    /// That we are alive at this time.
+    pub alive_at: Option<Time>,
+    /// The jumps of the clock that were seen, where there is a new one.
+    pub jumps: Option<Jumps>,
+    /// That this is the last batch of an orchestrator that was asked to end.
+    pub is_clean_end: bool,
     /// What to write of broken rules.
     pub violations: Vec<(Seq, Time, Violation)>,
     /// What to do once all that is on disk.
@@ -108,7 +119,10 @@ impl Batch {
     }
 
     /// Whether there is nothing to write.
-    pub fn is_clean(&self) -> bool {
-        self.jobs.is_empty() && self.agents.is_empty() && self.members.is_empty() && self.violations.is_empty()
+    pub fn is_empty(&self) -> bool {
+        let is_told = self.alive_at.is_some() || self.jumps.is_some() || self.is_clean_end;
+        let is_of_jobs = !self.jobs.is_empty() || !self.aside.is_empty() || !self.repaired.is_empty();
+        let is_of_agents = !self.agents.is_empty() || !self.members.is_empty();
+        !is_told && !is_of_jobs && !is_of_agents && self.violations.is_empty()
     }
 }

@@ -1,11 +1,13 @@
 //! Which jobs are ours to drive, and taking up what was under way when somebody ended.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Batch, Core, Mode, Reply};
 use crate::breaker;
 use crate::id::{JobId, Seq};
-use crate::machine::Event;
+use crate::job::State;
+use crate::machine::{End, Event};
 use crate::time::Time;
 
 impl Core {
@@ -15,16 +17,29 @@ impl Core {
         for name in names {
             self.tell_breaker(&name, breaker::Event::Interrupted, now, batch);
         }
+        // Where a suspect had just begun when we ended, the others are not to blame: our time away does not count.
+        let is_alone = self.alone_until().is_some_and(|until| now < until);
+        let is_cleared = |core: &Core, seq: Seq| {
+            let until = core.job(seq).and_then(|job| job.alone_until());
+            is_alone && until.is_some_and(|until| until <= now)
+        };
         let seqs: Vec<Seq> = self.jobs.keys().copied().filter(|seq| self.is_driven(*seq)).collect();
+        let cleared: BTreeSet<Seq> = seqs.iter().copied().filter(|seq| is_cleared(self, *seq)).collect();
         for seq in seqs {
-            self.resume_job(seq, now, batch);
+            let end = if cleared.contains(&seq) { End::Clean } else { self.end };
+            self.resume_job(seq, end, now, batch);
         }
+        self.is_alive(now, batch);
     }
 
-    fn resume_job(&mut self, seq: Seq, now: Time, batch: &mut Batch) {
+    fn resume_job(&mut self, seq: Seq, end: End, now: Time, batch: &mut Batch) {
         // Jobs that were not under way are left as they are.
-        let _ = self.apply_event(seq, Event::Interrupted, now, batch);
+        let _ = self.apply_event(seq, Event::Interrupted(end), now, batch);
         batch.touched.insert(seq);
+        // The time in which no orchestrator ran is on disk from now on, together with when that time ended.
+        if let Some(job) = self.job(seq).filter(|job| super::is_timed(job)).cloned() {
+            batch.rewritten(&job);
+        }
     }
 
     /// Takes up one job that was held, as [`Core::resume`] would have at a start that drives everything. One that is driven
@@ -46,13 +61,48 @@ impl Core {
         for name in self.works.get(&job.request.work).cloned().unwrap_or_default() {
             self.tell_breaker(&name, breaker::Event::Interrupted, now, batch);
         }
-        self.resume_job(seq, now, batch);
+        self.resume_job(seq, self.end, now, batch);
+        self.job(seq).cloned().map_or(Reply::NotLive, Reply::Job)
+    }
+
+    /// Lets a job be begun again that was set aside, or poisoned: an operator has looked at it.
+    pub(super) fn release(&mut self, id: JobId, now: Time, batch: &mut Batch) -> Reply {
+        let seq = id.seq();
+        let Some(job) = self.job(seq).filter(|job| job.id() == id).cloned() else { return Reply::NotLive };
+        if job.aside.is_none() {
+            return match self.apply_event(seq, Event::Release, now, batch) {
+                Ok(job) => Reply::Job(job),
+                Err(refused) => Reply::Refused(refused),
+            };
+        }
+        if let Some(live) = self.jobs.get_mut(&seq) {
+            let job = Arc::make_mut(&mut live.job);
+            job.aside = None;
+            // What its row says of its clocks may be from before a jump; and a pause was long enough.
+            job.begin_anew(now);
+            job.updated_at = now;
+            if let State::Retrying { until, .. } = &mut job.state {
+                *until = now;
+            }
+        }
+        batch.aside.insert(seq, None);
+        self.count(seq, 1);
+        self.watch(seq);
+        if self.is_driven(seq) {
+            // Its attempt was stopped when it was set aside.
+            let _ = self.apply_event(seq, Event::Interrupted(End::Clean), now, batch);
+        }
+        if let Some(job) = self.job(seq).cloned() {
+            batch.rewritten(&job);
+        }
+        batch.touched.insert(seq);
         self.job(seq).cloned().map_or(Reply::NotLive, Reply::Job)
     }
 
     /// Whether this job is ours to drive.
     pub(super) fn is_driven(&self, seq: Seq) -> bool {
-        seq >= self.driven_from || self.taken.contains(&seq)
+        let is_aside = self.jobs.get(&seq).is_some_and(|live| live.job.aside.is_some());
+        !is_aside && (seq >= self.driven_from || self.taken.contains(&seq))
     }
 
     /// Who drives which jobs, for another core of the same.

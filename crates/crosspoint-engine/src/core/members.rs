@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::{Agent, Batch, Core, Reply, Spec, Standing};
 use crate::id::Seq;
+use crate::policy::Policy;
 use crate::time::Time;
 
 /// So many agents that joined are known at a time: each is looked at whenever work is handed out.
@@ -50,9 +51,19 @@ pub enum Presence {
     },
 }
 
+impl Member {
+    /// What holds for its jobs, of which some is not its own to say.
+    fn spec(&self) -> Spec {
+        // After a start of ours it has one lease to say what became of its work. Who waits for people is its own affair: the programs are
+        // not ours.
+        let policy = Policy { take_up: self.lease, ..self.spec.policy.clone() };
+        Spec { policy, waiting_max: u32::MAX, ..self.spec.clone() }
+    }
+}
+
 impl Core {
     /// One that is remembered. A configured agent of the same name wins.
-    pub(super) fn add_member(&mut self, member: Member, present: &BTreeMap<Arc<str>, u32>, now: Time) {
+    pub(super) fn add_member(&mut self, member: &Member, present: &BTreeMap<Arc<str>, u32>, now: Time) {
         if self.agents.contains_key(&member.spec.name) {
             return;
         }
@@ -61,7 +72,7 @@ impl Core {
             capacity => Presence::Here { capacity },
         };
         let name = member.spec.name.clone();
-        self.add_agent(member.spec);
+        self.add_agent(member.spec());
         if let Some(agent) = self.agents.get_mut(&name) {
             agent.joined = Some(Membership { lease: member.lease, presence });
         }
@@ -77,7 +88,7 @@ impl Core {
                 return Reply::Crowded;
             }
             None => {
-                self.add_member(Member { left_at: Some(now), ..member.clone() }, &BTreeMap::new(), now);
+                self.add_member(&Member { left_at: Some(now), ..member.clone() }, &BTreeMap::new(), now);
                 // An agent that had the name before may have left something behind.
                 batch.agents.insert(name.clone(), Standing::default());
                 self.watch_anew(name);
@@ -94,7 +105,7 @@ impl Core {
         self.add_works(&member.spec);
         if let Some(agent) = self.agents.get_mut(name) {
             agent.targets = Core::targets_of(&member.spec);
-            agent.spec = member.spec.clone();
+            agent.spec = member.spec();
             agent.joined = agent.joined.map(|joined| Membership { lease: member.lease, ..joined });
         }
         self.watch_anew(name);
@@ -164,7 +175,7 @@ impl Core {
 
 /// Whether there is nothing new in joining again.
 fn is_same(agent: &Agent, member: &Member) -> bool {
-    let (known, said) = (&agent.spec, &member.spec);
+    let (known, said) = (&agent.spec, member.spec());
     let lease = agent.joined.map(|joined| joined.lease);
     known.works == said.works && known.policy == said.policy && lease == Some(member.lease)
 }

@@ -23,13 +23,13 @@ pub fn alarm(job: &Job, policy: &Policy) -> Option<Time> {
     let own = match &job.state {
         State::Running(running) => silence(job, policy).map(|silence| running.heard_at.plus(silence)),
         State::Retrying { until, .. } => Some(*until),
-        State::Queued | State::Waiting { .. } | State::Ended(_) => None,
+        State::Queued | State::Waiting { .. } | State::Poisoned | State::Ended(_) => None,
     };
     [deadline(job, policy), own, pending].into_iter().flatten().min()
 }
 
 /// When the job's time is up: the caller's limit counts from acceptance, the agent's from the first attempt and not while
-/// people are asked.
+/// people are asked. Of an attempt that was taken up it is not up before its agent could be asked once (ALL-3).
 pub(super) fn deadline(job: &Job, policy: &Policy) -> Option<Time> {
     let accepted_at = job.request.accepted_at.shifted(job.skew_micros);
     let asked_for = job.request.limits.total.map(|total| accepted_at.plus(total));
@@ -38,10 +38,11 @@ pub(super) fn deadline(job: &Job, policy: &Policy) -> Option<Time> {
         State::Queued | State::Running(_) | State::Retrying { .. } => {
             job.started_at.map(|started| started.plus(policy.total).plus(job.waited))
         }
-        State::Waiting { .. } | State::Ended(_) => None,
+        State::Waiting { .. } | State::Poisoned | State::Ended(_) => None,
     };
+    let taken_up = job.running().and_then(|running| running.taken_up_at).map(|at| at.plus(policy.take_up));
     // A request's own limit takes the place of the agent's (ALL-4), where it is longer too.
-    asked_for.or(settled)
+    Some(asked_for.or(settled)?.max(taken_up.unwrap_or_default()))
 }
 
 fn silence(job: &Job, policy: &Policy) -> Option<Duration> {
@@ -65,7 +66,12 @@ impl Step {
             State::Running(running) if silence(&self.job, policy).is_some_and(|s| running.heard_at.plus(s) <= now) => {
                 return self.gone_silent(now, policy);
             }
-            State::Queued | State::Running(_) | State::Retrying { .. } | State::Waiting { .. } | State::Ended(_) => {}
+            State::Queued
+            | State::Running(_)
+            | State::Retrying { .. }
+            | State::Waiting { .. }
+            | State::Poisoned
+            | State::Ended(_) => {}
         }
         if self.job.pending.is_some() && self.job.progress_at.plus(PROGRESS_PERIOD) <= now {
             self.show_progress(now);

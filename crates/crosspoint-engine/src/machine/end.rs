@@ -43,6 +43,8 @@ impl Step {
             Some(until) => {
                 self.job.begun |= failed.dispatched == Dispatched::Yes;
                 self.job.retries += 1;
+                // It came to an end of its own, so that it is not what ends us.
+                self.job.cut_short = 0;
                 let (attempt, after) = (self.job.attempts, failed.failure);
                 self.enter(State::Retrying { until, after }, now);
                 self.note(What::Retrying { attempt, failure: after, until }, now);

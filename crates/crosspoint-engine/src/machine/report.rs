@@ -173,9 +173,12 @@ impl Step {
     fn late(self, what: &'static str) -> Step {
         match &self.job.state {
             State::Ended(outcome) if outcome.status == Status::Completed => self.violates("ALL-9.3", what),
-            State::Ended(_) | State::Queued | State::Running(_) | State::Retrying { .. } | State::Waiting { .. } => {
-                self
-            }
+            State::Ended(_)
+            | State::Queued
+            | State::Running(_)
+            | State::Retrying { .. }
+            | State::Waiting { .. }
+            | State::Poisoned => self,
         }
     }
 

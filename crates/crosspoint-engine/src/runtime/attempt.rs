@@ -223,7 +223,7 @@ impl Attempt {
             {
                 Ok(())
             }
-            Some(Answer::Committed { .. } | Answer::Failed(_)) | None => Err(Gone),
+            Some(Answer::Committed { .. } | Answer::Failed(_) | Answer::NotTried(_)) | None => Err(Gone),
         }
     }
 }

@@ -45,13 +45,22 @@ pub struct Purged {
     pub steps: u64,
     /// Whether it was given up, because the store is damaged: old jobs stay.
     pub given_up: bool,
+    /// Whether more jobs are kept than the operator wants, because they ended too recently to go.
+    pub overfull: bool,
 }
 
 /// What changes of an agent with nearly every batch.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
-    pub(super) running: u32,
-    pub(super) joined: Option<Membership>,
+    running: u32,
+    waiting: u32,
+    joined: Option<Membership>,
+}
+
+impl Load {
+    pub(super) fn of(agent: &Agent) -> Load {
+        Load { running: agent.running, waiting: agent.waiting, joined: agent.joined }
+    }
 }
 
 /// A job that can be watched; cloning watches the same.
@@ -87,7 +96,7 @@ impl Watch {
 
     /// Waits until the job has ended or asks a person, until a time, or until [`super::Engine::end_waits`].
     pub async fn settled(&self, until: Instant) -> Arc<Job> {
-        self.wait_for(until, |job| job.outcome().is_some() || job.phase() == Phase::Waiting).await
+        self.wait_for(until, |job| job.outcome().is_some() || job.is_asking()).await
     }
 
     /// Waits until the job has had more events than this or has ended, or until a time.
@@ -137,11 +146,12 @@ impl Board {
                 None => drop(agents.remove(name)),
                 Some(member) => {
                     let known = agents.remove(name);
-                    let (standing, running) =
-                        known.map_or_else(Default::default, |known| (known.standing, known.running));
+                    let (standing, running, waiting) =
+                        known.map_or_else(Default::default, |known| (known.standing, known.running, known.waiting));
                     let presence = Presence::Away { since: member.left_at.unwrap_or_default() };
                     let joined = Some(Membership { lease: member.lease, presence });
-                    agents.insert(name.clone(), AgentView { spec: member.spec.clone(), standing, running, joined });
+                    let spec = member.spec.clone();
+                    agents.insert(name.clone(), AgentView { spec, standing, running, waiting, joined });
                 }
             }
         }
@@ -209,7 +219,7 @@ impl Board {
     /// How many jobs the agents have, in order of their names: those of the board are those of the core at the end of the batch.
     pub(super) fn post_load(&self, load: &[Load]) {
         for (posted, load) in lock(&self.agents).values_mut().zip(load) {
-            (posted.running, posted.joined) = (load.running, load.joined);
+            (posted.running, posted.waiting, posted.joined) = (load.running, load.waiting, load.joined);
         }
     }
 
@@ -311,6 +321,11 @@ impl Board {
     pub(super) fn purged(&self, jobs: u64) {
         let mut purged = lock(&self.purged);
         *purged = Purged { jobs: purged.jobs + jobs, steps: purged.steps + 1, ..*purged };
+    }
+
+    /// Whether more jobs are kept than the operator wants.
+    pub(super) fn set_overfull(&self, overfull: bool) {
+        lock(&self.purged).overfull = overfull;
     }
 
     /// No more jobs are removed.

@@ -1,100 +1,112 @@
 //! The one thread that decides and commits.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crosspoint_contracts::failure::{Dispatched, Failure};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
 use super::board::Load;
 use super::clock::Clock;
 use super::engine::Engine;
-use super::inbox::{Answer, Inbox, Letter, Mail};
+use super::failing::Hindered;
+use super::inbox::{Inbox, Letter, Mail};
 use super::purge::{Purger, Stepped};
 use super::release::{self, Release};
-use crate::core::{AgentCommand, Batch, Command, Core, Effect, Mode, Origin, Reply, Spec};
-use crate::machine::{Action, Event, Failed};
-use crate::retention::Rule;
+use crate::core::{Batch, Command, Core, Effect, Mode, Origin, Reply, Room, Spec};
+use crate::machine::{Action, End};
+use crate::retention::{Ended, Rule};
 use crate::store::{Fault, Store};
 use crate::time::Time;
 
-/// After a commit that failed the next is tried so much later.
-const FAILING_PAUSE: Duration = Duration::from_secs(1);
-
 pub(super) struct Committer {
-    core: Core,
-    store: Store,
-    clock: Clock,
-    engine: Engine,
+    pub(super) core: Core,
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+    pub(super) engine: Engine,
     inbox: Arc<Inbox>,
-    agents: Vec<Spec>,
-    jobs_live_max: usize,
+    settled: Settled,
     mode: Mode,
+    /// How the orchestrator before us ended.
+    end: End,
     /// What is removed of jobs that need no longer be kept.
-    purger: Purger,
+    pub(super) purger: Purger,
     /// What agents reported while nothing could be committed.
-    kept: VecDeque<Letter>,
+    pub(super) kept: VecDeque<Letter>,
     /// What agents said at once, for the next round.
     at_once: Vec<Letter>,
     /// When a commit last failed.
-    tried_at: Instant,
+    pub(super) tried_at: Instant,
+    /// Whether the core holds something that is not on disk, because a commit failed.
+    pub(super) stale: bool,
+    /// By how many microseconds the clock has jumped over all starts, and by how many that is not on disk.
+    jumped_micros: i64,
+    unwritten_jump_micros: i64,
     releases: UnboundedSender<Release>,
-    /// Whether an end is near, and nothing more is handed out.
-    resting: bool,
-    /// Whether nobody carries out what is committed.
-    dead: bool,
+    /// Whether nothing more can be done: nobody carries out what is committed, or the store is another's.
+    pub(super) dead: bool,
+}
+
+/// Which round it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Round {
+    /// That of our start, in which what was under way is taken up.
+    First,
+    /// One after it.
+    Later,
+}
+
+/// What the operator has settled.
+pub(super) struct Settled {
+    pub(super) agents: Vec<Spec>,
+    pub(super) room: Room,
+    pub(super) mode: Mode,
+    pub(super) retention: Rule,
 }
 
 impl Committer {
     /// Loads what the store knows and takes up what was under way. When it returns, everything is as if we had never been
     /// gone.
-    pub(super) fn start(
-        store: Store,
-        engine: Engine,
-        inbox: Arc<Inbox>,
-        agents: Vec<Spec>,
-        jobs_live_max: usize,
-        mode: Mode,
-        retention: Rule,
-    ) -> Result<Committer, Fault> {
+    pub(super) fn start(store: Store, engine: Engine, inbox: Arc<Inbox>, settled: Settled) -> Result<Committer, Fault> {
         let mut clock = Clock::new();
-        let mut purger = Purger::new((mode == Mode::Serve).then_some(retention));
-        let core = Core::new(origin(&store, &agents, jobs_live_max, mode.clone(), clock.look().now, &mut purger)?);
-        let kept = VecDeque::new();
+        let mode = settled.mode.clone();
+        let is_server = mode == Mode::Serve;
+        // What only visits a store removes nothing from it.
+        let rule = if is_server { settled.retention } else { Rule::FOR_EVER };
+        let wall = clock.look().now;
+        let mut jumps = store.jumps()?;
+        // Where an orchestrator was alive at a time that is yet to come, the clock was set back meanwhile: a jump like any other.
+        let unwritten_jump_micros = jumps.set_back_micros(store.alive_at()?, wall);
+        let now = wall.shifted(unwritten_jump_micros.saturating_neg());
+        let jumped_micros = jumps.total_micros().saturating_add(unwritten_jump_micros);
+        jumps.add(wall, jumped_micros);
+        let origin = origin(&store, &settled, mode, (now, wall), Ended::new(rule, jumps))?;
+        let end = origin.end;
         let releases = release::start(&engine);
         let mut committer = Committer {
-            core,
+            core: Core::new(origin),
             store,
             clock,
             engine,
             inbox,
-            agents,
-            jobs_live_max,
-            mode,
-            purger,
-            kept,
+            mode: settled.mode.clone(),
+            settled,
+            end,
+            purger: Purger::new(is_server),
+            kept: VecDeque::new(),
             at_once: Vec::new(),
             tried_at: Instant::now(),
+            stale: false,
+            jumped_micros,
+            unwritten_jump_micros,
             releases,
-            resting: false,
             dead: false,
         };
-        let is_server = committer.mode == Mode::Serve;
         committer.show_mode();
         committer.engine.board().post_agents(committer.core.agents());
         committer.engine.metrics().took_up(committer.core.jobs());
-        let mut batch = Batch::default();
-        let now = committer.clock.look().now;
-        if is_server {
-            committer.core.resume(now, &mut batch);
-        }
-        committer.core.settle(now, &mut batch);
-        committer.commit(&batch, 0)?;
-        // At once, and not with what follows: whoever starts us may look before that.
-        let _ = committer.engine.board().post(committer.core.jobs().cloned());
-        committer.released(batch, Vec::new());
+        committer.decide_and_commit(Vec::new(), Round::First).map_err(|(fault, _)| fault)?;
         Ok(committer)
     }
 
@@ -111,17 +123,7 @@ impl Committer {
         while !self.dead {
             let patience = self.patience();
             match self.inbox.take(patience) {
-                Mail::Closed => {
-                    let said = std::mem::take(&mut self.at_once);
-                    if !said.is_empty() {
-                        self.round(said);
-                    }
-                    // What agents reported while nothing could be committed has one last chance.
-                    if !self.kept.is_empty() {
-                        let _ = self.try_again();
-                    }
-                    return;
-                }
+                Mail::Closed => return self.end(),
                 Mail::Letters(letters) => {
                     let mut all = std::mem::take(&mut self.at_once);
                     all.extend(letters);
@@ -136,15 +138,39 @@ impl Committer {
         }
     }
 
+    /// What is left is committed, and that this is the end.
+    fn end(mut self) {
+        let said = std::mem::take(&mut self.at_once);
+        if !said.is_empty() {
+            self.round(said);
+        }
+        // What agents reported while nothing could be committed has one last chance.
+        if !self.kept.is_empty() {
+            let _ = self.try_again();
+        }
+        let is_server = self.mode == Mode::Serve;
+        let now = self.clock.now();
+        let batch = Batch {
+            alive_at: is_server.then_some(now),
+            // What only visits a store says nothing of how others have ended.
+            is_clean_end: is_server || self.end == End::Clean,
+            ..Batch::default()
+        };
+        if self.store.has_written() {
+            // Should it fail, the next start believes that we were killed.
+            let _ = self.store.commit(&batch);
+        }
+    }
+
     fn patience(&mut self) -> Option<Duration> {
         if !self.at_once.is_empty() {
             return Some(Duration::ZERO);
         }
         if self.engine.board().fault().is_some() {
-            return Some(FAILING_PAUSE);
+            return Some(super::failing::PAUSE);
         }
         let now = self.clock.now();
-        let purge = self.purger.patience(now).unwrap_or(Duration::MAX);
+        let purge = self.purger.patience(self.core.ended(), now).unwrap_or(Duration::MAX);
         // At least once a minute the clock is looked at, in case it jumped.
         Some(self.core.alarm().map_or(Duration::MAX, |at| at.since(now)).min(purge).min(Duration::from_secs(60)))
     }
@@ -152,7 +178,9 @@ impl Committer {
     /// One step at most, after what was waiting was committed. Where the store is full this is also what makes room.
     fn purge(&mut self) {
         let now = self.clock.now();
-        let step = match self.purger.step(&mut self.store, now) {
+        let stepped = self.purger.step(&mut self.store, self.core.ended(), now);
+        self.engine.board().set_overfull(self.purger.is_overfull());
+        let step = match stepped {
             Stepped::Done(step) => step,
             Stepped::Idle => return,
             Stepped::GaveUp => return self.engine.board().purging_given_up(),
@@ -165,12 +193,50 @@ impl Committer {
 
     /// Decides everything that is waiting, commits once, and lets it out.
     fn round(&mut self, letters: Vec<Letter>) {
-        let mut batch = Batch::default();
-        let now = self.look(&mut batch);
-        let replies = self.decide(&letters, now, &mut batch);
-        match self.commit(&batch, letters.len()) {
-            Ok(()) => self.released(batch, letters.into_iter().zip(replies).collect()),
-            Err(fault) => self.failed(letters, fault),
+        if let Err((fault, letters)) = self.decide_and_commit(letters, Round::Later) {
+            self.failed(letters, fault);
+        }
+    }
+
+    /// The same; gives the letters back where nothing of them could be committed. What happens to one job and cannot be written keeps
+    /// nobody else waiting: see [`Hindered`].
+    pub(super) fn decide_and_commit(
+        &mut self,
+        mut letters: Vec<Letter>,
+        which: Round,
+    ) -> Result<(), (Fault, Vec<Letter>)> {
+        let mut hindered = Hindered::default();
+        loop {
+            let mut batch = Batch::default();
+            let now = self.look(&mut batch);
+            for seq in hindered.aside() {
+                self.core.set_aside(*seq, now, &mut batch);
+            }
+            if which == Round::First && self.mode == Mode::Serve {
+                self.core.resume(now, &mut batch);
+            }
+            let replies = self.decide(&letters, now, &mut batch);
+            let fault = match self.commit(&batch, letters.len()) {
+                Ok(()) => {
+                    if which == Round::First {
+                        // At once, and not with what follows: whoever starts us may look before that.
+                        let _ = self.engine.board().post(self.core.jobs().cloned());
+                    }
+                    self.released(batch, letters.into_iter().zip(replies).collect());
+                    return Ok(());
+                }
+                Err(fault) => fault,
+            };
+            self.stale = true;
+            let (true, Fault::Unwritable { job, .. }) = (hindered.is_bearable(), &fault) else {
+                return Err((fault, letters));
+            };
+            let job = *job;
+            if let Err(unreadable) = self.rebuild(which) {
+                return Err((unreadable, letters));
+            }
+            let Some(seq) = job else { return self.commit_singly(letters, fault) };
+            letters = hindered.by(seq, letters);
         }
     }
 
@@ -178,22 +244,31 @@ impl Committer {
     fn commit(&mut self, batch: &Batch, commands: usize) -> Result<(), Fault> {
         let began = Instant::now();
         let committed = self.store.commit(batch);
+        if committed.is_ok() {
+            self.unwritten_jump_micros = 0;
+        }
         match &committed {
             // Nothing was written, so nothing was waited for.
-            Ok(()) if batch.is_clean() => {}
-            Ok(()) => self.engine.metrics().committed(commands, began.elapsed(), self.store.sync_time()),
+            Ok(()) if batch.is_empty() => {}
+            Ok(()) => {
+                self.engine.metrics().committed(commands, began.elapsed(), self.store.sync_time());
+            }
             Err(_) => self.engine.metrics().commit_failed(),
         }
         committed
     }
 
-    /// The time; if the clock jumped, everything that is timed moves along.
+    /// The time; if the clock jumped, everything that is timed moves along. That is told again until it is on disk.
     fn look(&mut self, batch: &mut Batch) -> Time {
         let look = self.clock.look();
         if let Some(micros) = look.jump_micros {
             tracing::warn!(seconds = micros / 1_000_000, "the clock jumped; pauses and silences keep their length");
-            self.core.apply(&Command::ClockJumped(micros), look.now, batch);
-            self.purger.ended.jumped(micros);
+            self.jumped_micros = self.jumped_micros.saturating_add(micros);
+            self.unwritten_jump_micros = self.unwritten_jump_micros.saturating_add(micros);
+        }
+        if self.unwritten_jump_micros != 0 {
+            let (micros, total_micros) = (self.unwritten_jump_micros, self.jumped_micros);
+            self.core.apply(&Command::ClockJumped { micros, total_micros }, look.now, batch);
         }
         look.now
     }
@@ -209,15 +284,14 @@ impl Committer {
         if !batch.taken.is_empty() {
             self.show_mode();
         }
-        for (seq, written) in &batch.jobs {
-            if let Some(outcome) = written.job.outcome() {
-                self.purger.ended.note(*seq, outcome.at);
-            }
-        }
+        self.core.committed(&batch);
         let only_in_memory = batch.touched.iter().filter(|seq| !batch.jobs.contains_key(seq));
-        let unwritten = only_in_memory.filter_map(|seq| self.core.job(*seq).cloned()).collect();
+        let mut unwritten: Vec<_> = only_in_memory.filter_map(|seq| self.core.job(*seq).cloned()).collect();
+        // Whoever waits for a job whose row has only now been told that it ended learns so here.
+        let repaired = batch.repaired.iter().filter_map(|seq| self.engine.readers().job_at(*seq).ok().flatten());
+        unwritten.extend(repaired.map(Arc::new));
         self.ask_at_once(&mut batch);
-        let load = self.core.agents().map(|agent| Load { running: agent.running, joined: agent.joined }).collect();
+        let load = self.core.agents().map(|agent| Load::of(agent)).collect();
         // Without the task that takes it nothing that is committed would happen: then it is better not to go on.
         self.dead |= self.releases.send(Release { batch, answered, unwritten, load }).is_err();
     }
@@ -236,162 +310,49 @@ impl Committer {
         batch.effects = effects;
     }
 
-    /// Nothing of the batch is on disk, so nothing of it has happened. What the core made of it is thrown away with the core;
-    /// what agents reported is kept, because they will not say it again.
-    fn failed(&mut self, letters: Vec<Letter>, fault: Fault) {
-        tracing::error!(error = %fault, "nothing can be committed; new work is refused until it can");
-        let fault = Arc::new(fault);
-        self.engine.board().set_fault(Some(fault.clone()));
-        self.tried_at = Instant::now();
-        self.keep_reports(letters, &fault);
-    }
-
-    fn keep_reports(&mut self, letters: Vec<Letter>, fault: &Arc<Fault>) {
-        for letter in letters {
-            self.resting |= matches!(letter.command, Command::Rest);
-            if is_report(&letter.command) {
-                self.kept.push_back(letter);
-            } else {
-                let _ = letter.reply.send(Answer::Failed(fault.clone()));
-            }
-        }
-    }
-
-    fn round_while_failing(&mut self, letters: Vec<Letter>) {
-        if let Some(fault) = self.engine.board().fault() {
-            self.keep_reports(letters, &fault);
-        }
-        if self.tried_at.elapsed() < FAILING_PAUSE {
-            return;
-        }
-        self.tried_at = Instant::now();
-        match self.try_again() {
-            Ok(()) => tracing::info!("commits work again; new work is taken"),
-            Err(fault) => self.engine.board().set_fault(Some(Arc::new(fault))),
-        }
-    }
-
-    /// From what is on disk, and what was kept.
-    fn try_again(&mut self) -> Result<(), Fault> {
-        self.store.probe()?;
-        self.rebuild()?;
-        let kept: Vec<Letter> = self.kept.drain(..).collect();
-        match self.commit_kept(kept) {
-            Ok(()) => {}
-            Err((Fault::Unwritable { .. }, kept)) => self.commit_singly(kept)?,
-            Err((fault, kept)) => {
-                self.kept.extend(kept);
-                return Err(fault);
-            }
-        }
-        self.engine.board().set_fault(None);
-        Ok(())
-    }
-
     /// A core that knows what the disk knows, and nothing of what failed.
-    fn rebuild(&mut self) -> Result<(), Fault> {
-        let now = self.clock.now();
-        // Who is there is not on disk; and nobody has left because a disk was full.
-        let here = |agent: &crate::core::Agent| agent.joined.is_some() && agent.capacity() > 0;
-        let present = self.core.agents().filter(|agent| here(agent));
-        let present = present.map(|agent| (agent.spec.name.clone(), agent.capacity())).collect();
-        let purger = &mut self.purger;
-        let origin = origin(&self.store, &self.agents, self.jobs_live_max, self.mode.clone(), now, purger)?;
-        self.core = Core::new(Origin { present, ..origin });
-        if self.resting {
-            self.core.apply(&Command::Rest, now, &mut Batch::default());
-        }
+    pub(super) fn rebuild(&mut self, which: Round) -> Result<(), Fault> {
+        // What is on disk is from before a jump that is not.
+        let wall = self.clock.now();
+        let now = wall.shifted(self.unwritten_jump_micros.saturating_neg());
+        let ended = self.core.ended().anew();
+        let origin = origin(&self.store, &self.settled, self.mode.clone(), (now, wall), ended)?;
+        self.core = match which {
+            Round::First => Core::new(origin),
+            Round::Later => self.core.made_anew(origin),
+        };
+        self.purger.begin_anew();
+        self.stale = false;
         Ok(())
     }
-
-    fn commit_kept(&mut self, letters: Vec<Letter>) -> Result<(), (Fault, Vec<Letter>)> {
-        let mut batch = Batch::default();
-        let now = self.look(&mut batch);
-        let replies = self.decide(&letters, now, &mut batch);
-        match self.commit(&batch, letters.len()) {
-            Ok(()) => {
-                self.released(batch, letters.into_iter().zip(replies).collect());
-                Ok(())
-            }
-            Err(fault) => Err((fault, letters)),
-        }
-    }
-
-    /// One report can never be written, and must not keep the others from it for ever: its job ends as our failure.
-    fn commit_singly(&mut self, letters: Vec<Letter>) -> Result<(), Fault> {
-        let mut left: VecDeque<Letter> = letters.into();
-        while let Some(letter) = left.pop_front() {
-            self.rebuild()?;
-            let Err((fault, failed)) = self.commit_kept(vec![letter]) else { continue };
-            if !matches!(fault, Fault::Unwritable { .. }) {
-                self.kept.extend(failed.into_iter().chain(left));
-                return Err(fault);
-            }
-            tracing::error!(error = %fault, "a report cannot be written; its job ends");
-            left.extend(failed.into_iter().filter_map(in_its_place));
-        }
-        self.rebuild()
-    }
 }
 
-/// The end of a job in place of a report about it that cannot be written. What is no such report is dropped, and so is a failure: there
-/// is nothing smaller to put in its place.
-fn in_its_place(letter: Letter) -> Option<Letter> {
-    let Command::Job(
-        id,
-        Event::Finish { attempt, result: Ok(_) } | Event::Output { attempt, .. } | Event::Ask { attempt, .. },
-    ) = letter.command
-    else {
-        return None;
-    };
-    let failed = Failed::of(Failure::Internal, Dispatched::Yes);
-    Some(Letter { command: Command::Job(id, Event::Finish { attempt, result: Err(failed) }), ..letter })
-}
-
+/// What the store knows. `now` is the time by the clock that what is on disk knows of, `wall` by the one that has jumped since.
 fn origin(
     store: &Store,
-    agents: &[Spec],
-    jobs_live_max: usize,
+    settled: &Settled,
     mode: Mode,
-    now: Time,
-    purger: &mut Purger,
+    (now, wall): (Time, Time),
+    mut ended: Ended,
 ) -> Result<Origin, Fault> {
-    purger.begin_anew();
-    // What ended in the future ended by a clock that was wrong.
-    let loaded = store.load_telling(|seq, at| purger.ended.note(seq, at.min(now)))?;
+    let loaded = store.load_telling(|seq, at| ended.note_again(seq, at, wall))?;
+    if !loaded.unrepaired.is_empty() {
+        tracing::error!(jobs = loaded.unrepaired.len(), "jobs have an outcome and did not say so; they are put right");
+    }
     Ok(Origin {
-        agents: agents.to_vec(),
+        agents: settled.agents.clone(),
         members: loaded.members,
-        present: BTreeMap::new(),
+        present: std::collections::BTreeMap::new(),
         standings: loaded.standings,
         jobs: loaded.jobs,
         keys: loaded.keys,
         last_seq: loaded.last_seq,
-        jobs_live_max,
+        ended,
+        unrepaired: loaded.unrepaired,
+        room: settled.room,
         mode,
+        end: loaded.end,
+        alive_at: loaded.alive_at,
         now,
     })
-}
-
-/// What nobody would say again if it were refused.
-fn is_report(command: &Command) -> bool {
-    match command {
-        Command::Submit(_) | Command::Find(..) | Command::TakeUp(_) => false,
-        Command::Job(_, event) => match event {
-            Event::Cancel | Event::Answer { .. } => false,
-            Event::Start { .. }
-            | Event::Heard { .. }
-            | Event::Progress { .. }
-            | Event::Output { .. }
-            | Event::Ask { .. }
-            | Event::Unasked { .. }
-            | Event::Finish { .. }
-            | Event::Withdrawn { .. }
-            | Event::Clock
-            | Event::Interrupted => true,
-        },
-        Command::Agent(_, AgentCommand::Drain(_) | AgentCommand::Forget) | Command::Join(_) | Command::Rest => false,
-        Command::Agent(_, AgentCommand::Breaker(_) | AgentCommand::Capacity(_)) => true,
-        Command::Violation(..) | Command::ClockJumped(_) => true,
-    }
 }

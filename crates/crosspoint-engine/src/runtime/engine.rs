@@ -16,13 +16,13 @@ use uuid::Uuid;
 
 use super::attempt::{self, Link};
 use super::board::{Board, Purged, lock};
-use super::committer::Committer;
+use super::committer::{Committer, Settled};
 use super::desk::{Desk, Handed, Told};
 use super::inbox::{Answer, Inbox};
 use super::metrics::Metrics;
 use crate::breaker::{self, Breaker, Health};
 use crate::content::{Block, Body};
-use crate::core::{Agent, AgentCommand, Command, Membership, Mode, Presence, Reply, Spec, Standing};
+use crate::core::{Agent, AgentCommand, Command, Membership, Mode, Presence, Reply, Room, Spec, Standing};
 use crate::id::{JobId, Seq, StoreId};
 use crate::job::Job;
 use crate::machine::{Event, Failed, Success};
@@ -81,7 +81,7 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Jobs that have not ended.
-    pub jobs_live_max: usize,
+    pub room: Room,
     /// Requests that wait to be committed.
     pub waiting_max: usize,
     /// Bytes of them.
@@ -104,15 +104,17 @@ pub struct AgentView {
     pub spec: Spec,
     /// Its breaker, and whether it is drained.
     pub standing: Standing,
-    /// How many jobs it has.
+    /// How many jobs it has, those apart that wait for a person.
     pub running: u32,
+    /// How many jobs it has that wait for a person.
+    pub waiting: u32,
     /// Of an agent that joined: whether it is there.
     pub joined: Option<Membership>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { jobs_live_max: 200_000, waiting_max: 10_000, waiting_bytes_max: 64 << 20 }
+        Limits { room: Room::of(200_000), waiting_max: 10_000, waiting_bytes_max: 64 << 20 }
     }
 }
 
@@ -138,15 +140,9 @@ impl Engine {
             died: CancellationToken::new(),
         }));
         let death = Death(engine.clone());
-        let committer = Committer::start(
-            store,
-            engine.clone(),
-            inbox,
-            specs,
-            config.limits.jobs_live_max,
-            config.mode,
-            config.retention,
-        )?;
+        let Config { limits, mode, retention, .. } = config;
+        let settled = Settled { agents: specs, room: limits.room, mode, retention };
+        let committer = Committer::start(store, engine.clone(), inbox, settled)?;
         let spawned = thread::Builder::new().name("commit".to_owned()).spawn(move || {
             let _guard = death;
             committer.run();
@@ -314,7 +310,7 @@ impl Engine {
                 true
             }
             Some(Answer::Committed { .. }) => true,
-            Some(Answer::Failed(_)) | None => false,
+            Some(Answer::Failed(_) | Answer::NotTried(_)) | None => false,
         }
     }
 
@@ -391,8 +387,8 @@ impl Drop for Death {
 
 impl AgentView {
     pub(super) fn of(agent: &Agent) -> AgentView {
-        let Agent { spec, standing, joined, running, .. } = agent;
-        AgentView { spec: spec.clone(), standing: *standing, running: *running, joined: *joined }
+        let Agent { spec, standing, joined, running, waiting, .. } = agent;
+        AgentView { spec: spec.clone(), standing: *standing, running: *running, waiting: *waiting, joined: *joined }
     }
 
     /// How many jobs it may have at a time, as things are.

@@ -69,6 +69,20 @@ impl Follow {
         self.done
     }
 
+    /// Where the events are that have not been given. Each page is a read of its own, so that others have their turn in between.
+    async fn find_places(&self) -> Result<VecDeque<i64>, Fault> {
+        let (seq, after) = (self.seq, self.after);
+        let (mut places, mut from) = (VecDeque::new(), None);
+        loop {
+            let page = self.engine.read(move |readers| readers.some_event_places(seq, after, from)).await?;
+            page.places.into_iter().for_each(|place| places.push_front(place));
+            from = page.rest;
+            if from.is_none() {
+                return Ok(places);
+            }
+        }
+    }
+
     async fn fill(&mut self, job: &Arc<Job>) -> Result<(), Fault> {
         if self.after == 0 {
             let entry = Entry { n: 1, at: job.request.accepted_at, what: What::Accepted };
@@ -77,7 +91,7 @@ impl Follow {
         }
         let (seq, after) = (self.seq, self.after);
         if self.places.is_empty() {
-            self.places = self.engine.read(move |readers| readers.event_places(seq, after)).await?.into();
+            self.places = self.find_places().await?;
         }
         let some: Vec<i64> = self.places.drain(..self.places.len().min(READ_MAX)).collect();
         let ended = job.outcome().is_some() && self.places.is_empty();

@@ -27,8 +27,10 @@ pub(super) enum Answer {
         /// Of a job that was just accepted: so that nobody has to look for it.
         watch: Option<Watch>,
     },
-    /// It is not.
+    /// It was tried, and is not known to be.
     Failed(std::sync::Arc<Fault>),
+    /// It was not tried, because nothing can be written at present.
+    NotTried(std::sync::Arc<Fault>),
 }
 
 pub(super) struct Inbox {

@@ -1,5 +1,7 @@
 //! The log of what was committed.
 
+use std::borrow::Cow;
+
 use crate::core::Batch;
 use crate::event::What;
 
@@ -33,6 +35,10 @@ pub(super) fn transitions(batch: &Batch) {
         }
     }
     for (seq, _, violation) in &batch.violations {
-        tracing::warn!(seq = seq.0, clause = violation.clause, "{}", violation.what);
+        match &violation.what {
+            Cow::Borrowed(what) => tracing::warn!(seq = seq.0, clause = violation.clause, "{what}"),
+            // Words that an agent may have chosen are content: the clause is all that is said of them (RUN-11).
+            Cow::Owned(_) => tracing::warn!(seq = seq.0, clause = violation.clause, "a rule was broken"),
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::engine::{AgentView, Engine};
 use super::inbox::Answer;
 use crate::content::Body;
-use crate::core::{AgentCommand, Command, Member, Reply};
+use crate::core::{AgentCommand, Command, Grip, Member, NEVER_HAD, Reply};
 use crate::event::Violation;
 use crate::id::JobId;
 use crate::job::Job;
@@ -38,8 +38,10 @@ pub enum Unjoined {
     Present,
     /// We are about to end.
     Closed,
-    /// It could not be written.
+    /// It was tried, and is not known to be written.
     Fault(Arc<Fault>),
+    /// Nothing can be written at present, and nothing was tried.
+    NotTried(Arc<Fault>),
 }
 
 impl Engine {
@@ -77,41 +79,49 @@ impl Engine {
                     | Reply::Rejected(_)
                     | Reply::Job(_)
                     | Reply::Refused(_)
+                    | Reply::NotTheirs
                     | Reply::NotLive => Ok(()),
                 },
                 Ok(Answer::Failed(fault)) => Err(Unjoined::Fault(fault)),
+                Ok(Answer::NotTried(fault)) => Err(Unjoined::NotTried(fault)),
                 Err(_) => Err(Unjoined::Closed),
             }
         }
     }
 
-    /// Tells what agents say about several jobs. When it returns, all of it is on disk; `None` says that we are about to end, and
+    /// Tells what an agent says about several jobs. When it returns, all of it is on disk; `None` says that we are about to end, and
     /// nobody knows of what was not taken.
-    pub async fn report(&self, reports: Vec<(JobId, Event)>) -> Option<Vec<Heard>> {
-        let about: Vec<(u32, bool)> = reports.iter().map(|(_, event)| about(event)).collect();
-        let ends: Vec<Option<(JobId, Event)>> = reports.iter().map(ending).collect();
-        let commands = reports.into_iter().map(|(id, event)| Command::Job(id, event));
-        let answers = self.inbox().put_reports(commands).ok()?;
+    pub async fn report(&self, agent: &Arc<str>, reports: Vec<(JobId, Grip, Event)>) -> Option<Vec<Heard>> {
+        let about: Vec<About> = reports.iter().map(|(id, _, event)| About::of(*id, event)).collect();
+        let command = |(id, grip, event)| Command::Report { agent: agent.clone(), grip, id, event };
+        let answers = self.inbox().put_reports(reports.into_iter().map(command)).ok()?;
         let mut heard = Vec::with_capacity(answers.len());
-        for ((answer, (attempt, ends)), end) in answers.into_iter().zip(about).zip(ends) {
+        for (answer, about) in answers.into_iter().zip(about) {
             heard.push(match answer.await.ok()? {
                 Answer::Committed { reply: Reply::NotLive, .. } => {
-                    if let Some((id, event)) = end {
-                        self.record_unless_repeated(id, event).await;
+                    if let Some(event) = about.end {
+                        self.record_unless_repeated(agent, about.id, event).await;
                     }
                     Heard::Gone
                 }
-                Answer::Committed { reply: Reply::Job(job), .. } if ends || is_present(&job, attempt) => Heard::Taken,
+                Answer::Committed { reply: Reply::Job(job), .. }
+                    if about.ends_it || is_present(&job, about.attempt) =>
+                {
+                    Heard::Taken
+                }
                 Answer::Committed { .. } => Heard::Gone,
-                Answer::Failed(_) => return None,
+                Answer::Failed(_) | Answer::NotTried(_) => return None,
             });
         }
         Some(heard)
     }
 
     /// A result came after the outcome. Agents say the same again where its answer was lost, as they should; anything else is recorded.
-    async fn record_unless_repeated(&self, id: JobId, event: Event) {
+    async fn record_unless_repeated(&self, agent: &Arc<str>, id: JobId, event: Event) {
         let Ok(Some(job)) = self.read(move |readers| readers.job(id)).await else { return };
+        if job.had_by(event.attempt().unwrap_or(0)) != Some(agent) {
+            return self.record(id, NEVER_HAD).await;
+        }
         if !is_repeat(&job, &event) {
             self.record_late(id, event).await;
         }
@@ -122,7 +132,7 @@ impl Engine {
         let violation = Violation { clause: CLAUSE, what: String::from(rule).into() };
         match self.inbox().put(Command::Violation(id.seq(), violation)).ok()?.await.ok()? {
             Answer::Committed { .. } => Some(()),
-            Answer::Failed(_) => None,
+            Answer::Failed(_) | Answer::NotTried(_) => None,
         }
     }
 
@@ -139,9 +149,22 @@ impl Engine {
     }
 }
 
-/// What may come after the outcome and is then to be recorded. Bodies are shared, so that this costs little.
-fn ending((id, event): &(JobId, Event)) -> Option<(JobId, Event)> {
-    matches!(event, Event::Finish { .. }).then(|| (*id, event.clone()))
+/// What a report is about.
+struct About {
+    id: JobId,
+    attempt: u32,
+    /// Whether it ends the attempt.
+    ends_it: bool,
+    /// What may come after the outcome and is then to be recorded. Bodies are shared, so that this costs little.
+    end: Option<Event>,
+}
+
+impl About {
+    fn of(id: JobId, event: &Event) -> About {
+        let end = matches!(event, Event::Finish { .. }).then(|| event.clone());
+        let ends_it = matches!(event, Event::Finish { .. } | Event::Withdrawn { .. });
+        About { id, attempt: event.attempt().unwrap_or(0), ends_it, end }
+    }
 }
 
 /// Whether this is what the job has ended with. Of a failure its message is not compared: it may be ours.
@@ -157,17 +180,4 @@ fn is_repeat(job: &Job, event: &Event) -> bool {
 
 fn is_present(job: &Job, attempt: u32) -> bool {
     job.running().is_some_and(|running| running.attempt == attempt)
-}
-
-/// Which attempt an event is about, and whether it ends it.
-fn about(event: &Event) -> (u32, bool) {
-    match event {
-        Event::Finish { attempt, .. } | Event::Withdrawn { attempt } => (*attempt, true),
-        Event::Heard { attempt }
-        | Event::Progress { attempt, .. }
-        | Event::Output { attempt, .. }
-        | Event::Ask { attempt, .. }
-        | Event::Unasked { attempt } => (*attempt, false),
-        Event::Start { .. } | Event::Answer { .. } | Event::Cancel | Event::Clock | Event::Interrupted => (0, false),
-    }
 }

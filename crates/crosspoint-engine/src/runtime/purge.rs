@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::id::Seq;
 use crate::keys::Hash;
-use crate::retention::{Ended, Rule};
+use crate::retention::Ended;
 use crate::store::{Budget, Fault, Store};
 use crate::time::Time;
 
@@ -23,8 +23,6 @@ const FAILED_PAUSE: Duration = Duration::from_secs(60);
 const NAMED_MAX: usize = 256;
 
 pub(super) struct Purger {
-    rule: Rule,
-    pub(super) ended: Ended,
     /// Jobs that are due and have yet to go.
     next: Vec<Seq>,
     /// Whether events of jobs that are gone may be left, as they may be from before we were started.
@@ -32,6 +30,8 @@ pub(super) struct Purger {
     rests_until: Instant,
     /// Whether there is nothing to do, or no use in trying.
     idle: bool,
+    /// Whether there are more jobs than the rule wants, all of them too young to go.
+    overfull: bool,
 }
 
 /// Whether there was a step.
@@ -51,41 +51,58 @@ pub(super) struct Step {
 }
 
 impl Purger {
-    /// Without a rule it does nothing: what only visits a store removes nothing from it.
-    pub(super) fn new(rule: Option<Rule>) -> Purger {
-        let idle = rule.is_none();
-        let rule = rule.unwrap_or(Rule::FOR_EVER);
-        let ended = Ended::new(rule);
-        Purger { rule, ended, next: Vec::new(), leftover: true, rests_until: Instant::now(), idle }
+    /// What only visits a store removes nothing from it.
+    pub(super) fn new(is_server: bool) -> Purger {
+        Purger { next: Vec::new(), leftover: true, rests_until: Instant::now(), idle: !is_server, overfull: false }
     }
 
-    /// Forgets what is known of jobs, to be told of all of them again.
+    /// Forgets what was due: whoever knows which jobs have ended has been told of all of them again.
     pub(super) fn begin_anew(&mut self) {
-        self.ended = Ended::new(self.rule);
         self.next.clear();
         self.leftover = true;
     }
 
     /// How long there is nothing to do; `None` is until something ends.
-    pub(super) fn patience(&self, now: Time) -> Option<Duration> {
+    pub(super) fn patience(&self, ended: &Ended, now: Time) -> Option<Duration> {
         if self.idle {
             return None;
         }
         let rest = self.rests_until.saturating_duration_since(Instant::now());
-        if self.leftover || !self.next.is_empty() || self.ended.is_due(now) {
+        if self.leftover || !self.next.is_empty() || ended.is_due(now) {
             return Some(rest);
         }
-        Some(self.ended.alarm()?.since(now).max(rest))
+        Some(ended.alarm()?.since(now).max(rest))
+    }
+
+    /// Whether there are more jobs than the rule wants, all of them too young to go.
+    pub(super) fn is_overfull(&self) -> bool {
+        self.overfull
+    }
+
+    /// Says once that the number cannot be kept, and once that it can again.
+    fn look_at_number(&mut self, ended: &Ended, now: Time) {
+        let overfull = !self.idle && ended.is_overfull(now);
+        if overfull && !self.overfull {
+            let jobs = ended.len();
+            tracing::warn!(
+                jobs,
+                "more jobs are kept than [store] retention_jobs, because they ended too recently to go"
+            );
+        } else if self.overfull && !overfull {
+            tracing::info!("no more jobs are kept than [store] retention_jobs");
+        }
+        self.overfull = overfull;
     }
 
     /// Takes a step, if one is due.
-    pub(super) fn step(&mut self, store: &mut Store, now: Time) -> Stepped {
+    pub(super) fn step(&mut self, store: &mut Store, ended: &mut Ended, now: Time) -> Stepped {
+        self.look_at_number(ended, now);
         let began = Instant::now();
         if self.idle || began < self.rests_until {
             return Stepped::Idle;
         }
         if self.next.is_empty() {
-            self.next = self.ended.take(now, NAMED_MAX);
+            self.next = ended.take(now, NAMED_MAX);
         }
         if self.next.is_empty() && !self.leftover {
             return Stepped::Idle;

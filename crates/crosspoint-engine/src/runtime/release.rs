@@ -123,6 +123,7 @@ fn accepted<'b>(batch: &'b Batch, reply: &Reply) -> Option<&'b Arc<Job>> {
         | Reply::Rejected(_)
         | Reply::Job(_)
         | Reply::Refused(_)
+        | Reply::NotTheirs
         | Reply::NotLive
         | Reply::Done
         | Reply::NoSuchAgent

@@ -10,6 +10,20 @@ use crate::time::Time;
 /// An agent that was not heard of for so long is said to be silent.
 const SILENT_AFTER: Duration = Duration::from_secs(10);
 
+/// Why a job is not begun again (ALL-13).
+const POISON: &str = "poison: the server ended uncleanly each of the last times that an agent had this job, perhaps because of it; \
+    crosspoint jobs retry runs it again, crosspoint jobs cancel ends it";
+
+const ASIDE: &str = "set aside: what happens to it cannot be written to the store, see crosspoint store check; \
+    crosspoint jobs retry tries again, crosspoint jobs cancel ends it";
+
+/// Why a job may wait although its agent is free.
+const SUSPECT: &str =
+    "the server ended uncleanly the last times that an agent had this job, and such jobs run one at a time";
+
+/// So many agents are named as the reason why a job waits.
+const AGENTS_NAMED_MAX: usize = 5;
+
 /// A reason, and since when.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Stuck {
@@ -33,8 +47,13 @@ impl Engine {
     pub fn stuck(&self, job: &Job, ahead: Ahead) -> Option<Stuck> {
         let (reason, since) = match &job.state {
             State::Ended(_) => return None,
+            _ if job.aside.is_some() => (ASIDE.to_owned(), job.aside.unwrap_or(job.updated_at)),
+            State::Poisoned => (POISON.to_owned(), job.updated_at),
             State::Queued | State::Running(_) | State::Retrying { .. } if self.is_held(job.seq()) => {
                 ("no server is running; it goes on when one is".to_owned(), job.updated_at)
+            }
+            State::Queued if job.is_suspect() => {
+                (format!("{SUSPECT}; {}", self.why_queued(job, ahead)), job.updated_at)
             }
             State::Queued => (self.why_queued(job, ahead), job.updated_at),
             State::Retrying { until, after } => {
@@ -73,7 +92,7 @@ impl Engine {
             !agent.standing.drained && agent.standing.breaker.is_closed() && agent.away_since().is_none()
         };
         if let Some(open) = agents.iter().find(is_open) {
-            let busy = format!("agent {} is busy with {} of {}", open.spec.name, open.running, open.capacity());
+            let busy = why_busy(open);
             if ahead == Ahead::Left {
                 return format!("in the queue; {busy}");
             }
@@ -83,8 +102,20 @@ impl Engine {
                 ahead => format!("{ahead} jobs are ahead of it in the queue; {busy}"),
             };
         }
-        agents.iter().map(why_closed).collect::<Vec<String>>().join("; ")
+        let mut reasons: Vec<String> = agents.iter().take(AGENTS_NAMED_MAX).map(why_closed).collect();
+        if agents.len() > AGENTS_NAMED_MAX {
+            reasons.push(format!("{} more agents are closed to new work, too", agents.len() - AGENTS_NAMED_MAX));
+        }
+        reasons.join("; ")
     }
+}
+
+fn why_busy(agent: &AgentView) -> String {
+    let name = &agent.spec.name;
+    if agent.waiting >= agent.spec.waiting_max {
+        return format!("agent {name} has {} jobs that wait for people, and may have no more", agent.waiting);
+    }
+    format!("agent {name} is busy with {} of {}", agent.running, agent.capacity())
 }
 
 /// That it is away comes first: nothing else about it matters until it is back.

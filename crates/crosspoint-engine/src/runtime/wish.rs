@@ -12,11 +12,11 @@ use crate::content::{Block, Body};
 use crate::core::{AgentCommand, Command, Rejected, Reply, Submission};
 use crate::event::Violation;
 use crate::id::{JobId, Seq};
-use crate::job::{Door, Job, Key, Limits, Priority, Request};
+use crate::job::{Door, Job, Key, Limits, Priority, Request, State};
 use crate::keys::Hashes;
 use crate::machine::{self, Event, Refused};
 use crate::policy::Policy;
-use crate::store::{Fault, Filter, Found, Page};
+use crate::store::{Fault, Filter, Found, Page, Readers};
 use crate::time::Time;
 
 /// A request, read by its door.
@@ -69,8 +69,10 @@ pub enum Unaccepted {
     Closed,
     /// We ended before we could say whether it was accepted.
     Lost,
-    /// It could not be written or read.
+    /// It was tried, and is not known to be written.
     Fault(Arc<Fault>),
+    /// Nothing can be written or read at present, and nothing was tried.
+    NotTried(Arc<Fault>),
 }
 
 /// Why a wish was not granted.
@@ -84,13 +86,16 @@ pub enum Denied {
     NotEnded(Arc<Job>),
     /// We are about to end.
     Closed,
-    /// It could not be written or read.
+    /// It was tried, and is not known to be written.
     Fault(Arc<Fault>),
+    /// Nothing can be written or read at present, and nothing was tried.
+    NotTried(Arc<Fault>),
 }
 
+/// Who only reads has changed nothing.
 impl From<Fault> for Denied {
     fn from(fault: Fault) -> Denied {
-        Denied::Fault(Arc::new(fault))
+        Denied::NotTried(Arc::new(fault))
     }
 }
 
@@ -112,7 +117,7 @@ impl Engine {
                     return Err(Unaccepted::Rejected(rejected));
                 }
                 Ok(Answer::Committed { reply: Reply::Known(seq), .. }) => {
-                    match self.compare(&submission, seq).await.map_err(|fault| Unaccepted::Fault(Arc::new(fault)))? {
+                    match self.compare(&submission, seq).await.map_err(|fault| Unaccepted::NotTried(Arc::new(fault)))? {
                         Likeness::Same(watch) => {
                             self.take_up(&watch.job()).await?;
                             return Ok(Submitted::Repeat(watch));
@@ -123,6 +128,7 @@ impl Engine {
                     }
                 }
                 Ok(Answer::Failed(fault)) => return Err(Unaccepted::Fault(fault)),
+                Ok(Answer::NotTried(fault)) => return Err(Unaccepted::NotTried(fault)),
                 Ok(Answer::Committed { .. }) | Err(_) => return Err(Unaccepted::Lost),
             }
         }
@@ -137,6 +143,7 @@ impl Engine {
         match taking.await {
             Ok(Answer::Committed { .. }) => Ok(()),
             Ok(Answer::Failed(fault)) => Err(Unaccepted::Fault(fault)),
+            Ok(Answer::NotTried(fault)) => Err(Unaccepted::NotTried(fault)),
             Err(_) => Err(Unaccepted::Lost),
         }
     }
@@ -170,19 +177,25 @@ impl Engine {
         Submission { request, nameless, hashes, others: Vec::new(), document: new.document, chance }
     }
 
-    /// Whether a request is the same as that of a job whose key has the same hash (ALL-1).
-    async fn compare(&self, submission: &Submission, seq: Seq) -> Result<Likeness, Fault> {
-        let (job, document) = self.read(move |readers| Ok((readers.job_at(seq)?, readers.document(seq)?))).await?;
-        let (Some(job), Some(document)) = (job, document) else { return Ok(Likeness::OtherKey) };
-        if !same_key(&job.request, &submission.request) {
-            return Ok(Likeness::OtherKey);
-        }
-        let input = job.request.input_in(&document).unwrap_or_default();
-        if same_origin(&job.request, &submission.request) && same_value(&input, &submission.input()) {
+    /// Whether a request is the same as that of a job whose key has the same hash (ALL-1). Documents may be long: they are compared where
+    /// they are read, and not where callers are served.
+    async fn compare(&self, submission: &Arc<Submission>, seq: Seq) -> Result<Likeness, Fault> {
+        let submission = submission.clone();
+        let compare = move |readers: &Readers| {
+            let (Some(job), Some(document)) = (readers.job_at(seq)?, readers.document(seq)?) else { return Ok(None) };
+            if !same_key(&job.request, &submission.request) {
+                return Ok(None);
+            }
+            let input = job.request.input_in(&document).unwrap_or_default();
+            let same = same_origin(&job.request, &submission.request) && same_value(&input, &submission.input());
+            Ok(Some((job, same)))
+        };
+        match self.read(compare).await? {
+            None => Ok(Likeness::OtherKey),
             // Gone in this very moment: then the key is free, and the request is a new job.
-            return Ok(self.watch(job).await?.map_or(Likeness::OtherKey, Likeness::Same));
+            Some((job, true)) => Ok(self.watch(job).await?.map_or(Likeness::OtherKey, Likeness::Same)),
+            Some((job, false)) => Ok(Likeness::OtherRequest(Arc::new(job))),
         }
-        Ok(Likeness::OtherRequest(Arc::new(job)))
     }
 
     /// The job that a caller knows by this id of its own, to look at or to wait for.
@@ -197,7 +210,7 @@ impl Engine {
             let seq = match found.await {
                 Ok(Answer::Committed { reply: Reply::Known(seq), .. }) => seq,
                 Ok(Answer::Committed { .. }) => return Ok(None),
-                Ok(Answer::Failed(fault)) => return Err(Denied::Fault(fault)),
+                Ok(Answer::Failed(fault) | Answer::NotTried(fault)) => return Err(Denied::NotTried(fault)),
                 Err(_) => return Err(Denied::Closed),
             };
             let known = self.board().watch_at(seq).filter(|watch| wanted(&watch.job().request));
@@ -256,10 +269,16 @@ impl Engine {
         self.wish(id, Event::Answer { answer }).await
     }
 
-    /// Submits a job that has ended once more, as a new job. `key` keeps this from happening twice.
+    /// Submits a job that has ended once more, as a new job. `key` keeps this from happening twice. One that waits for an operator is begun
+    /// again itself.
     pub async fn retry(&self, id: JobId, key: Option<Box<str>>) -> Result<Result<Submitted, Unaccepted>, Denied> {
         let watch = self.job(id).await?.ok_or(Denied::NotFound)?;
         let job = watch.job();
+        if job.aside.is_some() || matches!(job.state, State::Poisoned) {
+            // The very job, which only waited for an operator (ALL-13).
+            self.wish(id, Event::Release).await?;
+            return Ok(Ok(Submitted::Repeat(watch)));
+        }
         if job.outcome().is_none() {
             return Err(Denied::NotEnded(job));
         }
@@ -337,6 +356,7 @@ impl Engine {
             Ok(Answer::Committed { reply: Reply::NoSuchAgent, .. }) => Err(Denied::NotFound),
             Ok(Answer::Committed { .. }) => self.agent(name).ok_or(Denied::NotFound),
             Ok(Answer::Failed(fault)) => Err(Denied::Fault(fault)),
+            Ok(Answer::NotTried(fault)) => Err(Denied::NotTried(fault)),
             Err(_) => Err(Denied::Closed),
         }
     }
@@ -352,6 +372,7 @@ impl Engine {
                 Ok(Arc::new(step.job))
             }
             Some(Answer::Failed(fault)) => Err(Denied::Fault(fault)),
+            Some(Answer::NotTried(fault)) => Err(Denied::NotTried(fault)),
             None => Err(Denied::Closed),
         }
     }

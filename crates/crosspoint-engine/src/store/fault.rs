@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
+use crate::id::Seq;
+
 /// What is wrong with a store. Nothing of it is damaged by finding out.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -59,6 +61,14 @@ pub enum Fault {
         path: PathBuf,
         /// What the database says.
         detail: String,
+        /// The job that it is about, where it is about one.
+        job: Option<Seq>,
+    },
+    /// It is not ours any more.
+    #[error("the store {} was taken over by another process, or is not at its place any more; this process writes nothing more to it: see which one is to have it, and start that one again", path.display())]
+    Lost {
+        /// The database.
+        path: PathBuf,
     },
     /// Anything else that reading or writing it met.
     #[error("the store {} could not be read or written ({detail})", path.display())]
@@ -88,8 +98,19 @@ impl Fault {
             }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::InUse { path },
             None if is_unreadable(error) => Fault::Damaged { path, detail },
-            Some(ErrorCode::TooBig | ErrorCode::ConstraintViolation) => Fault::Unwritable { path, detail },
+            Some(ErrorCode::TooBig | ErrorCode::ConstraintViolation) => Fault::Unwritable { path, detail, job: None },
+            None if matches!(error, rusqlite::Error::StatementChangedRows(_)) => {
+                Fault::Unwritable { path, detail, job: None }
+            }
             _ => Fault::Broken { path, detail },
+        }
+    }
+
+    /// What an error of the database means that came of writing this job.
+    pub(super) fn of_job(path: &Path, seq: Seq, error: &rusqlite::Error) -> Fault {
+        match Fault::of(path, error) {
+            Fault::Unwritable { path, detail, .. } => Fault::Unwritable { path, detail, job: Some(seq) },
+            other => other,
         }
     }
 

@@ -66,6 +66,7 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Member>> {
                 contract: row.get(1)?,
                 works: works.into_iter().map(Arc::from).collect(),
                 concurrency: 0,
+                waiting_max: u32::MAX,
                 policy: policy(row.get_ref(3)?.as_str()?),
             },
             lease: Duration::from_micros(row.get::<_, i64>(4)?.unsigned_abs()),

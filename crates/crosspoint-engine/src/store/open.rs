@@ -23,10 +23,14 @@ pub(super) fn to_read(path: &Path) -> Result<Connection, Fault> {
 }
 
 fn recognised(connection: Connection) -> Result<Connection, schema::Error> {
-    if schema::recognise(&connection)? < schema::WITH_TRACE {
-        // It cannot be changed, so that what it has not got is put before it.
-        let view = "CREATE TEMP VIEW job AS SELECT *, NULL AS trace, NULL AS alias FROM main.job";
-        connection.execute_batch(view)?;
+    let version = schema::recognise(&connection)?;
+    // It cannot be changed, so that what it has not got is put before it.
+    let trace = if version < schema::WITH_TRACE { ", NULL AS trace, NULL AS alias" } else { "" };
+    if version < schema::WITH_SKEW {
+        connection.execute_batch(&format!(
+            "CREATE TEMP VIEW job AS SELECT *{trace}, 0 AS skew, 0 AS cut_short, NULL AS had FROM main.job;
+            CREATE TEMP VIEW aside AS SELECT NULL AS job, NULL AS at WHERE 0;"
+        ))?;
     }
     Ok(connection)
 }

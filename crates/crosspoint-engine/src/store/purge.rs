@@ -5,8 +5,9 @@
 //! two gigabytes; those that are left are remembered in a table, by the last of them, and the next steps follow the
 //! chain from there. Numbers of jobs are never given twice: when the newest row goes, its number is kept.
 
-use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 
+use super::write::Error;
 use super::{Fault, Store, row};
 use crate::id::Seq;
 use crate::keys::Hash;
@@ -65,44 +66,46 @@ impl Store {
     pub fn purge(&mut self, seqs: &[Seq], budget: Budget) -> Result<Purged, Fault> {
         let mut spent = Spent { rows: 0, bytes: 0, budget };
         let purged = self.purge_rows(seqs, &mut spent);
-        let purged = purged.map_err(|error| Fault::of(&self.path, &error))?;
+        let purged = purged.map_err(|error| error.into_fault(&self.path))?;
         self.checkpointer.written(spent.rows * ROW_BYTES);
         Ok(purged)
     }
 
-    fn purge_rows(&mut self, seqs: &[Seq], spent: &mut Spent) -> rusqlite::Result<Purged> {
-        let leftover = "SELECT job, head FROM leftover ORDER BY job LIMIT 1";
-        if seqs.is_empty() && self.connection.query_row(leftover, (), |_| Ok(())).optional()?.is_none() {
+    fn purge_rows(&mut self, seqs: &[Seq], spent: &mut Spent) -> Result<Purged, Error> {
+        if seqs.is_empty() && self.connection.query_row(LEFTOVER, (), |_| Ok(())).optional()?.is_none() {
             return Ok(Purged::default());
         }
-        let transaction = Transaction::new(&mut self.connection, TransactionBehavior::Immediate)?;
-        let epoch = self.epoch.map_or_else(|| super::schema::next_epoch(&transaction), Ok)?;
-        let mut purged = Purged::default();
-        while !spent.is_over() {
-            let read = |row: &rusqlite::Row<'_>| Ok((row::seq(row, 0)?, row.get::<_, i64>(1)?));
-            let Some((seq, head)) = transaction.prepare_cached(leftover)?.query_row((), read).optional()? else {
-                break;
-            };
-            let left = purge_events(&transaction, seq, head, spent)?;
-            set_leftover(&transaction, seq, left)?;
-        }
-        let top: Option<i64> = transaction.query_row("SELECT max(seq) FROM job", (), |row| row.get(0))?;
-        for seq in seqs {
-            if spent.is_over() {
-                break;
-            }
-            purge_job(&transaction, *seq, spent, &mut purged)?;
-            purged.jobs += 1;
-            if top == Some(seq.0.cast_signed()) {
-                keep_number(&transaction, *seq)?;
-            }
-        }
-        purged.leftover = transaction.prepare_cached(leftover)?.query_row((), |_| Ok(())).optional()?.is_some();
-        purged.rows = spent.rows;
-        transaction.commit()?;
-        self.opened(epoch);
-        Ok(purged)
+        self.transact(|transaction, _| Ok(purge_some(transaction, seqs, spent)?))
     }
+}
+
+/// A job that is gone, and whose events are yet to go.
+const LEFTOVER: &str = "SELECT job, head FROM leftover ORDER BY job LIMIT 1";
+
+fn purge_some(transaction: &Transaction<'_>, seqs: &[Seq], spent: &mut Spent) -> rusqlite::Result<Purged> {
+    let mut purged = Purged::default();
+    while !spent.is_over() {
+        let read = |row: &rusqlite::Row<'_>| Ok((row::seq(row, 0)?, row.get::<_, i64>(1)?));
+        let Some((seq, head)) = transaction.prepare_cached(LEFTOVER)?.query_row((), read).optional()? else {
+            break;
+        };
+        let left = purge_events(transaction, seq, head, spent)?;
+        set_leftover(transaction, seq, left)?;
+    }
+    let top: Option<i64> = transaction.query_row("SELECT max(seq) FROM job", (), |row| row.get(0))?;
+    for seq in seqs {
+        if spent.is_over() {
+            break;
+        }
+        purge_job(transaction, *seq, spent, &mut purged)?;
+        purged.jobs += 1;
+        if top == Some(seq.0.cast_signed()) {
+            keep_number(transaction, *seq)?;
+        }
+    }
+    purged.leftover = transaction.prepare_cached(LEFTOVER)?.query_row((), |_| Ok(())).optional()?.is_some();
+    purged.rows = spent.rows;
+    Ok(purged)
 }
 
 fn purge_job(transaction: &Transaction<'_>, seq: Seq, spent: &mut Spent, purged: &mut Purged) -> rusqlite::Result<()> {

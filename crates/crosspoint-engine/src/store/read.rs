@@ -52,6 +52,18 @@ pub struct Filter {
     pub limit: usize,
 }
 
+/// So many links of a chain of events are followed in one read: a few milliseconds' worth.
+const PLACES_MAX: usize = 4_096;
+
+/// Where some events of a job are, the last first.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Their places.
+    pub places: Vec<i64>,
+    /// Where to go on, if there are more.
+    pub rest: Option<i64>,
+}
+
 /// Some jobs, the youngest first.
 #[derive(Debug)]
 pub struct Page {
@@ -126,28 +138,47 @@ impl Readers {
     }
 
     /// The places of a job's events after number `after`, in order; for [`Readers::events_at`].
+    pub fn event_places(&self, seq: Seq, after: u32) -> Result<Vec<i64>, Fault> {
+        let (mut all, mut from) = (Vec::new(), None);
+        loop {
+            let page = self.some_event_places(seq, after, from)?;
+            all.extend(page.places);
+            from = page.rest;
+            if from.is_none() {
+                all.reverse();
+                return Ok(all);
+            }
+        }
+    }
+
+    /// The places of a job's events after number `after`, from the last one on or from where an earlier call left off. Events name the
+    /// one before them, so that a long history is gone through backwards; no call does so for long.
     ///
     /// Neither the first nor the last event is among them: acceptance is in the job's row, the outcome in a table of its own.
-    pub fn event_places(&self, seq: Seq, after: u32) -> Result<Vec<i64>, Fault> {
+    pub fn some_event_places(&self, seq: Seq, after: u32, from: Option<i64>) -> Result<Places, Fault> {
         self.read(|connection| {
             let head = "SELECT head FROM job WHERE seq = ?1";
-            let head: Option<i64> =
-                connection.prepare_cached(head)?.query_row([seq.0.cast_signed()], |row| row.get(0)).optional()?;
-            let mut at = head.unwrap_or(0);
+            let mut head = connection.prepare_cached(head)?;
+            let mut at = match from {
+                Some(from) => from,
+                None => head.query_row([seq.0.cast_signed()], |row| row.get(0)).optional()?.unwrap_or(0),
+            };
             let mut one = connection.prepare_cached("SELECT prev, n FROM event WHERE seq = ?1")?;
             let mut places = Vec::new();
             while at != 0 {
                 let found = one.query_row([at], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, u32>(1)?)));
-                let Some((prev, n)) = there(connection, seq, found)? else { return Ok(Vec::new()) };
+                let Some((prev, n)) = there(connection, seq, found)? else { return Ok(Places::default()) };
                 if n <= after {
                     break;
+                }
+                if places.len() == PLACES_MAX {
+                    return Ok(Places { places, rest: Some(at) });
                 }
                 places.push(at);
                 // What came before has a smaller number; in a damaged store it may not, and the chain would have no end.
                 at = if prev < at { prev } else { return Err(rusqlite::Error::IntegralValueOutOfRange(0, prev)) };
             }
-            places.reverse();
-            Ok(places)
+            Ok(Places { places, rest: None })
         })
     }
 
@@ -222,6 +253,12 @@ pub(super) fn job(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<
     let mut rows = one.query([seq.0.cast_signed()])?;
     let Some(found) = rows.next()? else { return Ok(None) };
     Ok(Some(row::job(found, outcome_of(connection, seq, found.get(1)?)?)?))
+}
+
+/// When a job ended, going by its outcome alone.
+pub(super) fn ended_at(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<Time>> {
+    let sql = "SELECT at FROM outcome WHERE job = ?1";
+    connection.prepare_cached(sql)?.query_row([seq.0.cast_signed()], |row| Ok(Time(row.get(0)?))).optional()
 }
 
 /// The outcome, read only where there is one.

@@ -29,7 +29,8 @@ pub(super) const FIRST_END: i64 = Phase::Completed as i64;
 /// All columns that [`job`] reads, in its order.
 pub(super) const JOB_COLUMNS: &str = "id, state, caller, door, request_id, key, work, pinned, parent, priority, limits, \
     accepted_at, input_start, input_end, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked, \
-    question, percent, step, output_bytes, answers, events, hash IS NULL, trace";
+    question, percent, step, output_bytes, answers, events, hash IS NULL, trace, skew, cut_short, had, \
+    (SELECT at FROM aside WHERE aside.job = job.seq)";
 
 pub(super) fn insert_job(
     transaction: &Transaction<'_>,
@@ -40,11 +41,11 @@ pub(super) fn insert_job(
 ) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
         "INSERT INTO job(seq, state, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked,
-            question, percent, step, output_bytes, answers, events, head, epoch,
+            question, percent, step, output_bytes, answers, events, head, epoch, skew, cut_short, had,
             id, hash, caller, door, request_id, key, work, pinned, parent, priority, limits, accepted_at, input_start, input_end,
             trace, alias, owner)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-            ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, 0)",
+            ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, 0)",
     )?;
     bind_changing(&mut insert, job, Some(head), epoch)?;
     bind_lasting(&mut insert, &job.request, hashes)?;
@@ -61,15 +62,39 @@ pub(super) fn update_job(
     let mut update = transaction.prepare_cached(
         "UPDATE job SET state = ?2, updated_at = ?3, agent = ?4, attempts = ?5, retries = ?6, begun = ?7, started_at = ?8,
             waited = ?9, until = ?10, after = ?11, asked = ?12, question = ?13, percent = ?14, step = ?15, output_bytes = ?16,
-            answers = ?17, events = ?18, head = coalesce(?19, head), epoch = ?20
+            answers = ?17, events = ?18, head = coalesce(?19, head), epoch = ?20, skew = ?21, cut_short = ?22, had = ?23
          WHERE seq = ?1",
     )?;
     bind_changing(&mut update, job, head, epoch)?;
-    update.raw_execute()?;
+    match update.raw_execute()? {
+        1 => Ok(()),
+        // The row was removed by something else, and with it what was accepted: that is not to be passed over.
+        other => Err(rusqlite::Error::StatementChangedRows(other)),
+    }
+}
+
+/// Notes since when a job is set aside, or that it is so no more.
+pub(super) fn write_aside(transaction: &Transaction<'_>, seq: Seq, at: Option<Time>) -> rusqlite::Result<()> {
+    let number = seq.0.cast_signed();
+    let sql = match at {
+        Some(_) => "INSERT INTO aside(job, at) VALUES (?1, ?2) ON CONFLICT(job) DO NOTHING",
+        None => "DELETE FROM aside WHERE job = ?1 AND ?2 IS NULL",
+    };
+    transaction.prepare_cached(sql)?.execute(params![number, at.map(|at| at.0)])?;
     Ok(())
 }
 
-/// Parameters 1 to 20: what changes in the life of a job, and its number.
+/// Has the row of a job say that it has ended, as its outcome says. The numbers of statuses follow those of the phases before the ends.
+pub(super) fn repair(transaction: &Transaction<'_>, seq: Seq, epoch: i64) -> rusqlite::Result<()> {
+    let mut update = transaction.prepare_cached(
+        "UPDATE job SET (state, updated_at, events) = (SELECT ?2 + status, at, n FROM outcome WHERE outcome.job = job.seq), epoch = ?3
+         WHERE seq = ?1",
+    )?;
+    update.execute(params![seq.0.cast_signed(), FIRST_END, epoch])?;
+    Ok(())
+}
+
+/// Parameters 1 to 23: what changes in the life of a job, and its number.
 fn bind_changing(statement: &mut Statement<'_>, job: &Job, head: Option<i64>, epoch: i64) -> rusqlite::Result<()> {
     let state = StateColumns::of(job);
     statement.raw_bind_parameter(1, job.seq().0.cast_signed())?;
@@ -91,31 +116,34 @@ fn bind_changing(statement: &mut Statement<'_>, job: &Job, head: Option<i64>, ep
     statement.raw_bind_parameter(17, answers_text(&job.answers))?;
     statement.raw_bind_parameter(18, job.events)?;
     statement.raw_bind_parameter(19, head)?;
-    statement.raw_bind_parameter(20, epoch)
+    statement.raw_bind_parameter(20, epoch)?;
+    statement.raw_bind_parameter(21, job.skew_micros)?;
+    statement.raw_bind_parameter(22, job.cut_short)?;
+    statement.raw_bind_parameter(23, had_text(&job.had))
 }
 
-/// Parameters 21 to 36: what was asked for, written once.
+/// Parameters 24 to 39: what was asked for, written once.
 fn bind_lasting(statement: &mut Statement<'_>, request: &Request, hashes: Hashes) -> rusqlite::Result<()> {
     let key = match &request.key {
         Key::Other(key) => Some(&**key),
         Key::None | Key::RequestId => None,
     };
-    statement.raw_bind_parameter(21, request.id.as_bytes())?;
-    statement.raw_bind_parameter(22, hashes.key.map(|hash| hash.0.cast_signed()))?;
-    statement.raw_bind_parameter(23, &*request.caller)?;
-    statement.raw_bind_parameter(24, request.door.name())?;
-    statement.raw_bind_parameter(25, &*request.request_id)?;
-    statement.raw_bind_parameter(26, key)?;
-    statement.raw_bind_parameter(27, &*request.work)?;
-    statement.raw_bind_parameter(28, request.pinned.as_deref())?;
-    statement.raw_bind_parameter(29, request.parent.as_ref().map(JobId::as_bytes))?;
-    statement.raw_bind_parameter(30, request.priority as i64)?;
-    statement.raw_bind_parameter(31, limits_text(&request.limits))?;
-    statement.raw_bind_parameter(32, request.accepted_at.0)?;
-    statement.raw_bind_parameter(33, request.input.start)?;
-    statement.raw_bind_parameter(34, request.input.end)?;
-    statement.raw_bind_parameter(35, request.trace.as_deref())?;
-    statement.raw_bind_parameter(36, hashes.alias.map(|hash| hash.0.cast_signed()))
+    statement.raw_bind_parameter(24, request.id.as_bytes())?;
+    statement.raw_bind_parameter(25, hashes.key.map(|hash| hash.0.cast_signed()))?;
+    statement.raw_bind_parameter(26, &*request.caller)?;
+    statement.raw_bind_parameter(27, request.door.name())?;
+    statement.raw_bind_parameter(28, &*request.request_id)?;
+    statement.raw_bind_parameter(29, key)?;
+    statement.raw_bind_parameter(30, &*request.work)?;
+    statement.raw_bind_parameter(31, request.pinned.as_deref())?;
+    statement.raw_bind_parameter(32, request.parent.as_ref().map(JobId::as_bytes))?;
+    statement.raw_bind_parameter(33, request.priority as i64)?;
+    statement.raw_bind_parameter(34, limits_text(&request.limits))?;
+    statement.raw_bind_parameter(35, request.accepted_at.0)?;
+    statement.raw_bind_parameter(36, request.input.start)?;
+    statement.raw_bind_parameter(37, request.input.end)?;
+    statement.raw_bind_parameter(38, request.trace.as_deref())?;
+    statement.raw_bind_parameter(39, hashes.alias.map(|hash| hash.0.cast_signed()))
 }
 
 /// The columns that depend on the state.
@@ -134,11 +162,13 @@ impl<'j> StateColumns<'j> {
     fn of(job: &'j Job) -> StateColumns<'j> {
         let (until, after) = match &job.state {
             State::Retrying { until, after } => (Some(until.0), Some(after.name())),
-            State::Queued | State::Running(_) | State::Waiting { .. } | State::Ended(_) => (None, None),
+            State::Queued | State::Running(_) | State::Waiting { .. } | State::Poisoned | State::Ended(_) => {
+                (None, None)
+            }
         };
         let question = match &job.state {
             State::Waiting { question, .. } => Some(&**question.bytes()),
-            State::Queued | State::Running(_) | State::Retrying { .. } | State::Ended(_) => None,
+            State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned | State::Ended(_) => None,
         };
         StateColumns {
             state: job.phase() as i64,
@@ -158,8 +188,8 @@ pub(super) fn job(row: &Row<'_>, outcome: Option<Arc<Outcome>>) -> rusqlite::Res
     let request = request(row)?;
     let attempts: u32 = row.get(16)?;
     let updated_at = Time(row.get(14)?);
-    let running =
-        Running { attempt: attempts, heard_at: updated_at, asked: row.get::<_, Option<u32>>(23)?.unwrap_or(0) };
+    let asked = row.get::<_, Option<u32>>(23)?.unwrap_or(0);
+    let running = Running { attempt: attempts, heard_at: updated_at, asked, taken_up_at: None };
     let phase = Phase::ALL.get(usize::from(row.get::<_, u8>(1)?)).copied();
     let state = match (phase, outcome) {
         (_, Some(outcome)) => State::Ended(outcome),
@@ -168,9 +198,11 @@ pub(super) fn job(row: &Row<'_>, outcome: Option<Arc<Outcome>>) -> rusqlite::Res
             until: Time(row.get::<_, Option<i64>>(21)?.unwrap_or(0)),
             after: failure(row.get::<_, Option<String>>(22)?.as_deref()),
         },
-        (Some(Phase::Waiting), None) => {
-            State::Waiting { running, question: body(row, 24)?.unwrap_or(Body::trusted("{}")) }
-        }
+        // Whoever waits without a question waits for an operator.
+        (Some(Phase::Waiting), None) => match body(row, 24)? {
+            Some(question) => State::Waiting { running, question },
+            None => State::Poisoned,
+        },
         (Some(Phase::Queued), None) => State::Queued,
         // Neither can be committed: the file was changed by something else.
         (Some(Phase::Completed | Phase::Failed | Phase::Cancelled) | None, None) => {
@@ -185,11 +217,14 @@ pub(super) fn job(row: &Row<'_>, outcome: Option<Arc<Outcome>>) -> rusqlite::Res
         updated_at,
         agent: row.get::<_, Option<Arc<str>>>(15)?,
         attempts,
+        had: Arc::new(had(row.get::<_, Option<String>>(34)?.as_deref())),
         retries: row.get(17)?,
         begun: row.get(18)?,
+        cut_short: row.get(33)?,
+        aside: row.get::<_, Option<i64>>(35)?.map(Time),
         started_at: row.get::<_, Option<i64>>(19)?.map(Time),
         waited: Duration::from_micros(row.get::<_, i64>(20)?.unsigned_abs()),
-        skew_micros: 0,
+        skew_micros: row.get(32)?,
         progress: shown.then(|| Arc::new(progress)),
         pending: None,
         progress_at: Time::default(),
@@ -281,6 +316,16 @@ fn limits(text: Option<&str>) -> Limits {
             first: Duration::from_micros(first),
         }),
     }
+}
+
+fn had_text(had: &[(u32, Arc<str>)]) -> Option<String> {
+    let pairs: Vec<(u32, &str)> = had.iter().map(|(last, agent)| (*last, &**agent)).collect();
+    if pairs.is_empty() { None } else { serde_json::to_string(&pairs).ok() }
+}
+
+fn had(text: Option<&str>) -> Vec<(u32, Arc<str>)> {
+    let pairs: Option<Vec<(u32, String)>> = text.and_then(|text| serde_json::from_str(text).ok());
+    pairs.unwrap_or_default().into_iter().map(|(last, agent)| (last, Arc::from(agent))).collect()
 }
 
 fn answers_text(answers: &[Answered]) -> Option<Vec<u8>> {

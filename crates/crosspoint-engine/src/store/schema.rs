@@ -8,12 +8,15 @@ use uuid::Uuid;
 
 use super::{CHECKPOINT_PAGES_MAX, Fault, Options, PAGE_BYTES, salt_of};
 use crate::keys::Salt;
+use crate::machine::End;
+use crate::retention::Jumps;
+use crate::time::Time;
 
 /// What marks a file as ours: `CRPT`.
 const APPLICATION_ID: i64 = 0x4352_5054;
 
 /// Each step is taken once, in order, and never changed afterwards: stores out there have taken it.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     // 1: jobs, the documents they came as, what happened to them, how they ended, and what is known of agents. Rows have an
     // owner and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
@@ -56,10 +59,18 @@ const STEPS: [&str; 6] = [
     "CREATE INDEX job_gone_wrong ON job(state) WHERE state > 4;",
     // 6: where in a trace a job belongs, and the hash of the caller's id where that is not its key and it is asked for by it.
     "ALTER TABLE job ADD COLUMN trace TEXT; ALTER TABLE job ADD COLUMN alias INTEGER;",
+    // 7: how much of a job's time does not count, how often our end has cut it short, who had it before its agent; and jobs that are set
+    // aside, because what happens to them cannot be written: not even into their own rows, so that they stand beside them.
+    "ALTER TABLE job ADD COLUMN skew INTEGER NOT NULL DEFAULT 0; ALTER TABLE job ADD COLUMN cut_short INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE job ADD COLUMN had TEXT;
+    CREATE TABLE aside(job INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;",
 ];
 
 /// The schema from which on jobs have a trace and an alias.
 pub(super) const WITH_TRACE: i64 = 6;
+
+/// The schema from which on jobs have what does not count of their time.
+pub(super) const WITH_SKEW: i64 = 7;
 
 /// The schema of this version.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;
@@ -165,13 +176,61 @@ pub(super) fn leave_log(connection: &Connection, leave: bool) -> rusqlite::Resul
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave)
 }
 
-/// Every opening that writes is an epoch of its own.
-pub(super) fn next_epoch(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.query_row(
-        "INSERT INTO meta(name, value) VALUES ('epoch', 1) ON CONFLICT(name) DO UPDATE SET value = value + 1 RETURNING value",
-        (),
-        |row| row.get(0),
-    )
+/// The number of the last opening that wrote.
+pub(super) fn epoch(connection: &Connection) -> rusqlite::Result<i64> {
+    Ok(meta(connection, "epoch")?.unwrap_or(0))
+}
+
+/// A new opening writes: from now on it is not said that the last one ended cleanly.
+pub(super) fn set_epoch(connection: &Connection, epoch: i64) -> rusqlite::Result<()> {
+    set_meta(connection, "epoch", epoch)?;
+    connection.execute("DELETE FROM meta WHERE name = 'clean_end'", ())?;
+    Ok(())
+}
+
+/// When an orchestrator was last alive.
+pub(super) fn alive_at(connection: &Connection) -> rusqlite::Result<Option<Time>> {
+    Ok(meta(connection, "alive_at")?.map(Time))
+}
+
+pub(super) fn set_alive_at(connection: &Connection, at: Time) -> rusqlite::Result<()> {
+    set_meta(connection, "alive_at", at.0)
+}
+
+/// How the last opening that wrote ended. Where nobody ever wrote, nobody was killed.
+pub(super) fn end(connection: &Connection) -> rusqlite::Result<End> {
+    let is_clean = epoch(connection)? == 0 || meta(connection, "clean_end")?.is_some();
+    Ok(if is_clean { End::Clean } else { End::Unclean })
+}
+
+pub(super) fn set_clean_end(connection: &Connection) -> rusqlite::Result<()> {
+    set_meta(connection, "clean_end", 1)
+}
+
+/// The jumps of the clock that were seen. A list that cannot be read is that of no jumps.
+pub(super) fn jumps(connection: &Connection) -> rusqlite::Result<Jumps> {
+    let sql = "SELECT value FROM meta WHERE name = 'jumps'";
+    let text: Option<String> = connection.prepare_cached(sql)?.query_row((), |row| row.get(0)).optional()?;
+    let log: Option<Vec<(i64, i64)>> = text.and_then(|text| serde_json::from_str(&text).ok());
+    let log = log.unwrap_or_default().into_iter().map(|(after, micros)| (Time(after), micros));
+    Ok(Jumps::new(log.collect()))
+}
+
+pub(super) fn set_jumps(connection: &Connection, jumps: &Jumps) -> rusqlite::Result<()> {
+    let log: Vec<(i64, i64)> = jumps.log().iter().map(|(after, micros)| (after.0, *micros)).collect();
+    let sql = "INSERT INTO meta(name, value) VALUES ('jumps', ?1) ON CONFLICT(name) DO UPDATE SET value = ?1";
+    connection.prepare_cached(sql)?.execute([serde_json::to_string(&log).unwrap_or_default()])?;
+    Ok(())
+}
+
+fn meta(connection: &Connection, name: &str) -> rusqlite::Result<Option<i64>> {
+    connection.prepare_cached("SELECT value FROM meta WHERE name = ?1")?.query_row([name], |row| row.get(0)).optional()
+}
+
+fn set_meta(connection: &Connection, name: &str, value: i64) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO meta(name, value) VALUES (?1, ?2) ON CONFLICT(name) DO UPDATE SET value = ?2";
+    connection.prepare_cached(sql)?.execute(rusqlite::params![name, value])?;
+    Ok(())
 }
 
 /// Writes a page's worth and takes it back: as much room as a small commit needs.
@@ -202,7 +261,7 @@ mod tests {
         assert_eq!(setting("synchronous"), rusqlite::types::Value::Integer(2), "2 is FULL");
         assert_eq!(setting("journal_mode"), rusqlite::types::Value::Text("wal".to_owned()));
         drop(store);
-        for end in ["", "-wal", "-shm", ".lock"] {
+        for end in ["", "-wal", "-shm"] {
             let _ = std::fs::remove_file(format!("{}{end}", path.display()));
         }
     }

@@ -1,10 +1,12 @@
 //! Writing a batch.
 
+use std::path::Path;
 use std::time::Instant;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 
 use super::{Fault, Store, member, row, schema};
+use crate::claim::{Claim, Overtaken};
 use crate::core::{Batch, Written};
 use crate::event::{Entry, What};
 use crate::id::Seq;
@@ -12,59 +14,136 @@ use crate::id::Seq;
 /// A job's row without its head is about this long, in bytes; for guessing how much was written.
 const ROW_BYTES: u64 = 200;
 
+/// Why nothing was written.
+pub(super) enum Error {
+    Database(rusqlite::Error),
+    /// This job is what cannot be.
+    Job(Seq, rusqlite::Error),
+    /// The store is not ours any more.
+    Lost,
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Error {
+        Error::Database(error)
+    }
+}
+
+impl From<Overtaken> for Error {
+    fn from(_: Overtaken) -> Error {
+        Error::Lost
+    }
+}
+
+impl Error {
+    pub(super) fn into_fault(self, path: &Path) -> Fault {
+        match self {
+            Error::Database(error) => Fault::of(path, &error),
+            Error::Job(seq, error) => Fault::of_job(path, seq, &error),
+            Error::Lost => Fault::Lost { path: path.to_owned() },
+        }
+    }
+}
+
 impl Store {
     /// Writes everything of a batch, or nothing; when it returns, it is on disk.
     pub fn commit(&mut self, batch: &Batch) -> Result<(), Fault> {
-        if batch.is_clean() {
+        if batch.is_empty() {
             return Ok(());
         }
         let before = self.next_event;
-        let written = self.commit_rows(batch);
-        if written.is_err() {
-            self.next_event = before;
-        }
-        let bytes = written.map_err(|error| Fault::of(&self.path, &error))?;
+        let mut next_event = before;
+        let written = self.transact(|transaction, epoch| write_rows(transaction, batch, &mut next_event, epoch));
+        self.next_event = if written.is_ok() { next_event } else { before };
+        let bytes = written.map_err(|error| error.into_fault(&self.path))?;
         self.checkpointer.written(bytes);
         Ok(())
     }
 
-    fn commit_rows(&mut self, batch: &Batch) -> rusqlite::Result<u64> {
+    /// One transaction, if the store is still ours; when it returns, what it wrote is on disk.
+    pub(super) fn transact<T>(
+        &mut self,
+        write: impl FnOnce(&Transaction<'_>, i64) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let written = self.transact_or_fail(write);
+        self.lost |= matches!(written, Err(Error::Lost));
+        written
+    }
+
+    fn transact_or_fail<T>(
+        &mut self,
+        write: impl FnOnce(&Transaction<'_>, i64) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if self.lost || !self.lock.is_in_place() {
+            return Err(Error::Lost);
+        }
         let transaction = Transaction::new(&mut self.connection, TransactionBehavior::Immediate)?;
-        let epoch = self.epoch.map_or_else(|| schema::next_epoch(&transaction), Ok)?;
-        let mut bytes = 0;
-        for (seq, written) in &batch.jobs {
-            bytes += ROW_BYTES + write_job(&transaction, *seq, written, &mut self.next_event, epoch)?;
+        let epoch = self.claim.check(schema::epoch(&transaction)?)?;
+        if let Claim::Seen(_) = self.claim {
+            schema::set_epoch(&transaction, epoch)?;
         }
-        for (name, standing) in &batch.agents {
-            row::write_standing(&transaction, name, standing)?;
-        }
-        for (name, member) in &batch.members {
-            match member {
-                Some(member) => member::write(&transaction, member)?,
-                None => member::forget(&transaction, name)?,
-            }
-        }
-        for (seq, at, violation) in &batch.violations {
-            // The job may be gone since it was looked at.
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO violation(job, at, clause, what)
-                 SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM job WHERE seq = ?1)",
-            )?;
-            insert.execute(params![seq.0.cast_signed(), at.0, violation.clause, violation.what])?;
-        }
+        let written = write(&transaction, epoch)?;
         let began = Instant::now();
         transaction.commit()?;
         self.sync_time = began.elapsed();
-        self.opened(epoch);
-        Ok(bytes)
-    }
-
-    /// After the first transaction it is ours: the log is tidied up at the end. Should that fail, the next opening finds it.
-    pub(super) fn opened(&mut self, epoch: i64) {
-        if self.epoch.replace(epoch).is_none() {
+        if let Claim::Seen(_) = std::mem::replace(&mut self.claim, Claim::Ours(epoch)) {
+            // After the first transaction it is ours: the log is tidied up at the end. Should that fail, the next opening finds it.
             let _ = schema::leave_log(&self.connection, false);
         }
+        Ok(written)
     }
+}
+
+/// Writes all of a batch; gives about how many bytes that were.
+fn write_rows(transaction: &Transaction<'_>, batch: &Batch, next_event: &mut i64, epoch: i64) -> Result<u64, Error> {
+    let mut bytes = 0;
+    for (seq, written) in &batch.jobs {
+        let job = write_job(transaction, *seq, written, next_event, epoch);
+        bytes += ROW_BYTES + job.map_err(|error| Error::Job(*seq, error))?;
+    }
+    for (seq, at) in &batch.aside {
+        row::write_aside(transaction, *seq, *at)?;
+    }
+    for seq in &batch.repaired {
+        row::repair(transaction, *seq, epoch)?;
+    }
+    for (name, standing) in &batch.agents {
+        row::write_standing(transaction, name, standing)?;
+    }
+    for (name, member) in &batch.members {
+        match member {
+            Some(member) => member::write(transaction, member)?,
+            None => member::forget(transaction, name)?,
+        }
+    }
+    write_violations(transaction, batch)?;
+    if let Some(at) = batch.alive_at {
+        schema::set_alive_at(transaction, at)?;
+    }
+    if let Some(jumps) = &batch.jumps {
+        schema::set_jumps(transaction, jumps)?;
+    }
+    if batch.is_clean_end {
+        schema::set_clean_end(transaction)?;
+    }
+    Ok(bytes)
+}
+
+/// So many broken rules are kept of one job: an agent that breaks them without end must not fill the store.
+const VIOLATIONS_MAX: i64 = 100;
+
+fn write_violations(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
+    for (seq, at, violation) in &batch.violations {
+        // The job may be gone since it was looked at.
+        let mut insert = transaction.prepare_cached(
+            "INSERT INTO violation(job, at, clause, what)
+             SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM job WHERE seq = ?1)
+             AND (SELECT count(*) FROM violation WHERE job = ?1) < ?5",
+        )?;
+        let seq = seq.0.cast_signed();
+        insert.execute(params![seq, at.0, violation.clause, violation.what, VIOLATIONS_MAX])?;
+    }
+    Ok(())
 }
 
 /// Events first: the row of a job names the last of them.

@@ -119,6 +119,8 @@ async fn every_kind_of_damage_is_named_with_its_job() {
         (Flaw::Stray, 9, "INSERT INTO outcome SELECT 9, n, at, status, failure, repeat, body FROM outcome WHERE job = 1".into()),
         (Flaw::Stray, 9, "INSERT INTO violation VALUES (1, 9, 0, 'ALL-9', 'late')".into()),
         (Flaw::Stray, 1, "INSERT INTO leftover VALUES (1, 1)".into()),
+        (Flaw::Stray, 9, "INSERT INTO aside VALUES (9, 1)".into()),
+        (Flaw::Aside, 3, "INSERT INTO aside VALUES (3, 1)".into()),
     ];
     let mut flaws = BTreeSet::new();
     for (flaw, job, sql) in cases {
@@ -198,7 +200,7 @@ async fn what_is_left_of_a_job_that_is_gone_is_no_damage() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_that_is_written_meanwhile_is_whole_at_every_moment() {
     let scratch = Scratch::new();
-    let rule = Rule { age: Some(Duration::from_millis(20)), jobs: None };
+    let rule = Rule { age: Some(Duration::from_millis(20)), jobs: None, age_min: Duration::ZERO };
     let config = Config { retention: rule, ..stage::config(&scratch, vec![agent("echo", stage::echo), eventful()]) };
     let engine = Engine::start(config).expect("it starts");
     let (done, mut checks) = (std::sync::atomic::AtomicBool::new(false), 0);

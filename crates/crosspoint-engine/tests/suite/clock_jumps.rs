@@ -7,7 +7,7 @@ use crosspoint_engine::breaker::{Breaker, OPEN_FOR};
 use crosspoint_engine::core::{Command, Origin, Standing};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Job, Limits, Phase, State};
-use crosspoint_engine::machine::{self, Event};
+use crosspoint_engine::machine::{self, End, Event};
 use crosspoint_engine::policy::{Policy, Recovery};
 use crosspoint_engine::time::Time;
 
@@ -29,13 +29,19 @@ fn retrying() -> Job {
 fn started(job: Job, standing: Standing, now: Time) -> Town {
     let agents = vec![agent("agent", &["work"], 1)];
     let standings = vec![("agent".into(), standing)];
-    Town::of(Origin { jobs: vec![job], standings, last_seq: Seq(1), now, ..origin(agents) })
+    let alive_at = Some(now);
+    Town::of(Origin { jobs: vec![job], standings, last_seq: Seq(1), now, alive_at, ..origin(agents) })
+}
+
+/// When something is due for the only job.
+fn alarm(town: &Town) -> Option<Time> {
+    machine::alarm(&town.job(Seq(1)), &POLICY)
 }
 
 fn until(job: &Job) -> Option<Time> {
     match job.state {
         State::Retrying { until, .. } => Some(until),
-        State::Queued | State::Running(_) | State::Waiting { .. } | State::Ended(_) => None,
+        State::Queued | State::Running(_) | State::Waiting { .. } | State::Poisoned | State::Ended(_) => None,
     }
 }
 
@@ -46,7 +52,7 @@ fn a_jump_moves_pauses_and_breakers_on_disk_too() {
         let mut town = started(retrying(), open, T0);
         let due = until(&town.job(Seq(1))).expect("it is retrying");
         town.now = T0.shifted(micros);
-        town.tell(&Command::ClockJumped(micros));
+        town.tell(&Command::ClockJumped { micros, total_micros: micros });
         let written = &town.batch.jobs[&Seq(1)];
         assert_eq!(until(&written.job), Some(due.shifted(micros)));
         assert!(written.entries.is_empty() && written.fresh.is_none(), "nothing has happened to the job");
@@ -73,10 +79,10 @@ fn a_clock_that_was_set_back_while_we_were_gone_holds_nothing_up() {
     assert_eq!(town.standing("agent").breaker, Breaker::Open { until: back.plus(OPEN_FOR) });
     let limited = job_with(Limits { total: Some(secs(10)), ..Limits::default() });
     let town = started(limited, Standing::default(), back);
-    assert_eq!(town.core.alarm(), Some(back.plus(secs(10))), "the caller's limit");
+    assert_eq!(alarm(&town), Some(back.plus(secs(10))), "the caller's limit");
     let running = go(&job(), start(), T0, &POLICY).job;
     let town = started(running.clone(), Standing::default(), back);
-    assert_eq!(town.core.alarm(), Some(back.plus(secs(30))), "silence");
+    assert_eq!(alarm(&town), Some(back.plus(secs(30))), "silence");
     assert_eq!(town.job(Seq(1)).started_at, Some(back), "and the agent's total");
     let operator = Standing { breaker: Breaker::Open { until: Time::NEVER }, drained: false };
     let town = started(running, operator, back);
@@ -89,13 +95,13 @@ fn time_that_we_were_gone_is_not_the_time_of_what_runs_again() {
     let waiting = go(&running, ask(1, "which?"), at(1_000), &POLICY).job;
     let later = T0.plus(secs(86_400));
     for cut in [&running, &waiting] {
-        let queued = go(cut, Event::Interrupted, later, &POLICY).job;
+        let queued = go(cut, Event::Interrupted(End::Unclean), later, &POLICY).job;
         assert_eq!((queued.phase(), machine::alarm(&queued, &POLICY)), (Phase::Queued, None));
         let again = go(&queued, start(), later, &POLICY).job;
         let patient = Policy { silence: None, ..POLICY };
         assert_eq!(machine::alarm(&again, &patient), Some(later.plus(POLICY.total)));
     }
     let resuming = Policy { recovery: Recovery::Resume, silence: None, ..POLICY };
-    let resumed = go(&running, Event::Interrupted, later, &resuming).job;
-    assert_eq!(machine::alarm(&resumed, &resuming), Some(at(100_000)), "an agent that went on has used its time");
+    let resumed = go(&running, Event::Interrupted(End::Unclean), later, &resuming).job;
+    assert_eq!(machine::alarm(&resumed, &resuming), Some(later.plus(POLICY.take_up)), "its agent is asked once");
 }

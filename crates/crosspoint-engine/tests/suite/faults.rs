@@ -344,7 +344,7 @@ async fn a_full_store_refuses_new_work_loses_nothing_and_goes_on_once_there_is_r
         tokio::task::yield_now().await;
     }
     let refused = engine.submit(stage::new_job("note", "{}")).await;
-    assert!(matches!(refused, Err(Unaccepted::Fault(_))));
+    assert!(matches!(refused, Err(Unaccepted::NotTried(_))), "nothing was done about it");
     assert!(slow.iter().all(|watch| watch.job().phase() == Phase::Running));
     let seen = engine.job(accepted[0].job().id()).await.expect("reading goes on").expect("it is there");
     assert_eq!(seen.job().request.request_id, accepted[0].job().request.request_id);

@@ -86,8 +86,10 @@ async fn no_two_tasks_have_one_id_whatever_headers_came_with_them() {
 async fn a_job_that_is_no_longer_kept_is_not_found() {
     let scratch = Scratch::new();
     let echo = || vec![agent("slow", stage::echo)];
-    let kept =
-        Config { retention: Rule { age: Some(Duration::from_millis(1)), jobs: None }, ..config(&scratch, echo()) };
+    let kept = Config {
+        retention: Rule { age: Some(Duration::from_millis(1)), jobs: None, age_min: Duration::ZERO },
+        ..config(&scratch, echo())
+    };
     let engine = Engine::start(kept).expect("it starts");
     ended(&submit(&engine, NewJob { key: Key::Other("header".into()), ..task("a") }).await).await;
     let until = patience();

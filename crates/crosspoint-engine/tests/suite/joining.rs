@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_engine::breaker::{self, Breaker};
-use crosspoint_engine::core::{AgentCommand, Command, MEMBERS_MAX, Member, Origin, Presence, Rejected, Reply, Spec};
+use crosspoint_engine::core::{
+    AgentCommand, Command, Grip, MEMBERS_MAX, Member, Origin, Presence, Rejected, Reply, Spec,
+};
 use crosspoint_engine::job::{Job, Phase};
 use crosspoint_engine::machine::{Event, Failed, Success};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
@@ -77,7 +79,7 @@ fn joining_again_is_nothing_new_and_otherwise_changes_what_it_takes() {
     town.tell(&takes("a", 2));
     let first = town.submit_work("one");
     town.tell(&joins("a", &["one"]));
-    assert!(town.batch.is_clean(), "nothing to write");
+    assert!(town.batch.is_empty(), "nothing to write");
     town.tell(&joins("a", &["two"]));
     assert_eq!(town.with(first).as_deref(), Some("a"), "what it has goes on");
     assert!(matches!(town.try_submit(request(0, "one")), Reply::Rejected(Rejected::UnknownWork)));
@@ -195,9 +197,10 @@ async fn what_an_agent_that_joined_has_is_taken_up_after_a_restart() {
     let inputs = engine.inputs(vec![handed.job.clone()]).await.expect("they can be read");
     assert_eq!(inputs[0].as_ref().map(|input| input.get().to_owned()).as_deref(), Some(r#"{"n":1}"#));
     let id = handed.job.id();
-    let finish = |result| vec![(id, Event::Finish { attempt: 1, result })];
-    assert_eq!(engine.report(finish(done("yes"))).await.as_deref(), Some(&[Heard::Taken][..]));
-    assert_eq!(engine.report(finish(done("yes"))).await.as_deref(), Some(&[Heard::Gone][..]));
+    let late: Arc<str> = "late".into();
+    let finish = |result| vec![(id, Grip::Holds, Event::Finish { attempt: 1, result })];
+    assert_eq!(engine.report(&late, finish(done("yes"))).await.as_deref(), Some(&[Heard::Taken][..]));
+    assert_eq!(engine.report(&late, finish(done("yes"))).await.as_deref(), Some(&[Heard::Gone][..]));
     let watch = engine.job(watch.job().id()).await.expect("it can be read").expect("it is there");
     assert_eq!(outcome(&*ended(&watch).await)["outputs"], "yes");
     engine.set_capacity("late", 1).await.expect("it is there");
@@ -214,15 +217,19 @@ async fn a_desk_is_told_of_stops_and_answers() {
     let watch = submit(&engine, new_job("work", "{}")).await;
     let (id, attempt) = (tray.next().await.job.id(), 1);
     let asks = Event::Ask { attempt, question: body("which?") };
-    assert_eq!(engine.report(vec![(id, asks)]).await.as_deref(), Some(&[Heard::Taken][..]));
+    assert_eq!(
+        engine.report(&"late".into(), vec![(id, Grip::Holds, asks)]).await.as_deref(),
+        Some(&[Heard::Taken][..])
+    );
     reaches(&watch, Phase::Waiting).await;
     engine.answer(id, body("that")).await.expect("it waits for one");
     let (job, _, told) = tray.next_told().await;
     assert_eq!((told, job.answers.len()), (Told::Answered, 1));
     engine.cancel(id).await.expect("it can be cancelled");
     assert_eq!(tray.next_told().await.2, Told::Stop);
-    let late = vec![(id, Event::Heard { attempt }), (id, Event::Finish { attempt, result: done("late") })];
-    assert_eq!(engine.report(late).await.as_deref(), Some(&[Heard::Gone, Heard::Gone][..]));
+    let finish = Event::Finish { attempt, result: done("late") };
+    let late = vec![(id, Grip::Lost, Event::Heard { attempt }), (id, Grip::Lost, finish)];
+    assert_eq!(engine.report(&"late".into(), late).await.as_deref(), Some(&[Heard::Gone, Heard::Gone][..]));
     stop(engine).await;
 }
 
@@ -236,6 +243,7 @@ async fn what_is_settled_at_joining_survives_and_what_is_forgotten_does_not() {
         repeats: Repeats::Always,
         recovery: Recovery::ResumeOnce,
         output_bytes_max: 777,
+        take_up: LEASE,
         ..Policy::DEFAULT
     };
     let kept = member("kept", &["one", "two"]);
@@ -271,7 +279,10 @@ async fn failures_that_an_agent_reports_open_its_breaker() {
         submit(&engine, new_job("work", "{}")).await;
         let id = tray.next().await.job.id();
         let result = Err(Failed::of(Failure::Unavailable, Dispatched::Yes));
-        engine.report(vec![(id, Event::Finish { attempt: 1, result })]).await.expect("it is told");
+        engine
+            .report(&"late".into(), vec![(id, Grip::Holds, Event::Finish { attempt: 1, result })])
+            .await
+            .expect("it is told");
     }
     let agent = engine.agent("late").expect("it is there");
     assert!(!agent.standing.breaker.is_closed(), "those that are there and do not do it are another matter");

@@ -31,6 +31,8 @@ pub(crate) const POLICY: Policy = Policy {
     total: Duration::from_secs(100),
     repeats: Repeats::Always,
     recovery: Recovery::Rerun,
+    take_up: Duration::from_secs(20),
+    cut_short_max: None,
     schedule: Schedule::DEFAULT,
     output_bytes_max: 10,
 };

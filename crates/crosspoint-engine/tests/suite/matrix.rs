@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_engine::breaker::{self, Breaker, Health, Mark};
-use crosspoint_engine::job::{Job, Phase};
-use crosspoint_engine::machine::{Event, step};
+use crosspoint_engine::job::{Job, Phase, State};
+use crosspoint_engine::machine::{End, Event, step};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 use crosspoint_engine::time::Time;
 
@@ -43,6 +43,12 @@ fn job_in(phase: Phase) -> Job {
         Phase::Failed => last(failed(2, Failure::AgentFailed, Dispatched::Yes)),
         Phase::Cancelled => last(Event::Cancel),
     }
+}
+
+/// A job that is not begun again, because it may be what ends us.
+fn poisoned() -> Job {
+    let suspicious = Policy { cut_short_max: Some(1), ..POLICY };
+    after(job_in(Phase::Running), [(at(6_000), Event::Interrupted(End::Unclean))], &suspicious)
 }
 
 struct Case {
@@ -117,6 +123,8 @@ fn results() -> Vec<Case> {
 }
 
 fn wishes_and_clocks() -> Vec<Case> {
+    let suspicious = Policy { cut_short_max: Some(1), ..POLICY };
+    let (unclean, clean) = (Event::Interrupted(End::Unclean), Event::Interrupted(End::Clean));
     let patient = Policy { total: std::time::Duration::from_secs(1_000), ..POLICY };
     vec![
         case("Answer", answer("that")),
@@ -128,10 +136,16 @@ fn wishes_and_clocks() -> Vec<Case> {
         Case { millis: 36_000, policy: patient, ..case("Clock, silence", Event::Clock) },
         Case { millis: 100_000, ..case("Clock, the total is used up", Event::Clock) },
         Case { pending: true, ..case("Clock, progress was held back", Event::Clock) },
-        case("Interrupted, Rerun", Event::Interrupted),
-        Case { policy: recovering(Recovery::Resume), ..case("Interrupted, Resume", Event::Interrupted) },
-        Case { policy: recovering(Recovery::ResumeOnce), ..case("Interrupted, ResumeOnce", Event::Interrupted) },
-        Case { policy: recovering(Recovery::Fail), ..case("Interrupted, Fail", Event::Interrupted) },
+        case("Interrupted, Rerun", Event::Interrupted(End::Unclean)),
+        Case { policy: recovering(Recovery::Resume), ..case("Interrupted, Resume", Event::Interrupted(End::Unclean)) },
+        Case {
+            policy: recovering(Recovery::ResumeOnce),
+            ..case("Interrupted, ResumeOnce", Event::Interrupted(End::Unclean))
+        },
+        Case { policy: recovering(Recovery::Fail), ..case("Interrupted, Fail", Event::Interrupted(End::Unclean)) },
+        Case { policy: suspicious.clone(), ..case("Interrupted uncleanly, once is enough", unclean) },
+        Case { policy: suspicious, ..case("Interrupted cleanly, once is enough", clean) },
+        case("Release", Event::Release),
     ]
 }
 
@@ -147,21 +161,22 @@ fn kind(event: &Event) -> usize {
         Event::Answer { .. } => 6,
         Event::Cancel => 7,
         Event::Clock => 8,
-        Event::Interrupted => 9,
+        Event::Interrupted(_) => 9,
         Event::Withdrawn { .. } => 10,
         Event::Unasked { .. } => 11,
+        Event::Release => 12,
     }
 }
 
-fn row(table: &mut String, phase: Phase, case: &Case) {
-    let mut before = job_in(phase);
+fn row(table: &mut String, name: &str, mut before: Job, case: &Case) {
+    let phase = before.phase();
     if case.pending && !phase.is_end() {
         let shown = at(6_000);
         before.progress_at = shown;
         before.pending =
             Some(std::sync::Arc::new(crosspoint_engine::job::Progress { percent: Some(7.0), step: None, said: None }));
     }
-    let _ = write!(table, "  {:9} ", phase.name());
+    let _ = write!(table, "  {name:9} ");
     let step = match step(&before, case.event.clone(), at(case.millis), &case.policy) {
         Ok(step) => step,
         Err(refused) => {
@@ -173,7 +188,8 @@ fn row(table: &mut String, phase: Phase, case: &Case) {
         assert!(step.entries.is_empty() && step.actions.is_empty(), "nothing follows an outcome: {}", case.name);
         assert_eq!(step.job.outcome(), before.outcome(), "an outcome never changes: {}", case.name);
     }
-    let _ = write!(table, "-> {}", step.job.phase().name());
+    let is_poisoned = matches!(step.job.state, State::Poisoned);
+    let _ = write!(table, "-> {}", if is_poisoned { "poisoned" } else { step.job.phase().name() });
     for entry in entries(&step) {
         let _ = write!(table, "; store {entry}");
     }
@@ -197,14 +213,15 @@ fn row(table: &mut String, phase: Phase, case: &Case) {
 fn every_event_in_every_phase() {
     let cases: Vec<Case> = [reports(), results(), wishes_and_clocks()].into_iter().flatten().collect();
     let kinds: BTreeSet<usize> = cases.iter().map(|case| kind(&case.event)).collect();
-    assert_eq!(kinds, (0..12).collect(), "the table has a case of every event");
+    assert_eq!(kinds, (0..13).collect(), "the table has a case of every event");
     let mut table = String::new();
     for case in &cases {
         let _ = writeln!(table, "{}, at {} s", case.name, case.millis as f64 / 1_000.0);
         for phase in Phase::ALL {
             assert_eq!(job_in(phase).phase(), phase);
-            row(&mut table, phase, case);
+            row(&mut table, phase.name(), job_in(phase), case);
         }
+        row(&mut table, "poisoned", poisoned(), case);
     }
     insta::assert_snapshot!("job_matrix", table);
 }

@@ -200,7 +200,7 @@ fn keeping(scratch: &Scratch, agents: Vec<stage::Agent>, retention: Rule) -> Eng
     Engine::start(Config { retention, ..stage::config(scratch, agents) }).expect("it starts")
 }
 
-const AT_ONCE: Rule = Rule { age: Some(Duration::from_millis(1)), jobs: None };
+const AT_ONCE: Rule = Rule { age: Some(Duration::from_millis(1)), jobs: None, age_min: Duration::ZERO };
 
 async fn until(what: &str, mut is: impl AsyncFnMut() -> bool) {
     while !is().await {
@@ -232,7 +232,7 @@ async fn the_oldest_go_where_there_are_too_many_and_those_that_live_stay() {
     let scratch = Scratch::new();
     let gate = Arc::new(Semaphore::new(0));
     let agents = || vec![agent("echo", stage::echo), gated("slow", &gate)];
-    let engine = keeping(&scratch, agents(), Rule { age: None, jobs: Some(3) });
+    let engine = keeping(&scratch, agents(), Rule { age: None, jobs: Some(3), age_min: Duration::ZERO });
     let slow = submit(&engine, new_job("slow", "{}")).await;
     reaches(&slow, crosspoint_engine::job::Phase::Running).await;
     for _ in 0..10 {
@@ -251,7 +251,7 @@ async fn the_oldest_go_where_there_are_too_many_and_those_that_live_stay() {
     assert_eq!(all(&engine).await, [11, 10, 1]);
     stop(engine).await;
     // A stricter rule holds for what is there already.
-    let engine = keeping(&scratch, agents(), Rule { age: None, jobs: Some(1) });
+    let engine = keeping(&scratch, agents(), Rule { age: None, jobs: Some(1), age_min: Duration::ZERO });
     until("two more are gone", async || engine.purged().jobs == 2).await;
     // After a start, those that ended within the same minute go in any order.
     assert_eq!(all(&engine).await.len(), 1);
@@ -290,8 +290,11 @@ async fn commits_go_on_while_many_jobs_are_removed() {
     });
     store.commit(&batch(ended_jobs)).expect("it commits");
     drop(store);
-    let engine =
-        keeping(&scratch, vec![agent("echo", stage::echo)], Rule { age: Some(Duration::from_secs(1)), jobs: None });
+    let engine = keeping(
+        &scratch,
+        vec![agent("echo", stage::echo)],
+        Rule { age: Some(Duration::from_secs(1)), jobs: None, age_min: Duration::ZERO },
+    );
     let mut most = 0;
     while engine.purged().jobs < JOBS / 2 {
         let before = engine.purged().steps;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crosspoint_engine::core::{Batch, Command, Origin, Reply, Submission};
+use crosspoint_engine::core::{Batch, Command, Origin, Reply, Room, Submission};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::keys::{Hash, Keys};
 use crosspoint_engine::machine::Event;
@@ -44,7 +44,7 @@ fn a_repeat_is_known_when_there_is_no_room_or_its_work_is_gone() {
     let mut keys = Keys::default();
     keys.claim(Hash(7), Seq(1));
     let agents = vec![agent("a", &["another work"], 1)];
-    let mut town = Town::of(Origin { keys, last_seq: Seq(1), jobs_live_max: 0, ..origin(agents) });
+    let mut town = Town::of(Origin { keys, last_seq: Seq(1), room: Room::of(0), ..origin(agents) });
     assert!(matches!(submit(&mut town, 7, &[]), Reply::Known(Seq(1))));
 }
 

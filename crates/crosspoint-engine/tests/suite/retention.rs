@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::retention::{Ended, Rule};
+use crosspoint_engine::retention::{Ended, Jumps, Rule};
 use crosspoint_engine::time::Time;
 use proptest::prelude::*;
 
@@ -15,12 +15,12 @@ const AGE: Duration = Duration::from_secs(100);
 const PART: Duration = Duration::from_millis(100);
 
 fn by_age() -> Rule {
-    Rule { age: Some(AGE), jobs: None }
+    Rule { age: Some(AGE), jobs: None, age_min: Duration::ZERO }
 }
 
 #[test]
 fn jobs_go_when_they_are_old_enough_and_those_that_ended_first_before_the_others() {
-    let mut ended = Ended::new(by_age());
+    let mut ended = Ended::new(by_age(), Jumps::default());
     // Accepted in one order, ended in another.
     for (seq, millis) in [(3, 0), (1, 5_000), (2, 50_000)] {
         ended.note(Seq(seq), at(millis));
@@ -35,7 +35,7 @@ fn jobs_go_when_they_are_old_enough_and_those_that_ended_first_before_the_others
 
 #[test]
 fn too_many_jobs_go_however_young_they_are() {
-    let mut ended = Ended::new(Rule { age: Some(AGE), jobs: Some(3) });
+    let mut ended = Ended::new(Rule { age: Some(AGE), jobs: Some(3), age_min: Duration::ZERO }, Jumps::default());
     for seq in 1..=5 {
         ended.note(Seq(seq), at(10 * seq));
     }
@@ -46,7 +46,7 @@ fn too_many_jobs_go_however_young_they_are() {
 
 #[test]
 fn without_a_rule_nothing_is_remembered_and_nothing_goes() {
-    let mut ended = Ended::new(Rule::FOR_EVER);
+    let mut ended = Ended::new(Rule::FOR_EVER, Jumps::default());
     ended.note(Seq(1), Time(0));
     assert!(ended.is_empty() && !ended.is_due(Time::NEVER));
 }
@@ -55,9 +55,9 @@ fn without_a_rule_nothing_is_remembered_and_nothing_goes() {
 fn a_clock_that_jumps_makes_no_job_older_or_younger() {
     let year = 365 * 86_400 * 1_000_000_i64;
     for jump in [year, -year] {
-        let mut ended = Ended::new(by_age());
+        let mut ended = Ended::new(by_age(), Jumps::default());
         ended.note(Seq(1), T0);
-        ended.jumped(jump);
+        ended.jumped(at(5_000).shifted(jump), jump);
         // The next ends ten seconds later, by a clock that shows another year.
         ended.note(Seq(2), at(10_000).shifted(jump));
         assert_eq!(ended.take(T0.plus(AGE).shifted(jump), 10), []);
@@ -89,14 +89,15 @@ proptest! {
         story in prop::collection::vec(happens(), 1..200),
         jobs in prop::option::of(0..20_u64),
     ) {
-        let mut ended = Ended::new(Rule { age: Some(AGE), jobs });
+        let mut ended = Ended::new(Rule { age: Some(AGE), jobs, age_min: Duration::ZERO }, Jumps::default());
         // The model: when each job ended, by a clock that never jumps.
         let mut model: Vec<(Seq, Time)> = Vec::new();
-        let (mut steady, mut wall) = (T0, T0);
+        let (mut steady, mut wall, mut jumped, mut jumped_at) = (T0, T0, 0, Time::default());
         for (happens, seq) in story.into_iter().zip(1..) {
             match happens {
                 Happens::Ends { ago_millis } => {
-                    let ago = Duration::from_millis(ago_millis);
+                    // What ended before a jump was told before it.
+                    let ago = Duration::from_millis(ago_millis).min(steady.since(jumped_at));
                     model.push((Seq(seq), steady.minus(ago)));
                     ended.note(Seq(seq), wall.minus(ago));
                 }
@@ -105,8 +106,8 @@ proptest! {
                     (steady, wall) = (steady.plus(time), wall.plus(time));
                 }
                 Happens::Jumps { micros } => {
-                    wall = wall.shifted(micros);
-                    ended.jumped(micros);
+                    (wall, jumped, jumped_at) = (wall.shifted(micros), jumped + micros, steady);
+                    ended.jumped(wall, jumped);
                 }
                 Happens::Purges { most } => {
                     let taken = ended.take(wall, most);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_engine::breaker::{self, Breaker, FAILURES_MAX, Health, OPEN_FOR};
-use crosspoint_engine::core::{AgentCommand, Batch, Command, Effect, Mode, Origin, Rejected, Reply};
+use crosspoint_engine::core::{AgentCommand, Batch, Command, Effect, Mode, Origin, Rejected, Reply, Room, Share};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Job, Phase, Priority, Request};
 use crosspoint_engine::machine::Event;
@@ -219,11 +219,14 @@ fn an_answer_that_is_given_again_is_counted_on_disk() {
 
 #[test]
 fn there_are_no_more_jobs_than_there_may_be() {
-    let mut town = Town::of(Origin { jobs_live_max: 2, ..origin(vec![agent("a", &["work"], 1)]) });
+    let mut town = Town::of(Origin {
+        room: Room { jobs: 2, of_work: 9, of_agent: 9, of_caller: 9 },
+        ..origin(vec![agent("a", &["work"], 1)])
+    });
     let first = town.submit_work("work");
     town.submit_work("work");
     let full = town.try_submit(request(0, "work"));
-    assert!(matches!(full, Reply::Rejected(Rejected::Full { jobs_live_max: 2 })), "{full:?}");
+    assert!(matches!(full, Reply::Rejected(Rejected::Full { share: Share::All, most: 2 })), "{full:?}");
     town.finish(first);
     assert!(matches!(town.try_submit(request(0, "work")), Reply::Accepted(_)), "one has ended");
 }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use crosspoint_contracts::failure::{Failure, Repeat};
 use crosspoint_engine::content::{Block, Body};
-use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Spec, Submission, Written};
+use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Room, Spec, Submission, Written};
 use crosspoint_engine::event::{Entry, What};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Door, Job, Key, Limits, Outcome, Priority, Request, State, Status};
 use crosspoint_engine::keys::{Hash, Hashes, Keys};
+use crosspoint_engine::machine::End;
 use crosspoint_engine::policy::Policy;
+use crosspoint_engine::retention::{Ended, Jumps, Rule};
 use crosspoint_engine::time::Time;
 
 /// When jobs made here are accepted: a moment of 2026.
@@ -55,7 +57,14 @@ pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
     let request = Request::clone(&job.request);
     let name = request.pinned.clone().unwrap_or_else(|| "a".into());
     let contract = "builtin".into();
-    let spec = Spec { name, contract, works: vec![request.work.clone()], concurrency: 0, policy: Policy::default() };
+    let spec = Spec {
+        name,
+        contract,
+        works: vec![request.work.clone()],
+        concurrency: 0,
+        waiting_max: 1,
+        policy: Policy::default(),
+    };
     let mut core = Core::new(Origin {
         agents: vec![spec],
         members: Vec::new(),
@@ -64,8 +73,12 @@ pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
         jobs: Vec::new(),
         keys: Keys::default(),
         last_seq: Seq(0),
-        jobs_live_max: 1,
+        ended: Ended::new(Rule::FOR_EVER, Jumps::default()),
+        unrepaired: Vec::new(),
+        room: Room { jobs: 1, of_work: 1, of_agent: 1, of_caller: 1 },
         mode: Mode::Serve,
+        end: End::Clean,
+        alive_at: None,
         now: NOW,
     });
     let document = Block(Bytes::copy_from_slice(document));
@@ -128,7 +141,7 @@ pub(crate) fn whole(job: &Job) -> String {
     let state = match &job.state {
         State::Waiting { question, .. } => format!("asks {}", body(question)),
         State::Ended(outcome) => format!("ended with {}", body(&outcome.body)),
-        State::Queued | State::Running(_) | State::Retrying { .. } => String::new(),
+        State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned => String::new(),
     };
     let progress = job.progress.as_ref().map(|progress| (progress.percent, progress.step.as_ref().map(body)));
     let answers: Vec<(String, String)> =

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crosspoint_engine::core::Rejected;
+use crosspoint_engine::core::{Rejected, Room, Share};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::{Door, Job, Key, Phase, State};
 use crosspoint_engine::runtime::{Ahead, Config, Denied, Engine, Limits, NewJob, Submitted, Unaccepted};
@@ -205,14 +205,14 @@ async fn too_much_that_waits_is_turned_away() {
 async fn there_are_no_more_jobs_than_there_may_be() {
     let scratch = Scratch::new();
     let gate = Arc::new(Semaphore::new(0));
-    let limits = Limits { jobs_live_max: 3, ..Limits::default() };
+    let limits = Limits { room: Room { jobs: 3, of_work: 9, of_agent: 9, of_caller: 9 }, ..Limits::default() };
     let config = Config { limits, ..stage::config(&scratch, vec![gated("slow", &gate)]) };
     let engine = Engine::start(config).expect("it starts");
     let first = submit(&engine, keyed("slow", "{}", "first")).await;
     submit(&engine, new_job("slow", "{}")).await;
     submit(&engine, new_job("slow", "{}")).await;
     let full = engine.submit(new_job("slow", "{}")).await;
-    assert!(matches!(full, Err(Unaccepted::Rejected(Rejected::Full { jobs_live_max: 3 }))));
+    assert!(matches!(full, Err(Unaccepted::Rejected(Rejected::Full { share: Share::All, most: 3 }))));
     // Who asks again for what is there gets it.
     assert!(matches!(engine.submit(keyed("slow", "{}", "first")).await, Ok(Submitted::Repeat(_))));
     gate.add_permits(1);

@@ -7,7 +7,7 @@
 //! CROSSPOINT_SIM_SEED=17 cargo nextest run -p crosspoint-engine -E 'test(simulation::corpus)'
 //! ```
 //!
-//! `CROSSPOINT_SIM_SEEDS=100000` runs so many in all instead of the usual number. A seed that fails goes into `tests/seeds.txt`.
+//! `CROSSPOINT_SIM_LINES=1000` tells more of the story than its last 60 lines. `CROSSPOINT_SIM_SEEDS=100000` runs so many in all instead of the usual number. A seed that fails goes into `tests/seeds.txt`.
 
 #[path = "simulation/agents.rs"]
 mod agents;
@@ -21,6 +21,8 @@ mod dice;
 mod disk;
 #[path = "simulation/hear.rs"]
 mod hear;
+#[path = "simulation/lives.rs"]
+mod lives;
 #[path = "simulation/members.rs"]
 mod members;
 #[path = "simulation/model.rs"]
@@ -61,7 +63,8 @@ fn run(seed: u64, cast: Cast, traced: bool) -> (Result<(), String>, Vec<String>)
 fn run_or_tell(seed: u64, cast: Cast) {
     let (Err(wrong), _) = run(seed, cast, false) else { return };
     let (_, trace) = run(seed, cast, true);
-    let tail = trace.len().saturating_sub(60);
+    let lines = number("CROSSPOINT_SIM_LINES").map_or(60, |lines| lines as usize);
+    let tail = trace.len().saturating_sub(lines);
     panic!(
         "seed {seed}, {cast:?}: {wrong}\n\n{}\n\nadd {seed} to tests/seeds.txt; again: CROSSPOINT_SIM_SEED={seed} \
          cargo nextest run -p crosspoint-engine -E 'test(simulation::corpus)'",
@@ -127,7 +130,7 @@ fn the_dice_reach_everything() {
     assert!(missing.is_empty(), "never: {missing:?}; in all: {tally:#?}");
 }
 
-const REACHED: [&str; 44] = [
+const REACHED: [&str; 57] = [
     "started",
     "progress",
     "output",
@@ -170,6 +173,19 @@ const REACHED: [&str; 44] = [
     "other work with the same key",
     "two keys of one hash",
     "full",
+    "full of a work",
+    "full for an agent",
+    "forged",
+    "set aside",
+    "taken up",
+    "visit",
+    "rested",
+    "clean end",
+    "there after all",
+    "overtaken",
+    "purged",
+    "poisoned",
+    "a report came from an agent that never had the attempt",
     "a result came for an attempt that was never made",
     "an attempt that was given up reported its failure",
 ];

@@ -50,6 +50,7 @@ where
         contract: "builtin".into(),
         works: vec![name.into()],
         concurrency: 10_000,
+        waiting_max: u32::MAX,
         policy: Policy::default(),
     };
     (spec, Arc::new(Closure(run)))

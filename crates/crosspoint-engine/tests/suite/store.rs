@@ -86,7 +86,7 @@ fn full(seq: u64, state: State) -> Job {
 }
 
 fn states() -> Vec<State> {
-    let running = Running { attempt: 3, heard_at: Time(NOW.0 + 5), asked: 1 };
+    let running = Running { attempt: 3, heard_at: Time(NOW.0 + 5), asked: 1, taken_up_at: None };
     let ended = |status| State::Ended(rows::outcome(status, r#"{"status":"s","outputs":{"ü":1}}"#));
     let mut states = vec![State::Queued, State::Running(running)];
     states.extend(Failure::ALL.map(|after| State::Retrying { until: Time(NOW.0 + 99), after }));

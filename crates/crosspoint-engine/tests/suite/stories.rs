@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_engine::job::{Job, Limits, Phase, Status};
-use crosspoint_engine::machine::{Event, Refused, alarm, step};
+use crosspoint_engine::machine::{End, Event, Refused, alarm, step};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 
 use crate::made::{
@@ -141,7 +141,7 @@ fn what_was_answered_is_not_asked_again() {
             (at(2), answer("that")),
             (at(3), ask(1, "sure?")),
             (at(4), answer("yes")),
-            (at(5), Event::Interrupted),
+            (at(5), Event::Interrupted(End::Unclean)),
             (at(6), start()),
         ],
         &POLICY,
@@ -213,7 +213,7 @@ fn a_clock_that_jumps_changes_no_length() {
 fn what_our_own_end_cut_short_is_no_repeat() {
     let mut job = running();
     for round in 1..=20 {
-        let cut = go(&job, Event::Interrupted, at(round), &POLICY);
+        let cut = go(&job, Event::Interrupted(End::Unclean), at(round), &POLICY);
         assert_eq!(cut.job.phase(), Phase::Queued);
         job = go(&cut.job, start(), at(round), &POLICY).job;
     }
@@ -229,7 +229,7 @@ fn what_our_own_end_cut_short_is_no_repeat() {
 fn an_attempt_that_goes_on_without_us_is_taken_up() {
     let resuming = Policy { recovery: Recovery::Resume, ..POLICY };
     let printed = go(&running(), output(1, 0, "four"), at(1_000), &resuming).job;
-    let step = go(&printed, Event::Interrupted, at(500_000), &resuming);
+    let step = go(&printed, Event::Interrupted(End::Unclean), at(500_000), &resuming);
     assert_eq!(actions(&step), ["resume 1"]);
     assert!(step.entries.is_empty());
     assert_eq!(alarm(&step.job, &Policy { total: secs(10_000), ..resuming.clone() }), Some(at(530_000)));
@@ -240,7 +240,7 @@ fn an_attempt_that_goes_on_without_us_is_taken_up() {
 #[test]
 fn a_new_attempt_prints_from_the_beginning() {
     let printed = go(&running(), output(1, 0, "four"), at(1_000), &POLICY).job;
-    let again = after(printed, [(at(2_000), Event::Interrupted), (at(3_000), start())], &POLICY);
+    let again = after(printed, [(at(2_000), Event::Interrupted(End::Unclean)), (at(3_000), start())], &POLICY);
     assert_eq!(entries(&go(&again, output(2, 0, "four"), at(4_000), &POLICY)), ["6 output(2, 0+4)"]);
 }
 

@@ -41,7 +41,7 @@ fn a_held_job_that_is_taken_up_is_done_again_and_the_others_are_left_alone() {
     assert_eq!(town.running("a"), 1, "it has its place");
     // Again, and nothing happens.
     take_up(&mut town, 1);
-    assert!(town.batch.is_clean() && town.batch.effects.is_empty() && town.batch.taken.is_empty());
+    assert!(town.batch.is_empty() && town.batch.effects.is_empty() && town.batch.taken.is_empty());
     town.finish(Seq(1));
     assert_eq!(town.running("a"), 0);
     assert_eq!((town.dispatched(), town.job(Seq(2)).phase()), (vec![], Phase::Queued), "nobody asked for it");
@@ -100,7 +100,7 @@ fn nothing_is_taken_up_while_we_rest() {
     town.tell(&Command::Rest);
     let reply = take_up(&mut town, 1);
     assert!(matches!(reply, Reply::Job(job) if job.phase() == Phase::Running));
-    assert!(town.batch.is_clean() && town.batch.taken.is_empty());
+    assert!(town.batch.is_empty() && town.batch.taken.is_empty());
     assert_eq!(town.core.mode(), Mode::HeldBefore { first: Seq(3), taken: [].into() });
 }
 

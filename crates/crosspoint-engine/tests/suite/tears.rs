@@ -81,7 +81,8 @@ impl Life {
             return stepped(job, vec![last]);
         }
         job.attempts += 1;
-        job.state = State::Running(Running { attempt: job.attempts, heard_at: job.updated_at, asked: 0 });
+        job.state =
+            State::Running(Running { attempt: job.attempts, heard_at: job.updated_at, asked: 0, taken_up_at: None });
         let block = Block(Bytes::from(vec![b'y'; self.dice.below(2_000)]));
         let attempt = job.attempts;
         let started = note(&mut job, What::Started { attempt, agent: "a".into() });

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crosspoint_engine::content::Block;
-use crosspoint_engine::core::{Batch, Command, Core, Effect, Mode, Origin, Reply, Spec, Standing, Submission};
+use crosspoint_engine::core::{Batch, Command, Core, Effect, Mode, Origin, Reply, Room, Spec, Standing, Submission};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Job, Phase, Request};
 use crosspoint_engine::keys::{Hash, Hashes, Keys};
-use crosspoint_engine::machine::{Action, Event};
+use crosspoint_engine::machine::{Action, End, Event};
+use crosspoint_engine::retention::{Ended, Jumps, Rule};
 use crosspoint_engine::time::Time;
 
 use crate::made::{POLICY, T0, request};
@@ -26,6 +27,7 @@ pub(crate) fn agent(name: &str, works: &[&str], concurrency: u32) -> Spec {
         contract: "builtin".into(),
         works: works.iter().map(|work| Arc::from(*work)).collect(),
         concurrency,
+        waiting_max: u32::MAX,
         policy: POLICY,
     }
 }
@@ -39,8 +41,12 @@ pub(crate) fn origin(agents: Vec<Spec>) -> Origin {
         jobs: Vec::new(),
         keys: Keys::default(),
         last_seq: Seq(0),
-        jobs_live_max: 1_000,
+        ended: Ended::new(Rule::FOR_EVER, Jumps::default()),
+        unrepaired: Vec::new(),
+        room: Room { jobs: 1_000, of_work: 1_000, of_agent: 1_000, of_caller: 1_000 },
         mode: Mode::Serve,
+        end: End::Unclean,
+        alive_at: None,
         now: T0,
     }
 }
@@ -85,6 +91,7 @@ impl Town {
             | Reply::Rejected(_)
             | Reply::Job(_)
             | Reply::Refused(_)
+            | Reply::NotTheirs
             | Reply::NotLive
             | Reply::Done
             | Reply::NoSuchAgent

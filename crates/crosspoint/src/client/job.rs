@@ -141,8 +141,14 @@ impl Job {
 }
 
 impl JobFields {
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.state == "waiting"
+    /// Whether it waits for a person's answer.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.state == "waiting" && self.question.is_some()
+    }
+
+    /// Whether it waits for an operator (ALL-13).
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.state == "waiting" && self.question.is_none()
     }
 }
 

@@ -38,6 +38,7 @@ impl Agent {
             contract: Contract::Bridge(Box::new(bridge)),
             work: Vec::new(),
             concurrency: CONCURRENCY,
+            waiting_max: None,
             silence: None,
             total: TOTAL_DEFAULT,
             repeatable: None,

@@ -43,6 +43,9 @@ impl fmt::Debug for Exec {
     }
 }
 
+/// How many jobs of a program may wait for people: each is a process that does nothing.
+const WAITING_DEFAULT: u32 = 64;
+
 impl Agent {
     /// A program, as it is where nothing else is settled; without a name and work of its own.
     pub(super) fn program(exec: Exec) -> Agent {
@@ -51,6 +54,7 @@ impl Agent {
             contract: Contract::Exec(Box::new(exec)),
             work: Vec::new(),
             concurrency: CONCURRENCY,
+            waiting_max: Some(WAITING_DEFAULT),
             silence: None,
             total: TOTAL_DEFAULT,
             repeatable: None,

@@ -145,7 +145,7 @@ static SERVER: [Key<Config>; 9] = [
     },
 ];
 
-static STORE: [Key<Config>; 3] = [
+static STORE: [Key<Config>; 4] = [
     Key {
         name: "url",
         kind: Kind::Store,
@@ -164,14 +164,32 @@ static STORE: [Key<Config>; 3] = [
         get: |config| Some(Value::Whole(config.store.retention_jobs)),
         set: |config, value| config.store.retention_jobs = value.whole(),
     },
+    Key {
+        name: "retention_min_days",
+        kind: Kind::Days(100 * 365),
+        get: |config| Some(Value::Days(config.store.retention_min_days)),
+        set: |config, value| config.store.retention_min_days = value.days(),
+    },
 ];
 
-static LIMITS: [Key<Config>; 10] = [
+static LIMITS: [Key<Config>; 12] = [
     Key {
         name: "jobs",
         kind: Kind::Whole(100_000_000),
         get: |config| Some(Value::count(config.limits.jobs_max)),
         set: |config, value| config.limits.jobs_max = value.whole_usize(),
+    },
+    Key {
+        name: "jobs_per_work",
+        kind: Kind::Whole(100_000_000),
+        get: |config| config.limits.jobs_per_work_max.map(Value::count),
+        set: |config, value| config.limits.jobs_per_work_max = Some(value.whole_usize()),
+    },
+    Key {
+        name: "jobs_per_agent",
+        kind: Kind::Whole(100_000_000),
+        get: |config| config.limits.jobs_per_agent_max.map(Value::count),
+        set: |config, value| config.limits.jobs_per_agent_max = Some(value.whole_usize()),
     },
     Key {
         name: "waiting",
@@ -230,12 +248,18 @@ static LIMITS: [Key<Config>; 10] = [
 ];
 
 /// The keys of an agent that stand for themselves; `name`, `contract`, `run` and `work` hang together and are read by hand.
-pub(super) static AGENT: [Key<Agent>; 5] = [
+pub(super) static AGENT: [Key<Agent>; 6] = [
     Key {
         name: "concurrency",
         kind: Kind::Whole(1_000_000),
         get: |agent| Some(Value::Whole(u64::from(agent.concurrency))),
         set: |agent, value| agent.concurrency = u32::try_from(value.whole()).unwrap_or(u32::MAX),
+    },
+    Key {
+        name: "waiting",
+        kind: Kind::Whole(1_000_000),
+        get: |agent| agent.waiting_max.map(|most| Value::Whole(u64::from(most))),
+        set: |agent, value| agent.waiting_max = Some(u32::try_from(value.whole()).unwrap_or(u32::MAX)),
     },
     Key {
         name: "silence_seconds",
@@ -531,7 +555,12 @@ mod tests {
     #[test]
     fn every_key_reads_what_it_prints() {
         let defaults = Config {
-            limits: super::super::Limits { store_bytes_max: Some(7), ..Default::default() },
+            limits: super::super::Limits {
+                store_bytes_max: Some(7),
+                jobs_per_work_max: Some(8),
+                jobs_per_agent_max: Some(9),
+                ..Default::default()
+            },
             ..Config::default()
         };
         let mut config = defaults.clone();

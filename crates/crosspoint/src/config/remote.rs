@@ -95,6 +95,7 @@ impl Agent {
             contract: Contract::Remote(Box::new(remote)),
             work: Vec::new(),
             concurrency: CONCURRENCY,
+            waiting_max: None,
             silence: Some(silence),
             total: TOTAL_DEFAULT,
             repeatable: None,

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crosspoint_engine::core::Grip;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::machine::{Event, Failed};
 use crosspoint_engine::runtime::Engine;
@@ -56,9 +57,9 @@ impl Desk {
 
     /// What nobody has taken goes back to the queue: for when we are about to end, and nobody will.
     pub(crate) async fn put_back(&self, engine: &Engine) {
-        for (_, counter) in self.all() {
+        for (name, counter) in self.all() {
             let ready = lock(&counter).ready.drain(..).collect();
-            withdraw(engine, ready).await;
+            withdraw(engine, &name, ready).await;
         }
     }
 
@@ -114,17 +115,17 @@ impl Desk {
         });
         let died = |(id, attempt): (JobId, u32)| {
             let result = Err(Failed::dead("Whoever had the work was not heard of any more."));
-            (id, Event::Finish { attempt, result })
+            (id, Grip::Holds, Event::Finish { attempt, result })
         };
         let dead: Vec<_> = dead.into_iter().map(died).collect();
         if !dead.is_empty() {
-            let _ = engine.report(dead).await;
+            let _ = engine.report(&name, dead).await;
         }
-        withdraw(engine, stale).await;
+        withdraw(engine, &name, stale).await;
         if let Some(told) = told {
             let _ = told.await;
             // Once that is told, no more is laid out than there is place for; what was before goes back.
-            withdraw_excess(engine, &counter).await;
+            withdraw_excess(engine, &name, &counter).await;
             drop(counter);
             // Of an agent that was forgotten, or never joined, this may have been the last.
             if engine.agent(&name).is_none() {
@@ -135,14 +136,15 @@ impl Desk {
 }
 
 /// Gives back what nobody has taken and there is no place for.
-pub(super) async fn withdraw_excess(engine: &Engine, counter: &Mutex<Counter>) {
+pub(super) async fn withdraw_excess(engine: &Engine, name: &Arc<str>, counter: &Mutex<Counter>) {
     let excess = lock(counter).excess();
-    withdraw(engine, excess).await;
+    withdraw(engine, name, excess).await;
 }
 
-async fn withdraw(engine: &Engine, laid: Vec<Laid>) {
-    let laid: Vec<_> = laid.iter().map(|laid| (laid.job.id(), Event::Withdrawn { attempt: laid.attempt })).collect();
+async fn withdraw(engine: &Engine, name: &Arc<str>, laid: Vec<Laid>) {
+    let one = |laid: &Laid| (laid.job.id(), Grip::Holds, Event::Withdrawn { attempt: laid.attempt });
+    let laid: Vec<_> = laid.iter().map(one).collect();
     if !laid.is_empty() {
-        let _ = engine.report(laid).await;
+        let _ = engine.report(name, laid).await;
     }
 }

@@ -1,7 +1,10 @@
 //! What sessions report: whether it is about something they have, and telling the engine.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use crosspoint_engine::content::{Block, Body};
+use crosspoint_engine::core::Grip;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Progress;
 use crosspoint_engine::machine::{Event, Failed, Success};
@@ -48,7 +51,7 @@ pub(crate) enum Mistake {
 
 /// What is to be done about a report.
 enum Course {
-    Tell(Event),
+    Tell(Grip, Event),
     /// It is recorded beside the job.
     Record {
         attempt: u32,
@@ -62,7 +65,7 @@ impl Desk {
     pub(crate) async fn report(
         &self,
         engine: &Engine,
-        name: &str,
+        name: &Arc<str>,
         session: Uuid,
         reports: Vec<Report>,
     ) -> Result<Vec<Heard>, Mistake> {
@@ -81,9 +84,9 @@ impl Desk {
         let (mut events, mut broken) = (Vec::with_capacity(courses.len()), Vec::new());
         for (id, course) in courses {
             match course {
-                Course::Tell(event) => {
+                Course::Tell(grip, event) => {
                     said.push(None);
-                    events.push((id, event));
+                    events.push((id, grip, event));
                 }
                 Course::Record { attempt, rule } => {
                     said.push(Some(Heard::Taken));
@@ -99,7 +102,10 @@ impl Desk {
                 lock(&counter).note_broken(session, at, &rule);
             }
         }
-        let told = if events.is_empty() { Vec::new() } else { engine.report(events).await.ok_or(Mistake::NotNow)? };
+        let told = match events.is_empty() {
+            true => Vec::new(),
+            false => engine.report(name, events).await.ok_or(Mistake::NotNow)?,
+        };
         let mut counter = lock(&counter);
         for (id, attempt) in ends.into_iter().flatten() {
             counter.done_with(session, id, attempt);
@@ -112,7 +118,7 @@ impl Desk {
     pub(crate) async fn output(
         &self,
         engine: &Engine,
-        name: &str,
+        name: &Arc<str>,
         session: Uuid,
         (id, attempt): (JobId, u32),
         (offset, block): (u64, Bytes),
@@ -120,11 +126,12 @@ impl Desk {
         let counter = self.known(name).map_err(|JoinFirst| Mistake::JoinFirst)?;
         let _call = Call::begin(&counter, session).map_err(|JoinFirst| Mistake::JoinFirst)?;
         let is_held = lock(&counter).held_by(session, id, attempt).map_err(|JoinFirst| Mistake::JoinFirst)?.is_some();
-        if !is_held {
-            return Ok(Heard::Gone);
-        }
-        let event = Event::Output { attempt, offset, block: Block(block) };
-        let told = engine.report(vec![(id, event)]).await.ok_or(Mistake::NotNow)?;
+        let (grip, event) = if is_held {
+            (Grip::Holds, Event::Output { attempt, offset, block: Block(block) })
+        } else {
+            (Grip::Lost, Event::Heard { attempt })
+        };
+        let told = engine.report(name, vec![(id, grip, event)]).await.ok_or(Mistake::NotNow)?;
         Ok(told.first().copied().unwrap_or(Heard::Gone))
     }
 }
@@ -136,10 +143,10 @@ fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Re
         return Ok((
             id,
             match said {
-                // This job's work was done, by whomever: the engine knows whether that still matters.
-                Said::Ended(Ok(success)) => Course::Tell(Event::Finish { attempt, result: Ok(success) }),
-                Said::Ended(Err(_)) | Said::Heard | Said::Progress(_) | Said::Broken(_) | Said::Ask { .. } => {
-                    Course::Say(Heard::Gone)
+                // The engine knows whether the agent had it at all, and whether a result still matters.
+                Said::Ended(result) => Course::Tell(Grip::Lost, Event::Finish { attempt, result }),
+                Said::Heard | Said::Progress(_) | Said::Broken(_) | Said::Ask { .. } => {
+                    Course::Tell(Grip::Lost, Event::Heard { attempt })
                 }
             },
         ));
@@ -147,19 +154,19 @@ fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Re
     Ok((
         id,
         match said {
-            Said::Heard => Course::Tell(Event::Heard { attempt }),
-            Said::Progress(progress) => Course::Tell(Event::Progress { attempt, progress }),
+            Said::Heard => Course::Tell(Grip::Holds, Event::Heard { attempt }),
+            Said::Progress(progress) => Course::Tell(Grip::Holds, Event::Progress { attempt, progress }),
             Said::Ask { number, question } => {
                 let answered = laid.job.running().map_or(0, |running| running.asked);
                 match number.checked_sub(answered) {
-                    Some(1) => Course::Tell(Event::Ask { attempt, question }),
+                    Some(1) => Course::Tell(Grip::Holds, Event::Ask { attempt, question }),
                     Some(2..) => return Err(Mistake::AsksTooMuch(at)),
                     // It was asked, and answered: the answer comes with the next call for work.
                     Some(0) | None => Course::Say(Heard::Taken),
                 }
             }
             Said::Broken(rule) => Course::Record { attempt, rule },
-            Said::Ended(result) => Course::Tell(Event::Finish { attempt, result }),
+            Said::Ended(result) => Course::Tell(Grip::Holds, Event::Finish { attempt, result }),
         },
     ))
 }

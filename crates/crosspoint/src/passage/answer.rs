@@ -95,7 +95,7 @@ fn broken_off(job: &Job) -> Outcome {
 /// Writes the last progress of a job, whatever has become of it since; `None` where it has made none.
 pub(crate) fn progress(job: &Job, to: Contract) -> Option<String> {
     job.progress.as_ref()?;
-    let running = Running { attempt: job.attempts, heard_at: job.updated_at, asked: 0 };
+    let running = Running { attempt: job.attempts, heard_at: job.updated_at, asked: 0, taken_up_at: None };
     Some(document(&Job { state: State::Running(running), ..job.clone() }, to))
 }
 
@@ -133,7 +133,7 @@ fn told(job: &Job, parts: Option<&Parts<'_>>, to: Contract) -> Canonical<'static
     let said = match &job.state {
         State::Ended(outcome) => parts.and_then(|parts| said_at_the_end(outcome, parts)),
         State::Running(_) => job.progress.as_ref().and_then(|progress| said_on_the_way(progress)),
-        State::Queued | State::Retrying { .. } | State::Waiting { .. } => None,
+        State::Queued | State::Retrying { .. } | State::Waiting { .. } | State::Poisoned => None,
     };
     match said {
         Some(said) => named(said, job, to),
@@ -167,7 +167,7 @@ fn plain_as(kind: Kind, job: &Job, parts: Option<&Parts<'_>>, to: Contract) -> C
             }
         }
         State::Waiting { question, .. } => put_question(&mut told, question.get(), to),
-        State::Queued | State::Running(_) | State::Retrying { .. } => {}
+        State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned => {}
     }
     if let Some(progress) = job.progress.as_ref().filter(|_| job.outcome().is_none()) {
         if let Some(percent) = progress.percent {
@@ -183,7 +183,8 @@ fn plain_as(kind: Kind, job: &Job, parts: Option<&Parts<'_>>, to: Contract) -> C
 fn state_of(job: &Job) -> Told {
     match &job.state {
         State::Queued => Told::Queued,
-        State::Running(_) | State::Retrying { .. } => Told::Running,
+        // ALL-13: for its caller it goes on.
+        State::Running(_) | State::Retrying { .. } | State::Poisoned => Told::Running,
         State::Waiting { .. } => Told::Waiting,
         State::Ended(outcome) => match outcome.status {
             Status::Completed => Told::Completed,

@@ -160,7 +160,8 @@ fn unaccepted(app: &App, asking: &Asking, why: &Unaccepted) -> Refusal {
         | Unaccepted::Overloaded
         | Unaccepted::Closed
         | Unaccepted::Lost
-        | Unaccepted::Fault(_) => Refusal::unaccepted(app, why),
+        | Unaccepted::Fault(_)
+        | Unaccepted::NotTried(_) => Refusal::unaccepted(app, why),
     }
 }
 

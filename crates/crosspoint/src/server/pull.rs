@@ -10,6 +10,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_engine::core::Grip;
 use crosspoint_engine::machine::{Event, Failed};
 use crosspoint_engine::runtime::{Denied, Heard, Readiness, Unjoined};
 use uuid::Uuid;
@@ -19,7 +20,7 @@ use super::agents::shown;
 use super::body::Received;
 use super::json::{Object, push_array, push_text, response};
 use super::query::{Name, Wait};
-use super::refusal::Refusal;
+use super::refusal::{DONE_OR_NOT, Refusal};
 use crate::desk::{Given, JoinFirst, Mistake, NotJoined, Ordered, SESSIONS_MAX};
 use crate::passage::trace::Trace;
 
@@ -77,7 +78,7 @@ pub(super) async fn report_jobs(
     // In a task of its own: whoever reports may leave before it is on disk, and what is said must be carried through.
     let reporting = tokio::spawn(async move {
         let _room = received;
-        app.desk().report(app.engine(), &name, session, reports).await
+        app.desk().report(app.engine(), &name.into(), session, reports).await
     });
     let heard = reporting.await.map_err(|_| Refusal::internal())?.map_err(|mistake| refused(&mistake))?;
     let mut out = Vec::with_capacity(16 * (heard.len() + 1));
@@ -97,7 +98,7 @@ pub(super) async fn store_output(
     app.refuse_while_failing()?;
     let storing = tokio::spawn(async move {
         let block = (place.offset, received.bytes.clone());
-        app.desk().output(app.engine(), &name, place.session, (place.job, place.attempt), block).await
+        app.desk().output(app.engine(), &name.into(), place.session, (place.job, place.attempt), block).await
     });
     let heard = storing.await.map_err(|_| Refusal::internal())?.map_err(|mistake| refused(&mistake))?;
     let mut out = Vec::new();
@@ -137,7 +138,8 @@ impl App {
                 // Its document is gone, which only somebody else's hand can have done: nobody will ever be able to do it.
                 let result = Err(Failed::of(Failure::Internal, Dispatched::No));
                 let end = Event::Finish { attempt: given.attempt, result };
-                let _ = self.engine().report(vec![(given.job.id(), end)]).await;
+                let reports = vec![(given.job.id(), Grip::Holds, end)];
+                let _ = self.engine().report(&name.into(), reports).await;
                 self.desk().done_with(name, session, given.job.id(), given.attempt);
             }
             inputs.push(input);
@@ -248,7 +250,8 @@ fn unjoined(why: &Unjoined) -> Refusal {
             Refusal::conflict("the agent is there, or has work", "let it leave, or wait until its lease has run out")
         }
         Unjoined::Closed => Refusal::stopping(),
-        Unjoined::Fault(fault) => Refusal::fault(fault),
+        Unjoined::Fault(fault) => Refusal::tried(fault, DONE_OR_NOT),
+        Unjoined::NotTried(fault) => Refusal::fault(fault),
     }
 }
 

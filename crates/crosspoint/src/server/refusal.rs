@@ -14,7 +14,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use crosspoint_contracts::Report;
 use crosspoint_contracts::failure::{Failure, Repeat};
-use crosspoint_engine::core::Rejected;
+use crosspoint_engine::core::{Rejected, Share};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::runtime::{Denied, Unaccepted};
 use crosspoint_engine::store::Fault;
@@ -31,6 +31,12 @@ const RETRY_SECONDS: u32 = 1;
 
 /// How to get the outcome of work that goes on without its caller.
 const JOINS: &str = "send the same request again with the same id: it joins this work and begins nothing new";
+
+/// What to do about a request of which nobody knows whether it became a job.
+const JOB_OR_NOT: &str = "it may have become a job: send it again with the same request id or Idempotency-Key";
+
+/// What to do about a wish of which nobody knows whether it was granted.
+pub(super) const DONE_OR_NOT: &str = "it may have been done: look how things are before you send it again";
 
 /// Why a request is not granted.
 #[derive(Debug)]
@@ -280,15 +286,22 @@ impl Refusal {
             }
             Unaccepted::Closed => Refusal::stopping(),
             Unaccepted::Lost => Refusal::lost("the server ended before it could say whether this became a job"),
-            // A full disk takes nothing; after any other error nobody can say what the disk has.
-            Unaccepted::Fault(fault) if matches!(**fault, Fault::Full { .. }) => Refusal::fault(fault),
-            Unaccepted::Fault(fault) => Refusal::lost(Refusal::fault(fault).message),
+            Unaccepted::Fault(fault) => Refusal::tried(fault, JOB_OR_NOT),
+            Unaccepted::NotTried(fault) => Refusal::fault(fault),
         }
     }
 
+    /// Something was to be written, and that failed. A full disk takes nothing; after any other error nobody can say what the disk has.
+    pub(super) fn tried(fault: &Fault, hint: &'static str) -> Refusal {
+        let refusal = Refusal::fault(fault);
+        if matches!(fault, Fault::Full { .. }) {
+            return refusal;
+        }
+        Refusal { repeat: Repeat::Unknown, hint: hint.into(), ..refusal }
+    }
+
     fn lost(message: impl Into<Text>) -> Refusal {
-        let hint = "it may have become a job: send it again with the same request id or Idempotency-Key";
-        Refusal { repeat: Repeat::Unknown, ..Refusal::unavailable(message, hint) }
+        Refusal { repeat: Repeat::Unknown, ..Refusal::unavailable(message, JOB_OR_NOT) }
     }
 
     fn rejected(app: &App, rejected: &Rejected) -> Refusal {
@@ -307,17 +320,23 @@ impl Refusal {
                 let hint = "leave `agent` out, or GET /api/v1/agents for who takes what";
                 Refusal::unsupported("this agent does not take this work", hint).at("/agent").clause("ALL-6")
             }
-            Rejected::Full { jobs_live_max } => {
-                let message = format!("there are {jobs_live_max} jobs that have not ended, and no more may be");
-                let hint = "nothing was done; send it again later, or raise [limits] jobs";
-                let status = StatusCode::TOO_MANY_REQUESTS;
-                Refusal {
-                    retry_seconds: Some(RETRY_SECONDS),
-                    ..Refusal::new(status, Failure::ResourceLimit, Repeat::Safe, message.into(), hint.into())
-                }
-                .over(Limit::Jobs)
-            }
+            Rejected::Full { share, most } => Refusal::full(*share, *most),
         }
+    }
+
+    /// There are as many jobs as there may be, of all or of one share.
+    fn full(share: Share, most: usize) -> Refusal {
+        let (of, key, limit) = match share {
+            Share::All => ("", "jobs", Limit::Jobs),
+            Share::Work => (" of this work", "jobs_per_work", Limit::JobsPerWork),
+            Share::Agent => (" that only this work's agent can take", "jobs_per_agent", Limit::JobsPerAgent),
+            Share::Caller => (" of this caller", "jobs", Limit::JobsPerCaller),
+        };
+        let message = format!("there are {most} jobs{of} that have not ended, and no more may be");
+        let hint = format!("nothing was done; send it again later, or raise [limits] {key}");
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let refusal = Refusal::new(status, Failure::ResourceLimit, Repeat::Safe, message.into(), hint.into());
+        Refusal { retry_seconds: Some(RETRY_SECONDS), ..refusal }.over(limit)
     }
 
     /// Why a wish was not granted; `missing` is what the path named.
@@ -330,7 +349,8 @@ impl Refusal {
                 "wait for its outcome, or cancel it first",
             ),
             Denied::Closed => Refusal::stopping(),
-            Denied::Fault(fault) => Refusal::fault(fault),
+            Denied::Fault(fault) => Refusal::tried(fault, DONE_OR_NOT),
+            Denied::NotTried(fault) => Refusal::fault(fault),
         }
     }
 
@@ -365,6 +385,7 @@ pub(super) fn reason(fault: &Fault) -> &'static str {
         Fault::Full { .. } => "the disk or its configured size is full",
         Fault::NotWritable { .. } => "it cannot be written",
         Fault::Unwritable { .. } => "it does not take this",
+        Fault::Lost { .. } => "another process has taken it over",
         Fault::Broken { .. } => "it could not be read or written",
     }
 }

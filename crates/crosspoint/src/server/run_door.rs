@@ -118,7 +118,8 @@ fn unaccepted(app: &App, why: &Unaccepted) -> Refusal {
         | Unaccepted::Overloaded
         | Unaccepted::Closed
         | Unaccepted::Lost
-        | Unaccepted::Fault(_) => refusal,
+        | Unaccepted::Fault(_)
+        | Unaccepted::NotTried(_) => refusal,
     }
 }
 

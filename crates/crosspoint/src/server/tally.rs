@@ -10,8 +10,11 @@ use axum::http::{Method, StatusCode};
 /// A limit that requests can reach, by its key under `[limits]` where it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Limit {
-    /// Of jobs that have not ended.
+    /// Of jobs that have not ended; of one work, for one agent, of one caller.
     Jobs,
+    JobsPerWork,
+    JobsPerAgent,
+    JobsPerCaller,
     /// Of requests that wait to be committed, and their bytes.
     Waiting,
     BodyBytes,
@@ -29,8 +32,11 @@ pub(super) enum Limit {
 }
 
 impl Limit {
-    pub(super) const ALL: [Limit; 11] = [
+    pub(super) const ALL: [Limit; 14] = [
         Limit::Jobs,
+        Limit::JobsPerWork,
+        Limit::JobsPerAgent,
+        Limit::JobsPerCaller,
         Limit::Waiting,
         Limit::BodyBytes,
         Limit::BodiesBytes,
@@ -46,6 +52,9 @@ impl Limit {
     pub(super) fn name(self) -> &'static str {
         match self {
             Limit::Jobs => "jobs",
+            Limit::JobsPerWork => "jobs_per_work",
+            Limit::JobsPerAgent => "jobs_per_agent",
+            Limit::JobsPerCaller => "jobs_per_caller",
             Limit::Waiting => "waiting",
             Limit::BodyBytes => "body_bytes",
             Limit::BodiesBytes => "bodies_bytes",

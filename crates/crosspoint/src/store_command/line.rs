@@ -234,7 +234,7 @@ fn record(job: &Job) -> Record<'_> {
     let request = &job.request;
     let retry = match &job.state {
         State::Retrying { until, after } => Some(RetryShown { until: *until, after: after.name() }),
-        State::Queued | State::Running(_) | State::Waiting { .. } | State::Ended(_) => None,
+        State::Queued | State::Running(_) | State::Waiting { .. } | State::Poisoned | State::Ended(_) => None,
     };
     Record {
         seq: job.seq().0,

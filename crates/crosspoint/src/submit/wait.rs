@@ -96,9 +96,9 @@ async fn until_it_rests(client: &Client, id: &str, after: u32, shown: &mut Shown
             Heard::Event(event) => {
                 shown.event(&event)?;
                 // A question of the past may have been answered.
-                if event.name == "question" {
+                if matches!(event.name.as_str(), "question" | "interrupted") {
                     let job = client.job_patiently(id).await?;
-                    if job.is.is_waiting() {
+                    if job.is.is_asking() || job.is.is_poisoned() {
                         return Ok(job);
                     }
                 }
@@ -161,6 +161,11 @@ fn say_failed(job: &Job, outcome: &client::Outcome) {
 
 fn waiting(client: &Client, job: &Job) -> Outcome {
     let id = &job.is.id;
+    if job.is.is_poisoned() {
+        let reason = job.is.stuck.as_ref().map(|stuck| stuck.reason.as_str()).unwrap_or_default();
+        render::note(&render::visible(&format!("job {id} waits for an operator: {reason}")));
+        return Outcome::Waiting;
+    }
     let prompt = job.is.question.as_ref().map(|question| plain(&question.prompt)).unwrap_or_default();
     render::note(&render::visible(&format!("job {id} waits for a person:")));
     prompt.lines().for_each(|line| render::note(&format!("  {}", render::visible(line))));

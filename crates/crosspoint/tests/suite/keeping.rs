@@ -59,7 +59,8 @@ fn a_job_that_is_old_enough_was_never_there_and_its_number_is_not_given_again() 
 #[test]
 fn only_so_many_jobs_are_kept_however_often_the_server_is_killed_meanwhile() {
     const KEPT: usize = 40;
-    let mut server = Server::with(&format!("[store]\nretention_jobs = {KEPT}\n"), &["--log", "warn"]);
+    let mut server =
+        Server::with(&format!("[store]\nretention_jobs = {KEPT}\nretention_min_days = 0\n"), &["--log", "warn"]);
     let alive = id_of(&server.submit(r#"{"work":"ask","input":{"prompt":"?"}}"#));
     server.in_state(&alive, "waiting");
     for round in 0..5 {

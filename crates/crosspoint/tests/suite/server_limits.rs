@@ -114,7 +114,7 @@ fn a_body_and_a_head_that_never_come_are_given_up() {
 
 #[test]
 fn more_jobs_than_may_live_are_refused_until_one_ends() {
-    let server = Server::configured("[limits]\njobs = 2\n");
+    let server = Server::configured("[limits]\njobs = 2\njobs_per_work = 2\njobs_per_agent = 2\n");
     let jobs = [1, 2].map(|_| server.submit(r#"{"work":"ask"}"#)["id"].as_str().map(str::to_owned));
     refused(&server.post("/api/v1/jobs", r#"{"work":"echo"}"#), 429, "resource_limit", "safe");
     let repeat = server.post("/api/v1/jobs", r#"{"work":"nothing"}"#);

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crosspoint_engine::content::{Block, Body};
-use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Reply, Spec, Submission};
+use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Reply, Room, Spec, Submission};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Door, Job, Key, Limits, Priority, Request};
 use crosspoint_engine::keys::{Hashes, Keys, Salt};
-use crosspoint_engine::machine::{Event, Success};
+use crosspoint_engine::machine::{End, Event, Success};
 use crosspoint_engine::policy::Policy;
+use crosspoint_engine::retention::{Ended, Jumps, Rule};
 use crosspoint_engine::store::{Options, Store};
 use crosspoint_engine::time::Time;
 
@@ -33,6 +34,7 @@ impl Stored {
                 contract: "builtin".into(),
                 works: vec!["echo".into()],
                 concurrency: u32::MAX,
+                waiting_max: u32::MAX,
                 policy: Policy { output_bytes_max: 1 << 32, ..Policy::DEFAULT },
             }],
             members: Vec::new(),
@@ -41,8 +43,12 @@ impl Stored {
             jobs: Vec::new(),
             keys: Keys::default(),
             last_seq: Seq(0),
-            jobs_live_max: usize::MAX,
+            ended: Ended::new(Rule::FOR_EVER, Jumps::default()),
+            unrepaired: Vec::new(),
+            room: Room { jobs: usize::MAX, of_work: usize::MAX, of_agent: usize::MAX, of_caller: usize::MAX },
             mode: Mode::Serve,
+            end: End::Clean,
+            alive_at: None,
             now: Time::on_the_wall(),
         });
         Stored { core, store, salt: readers.salt(), made: 0 }

@@ -76,10 +76,12 @@ fn agents_that_are_not_told_apart_are_added_up() {
             contract: "builtin".into(),
             works: Vec::new(),
             concurrency: 4,
+            waiting_max: 64,
             policy: Policy::DEFAULT,
         },
         standing: Standing::default(),
         running,
+        waiting: 0,
         joined: None,
     };
     let loads = counted.loads(&[view("a", 1), view("b", 2), view("c", 3)]);

@@ -45,13 +45,15 @@ pub enum Flaw {
     Events,
     /// Blocks of output are missing, or are not where they should be.
     Output,
+    /// A job is set aside, because what happens to it could not be written.
+    Aside,
     /// Rows belong to no job.
     Stray,
 }
 
 impl Flaw {
     /// All of them.
-    pub const ALL: [Flaw; 12] = [
+    pub const ALL: [Flaw; 13] = [
         Flaw::Pages,
         Flaw::Unreadable,
         Flaw::Meta,
@@ -63,6 +65,7 @@ impl Flaw {
         Flaw::Outcome,
         Flaw::Events,
         Flaw::Output,
+        Flaw::Aside,
         Flaw::Stray,
     ];
 
@@ -80,6 +83,7 @@ impl Flaw {
             Flaw::Outcome => "outcome",
             Flaw::Events => "events",
             Flaw::Output => "output",
+            Flaw::Aside => "aside",
             Flaw::Stray => "stray",
         }
     }
@@ -102,6 +106,9 @@ impl Flaw {
             }
             Flaw::Events | Flaw::Output => {
                 "what happened to this job cannot be shown whole; its outcome counts. Restore a backup if it matters"
+            }
+            Flaw::Aside => {
+                "crosspoint jobs retry tries to go on with it, crosspoint jobs cancel ends it; if neither works, submit it again"
             }
             Flaw::Stray => "nothing is lost by it; the rows only take room",
         }

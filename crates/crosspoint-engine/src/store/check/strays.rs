@@ -13,12 +13,30 @@ impl Check<'_> {
             ("document", "there is a document of it, and no such job"),
             ("outcome", "there is an outcome of it, and no such job"),
             ("violation", "there is a broken rule of it, and no such job"),
+            ("aside", "it is set aside, and there is no such job"),
         ] {
             if has_table(self.connection, table)? {
                 self.pages(table, |check, after| check.page_of(table, what, after))?;
             }
         }
+        self.set_aside()?;
         self.leftovers()
+    }
+
+    /// Jobs that do not go on by themselves.
+    fn set_aside(&mut self) -> rusqlite::Result<()> {
+        if !has_table(self.connection, "aside")? {
+            return Ok(());
+        }
+        let sql = "SELECT job FROM aside WHERE EXISTS (SELECT 1 FROM job WHERE seq = aside.job) ORDER BY job LIMIT ?1";
+        let most = i64::try_from(super::TOLD_MAX).unwrap_or(i64::MAX);
+        let aside: Vec<i64> =
+            self.connection.prepare(sql)?.query_map([most], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        for job in aside {
+            let what = "it is set aside: what happened to it could not be written".to_owned();
+            self.found(Flaw::Aside, Some(Seq(job.unsigned_abs())), what);
+        }
+        Ok(())
     }
 
     fn page_of(&mut self, table: &str, what: &str, after: i64) -> rusqlite::Result<Came> {

@@ -8,13 +8,14 @@ use bytes::Bytes;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_engine::breaker::{self, Health};
 use crosspoint_engine::content::{Block, Body};
-use crosspoint_engine::core::{AgentCommand, Command, Effect, Spec};
+use crosspoint_engine::core::{AgentCommand, Command, Effect, Grip, Spec};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Job, Progress, State};
 use crosspoint_engine::machine::{Action, Event, Failed, Success};
 use crosspoint_engine::policy::{Backoff, Policy, Recovery, Repeats, Schedule};
 
 use super::dice::Dice;
+use super::rule::LEASE_MICROS;
 use super::world::World;
 
 /// What agents know: how many questions they have asked in an attempt.
@@ -33,11 +34,14 @@ pub(crate) fn specs(dice: &mut Dice) -> Vec<Spec> {
             contract: "builtin".into(),
             works: works.iter().map(|work| Arc::from(*work)).collect(),
             concurrency: dice.between(1, 4) as u32,
+            waiting_max: dice.pick(&[1, 2, u32::MAX]),
             policy: Policy {
                 silence: dice.percent(60).then(|| Duration::from_millis(dice.between(500, 60_000))),
                 total: Duration::from_millis(dice.between(3_000, 600_000)),
                 repeats: dice.pick(&[Repeats::Always, Repeats::BeforeStart]),
                 recovery: dice.pick(&[Recovery::Rerun, Recovery::Rerun, Recovery::Resume, Recovery::Fail]),
+                take_up: Duration::from_millis(dice.between(0, 30_000)),
+                cut_short_max: dice.percent(60).then(|| dice.between(1, 3) as u32),
                 schedule: schedule(dice),
                 output_bytes_max: dice.between(4, 64),
             },
@@ -69,6 +73,11 @@ impl World {
             }
             Effect::Job { job, action } => match action {
                 Action::Dispatch { attempt } => self.work(&job, attempt),
+                Action::Resume { attempt } if self.never_came_back(&job) => {
+                    // Nobody says that they have it, until the lease is over.
+                    let dead = Event::Finish { attempt, result: Err(Failed::dead("It died.")) };
+                    self.speak(&job, LEASE_MICROS, Grip::Holds, dead);
+                }
                 Action::Resume { attempt } => {
                     let asked = job.running().map_or(0, |running| running.asked);
                     self.agents.asked.insert((job.seq(), attempt), asked);
@@ -93,17 +102,21 @@ impl World {
     fn stop(&mut self, id: JobId, attempt: u32) {
         if self.dice.percent(70) {
             self.mail.retain(|_, letter| match letter {
-                Command::Job(of, Event::Finish { attempt: by, .. } | Event::Heard { attempt: by }) => {
-                    *of != id || *by != attempt
-                }
+                Command::Job(of, Event::Finish { attempt: by, .. } | Event::Heard { attempt: by })
+                | Command::Report {
+                    id: of,
+                    event: Event::Finish { attempt: by, .. } | Event::Heard { attempt: by },
+                    ..
+                } => *of != id || *by != attempt,
                 Command::Job(..)
+                | Command::Report { .. }
                 | Command::Submit(_)
                 | Command::Find(..)
                 | Command::TakeUp(_)
                 | Command::Agent(..)
                 | Command::Join(_)
                 | Command::Violation(..)
-                | Command::ClockJumped(_)
+                | Command::ClockJumped { .. }
                 | Command::Rest => true,
             });
         }
@@ -190,11 +203,24 @@ impl World {
             return;
         }
         let late = if self.dice.percent(self.faults.delay) { self.dice.between(0, 60_000_000) as i64 } else { 0 };
-        let command = Command::Job(job.id(), event);
         if self.dice.percent(self.faults.repeat) {
             let again = self.dice.between(0, 10_000_000) as i64;
-            self.post(at + again, command.clone());
+            self.speak(job, at + again, Grip::Holds, event.clone());
         }
-        self.post(at + late, command);
+        self.speak(job, at + late, Grip::Holds, event);
+    }
+
+    /// Has an agent say something about a job that it has: one that joined says under its own name.
+    fn speak(&mut self, job: &Arc<Job>, at: i64, grip: Grip, event: Event) {
+        let agent = job.agent.clone().unwrap_or_default();
+        let joins = self.model.agent_index(&agent).is_some_and(|index| self.model.joins[index]);
+        let id = job.id();
+        self.post(at, if joins { Command::Report { agent, grip, id, event } } else { Command::Job(id, event) });
+    }
+
+    /// Whether whoever had this under the name of an agent that joined was gone before we were back.
+    fn never_came_back(&mut self, job: &Job) -> bool {
+        let agent = job.agent.as_ref().and_then(|name| self.model.agent_index(name));
+        agent.is_some_and(|agent| self.model.joins[agent]) && self.dice.percent(30)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crosspoint_engine::breaker;
 use crosspoint_engine::content::{Block, Body};
-use crosspoint_engine::core::{AgentCommand, Command, Submission};
+use crosspoint_engine::core::{AgentCommand, Command, Grip, Submission};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Limits, Priority, Request};
 use crosspoint_engine::keys::{Hash, Hashes};
@@ -58,7 +58,11 @@ impl World {
                 }
             });
         }
+        if self.dice.percent(self.faults.forge) {
+            self.forge();
+        }
         if self.dice.percent(self.faults.operator) {
+            self.release_some();
             let agent = self.dice.below(self.specs.len() as u64) as usize;
             let command = match self.dice.below(5) {
                 0 => AgentCommand::Drain(true),
@@ -68,6 +72,44 @@ impl World {
             };
             let name = self.specs[agent].name.clone();
             self.post(0, Command::Agent(name, command));
+        }
+    }
+
+    /// A neighbour that joined speaks of a job: of another agent's, mostly.
+    fn forge(&mut self) {
+        let joined: Vec<usize> = (0..self.specs.len()).filter(|index| self.model.joins[*index]).collect();
+        let count = self.model.jobs.len() as u64;
+        let lately = self.dice.below(count.min(12));
+        let Some((_, known)) = self.model.jobs.iter().rev().nth(lately as usize) else { return };
+        let (id, attempts) = (known.request.id, known.attempts);
+        if joined.is_empty() {
+            return;
+        }
+        let agent = self.specs[self.dice.pick(&joined)].name.clone();
+        let attempt = self.dice.below(u64::from(attempts) + 2) as u32;
+        let event = match self.dice.below(4) {
+            0 | 1 => self.success(attempt),
+            2 => self.failure(attempt),
+            _ => Event::Heard { attempt },
+        };
+        let grip = self.dice.pick(&[Grip::Holds, Grip::Lost]);
+        self.count("forged");
+        self.post(0, Command::Report { agent, grip, id, event });
+    }
+
+    /// An operator lets a job go on that waits for that.
+    fn release_some(&mut self) {
+        let stands = |seq: &&Seq| self.model.jobs[*seq].life == Life::Poisoned || self.model.jobs[*seq].aside;
+        let Some(seq) = self.model.live.iter().find(stands).copied() else { return };
+        let id = self.model.jobs[&seq].request.id;
+        self.post(0, Command::Job(id, Event::Release));
+    }
+
+    pub(crate) fn release_all(&mut self) {
+        let stands = |seq: &&Seq| self.model.jobs[*seq].life == Life::Poisoned || self.model.jobs[*seq].aside;
+        for seq in self.model.live.iter().filter(stands).copied().collect::<Vec<_>>() {
+            let id = self.model.jobs[&seq].request.id;
+            self.post(0, Command::Job(id, Event::Release));
         }
     }
 
@@ -120,12 +162,13 @@ impl World {
             limits: self.limits(),
             ..request(0, work)
         };
-        // So few hashes that keys meet.
+        // So few hashes that keys meet, and some are found by two.
         let hash = (key % 5 != 0).then_some(Hash(key % 13));
+        let alias = (key % 5 != 0 && key % 11 == 0).then_some(Hash(100 + key % 3));
         let submission = Submission {
             request,
             nameless: false,
-            hashes: Hashes { key: hash, alias: None },
+            hashes: Hashes { key: hash, alias },
             others: Vec::new(),
             document: Block::default(),
             chance: self.dice.next(),
@@ -146,7 +189,7 @@ impl World {
 
     /// As a door does it: read the job, and compare.
     pub(crate) fn submit_known(&mut self, submission: &Submission, seq: Seq) -> Verdict {
-        let row = self.disk.jobs.get(&seq).ok_or_else(|| format!("job {} is known and not on disk", seq.0))?;
+        let row = self.disk.jobs.get(&seq).cloned().ok_or_else(|| format!("job {} is known and not on disk", seq.0))?;
         let ours = &submission.request.request_id;
         if row.request.request_id == *ours {
             ensure!(self.model.keys.get(ours) == Some(&seq), "the key {ours} is that of two jobs");
@@ -155,6 +198,11 @@ impl World {
             } else {
                 "other work with the same key"
             });
+            // Whoever asks again for a job that nobody drives has it taken up.
+            if row.outcome().is_none() && !self.model.drives(seq) {
+                let id = row.request.id;
+                self.post(0, Command::TakeUp(id));
+            }
             return Ok(());
         }
         self.count("two keys of one hash");

@@ -1,14 +1,14 @@
 //! The core decides and the model watches: every command, and whatever is stored and done because of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crosspoint_engine::core::{AgentCommand, Batch, Command, Effect, Rejected, Reply, Submission};
+use crosspoint_engine::core::{AgentCommand, Batch, Command, Effect, Rejected, Reply, Share, Submission};
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::time::Time;
 
 use super::members::Due;
-use super::model::{Cause, Known};
+use super::model::{Cause, Known, Model};
 use super::rule::{Fuse, Verdict, ensure};
 use super::world::World;
 
@@ -25,25 +25,25 @@ impl World {
     pub(crate) fn decide(
         &mut self,
         letters: &[Command],
-        jump: i64,
-        resume: bool,
+        aside: &BTreeSet<Seq>,
+        begins: bool,
         batch: &mut Batch,
     ) -> Result<Vec<Reply>, String> {
         let mut seen = Seen::default();
-        if jump != 0 {
-            self.model.offset += jump;
-            self.say(|| format!("jump by {jump}"));
-            for seq in &self.model.live {
-                self.model.jobs.get_mut(seq).into_iter().for_each(|job| job.jumped = true);
-            }
-            self.core.apply(&Command::ClockJumped(jump), self.model.wall(), batch);
-        }
         let now = self.model.wall();
-        if resume {
+        if self.unwritten != 0 {
+            let (micros, total_micros) = (self.unwritten, self.jumped);
+            self.core.apply(&Command::ClockJumped { micros, total_micros }, now, batch);
+        }
+        for seq in aside {
+            self.core.set_aside(*seq, now, batch);
+            self.model.jobs.get_mut(seq).into_iter().for_each(|job| (job.aside, job.was_aside) = (true, true));
+        }
+        self.do_effects(batch, &mut seen)?;
+        if begins && self.model.held.is_none() {
             self.core.resume(now, batch);
             self.absorb(&Cause::Started, batch, &mut seen)?;
-            let checking = |fuse: &Fuse| *fuse == Fuse::Checking;
-            self.expect_checks(batch, &mut seen, checking)?;
+            self.expect_checks(batch, &mut seen, |model, agent| model.fuses[agent] == Fuse::Checking)?;
         }
         let mut replies = Vec::new();
         for letter in letters {
@@ -95,10 +95,39 @@ impl World {
                 self.is_due(due, &reply).map_err(wrong)?;
                 Ok(reply)
             }
-            // Nor is anything held there.
-            Command::TakeUp(_) | Command::Violation(..) | Command::ClockJumped(_) | Command::Rest => {
+            Command::Report { agent, grip, id, event } => {
+                let agent = self.model.agent_index(agent).ok_or("a report of nobody")?;
+                let (cause, must) = self.model.hears_report(id.seq(), agent, *grip, event);
+                let reply = self.core.apply(letter, now, batch);
+                self.absorb_job(id.seq(), &cause, batch, seen).map_err(wrong)?;
+                self.do_effects(batch, seen).map_err(wrong)?;
+                self.model.must(id.seq(), must).map_err(wrong)?;
+                Ok(reply)
+            }
+            Command::TakeUp(id) => {
+                let cause = self.model.hears_take_up(id.seq());
+                let takes = matches!(cause, Cause::Started);
+                let reply = self.core.apply(letter, now, batch);
+                self.absorb_job(id.seq(), &cause, batch, seen).map_err(wrong)?;
+                let work = self.model.jobs.get(&id.seq()).map(|job| job.request.work.clone());
+                // A health check that was under way when somebody was killed is made again.
+                self.expect_checks(batch, seen, |model, agent| {
+                    let is_taker =
+                        model.known[agent] && model.specs[agent].works.iter().any(|one| Some(one) == work.as_ref());
+                    takes && is_taker && model.fuses[agent] == Fuse::Checking
+                })
+                .map_err(wrong)?;
+                self.do_effects(batch, seen).map_err(wrong)?;
+                if takes {
+                    self.count("taken up");
+                }
+                Ok(reply)
+            }
+            Command::Rest => {
+                self.model.resting = true;
                 Ok(self.core.apply(letter, now, batch))
             }
+            Command::Violation(..) | Command::ClockJumped { .. } => Ok(self.core.apply(letter, now, batch)),
         }
     }
 
@@ -108,22 +137,29 @@ impl World {
         match reply {
             Reply::Accepted(job) => {
                 let seq = job.seq();
-                ensure!(self.model.live.len() < self.model.jobs_live_max, "more jobs than there may be");
+                let charged = self.model.charged(&submission.request);
+                ensure!(self.full(submission, charged).is_none(), "more jobs than there may be");
                 ensure!(self.model.jobs.keys().last().is_none_or(|last| *last < seq), "a number was given twice");
                 if keyed {
                     ensure!(!self.model.keys.contains_key(&key), "the key {key} was taken");
                     self.model.keys.insert(key, seq);
                 }
-                self.model.jobs.insert(seq, Known::new(job.request.clone(), self.model.now));
+                self.model.jobs.insert(seq, Known::new(job.request.clone(), charged, self.model.now));
                 self.model.live.push(seq);
             }
             Reply::Known(seq) => {
                 ensure!(self.model.jobs.contains_key(seq) && keyed, "known as no job");
                 ensure!(!submission.others.contains(seq), "known as a job that is known to be another");
             }
-            Reply::Rejected(Rejected::Full { .. }) => {
-                self.count("full");
-                ensure!(self.model.live.len() >= self.model.jobs_live_max, "rejected: {reply:?}");
+            Reply::Rejected(Rejected::Full { share, .. }) => {
+                self.count(match share {
+                    Share::All => "full",
+                    Share::Work => "full of a work",
+                    Share::Agent => "full for an agent",
+                    Share::Caller => "full of a caller",
+                });
+                let charged = self.model.charged(&submission.request);
+                ensure!(self.full(submission, charged) == Some(*share), "rejected: {reply:?}");
             }
             Reply::Rejected(rejected) => {
                 let pinned = submission.request.pinned.as_deref().and_then(|name| self.model.agent_index(name));
@@ -139,6 +175,7 @@ impl World {
             }
             Reply::Job(_)
             | Reply::Refused(_)
+            | Reply::NotTheirs
             | Reply::NotLive
             | Reply::Done
             | Reply::NoSuchAgent
@@ -149,6 +186,20 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Of what there are too many jobs for one more.
+    fn full(&self, submission: &Submission, charged: Option<usize>) -> Option<Share> {
+        let room = self.model.room;
+        let live = || self.model.live.iter().map(|seq| &self.model.jobs[seq]);
+        let of_work = live().filter(|job| job.request.work == submission.request.work).count();
+        let of_agent = live().filter(|job| job.charged.is_some() && job.charged == charged).count();
+        let counts = [
+            (Share::All, live().count(), room.jobs),
+            (Share::Work, of_work, room.of_work),
+            (Share::Agent, of_agent, room.of_agent),
+        ];
+        counts.into_iter().find(|(_, count, most)| count >= most).map(|(share, _, _)| share)
     }
 
     fn absorb_job(&mut self, seq: Seq, cause: &Cause, batch: &Batch, seen: &mut Seen) -> Verdict {
@@ -178,12 +229,15 @@ impl World {
         let now = self.model.now;
         if let Cause::Settled = cause {
             let due = |fuse: &Fuse| matches!(fuse, Fuse::Open(Some(until)) if *until <= now);
-            self.expect_checks(batch, seen, due)?;
+            self.expect_checks(batch, seen, |model, agent| due(&model.fuses[agent]))?;
             self.model.end_pauses();
         }
         let mut starters = Vec::new();
         for (seq, entry) in starts {
             self.say(|| format!("  job {} {:?}", seq.0, entry.what));
+            ensure!(self.model.drives(seq), "job {} is not ours to drive", seq.0);
+            let suspect = self.model.jobs[&seq].is_suspect();
+            ensure!(!suspect || !self.model.suspect_runs(), "two suspects at a time");
             self.model.stored(seq, entry, cause).map_err(|wrong| format!("job {}: {wrong}", seq.0))?;
             starters.push(self.model.jobs[&seq].agent);
         }
@@ -195,9 +249,9 @@ impl World {
     }
 
     /// Exactly these breakers want a check, and are half open from then on.
-    fn expect_checks(&mut self, batch: &Batch, seen: &mut Seen, which: impl Fn(&Fuse) -> bool) -> Verdict {
+    fn expect_checks(&mut self, batch: &Batch, seen: &mut Seen, which: impl Fn(&Model, usize) -> bool) -> Verdict {
         for index in 0..self.specs.len() {
-            let wanted = which(&self.model.fuses[index]);
+            let wanted = which(&self.model, index);
             let name = &self.specs[index].name;
             let checks = |effect: &Effect| matches!(effect, Effect::Check { agent } if agent == name);
             let found = batch.effects[seen.checks..].iter().filter(|effect| checks(effect)).count();
@@ -230,7 +284,8 @@ fn shown(command: &Command) -> String {
         Command::Agent(name, command) => format!("{name} {command:?}"),
         Command::Join(member) => format!("{} joins for {:?}", member.spec.name, member.spec.works),
         Command::Violation(seq, violation) => format!("violation of {}: {}", seq.0, violation.what),
-        Command::ClockJumped(micros) => format!("jump by {micros}"),
+        Command::Report { agent, grip, id, event } => format!("{agent} ({grip:?}) of job {} {event:?}", id.seq().0),
+        Command::ClockJumped { micros, .. } => format!("jump by {micros}"),
         Command::Rest => "rest".to_owned(),
     }
 }

@@ -1,41 +1,77 @@
 //! What a store would have on disk, as plain maps: rows as they were committed, and what a start makes of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crosspoint_engine::core::{Batch, Member, Mode, Origin, Spec, Standing};
+use crosspoint_engine::claim::Claim;
+use crosspoint_engine::core::{Batch, Member, Mode, Origin, Room, Spec, Standing};
 use crosspoint_engine::event::{Entry, Violation, What};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Job, Outcome, State};
-use crosspoint_engine::keys::{Hash, Keys};
+use crosspoint_engine::keys::{Hash, Hashes, Keys};
+use crosspoint_engine::machine::End;
+use crosspoint_engine::retention::{Ended, Jumps};
 use crosspoint_engine::time::Time;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Disk {
-    /// The rows: all jobs there ever were.
+    /// The rows: all jobs that are kept.
     pub(crate) jobs: BTreeMap<Seq, Arc<Job>>,
     pub(crate) events: BTreeMap<Seq, Vec<Entry>>,
     pub(crate) outcomes: BTreeMap<Seq, Arc<Outcome>>,
-    pub(crate) hashes: BTreeMap<Seq, Hash>,
+    pub(crate) hashes: BTreeMap<Seq, Hashes>,
     pub(crate) standings: BTreeMap<Arc<str>, Standing>,
     pub(crate) members: BTreeMap<Arc<str>, Member>,
     pub(crate) violations: Vec<(Seq, Violation)>,
+    pub(crate) aside: BTreeMap<Seq, Time>,
+    pub(crate) alive_at: Option<Time>,
+    pub(crate) jumps: Jumps,
+    pub(crate) epoch: i64,
+    pub(crate) is_clean: bool,
+    pub(crate) last_seq: u64,
+    /// Jobs whose rows cannot be written.
+    pub(crate) cursed: BTreeSet<Seq>,
+}
+
+/// Why nothing was written.
+#[derive(Debug)]
+pub(crate) enum Unwritten {
+    /// This job cannot be.
+    Job(Seq),
+    /// The disk is another's.
+    Overtaken,
+    /// A rule of the tables was broken.
+    Wrong(String),
 }
 
 impl Disk {
-    /// Writes all of a batch. What a table's key would refuse is a reason to fail.
-    pub(crate) fn commit(&mut self, batch: &Batch) -> Result<(), String> {
+    /// Writes all of a batch for an opening. What a table's key would refuse is a reason to fail.
+    pub(crate) fn commit(&mut self, batch: &Batch, claim: &mut Claim) -> Result<(), Unwritten> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let epoch = claim.check(self.epoch).map_err(|_| Unwritten::Overtaken)?;
+        if let Some(seq) = batch.jobs.keys().find(|seq| self.cursed.contains(seq)) {
+            return Err(Unwritten::Job(*seq));
+        }
+        if let Claim::Seen(_) = claim {
+            self.is_clean = false;
+        }
+        (self.epoch, *claim) = (epoch, Claim::Ours(epoch));
+        self.write(batch).map_err(Unwritten::Wrong)
+    }
+
+    fn write(&mut self, batch: &Batch) -> Result<(), String> {
         for (seq, written) in &batch.jobs {
             match &written.fresh {
                 Some(fresh) => {
-                    if self.jobs.contains_key(seq) {
-                        return Err(format!("job {} is written as new, and is there", seq.0));
+                    if self.jobs.contains_key(seq) || seq.0 <= self.last_seq {
+                        return Err(format!("job {} is written as new, and its number was given before", seq.0));
                     }
+                    self.last_seq = seq.0;
                     self.events.insert(*seq, Vec::new());
-                    for hash in fresh.hashes.iter() {
-                        self.hashes.insert(*seq, hash);
-                    }
+                    self.hashes.insert(*seq, fresh.hashes);
                 }
                 None if !self.jobs.contains_key(seq) => return Err(format!("job {} has no row", seq.0)),
                 None => {}
@@ -50,6 +86,12 @@ impl Disk {
             }
             self.jobs.insert(*seq, written.job.clone());
         }
+        for (seq, at) in &batch.aside {
+            match at {
+                Some(at) => drop(self.aside.insert(*seq, *at)),
+                None => drop(self.aside.remove(seq)),
+            }
+        }
         self.standings.extend(batch.agents.iter().map(|(name, standing)| (name.clone(), *standing)));
         for (name, member) in &batch.members {
             match member {
@@ -61,39 +103,67 @@ impl Disk {
             }
         }
         self.violations.extend(batch.violations.iter().map(|(seq, _, violation)| (*seq, violation.clone())));
+        self.alive_at = batch.alive_at.or(self.alive_at);
+        if let Some(jumps) = &batch.jumps {
+            self.jumps = Jumps::new(jumps.log().to_vec());
+        }
+        self.is_clean |= batch.is_clean_end;
         Ok(())
     }
 
+    /// Removes a job that need no longer be kept; gives its keys.
+    pub(crate) fn purge(&mut self, seq: Seq) -> Vec<Hash> {
+        self.jobs.remove(&seq);
+        self.events.remove(&seq);
+        self.outcomes.remove(&seq);
+        self.hashes.remove(&seq).map(|hashes| hashes.iter().collect()).unwrap_or_default()
+    }
+
     /// What a start finds.
-    pub(crate) fn origin(&self, agents: &[Spec], jobs_live_max: usize, now: Time) -> Origin {
+    pub(crate) fn origin(
+        &self,
+        agents: &[Spec],
+        room: Room,
+        mode: Mode,
+        (now, wall): (Time, Time),
+        mut ended: Ended,
+    ) -> Origin {
         let mut keys = Keys::default();
-        for (seq, hash) in &self.hashes {
-            keys.claim(*hash, *seq);
+        for (seq, hashes) in &self.hashes {
+            hashes.iter().for_each(|hash| keys.claim(hash, *seq));
+        }
+        for (seq, outcome) in &self.outcomes {
+            ended.note_again(*seq, outcome.at, wall);
         }
         Origin {
             agents: agents.to_vec(),
             members: self.members.values().cloned().collect(),
             present: BTreeMap::new(),
             standings: self.standings.iter().map(|(name, standing)| (name.clone(), *standing)).collect(),
-            jobs: self.jobs.values().filter(|job| job.outcome().is_none()).map(|job| row(job)).collect(),
+            jobs: self.jobs.values().filter(|job| job.outcome().is_none()).map(|job| self.row(job)).collect(),
             keys,
-            last_seq: self.jobs.keys().last().copied().unwrap_or(Seq(0)),
-            jobs_live_max,
-            mode: Mode::Serve,
+            last_seq: Seq(self.last_seq),
+            ended,
+            unrepaired: Vec::new(),
+            room,
+            mode,
+            end: if self.is_clean || self.epoch == 0 { End::Clean } else { End::Unclean },
+            alive_at: self.alive_at,
             now,
         }
     }
-}
 
-/// A job as its row says: whatever has no column is as it was at the beginning.
-pub(crate) fn row(job: &Job) -> Job {
-    let mut job = job.clone();
-    let updated_at = job.updated_at;
-    if let State::Running(running) | State::Waiting { running, .. } = &mut job.state {
-        running.heard_at = updated_at;
-        running.attempt = job.attempts;
+    /// A job as its row says: whatever has no column is as it was at the beginning.
+    fn row(&self, job: &Job) -> Job {
+        let mut job = job.clone();
+        let updated_at = job.updated_at;
+        if let State::Running(running) | State::Waiting { running, .. } = &mut job.state {
+            (running.heard_at, running.taken_up_at) = (updated_at, None);
+            running.attempt = job.attempts;
+        }
+        let aside = self.aside.get(&job.seq()).copied();
+        Job { aside, pending: None, progress_at: Time::default(), waited: whole_micros(job.waited), ..job }
     }
-    Job { skew_micros: 0, pending: None, progress_at: Time::default(), waited: whole_micros(job.waited), ..job }
 }
 
 fn whole_micros(duration: Duration) -> Duration {

@@ -2,7 +2,7 @@
 
 use crosspoint_contracts::failure::Failure;
 use crosspoint_engine::breaker;
-use crosspoint_engine::core::{AgentCommand, Core};
+use crosspoint_engine::core::{AgentCommand, Core, Grip};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::Status;
 use crosspoint_engine::machine::Event;
@@ -31,9 +31,15 @@ impl Model {
     /// Something happens to a job.
     pub(crate) fn hears(&mut self, seq: Seq, event: &Event) -> (Cause, Must) {
         let now = self.now;
+        if let Event::Release = event {
+            return self.hears_release(seq);
+        }
         let Some(job) = self.jobs.get_mut(&seq).filter(|job| job.outcome.is_none()) else {
             return (Cause::Heard, Must::Anything);
         };
+        if job.aside && !matches!(event, Event::Cancel) {
+            return (Cause::Heard, Must::Anything);
+        }
         let mut listen = |attempt: u32| {
             let present = job.is_present(attempt);
             if let Life::With { heard } = &mut job.life
@@ -85,8 +91,64 @@ impl Model {
                 }
                 (Cause::Withdrawn(*attempt), if present { Must::WithoutAgent } else { Must::Anything })
             }
-            Event::Start { .. } | Event::Clock | Event::Interrupted => (Cause::Heard, Must::Anything),
+            Event::Start { .. } | Event::Clock | Event::Interrupted(_) | Event::Release => {
+                (Cause::Heard, Must::Anything)
+            }
         }
+    }
+
+    /// An agent that joined speaks of an attempt. Only what it had counts, and of that only a success if it has let go of it.
+    pub(crate) fn hears_report(&mut self, seq: Seq, agent: usize, grip: Grip, event: &Event) -> (Cause, Must) {
+        let nothing = (Cause::Heard, Must::Anything);
+        let Some(job) = self.jobs.get(&seq).filter(|job| job.outcome.is_none()) else { return nothing };
+        let attempt = event.attempt().unwrap_or(0);
+        let had = (attempt as usize).checked_sub(1).and_then(|at| job.had.get(at));
+        let success = matches!(event, Event::Finish { result: Ok(_), .. });
+        let late = matches!(event, Event::Finish { .. }) && !job.is_present(attempt);
+        if had != Some(&agent) || (grip == Grip::Lost && !success && !late) {
+            return nothing;
+        }
+        self.hears(seq, event)
+    }
+
+    fn hears_release(&mut self, seq: Seq) -> (Cause, Must) {
+        let now = self.now;
+        let Some(job) = self.jobs.get_mut(&seq).filter(|job| job.outcome.is_none()) else {
+            return (Cause::Heard, Must::Anything);
+        };
+        if std::mem::replace(&mut job.aside, false) {
+            job.begins_anew(now);
+            if let Life::Paused { until: at } | Life::Asking { since: at, .. } = &mut job.life {
+                *at = now;
+            }
+            if self.drives(seq) {
+                self.jobs.get_mut(&seq).into_iter().for_each(|job| job.is_taken_up(now));
+            }
+            return (Cause::Released, Must::Anything);
+        }
+        if job.life == Life::Poisoned {
+            (job.life, job.cut_short) = (Life::Queued, 0);
+        }
+        (Cause::Released, Must::Anything)
+    }
+
+    /// A job that nobody drives is driven from now on.
+    pub(crate) fn hears_take_up(&mut self, seq: Seq) -> Cause {
+        let now = self.now;
+        let is_live = self.jobs.get(&seq).is_some_and(|job| job.outcome.is_none());
+        if !is_live || self.resting || self.drives(seq) {
+            return Cause::Heard;
+        }
+        if let Some((_, taken)) = &mut self.held {
+            taken.insert(seq);
+        }
+        if let Some(job) = self.jobs.get_mut(&seq) {
+            job.begins_anew(now);
+            if !job.aside {
+                job.is_taken_up(now);
+            }
+        }
+        Cause::Started
     }
 
     /// Nobody is asked twice what they have answered.
@@ -177,11 +239,14 @@ impl Model {
     /// What holds whenever everything due has been done.
     pub(crate) fn check(&self, core: &Core, disk: &Disk) -> Verdict {
         ensure!(core.jobs().count() == self.live.len(), "the core has {} jobs", core.jobs().count());
+        let alive = disk.alive_at.map_or(i64::MIN / 2, |at| self.steady(at));
+        let told = self.held.is_some() || self.live.is_empty() || self.now - alive <= 5_000_000;
+        ensure!(told, "it was last said {} us ago that we are alive", self.now - alive);
         let mut running = vec![0; self.specs.len()];
         for seq in &self.live {
             let job = &self.jobs[seq];
             self.check_job(*seq, core, disk).map_err(|wrong| format!("job {}: {wrong}", seq.0))?;
-            if let Life::With { .. } = job.life {
+            if matches!(job.life, Life::With { .. }) && self.drives(*seq) {
                 running[job.agent] += 1;
             }
         }
@@ -211,9 +276,21 @@ impl Model {
                 self.fuses[index]
             );
             ensure!(agent.standing.drained == self.drained[index], "{} is drained or not", spec.name);
-            if self.is_open_to_work(index) && running[index] < self.capacity[index] {
-                let idle = |seq: &&Seq| self.is_queued(**seq) && self.takes(index, &self.jobs[*seq].request);
-                ensure!(!self.live.iter().any(|seq| idle(&seq)), "{} has room, and a job waits for it", spec.name);
+            ensure!(agent.waiting as usize == self.waiting(index), "{} has {} that wait", spec.name, agent.waiting);
+            if !self.resting && self.is_open_to_work(index) && running[index] < self.capacity[index] {
+                let held_up = |seq: Seq| self.jobs[&seq].is_suspect() && self.suspect_runs();
+                let idle = |seq: &&Seq| {
+                    let job = &self.jobs[*seq].request;
+                    self.is_queued(**seq) && self.drives(**seq) && self.takes(index, job) && !held_up(**seq)
+                };
+                let idle = self.live.iter().find(|seq| idle(seq));
+                ensure!(
+                    idle.is_none(),
+                    "{} has room, and job {:?} waits for it: {:?}",
+                    spec.name,
+                    idle,
+                    idle.and_then(|seq| core.job(*seq))
+                );
             }
         }
         Ok(())
@@ -222,13 +299,15 @@ impl Model {
     fn check_job(&self, seq: Seq, core: &Core, disk: &Disk) -> Verdict {
         let job = &self.jobs[&seq];
         ensure!(!job.hurried, "more than ten progress events a second");
-        let attempt = job.has_agent().then_some(job.attempts);
-        ensure!(job.wanted == attempt, "agents are at attempt {:?}, the job at {attempt:?}", job.wanted);
-        ensure!(!self.is_silent(job), "its agent was silent for too long");
-        let late = self.deadline(job).is_some_and(|deadline| self.now >= deadline);
-        // Another agent may allow less than the last one did; then its time is up as soon as it has started.
-        let just_started = job.life == Life::With { heard: self.now };
-        ensure!(job.unsure || !late || just_started, "its time is up");
+        if self.drives(seq) {
+            let attempt = job.has_agent().then_some(job.attempts);
+            ensure!(job.wanted == attempt, "agents are at attempt {:?}, the job at {attempt:?}", job.wanted);
+            ensure!(!self.is_silent(job), "its agent was silent for too long");
+            let late = self.deadline(job).is_some_and(|deadline| self.now >= deadline);
+            // Another agent may allow less than the last one did; then its time is up as soon as it has started.
+            let just_started = job.life == Life::With { heard: self.now };
+            ensure!(!late || just_started, "its time is up");
+        }
         let found = core.job(seq).ok_or("the core has forgotten it")?;
         let row = disk.jobs.get(&seq).ok_or("the disk has forgotten it")?;
         let told = (found.attempts, found.retries, found.begun, found.events, found.output_bytes, found.answers.len());
@@ -237,6 +316,28 @@ impl Model {
         let asked = |job: &crosspoint_engine::job::Job| job.running().map(|running| running.asked);
         ensure!(asked(found) == asked(row), "the disk has {:?} questions, the core {:?}", asked(row), asked(found));
         ensure!((found.attempts, found.events) == (job.attempts, job.events), "the model has other counts");
+        ensure!(found.cut_short == job.cut_short, "cut short {} times, not {}", found.cut_short, job.cut_short);
+        let poisoned = matches!(found.state, crosspoint_engine::job::State::Poisoned);
+        ensure!(poisoned == (job.life == Life::Poisoned), "poisoned, or not: {:?}", job.life);
+        ensure!(found.aside.is_some() == job.aside && disk.aside.contains_key(&seq) == job.aside, "aside, or not");
         Ok(())
+    }
+}
+
+impl super::model::Known {
+    /// All its time counts from now on.
+    fn begins_anew(&mut self, now: i64) {
+        (self.accepted, self.waited) = (now, 0);
+        self.started = self.started.map(|_| now);
+    }
+
+    /// Its attempt goes on from here, for us.
+    fn is_taken_up(&mut self, now: i64) {
+        if self.has_agent() {
+            self.taken_up = Some(now);
+        }
+        if let Life::With { heard } = &mut self.life {
+            *heard = now;
+        }
     }
 }

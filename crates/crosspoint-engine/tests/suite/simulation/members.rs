@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crosspoint_engine::core::{AgentCommand, Command, Member, Reply, Spec};
+use crosspoint_engine::core::{AgentCommand, Command, Grip, Member, Reply, Spec};
 use crosspoint_engine::machine::{Event, Failed};
 use crosspoint_engine::policy::{Policy, Recovery, Schedule};
 
@@ -91,13 +91,15 @@ impl World {
         self.post(0, Command::Agent(name, AgentCommand::Capacity(0)));
         for (id, attempt) in self.model.had_by(index) {
             let delay = self.dice.below(2_000_000) as i64;
-            self.post(delay, Command::Job(id, Event::Finish { attempt, result: Err(Failed::dead("It died.")) }));
+            let event = Event::Finish { attempt, result: Err(Failed::dead("It died.")) };
+            self.post(delay, Command::Report { agent: self.specs[index].name.clone(), grip: Grip::Holds, id, event });
         }
     }
 
     fn withdraw_some(&mut self, index: usize) {
         if let Some((id, attempt)) = self.model.had_by(index).pop() {
-            self.post(0, Command::Job(id, Event::Withdrawn { attempt }));
+            let agent = self.specs[index].name.clone();
+            self.post(0, Command::Report { agent, grip: Grip::Holds, id, event: Event::Withdrawn { attempt } });
         }
     }
 
@@ -126,6 +128,7 @@ impl World {
             | Reply::Rejected(_)
             | Reply::Job(_)
             | Reply::Refused(_)
+            | Reply::NotTheirs
             | Reply::NotLive => return Err(format!("an agent was answered with {reply:?}")),
         };
         ensure!(found == due, "an agent was answered with {found:?}, not {due:?}");

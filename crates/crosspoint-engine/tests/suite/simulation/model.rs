@@ -2,17 +2,17 @@
 //!
 //! It knows the rulings from [`super::rule`] and nothing of the machine. Its clock never jumps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_engine::breaker::Breaker;
-use crosspoint_engine::core::{Core, Spec};
+use crosspoint_engine::core::{Room, Spec};
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::{Outcome, Request, State};
+use crosspoint_engine::job::{Outcome, Request};
+use crosspoint_engine::machine::End;
 use crosspoint_engine::time::Time;
 
-use super::rule::{Fuse, OPEN_MICROS, Verdict, ensure, micros};
+use super::rule::{Fuse, LEASE_MICROS, OPEN_MICROS, micros};
 
 #[derive(Clone)]
 pub(crate) struct Model {
@@ -27,12 +27,17 @@ pub(crate) struct Model {
     /// The jobs that have not ended.
     pub(crate) live: Vec<Seq>,
     pub(crate) keys: BTreeMap<Box<str>, Seq>,
-    pub(crate) jobs_live_max: usize,
+    pub(crate) room: Room,
+    /// In a life that only visits: the first job that is ours to drive, and those before it that were taken up.
+    pub(crate) held: Option<(Seq, BTreeSet<Seq>)>,
+    pub(crate) resting: bool,
+    /// How the life before this one ended.
+    pub(crate) end: End,
+    /// Jobs that are not to blame for it: another suspect had just begun.
+    pub(crate) cleared: BTreeSet<Seq>,
     pub(crate) now: i64,
     /// What the wall's clock shows, less `now`.
     pub(crate) offset: i64,
-    /// Times on disk may lie anywhere: each start bounds them anew.
-    pub(crate) jumped_unseen: bool,
     /// How often a question was answered without asking.
     pub(crate) answered_again: u64,
 }
@@ -42,15 +47,29 @@ pub(crate) struct Model {
 pub(crate) struct Known {
     pub(crate) request: Arc<Request>,
     pub(crate) acknowledged: bool,
+    /// From when on its caller's limit counts.
     pub(crate) accepted: i64,
     pub(crate) started: Option<i64>,
     pub(crate) waited: i64,
     pub(crate) life: Life,
+    /// When the attempt under way was taken up.
+    pub(crate) taken_up: Option<i64>,
     /// The longest that its last pause can be.
     pub(crate) pause_max: i64,
+    /// The end of the pause that its row speaks of, also if that is over.
+    pub(crate) pause_on_disk: Option<i64>,
     pub(crate) agent: usize,
+    /// Who had which attempt, from the first on.
+    pub(crate) had: Vec<usize>,
+    /// The agent whose share of the room it takes.
+    pub(crate) charged: Option<usize>,
     pub(crate) attempts: u32,
     pub(crate) repeats: u32,
+    pub(crate) cut_short: u32,
+    /// What happens to it cannot be written.
+    pub(crate) aside: bool,
+    /// The same at some time.
+    pub(crate) was_aside: bool,
     pub(crate) events: u32,
     pub(crate) outputs: u64,
     pub(crate) asked: usize,
@@ -58,16 +77,16 @@ pub(crate) struct Known {
     /// The attempt that an agent should be at, going by what agents were told.
     pub(crate) wanted: Option<u32>,
     pub(crate) outcome: Option<Arc<Outcome>>,
+    /// When it ended, as the last start believes.
+    pub(crate) ended: i64,
+    /// It was kept long enough, and is gone.
+    pub(crate) purged: bool,
     /// The last progress that was heard, and that was stored.
     pub(crate) heard_percent: Option<f64>,
     pub(crate) shown_percent: Option<f64>,
     pub(crate) shown_at: Option<i64>,
     /// Progress was stored sooner than it may be, unless the outcome follows.
     pub(crate) hurried: bool,
-    /// A clock that jumped unseen has made the totals of this job anybody's guess.
-    pub(crate) unsure: bool,
-    /// A jump since it was accepted: the time from acceptance is not that of the clock any more.
-    pub(crate) jumped: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +95,7 @@ pub(crate) enum Life {
     Paused { until: i64 },
     With { heard: i64 },
     Asking { since: i64, question: Box<str> },
+    Poisoned,
     Ended,
 }
 
@@ -93,10 +113,12 @@ pub(crate) enum Cause {
     Withdrawn(u32),
     Answered(Box<str>),
     Cancelled,
+    /// An operator let it go on.
+    Released,
 }
 
 impl Known {
-    pub(crate) fn new(request: Arc<Request>, now: i64) -> Known {
+    pub(crate) fn new(request: Arc<Request>, charged: Option<usize>, now: i64) -> Known {
         Known {
             request,
             acknowledged: false,
@@ -104,22 +126,29 @@ impl Known {
             started: None,
             waited: 0,
             life: Life::Queued,
+            taken_up: None,
             pause_max: 0,
+            pause_on_disk: None,
             agent: 0,
+            had: Vec::new(),
+            charged,
             attempts: 0,
             repeats: 0,
+            cut_short: 0,
+            aside: false,
+            was_aside: false,
             events: 1,
             outputs: 0,
             asked: 0,
             answers: Vec::new(),
             wanted: None,
             outcome: None,
+            ended: 0,
+            purged: false,
             heard_percent: None,
             shown_percent: None,
             shown_at: None,
             hurried: false,
-            unsure: false,
-            jumped: false,
         }
     }
 
@@ -131,8 +160,19 @@ impl Known {
     pub(crate) fn has_agent(&self) -> bool {
         match self.life {
             Life::With { .. } | Life::Asking { .. } => true,
-            Life::Queued | Life::Paused { .. } | Life::Ended => false,
+            Life::Queued | Life::Paused { .. } | Life::Poisoned | Life::Ended => false,
         }
+    }
+
+    /// Whether it may be what ends us.
+    pub(crate) fn is_suspect(&self) -> bool {
+        self.cut_short >= 2
+    }
+
+    /// The same, of one that began less than half a minute ago.
+    pub(crate) fn is_young_suspect(&self, now: i64) -> bool {
+        let young = self.started.is_some_and(|started| now < started + 30_000_000);
+        self.is_suspect() && matches!(self.life, Life::With { .. }) && young
     }
 
     pub(crate) fn leave_asking(&mut self, now: i64) {
@@ -143,7 +183,7 @@ impl Known {
 }
 
 impl Model {
-    pub(crate) fn new(specs: Arc<Vec<Spec>>, joins: Vec<bool>, jobs_live_max: usize) -> Model {
+    pub(crate) fn new(specs: Arc<Vec<Spec>>, joins: Vec<bool>, room: Room) -> Model {
         let agents = specs.len();
         Model {
             known: joins.iter().map(|joins| !joins).collect(),
@@ -155,10 +195,13 @@ impl Model {
             drained: vec![false; agents],
             live: Vec::new(),
             keys: BTreeMap::new(),
-            jobs_live_max,
+            room,
+            held: None,
+            resting: false,
+            end: End::Clean,
+            cleared: BTreeSet::new(),
             now: 0,
             offset: 0,
-            jumped_unseen: false,
             answered_again: 0,
         }
     }
@@ -176,10 +219,35 @@ impl Model {
         self.specs.iter().position(|spec| *spec.name == *name)
     }
 
+    /// Whether this job is ours to drive.
+    pub(crate) fn drives(&self, seq: Seq) -> bool {
+        let held = self.held.as_ref().is_some_and(|(first, taken)| seq < *first && !taken.contains(&seq));
+        !held && !self.jobs.get(&seq).is_some_and(|job| job.aside)
+    }
+
+    /// How many jobs of an agent are as wanted, of those that are ours to drive.
+    pub(crate) fn count(&self, agent: usize, wanted: impl Fn(&Known) -> bool) -> usize {
+        // One that is just being looked at is not among them.
+        let is_so = |seq: &&Seq| {
+            let job = self.jobs.get(seq);
+            job.is_some_and(|job| job.agent == agent && self.drives(**seq) && wanted(job))
+        };
+        self.live.iter().filter(is_so).count()
+    }
+
     pub(crate) fn running(&self, agent: usize) -> usize {
-        let with =
-            |seq: &&Seq| matches!(&self.jobs[*seq], job if job.agent == agent && matches!(job.life, Life::With { .. }));
-        self.live.iter().filter(with).count()
+        self.count(agent, |job| matches!(job.life, Life::With { .. }))
+    }
+
+    pub(crate) fn waiting(&self, agent: usize) -> usize {
+        self.count(agent, |job| matches!(job.life, Life::Asking { .. }))
+    }
+
+    /// Whether another job that may be what ends us has just begun.
+    pub(crate) fn suspect_runs(&self) -> bool {
+        self.live
+            .iter()
+            .any(|seq| self.drives(*seq) && self.jobs.get(seq).is_some_and(|job| job.is_young_suspect(self.now)))
     }
 
     /// Whether this agent may take this job, room apart.
@@ -190,19 +258,48 @@ impl Model {
             && request.pinned.as_ref().is_none_or(|name| *name == spec.name)
     }
 
+    /// The agent whose share a request takes.
+    pub(crate) fn charged(&self, request: &Request) -> Option<usize> {
+        if let Some(name) = &request.pinned {
+            return self.agent_index(name);
+        }
+        let takes = |index: &usize| self.known[*index] && self.specs[*index].works.contains(&request.work);
+        let mut takers = (0..self.specs.len()).filter(takes);
+        takers.next().filter(|_| takers.next().is_none())
+    }
+
+    /// Shares are counted anew from what is on disk.
+    fn charge_anew(&mut self) {
+        for seq in self.live.clone() {
+            let charged = self.charged(&self.jobs[&seq].request.clone());
+            self.jobs.get_mut(&seq).into_iter().for_each(|job| job.charged = charged);
+        }
+    }
+
     pub(crate) fn is_open_to_work(&self, agent: usize) -> bool {
-        !self.drained[agent] && matches!(self.fuses[agent], Fuse::Closed(_))
+        let most = if self.joins[agent] { u32::MAX } else { self.specs[agent].waiting_max };
+        !self.drained[agent] && matches!(self.fuses[agent], Fuse::Closed(_)) && self.waiting(agent) < most as usize
     }
 
     /// When a job's time is up (ALL-4): the caller's limit if there is one, else the agent's, which stands still while people
-    /// are asked.
+    /// are asked; but not before an attempt that was taken up could be asked about (ALL-3).
     pub(crate) fn deadline(&self, job: &Known) -> Option<i64> {
-        match (job.request.limits.total, &job.life) {
-            (Some(total), _) => Some(job.accepted + micros(total)),
+        let up = match (job.request.limits.total, &job.life) {
+            (Some(total), _) => job.accepted + micros(total),
             (None, Life::Queued | Life::With { .. } | Life::Paused { .. }) => {
-                Some(job.started? + job.waited + self.total_micros(job.agent))
+                job.started? + job.waited + self.total_micros(job.agent)
             }
-            (None, Life::Asking { .. } | Life::Ended) => None,
+            (None, Life::Asking { .. } | Life::Poisoned | Life::Ended) => return None,
+        };
+        let asked = job.taken_up.filter(|_| job.has_agent()).map(|at| at + self.take_up_micros(job.agent));
+        Some(up.max(asked.unwrap_or(i64::MIN)))
+    }
+
+    fn take_up_micros(&self, agent: usize) -> i64 {
+        match (self.known[agent], self.joins[agent]) {
+            (false, _) => 30_000_000,
+            (true, true) => LEASE_MICROS,
+            (true, false) => micros(self.specs[agent].policy.take_up),
         }
     }
 
@@ -211,66 +308,105 @@ impl Model {
         let silence = self.specs[job.agent].policy.silence.map(|own| job.request.limits.silence.unwrap_or(own));
         match (&job.life, silence) {
             (Life::With { heard }, Some(silence)) => self.now >= heard + micros(silence),
-            (Life::With { .. } | Life::Queued | Life::Paused { .. } | Life::Asking { .. } | Life::Ended, _) => false,
+            (
+                Life::With { .. }
+                | Life::Queued
+                | Life::Paused { .. }
+                | Life::Asking { .. }
+                | Life::Poisoned
+                | Life::Ended,
+                _,
+            ) => false,
         }
     }
 
     /// What has paused long enough is in the queue.
     pub(crate) fn end_pauses(&mut self) {
-        for seq in &self.live {
-            if let Some(job) = self.jobs.get_mut(seq)
-                && matches!(job.life, Life::Paused { until } if until <= self.now)
-            {
-                job.life = Life::Queued;
+        for seq in self.live.clone() {
+            let is_over = matches!(self.jobs[&seq].life, Life::Paused { until } if until <= self.now);
+            if is_over && self.drives(seq) {
+                self.jobs.get_mut(&seq).into_iter().for_each(|job| job.life = Life::Queued);
             }
         }
     }
 
-    /// The core was made anew; `unseen` says by how much the clock has jumped without anything on disk saying so, `died` that
-    /// agents have lost touch with us.
-    pub(crate) fn remake(&mut self, core: &Core, unseen: i64, died: bool) -> Verdict {
+    /// The core was made anew, in the same life.
+    pub(crate) fn remake(&mut self) {
+        self.charge_anew();
         let now = self.now;
-        self.jumped_unseen |= unseen != 0;
-        let steady = |wall: Time, offset: i64| wall.0 - crate::made::T0.0 - offset;
+        for seq in &self.live {
+            if let Some(job) = self.jobs.get_mut(seq) {
+                job.pauses_again();
+                job.forget(now);
+            }
+        }
+    }
+
+    /// A life begins after one in which it was last written at `alive` that somebody is alive; `unseen` is by how much the clock has
+    /// jumped meanwhile, which nobody can tell from time, but for `back`. Time in which nobody was alive counts against nobody.
+    pub(crate) fn begin_life(&mut self, alive: Option<i64>, unseen: i64, back: i64) {
+        self.charge_anew();
+        let now = self.now;
+        // What is on disk stands on the wall: it moves with that, but for what is seen of how far the wall was set back.
+        let wall = back - unseen;
+        // Time in which nobody was alive counts against nobody, where somebody is alive now.
+        let away = if self.held.is_some() { wall } else { alive.map_or(-unseen, |alive| now - alive) };
+        let latest = if self.held.is_some() { i64::MAX } else { now };
         for seq in &self.live {
             let Some(job) = self.jobs.get_mut(seq) else { continue };
-            let found = core.job(*seq).ok_or_else(|| format!("job {} was forgotten", seq.0))?;
-            job.unsure |= unseen != 0 || (job.jumped && job.request.limits.total.is_some());
-            job.shown_at = None;
-            job.heard_percent = job.shown_percent;
-            if died {
-                job.wanted = None;
-            }
+            job.accepted = (job.accepted + away).min(latest);
+            let away = if let Life::Asking { .. } = job.life { wall } else { away };
+            job.started = job.started.map(|started| (started + away).min(latest));
+            job.pauses_again();
             match &mut job.life {
-                Life::With { heard } => *heard = now,
-                Life::Queued | Life::Paused { .. } if self.jumped_unseen => {
-                    let State::Retrying { until: wall, .. } = found.state else { continue };
-                    let found = steady(wall, self.offset);
-                    // Forward it looks like time that passed while we were gone; backward the pause must not grow, but may
-                    // begin anew.
-                    let least = if let Life::Paused { until } = job.life { until - unseen.max(0) } else { i64::MIN };
-                    ensure!(found >= least, "job {} pauses for too short", seq.0);
-                    ensure!(found <= now + job.pause_max, "job {} pauses for {} us more", seq.0, found - now);
-                    job.life = Life::Paused { until: found };
-                }
-                Life::Asking { .. } | Life::Queued | Life::Paused { .. } | Life::Ended => {}
+                Life::Paused { until } if self.held.is_some() => *until += wall,
+                Life::Paused { until } => *until = (*until + wall).min(now + job.pause_max),
+                Life::Asking { since, .. } => *since = (*since + wall).min(latest),
+                Life::With { .. } | Life::Queued | Life::Poisoned | Life::Ended => {}
+            }
+            job.forget(now);
+            job.wanted = None;
+        }
+        for job in self.jobs.values_mut().filter(|job| job.outcome.is_some()) {
+            job.ended = (job.ended + wall).min(now);
+        }
+        let is_alone = self.held.is_none() && self.suspect_runs();
+        let older = |seq: &&Seq| {
+            let job = &self.jobs[*seq];
+            let with = matches!(job.life, Life::With { .. }) && job.is_suspect();
+            is_alone && self.drives(**seq) && with && !job.is_young_suspect(now)
+        };
+        self.cleared = self.live.iter().filter(older).copied().collect();
+        for fuse in &mut self.fuses {
+            if let Fuse::Open(Some(until)) = fuse {
+                *until = (*until + wall).min(now + OPEN_MICROS);
             }
         }
-        for (index, fuse) in self.fuses.iter_mut().enumerate() {
-            let Fuse::Open(Some(until)) = fuse else { continue };
-            if !self.jumped_unseen {
-                continue;
-            }
-            let breaker = core.agent(&self.specs[index].name).map(|agent| agent.standing.breaker);
-            let Some(Breaker::Open { until: wall }) = breaker else {
-                return Err("a breaker forgot that it is open".into());
-            };
-            let found = steady(wall, self.offset);
-            let least = *until - unseen.max(0);
-            ensure!(found >= least.min(now + OPEN_MICROS), "a breaker closes early");
-            ensure!(found <= now + OPEN_MICROS, "a breaker is open for {} us more", found - now);
-            *until = found;
+    }
+}
+
+impl Known {
+    /// That a pause was over is nothing that is written.
+    fn pauses_again(&mut self) {
+        if let (Life::Queued, Some(until)) = (&self.life, self.pause_on_disk) {
+            self.life = Life::Paused { until };
         }
-        Ok(())
+    }
+
+    /// What its row says of a pause.
+    pub(crate) fn written(&mut self) {
+        self.pause_on_disk = if let Life::Paused { until } = self.life { Some(until) } else { None };
+    }
+
+    /// What only the core knew.
+    fn forget(&mut self, now: i64) {
+        self.shown_at = None;
+        self.heard_percent = self.shown_percent;
+        if self.has_agent() {
+            self.taken_up = Some(now);
+        }
+        if let Life::With { heard } = &mut self.life {
+            *heard = now;
+        }
     }
 }

@@ -1,13 +1,17 @@
 //! A round of the committing thread, and the ways in which it does not get through.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
-use crosspoint_engine::core::{AgentCommand, Batch, Command, Core, Effect, Origin, Reply};
+use crosspoint_engine::breaker;
+use crosspoint_engine::core::{AgentCommand, Batch, Command, Effect, Reply, Written};
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::Seq;
+use crosspoint_engine::job::State;
 use crosspoint_engine::machine::{self, Action, Event};
 use crosspoint_engine::policy::Policy;
 
+use super::disk::Unwritten;
 use super::model::Model;
 use super::rule::{Verdict, ensure};
 use super::world::{Lost, World};
@@ -50,22 +54,24 @@ impl World {
         let was_lost = std::mem::replace(&mut self.lost, Lost::Nothing);
         let letters = match was_lost {
             Lost::Nothing => self.letters(),
-            Lost::Commit(unseen) => {
-                self.remake(unseen, false)?;
+            Lost::Commit => {
+                self.remake();
                 std::mem::take(&mut self.kept)
             }
             Lost::Life => {
-                let jump = self.roll_jump();
-                self.model.offset += jump;
-                self.remake(jump, true)?;
+                self.begin_life()?;
                 Vec::new()
             }
         };
         let fate = self.fate();
-        let before = (fate != Fate::Through).then(|| self.model.clone());
+        if was_lost == Lost::Nothing {
+            let jump = self.roll_jump();
+            self.jump(jump);
+        }
+        let before = (fate != Fate::Through || !self.disk.cursed.is_empty()).then(|| self.model.clone());
+        let begins = was_lost == Lost::Life;
         let mut batch = Batch::default();
-        let jump = if was_lost == Lost::Nothing { self.roll_jump() } else { 0 };
-        let replies = self.decide(&letters, jump, was_lost == Lost::Life, &mut batch)?;
+        let replies = self.decide(&letters, &BTreeSet::new(), begins, &mut batch)?;
         self.count(match fate {
             Fate::Through => "round",
             Fate::CommitFails => "commit failed",
@@ -77,30 +83,64 @@ impl World {
         }
         match (fate, before) {
             (Fate::CommitFails, Some(before)) => {
-                let (now, offset) = (self.model.now, self.model.offset);
-                self.model = Model { now, offset, ..before };
-                // A start that cannot commit is no start.
-                self.lost = if was_lost == Lost::Life { Lost::Life } else { Lost::Commit(jump) };
-                if let Lost::Commit(unseen) = was_lost {
-                    self.lost = Lost::Commit(unseen);
+                self.fails(&batch, before);
+                self.lost = Lost::Commit;
+                if begins {
+                    // A start that cannot commit is no start.
+                    self.die(&[]);
                 }
-                self.kept = letters.into_iter().filter(is_report).collect();
+                self.kept = if begins { Vec::new() } else { letters.into_iter().filter(is_report).collect() };
                 Ok(())
             }
             (Fate::CrashBefore, Some(before)) => {
                 // The jump that nobody saw is part of the next start's, which is unseen anyway.
-                self.model = Model { now: self.model.now, ..before };
+                self.model = Model { now: self.model.now, offset: self.model.offset, ..before };
                 self.die(&letters);
                 Ok(())
             }
-            (Fate::Through | Fate::CommitFails | Fate::CrashBefore | Fate::CrashAfter(_), _) => {
-                self.committed(&letters, replies, batch, fate)
+            (Fate::Through | Fate::CommitFails | Fate::CrashBefore | Fate::CrashAfter(_), before) => {
+                let decided = Decided { letters, replies, batch, fate, begins };
+                self.commit(decided, before)
             }
         }
     }
 
-    fn committed(&mut self, letters: &[Command], replies: Vec<Reply>, batch: Batch, fate: Fate) -> Verdict {
-        self.disk.commit(&batch)?;
+    /// Writes what was decided. A job that cannot be written is set aside, and everything is decided anew.
+    fn commit(&mut self, mut decided: Decided, before: Option<Model>) -> Verdict {
+        let mut aside = BTreeSet::new();
+        loop {
+            let seq = match self.disk.commit(&decided.batch, &mut self.claim) {
+                Ok(()) => return self.committed(decided),
+                Err(Unwritten::Overtaken) => return Err("the only writer was overtaken".into()),
+                Err(Unwritten::Wrong(wrong)) => return Err(wrong),
+                Err(Unwritten::Job(seq)) => seq,
+            };
+            ensure!(aside.insert(seq), "job {} is in the way although it is set aside", seq.0);
+            self.count("set aside");
+            self.say(|| format!("job {} cannot be written", seq.0));
+            let before = before.clone().ok_or("a curse that came during a round")?;
+            self.model = Model { now: self.model.now, offset: self.model.offset, ..before };
+            if decided.begins {
+                self.make_core()
+            } else {
+                self.remake()
+            }
+            decided.letters.retain(|letter| !is_about(letter, seq));
+            decided.batch = Batch::default();
+            let letters = std::mem::take(&mut decided.letters);
+            decided.replies = self.decide(&letters, &aside, decided.begins, &mut decided.batch)?;
+            decided.letters = letters;
+        }
+    }
+
+    fn committed(&mut self, decided: Decided) -> Verdict {
+        let Decided { letters, replies, batch, fate, .. } = decided;
+        self.core.committed(&batch);
+        (self.ghost, self.unborn, self.unwritten) = (None, None, 0);
+        self.is_not_overtaken()?;
+        for seq in batch.jobs.keys() {
+            self.model.jobs.get_mut(seq).into_iter().for_each(super::model::Known::written);
+        }
         self.tally_batch(&batch);
         self.model.check(&self.core, &self.disk)?;
         let carried_out = if let Fate::CrashAfter(some) = fate { some } else { usize::MAX };
@@ -115,10 +155,15 @@ impl World {
         for (letter, reply) in letters.iter().zip(replies) {
             self.answered(letter, reply)?;
         }
-        Ok(())
+        self.purge()?;
+        self.rest_or_stop()
     }
 
     fn tally_batch(&mut self, batch: &Batch) {
+        let poisoned = |written: &&Written| matches!(written.job.state, State::Poisoned) && !written.entries.is_empty();
+        for _ in batch.jobs.values().filter(poisoned) {
+            self.count("poisoned");
+        }
         for entry in batch.jobs.values().flat_map(|written| &written.entries) {
             self.count(entry.what.name());
             if let What::Ended(outcome) = &entry.what
@@ -145,56 +190,6 @@ impl World {
         }
     }
 
-    fn roll_jump(&mut self) -> i64 {
-        if !self.dice.percent(self.faults.jump) {
-            return 0;
-        }
-        self.count("jump");
-        let size = self.dice.pick(&[2_000_000, 70_000_000, 3_600_000_000, 400 * 86_400_000_000]);
-        if self.dice.percent(50) { size } else { -size }
-    }
-
-    fn die(&mut self, letters: &[Command]) {
-        self.lost = Lost::Life;
-        self.kept.clear();
-        let mail = std::mem::take(&mut self.mail);
-        let ghosts = self.dice.below(100);
-        let of_ours = mail.into_iter().chain(letters.iter().cloned().map(|letter| ((self.model.now, 0), letter)));
-        for ((at, _), letter) in of_ours.collect::<Vec<_>>() {
-            // A health check dies with us; agents and callers may try again, or may have sent it long ago.
-            let stays = match &letter {
-                Command::Submit(_) => true,
-                Command::Job(..) => self.dice.percent(ghosts),
-                Command::Find(..)
-                | Command::TakeUp(_)
-                | Command::Agent(..)
-                | Command::Join(_)
-                | Command::Violation(..)
-                | Command::ClockJumped(_)
-                | Command::Rest => false,
-            };
-            if stays {
-                let delay = (at - self.model.now).max(0);
-                self.post(delay, letter);
-            }
-        }
-    }
-
-    fn remake(&mut self, unseen: i64, died: bool) -> Verdict {
-        self.say(|| format!("made anew, died: {died}, jump unseen: {unseen}"));
-        if died {
-            self.model.everybody_is_away();
-        }
-        let origin = self.disk.origin(&self.settled, self.model.jobs_live_max, self.model.wall());
-        let there = (0..self.specs.len()).filter(|index| self.model.joins[*index] && self.model.capacity[*index] > 0);
-        let present = there.map(|index| (self.specs[index].name.clone(), self.model.capacity[index])).collect();
-        self.core = Core::new(Origin { present, ..origin });
-        for (seq, known) in &self.model.jobs {
-            ensure!(!known.acknowledged || self.disk.jobs.contains_key(seq), "job {} was accepted and is gone", seq.0);
-        }
-        self.model.remake(&self.core, unseen, died)
-    }
-
     fn answered(&mut self, letter: &Command, reply: Reply) -> Verdict {
         match (letter, reply) {
             (Command::Submit(_), Reply::Accepted(job)) => {
@@ -209,7 +204,10 @@ impl World {
 
     /// Nothing that comes after the outcome changes anything.
     fn came_late(&mut self, seq: Seq, event: &Event) -> Verdict {
-        let Some(row) = self.disk.jobs.get(&seq) else { return Err("an event for no job".into()) };
+        let Some(row) = self.disk.jobs.get(&seq) else {
+            ensure!(self.model.jobs.get(&seq).is_none_or(|job| job.purged), "an event for no job");
+            return Ok(());
+        };
         let Ok(step) = machine::step(row, event.clone(), self.model.wall(), &Policy::DEFAULT) else { return Ok(()) };
         ensure!(step.entries.is_empty() && step.actions.is_empty(), "something follows the outcome of job {}", seq.0);
         ensure!(step.job.outcome() == row.outcome() && row.outcome().is_some(), "the outcome of job {} changed", seq.0);
@@ -217,14 +215,40 @@ impl World {
     }
 }
 
+/// What was decided in a round.
+struct Decided {
+    letters: Vec<Command>,
+    replies: Vec<Reply>,
+    batch: Batch,
+    fate: Fate,
+    /// Whether it is the first of a life.
+    begins: bool,
+}
+
+fn is_about(command: &Command, seq: Seq) -> bool {
+    match command {
+        Command::Job(id, _) | Command::Report { id, .. } | Command::TakeUp(id) => id.seq() == seq,
+        Command::Submit(_)
+        | Command::Find(..)
+        | Command::Agent(..)
+        | Command::Join(_)
+        | Command::Violation(..)
+        | Command::ClockJumped { .. }
+        | Command::Rest => false,
+    }
+}
+
 /// What is kept when a commit fails, because nobody would say it again.
 fn is_report(command: &Command) -> bool {
     match command {
-        Command::Job(_, Event::Cancel | Event::Answer { .. }) => false,
-        Command::Submit(_) | Command::Find(..) | Command::TakeUp(_) => false,
-        Command::Agent(_, AgentCommand::Drain(_) | AgentCommand::Forget) | Command::Join(_) => false,
-        Command::Job(..) | Command::Agent(..) | Command::Violation(..) | Command::ClockJumped(_) | Command::Rest => {
-            true
+        Command::Job(_, event) | Command::Report { event, .. } => {
+            !matches!(event, Event::Cancel | Event::Answer { .. } | Event::Release)
         }
+        Command::Agent(_, AgentCommand::Drain(_) | AgentCommand::Forget) => false,
+        Command::Agent(_, AgentCommand::Breaker(event)) => {
+            !matches!(event, breaker::Event::Open | breaker::Event::Close)
+        }
+        Command::Submit(_) | Command::Find(..) | Command::TakeUp(_) | Command::Join(_) => false,
+        Command::Agent(..) | Command::Violation(..) | Command::ClockJumped { .. } | Command::Rest => true,
     }
 }

@@ -23,6 +23,9 @@ pub(crate) use ensure;
 pub(crate) const OPEN_MICROS: i64 = 60_000_000;
 pub(crate) const BAD_MARKS: u32 = 5;
 
+/// So long an agent that joined has to say what it has, in microseconds.
+pub(crate) const LEASE_MICROS: i64 = 15_000_000;
+
 /// What is known of an attempt that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {

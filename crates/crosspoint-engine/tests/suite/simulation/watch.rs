@@ -5,7 +5,7 @@ use crosspoint_engine::core::Effect;
 use crosspoint_engine::event::{Entry, What};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Outcome, Status};
-use crosspoint_engine::machine::Action;
+use crosspoint_engine::machine::{Action, End};
 use crosspoint_engine::policy::Recovery;
 
 use super::model::{Cause, Known, Life, Model};
@@ -51,9 +51,9 @@ impl Model {
                 self.stored_pause(&mut job, *attempt, *failure, until, cause)?;
             }
             What::Interrupted { attempt } => {
-                let reruns = self.specs[job.agent].policy.recovery == Recovery::Rerun;
+                let policy = &self.specs[job.agent].policy;
                 let may = match cause {
-                    Cause::Started => reruns,
+                    Cause::Started | Cause::Released => policy.recovery == Recovery::Rerun,
                     Cause::Withdrawn(by) => by == attempt,
                     Cause::Settled
                     | Cause::Heard
@@ -67,9 +67,18 @@ impl Model {
                 };
                 ensure!(may, "interrupted, and its agent does not run again: {cause:?}");
                 ensure!(job.is_present(*attempt), "attempt {attempt} was not under way");
+                let cut_short_max = policy.cut_short_max.filter(|_| !matches!(cause, Cause::Withdrawn(_)));
+                let at_work = matches!(job.life, Life::With { .. });
+                let to_blame = self.end == End::Unclean && at_work && !self.cleared.contains(&seq);
+                if to_blame && matches!(cause, Cause::Started) && cut_short_max.is_some() {
+                    job.cut_short += 1;
+                }
                 job.leave_asking(now);
                 (job.started, job.waited) = (None, 0);
-                job.life = Life::Queued;
+                let poisoned = at_work && cut_short_max.is_some_and(|most| job.cut_short >= most);
+                job.life = if poisoned { Life::Poisoned } else { Life::Queued };
+                // What an agent was at is lost with us, or was stopped.
+                job.wanted = None;
             }
             What::Ended(outcome) => self.stored_end(&mut job, seq, outcome, cause)?,
         }
@@ -82,14 +91,19 @@ impl Model {
         let agent = self.agent_index(agent).ok_or("started with nobody")?;
         match job.life {
             Life::Queued => {}
-            Life::Paused { until } => ensure!(until <= self.now, "started {} us too early", until - self.now),
+            // The longest pause is rounded.
+            Life::Paused { until } => ensure!(until <= self.now + 1, "started {} us too early", until - self.now),
+            Life::Poisoned => return Err("started although it is poisoned".into()),
             Life::With { .. } | Life::Asking { .. } | Life::Ended => return Err("started while it is under way".into()),
         }
+        ensure!(!self.resting, "started while we rest");
         ensure!(attempt == job.attempts + 1, "attempt {attempt} follows {}", job.attempts);
         ensure!(self.takes(agent, &job.request), "its agent does not take this");
         ensure!(self.is_open_to_work(agent), "started with an agent that gets no work: {:?}", self.fuses[agent]);
         job.attempts = attempt;
         job.agent = agent;
+        job.had.push(agent);
+        job.taken_up = None;
         job.started.get_or_insert(self.now);
         job.outputs = 0;
         job.asked = 0;
@@ -121,9 +135,10 @@ impl Model {
         let pause = until - self.now;
         ensure!(pause >= least && pause <= longest(least), "a pause of {pause} us, not of {least}");
         ensure!(
-            job.unsure || self.deadline(job).is_none_or(|deadline| until < deadline),
+            self.deadline(job).is_none_or(|deadline| until < deadline),
             "the next attempt would begin after the end"
         );
+        job.cut_short = 0;
         job.repeats += 1;
         job.leave_asking(self.now);
         job.pause_max = longest(least);
@@ -149,6 +164,7 @@ impl Model {
             | Cause::Died(_)
             | Cause::Withdrawn(_)
             | Cause::Answered(_)
+            | Cause::Released
             | Cause::Cancelled => Err(format!("{failure} out of nowhere: {cause:?}")),
         }
     }
@@ -158,6 +174,7 @@ impl Model {
             Status::Completed => {
                 let Cause::Done(by, outputs) = cause else { return Err(format!("completed by {cause:?}")) };
                 ensure!(*by >= 1 && *by <= job.attempts, "completed by an attempt that was never made");
+                job.wanted = job.wanted.filter(|wanted| wanted != by);
                 ensure!(outcome.body.get().contains(&**outputs), "another's outputs");
             }
             // An agent may say by itself that it was stopped.
@@ -172,6 +189,7 @@ impl Model {
         job.leave_asking(self.now);
         job.life = Life::Ended;
         job.outcome = Some(outcome.clone());
+        (job.ended, job.aside) = (self.now, false);
         self.live.retain(|live| *live != seq);
         Ok(())
     }
@@ -181,7 +199,7 @@ impl Model {
         match cause {
             Cause::Settled if outcome.body.get().contains("longer than it was allowed") => {
                 let late = self.deadline(job).is_some_and(|deadline| self.now >= deadline);
-                ensure!(failure == Failure::Timeout && (late || job.unsure), "its time was not up");
+                ensure!(failure == Failure::Timeout && late, "its time was not up");
             }
             Cause::Settled | Cause::Failed(..) | Cause::Died(_) => {
                 let reason = self.reason(job, failure, cause)?;
@@ -194,13 +212,13 @@ impl Model {
                 let deadline = self.deadline(job).map_or(i64::MAX, |deadline| deadline - self.now);
                 let in_time = pause.is_some_and(|pause| longest(pause) < deadline);
                 let repeatable = may_repeat(failure, reason, &job.request.limits, spec);
-                ensure!(!repeatable || !in_time || job.unsure, "{failure} was not repeated");
+                ensure!(!repeatable || !in_time, "{failure} was not repeated");
             }
             Cause::Output(by) => {
                 let limits = [Failure::BrokenContract, Failure::ResourceLimit];
                 ensure!(limits.contains(&failure) && job.is_present(*by), "failed by output as {failure}");
             }
-            Cause::Started => {
+            Cause::Started | Cause::Released => {
                 let fails = self.specs[job.agent].policy.recovery == Recovery::Fail && job.has_agent();
                 ensure!(fails && failure == Failure::Unavailable, "failed at a start as {failure}");
             }
@@ -219,6 +237,7 @@ impl Model {
     /// Something is to be done.
     pub(crate) fn done(&mut self, effect: &Effect) -> Verdict {
         let Effect::Job { job, action } = effect else { return Ok(()) };
+        let held = self.held.as_ref().is_some_and(|(first, taken)| job.seq() < *first && !taken.contains(&job.seq()));
         let Some(known) = self.jobs.get_mut(&job.seq()) else { return Err("an action for no job".into()) };
         match action {
             Action::Dispatch { attempt } | Action::Resume { attempt } => {
@@ -227,11 +246,14 @@ impl Model {
                 known.wanted = Some(*attempt);
             }
             Action::Stop { attempt } => {
-                ensure!(known.wanted == Some(*attempt), "attempt {attempt} is stopped, and not wanted");
+                // Of an attempt that nobody began here there is nothing to stop, and no harm in it.
+                let never_begun = known.wanted.is_none() && (known.was_aside || held);
+                ensure!(never_begun || known.wanted == Some(*attempt), "attempt {attempt} is stopped, and not wanted");
                 known.wanted = None;
             }
             Action::Deliver { attempt, answer } => {
-                ensure!(known.wanted == Some(*attempt), "an answer for attempt {attempt}, which is not wanted");
+                let wanted = held || known.wanted == Some(*attempt);
+                ensure!(wanted, "an answer for attempt {attempt}, which is not wanted");
                 let last = known.asked.checked_sub(1).and_then(|last| known.answers.get(last));
                 ensure!(last.is_some_and(|(_, last)| **last == *answer.get()), "another question's answer");
             }

@@ -5,9 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use crosspoint_engine::core::{Command, Core, Spec};
+use crosspoint_engine::claim::Claim;
+use crosspoint_engine::core::{Command, Core, Mode, Room, Spec};
 use crosspoint_engine::event::What;
+use crosspoint_engine::retention::{Ended, Jumps, Rule};
 
 use super::agents::{Agents, specs};
 use super::callers::Callers;
@@ -35,6 +38,23 @@ pub(crate) struct World {
     /// What agents reported in rounds that could not be committed.
     pub(crate) kept: Vec<Command>,
     pub(crate) lost: Lost,
+    /// What the present life knows of who may write.
+    pub(crate) claim: Claim,
+    /// The claim of the life before, which may believe that it lives.
+    pub(crate) rival: Option<Claim>,
+    /// By how much the clock was seen to jump, and by how much that is not on disk.
+    pub(crate) jumped: i64,
+    pub(crate) unwritten: i64,
+    /// Whether it was ever seen to jump: then a job may be taken for a younger one.
+    pub(crate) has_jumped: bool,
+    /// What a commit that failed may have left for the time after a crash.
+    pub(crate) ghost: Option<(Disk, Model)>,
+    /// What was known before a life that has not committed anything, and by how much the clock had jumped unseen.
+    pub(crate) unborn: Option<(Model, i64)>,
+    /// For how many rounds more we rest before we end.
+    pub(crate) resting_for: Option<u64>,
+    /// How long jobs are kept.
+    pub(crate) rule: Rule,
     pub(crate) trace: Option<Vec<String>>,
     pub(crate) rounds: u64,
     /// How often what happened, so that dice which never fall on something are found out.
@@ -53,14 +73,18 @@ pub(crate) struct Faults {
     pub(crate) bad_agent: u64,
     pub(crate) stray: u64,
     pub(crate) operator: u64,
+    pub(crate) forge: u64,
+    pub(crate) curse: u64,
+    pub(crate) visit: u64,
+    pub(crate) stop: u64,
 }
 
 /// What has become of the core.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
     Nothing,
-    /// Its last round was not committed; the clock had jumped by so much in it.
-    Commit(i64),
+    /// Its last round was not committed.
+    Commit,
     /// The process is gone.
     Life,
 }
@@ -79,22 +103,43 @@ impl World {
             bad_agent: chance(80),
             stray: chance(20),
             operator: chance(10),
+            forge: chance(25),
+            curse: chance(3),
+            visit: chance(40),
+            stop: chance(5),
         };
+        let rule = rule(&mut dice);
         let mut specs = specs(&mut dice);
-        let jobs_live_max = usize::try_from(dice.between(3, 30)).unwrap_or(3);
+        let room = room(&mut dice);
         let joins = members::cast(cast, &mut dice, &mut specs);
         let settled: Vec<Spec> =
             specs.iter().zip(&joins).filter(|(_, joins)| !**joins).map(|(s, _)| s.clone()).collect();
         let specs = Arc::new(specs);
-        let (disk, model) = (Disk::default(), Model::new(specs.clone(), joins, jobs_live_max));
+        let (disk, model) = (Disk::default(), Model::new(specs.clone(), joins, room));
         World {
-            core: Core::new(disk.origin(&settled, jobs_live_max, model.wall())),
+            core: Core::new(disk.origin(
+                &settled,
+                room,
+                Mode::Serve,
+                (model.wall(), model.wall()),
+                Ended::new(rule, Jumps::default()),
+            )),
             agents: Agents::default(),
             callers: Callers::new(&mut dice),
             mail: BTreeMap::new(),
             posted: 0,
             kept: Vec::new(),
-            lost: Lost::Nothing,
+            // The first life begins like any other.
+            lost: Lost::Life,
+            claim: Claim::Seen(0),
+            rival: None,
+            jumped: 0,
+            unwritten: 0,
+            has_jumped: false,
+            ghost: None,
+            unborn: None,
+            resting_for: None,
+            rule,
             trace: traced.then(Vec::new),
             rounds: 0,
             tally: BTreeMap::new(),
@@ -129,15 +174,17 @@ impl World {
             self.pass_time();
             self.callers_act();
             self.members_act();
+            self.curse();
             self.round()?;
         }
-        self.calm();
+        self.calm()?;
         for _ in 0..20_000 {
             if self.model.live.is_empty() && self.lost == Lost::Nothing {
                 return self.final_check();
             }
             self.pass_time_calmly();
             self.answer_all();
+            self.release_all();
             self.round()?;
         }
         let seq = self.model.live.first().map_or(0, |seq| seq.0);
@@ -168,9 +215,19 @@ impl World {
     }
 
     /// From now on nothing goes wrong, and operators let everything work.
-    fn calm(&mut self) {
+    fn calm(&mut self) -> Verdict {
         self.say(|| "calm".to_owned());
         self.faults = Faults::default();
+        self.disk.cursed.clear();
+        self.ghost = None;
+        let leaves = self.model.held.is_some() || self.model.resting || self.resting_for.is_some();
+        if leaves && self.lost != Lost::Life {
+            // What is held is for a life that drives everything.
+            self.die(&[]);
+        }
+        while self.lost != Lost::Nothing {
+            self.round()?;
+        }
         self.callers.calm();
         self.members_calm();
         for index in 0..self.specs.len() {
@@ -180,10 +237,20 @@ impl World {
             self.post(0, Command::Agent(name.clone(), drain));
             self.post(0, Command::Agent(name, close));
         }
+        Ok(())
+    }
+
+    /// Now and then what happens to a job cannot be written any more.
+    fn curse(&mut self) {
+        let here = self.lost == Lost::Nothing;
+        if here && self.dice.percent(self.faults.curse) && !self.model.live.is_empty() {
+            let seq = self.dice.pick(&self.model.live.clone());
+            self.disk.cursed.insert(seq);
+        }
     }
 
     fn final_check(&self) -> Verdict {
-        for (seq, known) in &self.model.jobs {
+        for (seq, known) in self.model.jobs.iter().filter(|(_, known)| !known.purged) {
             let events = self.disk.events.get(seq).ok_or("a job without events")?;
             let numbers: Vec<u32> = events.iter().map(|entry| entry.n).collect();
             ensure!(numbers == (2..=known.events).collect::<Vec<u32>>(), "job {}: events {numbers:?}", seq.0);
@@ -194,4 +261,17 @@ impl World {
         }
         Ok(())
     }
+}
+
+fn room(dice: &mut Dice) -> Room {
+    let jobs = usize::try_from(dice.between(3, 30)).unwrap_or(3);
+    let mut share = || usize::try_from(dice.between(2, 30)).unwrap_or(2);
+    Room { jobs, of_work: share(), of_agent: share(), of_caller: 1 }
+}
+
+fn rule(dice: &mut Dice) -> Rule {
+    let age = dice.percent(60).then(|| Duration::from_secs(dice.between(1, 1_800)));
+    let jobs = dice.percent(60).then(|| dice.between(1, 20));
+    let age_min = Duration::from_secs(if dice.percent(50) { dice.between(1, 300) } else { 0 });
+    Rule { age, jobs, age_min }
 }

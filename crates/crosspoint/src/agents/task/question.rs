@@ -59,7 +59,7 @@ impl Questions {
         let answered = job.answers.clone();
         let (open, last) = match &job.state {
             State::Waiting { question, .. } => (Some(question.clone()), None),
-            State::Queued | State::Running(_) | State::Retrying { .. } | State::Ended(_) => {
+            State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned | State::Ended(_) => {
                 (None, asked.checked_sub(1).and_then(|last| answered.get(last).cloned()))
             }
         };

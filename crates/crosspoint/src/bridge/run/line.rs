@@ -132,7 +132,7 @@ pub(super) async fn follow(client: &Client, id: &str, line: &Line) {
                 // A question of the past may have been answered.
                 if event.name == "question"
                     && let Ok(job) = client.job_patiently(id).await
-                    && job.is.is_waiting()
+                    && job.is.is_asking()
                 {
                     line.waits(client, &job);
                 }

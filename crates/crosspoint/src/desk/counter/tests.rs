@@ -15,7 +15,14 @@ use crate::desk::Joining;
 use crate::desk::session::Wanted;
 
 fn joining(session: u128, policy: Policy) -> Joining {
-    let spec = Spec { name: "dig".into(), contract: "pull".into(), works: vec!["dig".into()], concurrency: 0, policy };
+    let spec = Spec {
+        name: "dig".into(),
+        contract: "pull".into(),
+        works: vec!["dig".into()],
+        concurrency: 0,
+        waiting_max: 1,
+        policy,
+    };
     Joining { session: Uuid::from_u128(session), concurrency: 1, lease: Duration::from_secs(15), spec }
 }
 

@@ -90,7 +90,14 @@ pub(super) fn joining(name: &str, document: &Bytes) -> Result<Joining, Refusal> 
         session: root.session()?,
         concurrency: u32::try_from(concurrency).unwrap_or(CONCURRENCY_MAX),
         lease: Duration::from_secs_f64(lease),
-        spec: Spec { name: name.into(), contract: CONTRACT.into(), works: works(&root)?, concurrency: 0, policy },
+        spec: Spec {
+            name: name.into(),
+            contract: CONTRACT.into(),
+            works: works(&root)?,
+            concurrency: 0,
+            waiting_max: u32::MAX,
+            policy,
+        },
     })
 }
 

@@ -60,7 +60,7 @@ impl Told {
     fn of(job: &Job) -> Told {
         let question = match &job.state {
             State::Waiting { running, .. } => Some((running.attempt, running.asked)),
-            State::Queued | State::Running(_) | State::Retrying { .. } | State::Ended(_) => None,
+            State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned | State::Ended(_) => None,
         };
         Told { progress: job.progress.as_ref().map(|_| job.progress_at), question }
     }

@@ -88,7 +88,8 @@ impl Wanted {
             | Unaccepted::Overloaded
             | Unaccepted::Closed
             | Unaccepted::Lost
-            | Unaccepted::Fault(_) => Refusal::unaccepted(app, why),
+            | Unaccepted::Fault(_)
+            | Unaccepted::NotTried(_) => Refusal::unaccepted(app, why),
         };
         of(&self.id)(refusal)
     }
@@ -113,7 +114,13 @@ pub(super) fn denied(why: &Denied, id: &str) -> Refusal {
             let message = format!("the task is {} and waits for no input", status_word(*phase));
             Refusal::untimely(message, "GET the task, and answer while its status is input_required").clause("TASK-4.3")
         }
-        Denied::NotEnded(_) | Denied::Closed | Denied::Fault(_) => Refusal::denied(why, || no_such_task(None)),
+        Denied::Refused(Refused::Poisoned | Refused::Aside | Refused::NotAside(_)) => {
+            let message = "the task waits for an operator, not for input";
+            Refusal::untimely(message, "GET the task, and answer while its status is input_required").clause("TASK-4.3")
+        }
+        Denied::NotEnded(_) | Denied::Closed | Denied::Fault(_) | Denied::NotTried(_) => {
+            Refusal::denied(why, || no_such_task(None))
+        }
     };
     of(id)(refusal)
 }

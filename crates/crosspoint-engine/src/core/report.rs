@@ -1,0 +1,82 @@
+//! What agents that joined say about attempts, and whether they may: anybody can join under a name and speak of any job.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::{Batch, Core, Reply};
+use crate::event::Violation;
+use crate::id::JobId;
+use crate::machine::Event;
+use crate::time::Time;
+
+/// The clause that is broken by speaking of another agent's attempt: every dispatch carries an id that is its agent's alone.
+const CLAUSE: &str = "ALL-2";
+
+/// What is recorded of an agent that speaks of an attempt which it never had.
+pub(crate) const NEVER_HAD: Violation =
+    Violation { clause: CLAUSE, what: Cow::Borrowed("a report came from an agent that never had the attempt") };
+
+const NOT_HELD: Violation = Violation {
+    clause: CLAUSE,
+    what: Cow::Borrowed("a failure was reported by a session that does not hold the attempt"),
+};
+
+/// Whether the session that says something about an attempt holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grip {
+    /// It was given to it, and it has not let go.
+    Holds,
+    /// It was given to another session, or to an earlier life of this one.
+    Lost,
+}
+
+impl Core {
+    pub(super) fn report(
+        &mut self,
+        agent: &Arc<str>,
+        grip: Grip,
+        id: JobId,
+        event: &Event,
+        now: Time,
+        batch: &mut Batch,
+    ) -> Reply {
+        let Some(job) = self.job(id.seq()).filter(|job| job.id() == id).cloned() else { return Reply::NotLive };
+        let attempt = event.attempt().unwrap_or(0);
+        if job.had_by(attempt) != Some(agent) {
+            batch.violations.push((id.seq(), now, NEVER_HAD));
+            return Reply::NotTheirs;
+        }
+        let is_present = job.running().is_some_and(|running| running.attempt == attempt);
+        if grip == Grip::Lost {
+            match event {
+                // The work was done, by this very agent: doing it again would be doing it twice.
+                Event::Finish { result: Ok(_), .. } => {}
+                Event::Finish { result: Err(_), .. } if is_present => {
+                    batch.violations.push((id.seq(), now, NOT_HELD));
+                    return Reply::NotTheirs;
+                }
+                Event::Finish { result: Err(_), .. } => {
+                    // The machine says what is late about it.
+                    let _ = self.apply_event(id.seq(), event.clone(), now, batch);
+                    return Reply::NotTheirs;
+                }
+                Event::Heard { .. }
+                | Event::Progress { .. }
+                | Event::Output { .. }
+                | Event::Ask { .. }
+                | Event::Unasked { .. }
+                | Event::Withdrawn { .. }
+                | Event::Start { .. }
+                | Event::Answer { .. }
+                | Event::Cancel
+                | Event::Clock
+                | Event::Interrupted(_)
+                | Event::Release => return Reply::NotTheirs,
+            }
+        }
+        match self.apply_event(id.seq(), event.clone(), now, batch) {
+            Ok(job) => Reply::Job(job),
+            Err(refused) => Reply::Refused(refused),
+        }
+    }
+}

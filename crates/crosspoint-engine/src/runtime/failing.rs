@@ -1,0 +1,254 @@
+//! What the committing thread does when something cannot be committed.
+//!
+//! There are two kinds of that. The disk may be full or broken: then nothing can be committed, new work is refused, and what agents report
+//! is kept, because they will not say it again. Or the disk is well, and what happens to one job can never be written: then that job
+//! is set aside, and everybody else goes on.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crosspoint_contracts::failure::{Dispatched, Failure};
+
+use super::committer::{Committer, Round};
+use super::inbox::{Answer, Letter};
+use crate::breaker;
+use crate::core::{AgentCommand, Batch, Command};
+use crate::id::Seq;
+use crate::machine::{Event, Failed};
+use crate::store::Fault;
+
+/// After a commit that failed the next is tried so much later.
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
+
+/// So many jobs of one round may be set aside: more at a time are no accident of single rows.
+const ASIDE_MAX: usize = 64;
+
+/// The jobs that keep a round from being committed. The first time a job does, what was said about it is replaced by a failure of ours;
+/// if that cannot be written either, or nothing was said, it is set aside.
+#[derive(Default)]
+pub(super) struct Hindered {
+    tamed: BTreeSet<Seq>,
+    aside: BTreeSet<Seq>,
+    rounds: usize,
+}
+
+/// Whether what a command asks for was tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tried {
+    Yes,
+    No,
+}
+
+impl Hindered {
+    pub(super) fn aside(&self) -> &BTreeSet<Seq> {
+        &self.aside
+    }
+
+    /// Whether another try is worth its while.
+    pub(super) fn is_bearable(&self) -> bool {
+        self.rounds < 2 * ASIDE_MAX
+    }
+
+    /// This job was in the way: what is left to decide.
+    pub(super) fn by(&mut self, seq: Seq, letters: Vec<Letter>) -> Vec<Letter> {
+        self.rounds += 1;
+        if !self.tamed.insert(seq) {
+            tracing::error!(seq = seq.0, "what happens to a job cannot be written; it is set aside");
+            self.aside.insert(seq);
+            return letters;
+        }
+        let (about, others): (Vec<Letter>, Vec<Letter>) = letters.into_iter().partition(|letter| is_about(letter, seq));
+        if about.is_empty() {
+            self.aside.insert(seq);
+            return others;
+        }
+        tracing::error!(seq = seq.0, "a report cannot be written; its job ends");
+        others.into_iter().chain(about.into_iter().filter_map(in_its_place)).collect()
+    }
+}
+
+impl Committer {
+    /// Something cannot be written, and nobody can say what: one command after the other, so that those are answered that can be. Gives back
+    /// none, but where there was only one.
+    pub(super) fn commit_singly(&mut self, mut letters: Vec<Letter>, fault: Fault) -> Result<(), (Fault, Vec<Letter>)> {
+        if letters.len() <= 1 {
+            return Err((fault, letters));
+        }
+        while !letters.is_empty() {
+            let letter = letters.remove(0);
+            match self.decide_and_commit(vec![letter], Round::Later) {
+                Ok(()) => {}
+                Err((fault @ Fault::Unwritable { .. }, unwritable)) => {
+                    tracing::error!(error = %fault, "what was asked for can never be written");
+                    let fault = Arc::new(fault);
+                    answer(unwritable, |letter| letter.reply.send(Answer::Failed(fault.clone())).is_ok());
+                }
+                Err((fault, first)) => return Err((fault, first.into_iter().chain(letters).collect())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing of the batch is known to be on disk, so nothing of it has happened for anybody. What the core made of it is thrown away with
+    /// the core; what agents reported is kept.
+    pub(super) fn failed(&mut self, letters: Vec<Letter>, fault: Fault) {
+        tracing::error!(error = %fault, "nothing can be committed; new work is refused until it can");
+        // Another process has the store, and its jobs: whatever goes on here goes on beside it.
+        self.dead |= matches!(fault, Fault::Lost { .. });
+        let fault = Arc::new(fault);
+        self.engine.board().set_fault(Some(fault.clone()));
+        self.tried_at = Instant::now();
+        self.refuse(letters, &fault, Tried::Yes);
+    }
+
+    fn refuse(&mut self, letters: Vec<Letter>, fault: &Arc<Fault>, tried: Tried) {
+        for letter in letters {
+            if let Command::Rest = letter.command {
+                let now = self.clock.now();
+                self.core.apply(&Command::Rest, now, &mut Batch::default());
+            }
+            if is_report(&letter.command) {
+                self.kept.push_back(letter);
+                continue;
+            }
+            let answer = match (&letter.command, tried) {
+                (Command::Find(..), _) => self.look_up(&letter.command),
+                (_, Tried::Yes) => Answer::Failed(fault.clone()),
+                (_, Tried::No) => Answer::NotTried(fault.clone()),
+            };
+            let _ = letter.reply.send(answer);
+        }
+    }
+
+    /// Looking changes nothing, and goes on while nothing can be written.
+    fn look_up(&mut self, command: &Command) -> Answer {
+        if self.stale
+            && let Err(unreadable) = self.rebuild(Round::Later)
+        {
+            return Answer::NotTried(Arc::new(unreadable));
+        }
+        let now = self.clock.now();
+        Answer::Committed { reply: self.core.apply(command, now, &mut Batch::default()), watch: None }
+    }
+
+    pub(super) fn round_while_failing(&mut self, letters: Vec<Letter>) {
+        if let Some(fault) = self.engine.board().fault() {
+            self.refuse(letters, &fault, Tried::No);
+        }
+        if self.tried_at.elapsed() < PAUSE {
+            return;
+        }
+        self.tried_at = Instant::now();
+        match self.try_again() {
+            Ok(()) => tracing::info!("commits work again; new work is taken"),
+            Err(fault) => {
+                self.dead |= matches!(fault, Fault::Lost { .. });
+                self.engine.board().set_fault(Some(Arc::new(fault)));
+            }
+        }
+    }
+
+    /// From what is on disk, and what was kept.
+    pub(super) fn try_again(&mut self) -> Result<(), Fault> {
+        self.store.probe()?;
+        self.rebuild(Round::Later)?;
+        let kept: Vec<Letter> = self.kept.drain(..).collect();
+        if let Err((fault, kept)) = self.decide_and_commit(kept, Round::Later) {
+            self.kept.extend(kept);
+            return Err(fault);
+        }
+        self.engine.board().set_fault(None);
+        Ok(())
+    }
+}
+
+fn answer(letters: Vec<Letter>, send: impl Fn(Letter) -> bool) {
+    for letter in letters {
+        // Whoever asked may have left.
+        let _ = send(letter);
+    }
+}
+
+fn is_about(letter: &Letter, seq: Seq) -> bool {
+    match &letter.command {
+        Command::Job(id, _) | Command::Report { id, .. } | Command::TakeUp(id) => id.seq() == seq,
+        Command::Submit(_)
+        | Command::Find(..)
+        | Command::Agent(..)
+        | Command::Join(_)
+        | Command::Violation(..)
+        | Command::ClockJumped { .. }
+        | Command::Rest => false,
+    }
+}
+
+/// The end of a job in place of a report about it that cannot be written. What is no such report is dropped, and so is a failure: there
+/// is nothing smaller to put in its place.
+fn in_its_place(letter: Letter) -> Option<Letter> {
+    let failed = |attempt| Event::Finish { attempt, result: Err(Failed::of(Failure::Internal, Dispatched::Yes)) };
+    let replaced = |event: &Event| match event {
+        Event::Finish { attempt, result: Ok(_) } | Event::Output { attempt, .. } | Event::Ask { attempt, .. } => {
+            Some(failed(*attempt))
+        }
+        Event::Finish { result: Err(_), .. }
+        | Event::Heard { .. }
+        | Event::Progress { .. }
+        | Event::Unasked { .. }
+        | Event::Withdrawn { .. }
+        | Event::Start { .. }
+        | Event::Answer { .. }
+        | Event::Cancel
+        | Event::Clock
+        | Event::Interrupted(_)
+        | Event::Release => None,
+    };
+    let command = match letter.command {
+        Command::Job(id, event) => Command::Job(id, replaced(&event)?),
+        Command::Report { agent, grip, id, event } => {
+            let event = replaced(&event)?;
+            Command::Report { agent, grip, id, event }
+        }
+        Command::Submit(_)
+        | Command::Find(..)
+        | Command::TakeUp(_)
+        | Command::Agent(..)
+        | Command::Join(_)
+        | Command::Violation(..)
+        | Command::ClockJumped { .. }
+        | Command::Rest => return None,
+    };
+    Some(Letter { command, ..letter })
+}
+
+/// What nobody would say again if it were refused. What callers and operators want is refused at once instead: they are there to be told.
+fn is_report(command: &Command) -> bool {
+    match command {
+        Command::Submit(_) | Command::Find(..) | Command::TakeUp(_) | Command::Join(_) | Command::Rest => false,
+        Command::Job(_, event) | Command::Report { event, .. } => match event {
+            Event::Cancel | Event::Answer { .. } | Event::Release => false,
+            Event::Start { .. }
+            | Event::Heard { .. }
+            | Event::Progress { .. }
+            | Event::Output { .. }
+            | Event::Ask { .. }
+            | Event::Unasked { .. }
+            | Event::Finish { .. }
+            | Event::Withdrawn { .. }
+            | Event::Clock
+            | Event::Interrupted(_) => true,
+        },
+        Command::Agent(_, command) => match command {
+            AgentCommand::Drain(_) | AgentCommand::Forget => false,
+            AgentCommand::Breaker(event) => match event {
+                breaker::Event::Open | breaker::Event::Close => false,
+                breaker::Event::Marked(_)
+                | breaker::Event::Clock
+                | breaker::Event::Checked(_)
+                | breaker::Event::Interrupted => true,
+            },
+            AgentCommand::Capacity(_) => true,
+        },
+        Command::Violation(..) | Command::ClockJumped { .. } => true,
+    }
+}
