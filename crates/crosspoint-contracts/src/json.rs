@@ -14,6 +14,7 @@
 mod bytes;
 mod decode;
 mod flaw;
+mod number;
 mod pretty;
 mod scan;
 mod write;

@@ -148,6 +148,8 @@ mod run_misbehaviour;
 mod run_refusals;
 #[path = "suite/runs.rs"]
 mod runs;
+#[path = "suite/same_numbers.rs"]
+mod same_numbers;
 #[path = "suite/scripted.rs"]
 mod scripted;
 #[path = "suite/server.rs"]
