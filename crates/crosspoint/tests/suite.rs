@@ -198,6 +198,8 @@ mod tasks;
 mod terminal;
 #[path = "suite/translate.rs"]
 mod translate;
+#[path = "suite/unreadable.rs"]
+mod unreadable;
 #[path = "suite/validate.rs"]
 mod validate;
 #[path = "suite/watching.rs"]
