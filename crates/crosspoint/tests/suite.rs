@@ -146,6 +146,8 @@ mod run_life;
 mod run_misbehaviour;
 #[path = "suite/run_refusals.rs"]
 mod run_refusals;
+#[path = "suite/run_streamless.rs"]
+mod run_streamless;
 #[path = "suite/runs.rs"]
 mod runs;
 #[path = "suite/same_numbers.rs"]

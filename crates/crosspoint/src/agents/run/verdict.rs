@@ -37,6 +37,12 @@ pub(super) fn of_answer(status: StatusCode, body: &Bytes, request_id: &str) -> V
     }
 }
 
+/// The same where it is a document of the contract.
+pub(super) fn of_document(status: StatusCode, body: &Bytes, request_id: &str) -> Option<Verdict> {
+    let reply = reply::read(Kind::RunResponse, body).ok()?;
+    Some(of_reply(status, reply, body, request_id))
+}
+
 fn of_reply(status: StatusCode, reply: Reply, body: &Bytes, request_id: &str) -> Verdict {
     let mut violations = found(reply.report, &RECOMMENDED);
     let ours = reply.request_id.as_deref() == Some(request_id);
