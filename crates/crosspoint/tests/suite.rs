@@ -70,6 +70,8 @@ mod exec;
 mod exec_ask;
 #[path = "suite/exec_config.rs"]
 mod exec_config;
+#[path = "suite/exec_copies.rs"]
+mod exec_copies;
 #[path = "suite/exec_crash.rs"]
 mod exec_crash;
 #[path = "suite/exec_ends.rs"]
