@@ -82,6 +82,8 @@ mod exec_examples;
 mod exec_limits;
 #[path = "suite/exec_output.rs"]
 mod exec_output;
+#[path = "suite/exec_parting.rs"]
+mod exec_parting;
 #[path = "suite/exec_start.rs"]
 mod exec_start;
 #[path = "suite/faultless.rs"]
