@@ -4,6 +4,8 @@
 mod agent;
 #[path = "suite/agent_deaths.rs"]
 mod agent_deaths;
+#[path = "suite/agent_leaving.rs"]
+mod agent_leaving;
 #[path = "suite/agent_refusals.rs"]
 mod agent_refusals;
 #[path = "suite/asks.rs"]

@@ -32,6 +32,8 @@ pub(crate) enum Said {
     },
     /// A rule was broken, in a few words; nothing else changes.
     Broken(Box<str>),
+    /// It is given back: nothing of it was begun, and nothing will be.
+    Declined,
     /// How it ended.
     Ended(Result<Success, Failed>),
 }
@@ -138,9 +140,12 @@ fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Re
             match said {
                 // This job's work was done, by whomever: the engine knows whether that still matters.
                 Said::Ended(Ok(success)) => Course::Tell(Event::Finish { attempt, result: Ok(success) }),
-                Said::Ended(Err(_)) | Said::Heard | Said::Progress(_) | Said::Broken(_) | Said::Ask { .. } => {
-                    Course::Say(Heard::Gone)
-                }
+                Said::Ended(Err(_))
+                | Said::Declined
+                | Said::Heard
+                | Said::Progress(_)
+                | Said::Broken(_)
+                | Said::Ask { .. } => Course::Say(Heard::Gone),
             },
         ));
     };
@@ -159,6 +164,7 @@ fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Re
                 }
             }
             Said::Broken(rule) => Course::Record { attempt, rule },
+            Said::Declined => Course::Tell(Event::Withdrawn { attempt }),
             Said::Ended(result) => Course::Tell(Event::Finish { attempt, result }),
         },
     ))
@@ -167,7 +173,7 @@ fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Re
 impl Report {
     fn ends(&self) -> Option<(JobId, u32)> {
         match self.said {
-            Said::Ended(_) => Some((self.id, self.attempt)),
+            Said::Ended(_) | Said::Declined => Some((self.id, self.attempt)),
             Said::Heard | Said::Progress(_) | Said::Broken(_) | Said::Ask { .. } => None,
         }
     }

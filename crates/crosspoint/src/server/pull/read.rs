@@ -144,9 +144,9 @@ pub(super) fn reports(document: &Bytes) -> Result<(Uuid, Vec<Report>), Refusal> 
     Ok((root.session()?, reports))
 }
 
-/// Exactly one of the six.
+/// Exactly one of the seven.
 fn report(document: &Bytes, item: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Result<Report, Refusal> {
-    const KINDS: [&str; 6] = ["heard", "progress", "violation", "ask", "result", "failure"];
+    const KINDS: [&str; 7] = ["heard", "progress", "violation", "ask", "declined", "result", "failure"];
     let (id, attempt) = item.attempt()?;
     let found: Vec<&str> = KINDS.into_iter().filter(|kind| item.value.get(kind).is_some()).collect();
     let [kind] = found[..] else { return Err(item.wrong(&format!("an object with one of {}", KINDS.join(", ")))) };
@@ -173,6 +173,8 @@ fn report(document: &Bytes, item: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Resul
             let number = number.ok_or_else(|| item.member("n").wrong("the number of the question, from 1"))?;
             Said::Ask { number: u32::try_from(number).unwrap_or(u32::MAX), question: inside.body(document) }
         }
+        "declined" if inside.value.boolean() == Some(true) => Said::Declined,
+        "declined" => return Err(inside.wrong("true")),
         "result" => Said::Ended(Ok(success(document, &inside)?)),
         _ => Said::Ended(Err(failed(document, &inside)?)),
     };
