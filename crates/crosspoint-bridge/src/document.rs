@@ -1,12 +1,12 @@
 //! What both files are: a document with an id in it, laid out for people.
 
-use crosspoint_contracts::json::{Tape, pretty};
+use crosspoint_contracts::json::{Levels, Tape, pretty};
 
 use crate::directory::Found;
 
 /// The document as it is written: two spaces a level, and non-ASCII text as it is (BRIDGE-7.2).
 pub fn laid_out(document: &str) -> Vec<u8> {
-    let tape = Tape::scan(document.as_bytes());
+    let tape = Tape::scan_within(document.as_bytes(), Levels::Wrapped);
     let laid_out = tape.ok().and_then(|tape| tape.root().map(pretty)).unwrap_or_else(|| document.to_owned());
     format!("{laid_out}\n").into_bytes()
 }

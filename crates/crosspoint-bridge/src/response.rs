@@ -5,7 +5,7 @@ use std::fmt;
 pub use crosspoint_contracts::bridge::Status;
 use crosspoint_contracts::content::{Nullable, Text};
 use crosspoint_contracts::document::Document;
-use crosspoint_contracts::json::quoted;
+use crosspoint_contracts::json::{Levels, quoted};
 use crosspoint_contracts::{Kind, Options, Report, read};
 
 use crate::directory::{Directory, Removed};
@@ -80,7 +80,8 @@ pub(crate) fn look_under(directory: &Directory, name: &str, request_id: &str) ->
         Err(Fault::Denied { path, .. }) if path == directory.path().join(name) => return Ok(Look::NotAFile(CLOSED)),
         Err(fault) => return Err(fault),
     };
-    let options = Options { kind: Some(Kind::BridgeResponse), ..Options::default() };
+    // Drivers write it around what agents gave.
+    let options = Options { kind: Some(Kind::BridgeResponse), levels: Levels::Wrapped, ..Options::default() };
     let reading = read(&found.bytes, &options);
     let Some(Document::BridgeResponse(response)) = &reading.document else {
         let report = reading.report;

@@ -8,6 +8,7 @@ mod compare;
 use std::hint::black_box;
 
 use compare::{compare, print, row};
+use crosspoint_contracts::json::Levels;
 use crosspoint_contracts::map::{Carrying, Fresh};
 use crosspoint_contracts::translate::write;
 use crosspoint_contracts::{Contract, Kind, Options, read_jobs};
@@ -69,6 +70,7 @@ fn fresh() -> Fresh<'static> {
         carrying: Carrying::On,
         known_as: None,
         completing: false,
+        levels: Levels::Received,
     }
 }
 

@@ -5,7 +5,7 @@ pub use crate::Document;
 use crate::clause::Clause;
 use crate::clause::all::*;
 use crate::fields::Fields;
-use crate::json::{Broken, FlawKind, Syntax, SyntaxError, Tape, Type, Value};
+use crate::json::{Broken, FlawKind, Levels, Syntax, SyntaxError, Tape, Type, Value};
 use crate::kind::{self, Form, Framed, Kind, Undetected};
 use crate::report::{Findings, Place, Report};
 
@@ -20,6 +20,8 @@ pub struct Options<'o> {
     pub extent: Extent,
     /// Agent types the operator added to the five of the message contract.
     pub agent_types: &'o [&'o str],
+    /// How deep it may nest.
+    pub levels: Levels,
 }
 
 /// How much of a stream there must be.
@@ -69,7 +71,7 @@ pub(crate) fn read_and<'s, T>(
         return (Reading { report, document, undetected: None }, None);
     }
     let mut findings = Findings::default();
-    let tape = match Tape::scan(bytes) {
+    let tape = match Tape::scan_within(bytes, options.levels) {
         Ok(tape) => tape,
         Err(broken) => return (unscanned(&broken, options, bytes), None),
     };

@@ -14,6 +14,7 @@
 mod bytes;
 mod decode;
 mod flaw;
+mod number;
 mod pretty;
 mod scan;
 mod write;
@@ -31,8 +32,31 @@ use std::fmt;
 /// parsers our users have.
 pub const DEPTH_MAX: usize = 127;
 
+/// How many levels a document of ours may nest beyond [`DEPTH_MAX`]. What others gave was within the limit; a writer puts it into the members
+/// of another document, perhaps carried, and that must not turn an answer that was taken into one that cannot be read.
+pub const WRAPPING_LEVELS_MAX: usize = 8;
+
 /// How large one document may be, in bytes; offsets are kept in 32 bits.
 pub const DOCUMENT_BYTES_MAX: usize = u32::MAX as usize;
+
+/// How deep a document may nest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Levels {
+    /// It came from others: [`DEPTH_MAX`].
+    #[default]
+    Received,
+    /// We have written it around what came from others: [`WRAPPING_LEVELS_MAX`] more.
+    Wrapped,
+}
+
+impl Levels {
+    fn max(self) -> usize {
+        match self {
+            Levels::Received => DEPTH_MAX,
+            Levels::Wrapped => DEPTH_MAX + WRAPPING_LEVELS_MAX,
+        }
+    }
+}
 
 /// What a node of the tape is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +126,15 @@ impl<'s> Tape<'s> {
     /// # Errors
     /// The first place at which the bytes stop being JSON, with what was read before it.
     pub fn scan(bytes: &'s [u8]) -> Result<Tape<'s>, Box<Broken<'s>>> {
-        scan::document(bytes)
+        scan::document(bytes, Levels::Received)
+    }
+
+    /// Scans a document that may be one of ours.
+    ///
+    /// # Errors
+    /// As for [`Tape::scan`].
+    pub fn scan_within(bytes: &'s [u8], levels: Levels) -> Result<Tape<'s>, Box<Broken<'s>>> {
+        scan::document(bytes, levels)
     }
 
     /// The outermost value; `None` where not even its first byte was read.
@@ -113,6 +145,12 @@ impl<'s> Tape<'s> {
     /// What is wrong with the document although it can be read.
     pub fn flaws(&self) -> &[Flaw] {
         &self.flaws
+    }
+
+    /// Whether readers disagree on what the value says, or on anything in it (ALL-11).
+    pub fn is_ambiguous(&self, value: Value<'_, '_>) -> bool {
+        let within = value.index()..value.next_index();
+        self.flaws.iter().any(|flaw| flaw.kind.is_ambiguous() && within.contains(&flaw.node))
     }
 
     /// How deep values nest in it, at most.

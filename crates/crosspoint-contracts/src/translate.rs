@@ -11,14 +11,11 @@ use uuid::Uuid;
 
 use crate::document::{self, Extent, Options, Reading};
 use crate::job::Job;
-use crate::json::{DEPTH_MAX, Tape};
+use crate::json::{DEPTH_MAX, Tape, WRAPPING_LEVELS_MAX};
 use crate::kind::{self, Contract, Kind};
 use crate::map::write::FilledPlaces;
 use crate::map::{self, Fresh};
 use crate::report::Report;
-
-/// How much deeper things may nest in another contract, carried or not. Near the limit the result is checked.
-const NESTING_ADDED_MAX: usize = 8;
 
 /// A document that was written.
 pub struct Written {
@@ -127,9 +124,9 @@ fn job_of<'s>(kind: Kind, tape: &Tape<'s>) -> Option<Job<'s>> {
     Some(job)
 }
 
-/// Whether what was scanned may nest too deep in another contract.
+/// Whether what was scanned may nest too deep in another contract. Near the limit the result is checked.
 pub(crate) fn nests_deep(tape: &Tape<'_>) -> bool {
-    tape.deepest() + NESTING_ADDED_MAX > DEPTH_MAX
+    tape.deepest() + WRAPPING_LEVELS_MAX > DEPTH_MAX
 }
 
 /// Writes a job as a document of a contract.
@@ -158,7 +155,8 @@ pub fn write(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, 
 fn check(written: &Written, fresh: &Fresh<'_>) -> Result<(), Refused> {
     let kind = written.kind;
     let agent_types = fresh.agent_types;
-    let options = Options { kind: Some(kind), extent: Extent::Part, agent_types, ..Options::default() };
+    let options =
+        Options { kind: Some(kind), extent: Extent::Part, agent_types, levels: fresh.levels, ..Options::default() };
     let report = document::read(written.text.as_bytes(), &options).report;
     if report.is_valid() { Ok(()) } else { Err(Refused::Broken { kind, report: Box::new(report) }) }
 }

@@ -16,6 +16,8 @@ mod joining;
 mod made;
 #[path = "suite/matrix.rs"]
 mod matrix;
+#[path = "suite/parting.rs"]
+mod parting;
 #[path = "suite/purge.rs"]
 mod purge;
 #[path = "suite/request_keys.rs"]

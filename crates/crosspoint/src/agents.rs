@@ -66,6 +66,15 @@ fn link(settled: &Agent, place: &exec::Place, server: &str) -> Arc<dyn Link> {
     }
 }
 
+/// How long it may take until the programs of a configuration have ended that were asked to.
+pub(crate) fn parting_time(config: &Config) -> Duration {
+    let grace = config.agents.iter().filter_map(|agent| match &agent.contract {
+        Contract::Exec(program) => Some(program.limits.grace),
+        Contract::Builtin(_) | Contract::Bridge(_) | Contract::Remote(_) => None,
+    });
+    grace.max().map_or(Duration::ZERO, |grace| grace.saturating_add(exec::KILL_TIME_MAX))
+}
+
 /// What our end cut short (ALL-3): built-in agents and programs died with us, so they run again unless the operator says otherwise; task
 /// agents and those who answer in files went on without us, and are taken up; of a run nobody can know, so it runs again only if the operator
 /// says so.

@@ -11,11 +11,11 @@
 //! whose connection to us closes whenever we end, however we end. It is the reaper of all that descends from the program, and ends
 //! itself only when there is nobody left. `ward` makes a new start of ours wait for the supervisors of the last one. Who kills both
 //! us and the supervisors leaves programs that nobody watches over; so before a job's program is started again, whoever carries the job's id in
-//! its environment is killed.
+//! its environment, and has no supervisor, is killed.
 //!
 //! In reading order: `find` says whether there is a program to start, and `launch` starts it, when it is its job's `turn`; `running` is our side of one that runs; `lines` cuts what it
 //! prints, `directive` reads the lines that are meant for us, `gathered` keeps what the outcome will hold, `end` says how it went; `input` is its stdin; `control` is
-//! what we and the supervisor say to each other; `supervise`, `watch` and `tree` are the supervisor.
+//! what we and the supervisor say to each other; `supervise`, `watch` and `tree` are the supervisor, and `kin` says who has one.
 
 mod control;
 mod directive;
@@ -23,6 +23,7 @@ mod end;
 mod find;
 mod gathered;
 mod input;
+mod kin;
 mod launch;
 mod lines;
 mod running;

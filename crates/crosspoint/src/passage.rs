@@ -13,6 +13,7 @@ pub(crate) mod trace;
 #[cfg(test)]
 mod tests;
 
+use crosspoint_contracts::json::Levels;
 use crosspoint_contracts::map::{Carrying, Fresh};
 use crosspoint_engine::id::JobId;
 
@@ -27,5 +28,6 @@ fn fresh(id: JobId, now: &str) -> Fresh<'_> {
         carrying: Carrying::On,
         known_as: None,
         completing: false,
+        levels: Levels::Received,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crosspoint_contracts::json::{self, Tape};
+use crosspoint_contracts::json::{self, Levels, Tape};
 
 use crate::render;
 
@@ -17,7 +17,7 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 fn laid_out(text: &str, lay_out: fn(json::Value<'_, '_>) -> String) -> String {
-    let tape = Tape::scan(text.as_bytes());
+    let tape = Tape::scan_within(text.as_bytes(), Levels::Wrapped);
     let text = tape.ok().and_then(|tape| tape.root().map(lay_out)).unwrap_or_else(|| text.to_owned());
     harmless(&text)
 }

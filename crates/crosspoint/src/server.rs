@@ -84,7 +84,7 @@ struct Shared {
 }
 
 /// Serves until `shutdown` comes to an end, then winds down: new work is refused, streams and waits end, requests under way
-/// are answered, and attempts under way have `[server] drain_seconds` to end.
+/// are answered, and attempts under way have `[server] drain_seconds` to end. Programs that have not ended then are asked to, and have their grace.
 ///
 /// Connections are taken until the very end, so that whoever asks in between is told rather than left alone.
 pub(crate) async fn run(
@@ -99,7 +99,7 @@ pub(crate) async fn run(
     tokio::select! {
         never = connection::accept(&listener, &app, &connections) => match never {},
         () = pull::keep_leases(&app) => {}
-        () = app.wind_down(config.server.drain, shutdown) => {}
+        () = app.wind_down(config.server.drain, crate::agents::parting_time(config), shutdown) => {}
     }
     drop(listener);
     app.0.closing.cancel();
@@ -145,7 +145,7 @@ impl App {
         &self.0.stopping
     }
 
-    async fn wind_down(&self, drain: Duration, shutdown: impl Future<Output = ()>) {
+    async fn wind_down(&self, drain: Duration, parting: Duration, shutdown: impl Future<Output = ()>) {
         shutdown.await;
         tracing::info!(attempts = self.engine().attempts(), "stopping");
         let until = Instant::now() + drain;
@@ -156,7 +156,7 @@ impl App {
         while self.0.requests.load(Ordering::Acquire) > 0 && Instant::now() < until {
             tokio::time::sleep(IDLE_PERIOD).await;
         }
-        self.engine().stop(until.saturating_duration_since(Instant::now())).await;
+        self.engine().stop_and_part(until.saturating_duration_since(Instant::now()), parting).await;
         tracing::info!("stopped");
     }
 }

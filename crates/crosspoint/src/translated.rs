@@ -1,5 +1,6 @@
 //! A document in another contract: what `crosspoint translate` and `POST /api/v1/translate` have in common.
 
+use crosspoint_contracts::json::Levels;
 use crosspoint_contracts::map::{Carrying, Fresh};
 use crosspoint_contracts::message::AGENT_TYPES;
 use crosspoint_contracts::translate::{Homeless, Refused, Translation, Written};
@@ -55,6 +56,7 @@ impl Wish<'_> {
             carrying: self.carrying,
             known_as: None,
             completing: false,
+            levels: Levels::Received,
         };
         crosspoint_contracts::translate(bytes, &self.options(), to, &fresh)
     }

@@ -25,7 +25,7 @@ use crate::client::Failed;
 use crate::exec::{self, GRACE_DEFAULT, Limits, PROCESSES_DEFAULT, Program};
 use crate::signals::Signals;
 use crate::{Outcome, render};
-use hands::Hands;
+use hands::{Hands, Hold};
 use link::{Link, Pause, Trouble};
 use reports::Reports;
 
@@ -126,11 +126,14 @@ impl Worker {
                         () = self.hands.freed() => {}
                     }
                 }
-                Err(trouble) => match self.mend(trouble).await {
-                    Ok(()) => {}
-                    Err(Trouble::Refused(failed)) => return failed,
-                    Err(Trouble::JoinFirst | Trouble::Away) => pause.wait().await,
-                },
+                Err(trouble) => {
+                    self.hands.given_nothing();
+                    match self.mend(trouble).await {
+                        Ok(()) => {}
+                        Err(Trouble::Refused(failed)) => return failed,
+                        Err(Trouble::JoinFirst | Trouble::Away) => pause.wait().await,
+                    }
+                }
             }
         }
     }
@@ -150,11 +153,14 @@ impl Worker {
             news |= self.hands.stop(&id, attempt);
         }
         for given in orders.jobs {
-            // One that is held already is one whose list and whose answer have crossed.
-            if let Some(told) = self.hands.hold(&given.id, given.attempt) {
-                tokio::spawn(job::run(self.clone(), given, told));
-                news = true;
+            match self.hands.hold(&given.id, given.attempt) {
+                Hold::New(told) => drop(tokio::spawn(job::run(self.clone(), given, told))),
+                // The answer was on its way when we were asked to leave.
+                Hold::Declined => drop(tokio::spawn(job::decline(self.clone(), given))),
+                // Its list and its answer have crossed.
+                Hold::Held => continue,
             }
+            news = true;
         }
         for answer in orders.answers {
             news |= self.hands.answer(&answer.id, answer.attempt, answer.number, answer.input);
@@ -194,8 +200,7 @@ impl Worker {
         };
         render::note(&format!("leaving: no more work is taken{rest}"));
         let worker = self.clone();
-        // Whoever takes nothing is given nothing: what was laid out for us goes to others at once.
-        tokio::spawn(async move { worker.link.join(0).await });
+        tokio::spawn(async move { worker.take_no_more().await });
         let outcome = tokio::select! {
             () = self.hands.empty() => Outcome::Fine,
             () = tokio::time::sleep(DRAIN) => Outcome::Fine,
@@ -204,6 +209,16 @@ impl Worker {
         self.hands.kill_all();
         let _ = tokio::time::timeout(GOODBYE, self.link.leave()).await;
         outcome
+    }
+}
+
+impl Worker {
+    /// Tells the server. A session that takes nothing is given nothing: what was laid out for us goes to others at once. A call that
+    /// waits for work is over when another comes: what it was given is in its answer, which is on its way then.
+    async fn take_no_more(&self) {
+        let _ = self.link.join(0).await;
+        let (_, body) = self.hands.listing(self.link.session());
+        let _ = self.link.call(link::LOOK_PATH, body.into()).await;
     }
 }
 

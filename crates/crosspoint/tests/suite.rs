@@ -4,6 +4,8 @@
 mod agent;
 #[path = "suite/agent_deaths.rs"]
 mod agent_deaths;
+#[path = "suite/agent_leaving.rs"]
+mod agent_leaving;
 #[path = "suite/agent_refusals.rs"]
 mod agent_refusals;
 #[path = "suite/asks.rs"]
@@ -72,6 +74,8 @@ mod exec;
 mod exec_ask;
 #[path = "suite/exec_config.rs"]
 mod exec_config;
+#[path = "suite/exec_copies.rs"]
+mod exec_copies;
 #[path = "suite/exec_crash.rs"]
 mod exec_crash;
 #[path = "suite/exec_ends.rs"]
@@ -82,6 +86,8 @@ mod exec_examples;
 mod exec_limits;
 #[path = "suite/exec_output.rs"]
 mod exec_output;
+#[path = "suite/exec_parting.rs"]
+mod exec_parting;
 #[path = "suite/exec_start.rs"]
 mod exec_start;
 #[path = "suite/faultless.rs"]
@@ -152,8 +158,12 @@ mod run_life;
 mod run_misbehaviour;
 #[path = "suite/run_refusals.rs"]
 mod run_refusals;
+#[path = "suite/run_streamless.rs"]
+mod run_streamless;
 #[path = "suite/runs.rs"]
 mod runs;
+#[path = "suite/same_numbers.rs"]
+mod same_numbers;
 #[path = "suite/scripted.rs"]
 mod scripted;
 #[path = "suite/server.rs"]
@@ -204,6 +214,8 @@ mod terminal;
 mod translate;
 #[path = "suite/unix_server.rs"]
 mod unix_server;
+#[path = "suite/unreadable.rs"]
+mod unreadable;
 #[path = "suite/validate.rs"]
 mod validate;
 #[path = "suite/watching.rs"]

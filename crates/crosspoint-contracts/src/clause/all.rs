@@ -14,7 +14,7 @@ super::clauses! {
         "A repeat of a request key gets the same job."
         => "Look the key up before starting work, and answer with the job that has it.";
     ALL_1_4 = "ALL-1.4" Error Exchange, "rulings":
-        "The same key with other work or other input, compared as canonical JSON, is a conflict."
+        "The same key with other work or other input, compared as JSON values and numbers by their exact decimal value, is a conflict."
         => "Use a new key for different work; envelope fields such as timestamps may differ.";
     ALL_2 = "ALL-2" Error Exchange, "rulings":
         "Every dispatch of a job, on every attempt, carries the job's own id as the contract's request id and task id."

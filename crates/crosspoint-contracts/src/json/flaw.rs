@@ -24,6 +24,16 @@ pub enum FlawKind {
     NumberRange,
 }
 
+impl FlawKind {
+    /// Whether readers disagree on what the document says. They agree on the others, or lose digits.
+    pub fn is_ambiguous(self) -> bool {
+        match self {
+            FlawKind::RepeatedMember | FlawKind::LoneSurrogate => true,
+            FlawKind::ByteOrderMark | FlawKind::NumberRange => false,
+        }
+    }
+}
+
 /// Where the bytes stop being JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyntaxError {

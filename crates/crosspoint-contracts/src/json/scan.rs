@@ -4,27 +4,27 @@ use std::borrow::Cow;
 
 use super::bytes::{digits, out_of_range, plain_end};
 use super::decode::{Text, code_unit};
-use super::{Broken, DEPTH_MAX, DOCUMENT_BYTES_MAX, Flaw, FlawKind, Node, Syntax, SyntaxError, Tape, Type};
+use super::{Broken, DOCUMENT_BYTES_MAX, Flaw, FlawKind, Levels, Node, Syntax, SyntaxError, Tape, Type};
 
 /// Members up to which comparing all pairs is cheaper than sorting.
 const PAIRWISE_MEMBERS_MAX: usize = 16;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-pub(super) fn document(bytes: &[u8]) -> Result<Tape<'_>, Box<Broken<'_>>> {
+pub(super) fn document(bytes: &[u8], levels: Levels) -> Result<Tape<'_>, Box<Broken<'_>>> {
     if bytes.len() > DOCUMENT_BYTES_MAX {
-        return Err(broken(Scanner::new(""), 0, Syntax::TooLarge));
+        return Err(broken(Scanner::new("", levels), 0, Syntax::TooLarge));
     }
     // No document begins with a NUL or has one after its first character, unless characters are wider than a byte.
     let utf16 =
         bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || bytes.iter().take(2).any(|byte| *byte == 0);
     match std::str::from_utf8(bytes) {
-        Ok(_) if utf16 => Err(broken(Scanner::new(""), 0, Syntax::Utf16)),
-        Ok(source) => run(source),
+        Ok(_) if utf16 => Err(broken(Scanner::new("", levels), 0, Syntax::Utf16)),
+        Ok(source) => run(source, levels),
         Err(error) => {
             let kind = if utf16 { Syntax::Utf16 } else { Syntax::NotUtf8 };
             let valid = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
-            let mut scanner = Scanner::new(valid);
+            let mut scanner = Scanner::new(valid, levels);
             // Whatever stops this scan, the encoding is the reason to report.
             let _ = scanner.document();
             Err(broken(scanner, error.valid_up_to(), kind))
@@ -32,8 +32,8 @@ pub(super) fn document(bytes: &[u8]) -> Result<Tape<'_>, Box<Broken<'_>>> {
     }
 }
 
-fn run(source: &str) -> Result<Tape<'_>, Box<Broken<'_>>> {
-    let mut scanner = Scanner::new(source);
+fn run(source: &str, levels: Levels) -> Result<Tape<'_>, Box<Broken<'_>>> {
+    let mut scanner = Scanner::new(source, levels);
     match scanner.document() {
         Ok(()) => Ok(scanner.into_tape()),
         Err(kind) => {
@@ -66,10 +66,11 @@ struct Scanner<'s> {
     /// The keys of the object that is being closed; kept so that its memory serves every object.
     keys: Vec<u32>,
     deepest: usize,
+    levels: Levels,
 }
 
 impl<'s> Scanner<'s> {
-    fn new(source: &'s str) -> Scanner<'s> {
+    fn new(source: &'s str, levels: Levels) -> Scanner<'s> {
         // Envelopes have a node for every twenty bytes or so; one long string has one in all.
         let nodes = Vec::with_capacity((source.len() / 16).clamp(8, 1024));
         Scanner {
@@ -81,6 +82,7 @@ impl<'s> Scanner<'s> {
             flaws: Vec::new(),
             keys: Vec::with_capacity(16),
             deepest: 0,
+            levels,
         }
     }
 
@@ -166,7 +168,7 @@ impl<'s> Scanner<'s> {
     }
 
     fn open(&mut self, kind: Type) -> Result<(), Syntax> {
-        if self.open.len() == DEPTH_MAX {
+        if self.open.len() == self.levels.max() {
             return Err(Syntax::TooDeep);
         }
         self.open.push(narrow(self.nodes.len()));

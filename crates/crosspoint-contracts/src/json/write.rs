@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::{Type, Value};
+use super::{Type, Value, number};
 
 /// Appends a JSON string. Non-ASCII stays as it is.
 pub(crate) fn push_quoted(out: &mut String, text: &str) {
@@ -68,8 +68,8 @@ pub(crate) fn push_known(out: &mut String, name: &'static str) {
 
 /// Whether two values are the same: order of members, white space, escapes and the spelling of numbers do not count.
 ///
-/// Whole numbers are compared as such, so that two account numbers beyond 2^53 are not taken for one. It recurses, and no
-/// deeper than [`super::DEPTH_MAX`].
+/// Numbers are equal if their exact decimal values are, so that two account numbers of any length are not taken for one (ALL-1). It
+/// recurses, and no deeper than [`super::DEPTH_MAX`].
 pub fn equal(a: Value<'_, '_>, b: Value<'_, '_>) -> bool {
     if a.source() == b.source() {
         return true;
@@ -83,10 +83,7 @@ pub fn equal(a: Value<'_, '_>, b: Value<'_, '_>) -> bool {
             a.items().count() == b.items().count() && a.items().zip(b.items()).all(|(a, b)| equal(a, b))
         }
         (Type::String, Type::String) => a.text() == b.text(),
-        (Type::Number, Type::Number) => match (a.integer(), b.integer()) {
-            (Some(a), Some(b)) => a == b,
-            (Some(_) | None, Some(_) | None) => a.float() == b.float(),
-        },
+        (Type::Number, Type::Number) => number::equal(a.source(), b.source()),
         _ => false,
     }
 }

@@ -15,7 +15,7 @@ use crate::content::Raw;
 use crate::document;
 use crate::fields::{Fields, complain, wrong_type};
 use crate::job::Job;
-use crate::json::{Tape, Type, Value};
+use crate::json::{Levels, Tape, Type, Value};
 use crate::report::{Findings, Place, Report};
 use crate::sse::Event;
 
@@ -43,7 +43,7 @@ impl StreamEvent {
     ///
     /// `None` where the data has an error, which never comes from an event of a [`Stream`](super::Stream).
     pub fn read(&self) -> Option<Said<'_>> {
-        let examined = examine(Some(&self.name), self.data.as_bytes(), &mut Echo::Unknown);
+        let examined = examine(Some(&self.name), self.data.as_bytes(), &mut Echo::Unknown, Levels::Received);
         examined.said.filter(|_| examined.report.is_valid())
     }
 }
@@ -116,9 +116,9 @@ pub(super) struct Examined<'s> {
 }
 
 /// Reads one event's data by its role and finds all that is wrong with it.
-pub(super) fn examine<'s>(name: Option<&str>, data: &'s [u8], echo: &mut Echo) -> Examined<'s> {
+pub(super) fn examine<'s>(name: Option<&str>, data: &'s [u8], echo: &mut Echo, levels: Levels) -> Examined<'s> {
     let mut findings = Findings::default();
-    let tape = match Tape::scan(data) {
+    let tape = match Tape::scan_within(data, levels) {
         Ok(tape) => tape,
         Err(broken) => {
             document::note_syntax(&broken.error, &RUN_8, &mut findings);

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use super::event::{Echo, Examined, Said, StreamEvent, examine, framing};
 use super::life::{Breach, Life, Role};
 use crate::clause::Clause;
+use crate::json::Levels;
 use crate::report::Finding;
 use crate::sse::Event;
 
@@ -30,6 +31,8 @@ pub struct Heard {
     pub meaning: Meaning,
     /// What is wrong with it, up to [`FINDINGS_MAX`](crate::report::FINDINGS_MAX) of each level.
     pub violations: Vec<Violation>,
+    /// A terminal event that came before any has counted, and does not count: it is nobody's outcome, but shows what the agent meant.
+    pub refused: Option<StreamEvent>,
 }
 
 /// What one event means for its run.
@@ -79,19 +82,25 @@ impl Follower {
             framing(&event).map(|(clause, message)| Violation { clause, message: Cow::Borrowed(message) }).collect();
         let Some(data) = event.data.take() else {
             violations.extend(self.step(Role::of(event.name.as_deref().unwrap_or_default()), Use::None));
-            return Heard { meaning: Meaning::Nothing, violations };
+            return Heard { meaning: Meaning::Nothing, violations, refused: None };
         };
-        let examined = examine(event.name.as_deref(), &data, &mut self.echo);
+        let examined = examine(event.name.as_deref(), &data, &mut self.echo, Levels::Received);
         let usable = self.weigh(&examined);
         let name = examined.name;
         violations.extend(examined.report.findings.into_iter().map(Violation::from));
+        let could_end = Role::of(&name) == Role::Terminal && self.life != Life::Ended;
         violations.extend(self.step(Role::of(&name), usable));
+        let mut refused = None;
         let meaning = match (usable, String::from_utf8(data)) {
             (Use::News, Ok(data)) => Meaning::News(StreamEvent { name, data }),
             (Use::Outcome, Ok(data)) => Meaning::Outcome(StreamEvent { name, data }),
-            (Use::None, Ok(_)) | (_, Err(_)) => Meaning::Nothing,
+            (_, data) => {
+                let data = data.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+                refused = could_end.then_some(StreamEvent { name, data });
+                Meaning::Nothing
+            }
         };
-        Heard { meaning, violations }
+        Heard { meaning, violations, refused }
     }
 
     /// Takes the end of the stream, in whatever way it came.

@@ -8,6 +8,7 @@ use super::life::{Breach, Life, Role, STARTED, TERMINAL_NAMES};
 use crate::clause::Clause;
 use crate::clause::all::ALL_102;
 use crate::document::Extent;
+use crate::json::Levels;
 use crate::kind::Kind;
 use crate::report::{Finding, Report, Tally, Wrong};
 use crate::sse::{Event, Limits, Reader};
@@ -88,7 +89,7 @@ impl<'s> Judge<'s> {
             self.order(index, &event, event.name.as_deref().unwrap_or_default());
             return None;
         };
-        let examined = examine(event.name.as_deref(), &data, &mut self.echo);
+        let examined = examine(event.name.as_deref(), &data, &mut self.echo, Levels::Received);
         let name = examined.name;
         self.adopt(index, &event, examined.report);
         self.order(index, &event, &name);

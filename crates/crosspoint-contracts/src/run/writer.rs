@@ -14,7 +14,7 @@ use std::fmt;
 
 use super::event::{Echo, Said, examine};
 use super::life::{Breach, FINAL, Life, PROGRESS, Role, STARTED};
-use crate::json::quoted;
+use crate::json::{Levels, quoted};
 use crate::report::Report;
 use crate::sse;
 
@@ -23,6 +23,7 @@ pub struct StreamWriter {
     request_id: String,
     task_type: String,
     life: Life,
+    levels: Levels,
 }
 
 /// Why nothing was written.
@@ -51,7 +52,14 @@ impl StreamWriter {
         if request_id.is_empty() || task_type.is_empty() {
             return Err(Refused::Nameless);
         }
-        Ok(StreamWriter { request_id: request_id.to_owned(), task_type: task_type.to_owned(), life: Life::New })
+        let (request_id, task_type) = (request_id.to_owned(), task_type.to_owned());
+        Ok(StreamWriter { request_id, task_type, life: Life::New, levels: Levels::Received })
+    }
+
+    /// The same for data that holds what was taken from others already, and may nest so deep.
+    #[must_use]
+    pub fn within(self, levels: Levels) -> StreamWriter {
+        StreamWriter { levels, ..self }
     }
 
     /// Where the stream is in its life.
@@ -142,7 +150,8 @@ impl StreamWriter {
     }
 
     fn check(&self, name: &'static str, data: &str) -> Result<(), Refused> {
-        let examined = examine(Some(name), data.as_bytes(), &mut Echo::OfRequest(self.request_id.clone()));
+        let mut echo = Echo::OfRequest(self.request_id.clone());
+        let examined = examine(Some(name), data.as_bytes(), &mut echo, self.levels);
         let mut report = examined.report;
         if !report.findings.is_empty() {
             report.locate_lines(data.as_bytes());

@@ -1,6 +1,7 @@
 //! The law: what goes from one contract to another and back is what it was.
 
 use crosspoint_contracts::job::Job;
+use crosspoint_contracts::json::Levels;
 use crosspoint_contracts::map::{Carrying, Fresh};
 use crosspoint_contracts::translate::{Refused, Written, write};
 use crosspoint_contracts::{Contract, Kind, Options, read_jobs};
@@ -17,6 +18,7 @@ pub(crate) fn fresh() -> Fresh<'static> {
         carrying: Carrying::On,
         known_as: None,
         completing: false,
+        levels: Levels::Received,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -65,6 +65,10 @@ pub(super) struct Handle {
     pub(super) stop: CancellationToken,
     answers: Mutex<VecDeque<Body>>,
     answered: Notify,
+    /// Its link wants to know when we are about to end.
+    parts: AtomicBool,
+    /// Nothing is to be reported of it.
+    abandoned: AtomicBool,
 }
 
 /// One attempt, as a link sees it.
@@ -216,6 +220,18 @@ impl Attempt {
         self.handle.stop.cancelled().await;
     }
 
+    /// Comes to an end when we are about to end, and the work cannot go on without us. A link that has asked for it is waited for until its attempt
+    /// is over; others go on, or are dropped.
+    pub fn leaving(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.handle.parts.store(true, Ordering::Relaxed);
+        self.engine.leaving().clone().cancelled_owned()
+    }
+
+    /// The attempt ends with us, and nothing came of it. Nothing is reported: the next start takes the job up, as after a crash (ALL-3).
+    pub fn abandon(&self) {
+        self.handle.abandoned.store(true, Ordering::Relaxed);
+    }
+
     async fn report(&self, event: Event) -> Result<(), Gone> {
         match self.engine.tell(self.job.id(), event).await {
             Some(Answer::Committed { reply: Reply::Job(job), .. })
@@ -253,6 +269,9 @@ pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, handed: Handed, resume
             result = run => result.unwrap_or_else(|_| Err(panicked())),
             () = overdue(&handle.stop) => Err(Failed::of(Failure::Cancelled, Dispatched::Yes)),
         };
+        if handle.abandoned.load(Ordering::Relaxed) {
+            return engine.board().forget_attempt(job.seq(), &handle);
+        }
         // Whoever was told to stop has nothing to report that anybody waits for, but for a success, which counts.
         engine.board().ending.fetch_add(1, Ordering::Relaxed);
         let reports = !handle.stop.is_cancelled() || result.is_ok();
@@ -262,10 +281,7 @@ pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, handed: Handed, resume
         }
         engine.board().ending.fetch_sub(1, Ordering::Relaxed);
         // Only now: whoever waits for the last attempt waits for its result to be on disk.
-        let mut attempts = engine.board().attempts();
-        if attempts.get(&job.seq()).is_some_and(|known| Arc::ptr_eq(known, &handle)) {
-            attempts.remove(&job.seq());
-        }
+        engine.board().forget_attempt(job.seq(), &handle);
     });
 }
 
@@ -279,6 +295,11 @@ fn panicked() -> Failed {
 }
 
 impl Handle {
+    /// Whether it ends with us, and has not yet.
+    pub(super) fn is_parting(&self) -> bool {
+        self.parts.load(Ordering::Relaxed)
+    }
+
     pub(super) fn deliver(&self, answer: Body) {
         lock(&self.answers).push_back(answer);
         self.answered.notify_waiters();

@@ -313,6 +313,14 @@ impl Board {
         lock(&self.jobs).len()
     }
 
+    /// An attempt is over, unless another has taken its place.
+    pub(super) fn forget_attempt(&self, seq: Seq, handle: &Arc<Handle>) {
+        let mut attempts = self.attempts();
+        if attempts.get(&seq).is_some_and(|known| Arc::ptr_eq(known, handle)) {
+            attempts.remove(&seq);
+        }
+    }
+
     pub(super) fn attempts(&self) -> MutexGuard<'_, BTreeMap<Seq, Arc<Handle>>> {
         lock(&self.attempts)
     }

@@ -59,6 +59,8 @@ struct Inner {
     /// Where the random part of the next id comes from.
     chance: AtomicU64,
     died: CancellationToken,
+    /// Whatever cannot outlive us ends now.
+    leaving: CancellationToken,
 }
 
 /// What an engine is made of.
@@ -138,6 +140,7 @@ impl Engine {
             stopping: AtomicBool::new(false),
             chance: AtomicU64::new(Uuid::new_v4().as_u128() as u64),
             died: CancellationToken::new(),
+            leaving: CancellationToken::new(),
         }));
         let death = Death(engine.clone());
         let Config { limits, mode, retention, .. } = config;
@@ -156,11 +159,17 @@ impl Engine {
     /// ends. Attempts that are still under way are taken up at the next start, as after a crash; for those that wait for a
     /// person nobody waits.
     pub async fn stop(&self, within: Duration) {
+        self.stop_and_part(within, Duration::ZERO).await;
+    }
+
+    /// The same, where attempts that cannot outlive us ([`Attempt::leaving`](super::Attempt::leaving)) have so long to end after that.
+    pub async fn stop_and_part(&self, within: Duration, parting: Duration) {
         let until = Instant::now() + within;
         self.rest().await;
         while self.attempts() > self.board().waiting_count() && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+        self.part(parting).await;
         let until = Instant::now() + TIDY_TIME_MAX;
         while self.board().ending.load(Ordering::Relaxed) > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -177,6 +186,23 @@ impl Engine {
         if let Some(releaser) = releaser {
             let _ = releaser.await;
         }
+    }
+
+    /// Tells those who must not outlive us that we end, and waits for them.
+    async fn part(&self, within: Duration) {
+        self.0.leaving.cancel();
+        let parting = || self.board().attempts().values().filter(|handle| handle.is_parting()).count();
+        let until = Instant::now() + within;
+        if parting() > 0 && within > Duration::ZERO {
+            tracing::info!(attempts = parting(), "asked to end; their jobs are left to the next start");
+        }
+        while parting() > 0 && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    pub(super) fn leaving(&self) -> &CancellationToken {
+        &self.0.leaving
     }
 
     /// Accepts work, and hands out no more of it: that is left to the next start.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,9 @@ const WARD_FILE: &str = "programs.lock";
 
 /// The clause that violations of programs are recorded under.
 const CLAUSE: &str = "exec";
+
+/// After its grace a program is killed, which takes no longer than this; whoever hangs in the kernel is not waited for.
+pub(super) const KILL_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// How often it is said that an attempt waits for others to be gone.
 const WAITING_PERIOD: Duration = Duration::from_millis(200);
@@ -70,8 +73,10 @@ impl Link for Exec {
 }
 
 async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
+    // A program does not outlive us: when we are about to end it is asked to end, and has its grace.
+    let mut leaving = pin!(attempt.leaving());
     let given = given(&attempt).await?;
-    let mut running = started(&link, given, &attempt).await?;
+    let mut running = started(&link, given, &attempt, leaving.as_mut()).await?;
     let mut stopping = false;
     loop {
         let next = tokio::select! {
@@ -81,23 +86,45 @@ async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
                 running.stop();
                 continue;
             }
+            () = &mut leaving, if !stopping => {
+                stopping = true;
+                abandon(&attempt, &mut running);
+                continue;
+            }
         };
         match next {
             Next::Ended(result) => return result,
             // What it says while it is ended is heard by nobody, but must be read so that it can end.
             Next::Said(_) if stopping => {}
             Next::Said(said) => {
-                if let Err(Gone) = hear(said, &mut running, &mut attempt).await {
-                    stopping = true;
-                    running.stop();
+                let heard = tokio::select! {
+                    heard = hear(said, &mut running, &mut attempt) => Some(heard),
+                    () = &mut leaving => None,
+                };
+                match heard {
+                    Some(Ok(())) => continue,
+                    Some(Err(Gone)) => running.stop(),
+                    None => abandon(&attempt, &mut running),
                 }
+                stopping = true;
             }
         }
     }
 }
 
+/// Our end, and not the program's, is why nothing comes of it: its job is taken up at the next start (ALL-3).
+fn abandon(attempt: &Attempt, running: &mut Running) {
+    attempt.abandon();
+    running.stop();
+}
+
 /// Starts the program. That it must wait for the ghosts of earlier attempts is not the agent's silence.
-async fn started(link: &Exec, given: Given, attempt: &Attempt) -> Result<Running, Failed> {
+async fn started(
+    link: &Exec,
+    given: Given,
+    attempt: &Attempt,
+    mut leaving: Pin<&mut impl Future<Output = ()>>,
+) -> Result<Running, Failed> {
     let starting = async {
         link.ward.clear().await.map_err(|error| unguarded(&link.ward, &error))?;
         exec::start(link.program.clone(), given).await
@@ -107,6 +134,10 @@ async fn started(link: &Exec, given: Given, attempt: &Attempt) -> Result<Running
         tokio::select! {
             running = &mut starting => return running,
             () = attempt.stopped() => return Err(super::gone(Gone)),
+            () = leaving.as_mut() => {
+                attempt.abandon();
+                return Err(super::gone(Gone));
+            }
             () = tokio::time::sleep(WAITING_PERIOD) => attempt.heard().await.map_err(super::gone)?,
         }
     }

@@ -105,8 +105,10 @@ impl Run {
             self.agent.http.post(self.stream.clone(), errand.document.clone(), &errand.trace, Media::Events).await;
         let answer = errand.answered(answer)?;
         if is_absent(answer.status) {
-            answer.dismiss().await;
-            return self.sync(errand).await;
+            return match self.absent(answer, &mut errand).await {
+                Some(result) => result,
+                None => self.sync(errand).await,
+            };
         }
         if answer.media == Media::Events {
             return self.follow(answer, errand).await;
@@ -121,25 +123,31 @@ impl Run {
         self.whole(answer, errand).await
     }
 
+    /// Nothing is at that path, or so its status says. In the words of the contract that is the answer to this request; only where none are said,
+    /// the work has not been looked at (RUN-5).
+    async fn absent(&self, answer: Answer, errand: &mut Errand) -> Option<Result<Success, Failed>> {
+        let status = answer.status;
+        let body = answer.whole(self.agent.answer_bytes_max).await.unwrap_or_default();
+        let verdict = verdict::of_document(status, &body, &errand.request_id)?;
+        errand.record.all(verdict.violations);
+        Some(verdict.result)
+    }
+
     /// Asks for the answer in one piece.
     async fn sync(&self, mut errand: Errand) -> Result<Success, Failed> {
         let asked = self.agent.http.post(self.sync.clone(), errand.document.clone(), &errand.trace, Media::Json);
         let answer = self.patiently(&errand.attempt, asked).await;
         let answer = errand.answered(answer)?;
-        let absent = is_absent(answer.status);
-        if absent {
-            errand.record.clause(&RUN_121, "neither endpoint is there");
-        } else {
-            let mut streamless = self.streamless.lock().unwrap_or_else(PoisonError::into_inner);
-            // One that was asked for a stream just now, and had none.
-            streamless.get_or_insert_with(|| Instant::now() + STREAMLESS_FOR);
+        if is_absent(answer.status) {
+            let result = self.absent(answer, &mut errand).await;
+            return result.unwrap_or_else(|| Err(errand.elsewhere()));
         }
+        self.note_streamless();
         if answer.status.is_success() && answer.media == Media::Events {
             errand.record.clause(&RUN_121, "the answer to a sync run is a stream");
             return self.follow(answer, errand).await;
         }
-        let result = self.whole(answer, errand).await;
-        if absent { result.map_err(elsewhere) } else { result }
+        self.whole(answer, errand).await
     }
 
     /// Reads an answer that comes in one piece.
@@ -177,6 +185,12 @@ impl Run {
         }
     }
 
+    /// It was asked for a stream just now, and had none.
+    fn note_streamless(&self) {
+        let mut streamless = self.streamless.lock().unwrap_or_else(PoisonError::into_inner);
+        streamless.get_or_insert_with(|| Instant::now() + STREAMLESS_FOR);
+    }
+
     fn is_streamless(&self) -> bool {
         let mut streamless = self.streamless.lock().unwrap_or_else(PoisonError::into_inner);
         if streamless.is_some_and(|until| until <= Instant::now()) {
@@ -186,15 +200,14 @@ impl Run {
     }
 }
 
-/// Nothing is where the agent should be. Whatever answers there speaks of the path, and the caller has not chosen it.
-fn elsewhere(failed: Failed) -> Failed {
-    if failed.failure == Failure::Unsupported {
-        return failed;
-    }
-    Failed::said(Failure::Unsupported, Dispatched::No, "The agent has neither endpoint of its contract at its address.")
-}
-
 impl Errand {
+    /// Nothing is where the agent should be. Whatever answers there speaks of the path, and the caller has not chosen it.
+    fn elsewhere(&mut self) -> Failed {
+        self.record.clause(&RUN_121, "neither endpoint is there");
+        let message = "The agent has neither endpoint of its contract at its address.";
+        Failed::said(Failure::Unsupported, Dispatched::No, message)
+    }
+
     /// The head of an answer, or why there is none.
     fn answered(&mut self, answer: Result<Answer, Unanswered>) -> Result<Answer, Failed> {
         let told = answer.as_ref().map(|answer| (answer.status, None));

@@ -10,7 +10,7 @@ use crosspoint_bridge::document::laid_out;
 use crosspoint_bridge::request::Request;
 use crosspoint_bridge::response;
 use crosspoint_contracts::document::Document;
-use crosspoint_contracts::json::{Tape, Value, quoted};
+use crosspoint_contracts::json::{Levels, Tape, Value, quoted};
 use crosspoint_contracts::{Kind, Options, read};
 use crosspoint_engine::time::Time;
 use reqwest::StatusCode;
@@ -109,7 +109,7 @@ fn addressed(request_id: &str, body: Vec<u8>) -> Vec<u8> {
 
 /// The response as it is to be written, if it answers this request.
 fn of_request(request_id: &str, body: Vec<u8>) -> Option<String> {
-    let options = Options { kind: Some(Kind::BridgeResponse), ..Options::default() };
+    let options = Options { kind: Some(Kind::BridgeResponse), levels: Levels::Wrapped, ..Options::default() };
     if body.len() >= ANSWER_BYTES_MAX {
         return Some(too_large(request_id, 0.0));
     }

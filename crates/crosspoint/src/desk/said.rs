@@ -35,6 +35,8 @@ pub(crate) enum Said {
     },
     /// A rule was broken, in a few words; nothing else changes.
     Broken(Box<str>),
+    /// It is given back: nothing of it was begun, and nothing will be.
+    Declined,
     /// How it ended.
     Ended(Result<Success, Failed>),
 }
@@ -145,7 +147,7 @@ fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Re
             match said {
                 // The engine knows whether the agent had it at all, and whether a result still matters.
                 Said::Ended(result) => Course::Tell(Grip::Lost, Event::Finish { attempt, result }),
-                Said::Heard | Said::Progress(_) | Said::Broken(_) | Said::Ask { .. } => {
+                Said::Declined | Said::Heard | Said::Progress(_) | Said::Broken(_) | Said::Ask { .. } => {
                     Course::Tell(Grip::Lost, Event::Heard { attempt })
                 }
             },
@@ -166,6 +168,7 @@ fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Re
                 }
             }
             Said::Broken(rule) => Course::Record { attempt, rule },
+            Said::Declined => Course::Tell(Grip::Holds, Event::Withdrawn { attempt }),
             Said::Ended(result) => Course::Tell(Grip::Holds, Event::Finish { attempt, result }),
         },
     ))
@@ -174,7 +177,7 @@ fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Re
 impl Report {
     fn ends(&self) -> Option<(JobId, u32)> {
         match self.said {
-            Said::Ended(_) => Some((self.id, self.attempt)),
+            Said::Ended(_) | Said::Declined => Some((self.id, self.attempt)),
             Said::Heard | Said::Progress(_) | Said::Broken(_) | Said::Ask { .. } => None,
         }
     }

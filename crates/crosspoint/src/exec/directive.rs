@@ -22,7 +22,8 @@ const WRONG: &str = "an @crosspoint line had a member of a wrong type, or lacked
 pub(super) fn read(line: &[u8]) -> Result<Directive, &'static str> {
     let tape = Tape::scan(line.strip_prefix(PREFIX).unwrap_or(line).trim_ascii()).map_err(|_| NOT_AN_OBJECT)?;
     let root = tape.root().filter(|root| root.kind() == Type::Object).ok_or(NOT_AN_OBJECT)?;
-    if !tape.flaws().is_empty() {
+    // ALL-11: what readers disagree on is no JSON to anybody. A number that few can hold is passed on like any other.
+    if tape.is_ambiguous(root) {
         return Err(NOT_AN_OBJECT);
     }
     let names: Vec<String> = root.members().map(|(name, _)| name.decode().into_owned()).collect();
@@ -47,8 +48,7 @@ pub(super) fn read(line: &[u8]) -> Result<Directive, &'static str> {
         }
         names if names.iter().all(|name| ["progress", "step"].contains(name)) => {
             let percent = match member("progress") {
-                Some(value) if value.kind() == Type::Number => value.float(),
-                Some(_) => return Err(WRONG),
+                Some(value) => Some(value.float().filter(|percent| percent.is_finite()).ok_or(WRONG)?),
                 None => None,
             };
             Ok(Directive::Progress { percent, step: text(member("step"))? })
@@ -83,6 +83,8 @@ mod tests {
         assert_eq!(read_text(r#"{"step": "a\u00fc"}"#), Ok(progress(None, Some("aü"))));
         let outputs = Directive::Outputs(Body::trusted(r#"{"n":  1.50}"#));
         assert_eq!(read_text(r#" {"outputs": {"n":  1.50}} "#), Ok(outputs));
+        let large = Directive::Outputs(Body::trusted(r#"{"n":1e400}"#));
+        assert_eq!(read_text(r#"{"outputs":{"n":1e400}}"#), Ok(large));
         let artifact = r#"{"name": "a.txt", "content": "x", "more": 1}"#;
         assert_eq!(
             read_text(&format!(r#"{{"artifact": {artifact}}}"#)),
@@ -94,7 +96,21 @@ mod tests {
 
     #[test]
     fn what_is_not_is_said_to_break_a_rule() {
-        for json in ["", "x", "[]", "7", "{\"progress\": 1", "{\"step\":\"a\",\"step\":\"b\"}"] {
+        let deep = format!(r#"{{"outputs":{{"a":{}{}}}}}"#, "[".repeat(126), "]".repeat(126));
+        let unreadable = [
+            "",
+            "x",
+            "[]",
+            "7",
+            "{\"progress\": 1",
+            r#"{"step":"a","step":"b"}"#,
+            r#"{"outputs":{"a":[{"b":1,"b":2}]}}"#,
+            r#"{"outputs":{"a":"\ud800"}}"#,
+            r#"{"artifact":{"name":"a","content":{"b":1,"b":2}}}"#,
+            r#"{"ask":{"prompt":"?","schema":{"b":1,"b":2}}}"#,
+            &deep,
+        ];
+        for json in unreadable {
             assert_eq!(read_text(json), Err(NOT_AN_OBJECT), "{json}");
         }
         for json in [r#"{"progres": 1}"#, r#"{"progress": 1, "outputs": {}}"#, r#"{"ask": {"prompt": "?"}, "x": 1}"#] {
@@ -104,6 +120,7 @@ mod tests {
             "{}",
             r#"{"progress": "1"}"#,
             r#"{"progress": null}"#,
+            r#"{"progress": 1e400}"#,
             r#"{"step": 1}"#,
             r#"{"outputs": []}"#,
             r#"{"artifact": {"name": "", "content": ""}}"#,

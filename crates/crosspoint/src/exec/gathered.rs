@@ -4,6 +4,7 @@
 //! printed, of which the last MiB is kept.
 
 use bytes::Bytes;
+use crosspoint_contracts::json::Tape;
 use crosspoint_engine::content::Body;
 use crosspoint_engine::machine::Success;
 use crosspoint_engine::runtime::Tail;
@@ -109,9 +110,9 @@ impl Gathered {
     fn end_line(&mut self) {
         if let Line::Object(line) = std::mem::take(&mut self.line)
             && line.trim_ascii().ends_with(b"}")
-            && let Ok(object) = Body::read(Bytes::from(line.trim_ascii().to_vec()))
+            && is_readable(line.trim_ascii())
         {
-            self.object = Some(object);
+            self.object = Some(Body::trusted(line.trim_ascii().to_vec()));
         }
     }
 
@@ -123,6 +124,11 @@ impl Gathered {
         let artifacts: Vec<&str> = self.artifacts.iter().map(Body::get).collect();
         Success { artifacts: Body::trusted(format!("[{}]", artifacts.join(","))), ..Success::of(outputs) }
     }
+}
+
+/// Whether a line is JSON that nobody reads in another way. With a name twice in an object, or nested too deep, it is just text (ALL-11).
+fn is_readable(line: &[u8]) -> bool {
+    Tape::scan(line).is_ok_and(|tape| tape.root().is_some_and(|root| !tape.is_ambiguous(root)))
 }
 
 /// Whether what has come so far of a line, and this, begins like an object or not at all.
@@ -152,6 +158,23 @@ mod tests {
         assert_eq!(outputs(&["{\"a\": 1}\n{no\n[1]\n{\"c\": 1} x\n"]), r#"{"a": 1}"#);
         assert_eq!(outputs(&["{\"a\": 1}"]), r#"{"a": 1}"#, "the last line has no line break");
         assert_eq!(outputs(&[]), r#"{"output":""}"#);
+    }
+
+    #[test]
+    fn a_line_that_readers_disagree_on_is_text() {
+        let nested = |levels: usize| format!("{{\"a\":{}{}}}\n", "[".repeat(levels - 1), "]".repeat(levels - 1));
+        for levels in [2, 126, 127] {
+            assert_eq!(outputs(&[&nested(levels)]), nested(levels).trim_end(), "{levels} levels");
+        }
+        let as_text = |line: &str| format!("{{\"output\":{}}}", serde_json::json!(line));
+        let twice = "{\"a\": 1, \"a\": 2}\n";
+        let unreadable =
+            [twice, "{\"b\": [{\"a\": 1, \"\\u0061\": 1}]}\n", "{\"a\": \"\\ud800\"}", &nested(128), &nested(400)];
+        for line in unreadable {
+            assert_eq!(outputs(&[line]), as_text(line), "{line}");
+        }
+        assert_eq!(outputs(&["{\"c\": 1}\n", twice]), r#"{"c": 1}"#, "an earlier line is an object still");
+        assert_eq!(outputs(&["{\"n\": 1e400}\n"]), r#"{"n": 1e400}"#, "a number that few can hold is one all the same");
     }
 
     #[test]

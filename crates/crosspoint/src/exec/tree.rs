@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group, wait};
 
+use super::kin;
+
 /// Who forks faster than it is killed is stopped first; after so many rounds it is killed all the same, and looked for again.
 const FREEZE_ROUNDS_MAX: u32 = 16;
 
@@ -67,8 +69,13 @@ pub(crate) enum Children {
 pub(super) fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter_map(look).collect()
+}
+
+/// One process, as it is now.
+pub(super) fn look(pid: i32) -> Option<Process> {
     // A name need not be text, and nobody may hide behind that.
-    pids.filter_map(|pid| parse(&String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/stat")).ok()?))).collect()
+    parse(&String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/stat")).ok()?))
 }
 
 /// One line of `/proc/PID/stat`. The name in brackets may hold anything, brackets and line breaks too.
@@ -149,7 +156,8 @@ pub(crate) fn end(time: Duration, mut learned: impl FnMut(Pid, WaitStatus)) -> C
 }
 
 /// Kills what a supervisor has left that was itself killed: whoever is in its session, in the program's group, or carries the job's id
-/// in its environment. These are strangers to us now, so that this is as much as can be known of them. Says whether nobody is left.
+/// in its environment and has no supervisor. These are strangers to us now, so that this is as much as can be known of them. Says whether
+/// nobody is left.
 pub(super) fn end_orphans(session: Option<i32>, program: Option<i32>, job_id: &str) -> Children {
     let own = getpid().as_raw_nonzero().get();
     // Kernel threads have neither, and the first process has the first.
@@ -157,7 +165,8 @@ pub(super) fn end_orphans(session: Option<i32>, program: Option<i32>, job_id: &s
     let mark = format!("CROSSPOINT_JOB_ID={job_id}").into_bytes();
     let is_orphan = |process: &Process| {
         let is_known = session == Some(process.session) || program == Some(process.group);
-        process.pid != own && !process.is_zombie() && (is_known || process.carries(&mark))
+        let is_marked = || process.carries(&mark) && !kin::is_supervised(process.pid);
+        process.pid != own && !process.is_zombie() && (is_known || is_marked())
     };
     let (mut pause, mut looks) = (PAUSE_FIRST, 0);
     for _ in 0..ORPHAN_ROUNDS_MAX {

@@ -11,7 +11,7 @@ use crosspoint_contracts::artifact::Artifact;
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::failure::{Failure, Repeat};
 use crosspoint_contracts::job::{Home, Job as Canonical, Own, State as Told};
-use crosspoint_contracts::json::{Tape, Type, Value, quoted};
+use crosspoint_contracts::json::{Levels, Tape, Type, Value, quoted};
 use crosspoint_contracts::map::Fresh;
 use crosspoint_contracts::run::StreamEvent;
 use crosspoint_contracts::{Contract, Kind, Options, read_jobs, translate};
@@ -45,7 +45,7 @@ pub(crate) fn readable(job: &Job, to: Contract) -> Option<String> {
 }
 
 fn is_valid(document: &str, of: Contract) -> bool {
-    let options = Options { kind: Some(response_of(of)), ..Options::default() };
+    let options = Options { kind: Some(response_of(of)), levels: Levels::Wrapped, ..Options::default() };
     crosspoint_contracts::read(document.as_bytes(), &options).report.is_valid()
 }
 
@@ -66,7 +66,8 @@ pub(crate) fn unreadable(job: &Job, to: Contract) -> String {
 
 fn written(job: &Job, told: &Canonical<'_>, to: Contract) -> Option<String> {
     let now = job.updated_at.to_string();
-    let fresh = Fresh { completing: true, ..super::fresh(job.id(), &now) };
+    // What is in it was judged when it came (ALL-11).
+    let fresh = Fresh { completing: true, levels: Levels::Wrapped, ..super::fresh(job.id(), &now) };
     let written = translate::write(told, to, &fresh).ok()?;
     Some(unframed(written.into_text()))
 }
@@ -111,7 +112,7 @@ pub(crate) fn warned(document: String, warnings: &[String]) -> String {
     if warnings.is_empty() {
         return document;
     }
-    let Ok(tape) = Tape::scan(document.as_bytes()) else { return document };
+    let Ok(tape) = Tape::scan_within(document.as_bytes(), Levels::Wrapped) else { return document };
     let Some(listed) = tape.root().and_then(|root| root.get("warnings")) else { return document };
     let mut texts: Vec<Cow<'_, str>> = listed.items().map(|item| Cow::Borrowed(item.source())).collect();
     texts.extend(warnings.iter().map(|warning| Cow::Owned(quoted(warning))));

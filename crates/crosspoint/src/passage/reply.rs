@@ -19,6 +19,9 @@ const PROGRESS_BYTES_MAX: usize = 16 << 10;
 /// Of the step alone so much is kept, in bytes: it is shown on one line, and written with the job each time that it changes.
 const STEP_BYTES_MAX: usize = 1 << 10;
 
+/// Of an answer that cannot be read so much is kept, in bytes: enough to see what is wrong with it.
+const UNREADABLE_BYTES_MAX: usize = 64 << 10;
+
 /// What a document of an agent means for its job.
 pub(crate) enum Meaning {
     /// It was taken, and has not begun.
@@ -49,6 +52,26 @@ pub(crate) fn read(kind: Kind, document: &Bytes) -> Result<Reply, Report> {
     let request_id = job.get(Home::RequestId).and_then(|id| Some(id.text()?.into_owned()));
     let text = std::str::from_utf8(document).unwrap_or_default();
     Ok(Reply { meaning: meaning(&job, kind, text), request_id, report: reading.report })
+}
+
+/// An answer that cannot be read. It is kept for the job's caller (ALL-11), of a long one the beginning and how long it was. It is content, so
+/// it is never logged.
+pub(crate) fn unreadable(message: &str, answer: &[u8]) -> Failed {
+    let failed = Failed::said(Failure::BrokenContract, Dispatched::Yes, message);
+    Failed { details: kept(answer), ..failed }
+}
+
+/// The same for a failure that is known already.
+pub(crate) fn kept(answer: &[u8]) -> Option<Body> {
+    if answer.is_empty() {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&answer[..answer.len().min(UNREADABLE_BYTES_MAX)]);
+    let is_whole = answer.len() <= UNREADABLE_BYTES_MAX;
+    // The last character may have been cut in two.
+    let text = if is_whole { &*text } else { text.trim_end_matches('\u{fffd}') };
+    let length = if is_whole { String::new() } else { format!(",\"answer_bytes\":{}", answer.len()) };
+    Some(Body::trusted(format!("{{\"answer\":{}{length}}}", quoted(text))))
 }
 
 /// What an event of a stream means that is not its end.

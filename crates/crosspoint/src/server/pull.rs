@@ -1,5 +1,6 @@
 //! `/api/v1/agents/{name}/...`: the side of the API that agents use which joined. They ask for their work, so they need no address.
 
+mod doubt;
 mod read;
 
 use std::sync::Arc;

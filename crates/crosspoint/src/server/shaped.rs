@@ -13,6 +13,7 @@ use axum::response::Response;
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::job::{Home, Job, Own, State};
+use crosspoint_contracts::json::Levels;
 use crosspoint_contracts::map::{Carrying, Fresh};
 use crosspoint_contracts::{Contract, Kind, translate};
 use crosspoint_engine::time::Time;
@@ -88,6 +89,7 @@ pub(super) fn document(refusal: &Refusal, kind: Kind) -> String {
         carrying: if is_bridge { Carrying::On } else { Carrying::Off },
         known_as: None,
         completing: true,
+        levels: Levels::Received,
     };
     translate::write(&told, kind.contract(), &fresh).map(translate::Written::into_text).unwrap_or_default()
 }

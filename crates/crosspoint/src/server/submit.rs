@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
-use crosspoint_contracts::json::{FlawKind, Syntax, Tape, Type, Value};
+use crosspoint_contracts::clause::all::{ALL_103, ALL_104};
+use crosspoint_contracts::json::{Flaw, FlawKind, Syntax, Tape, Type, Value};
 use crosspoint_contracts::{Kind, Report};
 use crosspoint_engine::content::{Block, Body};
 use crosspoint_engine::job::{Door, Key, Limits, Priority};
@@ -23,9 +24,6 @@ use crate::passage::trace::Trace;
 
 /// The longest name, request id or key, in bytes: all of them are compared, shown and logged whole.
 pub(super) const NAME_BYTES_MAX: usize = 512;
-
-/// So many mistakes are told of at one go.
-const MISTAKES_MAX: usize = 20;
 
 const EXAMPLE: &str = r#"send {"work": "echo", "input": {"message": "hello"}}"#;
 
@@ -165,25 +163,30 @@ fn noted<T>(read: Result<T, Refusal>, mistakes: &mut Vec<Refusal>) -> Option<T> 
     match read {
         Ok(value) => Some(value),
         Err(mistake) => {
-            // A member can stand there more often than anybody wants to be told.
-            if mistakes.len() < MISTAKES_MAX {
-                mistakes.push(mistake);
-            }
+            mistakes.push(mistake);
             None
         }
     }
 }
 
+/// The body as JSON on which all readers agree.
 pub(super) fn scan(document: &Bytes) -> Result<Tape<'_>, Refusal> {
-    let tape = Tape::scan(document).map_err(|broken| {
+    let tape = scan_ambiguous(document)?;
+    match tape.flaws().iter().find(|flaw| flaw.kind.is_ambiguous()) {
+        Some(flaw) => Err(ambiguous(document, flaw)),
+        None => Ok(tape),
+    }
+}
+
+/// The same, where readers may disagree on what it says.
+pub(super) fn scan_ambiguous(document: &Bytes) -> Result<Tape<'_>, Refusal> {
+    Tape::scan(document).map_err(|broken| {
         let (line, column) = line_and_column(document, broken.error.offset);
         let syntax = broken.error.kind;
         let message = format!("the body is not JSON: {} (line {line}, column {column})", syntax.message());
         let hint = if syntax_is_cut(syntax) { "the body looks cut off: send all of it" } else { syntax.hint() };
         Refusal::invalid(message, hint)
-    })?;
-    refuse_repeated(&tape)?;
-    Ok(tape)
+    })
 }
 
 /// For these the hints speak of files.
@@ -191,19 +194,18 @@ fn syntax_is_cut(syntax: Syntax) -> bool {
     [Syntax::Empty, Syntax::EndsInString, Syntax::EndsInObject, Syntax::EndsInArray].contains(&syntax)
 }
 
-/// Two members of one name at the top: nobody can know which is meant. What is inside the input is the agent's affair.
-fn refuse_repeated(tape: &Tape<'_>) -> Result<(), Refusal> {
-    let repeated = tape.flaws().iter().filter(|flaw| flaw.kind == FlawKind::RepeatedMember);
-    let mut repeated: Vec<_> = repeated.map(|flaw| flaw.node).collect();
-    let Some(root) = tape.root().filter(|_| !repeated.is_empty()) else { return Ok(()) };
-    // Both can be as many as a body has room for.
-    repeated.sort_unstable();
-    let is_repeated =
-        |value: Value<'_, '_>| value.key().is_some_and(|key| repeated.binary_search(&key.index()).is_ok());
-    if root.members().any(|(_, value)| is_repeated(value)) {
-        return Err(Refusal::invalid("a member stands twice in the body", "leave one of the two out"));
-    }
-    Ok(())
+/// ALL-11: what readers disagree on is refused, wherever in the body it stands.
+pub(super) fn ambiguous(document: &Bytes, flaw: &Flaw) -> Refusal {
+    let (line, column) = line_and_column(document, flaw.offset as usize);
+    let (what, hint, clause) = match flaw.kind {
+        FlawKind::LoneSurrogate => {
+            ("a string of the body holds half a character", "write the character itself, or both halves", ALL_104.id)
+        }
+        FlawKind::RepeatedMember | FlawKind::ByteOrderMark | FlawKind::NumberRange => {
+            ("a name stands twice in an object of the body", "leave one of the two out", ALL_103.id)
+        }
+    };
+    Refusal::invalid(format!("{what} (line {line}, column {column})"), hint).clause(clause)
 }
 
 pub(super) fn object<'t, 's>(tape: &'t Tape<'s>, hint: &'static str) -> Result<Value<'t, 's>, Refusal> {

@@ -1,7 +1,7 @@
 //! What is loose about a request, told to whoever sent it: under `metadata.x_crosspoint.warnings` of the direct answer, where the contract
 //! has no field for it and its metadata are open.
 
-use crosspoint_contracts::json::{Tape, Type, quoted};
+use crosspoint_contracts::json::{Levels, Tape, Type, quoted};
 
 const PLACE: [&str; 3] = ["metadata", "x_crosspoint", "warnings"];
 
@@ -17,7 +17,7 @@ pub(super) fn warned(document: String, warnings: &[String]) -> String {
 
 /// The document with a value at a place where none is; what leads there is made where it is missing.
 fn with(document: &str, place: &[&str], value: &str) -> Option<String> {
-    let tape = Tape::scan(document.as_bytes()).ok()?;
+    let tape = Tape::scan_within(document.as_bytes(), Levels::Wrapped).ok()?;
     let mut object = tape.root()?;
     for (depth, name) in place.iter().enumerate() {
         let Some(inner) = object.get(name) else {

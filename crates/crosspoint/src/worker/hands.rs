@@ -23,6 +23,8 @@ pub(super) struct Hands {
 struct Inside {
     held: BTreeMap<String, Held>,
     leaving: bool,
+    /// A call is under way that may be answered with jobs.
+    asking: bool,
 }
 
 struct Held {
@@ -38,6 +40,16 @@ struct Held {
     stop: CancellationToken,
     kill: CancellationToken,
     answered: mpsc::UnboundedSender<Body>,
+}
+
+/// What becomes of a job that is given.
+pub(super) enum Hold {
+    /// It is begun.
+    New(Told),
+    /// It is here already.
+    Held,
+    /// It is given back, because no more are begun.
+    Declined,
 }
 
 /// What a job is told while it runs.
@@ -61,6 +73,14 @@ impl Hands {
 
     /// For how many jobs there is room, and the call that says so and lists all that is held.
     pub(super) fn taking(&self, session: Uuid) -> (usize, String) {
+        let (room, body) = self.listing(session);
+        self.lock().asking = room > 0;
+        self.freed.notify_waiters();
+        (room, body)
+    }
+
+    /// The same for a call beside that one.
+    pub(super) fn listing(&self, session: Uuid) -> (usize, String) {
         let inside = self.lock();
         let room = self.room(&inside);
         let mut body = format!(r#"{{"session":"{session}","room":{room},"holding":["#);
@@ -73,20 +93,25 @@ impl Hands {
         (room, body)
     }
 
-    /// Takes a job in hand; `None` if it is there.
-    pub(super) fn hold(&self, id: &str, attempt: u32) -> Option<Told> {
+    /// The call that said so has failed, and brings nothing.
+    pub(super) fn given_nothing(&self) {
+        self.lock().asking = false;
+        self.freed.notify_waiters();
+    }
+
+    /// Takes a job in hand. One that is to be given back is held until the server has acknowledged that.
+    pub(super) fn hold(&self, id: &str, attempt: u32) -> Hold {
         let mut inside = self.lock();
         if inside.held.contains_key(id) {
-            return None;
+            return Hold::Held;
         }
         let (answered, answers) = mpsc::unbounded_channel();
         let told = Told { stop: CancellationToken::new(), kill: CancellationToken::new(), answers };
         let (stop, kill) = (told.stop.clone(), told.kill.clone());
-        inside.held.insert(
-            id.to_owned(),
-            Held { attempt, answers: 0, asked: 0, ended: false, over: false, stop, kill, answered },
-        );
-        Some(told)
+        let ended = inside.leaving;
+        let held = Held { attempt, answers: 0, asked: 0, ended, over: false, stop, kill, answered };
+        inside.held.insert(id.to_owned(), held);
+        if ended { Hold::Declined } else { Hold::New(told) }
     }
 
     /// Whether it was not stopped before.
@@ -170,15 +195,20 @@ impl Hands {
         if inside.leaving { 0 } else { room }
     }
 
-    /// Comes to an end when nothing is held.
+    /// Comes to an end when nothing is held, and nothing is on its way here.
     pub(super) async fn empty(&self) {
         loop {
             let freed = self.freed.notified();
-            if self.lock().held.is_empty() {
+            if self.is_empty() {
                 return;
             }
             freed.await;
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        let inside = self.lock();
+        inside.held.is_empty() && !inside.asking
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {

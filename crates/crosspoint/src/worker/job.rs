@@ -70,6 +70,17 @@ pub(super) async fn run(worker: Arc<Worker>, given: Given, mut told: Told) {
     say(&format!("job {id}  {name}  {how}  {:.1} s", began.elapsed().as_secs_f64()));
 }
 
+/// Gives back what came after we were asked to leave. A server that does not know how to take it back is told that nothing was begun.
+pub(super) async fn decline(worker: Arc<Worker>, given: Given) {
+    let Given { id, attempt, .. } = &given;
+    let report = format!(r#"{{"id":"{id}","attempt":{attempt},"declined":true}}"#);
+    if let Fate::Refused(_) = worker.reports.say(report).await {
+        let failed = Failed::said(Failure::Unavailable, Dispatched::No, "The agent was about to leave.");
+        worker.reports.say(ending(&given, &Err(failed))).await;
+    }
+    worker.hands.put_down(id);
+}
+
 async fn work(worker: &Worker, given: &Given, told: &mut Told) -> Went {
     let job = exec::Given {
         job_id: given.id.clone(),

@@ -24,6 +24,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// While the server says nothing new again and again, it is asked at least so often: there may be work between.
 const NOTHING_NEW_MAX: Duration = Duration::from_secs(1);
 
+/// A call for work that waits for none.
+pub(super) const LOOK_PATH: &str = "take?wait=0";
+
 pub(super) struct Link {
     client: Mutex<Client>,
     name: String,

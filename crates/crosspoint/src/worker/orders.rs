@@ -1,7 +1,7 @@
 //! Reading what the server wants.
 
 use bytes::Bytes;
-use crosspoint_contracts::json::{Tape, Value};
+use crosspoint_contracts::json::{Levels, Tape, Value};
 use crosspoint_engine::content::Body;
 
 /// What the server wants.
@@ -38,7 +38,8 @@ impl Orders {
 
 /// `None` says that this is not what our servers say.
 pub(super) fn read(answer: &Bytes) -> Option<Orders> {
-    let tape = Tape::scan(answer).ok()?;
+    // Inputs and answers are as deep as callers may write them, and here they are inside of more.
+    let tape = Tape::scan_within(answer, Levels::Wrapped).ok()?;
     let root = tape.root()?;
     Some(Orders {
         jobs: root.get("jobs")?.items().map(|job| given(answer, job)).collect::<Option<Vec<Given>>>()?,

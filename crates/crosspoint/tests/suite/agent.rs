@@ -123,6 +123,8 @@ fn a_cancel_reaches_the_program_and_ctrl_c_lets_it_end() {
     });
     worker.signal("INT");
     worker.says("1 program may end");
+    // Until the server knows, it may lay work out for it, which goes back then.
+    until("the server knows", || (server.get("/api/v1/agents/sleep").json()["concurrency"] == 0).then_some(()));
     let behind = submit(&server, "sleep");
     assert_eq!(server.in_state(&behind, "queued")["agent"], Value::Null, "nothing more is taken");
     worker.signal("INT");

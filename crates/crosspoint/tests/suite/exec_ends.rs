@@ -184,8 +184,9 @@ fn no_zombie_is_left_of_a_hundred_jobs() {
 
 #[test]
 fn a_server_that_stops_takes_its_programs_along() {
-    let mut server =
-        Server::configured(&("[server]\ndrain_seconds = 0.2\n".to_owned() + &bash("stubborn", STUBBORN, "")));
+    let mut server = Server::configured(
+        &("[server]\ndrain_seconds = 0.2\n".to_owned() + &bash("stubborn", STUBBORN, "grace_seconds = 0.1")),
+    );
     let id = server.begin("stubborn");
     all_there(&server, &id);
     assert!(server.stop().success());

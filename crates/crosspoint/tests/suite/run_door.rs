@@ -233,18 +233,6 @@ fn what_is_loose_about_a_request_is_said_among_the_warnings() {
     assert!(stream.ends_with(&format!("event: final\ndata: {}\n\n", answer.text())), "{stream}");
 }
 
-/// Outputs that readers disagree on are no document of the contract, so there is nothing to hand on.
-#[test]
-fn outputs_that_are_no_document_are_the_agents_fault_and_the_stream_ends_well() {
-    let server = Server::configured(&bash("twice", r#"read -r input; echo '{"a":1,"a":2}'"#, ""));
-    let body = request("r", "twice", &json!({}));
-    let answer = server.run_sync(&body);
-    assert_eq!((answer.status, &answer.json()["error"]["code"]), (200, &json!("AGENT_BROKE_CONTRACT")));
-    assert_eq!(answer.json()["error"]["details"]["repeat"], "unknown");
-    let events = server.run_stream(&body);
-    assert_eq!((names(&events), &events[1].1), (vec!["started", "final"], &answer.json()));
-}
-
 #[test]
 fn artifacts_are_named_and_a_text_is_an_output() {
     let script = r#"

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::live::{Server, until};
 use crate::programs::bash;
-use crate::tasks::{encoded, events, request};
+use crate::tasks::{encoded, request};
 
 /// One agent that does one thing at a time.
 pub(crate) const ONE: &str =
@@ -322,17 +322,4 @@ fn what_was_accepted_is_polled_on_after_the_server_was_killed() {
     assert_eq!((repeat.status, repeat.word()), (200, "completed"));
     let conflict = server.task("POST", "/tasks", &[], &request("slow", "slow_echo", &json!({"seconds": 1})));
     assert_eq!(conflict.status, 409, "ids are known over a restart, also of those that came with a header");
-}
-
-/// Outputs that readers disagree on are no document of the contract, so there is nothing to hand on.
-#[test]
-fn outputs_that_are_no_document_are_the_agents_fault_wherever_the_task_is_shown() {
-    let server = Server::configured(&bash("twice", r#"read -r input; echo '{"a":1,"a":2}'"#, ""));
-    let submitted = server.submit_task("?wait=60", &request("t", "twice", &json!({})));
-    assert_eq!((submitted.status, submitted.word()), (200, "failed"), "{:?}", submitted.answer);
-    let error = &submitted.document["error"];
-    assert_eq!((&error["code"], &error["details"]["repeat"]), (&json!("AGENT_UNAVAILABLE"), &json!("unknown")));
-    assert_eq!(server.poll("t").document["error"], *error);
-    let shown = events(&server.get("/tasks/t/events").text());
-    assert_eq!((shown.len(), &shown[0].1, &shown[0].2["error"]), (1, &"failed".to_owned(), error));
 }

@@ -87,9 +87,13 @@ impl Asked {
 
 /// A whole answer of JSON.
 pub(crate) fn json(status: &str, body: &Value) -> Vec<u8> {
-    let body = body.to_string();
+    json_text(status, &body.to_string())
+}
+
+/// The same with a text that may be none.
+pub(crate) fn json_text(status: &str, body: &str) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
-    (head + &body).into_bytes()
+    (head + body).into_bytes()
 }
 
 /// One chunk of a body; an empty one is the last.

@@ -8,6 +8,7 @@ use super::Out;
 use crate::content::Json;
 use crate::failure::Failure;
 use crate::job::{Filled, Home};
+use crate::json::Levels;
 use crate::map::carry;
 use crate::map::codec::{Codec, derived, quoted_id};
 use crate::map::shape::{Is, Member, Need};
@@ -29,6 +30,8 @@ pub struct Fresh<'f> {
     pub known_as: Option<Uuid>,
     /// Whether what the contract recommends is there, also in a document that goes back where it came from.
     pub completing: bool,
+    /// How deep it may nest: as deep as others read it, unless what it holds was taken already.
+    pub levels: Levels,
 }
 
 /// Whether things are carried.

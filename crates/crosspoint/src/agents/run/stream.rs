@@ -32,6 +32,8 @@ struct Stream {
     reader: Reader,
     follower: Follower,
     record: Record,
+    /// The last terminal event that could not be taken as the outcome.
+    refused: Option<StreamEvent>,
     events: u64,
     bytes: u64,
 }
@@ -75,6 +77,7 @@ impl Run {
             reader: Reader::new(limits),
             follower: Follower::new(&errand.request_id),
             record: errand.record,
+            refused: None,
             events: 0,
             bytes: 0,
         };
@@ -173,7 +176,8 @@ impl Stream {
 
     fn meaning(&mut self, event: Event) -> Meaning {
         self.events += 1;
-        let Heard { meaning, violations } = self.follower.hear(event);
+        let Heard { meaning, violations, refused } = self.follower.hear(event);
+        self.refused = refused.or(self.refused.take());
         for violation in violations {
             self.record.clause(violation.clause, violation.message);
         }
@@ -186,7 +190,8 @@ impl Stream {
         if let Some(breach) = follower.end() {
             self.record.clause(breach.clause, breach.message);
         }
-        verdict::of_unended_stream(status)
+        let refused = self.refused.take().map(|event| event.data).unwrap_or_default();
+        verdict::of_unended_stream(status, refused.as_bytes())
     }
 
     /// Takes what is left of a stream that has its outcome.

@@ -16,7 +16,7 @@ use crate::agents::http::Unread;
 use crate::agents::record::{Note, found};
 use crate::agents::remote::too_long;
 use crate::agents::status;
-use crate::passage::reply::{self, Meaning};
+use crate::passage::reply::{self, Meaning, Reply};
 
 /// What harms nobody where it is missing.
 const RECOMMENDED: [&Clause; 1] = [&RUN_104];
@@ -31,10 +31,19 @@ pub(super) struct Verdict {
 
 /// The answer to a sync run, or to a stream that was refused.
 pub(super) fn of_answer(status: StatusCode, body: &Bytes, request_id: &str) -> Verdict {
-    let reply = match reply::read(Kind::RunResponse, body) {
-        Ok(reply) => reply,
-        Err(report) => return of_unreadable(status, report),
-    };
+    match reply::read(Kind::RunResponse, body) {
+        Ok(reply) => of_reply(status, reply, body, request_id),
+        Err(report) => of_unreadable(status, report, body),
+    }
+}
+
+/// The same where it is a document of the contract.
+pub(super) fn of_document(status: StatusCode, body: &Bytes, request_id: &str) -> Option<Verdict> {
+    let reply = reply::read(Kind::RunResponse, body).ok()?;
+    Some(of_reply(status, reply, body, request_id))
+}
+
+fn of_reply(status: StatusCode, reply: Reply, body: &Bytes, request_id: &str) -> Verdict {
     let mut violations = found(reply.report, &RECOMMENDED);
     let ours = reply.request_id.as_deref() == Some(request_id);
     if !ours {
@@ -46,7 +55,7 @@ pub(super) fn of_answer(status: StatusCode, body: &Bytes, request_id: &str) -> V
         Meaning::Ended(Err(failed)) if ours || refused => Err(weighed(status, *failed)),
         Meaning::Ended(Ok(success)) if ours => Ok(success),
         Meaning::Ended(_) | Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => {
-            Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, UNREADABLE))
+            Err(reply::unreadable(UNREADABLE, body))
         }
     };
     let is_refusal = status.is_client_error() || status == StatusCode::SERVICE_UNAVAILABLE;
@@ -58,22 +67,20 @@ pub(super) fn of_answer(status: StatusCode, body: &Bytes, request_id: &str) -> V
 
 /// The outcome of a stream; what is wrong with it was said when it was heard.
 pub(super) fn of_event(event: StreamEvent) -> Result<Success, Failed> {
-    match reply::read(Kind::RunResponse, &Bytes::from(event.data)).map(|reply| reply.meaning) {
+    let data = Bytes::from(event.data);
+    match reply::read(Kind::RunResponse, &data).map(|reply| reply.meaning) {
         Ok(Meaning::Ended(result)) => result.map_err(|failed| *failed),
         Ok(Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_)) | Err(_) => {
-            Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, UNREADABLE))
+            Err(reply::unreadable(UNREADABLE, &data))
         }
     }
 }
 
-/// A stream that was ended without an outcome.
-pub(super) fn of_unended_stream(status: StatusCode) -> Verdict {
+/// A stream that was ended without an outcome. `refused` is the last terminal event that could not be taken for one.
+pub(super) fn of_unended_stream(status: StatusCode, refused: &[u8]) -> Verdict {
     let result = if status.is_success() {
-        Err(Failed::said(
-            Failure::BrokenContract,
-            Dispatched::Yes,
-            "The agent ended its stream without an outcome that can be taken; the job's violations say more.",
-        ))
+        let message = "The agent ended its stream without an outcome that can be taken; the job's violations say more.";
+        Err(reply::unreadable(message, refused))
     } else {
         Err(by_status(status))
     };
@@ -122,10 +129,14 @@ pub(super) fn of_unread(unread: Unread, status: StatusCode, bytes_max: usize) ->
     }
 }
 
-fn of_unreadable(status: StatusCode, report: Report) -> Verdict {
+fn of_unreadable(status: StatusCode, report: Report, body: &[u8]) -> Verdict {
     // What stands between us and the agent refuses in words of its own; that breaks no rule of the agent's.
     let violations = if status::meaning(status).is_some() { Vec::new() } else { found(report, &RECOMMENDED) };
-    Verdict { result: Err(by_status(status)), violations }
+    let mut failed = by_status(status);
+    if failed.failure == Failure::BrokenContract {
+        failed.details = reply::kept(body);
+    }
+    Verdict { result: Err(failed), violations }
 }
 
 /// What an answer means that says it failed: what it says, and where that says little, its status (RUN-3.11).

@@ -21,7 +21,7 @@ use crate::agents::http::{Answer, Media, Unanswered, Unread};
 use crate::agents::record::Record;
 use crate::agents::remote;
 use crate::passage::outgoing::Outgoing;
-use crate::passage::reply::Meaning;
+use crate::passage::reply::{self, Meaning};
 
 /// An answer must begin within this, the wait that it was asked for apart. Then it is asked again.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
@@ -167,7 +167,8 @@ impl<'t> Talk<'t> {
             }
             Told::Unknown { .. } => forgotten(),
             Told::Refused(failed) => Failed { dispatched: Dispatched::Yes, ..*failed },
-            Told::Conflict | Told::Broken => unreadable(),
+            Told::Conflict => unreadable(&[]),
+            Told::Broken(answer) => unreadable(&answer),
         };
         self.wrong += 1;
         if self.wrong < WRONG_MAX { Ok(None) } else { Err(failed) }
@@ -202,7 +203,8 @@ impl<'t> Talk<'t> {
                 let message = "The agent, or whoever stands before it, answered with an error that is not a task.";
                 self.found_or(Failed::said(failure, Dispatched::Yes, message)).await
             }
-            Told::Unknown { .. } | Told::Broken => self.found_or(unreadable()).await,
+            Told::Unknown { .. } => self.found_or(unreadable(&[])).await,
+            Told::Broken(answer) => self.found_or(unreadable(&answer)).await,
         }
     }
 
@@ -233,7 +235,7 @@ impl<'t> Talk<'t> {
                 Told::Stands(stands @ (Meaning::Ended(_) | Meaning::Waiting(_))) => return Ok(stands),
                 Told::Stands(stands) => self.show(stands).await?,
                 Told::Nothing(_) => {}
-                Told::Unknown { .. } | Told::Conflict | Told::Refused(_) | Told::Broken => self.alive().await?,
+                Told::Unknown { .. } | Told::Conflict | Told::Refused(_) | Told::Broken(_) => self.alive().await?,
             }
         }
     }
@@ -266,7 +268,7 @@ impl<'t> Talk<'t> {
         match answer {
             Err(Mute::Unanswered(Unanswered::Garbled)) => {
                 self.note(&TASK_4_5, GARBLED);
-                Ok(Told::Broken)
+                Ok(Told::Broken(Bytes::new()))
             }
             Err(Mute::Unanswered(Unanswered::Unconnected | Unanswered::Lost)) => {
                 Ok(Told::Nothing(Failure::Unavailable))
@@ -366,6 +368,6 @@ fn forgotten() -> Failed {
     Failed::said(Failure::Unavailable, Dispatched::Yes, "The agent does not know the task that it was given.")
 }
 
-fn unreadable() -> Failed {
-    Failed::of(Failure::BrokenContract, Dispatched::Yes)
+fn unreadable(answer: &[u8]) -> Failed {
+    Failed { details: reply::kept(answer), ..Failed::of(Failure::BrokenContract, Dispatched::Yes) }
 }

@@ -44,8 +44,8 @@ pub(super) enum Told {
     Refused(Box<Failed>),
     /// Nothing of this task: the agent is in trouble, or busy. This is what it comes to if nobody says more.
     Nothing(Failure),
-    /// Something that cannot be read, or is about another task.
-    Broken,
+    /// Something that cannot be read, or is about another task; as it came.
+    Broken(Bytes),
 }
 
 /// What harms nobody where it is missing.
@@ -62,19 +62,19 @@ pub(super) fn read(asked: Asked, answer: &Whole, request: &Request) -> (Told, Ve
     let told = match (asked, document) {
         // Whoever refuses may not have read the id.
         (Asked::Post, Some((_, Meaning::Ended(Err(failed))))) if !status.is_success() => {
-            posted_in_vain(status, Some(*failed))
+            posted_in_vain(answer, Some(*failed))
         }
         // An answer that is whole counts more than its status.
         (_, Some((true, meaning))) if status.is_success() || status.is_server_error() => Told::Stands(meaning),
         (_, Some((false, _))) if status.is_success() => {
             notes.push((&TASK_121, "an answer is about another task".into()));
-            Told::Broken
+            Told::Broken(answer.body.clone())
         }
-        (_, None) if status.is_success() => Told::Broken,
+        (_, None) if status.is_success() => Told::Broken(answer.body.clone()),
         (_, _) => {
             // Whoever stands before the agent refuses in words of its own; that breaks no rule of the agent's.
             notes.clear();
-            if asked == Asked::Post { posted_in_vain(status, None) } else { asked_in_vain(status, in_its_words) }
+            if asked == Asked::Post { posted_in_vain(answer, None) } else { asked_in_vain(answer, in_its_words) }
         }
     };
     if let Told::Stands(_) = told {
@@ -98,7 +98,8 @@ fn beside(answer: &Whole) -> Option<Note> {
 }
 
 /// The task did not come to be, unless the agent broke down over it. `failed` is what the agent says of that in its contract.
-fn posted_in_vain(status: StatusCode, failed: Option<Failed>) -> Told {
+fn posted_in_vain(answer: &Whole, failed: Option<Failed>) -> Told {
+    let status = answer.status;
     let meaning = status::meaning(status);
     let own = |otherwise: Failure| failed.as_ref().map_or(otherwise, |failed| failed.failure);
     let not_begun = |failure: Failure, message: &str| Failed::said(failure, Dispatched::No, message);
@@ -118,7 +119,7 @@ fn posted_in_vain(status: StatusCode, failed: Option<Failed>) -> Told {
                 None => Told::Nothing(trouble(status)),
             };
         }
-        Some(_) | None => return Told::Broken,
+        Some(_) | None => return Told::Broken(answer.body.clone()),
     };
     // Its own words stay, whatever the status makes of them.
     let (failure, dispatched) = (refused.failure, refused.dispatched);
@@ -126,8 +127,8 @@ fn posted_in_vain(status: StatusCode, failed: Option<Failed>) -> Told {
 }
 
 /// The task is with the agent, as far as we know; what it says now changes little.
-fn asked_in_vain(status: StatusCode, in_its_words: bool) -> Told {
-    match status {
+fn asked_in_vain(answer: &Whole, in_its_words: bool) -> Told {
+    match answer.status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             let message = "The agent does not accept our token any more.";
             Told::Refused(Box::new(Failed::said(Failure::Unauthenticated, Dispatched::Yes, message)))
@@ -135,7 +136,7 @@ fn asked_in_vain(status: StatusCode, in_its_words: bool) -> Told {
         StatusCode::GONE => Told::Unknown { in_its_words },
         status if is_absent(status) => Told::Unknown { in_its_words },
         status if status.is_server_error() || status::meaning(status).is_some() => Told::Nothing(trouble(status)),
-        _ => Told::Broken,
+        _ => Told::Broken(answer.body.clone()),
     }
 }
 

@@ -9,7 +9,7 @@ use super::operation::Operation;
 use super::shape::Agent;
 use super::table::{AGENTS, Facts, seconds};
 use super::word::{
-    Above, Any, Concurrency, FailureName, Given, HeardName, Id, LeaseSeconds, OutputBytes, Room, Rule, Session,
+    Above, Any, Concurrency, FailureName, Given, HeardName, Id, LeaseSeconds, OutputBytes, Room, Rule, Session, True,
     WorkSeconds,
 };
 use crate::server::submit::NAME_BYTES_MAX;
@@ -108,7 +108,8 @@ struct Reports {
     reports: Vec<Report>,
 }
 
-/// What it has to say about one job: exactly one of `heard`, `progress`, `violation`, `ask`, `result` and `failure`.
+/// What it has to say about one job: exactly one of `heard`, `progress`, `violation`, `ask`, `declined`, `result`
+/// and `failure`.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Report {
@@ -116,6 +117,7 @@ enum Report {
     Progress(Progressed),
     Violation(Broke),
     Ask(Asked),
+    Declined(Declined),
     Result(Done),
     Failure(Undone),
 }
@@ -158,6 +160,15 @@ struct Asked {
     ask: Ask,
     /// The number of the question within the attempt, from 1.
     n: Above,
+}
+
+/// It is given back: nothing of it was begun.
+#[derive(JsonSchema)]
+#[schemars(rename = "DeclinedReport")]
+struct Declined {
+    id: Id,
+    attempt: Above,
+    declined: True,
 }
 
 /// It is done.

@@ -108,6 +108,8 @@ forms! {
     WorkSeconds: { "type": "number", "minimum": 0.001, "maximum": u32::MAX };
     /// One line of a few words.
     Rule: { "type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$" };
+    /// Yes, and nothing else.
+    True: { "type": "boolean", "const": true };
     /// Any JSON.
     Any: {};
 }

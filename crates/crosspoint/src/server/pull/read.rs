@@ -18,8 +18,10 @@ use uuid::Uuid;
 
 use super::super::query::parameters;
 use super::super::refusal::Refusal;
-use super::super::submit::{NAME_BYTES_MAX, object, scan};
+use super::super::submit::{NAME_BYTES_MAX, object, scan, scan_ambiguous};
+use super::doubt::Doubts;
 use crate::desk::{CONCURRENCY_MAX, Holding, Joining, Report, Said};
+use crate::passage::reply;
 
 /// What an agent that joined speaks, for people.
 const CONTRACT: &str = "pull";
@@ -140,21 +142,26 @@ pub(super) fn leaving(document: &Bytes) -> Result<Uuid, Refusal> {
 }
 
 pub(super) fn reports(document: &Bytes) -> Result<(Uuid, Vec<Report>), Refusal> {
-    let tape = scan(document)?;
+    let tape = scan_ambiguous(document)?;
+    let mut doubts = Doubts::of(&tape);
     let root = In { value: object(&tape, REPORT)?, at: String::new(), hint: REPORT };
-    let items = root.items("reports", REPORTS_MAX)?;
-    let reports = items.into_iter().map(|item| report(document, &item)).collect::<Result<Vec<Report>, Refusal>>()?;
+    let items = root.items("reports", REPORTS_MAX)?.into_iter();
+    let reports = items.map(|item| report(document, &item, &mut doubts)).collect::<Result<Vec<Report>, Refusal>>()?;
+    doubts.refuse_others(document)?;
     Ok((root.session()?, reports))
 }
 
-/// Exactly one of the six.
-fn report(document: &Bytes, item: &In<'_, '_>) -> Result<Report, Refusal> {
-    const KINDS: [&str; 6] = ["heard", "progress", "violation", "ask", "result", "failure"];
+/// Exactly one of the seven.
+fn report(document: &Bytes, item: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Result<Report, Refusal> {
+    const KINDS: [&str; 7] = ["heard", "progress", "violation", "ask", "declined", "result", "failure"];
     let (id, attempt) = item.attempt()?;
     let found: Vec<&str> = KINDS.into_iter().filter(|kind| item.value.get(kind).is_some()).collect();
     let [kind] = found[..] else { return Err(item.wrong(&format!("an object with one of {}", KINDS.join(", ")))) };
     let inside = item.member(kind);
+    let is_answer = ["ask", "result", "failure"].contains(&kind);
     let said = match kind {
+        // It is not to be sent again: nothing about it would change.
+        _ if is_answer && doubts.are_in(inside.value) => Said::Ended(Err(unreadable(inside.value.source()))),
         "heard" => Said::Heard,
         "progress" => Said::Progress(progress(document, &inside)?),
         "violation" => {
@@ -173,10 +180,17 @@ fn report(document: &Bytes, item: &In<'_, '_>) -> Result<Report, Refusal> {
             let number = number.ok_or_else(|| item.member("n").wrong("the number of the question, from 1"))?;
             Said::Ask { number: u32::try_from(number).unwrap_or(u32::MAX), question: inside.body(document) }
         }
+        "declined" if inside.value.boolean() == Some(true) => Said::Declined,
+        "declined" => return Err(inside.wrong("true")),
         "result" => Said::Ended(Ok(success(document, &inside)?)),
         _ => Said::Ended(Err(failed(document, &inside)?)),
     };
     Ok(Report { id, attempt, said })
+}
+
+fn unreadable(answer: &str) -> Failed {
+    let message = "What the agent gave has a name twice in an object, or half a character.";
+    reply::unreadable(message, answer.as_bytes())
 }
 
 fn progress(document: &Bytes, inside: &In<'_, '_>) -> Result<Progress, Refusal> {

@@ -9,6 +9,7 @@ use std::time::Instant;
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::json::Levels;
 use crosspoint_contracts::run::{Life, Refused, StreamWriter, failure};
 use crosspoint_contracts::{Contract, Kind, sse};
 use crosspoint_engine::job::{Job, State};
@@ -27,6 +28,8 @@ pub(super) fn response(app: App, run: Run) -> Result<Response, Refusal> {
     let request_id = run.known_as.as_deref().unwrap_or(&job.request.request_id);
     // Both are there: the contract demands it of every request.
     let writer = StreamWriter::new(request_id, &job.request.work).map_err(|_| Refusal::internal())?;
+    // What agents gave was judged when it came (ALL-11).
+    let writer = writer.within(Levels::Wrapped);
     let telling = Telling { app, run, writer, told: Told::default(), over: false };
     // RUN-6.3: after its last piece the connection is closed.
     let mut response = events::response(stream::unfold(telling, |mut telling| async move {

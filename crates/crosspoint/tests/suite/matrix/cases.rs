@@ -6,6 +6,8 @@ mod ends;
 mod failures;
 #[path = "cases/kept.rs"]
 mod kept;
+#[path = "cases/unreadable.rs"]
+mod unreadable;
 
 use serde_json::json;
 
@@ -15,7 +17,7 @@ use super::doors::Door;
 
 pub(super) type Case = (&'static str, fn(&Cell<'_>) -> Verdict);
 
-pub(super) static CASES: [Case; 28] = [
+pub(super) static CASES: [Case; 33] = [
     ("success", success),
     ("progress", progress),
     ("2 MB of output", big),
@@ -37,6 +39,11 @@ pub(super) static CASES: [Case; 28] = [
     ("delegation", failures::delegation),
     ("conflict, said by it", failures::conflict),
     ("broken_contract", failures::broken_contract),
+    ("a name twice", unreadable::a_name_twice),
+    ("a name twice within", unreadable::a_name_twice_within),
+    ("127 levels", unreadable::levels_127),
+    ("128 levels", unreadable::levels_128),
+    ("400 levels", unreadable::levels_400),
     ("internal", failures::internal),
     ("timeout, said by it", failures::timeout),
     ("unavailable, said by it", failures::unavailable),

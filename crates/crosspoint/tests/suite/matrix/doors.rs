@@ -251,9 +251,9 @@ impl Handle {
             }
             Door::Sync | Door::Stream | Door::Bridge => match self.held {
                 Held::Awaited(thread) => View::run(&thread.join().expect("it is answered")),
-                Held::Feed(feed) => View::run_stream(&feed.whole()),
+                Held::Feed(feed) => View::run_stream(&shallow(&feed.whole())),
                 Held::Answer(answer) => View::run(&answer),
-                Held::Files(files) => View::bridge(&files.response()),
+                Held::Files(files) => View::bridge(&shallow(&files.response())),
             },
         }
     }
@@ -319,7 +319,24 @@ pub(super) fn fetch(address: SocketAddr, path: &str) -> Answer {
 
 fn exchange(address: SocketAddr, method: &str, path: &str, headers: &[(&'static str, String)], body: &str) -> Answer {
     let mut stream = opened(address, method, path, headers, body);
-    Answer::read(&mut stream).expect("it answers")
+    let answer = Answer::read(&mut stream).expect("it answers");
+    Answer { body: shallow(&answer.text()).into_bytes(), ..answer }
+}
+
+/// Few readers read what nests as deep as it may: `[[[...]]]` of a hundred levels or more, also within a text, is written `[100]`.
+pub(super) fn shallow(text: &str) -> String {
+    const DEEP: usize = 100;
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(&"[".repeat(DEEP)) {
+        let (before, from) = rest.split_at(at);
+        let after = from.trim_start_matches('[');
+        let levels = from.len() - after.len();
+        let closed = after.strip_prefix(&"]".repeat(levels)).expect("what is open is closed");
+        out += &format!("{before}[{levels}]");
+        rest = closed;
+    }
+    out + rest
 }
 
 fn opened(

@@ -131,7 +131,11 @@ impl Held {
     }
 
     fn succeeded(&self, wanted: &str) -> Value {
-        let output = if wanted == "big" { json!({"blob": blob()}).to_string() } else { text(&self.request, "prompt") };
+        let output = match wanted {
+            "big" => json!({"blob": blob()}).to_string(),
+            "raw" => text(&self.input, "raw"),
+            _ => text(&self.request, "prompt"),
+        };
         let artifact = json!({"at": 0, "name": "report.md", "type": "text/markdown", "content": "# Report"});
         let metadata = match wanted {
             "own" => json!({"own": own_members(), "cost": 812}),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use super::super::ledger::Ledger;
-use super::{blob, own_members, seen, text};
+use super::{blob, own_members, raw_outputs, seen, spelled, text};
 use crate::wire::{self, After, Asked};
 
 pub(super) fn start(ledger: Arc<Ledger>) -> SocketAddr {
@@ -94,6 +94,7 @@ fn last(wanted: &str, request: &Value) -> Value {
             response["warnings"] = json!(["a little salty"]);
             response["grounding"] = json!({"chunks": [], "citations": ["Smith 2020"]});
         }
+        "raw" => response["outputs"] = raw_outputs(&request["inputs"]),
         "break" => response["outputs"] = json!(7),
         _ => {}
     }
@@ -110,7 +111,7 @@ fn failed(request: &Value) -> Value {
 }
 
 fn say(stream: &mut TcpStream, name: &str, data: &Value) {
-    wire::send(stream, &wire::chunk(&format!("event: {name}\ndata: {data}\n\n")));
+    wire::send(stream, &wire::chunk(&format!("event: {name}\ndata: {}\n\n", spelled(data))));
 }
 
 fn reply(stream: &mut TcpStream, status: &str, body: &Value) -> After {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::ledger::Ledger;
-use super::{blob, own_members, seen, text};
+use super::{blob, own_members, raw_outputs, seen, spelled, text};
 use crate::wire::{self, After, Asked};
 
 /// How long a poll is held at most that asks for more, so that those who ask are answered within any silence.
@@ -127,6 +127,7 @@ impl Task {
             ("progress", _) if !released => self.under_way(),
             ("fail", _) => self.failed(),
             ("break", _) => json!({"id": self.request["id"], "status": "completed", "result": 7}),
+            ("raw", _) => self.completed(&raw_outputs(payload)),
             ("big", _) => self.completed(&json!({"blob": blob()})),
             (wanted, _) => self.with_more(wanted),
         }
@@ -171,6 +172,6 @@ fn metadata() -> Value {
 }
 
 fn reply(stream: &mut TcpStream, status: &str, body: &Value) -> After {
-    wire::send(stream, &wire::json(status, body));
+    wire::send(stream, &wire::json_text(status, &spelled(body)));
     After::Keep
 }

@@ -1,0 +1,44 @@
+//! What readers disagree on in a body of reports (ALL-11).
+//!
+//! A name that stands twice in what an agent gave makes its answer unreadable, and ends the attempt; sending it again would not mend it. Anywhere
+//! else in the body it is a mistake of whoever reports, and nothing of the body is taken.
+
+use bytes::Bytes;
+use crosspoint_contracts::json::{Flaw, Tape, Value};
+
+use super::super::refusal::Refusal;
+use super::super::submit::ambiguous;
+
+pub(super) struct Doubts<'t> {
+    flaws: &'t [Flaw],
+    /// The nodes of those on which readers disagree, in order.
+    nodes: Vec<u32>,
+    /// How many of them are in answers.
+    judged: usize,
+}
+
+impl<'t> Doubts<'t> {
+    pub(super) fn of(tape: &'t Tape<'_>) -> Doubts<'t> {
+        let doubtful = tape.flaws().iter().filter(|flaw| flaw.kind.is_ambiguous());
+        let mut nodes: Vec<u32> = doubtful.map(|flaw| flaw.node).collect();
+        nodes.sort_unstable();
+        Doubts { flaws: tape.flaws(), nodes, judged: 0 }
+    }
+
+    /// Whether an answer has any. Each answer is asked about once.
+    pub(super) fn are_in(&mut self, answer: Value<'_, '_>) -> bool {
+        let before = |index: u32| self.nodes.partition_point(|node| *node < index);
+        let count = before(answer.next_index()) - before(answer.index());
+        self.judged += count;
+        count > 0
+    }
+
+    /// Refuses a body that has others.
+    pub(super) fn refuse_others(&self, document: &Bytes) -> Result<(), Refusal> {
+        let first = self.flaws.iter().find(|flaw| flaw.kind.is_ambiguous());
+        match first.filter(|_| self.judged < self.nodes.len()) {
+            Some(flaw) => Err(ambiguous(document, flaw)),
+            None => Ok(()),
+        }
+    }
+}

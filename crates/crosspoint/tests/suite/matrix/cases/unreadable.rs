@@ -1,0 +1,123 @@
+//! ALL-11: JSON that readers disagree on is judged once, when it comes, and every door tells the same of it. What a program printed, or somebody
+//! left as the text of a response, is then just text.
+
+use crosspoint_contracts::failure::{Failure, Repeat};
+use serde_json::{Value, json};
+
+use super::super::agents::Kind;
+use super::super::cell::{Cell, Fails, Verdict, shortened};
+use super::super::doors::{Door, Order, shallow};
+
+/// As deep as anybody may nest.
+const LEVELS_MAX: usize = 127;
+
+pub(super) fn a_name_twice(cell: &Cell<'_>) -> Verdict {
+    unreadable(cell, r#"{"a":1,"a":2}"#)
+}
+
+pub(super) fn a_name_twice_within(cell: &Cell<'_>) -> Verdict {
+    unreadable(cell, r#"{"b":[{"a":1,"\u0061":2}]}"#)
+}
+
+pub(super) fn levels_128(cell: &Cell<'_>) -> Verdict {
+    too_deep(cell, LEVELS_MAX + 1)
+}
+
+pub(super) fn levels_400(cell: &Cell<'_>) -> Verdict {
+    too_deep(cell, 400)
+}
+
+/// What came with as many levels as there may be is taken, though it has more in the documents that we write around it.
+pub(super) fn levels_127(cell: &Cell<'_>) -> Verdict {
+    let wrapped = nested(levels_within(cell.kind, LEVELS_MAX));
+    let (order, given) = match cell.kind {
+        Kind::Builtin => {
+            let order = deep_input(cell, LEVELS_MAX);
+            let given = shallow(&order.input.to_string());
+            (order, given)
+        }
+        Kind::Exec | Kind::Run | Kind::Task | Kind::Bridge => (raw(cell, &wrapped), shallow(&wrapped)),
+    };
+    let outputs: Value = serde_json::from_str(&given).expect("it is JSON");
+    let expected = if cell.kind == Kind::Bridge { as_text(cell, &given) } else { outputs };
+    ends_with(cell, &order, &expected)
+}
+
+fn too_deep(cell: &Cell<'_>, levels: usize) -> Verdict {
+    if cell.kind != Kind::Builtin {
+        return unreadable(cell, &nested(levels_within(cell.kind, levels)));
+    }
+    if cell.door == Door::Bridge {
+        return Verdict::NotHere("a prompt is a text, and nests nothing");
+    }
+    // A built-in agent gives what it gets: it is the caller's document that is judged.
+    let view = cell.submit(&deep_input(cell, levels)).refused();
+    let code = match cell.door {
+        Door::Native => "invalid",
+        Door::Sync | Door::Stream => "VALIDATION_ERROR",
+        Door::Task | Door::Bridge => "INVALID_INPUT",
+    };
+    assert_eq!((view.status, view.code.as_deref()), (400, Some(code)), "{}", shortened(&view));
+    Verdict::Right
+}
+
+fn unreadable(cell: &Cell<'_>, given: &str) -> Verdict {
+    let order = raw(cell, given);
+    match cell.kind {
+        Kind::Builtin => Verdict::NotHere("a built-in agent gives what it gets, which was judged at the door"),
+        // A program ends its line.
+        Kind::Exec => ends_with(cell, &order, &as_text(cell, &shallow(&format!("{given}\n")))),
+        Kind::Bridge => ends_with(cell, &order, &as_text(cell, &shallow(given))),
+        Kind::Run | Kind::Task => {
+            let fails = Fails { failure: Failure::BrokenContract, repeat: Repeat::Unknown, own: None, message: None };
+            let (_, view) = cell.fails(&order, cell.submit(&order), &fails);
+            let answer = view.details["answer"].as_str().unwrap_or_default();
+            assert!(answer.contains(&shallow(given)), "the answer is kept: {}", shortened(&view));
+            Verdict::Right
+        }
+    }
+}
+
+fn ends_with(cell: &Cell<'_>, order: &Order, outputs: &Value) -> Verdict {
+    let (_, view) = cell.ended(order, cell.submit(order));
+    assert_eq!((view.state.as_str(), view.status), ("completed", 200), "{}", shortened(&view));
+    assert_eq!(view.outputs, *outputs, "{}", shortened(&view));
+    Verdict::Right
+}
+
+/// What a door shows of an agent that gave a text. Requesters of a bridge look for JSON in it.
+fn as_text(cell: &Cell<'_>, text: &str) -> Value {
+    match (cell.door, cell.kind) {
+        (Door::Bridge, _) => serde_json::from_str(text).expect("it is JSON to some"),
+        (Door::Native, Kind::Bridge) => json!(text),
+        (Door::Native | Door::Sync | Door::Stream | Door::Task, _) => json!({"output": text}),
+    }
+}
+
+/// An object of so many levels.
+fn nested(levels: usize) -> String {
+    format!("{{\"deep\":{}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1))
+}
+
+/// How many levels the outputs have where what the agent says has so many.
+fn levels_within(kind: Kind, levels: usize) -> usize {
+    match kind {
+        Kind::Builtin | Kind::Exec | Kind::Bridge => levels,
+        Kind::Run | Kind::Task => levels - 1,
+    }
+}
+
+/// An order by which the agent gives this as its outputs.
+fn raw(cell: &Cell<'_>, given: &str) -> Order {
+    let mut order = cell.order("raw");
+    order.input["raw"] = json!(given);
+    order
+}
+
+/// An order whose document has so many levels.
+fn deep_input(cell: &Cell<'_>, levels: usize) -> Order {
+    let mut order = cell.order("echo");
+    // Around it are the document and the input.
+    order.input["deep"] = (1..levels - 2).fold(json!([]), |inner, _| json!([inner]));
+    order
+}
