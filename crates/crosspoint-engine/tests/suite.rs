@@ -6,6 +6,8 @@ mod attempts;
 mod check;
 #[path = "suite/clock_jumps.rs"]
 mod clock_jumps;
+#[path = "suite/edges.rs"]
+mod edges;
 #[path = "suite/faults.rs"]
 mod faults;
 #[path = "suite/finding.rs"]

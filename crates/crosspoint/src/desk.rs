@@ -91,7 +91,9 @@ impl Desk {
         };
         if joined.is_err() && is_new {
             drop(counter);
-            self.leave(engine, &name, joining.session).await;
+            // Nobody waits for it: while nothing can be written, that would be for long.
+            let (desk, engine) = (self.clone(), engine.clone());
+            tokio::spawn(async move { desk.leave(&engine, &name, joining.session).await });
         } else if fell {
             lease::withdraw_excess(engine, &name, &counter).await;
         }

@@ -19,6 +19,7 @@ mod judged;
 mod listed;
 mod local;
 mod log;
+mod long;
 mod migrate;
 mod passage;
 mod patience;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use crosspoint_engine::core::Mode;
-use crosspoint_engine::runtime::Engine;
+use crosspoint_engine::runtime::{Engine, Readiness};
+use crosspoint_engine::store::Fault;
 use tokio::runtime::Builder;
 
 use crate::cli::{Format, Serve};
@@ -60,7 +61,18 @@ async fn serve(config: &Config) -> Result<Outcome> {
     });
     tokio::select! {
         () = serving => Ok(Outcome::Fine),
-        () = engine.died() => Err(anyhow!("jobs can no longer be committed; nothing is lost: start the server again")),
+        () = engine.died() => Err(dead(&engine)),
+    }
+}
+
+/// Why nothing goes on.
+fn dead(engine: &Engine) -> anyhow::Error {
+    match engine.readiness() {
+        // Another process has the store: to start this one again would be wrong.
+        Readiness::Failing(fault) if matches!(*fault, Fault::Lost { .. }) => anyhow!("{fault}"),
+        Readiness::Failing(_) | Readiness::Ready => {
+            anyhow!("jobs can no longer be committed; nothing is lost: start the server again")
+        }
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Agent) -> Result<Outcome> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot begin")?;
     let outcome = runtime.block_on(async {
         let (reports, outgoing) = Reports::new();
-        let hands = Hands::new(arguments.concurrency as usize);
+        let hands = Hands::new(arguments.concurrency as usize, arguments.waiting as usize);
         let worker = Arc::new(Worker { link: Link::new(arguments)?, hands, reports, program: Arc::new(program) });
         let mut signals = Signals::new()?;
         tokio::select! {

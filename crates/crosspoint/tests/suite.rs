@@ -92,6 +92,8 @@ mod exec_parting;
 mod exec_start;
 #[path = "suite/faultless.rs"]
 mod faultless;
+#[path = "suite/forged.rs"]
+mod forged;
 #[path = "suite/help.rs"]
 mod help;
 #[path = "suite/hints.rs"]
@@ -114,14 +116,20 @@ mod metrics;
 mod migrate;
 #[path = "suite/misbehaviour.rs"]
 mod misbehaviour;
+#[path = "suite/one_server.rs"]
+mod one_server;
 #[path = "suite/openapi.rs"]
 mod openapi;
+#[path = "suite/outage.rs"]
+mod outage;
 #[path = "suite/overload.rs"]
 mod overload;
 #[path = "suite/peers.rs"]
 mod peers;
 #[path = "suite/planted.rs"]
 mod planted;
+#[path = "suite/poison.rs"]
+mod poison;
 #[path = "suite/programs.rs"]
 mod programs;
 #[path = "suite/pull.rs"]
@@ -174,6 +182,8 @@ mod server_life;
 mod server_limits;
 #[path = "suite/services.rs"]
 mod services;
+#[path = "suite/shares.rs"]
+mod shares;
 #[path = "suite/shutdown.rs"]
 mod shutdown;
 #[path = "suite/store_command.rs"]

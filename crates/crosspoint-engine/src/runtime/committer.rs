@@ -236,7 +236,9 @@ impl Committer {
                 return Err((unreadable, letters));
             }
             let Some(seq) = job else { return self.commit_singly(letters, fault) };
-            letters = hindered.by(seq, letters);
+            // Where its row only had to be put right, nothing is in the way any more.
+            letters =
+                if self.core.job(seq).is_some() { hindered.by(seq, letters) } else { hindered.once_more(letters) };
         }
     }
 

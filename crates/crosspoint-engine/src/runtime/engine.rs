@@ -400,11 +400,12 @@ impl Engine {
     }
 }
 
-/// Tells when the committing thread ends without having been told to.
+/// Tells when the committing thread ends without having been told to. Nobody waits for it any more.
 struct Death(Engine);
 
 impl Drop for Death {
     fn drop(&mut self) {
+        self.0.0.inbox.abandon();
         if !self.0.0.stopping.load(Ordering::Relaxed) {
             self.0.0.died.cancel();
         }

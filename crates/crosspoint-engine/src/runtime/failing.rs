@@ -50,6 +50,12 @@ impl Hindered {
         self.rounds < 2 * ASIDE_MAX
     }
 
+    /// What was in the way is so no more.
+    pub(super) fn once_more(&mut self, letters: Vec<Letter>) -> Vec<Letter> {
+        self.rounds += 1;
+        letters
+    }
+
     /// This job was in the way: what is left to decide.
     pub(super) fn by(&mut self, seq: Seq, letters: Vec<Letter>) -> Vec<Letter> {
         self.rounds += 1;

@@ -139,6 +139,15 @@ impl Inbox {
         self.arrived.notify_one();
     }
 
+    /// Takes no more letters, and nobody reads those that are inside: whoever waits for an answer learns that none comes.
+    pub(super) fn abandon(&self) {
+        let mut inside = self.lock();
+        inside.closed = true;
+        let unread = std::mem::take(&mut inside.letters);
+        drop(inside);
+        drop(unread);
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -36,6 +36,10 @@ pub(crate) struct Agent {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) concurrency: u32,
 
+    /// How many programs beside those may wait for answers: while it is so many, no more work is taken
+    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Limits", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) waiting: u32,
+
     /// The program may ask: its stdin stays open, and answers come as lines of JSON
     #[arg(long)]
     pub(crate) ask: bool,

@@ -17,13 +17,14 @@ use crosspoint_engine::runtime::{Ahead, NewJob, Submitted, Unaccepted};
 
 use super::App;
 use super::body::Received;
-use super::jobs::{locate, watch_of};
+use super::jobs::{locate, outcome_bytes, watch_of};
 use super::json::{Object, response};
 use super::query::{self, Asking};
 use super::refusal::{Refusal, works};
 use super::submit::{self, NAME_BYTES_MAX};
 use super::view::{self, Beside};
 use super::warned::warned;
+use crate::long;
 use crate::passage::answer;
 use crate::passage::incoming::{self, Headers, Incoming};
 
@@ -54,7 +55,8 @@ pub(super) async fn ask_agent(
     let mut response = if job.outcome().is_some() {
         let known = answer::known_as(&job, request_id.as_deref());
         let written = if is_translated { answer::translated } else { answer::document };
-        response(StatusCode::OK, warned(written(&known, Contract::Bridge), &warnings))
+        let document = long::look(outcome_bytes(&job), || warned(written(&known, Contract::Bridge), &warnings));
+        response(StatusCode::OK, document)
     } else {
         response(StatusCode::ACCEPTED, app.as_it_stands(&job, &asking))
     };
@@ -69,7 +71,7 @@ fn read(app: &App, uri: &Uri, headers: &HeaderMap, document: &Bytes) -> Result<(
     }
     let asking = query::asking(uri, app.0.wait_max)?;
     let headers = Headers { key: submit::idempotency_key(headers)?, trace: submit::traceparent(headers) };
-    let incoming = incoming::read(Kind::BridgeRequest, document, headers);
+    let incoming = long::look(document.len(), || incoming::read(Kind::BridgeRequest, document, headers));
     let incoming = incoming.map_err(|report| submit::malformed(Kind::BridgeRequest, *report))?;
     let request_id = incoming.new.request_id.as_deref().unwrap_or_default();
     if request_id.is_empty() {

@@ -116,6 +116,11 @@ pub(super) fn locate(response: &mut Response, job: &Job) {
     response.extensions_mut().insert(About::job(job));
 }
 
+/// How long what came of a job is: whoever writes it for a caller reads it first.
+pub(super) fn outcome_bytes(job: &Job) -> usize {
+    job.outcome().map_or(0, |outcome| outcome.body.bytes().len())
+}
+
 fn path_of(id: JobId) -> String {
     format!("/api/v1/jobs/{id}")
 }

@@ -90,6 +90,8 @@ fn commits(page: &mut Page, numbers: &Numbers) {
         .line(&[], purged.steps);
     page.gauge("crosspoint_purge_given_up", "1 if old jobs are not removed because the store is damaged.")
         .line(&[], u8::from(purged.given_up));
+    let overfull = "1 if more jobs are kept than [store] retention_jobs, because they ended too recently to go.";
+    page.gauge("crosspoint_retention_overfull", overfull).line(&[], u8::from(purged.overfull));
     if let Some(bytes) = numbers.sizes.database {
         page.gauge("crosspoint_store_bytes", "The size of the database.").line(&[], bytes);
     }

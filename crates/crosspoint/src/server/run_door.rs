@@ -19,10 +19,11 @@ use crosspoint_engine::runtime::{Submitted, Unaccepted, Watch};
 
 use super::App;
 use super::body::Received;
-use super::jobs::locate;
+use super::jobs::{locate, outcome_bytes};
 use super::json::response;
 use super::refusal::Refusal;
 use super::submit::{self, NAME_BYTES_MAX};
+use crate::long;
 use crate::passage::answer;
 use crate::passage::incoming::{self, Headers, Incoming};
 
@@ -89,7 +90,7 @@ async fn admitted(app: &App, headers: &HeaderMap, received: Received) -> Result<
 fn read(document: &Bytes, headers: &HeaderMap) -> Result<Incoming, Refusal> {
     let key = submit::idempotency_key(headers)?;
     let headers = Headers { key, trace: submit::traceparent(headers) };
-    let incoming = incoming::read(Kind::RunRequest, document, headers);
+    let incoming = long::look(document.len(), || incoming::read(Kind::RunRequest, document, headers));
     let incoming = incoming.map_err(|report| submit::malformed(Kind::RunRequest, *report))?;
     let names = [
         ("/request_id", incoming.new.request_id.as_deref().unwrap_or_default()),
@@ -141,8 +142,8 @@ impl Run {
 
     /// The document of how it ended, as this writes it: the same bytes however often and wherever it is asked for.
     fn ending(&self, job: &Job, write: fn(&Job, Contract) -> String) -> String {
-        let job = answer::known_as(job, self.known_as.as_deref());
-        answer::warned(write(&job, Contract::Run), &self.warnings)
+        let known = answer::known_as(job, self.known_as.as_deref());
+        long::look(outcome_bytes(job), || answer::warned(write(&known, Contract::Run), &self.warnings))
     }
 
     /// A refusal that is about this run.

@@ -19,6 +19,7 @@ use crosspoint_engine::runtime::NewJob;
 
 use super::refusal::Refusal;
 use crate::json_input::line_and_column;
+use crate::long;
 use crate::passage::incoming;
 use crate::passage::trace::Trace;
 
@@ -180,7 +181,7 @@ pub(super) fn scan(document: &Bytes) -> Result<Tape<'_>, Refusal> {
 
 /// The same, where readers may disagree on what it says.
 pub(super) fn scan_ambiguous(document: &Bytes) -> Result<Tape<'_>, Refusal> {
-    Tape::scan(document).map_err(|broken| {
+    long::look(document.len(), || Tape::scan(document)).map_err(|broken| {
         let (line, column) = line_and_column(document, broken.error.offset);
         let syntax = broken.error.kind;
         let message = format!("the body is not JSON: {} (line {line}, column {column})", syntax.message());

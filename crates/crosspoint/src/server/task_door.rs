@@ -25,11 +25,12 @@ use crosspoint_engine::runtime::Watch;
 use self::asked::{Patience, TaskId, percent_encoded};
 use super::App;
 use super::body::Received;
-use super::jobs::watch_of;
+use super::jobs::{outcome_bytes, watch_of};
 use super::json::response;
 use super::record::About;
 use super::refusal::Refusal;
 use super::{submit, warned::warned};
+use crate::long;
 use crate::passage::answer;
 use crate::passage::incoming::{self, Headers, Incoming};
 
@@ -51,7 +52,7 @@ pub(super) async fn submit_task(
     let job = app.settled(&watch_of(submitted), &patience).await;
     // By the same key it may be a task that was first sent under another id, or work from another door.
     let known = answer::known_as(&job, id.as_deref());
-    let document = warned(answer::document(&known, Contract::Task), &warnings);
+    let document = warned(written(&known), &warnings);
     Ok(located(patience.answer(status(&job), document), &job))
 }
 
@@ -63,7 +64,7 @@ pub(super) async fn show_task(
     let patience = patience.map_err(refused::of(&id))?;
     let watch = app.task(&id).await?;
     let job = app.settled(&watch, &patience).await;
-    Ok(patience.answer(StatusCode::OK, answer::document(&job, Contract::Task)))
+    Ok(patience.answer(StatusCode::OK, written(&job)))
 }
 
 pub(super) async fn answer_task(
@@ -78,13 +79,13 @@ pub(super) async fn answer_task(
     let answered = app.engine().answer(watch.job().id(), answer).await;
     answered.map_err(|why| refused::denied(&why, &id))?;
     let job = app.settled(&watch, &patience).await;
-    Ok(patience.answer(status(&job), answer::document(&job, Contract::Task)))
+    Ok(patience.answer(status(&job), written(&job)))
 }
 
 pub(super) async fn cancel_task(State(app): State<App>, TaskId(id): TaskId) -> Result<Response, Refusal> {
     let watch = app.task(&id).await?;
     let job = app.engine().cancel(watch.job().id()).await.map_err(|why| refused::denied(&why, &id))?;
-    Ok(response(StatusCode::OK, answer::document(&job, Contract::Task)))
+    Ok(response(StatusCode::OK, written(&job)))
 }
 
 pub(super) async fn follow_task(
@@ -110,10 +111,15 @@ fn read(
     }
     let patience = patience?;
     let headers = Headers { key: submit::idempotency_key(headers)?, trace: submit::traceparent(headers) };
-    let incoming = incoming::read(Kind::TaskRequest, document, headers);
+    let incoming = long::look(document.len(), || incoming::read(Kind::TaskRequest, document, headers));
     let incoming = incoming.map_err(|report| refused::malformed(*report))?;
     refused::check_id(incoming.new.request_id.as_deref())?;
     Ok((patience, incoming))
+}
+
+/// The task as it stands.
+fn written(job: &Job) -> String {
+    long::look(outcome_bytes(job), || answer::document(job, Contract::Task))
 }
 
 /// TASK-4: 200 says that it has ended.

@@ -17,6 +17,8 @@ pub(super) struct Hands {
     /// Something was put down, or waits for a person.
     freed: Notify,
     concurrency: usize,
+    /// How many programs may wait for people beside those that work: each is a process.
+    waiting_max: usize,
 }
 
 #[derive(Default)]
@@ -62,8 +64,8 @@ pub(super) struct Told {
 }
 
 impl Hands {
-    pub(super) fn new(concurrency: usize) -> Hands {
-        Hands { inside: Mutex::default(), freed: Notify::new(), concurrency }
+    pub(super) fn new(concurrency: usize, waiting_max: usize) -> Hands {
+        Hands { inside: Mutex::default(), freed: Notify::new(), concurrency, waiting_max }
     }
 
     /// How many jobs are taken at a time: none any more by one who leaves.
@@ -191,8 +193,9 @@ impl Hands {
 
     fn room(&self, inside: &Inside) -> usize {
         let working = inside.held.values().filter(|held| held.ended || held.asked <= held.answers).count();
+        let waiting = inside.held.len() - working;
         let room = self.concurrency.saturating_sub(working).min(HELD_MAX.saturating_sub(inside.held.len()));
-        if inside.leaving { 0 } else { room }
+        if inside.leaving || waiting >= self.waiting_max { 0 } else { room }
     }
 
     /// Comes to an end when nothing is held, and nothing is on its way here.

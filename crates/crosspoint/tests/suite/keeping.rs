@@ -129,6 +129,23 @@ fn a_long_job_is_there_whole_or_not_at_all_while_it_is_removed() {
 }
 
 #[test]
+fn a_number_of_jobs_yields_to_their_youngest_age_and_that_is_said() {
+    let server = Server::with("[store]\nretention_jobs = 3\n", &["--log", "warn"]);
+    let wish = |n: u32| format!(r#"{{"work":"echo","input":{n},"request_id":"r{n}"}}"#);
+    let ids: Vec<Value> = (0..10).map(|n| server.post("/api/v1/jobs?wait=60", &wish(n)).json()["id"].clone()).collect();
+    until("it says so", || server.log().contains("more jobs are kept than [store] retention_jobs").then_some(()));
+    let metrics = server.get("/metrics").text();
+    assert!(metrics.contains("crosspoint_retention_overfull 1"), "{metrics}");
+    for (n, id) in (0..).zip(&ids) {
+        assert_eq!(
+            server.post("/api/v1/jobs", &wish(n)).json()["id"],
+            *id,
+            "a repeat is the same job, however many came after it"
+        );
+    }
+}
+
+#[test]
 fn a_store_that_is_full_has_room_again_when_jobs_go() {
     let limits = "[limits]\nstore_bytes = 700000\n";
     let mut server = Server::with(&format!("[store]\nretention_days = 0\n{limits}"), &["--log", "off"]);

@@ -13,9 +13,14 @@ use crate::run::root;
 const SYNCS: &str = r#"
     use std::io::Write;
 
-    fn sync() -> i32 {
+    fn sync(file: i32) -> i32 {
         let Some(place) = std::env::var_os("SYNCS") else { return 0 };
         let place = std::path::PathBuf::from(place);
+        let synced = std::fs::read_link(format!("/proc/self/fd/{file}")).unwrap_or_default();
+        if std::env::var_os("SYNC_DIRECTORIES").is_some() && synced.is_dir() {
+            let list = std::fs::File::options().create(true).append(true).open(place.join("directories"));
+            let _ = list.and_then(|mut list| writeln!(list, "{}", synced.display()));
+        }
         if place.join("fail").exists() {
             return -1;
         }
@@ -24,10 +29,10 @@ const SYNCS: &str = r#"
     }
 
     #[no_mangle]
-    pub extern "C" fn fsync(_: i32) -> i32 { sync() }
+    pub extern "C" fn fsync(file: i32) -> i32 { sync(file) }
 
     #[no_mangle]
-    pub extern "C" fn fdatasync(_: i32) -> i32 { sync() }
+    pub extern "C" fn fdatasync(file: i32) -> i32 { sync(file) }
 "#;
 
 /// A server whose syncs are ours.
@@ -121,6 +126,69 @@ fn what_cannot_be_synced_is_not_acknowledged() {
     assert_eq!((accepted.status, &accepted.json()["outcome"]["outputs"]), (200, &json!(1)), "{accepted:?}");
     assert_eq!(server.post(&format!("/api/v1/jobs/{kept}/answer"), r#"{"input":2}"#).status, 200);
     assert_eq!(server.ended(&kept)["outcome"]["outputs"], json!({"answer": 2}));
+}
+
+/// After a sync that failed nobody can say what the disk has: no command is said to be safe to repeat, but for those that were not even tried.
+#[test]
+fn what_was_tried_and_may_be_there_is_said_to_be_unknown() {
+    let watched = Watched::start();
+    let server = &watched.server;
+    let kept = server.submit(r#"{"work":"ask"}"#)["id"].as_str().expect("an id").to_owned();
+    server.in_state(&kept, "waiting");
+    let task = r#"{"id":"mine","type":"ask","payload":{}}"#;
+    assert_eq!(server.post("/tasks", task).status, 202);
+    let session = "00000000-0000-4000-8000-000000000001";
+    let wishes = [
+        ("/api/v1/jobs".to_owned(), r#"{"work":"echo","request_id":"other"}"#.to_owned()),
+        (format!("/api/v1/jobs/{kept}/answer"), r#"{"input":1}"#.to_owned()),
+        ("/api/v1/agents/echo/drain".to_owned(), String::new()),
+        ("/api/v1/agents/echo/breaker".to_owned(), r#"{"state":"open"}"#.to_owned()),
+        ("/api/v1/agents/dig/join".to_owned(), format!(r#"{{"session":"{session}","work":["dig"]}}"#)),
+        (format!("/api/v1/jobs/{kept}/cancel"), String::new()),
+    ];
+    for (path, body) in &wishes {
+        watched.fail(true);
+        let tried = server.post(path, body);
+        assert_eq!((tried.status, &tried.json()["error"]["repeat"]), (503, &json!("unknown")), "{path}: {tried:?}");
+        // From now on it is not tried, and refused at once; and what is there can be looked at, by the caller's own id too.
+        let refused = server.post(path, body);
+        assert_eq!((refused.status, &refused.json()["error"]["repeat"]), (503, &json!("safe")), "{path}: {refused:?}");
+        assert_eq!(server.get("/tasks/mine").json()["status"], "input_required", "{path}");
+        assert_eq!(server.get("/tasks/nobodys").status, 404);
+        watched.fail(false);
+        until("it is ready again", || (server.get("/health/ready").status == 200).then_some(()));
+    }
+}
+
+#[test]
+fn the_directories_that_are_made_are_synced_too() {
+    let mut watched = Watched::start();
+    watched.server.kill();
+    let place = watched.place.clone();
+    let elsewhere = watched.server.directory().join("elsewhere");
+    fs::create_dir(&elsewhere).expect("it can be made");
+    let opened = |data: &str| {
+        let _ = fs::remove_file(place.join("directories"));
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
+        command.current_dir(&elsewhere).args(["serve", "--listen", "127.0.0.1:0", "--log", "off", "--data", data]);
+        command.env("LD_PRELOAD", place.join("libsyncs.so")).env("SYNCS", &place).env("SYNC_DIRECTORIES", "1");
+        let mut child = command.stderr(std::process::Stdio::null()).spawn().expect("it starts");
+        let database = elsewhere.join(data).join("jobs.db");
+        until("it is there", || database.exists().then_some(()));
+        until("a job could be accepted", || fs::read_to_string(elsewhere.join(data).join("server.json")).ok());
+        child.kill().expect("it can be killed");
+        child.wait().expect("it ends");
+        let synced = fs::read_to_string(place.join("directories")).unwrap_or_default();
+        synced.lines().map(PathBuf::from).collect::<Vec<PathBuf>>()
+    };
+    let elsewhere = elsewhere.canonicalize().expect("it is there");
+    let synced = opened(".crosspoint");
+    assert!(synced.contains(&elsewhere), "the data directory's own entry: {synced:?}");
+    assert!(synced.contains(&elsewhere.join(".crosspoint")), "the database's entry: {synced:?}");
+    let synced = opened("a/b");
+    for made in [elsewhere.clone(), elsewhere.join("a"), elsewhere.join("a/b")] {
+        assert!(synced.contains(&made), "{}: {synced:?}", made.display());
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::agents::http::Unread;
 use crate::agents::record::{Note, found};
 use crate::agents::remote::too_long;
 use crate::agents::status;
+use crate::long;
 use crate::passage::reply::{self, Meaning, Reply};
 
 /// What harms nobody where it is missing.
@@ -31,7 +32,7 @@ pub(super) struct Verdict {
 
 /// The answer to a sync run, or to a stream that was refused.
 pub(super) fn of_answer(status: StatusCode, body: &Bytes, request_id: &str) -> Verdict {
-    match reply::read(Kind::RunResponse, body) {
+    match read(body) {
         Ok(reply) => of_reply(status, reply, body, request_id),
         Err(report) => of_unreadable(status, report, body),
     }
@@ -39,8 +40,12 @@ pub(super) fn of_answer(status: StatusCode, body: &Bytes, request_id: &str) -> V
 
 /// The same where it is a document of the contract.
 pub(super) fn of_document(status: StatusCode, body: &Bytes, request_id: &str) -> Option<Verdict> {
-    let reply = reply::read(Kind::RunResponse, body).ok()?;
+    let reply = read(body).ok()?;
     Some(of_reply(status, reply, body, request_id))
+}
+
+fn read(body: &Bytes) -> Result<Reply, Report> {
+    long::look(body.len(), || reply::read(Kind::RunResponse, body))
 }
 
 fn of_reply(status: StatusCode, reply: Reply, body: &Bytes, request_id: &str) -> Verdict {
@@ -68,7 +73,7 @@ fn of_reply(status: StatusCode, reply: Reply, body: &Bytes, request_id: &str) ->
 /// The outcome of a stream; what is wrong with it was said when it was heard.
 pub(super) fn of_event(event: StreamEvent) -> Result<Success, Failed> {
     let data = Bytes::from(event.data);
-    match reply::read(Kind::RunResponse, &data).map(|reply| reply.meaning) {
+    match read(&data).map(|reply| reply.meaning) {
         Ok(Meaning::Ended(result)) => result.map_err(|failed| *failed),
         Ok(Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_)) | Err(_) => {
             Err(reply::unreadable(UNREADABLE, &data))

@@ -12,6 +12,7 @@ use reqwest::StatusCode;
 use crate::agents::http::Media;
 use crate::agents::record::{Note, found};
 use crate::agents::status::{self, is_absent};
+use crate::long;
 use crate::passage::reply::{self, Meaning, Reply};
 
 /// What the agent was asked.
@@ -54,7 +55,7 @@ const RECOMMENDED: [&Clause; 2] = [&TASK_2_4, &TASK_112];
 /// Reads an answer about the task of a request.
 pub(super) fn read(asked: Asked, answer: &Whole, request: &Request) -> (Told, Vec<Note>) {
     let status = answer.status;
-    let (document, mut notes) = match reply::read(Kind::TaskResponse, &answer.body) {
+    let (document, mut notes) = match long::look(answer.body.len(), || reply::read(Kind::TaskResponse, &answer.body)) {
         Ok(reply) => (Some((is_about(&reply, request), reply.meaning)), found(reply.report, &RECOMMENDED)),
         Err(report) => (None, found(report, &RECOMMENDED)),
     };

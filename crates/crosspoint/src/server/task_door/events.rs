@@ -16,10 +16,12 @@ use crosspoint_engine::runtime::Watch;
 use crosspoint_engine::time::Time;
 use futures_util::stream;
 
-use super::refused::status_word;
+use super::refused::status_of;
+use crate::long;
 use crate::passage::answer;
 use crate::server::App;
 use crate::server::events::{KEEP_ALIVE_PERIOD, keep_alive, last_seen, response};
+use crate::server::jobs::outcome_bytes;
 use crate::server::query;
 use crate::server::refusal::Refusal;
 
@@ -103,8 +105,9 @@ impl Following {
 }
 
 fn written(job: &Job) -> Bytes {
-    let (status, document) = match answer::readable(job, Contract::Task) {
-        Some(document) => (status_word(job.phase()), document),
+    let readable = long::look(outcome_bytes(job), || answer::readable(job, Contract::Task));
+    let (status, document) = match readable {
+        Some(document) => (status_of(job), document),
         None => (Status::Failed.word(), answer::unreadable(job, Contract::Task)),
     };
     let mut out = Vec::with_capacity(document.len() + 64);

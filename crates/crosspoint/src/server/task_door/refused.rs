@@ -9,7 +9,7 @@ use crosspoint_contracts::task::{Status, failure};
 use crosspoint_contracts::{Finding, Report};
 use crosspoint_engine::content::Body;
 use crosspoint_engine::core::Rejected;
-use crosspoint_engine::job::Phase;
+use crosspoint_engine::job::{Job, Phase, State};
 use crosspoint_engine::machine::Refused;
 use crosspoint_engine::runtime::{Denied, NewJob, Unaccepted};
 
@@ -125,8 +125,12 @@ pub(super) fn denied(why: &Denied, id: &str) -> Refusal {
     of(id)(refusal)
 }
 
-/// The contract's word for it.
-pub(super) fn status_word(phase: Phase) -> &'static str {
+/// The contract's word for how a task is. One that waits for an operator goes on for its caller (ALL-13).
+pub(super) fn status_of(job: &Job) -> &'static str {
+    if matches!(job.state, State::Poisoned) { status_word(Phase::Running) } else { status_word(job.phase()) }
+}
+
+fn status_word(phase: Phase) -> &'static str {
     let status = match phase {
         Phase::Queued => Status::Pending,
         Phase::Running | Phase::Retrying => Status::InProgress,
