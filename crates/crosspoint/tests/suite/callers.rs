@@ -61,6 +61,15 @@ impl Callers {
         *self.address.lock().expect("nobody panics") = address;
     }
 
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        *self.address.lock().expect("nobody panics")
+    }
+
+    /// Whether all callers are to finish.
+    pub(crate) fn is_done(&self) -> bool {
+        self.done.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn acknowledged(&self) -> usize {
         self.acknowledged.load(Ordering::Relaxed)
     }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::callers::{Callers, Dice, Known, Wish};
+use crate::callers::{Callers, Dice, Known, Wish, send};
 use crate::live::{Server, until};
+use crate::sync::Watched;
 
 /// How often the server is killed in the suite; `CROSSPOINT_KILLS` for more.
 const KILLS: u64 = 50;
@@ -141,6 +143,96 @@ fn nothing_else_is_there(callers: &Callers, known: &BTreeMap<String, Known>) {
     let expected: BTreeMap<String, Value> =
         known.iter().map(|(request_id, known)| (request_id.clone(), json!(known.id))).collect();
     assert_eq!(found, expected);
+}
+
+/// A neighbour that has joined and says that it has done everybody's work.
+fn forge(callers: &Callers, address: &dyn Fn() -> Option<SocketAddr>) -> usize {
+    const SESSION: &str = "00000000-0000-4000-8000-000000000007";
+    let mut forged = 0;
+    while !callers.is_done() {
+        let Some(address) = address() else { continue };
+        let join = json!({"session": SESSION, "work": ["forging"], "concurrency": 1}).to_string();
+        let _ = send(address, "POST", "/api/v1/agents/forger/join", &join);
+        let Some(page) = send(address, "GET", "/api/v1/jobs?limit=20", "").filter(|page| page.status == 200) else { continue };
+        let report = |job: &Value| json!({"id": job["id"], "attempt": 1, "result": {"outputs": {"forged": true}}});
+        let reports: Vec<Value> = page.json()["jobs"].as_array().expect("a list").iter().map(report).collect();
+        let body = json!({"session": SESSION, "reports": reports}).to_string();
+        let Some(answer) = send(address, "POST", "/api/v1/agents/forger/report", &body) else { continue };
+        if answer.status == 200 {
+            let said = answer.json();
+            assert!(said["reports"].as_array().expect("a list").iter().all(|word| word == "gone"), "{said}");
+            forged += reports.len();
+        }
+    }
+    forged
+}
+
+/// Kills in a row, with a clock that is set, syncs that fail and a neighbour that forges in between.
+const STORM_KILLS: u64 = 12;
+
+#[test]
+fn kills_jumps_failed_commits_and_a_forging_neighbour_lose_double_and_cross_nothing() {
+    let seed = seed();
+    let mut dice = Dice(seed);
+    let mut watched = Watched::start();
+    let callers = Callers::default();
+    callers.set_address(Some(watched.server.address()));
+    let kills = if std::env::var_os("CROSSPOINT_KILLS").is_some() { kills() } else { STORM_KILLS };
+    let forged = thread::scope(|scope| {
+        for name in 0..CALLERS {
+            let (callers, seed) = (&callers, dice.below(u64::MAX));
+            scope.spawn(move || callers.call(name, seed));
+        }
+        let forger = scope.spawn(|| forge(&callers, &|| callers.address()));
+        for _ in 0..kills {
+            // Within what jobs are kept, and so far that every clock of a job would be over.
+            let clocks = [0, 7_200, -7_200, 259_200, -259_200];
+            if dice.below(2) == 0 {
+                watched.set_clock(clocks[usize::try_from(dice.below(5)).expect("it is small")]);
+            }
+            let fails = dice.below(3);
+            if fails > 0 {
+                until("callers are answered", || (callers.acknowledged() > 0).then_some(()));
+                watched.fail(true);
+                thread::sleep(Duration::from_micros(dice.below(20_000)));
+            }
+            // Some are killed while nothing can be committed.
+            if fails == 2 {
+                callers.set_address(None);
+                watched.server.kill();
+            }
+            if fails > 0 {
+                watched.fail(false);
+            }
+            if fails < 2 {
+                kill_under_load(&mut watched.server, &callers, &mut dice);
+            }
+            if dice.below(3) == 0 {
+                watched.set_clock(clocks[usize::try_from(dice.below(5)).expect("it is small")]);
+            }
+            watched.server.restart();
+            callers.set_address(Some(watched.server.address()));
+        }
+        callers.finish();
+        forger.join().expect("it forges in vain")
+    });
+    assert!(forged > 0, "nobody forged anything");
+    let known = callers.known();
+    for (request_id, one) in &known {
+        go_on(&callers, one);
+        let job = callers.insist("GET", &format!("/api/v1/jobs/{}?wait=60", one.id), "", &[200]).json();
+        callers.learn(request_id, &job);
+        let broken = job["violations"].as_array().cloned().unwrap_or_default();
+        assert!(broken.iter().all(|one| one["clause"] == "ALL-2"), "only the neighbour broke a rule: {job}");
+        ended_as_wished(one, &without_violations(job));
+        told_once(&callers, one);
+    }
+    nothing_else_is_there(&callers, &known);
+}
+
+fn without_violations(mut job: Value) -> Value {
+    job.as_object_mut().map(|members| members.remove("violations"));
+    job
 }
 
 #[test]

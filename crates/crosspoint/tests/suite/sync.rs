@@ -9,7 +9,8 @@ use serde_json::json;
 use crate::live::{Server, until};
 use crate::run::root;
 
-/// Stands before the C library's syncs: counts them, and fails while there is a file that says so.
+/// Stands before the C library's syncs and its clock: counts syncs, fails while there is a file that says so, and shows a time on the wall that
+/// another file moves.
 const SYNCS: &str = r#"
     use std::io::Write;
 
@@ -33,17 +34,38 @@ const SYNCS: &str = r#"
 
     #[no_mangle]
     pub extern "C" fn fdatasync(file: i32) -> i32 { sync(file) }
+
+    #[repr(C)]
+    pub struct Time { seconds: i64, nanos: i64 }
+
+    extern "C" { fn syscall(number: i64, ...) -> i64; }
+
+    #[cfg(target_arch = "x86_64")]
+    const CLOCK_GETTIME: i64 = 228;
+    #[cfg(not(target_arch = "x86_64"))]
+    const CLOCK_GETTIME: i64 = 113;
+
+    #[no_mangle]
+    pub unsafe extern "C" fn clock_gettime(clock: i32, time: *mut Time) -> i32 {
+        let done = syscall(CLOCK_GETTIME, i64::from(clock), time);
+        if clock == 0 && done == 0 {
+            let place = std::env::var_os("SYNCS").map(std::path::PathBuf::from).unwrap_or_default();
+            let moved = std::fs::read_to_string(place.join("clock")).ok();
+            (*time).seconds += moved.and_then(|text| text.trim().parse::<i64>().ok()).unwrap_or(0);
+        }
+        done as i32
+    }
 "#;
 
-/// A server whose syncs are ours.
-struct Watched {
-    server: Server,
+/// A server whose syncs and clock are ours.
+pub(crate) struct Watched {
+    pub(crate) server: Server,
     place: PathBuf,
 }
 
 impl Watched {
-    fn start() -> Watched {
-        let mut server = Server::start();
+    pub(crate) fn start() -> Watched {
+        let mut server = Server::with("", &["--log", "error"]);
         server.kill();
         let place = server.data().join("syncs");
         fs::create_dir_all(&place).expect("a directory can be made");
@@ -58,7 +80,13 @@ impl Watched {
         fs::metadata(self.place.join("count")).map_or(0, |file| file.len())
     }
 
-    fn fail(&self, fail: bool) {
+    /// Has its clock on the wall be wrong by so many seconds.
+    pub(crate) fn set_clock(&self, seconds: i64) {
+        fs::write(self.place.join("clock.new"), seconds.to_string()).expect("it can be written");
+        fs::rename(self.place.join("clock.new"), self.place.join("clock")).expect("it can be put in place");
+    }
+
+    pub(crate) fn fail(&self, fail: bool) {
         let file = self.place.join("fail");
         let done = if fail { fs::write(file, "") } else { fs::remove_file(file) };
         done.expect("it can be said");
