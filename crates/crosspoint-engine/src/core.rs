@@ -60,6 +60,8 @@ pub struct Core {
     /// Jobs in the queue that may be what ends us, and those of that kind that are with agents: one begins at a time.
     suspects: BTreeSet<Seq>,
     suspects_running: BTreeSet<Seq>,
+    /// Suspects that were under way together when we last ended: each of them begins only when no other suspect runs.
+    doubtful: BTreeSet<Seq>,
     /// The jobs that have ended, for as long as they are kept.
     ended: Ended,
     /// When it was last written that we are alive.
@@ -255,6 +257,7 @@ impl Core {
             shares: room::Shares::new(origin.room),
             suspects: BTreeSet::new(),
             suspects_running: BTreeSet::new(),
+            doubtful: BTreeSet::new(),
             ended: origin.ended,
             alive_at: origin.alive_at.unwrap_or_default(),
             end: origin.end,
@@ -295,6 +298,7 @@ impl Core {
         let mut core = Core::new(Origin { present, alive_at, end, ..origin });
         core.alive_at = written.unwrap_or_default();
         core.resting = self.resting;
+        core.doubtful.clone_from(&self.doubtful);
         core
     }
 
@@ -407,11 +411,12 @@ impl Core {
         (drives_all && !self.jobs.is_empty()).then(|| self.alive_at.plus(ALIVE_PERIOD))
     }
 
-    /// When [`Core::settle`] has something to do next.
-    pub fn alarm(&self) -> Option<Time> {
+    /// When [`Core::settle`] has something to do next. A suspect that could have begun before now waits for an agent, and not for a time.
+    pub fn alarm(&self, now: Time) -> Option<Time> {
         let job = self.alarms.first().map(|(at, _)| *at);
         let breaker = self.agents.values().filter_map(|agent| agent.standing.breaker.alarm()).min();
         let suspect = if self.suspects.is_empty() { None } else { self.alone_until() };
+        let suspect = suspect.filter(|until| *until > now && *until != Time::NEVER);
         job.into_iter().chain(breaker).chain(self.alive_alarm()).chain(suspect).min()
     }
 

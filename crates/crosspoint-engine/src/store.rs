@@ -193,6 +193,16 @@ impl Store {
         self.sync_time
     }
 
+    /// Whether it is still ours, without writing anything.
+    pub fn look(&self) -> Result<(), Fault> {
+        let lost = || Fault::Lost { path: self.path.clone() };
+        if self.lost || !self.lock.is_in_place() {
+            return Err(lost());
+        }
+        let found = schema::epoch(&self.connection).map_err(|error| Fault::of(&self.path, &error))?;
+        self.claim.check(found).map(|_| ()).map_err(|_| lost())
+    }
+
     /// Whether it can be written at present: asked after a commit failed, before work is taken again.
     pub fn probe(&mut self) -> Result<(), Fault> {
         let probed = self.transact(|transaction, _| schema::probe(transaction).map_err(write::Error::from));

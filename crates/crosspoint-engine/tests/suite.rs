@@ -50,3 +50,5 @@ mod taking_up;
 mod tears;
 #[path = "suite/town.rs"]
 mod town;
+#[path = "suite/unwritable.rs"]
+mod unwritable;

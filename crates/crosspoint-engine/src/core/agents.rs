@@ -206,11 +206,17 @@ impl Core {
             let agent = free.iter().find(|agent| agent.targets.contains(&target))?;
             Some((agent.spec.name.clone(), *seq))
         };
-        self.suspects.iter().find_map(taker)
+        let (agent, seq) = self.suspects.iter().find_map(taker)?;
+        // Whoever is in doubt waits until no other suspect runs.
+        let begins = self.suspects_running.is_empty() || !self.doubtful.contains(&seq);
+        begins.then_some((agent, seq))
     }
 
     /// Until when no suspect begins.
     pub(super) fn alone_until(&self) -> Option<Time> {
-        self.suspects_running.iter().filter_map(|seq| self.job(*seq)?.alone_until()).max()
+        let until = |seq: &Seq| {
+            if self.doubtful.contains(seq) { Some(Time::NEVER) } else { self.job(*seq)?.alone_until() }
+        };
+        self.suspects_running.iter().filter_map(until).max()
     }
 }

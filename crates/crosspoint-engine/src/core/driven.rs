@@ -1,6 +1,5 @@
 //! Which jobs are ours to drive, and taking up what was under way when somebody ended.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Batch, Core, Mode, Reply};
@@ -17,16 +16,13 @@ impl Core {
         for name in names {
             self.tell_breaker(&name, breaker::Event::Interrupted, now, batch);
         }
-        // Where a suspect had just begun when we ended, the others are not to blame: our time away does not count.
-        let is_alone = self.alone_until().is_some_and(|until| now < until);
-        let is_cleared = |core: &Core, seq: Seq| {
-            let until = core.job(seq).and_then(|job| job.alone_until());
-            is_alone && until.is_some_and(|until| until <= now)
-        };
+        // Where several suspects were under way, nobody knows because of which we ended: none is blamed, and the next time they begin alone.
+        if self.end == End::Unclean && self.suspects_running.len() > 1 {
+            self.doubtful.clone_from(&self.suspects_running);
+        }
         let seqs: Vec<Seq> = self.jobs.keys().copied().filter(|seq| self.is_driven(*seq)).collect();
-        let cleared: BTreeSet<Seq> = seqs.iter().copied().filter(|seq| is_cleared(self, *seq)).collect();
         for seq in seqs {
-            let end = if cleared.contains(&seq) { End::Clean } else { self.end };
+            let end = if self.doubtful.contains(&seq) { End::Clean } else { self.end };
             self.resume_job(seq, end, now, batch);
         }
         self.is_alive(now, batch);

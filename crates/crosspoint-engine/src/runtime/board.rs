@@ -260,9 +260,11 @@ impl Board {
         seq.0 < self.driven_from.load(Ordering::Relaxed) && !lock(&self.taken).contains(&seq)
     }
 
-    /// How many jobs wait for a person.
-    pub(super) fn waiting_count(&self) -> usize {
-        self.phases[Phase::Waiting as usize].load(Ordering::Relaxed)
+    /// How many attempts are under way that wait for nobody.
+    pub(super) fn busy_count(&self) -> usize {
+        let seqs: Vec<Seq> = self.attempts().keys().copied().collect();
+        let jobs = lock(&self.jobs);
+        seqs.iter().filter(|seq| jobs.get(seq).is_none_or(|watch| !watch.job().is_asking())).count()
     }
 
     /// How many jobs are in which state, of those in which a job can be that has not ended.

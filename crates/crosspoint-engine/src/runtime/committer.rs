@@ -1,6 +1,6 @@
 //! The one thread that decides and commits.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,10 +15,14 @@ use super::inbox::{Inbox, Letter, Mail};
 use super::purge::{Purger, Stepped};
 use super::release::{self, Release};
 use crate::core::{Batch, Command, Core, Effect, Mode, Origin, Reply, Room, Spec};
+use crate::id::Seq;
 use crate::machine::{Action, End};
 use crate::retention::{Ended, Rule};
 use crate::store::{Fault, Store};
 use crate::time::Time;
+
+/// So often it is looked at whether the store is still ours, also where nothing is written.
+const LOOK_EVERY: Duration = Duration::from_secs(50);
 
 pub(super) struct Committer {
     pub(super) core: Core,
@@ -38,6 +42,12 @@ pub(super) struct Committer {
     at_once: Vec<Letter>,
     /// When a commit last failed.
     pub(super) tried_at: Instant,
+    /// Jobs whose rows do not say that they have ended, and cannot be made to.
+    pub(super) unrepairable: BTreeSet<Seq>,
+    /// The last number whose row could not be written: another job takes the next.
+    pub(super) passed_over: Seq,
+    /// When it was last looked at whether the store is still ours.
+    looked_at: Instant,
     /// Whether the core holds something that is not on disk, because a commit failed.
     pub(super) stale: bool,
     /// By how many microseconds the clock has jumped over all starts, and by how many that is not on disk.
@@ -97,6 +107,9 @@ impl Committer {
             kept: VecDeque::new(),
             at_once: Vec::new(),
             tried_at: Instant::now(),
+            unrepairable: BTreeSet::new(),
+            passed_over: Seq(0),
+            looked_at: Instant::now(),
             stale: false,
             jumped_micros,
             unwritten_jump_micros,
@@ -172,11 +185,18 @@ impl Committer {
         let now = self.clock.now();
         let purge = self.purger.patience(self.core.ended(), now).unwrap_or(Duration::MAX);
         // At least once a minute the clock is looked at, in case it jumped.
-        Some(self.core.alarm().map_or(Duration::MAX, |at| at.since(now)).min(purge).min(Duration::from_secs(60)))
+        Some(self.core.alarm(now).map_or(Duration::MAX, |at| at.since(now)).min(purge).min(Duration::from_secs(60)))
     }
 
     /// One step at most, after what was waiting was committed. Where the store is full this is also what makes room.
     fn purge(&mut self) {
+        if self.looked_at.elapsed() >= LOOK_EVERY {
+            // Whoever has nothing to write would not learn of it otherwise.
+            self.looked_at = Instant::now();
+            if let Err(fault) = self.store.look() {
+                return self.failed(Vec::new(), fault);
+            }
+        }
         let now = self.clock.now();
         let stepped = self.purger.step(&mut self.store, self.core.ended(), now);
         self.engine.board().set_overfull(self.purger.is_overfull());
@@ -184,6 +204,7 @@ impl Committer {
             Stepped::Done(step) => step,
             Stepped::Idle => return,
             Stepped::GaveUp => return self.engine.board().purging_given_up(),
+            Stepped::Lost(fault) => return self.failed(Vec::new(), fault),
         };
         for (hash, seq) in step.keys {
             self.core.release_key(hash, seq);
@@ -205,6 +226,11 @@ impl Committer {
         mut letters: Vec<Letter>,
         which: Round,
     ) -> Result<(), (Fault, Vec<Letter>)> {
+        if self.stale
+            && let Err(unreadable) = self.rebuild(which)
+        {
+            return Err((unreadable, letters));
+        }
         let mut hindered = Hindered::default();
         loop {
             let mut batch = Batch::default();
@@ -228,17 +254,10 @@ impl Committer {
                 Err(fault) => fault,
             };
             self.stale = true;
-            let (true, Fault::Unwritable { job, .. }) = (hindered.is_bearable(), &fault) else {
-                return Err((fault, letters));
-            };
-            let job = *job;
-            if let Err(unreadable) = self.rebuild(which) {
-                return Err((unreadable, letters));
+            match self.go_round(&mut hindered, fault, &batch, letters, which)? {
+                Some(left) => letters = left,
+                None => return Ok(()),
             }
-            let Some(seq) = job else { return self.commit_singly(letters, fault) };
-            // Where its row only had to be put right, nothing is in the way any more.
-            letters =
-                if self.core.job(seq).is_some() { hindered.by(seq, letters) } else { hindered.once_more(letters) };
         }
     }
 
@@ -293,7 +312,7 @@ impl Committer {
         let repaired = batch.repaired.iter().filter_map(|seq| self.engine.readers().job_at(*seq).ok().flatten());
         unwritten.extend(repaired.map(Arc::new));
         self.ask_at_once(&mut batch);
-        let load = self.core.agents().map(|agent| Load::of(agent)).collect();
+        let load = self.core.agents().map(Load::of).collect();
         // Without the task that takes it nothing that is committed would happen: then it is better not to go on.
         self.dead |= self.releases.send(Release { batch, answered, unwritten, load }).is_err();
     }
@@ -318,7 +337,9 @@ impl Committer {
         let wall = self.clock.now();
         let now = wall.shifted(self.unwritten_jump_micros.saturating_neg());
         let ended = self.core.ended().anew();
-        let origin = origin(&self.store, &self.settled, self.mode.clone(), (now, wall), ended)?;
+        let mut origin = origin(&self.store, &self.settled, self.mode.clone(), (now, wall), ended)?;
+        origin.last_seq = origin.last_seq.max(self.passed_over);
+        origin.unrepaired.retain(|seq| !self.unrepairable.contains(seq));
         self.core = match which {
             Round::First => Core::new(origin),
             Round::Later => self.core.made_anew(origin),

@@ -166,7 +166,7 @@ impl Engine {
     pub async fn stop_and_part(&self, within: Duration, parting: Duration) {
         let until = Instant::now() + within;
         self.rest().await;
-        while self.attempts() > self.board().waiting_count() && Instant::now() < until {
+        while self.board().busy_count() > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         self.part(parting).await;

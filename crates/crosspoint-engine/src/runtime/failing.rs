@@ -24,8 +24,11 @@ pub(super) const PAUSE: Duration = Duration::from_secs(1);
 /// So many jobs of one round may be set aside: more at a time are no accident of single rows.
 const ASIDE_MAX: usize = 64;
 
-/// The jobs that keep a round from being committed. The first time a job does, what was said about it is replaced by a failure of ours;
-/// if that cannot be written either, or nothing was said, it is set aside.
+/// So many numbers are passed over in a round, because something stands in the place of their rows.
+const PASSED_OVER_MAX: usize = 8;
+
+/// The jobs that keep a round from being committed. The first time a job does, the result that was told of it is replaced by a failure of ours;
+/// if that cannot be written either, or there was no result, it is set aside.
 #[derive(Default)]
 pub(super) struct Hindered {
     tamed: BTreeSet<Seq>,
@@ -46,53 +49,96 @@ impl Hindered {
     }
 
     /// Whether another try is worth its while.
-    pub(super) fn is_bearable(&self) -> bool {
+    fn is_bearable(&self) -> bool {
         self.rounds < 2 * ASIDE_MAX
     }
 
     /// What was in the way is so no more.
-    pub(super) fn once_more(&mut self, letters: Vec<Letter>) -> Vec<Letter> {
+    fn once_more(&mut self, letters: Vec<Letter>) -> Vec<Letter> {
         self.rounds += 1;
         letters
     }
 
     /// This job was in the way: what is left to decide.
-    pub(super) fn by(&mut self, seq: Seq, letters: Vec<Letter>) -> Vec<Letter> {
+    fn by(&mut self, seq: Seq, letters: Vec<Letter>, fault: &Arc<Fault>) -> Vec<Letter> {
         self.rounds += 1;
-        if !self.tamed.insert(seq) {
+        let (about, mut left): (Vec<Letter>, Vec<Letter>) =
+            letters.into_iter().partition(|letter| is_about(letter, seq));
+        let is_tamed = self.tamed.insert(seq) && about.iter().any(|letter| replacement(&letter.command).is_some());
+        if is_tamed {
+            tracing::error!(seq = seq.0, "a report cannot be written; its job ends");
+        } else {
             tracing::error!(seq = seq.0, "what happens to a job cannot be written; it is set aside");
             self.aside.insert(seq);
-            return letters;
         }
-        let (about, others): (Vec<Letter>, Vec<Letter>) = letters.into_iter().partition(|letter| is_about(letter, seq));
-        if about.is_empty() {
-            self.aside.insert(seq);
-            return others;
+        for letter in about {
+            match replacement(&letter.command).filter(|_| is_tamed) {
+                Some(command) => left.push(Letter { command, ..letter }),
+                // Whoever asked may have left.
+                None => drop(letter.reply.send(Answer::Failed(fault.clone()))),
+            }
         }
-        tracing::error!(seq = seq.0, "a report cannot be written; its job ends");
-        others.into_iter().chain(about.into_iter().filter_map(in_its_place)).collect()
+        left
     }
 }
 
 impl Committer {
+    /// What is left to decide after a commit that failed, on a core that is made anew; `None` where nothing is.
+    pub(super) fn go_round(
+        &mut self,
+        hindered: &mut Hindered,
+        fault: Fault,
+        batch: &Batch,
+        letters: Vec<Letter>,
+        which: Round,
+    ) -> Result<Option<Vec<Letter>>, (Fault, Vec<Letter>)> {
+        let (true, Fault::Unwritable { job, .. }) = (hindered.is_bearable(), &fault) else {
+            return Err((fault, letters));
+        };
+        let job = *job;
+        let is_fresh = |seq: &Seq| batch.jobs.get(seq).is_some_and(|written| written.fresh.is_some());
+        let fresh = job.filter(is_fresh);
+        self.passed_over = self.passed_over.max(fresh.unwrap_or(Seq(0)));
+        self.unrepairable.extend(job.filter(|seq| batch.repaired.contains(seq)));
+        if let Err(unreadable) = self.rebuild(which) {
+            return Err((unreadable, letters));
+        }
+        let seq = match job {
+            Some(seq) if fresh.is_none() || hindered.rounds < PASSED_OVER_MAX => seq,
+            Some(_) | None => return self.commit_singly(letters, fault).map(|()| None),
+        };
+        // What is in its place has another number, or has been put right, or is left as it is.
+        let is_live = fresh.is_none() && self.core.job(seq).is_some();
+        Ok(Some(if is_live { hindered.by(seq, letters, &Arc::new(fault)) } else { hindered.once_more(letters) }))
+    }
+
     /// Something cannot be written, and nobody can say what: one command after the other, so that those are answered that can be. Gives back
     /// none, but where there was only one.
     pub(super) fn commit_singly(&mut self, mut letters: Vec<Letter>, fault: Fault) -> Result<(), (Fault, Vec<Letter>)> {
         if letters.len() <= 1 {
-            return Err((fault, letters));
+            return self.commit_without(letters, fault);
         }
         while !letters.is_empty() {
             let letter = letters.remove(0);
             match self.decide_and_commit(vec![letter], Round::Later) {
                 Ok(()) => {}
-                Err((fault @ Fault::Unwritable { .. }, unwritable)) => {
-                    tracing::error!(error = %fault, "what was asked for can never be written");
-                    let fault = Arc::new(fault);
-                    answer(unwritable, |letter| letter.reply.send(Answer::Failed(fault.clone())).is_ok());
-                }
                 Err((fault, first)) => return Err((fault, first.into_iter().chain(letters).collect())),
             }
         }
+        Ok(())
+    }
+
+    /// Whoever asked for what can never be written is told so, where it is that and nothing else.
+    fn commit_without(&mut self, letters: Vec<Letter>, fault: Fault) -> Result<(), (Fault, Vec<Letter>)> {
+        if letters.is_empty() {
+            return Err((fault, letters));
+        }
+        if let Err((fault, _)) = self.decide_and_commit(Vec::new(), Round::Later) {
+            return Err((fault, letters));
+        }
+        tracing::error!(error = %fault, "what was asked for can never be written");
+        let fault = Arc::new(fault);
+        answer(letters, |letter| letter.reply.send(Answer::Failed(fault.clone())).is_ok());
         Ok(())
     }
 
@@ -189,9 +235,9 @@ fn is_about(letter: &Letter, seq: Seq) -> bool {
     }
 }
 
-/// The end of a job in place of a report about it that cannot be written. What is no such report is dropped, and so is a failure: there
+/// The end of a job in place of a report about it that cannot be written. What is no such report has none, and neither has a failure: there
 /// is nothing smaller to put in its place.
-fn in_its_place(letter: Letter) -> Option<Letter> {
+fn replacement(command: &Command) -> Option<Command> {
     let failed = |attempt| Event::Finish { attempt, result: Err(Failed::of(Failure::Internal, Dispatched::Yes)) };
     let replaced = |event: &Event| match event {
         Event::Finish { attempt, result: Ok(_) } | Event::Output { attempt, .. } | Event::Ask { attempt, .. } => {
@@ -209,11 +255,10 @@ fn in_its_place(letter: Letter) -> Option<Letter> {
         | Event::Interrupted(_)
         | Event::Release => None,
     };
-    let command = match letter.command {
-        Command::Job(id, event) => Command::Job(id, replaced(&event)?),
+    match command {
+        Command::Job(id, event) => Some(Command::Job(*id, replaced(event)?)),
         Command::Report { agent, grip, id, event } => {
-            let event = replaced(&event)?;
-            Command::Report { agent, grip, id, event }
+            Some(Command::Report { agent: agent.clone(), grip: *grip, id: *id, event: replaced(event)? })
         }
         Command::Submit(_)
         | Command::Find(..)
@@ -222,9 +267,8 @@ fn in_its_place(letter: Letter) -> Option<Letter> {
         | Command::Join(_)
         | Command::Violation(..)
         | Command::ClockJumped { .. }
-        | Command::Rest => return None,
-    };
-    Some(Letter { command, ..letter })
+        | Command::Rest => None,
+    }
 }
 
 /// What nobody would say again if it were refused. What callers and operators want is refused at once instead: they are there to be told.

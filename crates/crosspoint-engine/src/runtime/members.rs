@@ -36,8 +36,10 @@ pub enum Unjoined {
     NotFound,
     /// It is there, or has work.
     Present,
-    /// We are about to end.
+    /// We are about to end, and nothing was done.
     Closed,
+    /// We ended before it was known what came of it.
+    Lost,
     /// It was tried, and is not known to be written.
     Fault(Arc<Fault>),
     /// Nothing can be written at present, and nothing was tried.
@@ -84,7 +86,7 @@ impl Engine {
                 },
                 Ok(Answer::Failed(fault)) => Err(Unjoined::Fault(fault)),
                 Ok(Answer::NotTried(fault)) => Err(Unjoined::NotTried(fault)),
-                Err(_) => Err(Unjoined::Closed),
+                Err(_) => Err(Unjoined::Lost),
             }
         }
     }

@@ -42,6 +42,8 @@ pub(super) enum Stepped {
     Idle,
     /// The store does not let anything be removed, and never will.
     GaveUp,
+    /// The store is another's.
+    Lost(Fault),
 }
 
 /// What a step came to.
@@ -120,6 +122,7 @@ impl Purger {
                 self.rests_until = began + took + (took * PAUSES).min(PAUSE_MAX);
                 Stepped::Done(Step { jobs: purged.jobs as u64, keys: purged.keys })
             }
+            Err(fault @ Fault::Lost { .. }) => Stepped::Lost(fault),
             Err(fault) => self.failed(&fault),
         }
     }

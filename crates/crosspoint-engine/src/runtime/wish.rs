@@ -86,6 +86,8 @@ pub enum Denied {
     NotEnded(Arc<Job>),
     /// We are about to end.
     Closed,
+    /// We ended before it was known what came of it.
+    Lost,
     /// It was tried, and is not known to be written.
     Fault(Arc<Fault>),
     /// Nothing can be written or read at present, and nothing was tried.
@@ -274,7 +276,8 @@ impl Engine {
     pub async fn retry(&self, id: JobId, key: Option<Box<str>>) -> Result<Result<Submitted, Unaccepted>, Denied> {
         let watch = self.job(id).await?.ok_or(Denied::NotFound)?;
         let job = watch.job();
-        if job.aside.is_some() || matches!(job.state, State::Poisoned) {
+        let waits_for_operator = job.aside.is_some() || matches!(job.state, State::Poisoned);
+        if waits_for_operator && job.outcome().is_none() {
             // The very job, which only waited for an operator (ALL-13).
             self.wish(id, Event::Release).await?;
             return Ok(Ok(Submitted::Repeat(watch)));
@@ -357,23 +360,24 @@ impl Engine {
             Ok(Answer::Committed { .. }) => self.agent(name).ok_or(Denied::NotFound),
             Ok(Answer::Failed(fault)) => Err(Denied::Fault(fault)),
             Ok(Answer::NotTried(fault)) => Err(Denied::NotTried(fault)),
-            Err(_) => Err(Denied::Closed),
+            Err(_) => Err(Denied::Lost),
         }
     }
 
     async fn wish(&self, id: JobId, event: Event) -> Result<Arc<Job>, Denied> {
-        match self.tell(id, event.clone()).await {
-            Some(Answer::Committed { reply: Reply::Job(job), .. }) => Ok(job),
-            Some(Answer::Committed { reply: Reply::Refused(refused), .. }) => Err(Denied::Refused(refused)),
-            Some(Answer::Committed { .. }) => {
+        let answer = self.inbox().put(Command::Job(id, event.clone())).map_err(|_| Denied::Closed)?;
+        match answer.await {
+            Ok(Answer::Committed { reply: Reply::Job(job), .. }) => Ok(job),
+            Ok(Answer::Committed { reply: Reply::Refused(refused), .. }) => Err(Denied::Refused(refused)),
+            Ok(Answer::Committed { .. }) => {
                 // It has ended, or never was: the machine says what that means, without anything to commit.
                 let job = self.read(move |readers| readers.job(id)).await?.ok_or(Denied::NotFound)?;
                 let step = machine::step(&job, event, Time::default(), &Policy::DEFAULT).map_err(Denied::Refused)?;
                 Ok(Arc::new(step.job))
             }
-            Some(Answer::Failed(fault)) => Err(Denied::Fault(fault)),
-            Some(Answer::NotTried(fault)) => Err(Denied::NotTried(fault)),
-            None => Err(Denied::Closed),
+            Ok(Answer::Failed(fault)) => Err(Denied::Fault(fault)),
+            Ok(Answer::NotTried(fault)) => Err(Denied::NotTried(fault)),
+            Err(_) => Err(Denied::Lost),
         }
     }
 

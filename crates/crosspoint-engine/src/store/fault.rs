@@ -108,10 +108,11 @@ impl Fault {
 
     /// What an error of the database means that came of writing this job.
     pub(super) fn of_job(path: &Path, seq: Seq, error: &rusqlite::Error) -> Fault {
-        match Fault::of(path, error) {
-            Fault::Unwritable { path, detail, .. } => Fault::Unwritable { path, detail, job: Some(seq) },
-            other => other,
+        let mut fault = Fault::of(path, error);
+        if let Fault::Unwritable { job, .. } = &mut fault {
+            *job = Some(seq);
         }
+        fault
     }
 
     pub(super) fn directory(path: &Path, error: &io::Error) -> Fault {

@@ -120,6 +120,7 @@ fn purge_job(transaction: &Transaction<'_>, seq: Seq, spent: &mut Spent, purged:
         "DELETE FROM document WHERE job = ?1 RETURNING length(bytes)",
         "DELETE FROM outcome WHERE job = ?1 RETURNING length(body)",
         "DELETE FROM violation WHERE job = ?1 RETURNING 0",
+        "DELETE FROM aside WHERE job = ?1 RETURNING 0",
     ] {
         let mut rows = transaction.prepare_cached(sql)?;
         let mut rows = rows.query([number])?;

@@ -91,7 +91,7 @@ pub(super) fn repair(transaction: &Transaction<'_>, seq: Seq, epoch: i64) -> rus
          WHERE seq = ?1",
     )?;
     update.execute(params![seq.0.cast_signed(), FIRST_END, epoch])?;
-    Ok(())
+    write_aside(transaction, seq, None)
 }
 
 /// Parameters 1 to 23: what changes in the life of a job, and its number.

@@ -102,10 +102,10 @@ fn write_rows(transaction: &Transaction<'_>, batch: &Batch, next_event: &mut i64
         bytes += ROW_BYTES + job.map_err(|error| Error::Job(*seq, error))?;
     }
     for (seq, at) in &batch.aside {
-        row::write_aside(transaction, *seq, *at)?;
+        row::write_aside(transaction, *seq, *at).map_err(|error| Error::Job(*seq, error))?;
     }
     for seq in &batch.repaired {
-        row::repair(transaction, *seq, epoch)?;
+        row::repair(transaction, *seq, epoch).map_err(|error| Error::Job(*seq, error))?;
     }
     for (name, standing) in &batch.agents {
         row::write_standing(transaction, name, standing)?;

@@ -1,143 +1,25 @@
-//! What comes at the edges: rows that cannot be written, a second writer, neighbours that forge, backlogs, long histories.
+//! What comes at the edges: a second writer, neighbours that forge, backlogs, long histories.
 
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_engine::claim::Claim;
-use crosspoint_engine::core::{Command, Grip, Origin, Rejected, Reply, Room, Share, Spec};
+use crosspoint_engine::core::{AgentCommand, Command, Grip, Origin, Rejected, Reply, Room, Share, Spec};
 use crosspoint_engine::event::What;
-use crosspoint_engine::id::{JobId, Seq};
+use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Job, Limits, Phase, Progress, Request, State};
 use crosspoint_engine::machine::{End, Event};
 use crosspoint_engine::policy::{Policy, Recovery};
-use crosspoint_engine::runtime::{Ahead, Denied, Engine, Readiness, Submitted};
-use crosspoint_engine::store::check::{Flaw, Told, check};
+use crosspoint_engine::runtime::Readiness;
 use crosspoint_engine::store::{Fault, Options, Store};
-use rusqlite::Connection;
 
 use crate::made::{POLICY, T0, ask, at, done, request, secs};
 use crate::rows::{self, DOCUMENT, batch, fresh, note};
 use crate::scratch::Scratch;
-use crate::stage::{self, agent, ended, never, new_job, reaches, submit};
+use crate::stage::{self, agent, ended, new_job, reaches, submit};
 use crate::town::{Town, agent as spec, origin};
-
-fn sql(scratch: &Scratch, sql: &str) {
-    let connection = Connection::open(scratch.database()).expect("it opens");
-    connection.busy_timeout(Duration::from_secs(10)).expect("it can be settled");
-    connection.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-}
-
-fn agents() -> Vec<stage::Agent> {
-    vec![agent("never", never), agent("echo", stage::echo)]
-}
-
-/// The job still goes through, and the engine is well.
-async fn others_go_on(engine: &Engine) {
-    let job = ended(&submit(engine, new_job("echo", "1")).await).await;
-    assert_eq!(job.phase(), Phase::Completed);
-    assert!(matches!(engine.readiness(), Readiness::Ready));
-}
-
-async fn why(engine: &Engine, id: JobId) -> String {
-    let job = engine.job(id).await.expect("it can be read").expect("it is there").job();
-    engine.stuck(&job, Ahead::Counted).map(|stuck| stuck.reason).unwrap_or_default()
-}
-
-async fn is_set_aside(engine: &Engine, id: JobId) {
-    let until = stage::patience();
-    while !why(engine, id).await.starts_with("set aside") {
-        assert!(std::time::Instant::now() < until, "it is not set aside");
-        tokio::task::yield_now().await;
-    }
-}
-
-fn named_by_the_check(scratch: &Scratch) -> Vec<(Flaw, Option<Seq>)> {
-    let mut found = Vec::new();
-    let mut tell = |told| {
-        if let Told::Finding(finding) = told {
-            found.push((finding.flaw, finding.seq));
-        }
-    };
-    check(&scratch.database(), &mut tell).expect("it can be checked");
-    found
-}
-
-#[tokio::test]
-async fn a_job_whose_step_cannot_be_written_is_set_aside_and_everybody_else_goes_on() {
-    let scratch = Scratch::new();
-    let engine = stage::start(&scratch, agents());
-    let mut limited = new_job("never", "{}");
-    limited.limits.total = Some(Duration::from_millis(50));
-    sql(
-        &scratch,
-        "CREATE TRIGGER stubborn BEFORE UPDATE ON job WHEN old.seq = 1 BEGIN SELECT RAISE(ABORT, 'no'); END;",
-    );
-    let id = submit(&engine, limited).await.job().id();
-    // Nobody says anything about it: its own clock is what cannot be written.
-    is_set_aside(&engine, id).await;
-    others_go_on(&engine).await;
-    assert!(matches!(engine.cancel(id).await, Err(Denied::Refused(_) | Denied::Closed)), "nor can its end be");
-    others_go_on(&engine).await;
-    stage::stop(engine).await;
-    assert_eq!(named_by_the_check(&scratch), [(Flaw::Aside, Some(Seq(1)))]);
-
-    // A start finds it as it is, and takes up the others.
-    let engine = stage::start(&scratch, agents());
-    others_go_on(&engine).await;
-    is_set_aside(&engine, id).await;
-    sql(&scratch, "DROP TRIGGER stubborn");
-    let released = engine.retry(id, None).await.expect("an operator may");
-    let Ok(Submitted::Repeat(watch)) = released else { panic!("it is this very job") };
-    assert_eq!(watch.job().id(), id);
-    let job = ended(&watch).await;
-    assert_eq!(job.outcome().and_then(|outcome| outcome.failure).map(|(failure, _)| failure.name()), Some("timeout"));
-    stage::stop(engine).await;
-    assert_eq!(named_by_the_check(&scratch), []);
-}
-
-#[tokio::test]
-async fn what_cannot_be_written_at_a_start_keeps_no_server_from_starting() {
-    let scratch = Scratch::new();
-    let engine = stage::start(&scratch, agents());
-    let id = submit(&engine, new_job("never", "{}")).await.job().id();
-    stage::stop(engine).await;
-    sql(
-        &scratch,
-        "CREATE TRIGGER stubborn BEFORE UPDATE ON job WHEN old.seq = 1 BEGIN SELECT RAISE(ABORT, 'no'); END;",
-    );
-    let engine = stage::start(&scratch, agents());
-    is_set_aside(&engine, id).await;
-    others_go_on(&engine).await;
-    stage::stop(engine).await;
-}
-
-const OUTCOME: &str = r#"INSERT INTO outcome(job, n, at, status, body)
-    SELECT seq, events + 1, updated_at, 0, CAST('{"status":"completed","outputs":7,"artifacts":[]}' AS BLOB) FROM job WHERE seq = 1"#;
-
-#[tokio::test]
-async fn a_live_row_that_has_an_outcome_is_put_right() {
-    for found_at_a_start in [true, false] {
-        let scratch = Scratch::new();
-        let mut engine = stage::start(&scratch, agents());
-        let watch = submit(&engine, new_job("never", "{}")).await;
-        let id = watch.job().id();
-        if found_at_a_start {
-            stage::stop(engine).await;
-            sql(&scratch, OUTCOME);
-            engine = stage::start(&scratch, agents());
-        } else {
-            sql(&scratch, OUTCOME);
-            assert!(matches!(engine.cancel(id).await, Err(Denied::Refused(_))), "it has ended");
-            assert_eq!(ended(&watch).await.phase(), Phase::Completed, "whoever waits is told");
-        }
-        let job = engine.job(id).await.expect("it can be read").expect("it is there").job();
-        assert_eq!(job.phase(), Phase::Completed, "{found_at_a_start}");
-        others_go_on(&engine).await;
-        stage::stop(engine).await;
-        assert_eq!(named_by_the_check(&scratch), []);
-    }
-}
+use crate::unwritable::{agents, sql};
 
 #[test]
 fn a_link_to_the_database_leads_to_the_same_lock_and_no_file_beside_it_counts() {
@@ -242,7 +124,7 @@ fn a_success_of_an_earlier_attempt_counts_from_the_agent_that_had_it() {
     let seq = town.submit_work("work");
     says(&mut town, "honest", Grip::Holds, seq, crate::made::dead(1));
     town.now = at(10_000);
-    town.tell(&Command::Agent("honest".into(), crosspoint_engine::core::AgentCommand::Drain(false)));
+    town.tell(&Command::Agent("honest".into(), AgentCommand::Drain(false)));
     assert_eq!((town.job(seq).attempts, town.job(seq).had_by(1).map(|name| &**name)), (2, Some("honest")));
     // A session that was given up says that it failed, and one that is not its agent that it succeeded.
     let failed = crate::made::failed(1, crosspoint_contracts::failure::Failure::AgentFailed, POLICY_BEGUN);
@@ -260,9 +142,9 @@ fn the_backlog_of_one_work_or_agent_leaves_room_for_the_others() {
     let room = Room { jobs: 10, of_work: 3, of_agent: 4, of_caller: 10 };
     let agents = vec![spec("one", &["a", "b"], 1), spec("two", &["c", "d"], 1), spec("three", &["d"], 1)];
     let mut town = Town::of(Origin { room, ..origin(agents) });
-    let full = |reply: Reply| match reply {
-        Reply::Rejected(Rejected::Full { share, most }) => Some((share, most)),
-        _ => None,
+    let full = |reply: Reply| {
+        let Reply::Rejected(Rejected::Full { share, most }) = reply else { return None };
+        Some((share, most))
     };
     for _ in 0..3 {
         town.submit_work("a");
@@ -324,7 +206,7 @@ fn time_in_which_nobody_was_there_counts_against_nobody() {
             assert_eq!(town.job(Seq(1)).phase(), Phase::Running, "{second} s of {left:?}");
         }
         town.now = T0.plus(used + day + left);
-        town.tell(&Command::Agent("one".into(), crosspoint_engine::core::AgentCommand::Drain(false)));
+        town.tell(&Command::Agent("one".into(), AgentCommand::Drain(false)));
         assert!(town.core.job(Seq(1)).is_none(), "then its time is up");
     }
 }
@@ -406,9 +288,9 @@ fn no_job_is_blamed_for_what_another_one_did() {
     town.now = T0.plus(secs(29));
     assert_eq!(town.with(Seq(2)), None, "and is alone for a while");
     town.now = T0.plus(secs(30));
-    town.tell(&Command::Agent("one".into(), crosspoint_engine::core::AgentCommand::Drain(false)));
+    town.tell(&Command::Agent("one".into(), AgentCommand::Drain(false)));
     assert_eq!(town.with(Seq(2)).as_deref(), Some("one"));
-    // The end comes five seconds later: it was the second.
+    // The end comes five seconds later. It may be the second, which has just begun, or the first, which takes its time.
     let rows: Vec<Job> = town.core.jobs().map(|job| (**job).clone()).collect();
     let (alive, now) = (T0.plus(secs(35)), T0.plus(secs(40)));
     let mut town = Town::of(Origin {
@@ -420,8 +302,21 @@ fn no_job_is_blamed_for_what_another_one_did() {
         ..origin(agents())
     });
     town.core.resume(now, &mut town.batch);
-    assert_eq!((town.job(Seq(1)).cut_short, town.job(Seq(1)).phase()), (2, Phase::Queued));
-    assert!(matches!(town.job(Seq(2)).state, State::Poisoned));
+    town.core.settle(now, &mut town.batch);
+    let cut_short = |town: &Town| [Seq(1), Seq(2)].map(|seq| town.job(seq).cut_short);
+    assert_eq!(cut_short(&town), [2, 2], "neither is blamed");
+    // Whoever begins now is alone for as long as it takes.
+    town.now = now.plus(secs(60));
+    town.tell(&Command::Agent("one".into(), AgentCommand::Drain(false)));
+    assert_eq!([Seq(1), Seq(2)].map(|seq| town.with(seq).is_some()), [true, false]);
+    assert!(town.core.alarm(town.now).is_none_or(|at| at > town.now), "nobody looks again and again");
+    let rows: Vec<Job> = town.core.jobs().map(|job| (**job).clone()).collect();
+    let (alive_at, now) = (Some(town.now), town.now.plus(secs(1)));
+    let end = End::Unclean;
+    let mut town = Town::of(Origin { jobs: rows, last_seq: Seq(2), alive_at, now, end, ..origin(agents()) });
+    town.core.resume(now, &mut town.batch);
+    assert!(matches!(town.job(Seq(1)).state, State::Poisoned), "now it is known which");
+    assert_eq!((town.job(Seq(2)).cut_short, town.job(Seq(2)).phase()), (2, Phase::Queued));
 }
 
 #[test]

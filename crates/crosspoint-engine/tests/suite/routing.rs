@@ -145,7 +145,7 @@ fn work_avoids_an_agent_whose_breaker_is_open() {
     let jobs: Vec<Seq> = (0..6).map(|_| town.submit_work("work")).collect();
     assert_eq!((town.running("a"), town.running("b")), (0, 5));
     town.now = town.now.plus(Duration::from_secs(1_000_000));
-    assert_eq!(town.core.alarm().map(|at| at > town.now), Some(false), "the jobs of b have clocks");
+    assert_eq!(town.core.alarm(town.now).map(|at| at > town.now), Some(false), "the jobs of b have clocks");
     town.tell(&breaker_of("a", breaker::Event::Close));
     assert_eq!(town.with(jobs[5]).as_deref(), Some("a"), "an operator's breaker stays until it is closed");
 }

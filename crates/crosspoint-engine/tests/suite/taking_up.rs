@@ -55,7 +55,7 @@ fn a_held_job_that_is_taken_up_is_done_again_and_the_others_are_left_alone() {
 fn a_job_that_was_taken_up_is_repeated_and_times_out_like_any_other() {
     let mut town = held(POLICY);
     take_up(&mut town, 1);
-    assert_eq!(town.core.alarm(), Some(T0.plus(Duration::from_secs(30))), "its silence is watched");
+    assert_eq!(town.core.alarm(town.now), Some(T0.plus(Duration::from_secs(30))), "its silence is watched");
     town.now = T0.plus(Duration::from_secs(30));
     town.tell(&Command::Violation(Seq(1), Violation { clause: "ALL-3", what: "x".into() }));
     assert_eq!(town.job(Seq(1)).phase(), Phase::Retrying);

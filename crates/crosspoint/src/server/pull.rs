@@ -251,6 +251,7 @@ fn unjoined(why: &Unjoined) -> Refusal {
             Refusal::conflict("the agent is there, or has work", "let it leave, or wait until its lease has run out")
         }
         Unjoined::Closed => Refusal::stopping(),
+        Unjoined::Lost => Refusal::ended(),
         Unjoined::Fault(fault) => Refusal::tried(fault, DONE_OR_NOT),
         Unjoined::NotTried(fault) => Refusal::fault(fault),
     }

@@ -220,6 +220,12 @@ impl Refusal {
         Refusal::unavailable("the server is stopping", "nothing was done; send it again once the server is back")
     }
 
+    /// The server ended while it was at it.
+    pub(super) fn ended() -> Refusal {
+        let message = "the server ended before it could say whether this was done";
+        Refusal { repeat: Repeat::Unknown, ..Refusal::unavailable(message, DONE_OR_NOT) }
+    }
+
     /// ALL-5.4: the caller has waited as long as anybody may, and the job goes on.
     pub(super) fn waited(job: JobId, time_max: Duration) -> Refusal {
         let message = format!("the work has not ended within {} s, and goes on as job {job}", time_max.as_secs_f64());
@@ -349,6 +355,7 @@ impl Refusal {
                 "wait for its outcome, or cancel it first",
             ),
             Denied::Closed => Refusal::stopping(),
+            Denied::Lost => Refusal::ended(),
             Denied::Fault(fault) => Refusal::tried(fault, DONE_OR_NOT),
             Denied::NotTried(fault) => Refusal::fault(fault),
         }

@@ -153,7 +153,9 @@ fn forge(callers: &Callers, address: &dyn Fn() -> Option<SocketAddr>) -> usize {
         let Some(address) = address() else { continue };
         let join = json!({"session": SESSION, "work": ["forging"], "concurrency": 1}).to_string();
         let _ = send(address, "POST", "/api/v1/agents/forger/join", &join);
-        let Some(page) = send(address, "GET", "/api/v1/jobs?limit=20", "").filter(|page| page.status == 200) else { continue };
+        let Some(page) = send(address, "GET", "/api/v1/jobs?limit=20", "").filter(|page| page.status == 200) else {
+            continue;
+        };
         let report = |job: &Value| json!({"id": job["id"], "attempt": 1, "result": {"outputs": {"forged": true}}});
         let reports: Vec<Value> = page.json()["jobs"].as_array().expect("a list").iter().map(report).collect();
         let body = json!({"session": SESSION, "reports": reports}).to_string();

@@ -76,13 +76,7 @@ impl World {
             Command::Agent(name, command) => {
                 let agent = self.model.agent_index(name).ok_or("a command for nobody")?;
                 let due = self.model.hears_of_agent(agent, *command);
-                self.count(match (command, due) {
-                    (AgentCommand::Capacity(0), Due::Done) => "went away",
-                    (AgentCommand::Forget, Due::Done) => "forgotten",
-                    (AgentCommand::Forget, Due::Present) => "not forgotten",
-                    (_, Due::NoSuchAgent) => "not known",
-                    (_, _) => "told",
-                });
+                self.count(told(*command, due));
                 let reply = self.core.apply(letter, now, batch);
                 self.is_due(due, &reply).map_err(wrong)?;
                 Ok(reply)
@@ -237,7 +231,7 @@ impl World {
             self.say(|| format!("  job {} {:?}", seq.0, entry.what));
             ensure!(self.model.drives(seq), "job {} is not ours to drive", seq.0);
             let suspect = self.model.jobs[&seq].is_suspect();
-            ensure!(!suspect || !self.model.suspect_runs(), "two suspects at a time");
+            ensure!(!suspect || !self.model.waits_for_suspect(seq), "two suspects at a time");
             self.model.stored(seq, entry, cause).map_err(|wrong| format!("job {}: {wrong}", seq.0))?;
             starters.push(self.model.jobs[&seq].agent);
         }
@@ -287,5 +281,16 @@ fn shown(command: &Command) -> String {
         Command::Report { agent, grip, id, event } => format!("{agent} ({grip:?}) of job {} {event:?}", id.seq().0),
         Command::ClockJumped { micros, .. } => format!("jump by {micros}"),
         Command::Rest => "rest".to_owned(),
+    }
+}
+
+/// What is counted of a command for an agent.
+fn told(command: AgentCommand, due: Due) -> &'static str {
+    match (command, due) {
+        (AgentCommand::Capacity(0), Due::Done) => "went away",
+        (AgentCommand::Forget, Due::Done) => "forgotten",
+        (AgentCommand::Forget, Due::Present) => "not forgotten",
+        (_, Due::NoSuchAgent) => "not known",
+        (_, _) => "told",
     }
 }

@@ -239,6 +239,10 @@ impl Model {
     /// What holds whenever everything due has been done.
     pub(crate) fn check(&self, core: &Core, disk: &Disk) -> Verdict {
         ensure!(core.jobs().count() == self.live.len(), "the core has {} jobs", core.jobs().count());
+        let alarm = core.alarm(self.wall()).map(|at| self.steady(at));
+        // Another agent may allow less than the last one did; then time is up as soon as it has started.
+        let just_started = self.live.iter().any(|seq| self.jobs[seq].life == Life::With { heard: self.now });
+        ensure!(just_started || alarm.is_none_or(|at| at > self.now), "it is looked at again and again: {alarm:?}");
         let alive = disk.alive_at.map_or(i64::MIN / 2, |at| self.steady(at));
         let told = self.held.is_some() || self.live.is_empty() || self.now - alive <= 5_000_000;
         ensure!(told, "it was last said {} us ago that we are alive", self.now - alive);
@@ -278,7 +282,12 @@ impl Model {
             ensure!(agent.standing.drained == self.drained[index], "{} is drained or not", spec.name);
             ensure!(agent.waiting as usize == self.waiting(index), "{} has {} that wait", spec.name, agent.waiting);
             if !self.resting && self.is_open_to_work(index) && running[index] < self.capacity[index] {
-                let held_up = |seq: Seq| self.jobs[&seq].is_suspect() && self.suspect_runs();
+                // One that must wait until it is alone has those behind it wait, too.
+                let is_next = |seq: Seq| self.is_queued(seq) && self.drives(seq) && self.jobs[&seq].is_suspect();
+                let waits = |seq: Seq| is_next(seq) && self.waits_for_suspect(seq);
+                let held_up = |seq: Seq| {
+                    self.jobs[&seq].is_suspect() && self.live.iter().any(|other| *other <= seq && waits(*other))
+                };
                 let idle = |seq: &&Seq| {
                     let job = &self.jobs[*seq].request;
                     self.is_queued(**seq) && self.drives(**seq) && self.takes(index, job) && !held_up(**seq)

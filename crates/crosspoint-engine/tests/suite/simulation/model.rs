@@ -33,8 +33,8 @@ pub(crate) struct Model {
     pub(crate) resting: bool,
     /// How the life before this one ended.
     pub(crate) end: End,
-    /// Jobs that are not to blame for it: another suspect had just begun.
-    pub(crate) cleared: BTreeSet<Seq>,
+    /// Suspects that were under way together then: it is not known which of them is to blame.
+    pub(crate) doubtful: BTreeSet<Seq>,
     pub(crate) now: i64,
     /// What the wall's clock shows, less `now`.
     pub(crate) offset: i64,
@@ -199,7 +199,7 @@ impl Model {
             held: None,
             resting: false,
             end: End::Clean,
-            cleared: BTreeSet::new(),
+            doubtful: BTreeSet::new(),
             now: 0,
             offset: 0,
             answered_again: 0,
@@ -243,11 +243,17 @@ impl Model {
         self.count(agent, |job| matches!(job.life, Life::Asking { .. }))
     }
 
-    /// Whether another job that may be what ends us has just begun.
-    pub(crate) fn suspect_runs(&self) -> bool {
-        self.live
-            .iter()
-            .any(|seq| self.drives(*seq) && self.jobs.get(seq).is_some_and(|job| job.is_young_suspect(self.now)))
+    /// The jobs with agents that may be what ends us.
+    pub(crate) fn suspects_with(&self) -> BTreeSet<Seq> {
+        let is_so = |job: &Known| job.is_suspect() && matches!(job.life, Life::With { .. });
+        self.live.iter().copied().filter(|seq| self.drives(*seq) && self.jobs.get(seq).is_some_and(is_so)).collect()
+    }
+
+    /// Whether this suspect has to wait for another one.
+    pub(crate) fn waits_for_suspect(&self, seq: Seq) -> bool {
+        let with = self.suspects_with();
+        let holds_up = |other: &Seq| self.doubtful.contains(other) || self.jobs[other].is_young_suspect(self.now);
+        with.iter().any(holds_up) || (self.doubtful.contains(&seq) && !with.is_empty())
     }
 
     /// Whether this agent may take this job, room apart.
@@ -370,13 +376,11 @@ impl Model {
         for job in self.jobs.values_mut().filter(|job| job.outcome.is_some()) {
             job.ended = (job.ended + wall).min(now);
         }
-        let is_alone = self.held.is_none() && self.suspect_runs();
-        let older = |seq: &&Seq| {
-            let job = &self.jobs[*seq];
-            let with = matches!(job.life, Life::With { .. }) && job.is_suspect();
-            is_alone && self.drives(**seq) && with && !job.is_young_suspect(now)
-        };
-        self.cleared = self.live.iter().filter(older).copied().collect();
+        self.doubtful =
+            if self.held.is_none() && self.end == End::Unclean { self.suspects_with() } else { BTreeSet::new() };
+        if self.doubtful.len() == 1 {
+            self.doubtful.clear();
+        }
         for fuse in &mut self.fuses {
             if let Fuse::Open(Some(until)) = fuse {
                 *until = (*until + wall).min(now + OPEN_MICROS);

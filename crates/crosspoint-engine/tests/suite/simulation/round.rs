@@ -100,13 +100,13 @@ impl World {
             }
             (Fate::Through | Fate::CommitFails | Fate::CrashBefore | Fate::CrashAfter(_), before) => {
                 let decided = Decided { letters, replies, batch, fate, begins };
-                self.commit(decided, before)
+                self.commit(decided, before.as_ref())
             }
         }
     }
 
     /// Writes what was decided. A job that cannot be written is set aside, and everything is decided anew.
-    fn commit(&mut self, mut decided: Decided, before: Option<Model>) -> Verdict {
+    fn commit(&mut self, mut decided: Decided, before: Option<&Model>) -> Verdict {
         let mut aside = BTreeSet::new();
         loop {
             let seq = match self.disk.commit(&decided.batch, &mut self.claim) {
@@ -118,12 +118,12 @@ impl World {
             ensure!(aside.insert(seq), "job {} is in the way although it is set aside", seq.0);
             self.count("set aside");
             self.say(|| format!("job {} cannot be written", seq.0));
-            let before = before.clone().ok_or("a curse that came during a round")?;
+            let before = before.cloned().ok_or("a curse that came during a round")?;
             self.model = Model { now: self.model.now, offset: self.model.offset, ..before };
             if decided.begins {
-                self.make_core()
+                self.make_core();
             } else {
-                self.remake()
+                self.remake();
             }
             decided.letters.retain(|letter| !is_about(letter, seq));
             decided.batch = Batch::default();

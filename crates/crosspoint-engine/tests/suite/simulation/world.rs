@@ -209,7 +209,8 @@ impl World {
     }
 
     fn next_time(&self) -> Option<i64> {
-        let alarm = self.core.alarm().filter(|_| self.lost == Lost::Nothing).map(|at| self.model.steady(at));
+        let now = self.model.wall();
+        let alarm = self.core.alarm(now).filter(|_| self.lost == Lost::Nothing).map(|at| self.model.steady(at));
         let mail = self.mail.keys().next().map(|(at, _)| *at);
         alarm.into_iter().chain(mail).min()
     }

@@ -118,7 +118,7 @@ pub(super) fn denied(why: &Denied, id: &str) -> Refusal {
             let message = "the task waits for an operator, not for input";
             Refusal::untimely(message, "GET the task, and answer while its status is input_required").clause("TASK-4.3")
         }
-        Denied::NotEnded(_) | Denied::Closed | Denied::Fault(_) | Denied::NotTried(_) => {
+        Denied::NotEnded(_) | Denied::Closed | Denied::Lost | Denied::Fault(_) | Denied::NotTried(_) => {
             Refusal::denied(why, || no_such_task(None))
         }
     };
