@@ -68,6 +68,8 @@ pub struct Core {
     alive_at: Time,
     /// How the orchestrator before us ended.
     end: End,
+    /// Jobs that were driven by others since, which are not cut short by that end.
+    visited: BTreeSet<Seq>,
     /// Jobs that have an outcome and whose rows do not say so.
     unrepaired: Vec<Seq>,
 }
@@ -211,6 +213,8 @@ pub struct Origin {
     pub mode: Mode,
     /// How the orchestrator before us ended.
     pub end: End,
+    /// Jobs that were last driven by what only visited the store after that.
+    pub visited: BTreeSet<Seq>,
     /// When an orchestrator was last alive, as far as is known; none where there never was one.
     pub alive_at: Option<Time>,
     /// The time: whatever silence there was before it is not the agents' fault.
@@ -261,6 +265,7 @@ impl Core {
             ended: origin.ended,
             alive_at: origin.alive_at.unwrap_or_default(),
             end: origin.end,
+            visited: origin.visited,
             unrepaired: origin.unrepaired,
         };
         for spec in origin.agents {
@@ -294,8 +299,8 @@ impl Core {
         let present = self.agents.values().filter(here).map(|agent| (agent.spec.name.clone(), agent.capacity()));
         // We were there all the time, and have not ended.
         let (written, now) = (origin.alive_at, origin.now);
-        let (present, alive_at, end) = (present.collect(), Some(now), self.end);
-        let mut core = Core::new(Origin { present, alive_at, end, ..origin });
+        let (present, alive_at, end, visited) = (present.collect(), Some(now), self.end, self.visited.clone());
+        let mut core = Core::new(Origin { present, alive_at, end, visited, ..origin });
         core.alive_at = written.unwrap_or_default();
         core.resting = self.resting;
         core.doubtful.clone_from(&self.doubtful);

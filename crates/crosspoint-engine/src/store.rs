@@ -18,6 +18,7 @@ mod row;
 mod schema;
 mod write;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -75,6 +76,8 @@ pub struct Store {
     claim: Claim,
     /// Another opening has overtaken this one, or the file is not there any more: nothing more is written.
     lost: bool,
+    /// Whether this opening drives everything.
+    serves: bool,
     checkpointer: Arc<Checkpointer>,
     /// How long the last commit took to be written to the log and synced.
     sync_time: Duration,
@@ -98,8 +101,10 @@ pub struct Loaded {
     pub unrepaired: Vec<Seq>,
     /// When an orchestrator was last alive.
     pub alive_at: Option<Time>,
-    /// How the last one ended.
+    /// How the last server ended.
     pub end: End,
+    /// Jobs that were last driven by what only visited the store after that.
+    pub visited: BTreeSet<Seq>,
 }
 
 impl Store {
@@ -129,8 +134,9 @@ impl Store {
         let checkpointer = Checkpointer::start(path)?;
         let readers = Readers::new(path, salt);
         let claim = Claim::Seen(schema::epoch(&connection).map_err(fault)?);
-        let (lost, sync_time) = (false, Duration::ZERO);
-        let store = Store { connection, path: path.clone(), next_event, claim, lost, checkpointer, sync_time, lock };
+        let (lost, serves, sync_time) = (false, false, Duration::ZERO);
+        let path = path.clone();
+        let store = Store { connection, path, next_event, claim, lost, serves, checkpointer, sync_time, lock };
         Ok((store, readers))
     }
 
@@ -154,7 +160,9 @@ impl Store {
         let kept = moment.query_row(kept, (), |row| row::seq(row, 0)).optional()?;
         let (mut last_seq, mut last_at) = (Seq(0), None);
         // One pass over all jobs, some columns each: this is what a start costs.
-        let mut all = moment.prepare("SELECT seq, hash, state, updated_at, alias FROM job ORDER BY seq")?;
+        let mut all = moment.prepare("SELECT seq, hash, state, updated_at, alias, epoch FROM job ORDER BY seq")?;
+        let served = schema::server_epoch(&moment)?;
+        let mut visited = BTreeSet::new();
         let mut rows = all.query(())?;
         while let Some(row) = rows.next()? {
             last_seq = Seq(row.get::<_, i64>(0)?.unsigned_abs());
@@ -171,6 +179,9 @@ impl Store {
                 unrepaired.push(last_seq);
             } else {
                 live.push(last_seq);
+                if row.get::<_, i64>(5)? > served {
+                    visited.insert(last_seq);
+                }
             }
         }
         let one = |seq: &Seq| read::job(&moment, *seq);
@@ -180,7 +191,12 @@ impl Store {
         // Stores of earlier versions do not say it: then somebody was alive when the last row was written.
         let alive_at = schema::alive_at(&moment)?.or(last_at);
         let end = schema::end(&moment)?;
-        Ok(Loaded { jobs, keys, last_seq, standings, members, unrepaired, alive_at, end })
+        Ok(Loaded { jobs, keys, last_seq, standings, members, unrepaired, alive_at, end, visited })
+    }
+
+    /// From its first word on this opening is a server's: how that ends is remembered, and of visits is not.
+    pub fn serve(&mut self) {
+        self.serves = true;
     }
 
     /// Whether anything was written since it was opened.

@@ -22,7 +22,7 @@ impl Core {
         }
         let seqs: Vec<Seq> = self.jobs.keys().copied().filter(|seq| self.is_driven(*seq)).collect();
         for seq in seqs {
-            let end = if self.doubtful.contains(&seq) { End::Clean } else { self.end };
+            let end = if self.doubtful.contains(&seq) { End::Clean } else { self.end_of(seq) };
             self.resume_job(seq, end, now, batch);
         }
         self.is_alive(now, batch);
@@ -57,7 +57,7 @@ impl Core {
         for name in self.works.get(&job.request.work).cloned().unwrap_or_default() {
             self.tell_breaker(&name, breaker::Event::Interrupted, now, batch);
         }
-        self.resume_job(seq, self.end, now, batch);
+        self.resume_job(seq, self.end_of(seq), now, batch);
         self.job(seq).cloned().map_or(Reply::NotLive, Reply::Job)
     }
 
@@ -93,6 +93,11 @@ impl Core {
         }
         batch.touched.insert(seq);
         self.job(seq).cloned().map_or(Reply::NotLive, Reply::Job)
+    }
+
+    /// How whoever drove this job ended: it is known of servers, and a visit that is killed is no crash loop.
+    fn end_of(&self, seq: Seq) -> End {
+        if self.visited.contains(&seq) { End::Clean } else { self.end }
     }
 
     /// Whether this job is ours to drive.

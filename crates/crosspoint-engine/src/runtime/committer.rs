@@ -16,7 +16,7 @@ use super::purge::{Purger, Stepped};
 use super::release::{self, Release};
 use crate::core::{Batch, Command, Core, Effect, Mode, Origin, Reply, Room, Spec};
 use crate::id::Seq;
-use crate::machine::{Action, End};
+use crate::machine::Action;
 use crate::retention::{Ended, Rule};
 use crate::store::{Fault, Store};
 use crate::time::Time;
@@ -32,8 +32,6 @@ pub(super) struct Committer {
     inbox: Arc<Inbox>,
     settled: Settled,
     mode: Mode,
-    /// How the orchestrator before us ended.
-    end: End,
     /// What is removed of jobs that need no longer be kept.
     pub(super) purger: Purger,
     /// What agents reported while nothing could be committed.
@@ -78,10 +76,18 @@ pub(super) struct Settled {
 impl Committer {
     /// Loads what the store knows and takes up what was under way. When it returns, everything is as if we had never been
     /// gone.
-    pub(super) fn start(store: Store, engine: Engine, inbox: Arc<Inbox>, settled: Settled) -> Result<Committer, Fault> {
+    pub(super) fn start(
+        mut store: Store,
+        engine: Engine,
+        inbox: Arc<Inbox>,
+        settled: Settled,
+    ) -> Result<Committer, Fault> {
         let mut clock = Clock::new();
         let mode = settled.mode.clone();
         let is_server = mode == Mode::Serve;
+        if is_server {
+            store.serve();
+        }
         // What only visits a store removes nothing from it.
         let rule = if is_server { settled.retention } else { Rule::FOR_EVER };
         let wall = clock.look().now;
@@ -92,7 +98,6 @@ impl Committer {
         let jumped_micros = jumps.total_micros().saturating_add(unwritten_jump_micros);
         jumps.add(wall, jumped_micros);
         let origin = origin(&store, &settled, mode, (now, wall), Ended::new(rule, jumps))?;
-        let end = origin.end;
         let releases = release::start(&engine);
         let mut committer = Committer {
             core: Core::new(origin),
@@ -102,7 +107,6 @@ impl Committer {
             inbox,
             mode: settled.mode.clone(),
             settled,
-            end,
             purger: Purger::new(is_server),
             kept: VecDeque::new(),
             at_once: Vec::new(),
@@ -166,7 +170,7 @@ impl Committer {
         let batch = Batch {
             alive_at: is_server.then_some(now),
             // What only visits a store says nothing of how others have ended.
-            is_clean_end: is_server || self.end == End::Clean,
+            is_clean_end: is_server,
             ..Batch::default()
         };
         if self.store.has_written() {
@@ -375,6 +379,7 @@ fn origin(
         room: settled.room,
         mode,
         end: loaded.end,
+        visited: loaded.visited,
         alive_at: loaded.alive_at,
         now,
     })

@@ -181,10 +181,20 @@ pub(super) fn epoch(connection: &Connection) -> rusqlite::Result<i64> {
     Ok(meta(connection, "epoch")?.unwrap_or(0))
 }
 
-/// A new opening writes: from now on it is not said that the last one ended cleanly.
-pub(super) fn set_epoch(connection: &Connection, epoch: i64) -> rusqlite::Result<()> {
+/// The last opening that was a server's. Stores of earlier versions do not say: then all were.
+pub(super) fn server_epoch(connection: &Connection) -> rusqlite::Result<i64> {
+    Ok(meta(connection, "server_epoch")?.unwrap_or(i64::MAX))
+}
+
+/// A new opening writes. If it is a server's, from now on it is not said that the last one ended cleanly.
+pub(super) fn set_epoch(connection: &Connection, epoch: i64, serves: bool) -> rusqlite::Result<()> {
     set_meta(connection, "epoch", epoch)?;
-    connection.execute("DELETE FROM meta WHERE name = 'clean_end'", ())?;
+    if serves {
+        set_meta(connection, "server_epoch", epoch)?;
+        connection.execute("DELETE FROM meta WHERE name = 'clean_end'", ())?;
+    } else if meta(connection, "server_epoch")?.is_none() {
+        set_meta(connection, "server_epoch", epoch.saturating_sub(1))?;
+    }
     Ok(())
 }
 
@@ -197,9 +207,10 @@ pub(super) fn set_alive_at(connection: &Connection, at: Time) -> rusqlite::Resul
     set_meta(connection, "alive_at", at.0)
 }
 
-/// How the last opening that wrote ended. Where nobody ever wrote, nobody was killed.
+/// How the last server ended. Where none ever wrote, none was killed.
 pub(super) fn end(connection: &Connection) -> rusqlite::Result<End> {
-    let is_clean = epoch(connection)? == 0 || meta(connection, "clean_end")?.is_some();
+    let is_clean =
+        epoch(connection)? == 0 || server_epoch(connection)? == 0 || meta(connection, "clean_end")?.is_some();
     Ok(if is_clean { End::Clean } else { End::Unclean })
 }
 

@@ -80,7 +80,7 @@ impl Store {
         let transaction = Transaction::new(&mut self.connection, TransactionBehavior::Immediate)?;
         let epoch = self.claim.check(schema::epoch(&transaction)?)?;
         if let Claim::Seen(_) = self.claim {
-            schema::set_epoch(&transaction, epoch)?;
+            schema::set_epoch(&transaction, epoch, self.serves)?;
         }
         let written = write(&transaction, epoch)?;
         let began = Instant::now();

@@ -362,3 +362,29 @@ async fn a_follower_of_a_long_history_is_told_all_of_it() {
     assert_eq!(stage::names(&told).iter().filter(|name| **name == "output").count(), 5_000);
     stage::stop(engine).await;
 }
+
+#[test]
+fn what_only_visits_a_store_neither_ends_cleanly_for_a_server_nor_is_killed_for_it() {
+    let scratch = Scratch::new();
+    let opened = |serves: bool, batch: &crosspoint_engine::core::Batch| {
+        let (mut store, _) = Store::open(&scratch.options()).expect("it opens");
+        if serves {
+            store.serve();
+        }
+        store.commit(batch).expect("it commits");
+        let loaded = store.load().expect("it loads");
+        (loaded.end, loaded.visited.into_iter().collect::<Vec<Seq>>())
+    };
+    let clean_end = || crosspoint_engine::core::Batch { is_clean_end: true, ..batch([]) };
+    let two = || {
+        batch([
+            fresh(rows::job(1), DOCUMENT.as_bytes(), Vec::new()),
+            fresh(rows::job(2), DOCUMENT.as_bytes(), Vec::new()),
+        ])
+    };
+    assert_eq!(opened(true, &two()), (End::Unclean, vec![]), "it is killed");
+    let again = || batch([rows::stepped(rows::job(1), Vec::new())]);
+    assert_eq!(opened(false, &again()), (End::Unclean, vec![Seq(1)]), "the other one is still cut short by that");
+    assert_eq!(opened(true, &clean_end()), (End::Clean, vec![]));
+    assert_eq!(opened(false, &again()), (End::Clean, vec![Seq(1)]), "a visit that is killed is no crash of a server");
+}

@@ -78,6 +78,7 @@ pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
         room: Room { jobs: 1, of_work: 1, of_agent: 1, of_caller: 1 },
         mode: Mode::Serve,
         end: End::Clean,
+        visited: std::collections::BTreeSet::new(),
         alive_at: None,
         now: NOW,
     });

@@ -46,6 +46,7 @@ pub(crate) fn origin(agents: Vec<Spec>) -> Origin {
         room: Room { jobs: 1_000, of_work: 1_000, of_agent: 1_000, of_caller: 1_000 },
         mode: Mode::Serve,
         end: End::Unclean,
+        visited: std::collections::BTreeSet::new(),
         alive_at: None,
         now: T0,
     }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crosspoint_engine::content::{Block, Body};
-use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Reply, Spec, Submission};
+use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Reply, Room, Spec, Submission};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Door, Key, Limits, Priority, Request};
 use crosspoint_engine::keys::{Hashes, Keys};
-use crosspoint_engine::machine::{Event, Success};
+use crosspoint_engine::machine::{End, Event, Success};
 use crosspoint_engine::policy::Policy;
+use crosspoint_engine::retention::{Ended, Jumps, Rule};
 use crosspoint_engine::store::{Options, Store};
 use crosspoint_engine::time::Time;
 
@@ -69,6 +70,7 @@ impl Maker {
             contract: "builtin".into(),
             works: vec!["echo".into()],
             concurrency: u32::MAX,
+            waiting_max: u32::MAX,
             policy: Policy::DEFAULT,
         };
         let now = Time::on_the_wall();
@@ -80,7 +82,12 @@ impl Maker {
             jobs: Vec::new(),
             keys: Keys::default(),
             last_seq: Seq(0),
-            jobs_live_max: usize::MAX,
+            ended: Ended::new(Rule::FOR_EVER, Jumps::default()),
+            unrepaired: Vec::new(),
+            room: Room::of(usize::MAX),
+            end: End::Clean,
+            visited: std::collections::BTreeSet::new(),
+            alive_at: None,
             mode: Mode::Serve,
             now,
         });

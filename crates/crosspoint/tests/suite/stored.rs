@@ -48,6 +48,7 @@ impl Stored {
             room: Room { jobs: usize::MAX, of_work: usize::MAX, of_agent: usize::MAX, of_caller: usize::MAX },
             mode: Mode::Serve,
             end: End::Clean,
+            visited: std::collections::BTreeSet::new(),
             alive_at: None,
             now: Time::on_the_wall(),
         });

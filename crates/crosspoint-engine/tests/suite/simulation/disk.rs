@@ -29,6 +29,10 @@ pub(crate) struct Disk {
     pub(crate) jumps: Jumps,
     pub(crate) epoch: i64,
     pub(crate) is_clean: bool,
+    /// Whether whoever has it open is a server; the epoch of the last that was, and of what was last written of each job.
+    pub(crate) serves: bool,
+    server_epoch: i64,
+    epochs: BTreeMap<Seq, i64>,
     pub(crate) last_seq: u64,
     /// Jobs whose rows cannot be written.
     pub(crate) cursed: BTreeSet<Seq>,
@@ -55,10 +59,11 @@ impl Disk {
         if let Some(seq) = batch.jobs.keys().find(|seq| self.cursed.contains(seq)) {
             return Err(Unwritten::Job(*seq));
         }
-        if let Claim::Seen(_) = claim {
-            self.is_clean = false;
+        if let (Claim::Seen(_), true) = (&*claim, self.serves) {
+            (self.is_clean, self.server_epoch) = (false, epoch);
         }
         (self.epoch, *claim) = (epoch, Claim::Ours(epoch));
+        self.epochs.extend(batch.jobs.keys().map(|seq| (*seq, epoch)));
         self.write(batch).map_err(Unwritten::Wrong)
     }
 
@@ -119,6 +124,11 @@ impl Disk {
         self.hashes.remove(&seq).map(|hashes| hashes.iter().collect()).unwrap_or_default()
     }
 
+    /// How the last server ended.
+    pub(crate) fn end(&self) -> End {
+        if self.is_clean || self.server_epoch == 0 { End::Clean } else { End::Unclean }
+    }
+
     /// What a start finds.
     pub(crate) fn origin(
         &self,
@@ -147,7 +157,8 @@ impl Disk {
             unrepaired: Vec::new(),
             room,
             mode,
-            end: if self.is_clean || self.epoch == 0 { End::Clean } else { End::Unclean },
+            end: self.end(),
+            visited: self.epochs.iter().filter(|(_, epoch)| **epoch > self.server_epoch).map(|(seq, _)| *seq).collect(),
             alive_at: self.alive_at,
             now,
         }

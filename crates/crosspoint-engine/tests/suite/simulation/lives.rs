@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use crosspoint_engine::claim::Claim;
 use crosspoint_engine::core::{Batch, Command, Core, Mode};
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::machine::End;
 use crosspoint_engine::retention::{Ended, Rule};
 
 use super::disk::Unwritten;
@@ -31,7 +30,8 @@ impl World {
         let first = Seq(self.disk.last_seq + 1);
         self.model.held = visits.then(|| (first, BTreeSet::new()));
         self.model.resting = false;
-        self.model.end = if self.disk.is_clean || self.disk.epoch == 0 { End::Clean } else { End::Unclean };
+        self.model.end = self.disk.end();
+        self.disk.serves = !visits;
         self.say(|| format!("a life begins; jump unseen: {unseen}, visits: {visits}"));
         if visits {
             self.count("visit");
@@ -110,8 +110,9 @@ impl World {
             let (mut disk, mut claim) = (self.disk.clone(), self.claim);
             if disk.commit(batch, &mut claim).is_ok() {
                 let mut model = self.model.clone();
+                let visits = model.held.is_some();
                 for seq in batch.jobs.keys() {
-                    model.jobs.get_mut(seq).into_iter().for_each(super::model::Known::written);
+                    model.jobs.get_mut(seq).into_iter().for_each(|job| job.written(visits));
                 }
                 self.ghost = Some((disk, model));
             }
@@ -191,11 +192,7 @@ impl World {
     fn end_cleanly(&mut self) -> Verdict {
         self.count("clean end");
         let serves = self.model.held.is_none();
-        let batch = Batch {
-            alive_at: serves.then(|| self.model.wall()),
-            is_clean_end: serves || self.model.end == End::Clean,
-            ..Batch::default()
-        };
+        let batch = Batch { alive_at: serves.then(|| self.model.wall()), is_clean_end: serves, ..Batch::default() };
         if let Claim::Ours(_) = self.claim {
             let written = self.disk.commit(&batch, &mut self.claim);
             ensure!(written.is_ok(), "the last commit fails: {written:?}");

@@ -52,6 +52,9 @@ pub(crate) struct Known {
     pub(crate) started: Option<i64>,
     pub(crate) waited: i64,
     pub(crate) life: Life,
+    /// Whether its row was last written by what only visits; and whether that was so when this life began.
+    pub(crate) written_by_visit: bool,
+    pub(crate) visited: bool,
     /// When the attempt under way was taken up.
     pub(crate) taken_up: Option<i64>,
     /// The longest that its last pause can be.
@@ -126,6 +129,8 @@ impl Known {
             started: None,
             waited: 0,
             life: Life::Queued,
+            written_by_visit: false,
+            visited: false,
             taken_up: None,
             pause_max: 0,
             pause_on_disk: None,
@@ -360,6 +365,7 @@ impl Model {
         let latest = if self.held.is_some() { i64::MAX } else { now };
         for seq in &self.live {
             let Some(job) = self.jobs.get_mut(seq) else { continue };
+            job.visited = job.written_by_visit;
             job.accepted = (job.accepted + away).min(latest);
             let away = if let Life::Asking { .. } = job.life { wall } else { away };
             job.started = job.started.map(|started| (started + away).min(latest));
@@ -398,7 +404,8 @@ impl Known {
     }
 
     /// What its row says of a pause.
-    pub(crate) fn written(&mut self) {
+    pub(crate) fn written(&mut self, by_visit: bool) {
+        self.written_by_visit = by_visit;
         self.pause_on_disk = if let Life::Paused { until } = self.life { Some(until) } else { None };
     }
 

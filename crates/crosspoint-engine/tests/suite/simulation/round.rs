@@ -138,8 +138,9 @@ impl World {
         self.core.committed(&batch);
         (self.ghost, self.unborn, self.unwritten) = (None, None, 0);
         self.is_not_overtaken()?;
+        let visits = self.model.held.is_some();
         for seq in batch.jobs.keys() {
-            self.model.jobs.get_mut(seq).into_iter().for_each(super::model::Known::written);
+            self.model.jobs.get_mut(seq).into_iter().for_each(|job| job.written(visits));
         }
         self.tally_batch(&batch);
         self.model.check(&self.core, &self.disk)?;

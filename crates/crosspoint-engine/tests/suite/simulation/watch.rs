@@ -69,7 +69,7 @@ impl Model {
                 ensure!(job.is_present(*attempt), "attempt {attempt} was not under way");
                 let cut_short_max = policy.cut_short_max.filter(|_| !matches!(cause, Cause::Withdrawn(_)));
                 let at_work = matches!(job.life, Life::With { .. });
-                let to_blame = self.end == End::Unclean && at_work && !self.doubtful.contains(&seq);
+                let to_blame = self.end == End::Unclean && at_work && !self.doubtful.contains(&seq) && !job.visited;
                 if to_blame && matches!(cause, Cause::Started) && cut_short_max.is_some() {
                     job.cut_short += 1;
                 }
