@@ -29,6 +29,9 @@ use crate::job::{Answered, Job, Phase, Progress, Running, Said, State, Status};
 use crate::policy::{Policy, Recovery};
 use crate::time::Time;
 
+/// So many changes of agents are remembered of a job.
+const HAD_MAX: usize = 100;
+
 /// Something that happens to a job.
 #[derive(Clone, Debug)]
 pub enum Event {
@@ -256,7 +259,13 @@ impl Step {
         let State::Queued = self.job.state else { return Err(Refused::NotQueued(self.job.phase())) };
         let attempt = self.job.attempts + 1;
         if let Some(before) = self.job.agent.take().filter(|before| before != agent) {
-            Arc::make_mut(&mut self.job.had).push((self.job.attempts, before));
+            let had = Arc::make_mut(&mut self.job.had);
+            if had.len() >= HAD_MAX {
+                // Whose the oldest were is forgotten: no agent has an empty name.
+                had.remove(0);
+                had[0].1 = "".into();
+            }
+            had.push((self.job.attempts, before));
         }
         self.job.attempts = attempt;
         self.job.started_at.get_or_insert(now);

@@ -388,3 +388,18 @@ fn what_only_visits_a_store_neither_ends_cleanly_for_a_server_nor_is_killed_for_
     assert_eq!(opened(true, &clean_end()), (End::Clean, vec![]));
     assert_eq!(opened(false, &again()), (End::Clean, vec![Seq(1)]), "a visit that is killed is no crash of a server");
 }
+
+#[test]
+fn a_job_that_goes_to_and_fro_remembers_only_so_many_of_those_that_had_it() {
+    let mut job = Job::accepted(Arc::new(request(1, "work")));
+    let step = |job: &Job, event| crosspoint_engine::machine::step(job, event, T0, &POLICY).expect("it may").job;
+    for attempt in 1..=500 {
+        let agent: Arc<str> = if attempt % 2 == 0 { "even".into() } else { "odd".into() };
+        job = step(&job, Event::Start { agent });
+        job = step(&job, Event::Withdrawn { attempt });
+    }
+    assert!(job.had.len() <= 100, "{}", job.had.len());
+    assert_eq!(job.had_by(499).map(|agent| &**agent), Some("odd"));
+    assert_eq!(job.had_by(498).map(|agent| &**agent), Some("even"));
+    assert_eq!(job.had_by(1).map(|agent| &**agent), Some(""), "it is nobody's who could claim it");
+}

@@ -335,7 +335,7 @@ impl Refusal {
         let (of, key, limit) = match share {
             Share::All => ("", "jobs", Limit::Jobs),
             Share::Work => (" of this work", "jobs_per_work", Limit::JobsPerWork),
-            Share::Agent => (" that only this work's agent can take", "jobs_per_agent", Limit::JobsPerAgent),
+            Share::Agent => (" for the one agent that can take it", "jobs_per_agent", Limit::JobsPerAgent),
             Share::Caller => (" of this caller", "jobs", Limit::JobsPerCaller),
         };
         let message = format!("there are {most} jobs{of} that have not ended, and no more may be");
