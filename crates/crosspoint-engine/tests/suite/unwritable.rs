@@ -5,7 +5,7 @@ use std::time::Duration;
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::Phase;
 use crosspoint_engine::policy::Policy;
-use crosspoint_engine::runtime::{Ahead, Denied, Engine, Readiness, Submitted};
+use crosspoint_engine::runtime::{Ahead, Denied, Engine, Readiness, Submitted, Watch};
 use crosspoint_engine::store::check::{Flaw, Told, check};
 use rusqlite::Connection;
 
@@ -154,17 +154,23 @@ async fn what_stands_in_the_place_of_a_new_job_is_passed_over() {
     stage::stop(engine).await;
 }
 
+/// An agent is done with a job of which such outcomes cannot be written.
+async fn done_in_vain(scratch: &Scratch, outcomes: &str) -> (Engine, Watch) {
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let engine = stage::start(scratch, vec![gated("gated", &gate), agent("echo", stage::echo)]);
+    let watch = submit(&engine, new_job("gated", "{}")).await;
+    let trigger = format!(
+        "CREATE TRIGGER picky BEFORE INSERT ON outcome WHEN new.job = 1 AND {outcomes} BEGIN SELECT RAISE(ABORT, 'no'); END;"
+    );
+    sql(scratch, &trigger);
+    gate.add_permits(1);
+    (engine, watch)
+}
+
 #[tokio::test]
 async fn a_result_that_cannot_be_written_ends_its_job_as_our_failure() {
     let scratch = Scratch::new();
-    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
-    let engine = stage::start(&scratch, vec![gated("gated", &gate), agent("echo", stage::echo)]);
-    let watch = submit(&engine, new_job("gated", "{}")).await;
-    sql(
-        &scratch,
-        "CREATE TRIGGER picky BEFORE INSERT ON outcome WHEN new.job = 1 AND new.status = 0 BEGIN SELECT RAISE(ABORT, 'no'); END;",
-    );
-    gate.add_permits(1);
+    let (engine, watch) = done_in_vain(&scratch, "new.status = 0").await;
     let job = ended(&watch).await;
     assert_eq!(job.outcome().and_then(|outcome| outcome.failure).map(|(failure, _)| failure.name()), Some("internal"));
     others_go_on(&engine).await;
@@ -174,14 +180,7 @@ async fn a_result_that_cannot_be_written_ends_its_job_as_our_failure() {
 #[tokio::test]
 async fn a_job_whose_end_can_never_be_written_is_set_aside_when_its_agent_is_done() {
     let scratch = Scratch::new();
-    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
-    let engine = stage::start(&scratch, vec![gated("gated", &gate), agent("echo", stage::echo)]);
-    let watch = submit(&engine, new_job("gated", "{}")).await;
-    sql(
-        &scratch,
-        "CREATE TRIGGER picky BEFORE INSERT ON outcome WHEN new.job = 1 BEGIN SELECT RAISE(ABORT, 'no'); END;",
-    );
-    gate.add_permits(1);
+    let (engine, watch) = done_in_vain(&scratch, "true").await;
     is_set_aside(&engine, watch.job().id()).await;
     others_go_on(&engine).await;
     stage::stop(engine).await;

@@ -392,7 +392,7 @@ pub(super) fn reason(fault: &Fault) -> &'static str {
         Fault::Full { .. } => "the disk or its configured size is full",
         Fault::NotWritable { .. } => "it cannot be written",
         Fault::Unwritable { .. } => "it does not take this",
-        Fault::Lost { .. } => "another process has taken it over",
+        Fault::Lost { .. } => "it was moved or replaced, or another process has taken it over",
         Fault::Broken { .. } => "it could not be read or written",
     }
 }

@@ -64,8 +64,12 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    pub(crate) fn start() -> Watched {
-        let mut server = Server::with("", &["--log", "error"]);
+    fn start() -> Watched {
+        Watched::with("")
+    }
+
+    pub(crate) fn with(config: &str) -> Watched {
+        let mut server = Server::with(config, &["--log", "error"]);
         server.kill();
         let place = server.data().join("syncs");
         fs::create_dir_all(&place).expect("a directory can be made");
