@@ -16,7 +16,10 @@ fn a_refusal_says_which_share_is_full_and_the_others_are_served() {
     let error = refused.json()["error"].clone();
     assert_eq!((refused.status, &error["code"], &error["repeat"]), (429, &json!("resource_limit"), &json!("safe")));
     assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("[limits] jobs_per_agent")), "{error}");
-    assert!(error["message"].as_str().is_some_and(|message| message.contains("this work's agent")), "{error}");
+    assert!(
+        error["message"].as_str().is_some_and(|message| message.contains("the one agent that can take it")),
+        "{error}"
+    );
     let metrics = server.get("/metrics").text();
     assert!(metrics.contains(r#"crosspoint_refusals_total{limit="jobs_per_agent"} 1"#), "{metrics}");
     for work in ["echo", "fail"] {
