@@ -163,6 +163,19 @@ fn the_backlog_of_one_work_or_agent_leaves_room_for_the_others() {
 }
 
 #[test]
+fn the_backlog_of_one_caller_leaves_room_for_the_others() {
+    let room = Room { jobs: 10, of_work: 10, of_agent: 10, of_caller: 2 };
+    let mut town = Town::of(Origin { room, ..origin(vec![spec("one", &["work"], 1)]) });
+    let of = |caller: &str| Request { caller: caller.into(), ..request(0, "work") };
+    for _ in 0..2 {
+        assert!(matches!(town.try_submit(of("busy")), Reply::Accepted(_)));
+    }
+    let refused = town.try_submit(of("busy"));
+    assert!(matches!(refused, Reply::Rejected(Rejected::Full { share: Share::Caller, most: 2 })), "{refused:?}");
+    assert!(matches!(town.try_submit(of("other")), Reply::Accepted(_)));
+}
+
+#[test]
 fn an_agent_has_only_so_many_jobs_that_wait_for_people() {
     let mut town = Town::new(vec![Spec { waiting_max: 2, ..spec("one", &["work"], 1) }]);
     let seqs: Vec<Seq> = (0..4).map(|_| town.submit_work("work")).collect();

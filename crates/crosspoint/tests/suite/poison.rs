@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::live::{Server, until};
 use crate::programs::bash;
+use crate::task_server::{TaskServer, completed};
 
 /// Kills the server, which has started its supervisor.
 const KILLER: &str = r#"
@@ -97,4 +98,20 @@ fn a_poisoned_job_can_be_cancelled_and_clean_restarts_poison_nobody() {
     assert!(why(&server, &id).starts_with("poison: "));
     assert_eq!(server.post(&format!("/api/v1/jobs/{id}/cancel"), "").json()["state"], "cancelled");
     assert_eq!(lines(&server, "patient"), 7);
+}
+
+#[test]
+fn a_task_that_goes_on_elsewhere_is_taken_up_however_often_the_server_is_killed() {
+    let agent = TaskServer::start();
+    let mut server = Server::configured(&agent.configuration("helper", ""));
+    let id = server.begin("helper");
+    for kills in 1..=5 {
+        agent.awaited("look", kills);
+        server.kill();
+        server.restart();
+    }
+    assert_eq!(server.job(&id)["state"], "running", "{}", why(&server, &id));
+    agent.stands(&id, completed(&json!(id), &json!({"a": 1})));
+    let job = server.ended(&id);
+    assert_eq!((&job["outcome"]["outputs"], &job["attempts"]), (&json!({"a": 1}), &json!(1)), "{job}");
 }
