@@ -6,39 +6,38 @@
 //! simulation with a model and dice.
 
 mod agents;
+mod aside;
 mod batch;
+mod clock;
+mod command;
 mod driven;
 mod members;
 mod report;
 mod room;
+mod suspects;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use agents::{Agent, AgentCommand, Spec, Standing};
 pub use batch::{Batch, Effect, Fresh, Written};
-use bytes::Bytes;
+pub use clock::ALIVE_PERIOD;
+use clock::is_timed;
+pub use command::{Command, Mode, Origin, Rejected, Reply, Submission};
 pub use members::{MEMBERS_MAX, Member, Membership, Presence};
 pub use report::Grip;
 pub(crate) use report::NEVER_HAD;
 pub use room::{Room, Share};
 
-use std::time::Duration;
-
 use crate::breaker;
-use crate::event::Violation;
 use crate::id::{JobId, SEQ_MAX, Seq};
 use crate::job::{Job, Request, State};
-use crate::keys::{Hash, Hashes, Keys};
+use crate::keys::{Hash, Keys};
 use crate::machine::{self, Action, End, Event, Refused};
 use crate::policy::{Policy, Recovery};
 use crate::queue::{Queues, Target};
 use crate::retention::Ended;
 use crate::time::Time;
-
-/// As long as there is a job that has not ended, it is written at least so often that we are alive: what is missing at the next start is
-/// the time in which nobody was.
-pub const ALIVE_PERIOD: Duration = Duration::from_secs(5);
 
 /// What one orchestrator knows.
 #[derive(Debug)]
@@ -81,160 +80,6 @@ struct Live {
     alarm: Option<Time>,
     /// The agent whose share of the room it takes.
     charged: Option<Arc<str>>,
-}
-
-/// What can be asked of the core.
-#[derive(Clone, Debug)]
-pub enum Command {
-    /// Accept a job.
-    Submit(Arc<Submission>),
-    /// Somebody looks for the job that is found by this hash, and is none of these.
-    Find(Hash, Vec<Seq>),
-    /// Something happened to a job.
-    Job(JobId, Event),
-    /// An agent that joined says something about an attempt.
-    Report {
-        /// The agent.
-        agent: Arc<str>,
-        /// Whether the session that says it holds the attempt.
-        grip: Grip,
-        /// The job.
-        id: JobId,
-        /// What it says.
-        event: Event,
-    },
-    /// Something is wanted of an agent, or known about it.
-    Agent(Arc<str>, AgentCommand),
-    /// Somebody wants this job again that nobody drives: it is driven from now on.
-    TakeUp(JobId),
-    /// An agent joins, or has other works or limits than when it joined.
-    Join(Arc<Member>),
-    /// Somebody broke a rule about a job that has ended.
-    Violation(Seq, Violation),
-    /// The clock jumped.
-    ClockJumped {
-        /// By so many microseconds that what is on disk does not know of.
-        micros: i64,
-        /// By so many in all, with those before.
-        total_micros: i64,
-    },
-    /// Hand out no more work: we are about to end, and what waits can wait for our next start.
-    Rest,
-}
-
-/// A request, before it is a job.
-#[derive(Clone, Debug)]
-pub struct Submission {
-    /// All about it but what acceptance gives: its id and its time are those of nobody yet.
-    pub request: Request,
-    /// Whether the request id is to be the job's own id, because the caller gave none.
-    pub nameless: bool,
-    /// The hashes that it is found by.
-    pub hashes: Hashes,
-    /// Jobs whose keys have the same hash, and are known to be other keys.
-    pub others: Vec<Seq>,
-    /// The document, as it came.
-    pub document: crate::content::Block,
-    /// For the id.
-    pub chance: u64,
-}
-
-/// What came of a command. It may be told once the batch is on disk.
-#[derive(Clone, Debug)]
-pub enum Reply {
-    /// It is a job now.
-    Accepted(Arc<Job>),
-    /// The key is taken, by this job unless the hashes deceive.
-    Known(Seq),
-    /// It cannot be accepted.
-    Rejected(Rejected),
-    /// The job as it is now.
-    Job(Arc<Job>),
-    /// The wish was not granted.
-    Refused(Refused),
-    /// The agent does not have the attempt that it speaks of.
-    NotTheirs,
-    /// No job that is alive has this id.
-    NotLive,
-    /// It was done.
-    Done,
-    /// No agent has this name.
-    NoSuchAgent,
-    /// The agent of this name is configured: it neither joins nor leaves.
-    Configured,
-    /// The agent cannot be forgotten: it is there, or has work.
-    Present,
-    /// As many agents have joined as may.
-    Crowded,
-}
-
-/// Why a request is not accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rejected {
-    /// No agent was ever known to take this work (ALL-6).
-    UnknownWork,
-    /// No agent has the name that the caller gave.
-    UnknownAgent,
-    /// The agent that the caller named does not take this work.
-    NotItsWork,
-    /// There are as many jobs as there may be.
-    Full {
-        /// Of what.
-        share: Share,
-        /// How many that is.
-        most: usize,
-    },
-}
-
-/// What a core is made of: what the store knows, and what the operator has settled.
-#[derive(Debug)]
-pub struct Origin {
-    /// The agents there are.
-    pub agents: Vec<Spec>,
-    /// The agents that have joined, now or some time; one whose name is configured now is passed over.
-    pub members: Vec<Member>,
-    /// Those of them that are there, and how much they take. At a start nobody is.
-    pub present: BTreeMap<Arc<str>, u32>,
-    /// What was known of agents when we ended, by name.
-    pub standings: Vec<(Arc<str>, Standing)>,
-    /// The jobs that have not ended.
-    pub jobs: Vec<Job>,
-    /// The keys of all jobs.
-    pub keys: Keys,
-    /// The number of the last job.
-    pub last_seq: Seq,
-    /// The jobs that have ended, for as long as they are kept.
-    pub ended: Ended,
-    /// Jobs that have an outcome and whose rows do not say so.
-    pub unrepaired: Vec<Seq>,
-    /// How many jobs there may be that have not ended.
-    pub room: Room,
-    /// Who drives the jobs that are there already.
-    pub mode: Mode,
-    /// How the orchestrator before us ended.
-    pub end: End,
-    /// Jobs that were last driven by what only visited the store after that.
-    pub visited: BTreeSet<Seq>,
-    /// When an orchestrator was last alive, as far as is known; none where there never was one.
-    pub alive_at: Option<Time>,
-    /// The time: whatever silence there was before it is not the agents' fault.
-    pub now: Time,
-}
-
-/// Who drives the jobs that are there already.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// We do.
-    Serve,
-    /// Nobody, or somebody later: only what is submitted from now on is driven, for the first time or again.
-    Held,
-    /// The same, from a job on that was submitted before.
-    HeldBefore {
-        /// That job.
-        first: Seq,
-        /// Those before it that were submitted again, and are driven too.
-        taken: BTreeSet<Seq>,
-    },
 }
 
 impl Core {
@@ -405,26 +250,6 @@ impl Core {
         }
     }
 
-    fn is_alive(&mut self, now: Time, batch: &mut Batch) {
-        self.alive_at = now;
-        batch.alive_at = Some(now);
-    }
-
-    /// When it must be written next that we are alive: while others are to drive the jobs, it is none of our business.
-    fn alive_alarm(&self) -> Option<Time> {
-        let drives_all = self.driven_from == Seq(0);
-        (drives_all && !self.jobs.is_empty()).then(|| self.alive_at.plus(ALIVE_PERIOD))
-    }
-
-    /// When [`Core::settle`] has something to do next. A suspect that could have begun before now waits for an agent, and not for a time.
-    pub fn alarm(&self, now: Time) -> Option<Time> {
-        let job = self.alarms.first().map(|(at, _)| *at);
-        let breaker = self.agents.values().filter_map(|agent| agent.standing.breaker.alarm()).min();
-        let suspect = if self.suspects.is_empty() { None } else { self.alone_until() };
-        let suspect = suspect.filter(|until| *until > now && *until != Time::NEVER);
-        job.into_iter().chain(breaker).chain(self.alive_alarm()).chain(suspect).min()
-    }
-
     fn submit(&mut self, submission: &Submission, now: Time, batch: &mut Batch) -> Reply {
         let mut known = submission.hashes.iter().filter_map(|hash| self.keys.find(hash, &submission.others));
         if let Some(seq) = known.next() {
@@ -538,27 +363,6 @@ impl Core {
         }
     }
 
-    /// What happens to this job cannot be written: it stays as it is on disk until an operator says more, and others go on. Once, and
-    /// before anything else of its batch.
-    pub fn set_aside(&mut self, seq: Seq, now: Time, batch: &mut Batch) {
-        let Some(live) = self.jobs.get(&seq).filter(|live| live.job.aside.is_none()) else { return };
-        let mut job = (*live.job).clone();
-        self.unwatch(seq);
-        self.count(seq, -1);
-        if let Some(running) = job.running() {
-            let action = Action::Stop { attempt: running.attempt };
-            batch.effects.push(Effect::Job { job: Arc::new(job.clone()), action });
-        }
-        job.aside = Some(now);
-        // Nor that the clock has jumped.
-        batch.jobs.remove(&seq);
-        batch.aside.insert(seq, Some(now));
-        batch.touched.insert(seq);
-        if let Some(live) = self.jobs.get_mut(&seq) {
-            live.job = Arc::new(job);
-        }
-    }
-
     fn policy(&self, job: &Job) -> &Policy {
         const NONE_YET: Policy = Policy::DEFAULT;
         // What an agent that is no longer configured did with its work nobody can know.
@@ -566,33 +370,6 @@ impl Core {
         match &job.agent {
             None => &NONE_YET,
             Some(name) => self.agents.get(name).map_or(&GONE, |agent| &agent.spec.policy),
-        }
-    }
-
-    /// Everything that is due moves along with the clock, on disk too: the next start knows nothing of the jump.
-    fn shift(&mut self, micros: i64, batch: &mut Batch) {
-        let seqs: Vec<Seq> = self.jobs.keys().copied().collect();
-        for seq in seqs {
-            self.unwatch(seq);
-            if let Some(live) = self.jobs.get_mut(&seq) {
-                Arc::make_mut(&mut live.job).shift(micros);
-                // What is set aside cannot be written, and time passes without it.
-                if live.job.aside.is_none() && is_timed(&live.job) {
-                    batch.rewritten(&live.job);
-                }
-            }
-            self.watch(seq);
-        }
-        if self.alive_at != Time::default() {
-            let alive_at = self.alive_at.shifted(micros);
-            self.is_alive(alive_at, batch);
-        }
-        for agent in self.agents.values_mut() {
-            let breaker = agent.standing.breaker.shifted(micros);
-            if breaker != agent.standing.breaker {
-                agent.standing.breaker = breaker;
-                batch.agents.insert(agent.spec.name.clone(), agent.standing);
-            }
         }
     }
 
@@ -643,11 +420,6 @@ impl Core {
     }
 }
 
-/// Whether anything in the job's row says how long something may take: of a job that no agent has had, only the caller's limit.
-fn is_timed(job: &Job) -> bool {
-    job.started_at.is_some() || job.request.limits.total.is_some()
-}
-
 /// Whether the job no longer waits for a person, and goes on.
 fn is_unasked(before: &Job, job: &Job) -> bool {
     matches!((&before.state, &job.state), (State::Waiting { .. }, State::Running(_)))
@@ -656,11 +428,4 @@ fn is_unasked(before: &Job, job: &Job) -> bool {
 /// How many questions the attempt under way has asked.
 fn asked(job: &Job) -> Option<u32> {
     job.running().map(|running| running.asked)
-}
-
-impl Submission {
-    /// The input, within the document.
-    pub fn input(&self) -> Bytes {
-        self.request.input_in(&self.document).unwrap_or_default()
-    }
 }

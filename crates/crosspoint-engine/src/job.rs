@@ -1,5 +1,8 @@
 //! What is known of one job, from acceptance to its one outcome.
 
+mod clock;
+mod name;
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -383,96 +386,6 @@ impl Job {
         let is_running = matches!(self.state, State::Running(_));
         Some(self.started_at?.plus(SUSPECT_ALONE)).filter(|_| is_running && self.is_suspect())
     }
-
-    /// Moves its clocks along with a clock that jumped, so that neither silence nor a pause is longer or shorter for it.
-    pub fn shift(&mut self, micros: i64) {
-        self.skew_micros = self.skew_micros.saturating_add(micros);
-        self.started_at = self.started_at.map(|at| at.shifted(micros));
-        self.progress_at = self.progress_at.shifted(micros);
-        match &mut self.state {
-            State::Running(running) => running.shift(micros),
-            State::Waiting { running, .. } => {
-                running.shift(micros);
-                self.updated_at = self.updated_at.shifted(micros);
-            }
-            State::Retrying { until, .. } => *until = until.shifted(micros),
-            State::Queued | State::Poisoned | State::Ended(_) => {}
-        }
-    }
-}
-
-impl Running {
-    fn shift(&mut self, micros: i64) {
-        self.heard_at = self.heard_at.shifted(micros);
-        self.taken_up_at = self.taken_up_at.map(|at| at.shifted(micros));
-    }
-}
-
-impl Job {
-    /// All its time counts from now on: it was held, and no agent has worked at it meanwhile that we know of.
-    pub fn begin_anew(&mut self, now: Time) {
-        self.skew_micros = now.0.saturating_sub(self.request.accepted_at.0);
-        self.started_at = self.started_at.map(|_| now);
-        self.waited = Duration::ZERO;
-    }
-
-    /// For a job from disk, after `away_micros` in which no orchestrator ran: that time counts against nobody (ALL-3), but for pauses,
-    /// which go on without us.
-    ///
-    /// What cannot be, whatever was done to the clock, is put right: nothing that has happened lies ahead of `now`, and no pause under
-    /// way is longer than `pause_max`.
-    pub fn come_back(&mut self, now: Time, away_micros: i64, pause_max: Duration) {
-        let since_accepted = now.0.saturating_sub(self.request.accepted_at.0);
-        self.skew_micros = self.skew_micros.saturating_add(away_micros).min(since_accepted);
-        match &mut self.state {
-            // A person had the time to answer all the same, and waiting does not count anyway.
-            State::Waiting { .. } | State::Poisoned => self.updated_at = self.updated_at.min(now),
-            State::Retrying { until, .. } => {
-                *until = (*until).min(now.plus(pause_max));
-                self.started_at = self.started_at.map(|at| at.shifted(away_micros));
-            }
-            State::Queued | State::Running(_) | State::Ended(_) => {
-                self.started_at = self.started_at.map(|at| at.shifted(away_micros));
-            }
-        }
-        self.started_at = self.started_at.map(|at| at.min(now));
-    }
-}
-
-impl Phase {
-    /// All seven.
-    pub const ALL: [Phase; 7] = [
-        Phase::Queued,
-        Phase::Running,
-        Phase::Retrying,
-        Phase::Waiting,
-        Phase::Completed,
-        Phase::Failed,
-        Phase::Cancelled,
-    ];
-
-    /// As it is spelled in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::Queued => "queued",
-            Phase::Running => "running",
-            Phase::Retrying => "retrying",
-            Phase::Waiting => "waiting",
-            Phase::Completed => "completed",
-            Phase::Failed => "failed",
-            Phase::Cancelled => "cancelled",
-        }
-    }
-
-    /// The phase of that name.
-    pub fn from_name(name: &str) -> Option<Phase> {
-        Phase::ALL.into_iter().find(|phase| phase.name() == name)
-    }
-
-    /// Whether the job has ended.
-    pub fn is_end(self) -> bool {
-        self >= Phase::Completed
-    }
 }
 
 impl Outcome {
@@ -485,66 +398,5 @@ impl Outcome {
         });
         let failure = failure.unwrap_or_default();
         Body::trusted(format!(r#"{{"status":"{status}","outputs":null,"artifacts":[],{failure}"bytes":{bytes}}}"#))
-    }
-}
-
-impl Status {
-    /// All three.
-    pub const ALL: [Status; 3] = [Status::Completed, Status::Failed, Status::Cancelled];
-
-    /// The phase of jobs that ended so.
-    pub fn phase(self) -> Phase {
-        match self {
-            Status::Completed => Phase::Completed,
-            Status::Failed => Phase::Failed,
-            Status::Cancelled => Phase::Cancelled,
-        }
-    }
-
-    /// As it is spelled in the API.
-    pub fn name(self) -> &'static str {
-        self.phase().name()
-    }
-}
-
-impl Priority {
-    /// All four, the last first in the queue.
-    pub const ALL: [Priority; 4] = [Priority::Low, Priority::Normal, Priority::High, Priority::Urgent];
-
-    /// As it is spelled.
-    pub fn name(self) -> &'static str {
-        match self {
-            Priority::Low => "low",
-            Priority::Normal => "normal",
-            Priority::High => "high",
-            Priority::Urgent => "urgent",
-        }
-    }
-
-    /// The priority of that name.
-    pub fn from_name(name: &str) -> Option<Priority> {
-        Priority::ALL.into_iter().find(|priority| priority.name() == name)
-    }
-}
-
-impl Door {
-    /// All six.
-    pub const ALL: [Door; 6] = [Door::Native, Door::Bridge, Door::Workflow, Door::Message, Door::Task, Door::Run];
-
-    /// As it is spelled.
-    pub fn name(self) -> &'static str {
-        match self {
-            Door::Native => "native",
-            Door::Bridge => "bridge",
-            Door::Workflow => "workflow",
-            Door::Message => "message",
-            Door::Task => "task",
-            Door::Run => "run",
-        }
-    }
-
-    /// The door of that name.
-    pub fn from_name(name: &str) -> Option<Door> {
-        Door::ALL.into_iter().find(|door| door.name() == name)
     }
 }

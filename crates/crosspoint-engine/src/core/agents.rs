@@ -195,28 +195,4 @@ impl Core {
             |agent: &Agent| Some((agent.spec.name.clone(), self.queues.next(agent.targets.iter(), agent.turns)?));
         free.into_iter().find_map(next)
     }
-
-    /// The oldest job that may be what ends us, if no other one has just begun (ALL-13).
-    fn next_suspect(&self, free: &[&Agent], now: Time) -> Option<(Arc<str>, Seq)> {
-        if self.suspects.is_empty() || self.alone_until().is_some_and(|until| now < until) {
-            return None;
-        }
-        let taker = |seq: &Seq| {
-            let target = Target::of(&self.jobs.get(seq)?.job);
-            let agent = free.iter().find(|agent| agent.targets.contains(&target))?;
-            Some((agent.spec.name.clone(), *seq))
-        };
-        let (agent, seq) = self.suspects.iter().find_map(taker)?;
-        // Whoever is in doubt waits until no other suspect runs.
-        let begins = self.suspects_running.is_empty() || !self.doubtful.contains(&seq);
-        begins.then_some((agent, seq))
-    }
-
-    /// Until when no suspect begins.
-    pub(super) fn alone_until(&self) -> Option<Time> {
-        let until = |seq: &Seq| {
-            if self.doubtful.contains(seq) { Some(Time::NEVER) } else { self.job(*seq)?.alone_until() }
-        };
-        self.suspects_running.iter().filter_map(until).max()
-    }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::{Batch, Core, Mode, Reply};
 use crate::breaker;
 use crate::id::{JobId, Seq};
-use crate::job::State;
 use crate::machine::{End, Event};
 use crate::time::Time;
 
@@ -16,14 +15,10 @@ impl Core {
         for name in names {
             self.tell_breaker(&name, breaker::Event::Interrupted, now, batch);
         }
-        // Where several suspects were under way, nobody knows because of which we ended: none is blamed, and the next time they begin alone.
-        if self.end == End::Unclean && self.suspects_running.len() > 1 {
-            self.doubtful.clone_from(&self.suspects_running);
-        }
+        self.doubt_suspects();
         let seqs: Vec<Seq> = self.jobs.keys().copied().filter(|seq| self.is_driven(*seq)).collect();
         for seq in seqs {
-            let end = if self.doubtful.contains(&seq) { End::Clean } else { self.end_of(seq) };
-            self.resume_job(seq, end, now, batch);
+            self.resume_job(seq, self.end_of(seq), now, batch);
         }
         self.is_alive(now, batch);
     }
@@ -59,45 +54,6 @@ impl Core {
         }
         self.resume_job(seq, self.end_of(seq), now, batch);
         self.job(seq).cloned().map_or(Reply::NotLive, Reply::Job)
-    }
-
-    /// Lets a job be begun again that was set aside, or poisoned: an operator has looked at it.
-    pub(super) fn release(&mut self, id: JobId, now: Time, batch: &mut Batch) -> Reply {
-        let seq = id.seq();
-        let Some(job) = self.job(seq).filter(|job| job.id() == id).cloned() else { return Reply::NotLive };
-        if job.aside.is_none() {
-            return match self.apply_event(seq, Event::Release, now, batch) {
-                Ok(job) => Reply::Job(job),
-                Err(refused) => Reply::Refused(refused),
-            };
-        }
-        if let Some(live) = self.jobs.get_mut(&seq) {
-            let job = Arc::make_mut(&mut live.job);
-            job.aside = None;
-            // What its row says of its clocks may be from before a jump; and a pause was long enough.
-            job.begin_anew(now);
-            job.updated_at = now;
-            if let State::Retrying { until, .. } = &mut job.state {
-                *until = now;
-            }
-        }
-        batch.aside.insert(seq, None);
-        self.count(seq, 1);
-        self.watch(seq);
-        if self.is_driven(seq) {
-            // Its attempt was stopped when it was set aside.
-            let _ = self.apply_event(seq, Event::Interrupted(End::Clean), now, batch);
-        }
-        if let Some(job) = self.job(seq).cloned() {
-            batch.rewritten(&job);
-        }
-        batch.touched.insert(seq);
-        self.job(seq).cloned().map_or(Reply::NotLive, Reply::Job)
-    }
-
-    /// How whoever drove this job ended: it is known of servers, and a visit that is killed is no crash loop.
-    fn end_of(&self, seq: Seq) -> End {
-        if self.visited.contains(&seq) { End::Clean } else { self.end }
     }
 
     /// Whether this job is ours to drive.
