@@ -9,6 +9,7 @@ mod env;
 mod exec;
 mod file;
 mod key;
+mod kind;
 mod load;
 mod names;
 mod problem;

@@ -7,7 +7,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::file::File;
-use super::key::{self, AGENT, described, quoted};
+use super::key::AGENT;
+use super::kind::{self, described, quoted};
 use super::problem::suggestion;
 use super::remote::Spoken;
 use super::{Agent, Builtin, Contract};
@@ -146,7 +147,7 @@ impl Reading<'_> {
             return None;
         }
         let text = self.text(file, "name", "write it in quotes")?;
-        match key::name(&text) {
+        match kind::name(&text) {
             Ok(name) => Some(name),
             Err(wrong) => {
                 file.wrong(self.span_of("name"), &self.key("name"), &wrong.what, &wrong.hint);

@@ -6,7 +6,8 @@ use crosspoint_engine::policy::TOTAL_DEFAULT;
 
 use super::agent::Reading;
 use super::file::File;
-use super::key::{Key, Kind, Value};
+use super::key::Key;
+use super::kind::{Kind, Value};
 use super::{Agent, Contract};
 
 /// There is one pair of files in a directory.

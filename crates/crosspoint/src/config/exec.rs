@@ -8,7 +8,8 @@ use toml::de::DeValue;
 
 use super::agent::Reading;
 use super::file::File;
-use super::key::{Key, Kind, Value, described};
+use super::key::Key;
+use super::kind::{Kind, Value, described};
 use super::{Agent, Contract};
 use crate::exec::{GRACE_DEFAULT, Limits, PROCESSES_DEFAULT, is_our_variable};
 

@@ -12,7 +12,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::agent::read_agents;
-use super::key::{SECTIONS, Section, described};
+use super::key::{SECTIONS, Section};
+use super::kind::described;
 use super::problem::{Place, Problem, Source, line_and_column, suggestion};
 use super::{Agent, Config};
 

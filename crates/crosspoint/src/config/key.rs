@@ -1,14 +1,10 @@
 //! Every key of one value, with what it may be. The file, the environment, `config show` and the suggestions go by this
 //! list, so that a new key is one entry.
 
-use std::fmt;
-use std::path::PathBuf;
-use std::time::Duration;
-
 use crosspoint_engine::policy::OUTPUT_BYTES_MAX;
-use toml::de::DeValue;
 
-use super::{Agent, Config, LogFormat, Store, UNIX, names};
+use super::kind::{Kind, STORE_PREFIX, Value, store_path};
+use super::{Agent, Config, LogFormat};
 
 /// A key of `T`.
 pub(super) struct Key<T: 'static> {
@@ -25,49 +21,6 @@ pub(super) struct Section {
     pub(super) keys: &'static [Key<Config>],
 }
 
-/// What a key may be.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    /// HOST:PORT, or [`UNIX`].
-    Address,
-    /// A short text on one line.
-    Name,
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// Where jobs are kept.
-    Store,
-    /// From 1 to this.
-    Whole(u64),
-    /// From 0 to this; 0 is no limit.
-    Count(u64),
-    /// Longer than nothing, and at most this.
-    Seconds(u64),
-    /// From 0 to this, with fractions; 0 is for ever.
-    Days(u64),
-    /// `true` or `false`.
-    YesNo,
-    /// A list of names that a server has.
-    Hosts,
-}
-
-/// What a key is.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
-    Text(String),
-    Whole(u64),
-    Time(Duration),
-    Days(f64),
-    YesNo(bool),
-    Texts(Vec<String>),
-}
-
-/// What is wrong with a value, and how to mend it.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
-    pub(super) what: String,
-    pub(super) hint: String,
-}
-
 const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;
 const YEAR: u64 = 365 * DAY;
@@ -76,11 +29,9 @@ const YEAR: u64 = 365 * DAY;
 const BODY_BYTES_MAX: u64 = 1 << 30;
 /// More than any machine has; it only keeps sums from overflowing.
 const BYTES_MAX: u64 = 1 << 50;
-const NAME_BYTES_MAX: usize = 200;
 
 pub(super) const LOG_LEVELS: [&str; 5] = ["off", "error", "warn", "info", "debug"];
 const LOG_FORMATS: [&str; 2] = ["text", "json"];
-const STORE_PREFIX: &str = "sqlite:";
 
 pub(super) const SECTIONS: [Section; 3] = [
     Section { name: "server", keys: &SERVER },
@@ -298,253 +249,6 @@ impl LogFormat {
     fn from_name(name: &str) -> LogFormat {
         if name == LogFormat::Json.name() { LogFormat::Json } else { LogFormat::Text }
     }
-}
-
-/// A kind gives only values of its own form, so that what these give for another form is never seen.
-impl Value {
-    pub(super) fn count(count: usize) -> Value {
-        Value::Whole(count as u64)
-    }
-
-    pub(super) fn text(self) -> String {
-        if let Value::Text(text) = self { text } else { String::new() }
-    }
-
-    fn texts(self) -> Vec<String> {
-        if let Value::Texts(texts) = self { texts } else { Vec::new() }
-    }
-
-    pub(super) fn whole(&self) -> u64 {
-        if let Value::Whole(number) = self { *number } else { 0 }
-    }
-
-    fn whole_usize(&self) -> usize {
-        usize::try_from(self.whole()).unwrap_or(usize::MAX)
-    }
-
-    fn days(&self) -> f64 {
-        if let Value::Days(days) = self { *days } else { 0.0 }
-    }
-
-    pub(super) fn time(&self) -> Duration {
-        if let Value::Time(time) = self { *time } else { Duration::ZERO }
-    }
-}
-
-/// As TOML.
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Text(text) => fmt::Display::fmt(&toml::Value::String(text.clone()), f),
-            Value::Whole(number) => write!(f, "{number}"),
-            Value::Time(time) => write!(f, "{}", time.as_secs_f64()),
-            Value::Days(days) => write!(f, "{days}"),
-            Value::YesNo(yes) => write!(f, "{yes}"),
-            Value::Texts(texts) => {
-                let texts = texts.iter().map(|text| toml::Value::String(text.clone())).collect();
-                fmt::Display::fmt(&toml::Value::Array(texts), f)
-            }
-        }
-    }
-}
-
-impl Wrong {
-    pub(super) fn new(what: impl Into<String>, hint: impl Into<String>) -> Wrong {
-        Wrong { what: what.into(), hint: hint.into() }
-    }
-}
-
-impl Kind {
-    /// What it may be, with its article.
-    fn expected(self) -> String {
-        match self {
-            Kind::Address => "an address, as \"127.0.0.1:7420\", or \"unix\"".to_owned(),
-            Kind::Name => "a text".to_owned(),
-            Kind::Choice(words) => format!("one of {}", quoted(words)),
-            Kind::Store => {
-                format!("the place of the store, as \"{STORE_PREFIX}{}\"", Store::default().path.display())
-            }
-            Kind::Whole(max) => format!("a whole number from 1 to {max}"),
-            Kind::Count(max) => format!("a whole number from 0 to {max}"),
-            Kind::Days(max) => format!("a number of days from 0 to {max}"),
-            Kind::Seconds(max) => format!("a number of seconds, more than 0 and at most {max}"),
-            Kind::YesNo => "true or false".to_owned(),
-            Kind::Hosts => "a list of host names".to_owned(),
-        }
-    }
-
-    /// From a file.
-    pub(super) fn of_toml(self, value: &DeValue<'_>) -> Result<Value, Wrong> {
-        match (self, value) {
-            (Kind::Address | Kind::Name | Kind::Choice(_) | Kind::Store, DeValue::String(text)) => self.of_text(text),
-            (Kind::Whole(_) | Kind::Count(_) | Kind::Seconds(_) | Kind::Days(_), DeValue::Integer(number)) => {
-                let parsed = i128::from_str_radix(number.as_str(), number.radix());
-                parsed.map_or_else(|_| Err(self.out_of_range(&number.to_string())), |number| self.of_whole(number))
-            }
-            (Kind::Seconds(_) | Kind::Days(_), DeValue::Float(number)) => self.of_text(number.as_str()),
-            (Kind::YesNo, DeValue::Boolean(yes)) => Ok(Value::YesNo(*yes)),
-            (Kind::Hosts, DeValue::Array(items)) => names::of_items(items).map(Value::Texts),
-            (
-                Kind::Whole(_) | Kind::Count(_) | Kind::Seconds(_) | Kind::Days(_) | Kind::YesNo,
-                DeValue::String(text),
-            ) if self.of_text(text).is_ok() => {
-                let what = format!("it must be {}, and this is a text", self.expected());
-                Err(Wrong::new(what, format!("write it without quotes: {text}")))
-            }
-            (_, other) => {
-                let what = format!("it must be {}, and this is {}", self.expected(), described(other));
-                Err(Wrong::new(what, self.hint()))
-            }
-        }
-    }
-
-    /// From the environment or a flag, where everything is text.
-    pub(super) fn of_text(self, text: &str) -> Result<Value, Wrong> {
-        match self {
-            Kind::Address => address(text),
-            Kind::Name => name(text).map(Value::Text),
-            Kind::Choice(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
-            Kind::Choice(words) => {
-                let hint = super::problem::suggestion(text, words).unwrap_or_else(|| format!("write {}", words[0]));
-                Err(Wrong::new(format!("\"{text}\" is not {}", self.expected()), hint))
-            }
-            Kind::Store => store(text),
-            Kind::Whole(_) | Kind::Count(_) => match text.parse::<i128>() {
-                Ok(number) => self.of_whole(number),
-                Err(_) => Err(self.out_of_range(text)),
-            },
-            Kind::Seconds(max) => match text.parse::<f64>() {
-                // A microsecond is the shortest time that the engine knows.
-                Ok(seconds) if seconds >= 1e-6 && seconds <= max as f64 => {
-                    Ok(Value::Time(Duration::from_secs_f64(seconds)))
-                }
-                Ok(_) | Err(_) => Err(self.out_of_range(text)),
-            },
-            Kind::Days(max) => match text.parse::<f64>() {
-                Ok(days) if days >= 0.0 && days <= max as f64 => Ok(Value::Days(days)),
-                Ok(_) | Err(_) => Err(self.out_of_range(text)),
-            },
-            Kind::YesNo => match text.parse::<bool>() {
-                Ok(yes) => Ok(Value::YesNo(yes)),
-                Err(_) => Err(self.out_of_range(text)),
-            },
-            Kind::Hosts => names::of_text(text).map(Value::Texts),
-        }
-    }
-
-    fn of_whole(self, number: i128) -> Result<Value, Wrong> {
-        let (least, max) = match self {
-            Kind::Whole(max) | Kind::Seconds(max) => (1, max),
-            Kind::Count(max) | Kind::Days(max) => (0, max),
-            Kind::Address | Kind::Name | Kind::Choice(_) | Kind::Store | Kind::YesNo | Kind::Hosts => {
-                return Err(self.out_of_range(&number.to_string()));
-            }
-        };
-        match u64::try_from(number) {
-            Ok(whole) if whole >= least && whole <= max => Ok(match self {
-                Kind::Seconds(_) => Value::Time(Duration::from_secs(whole)),
-                Kind::Days(_) => Value::Days(whole as f64),
-                Kind::Address
-                | Kind::Name
-                | Kind::Choice(_)
-                | Kind::Store
-                | Kind::Whole(_)
-                | Kind::Count(_)
-                | Kind::YesNo
-                | Kind::Hosts => Value::Whole(whole),
-            }),
-            Ok(_) | Err(_) => Err(self.out_of_range(&number.to_string())),
-        }
-    }
-
-    fn out_of_range(self, found: &str) -> Wrong {
-        Wrong::new(format!("{found} is not {}", self.expected()), self.hint())
-    }
-
-    fn hint(self) -> String {
-        match self {
-            Kind::Address => "write \"127.0.0.1:7420\", or port 0 for any free one".to_owned(),
-            Kind::Name => "write it in quotes".to_owned(),
-            Kind::Choice(words) => format!("write \"{}\"", words[0]),
-            Kind::Store => format!("write \"{STORE_PREFIX}PATH\""),
-            Kind::Whole(_) => "write a number within that range, or leave the key out for the default".to_owned(),
-            Kind::Count(_) => "write a number within that range, or 0 for no limit".to_owned(),
-            Kind::Days(_) => "write days, as 30 or 0.5, or 0 for ever".to_owned(),
-            Kind::Seconds(_) => "write seconds, as 30 or 0.5, or leave the key out for the default".to_owned(),
-            Kind::YesNo => "write true or false, without quotes".to_owned(),
-            Kind::Hosts => names::HINT.to_owned(),
-        }
-    }
-}
-
-fn address(text: &str) -> Result<Value, Wrong> {
-    let good = text.rsplit_once(':').is_some_and(|(host, port)| {
-        let bare_v6 = host.contains(':') && !(host.starts_with('[') && host.ends_with(']'));
-        let clean = host.chars().all(|character| !character.is_whitespace() && !character.is_control());
-        !host.is_empty() && clean && !host.contains('/') && !bare_v6 && port.parse::<u16>().is_ok()
-    });
-    if good || text == UNIX {
-        Ok(Value::Text(text.to_owned()))
-    } else {
-        Err(Kind::Address.out_of_range(&format!("\"{text}\"")))
-    }
-}
-
-/// A name that can be shown on one line and stand in an address.
-pub(super) fn name(text: &str) -> Result<String, Wrong> {
-    let hint = "write a short name without spaces, as \"report-writer\"";
-    if text.is_empty() {
-        return Err(Wrong::new("it is empty", hint));
-    }
-    if text.len() > NAME_BYTES_MAX {
-        return Err(Wrong::new(format!("it is longer than {NAME_BYTES_MAX} bytes"), hint));
-    }
-    match text.chars().find(|character| character.is_control() || character.is_whitespace() || *character == '/') {
-        Some(_) => Err(Wrong::new("it has a space, a slash or a control character in it", hint)),
-        None => Ok(text.to_owned()),
-    }
-}
-
-fn store(text: &str) -> Result<Value, Wrong> {
-    let hint = format!("write \"{STORE_PREFIX}PATH\"");
-    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        return Err(Wrong::new(
-            "PostgreSQL comes with a later version; this one keeps jobs in an embedded database",
-            hint,
-        ));
-    }
-    match text.strip_prefix(STORE_PREFIX) {
-        Some("" | ":memory:") => Err(Wrong::new("it names no file, and jobs must be on disk", hint)),
-        Some(path) if path.starts_with("//") => {
-            let hint = format!("write \"{STORE_PREFIX}{}\"", path.trim_start_matches("//"));
-            Err(Wrong::new(format!("{STORE_PREFIX} is followed by a path, not by //"), hint))
-        }
-        Some(path) if path.contains('\0') => Err(Wrong::new("the path has a null byte in it", hint)),
-        Some(_) => Ok(Value::Text(text.to_owned())),
-        // The address may hold a password, so that it is not repeated here.
-        None => Err(Wrong::new(format!("it does not begin with {STORE_PREFIX}"), hint)),
-    }
-}
-
-fn store_path(url: &str) -> PathBuf {
-    PathBuf::from(url.strip_prefix(STORE_PREFIX).unwrap_or(url))
-}
-
-/// What something is that was written, with its article.
-pub(super) fn described(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a text",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a fraction",
-        DeValue::Boolean(_) => "true or false",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
-    }
-}
-
-pub(super) fn quoted(words: &[&str]) -> String {
-    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use anyhow::{Context, Result, bail};
 
 use super::env::{overlay, variable};
 use super::file;
-use super::key::{SECTIONS, Value};
+use super::key::SECTIONS;
+use super::kind::Value;
 use super::problem::{Invalid, Place, Problem};
 use super::{Agent, Config, Contract, DATABASE};
 

@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::key::{Wrong, described};
+use super::kind::{Wrong, described};
 use crate::host::Host;
 
 /// More names than any server has; each request is held against all of them.

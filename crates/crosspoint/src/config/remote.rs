@@ -11,7 +11,8 @@ use reqwest::Url;
 
 use super::agent::Reading;
 use super::file::File;
-use super::key::{Key, Kind, Value};
+use super::key::Key;
+use super::kind::{Kind, Value};
 use super::{Agent, Contract};
 
 /// How many jobs such an agent has at a time where nobody says.

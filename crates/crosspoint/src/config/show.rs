@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::key::{AGENT, SECTIONS, Value};
+use super::key::{AGENT, SECTIONS};
+use super::kind::Value;
 use super::load::{Loaded, Origin};
 use super::{Agent, Contract, Exec, bridge, exec, remote};
 use crate::render;
