@@ -7,11 +7,11 @@
 
 pub mod clause;
 pub(crate) mod entry;
+mod exchange;
 pub mod failure;
-mod input;
 pub(crate) mod map;
 pub(crate) mod read;
 mod wire;
 
-pub use input::input;
+pub use exchange::input;
 pub use wire::{Request, RequestId, Response, Status};

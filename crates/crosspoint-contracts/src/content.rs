@@ -4,9 +4,12 @@
 //! `Display`, so that a log line or a panic cannot leak it; only code that asks by name gets
 //! at the text.
 
+mod body;
+
 use std::borrow::Cow;
 use std::fmt;
 
+pub use body::{Block, Body};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 pub use crate::json::Text;

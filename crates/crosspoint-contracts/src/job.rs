@@ -135,6 +135,8 @@ pub struct Job<'s> {
     pub(crate) filled: Vec<Filled<'s>>,
     /// What stood among the carried members and is not ours.
     pub(crate) strange: Vec<(String, Json<'s>)>,
+    /// What we say of it beside all that, under names of ours.
+    pub(crate) remarks: Vec<(&'static str, Json<'s>)>,
     /// The id of the request it belongs to, where only the other events of its stream say it. Contracts that demand an id
     /// on every document get this one; coming back it counts for nothing.
     pub(crate) stream_id: Option<Json<'s>>,
@@ -152,6 +154,7 @@ impl<'s> Job<'s> {
             via: Vec::new(),
             filled: Vec::new(),
             strange: Vec::new(),
+            remarks: Vec::new(),
             stream_id: None,
             wary: false,
         }
@@ -173,6 +176,7 @@ impl<'s> Job<'s> {
             via: self.via,
             filled: self.filled.into_iter().map(filled).collect(),
             strange: self.strange.into_iter().map(|(name, value)| (name, value.into_owned())).collect(),
+            remarks: self.remarks.into_iter().map(|(name, value)| (name, value.into_owned())).collect(),
             stream_id: self.stream_id.map(Json::into_owned),
             wary: self.wary,
         }
@@ -203,6 +207,12 @@ impl<'s> Job<'s> {
             self.set(home, value);
         }
         fits
+    }
+
+    /// Replaces what came of it: an object, a text, or both.
+    pub fn give(&mut self, outputs: Option<Json<'s>>, text: Option<Json<'s>>) {
+        self.homes[Home::Outputs as usize] = outputs;
+        self.homes[Home::Text as usize] = text;
     }
 
     /// Adds something that no contract has a field for: it stands among what is carried, under a name that is no home's.

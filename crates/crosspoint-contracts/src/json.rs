@@ -12,6 +12,8 @@
 //! so far, so that a truncated document can still be told by its first members.
 
 mod bytes;
+#[cfg(debug_assertions)]
+mod count;
 mod decode;
 mod flaw;
 mod number;
@@ -19,6 +21,8 @@ mod pretty;
 mod scan;
 mod write;
 
+#[cfg(debug_assertions)]
+pub use count::take_scans;
 pub use decode::{Places, Text};
 pub use flaw::{Flaw, FlawKind, Syntax, SyntaxError};
 pub use pretty::{compact, plain, pretty};
@@ -126,7 +130,7 @@ impl<'s> Tape<'s> {
     /// # Errors
     /// The first place at which the bytes stop being JSON, with what was read before it.
     pub fn scan(bytes: &'s [u8]) -> Result<Tape<'s>, Box<Broken<'s>>> {
-        scan::document(bytes, Levels::Received)
+        Tape::scan_within(bytes, Levels::Received)
     }
 
     /// Scans a document that may be one of ours.
@@ -134,6 +138,8 @@ impl<'s> Tape<'s> {
     /// # Errors
     /// As for [`Tape::scan`].
     pub fn scan_within(bytes: &'s [u8], levels: Levels) -> Result<Tape<'s>, Box<Broken<'s>>> {
+        #[cfg(debug_assertions)]
+        count::note(bytes.len());
         scan::document(bytes, levels)
     }
 

@@ -51,6 +51,8 @@ pub(crate) struct Framed {
     pub(crate) read: fn(&[u8], Extent) -> (Report, Option<Document<'static>>),
     /// The jobs in a document of this kind, in order.
     pub(crate) jobs: fn(&Document<'_>) -> Vec<Job<'static>>,
+    /// The job in one piece that came by itself while the work went on.
+    pub(crate) piece: fn(&str) -> Option<Job<'static>>,
     /// Puts a job that was written as JSON into its frame.
     pub(crate) frame: fn(&Job<'_>, &str) -> Option<String>,
 }
@@ -89,6 +91,17 @@ impl Kind {
     /// Whether its bytes are not JSON but JSON in frames, such as the events of a stream.
     pub fn is_framed(self) -> bool {
         self.entry().framed().is_some()
+    }
+
+    /// Reads what an agent said on its way: a document, or one piece of a framed one.
+    pub fn read_piece(self, said: &str) -> Option<Job<'static>> {
+        match self.entry().framed() {
+            Some(framed) => (framed.piece)(said),
+            None => {
+                let options = Options { kind: Some(self), ..Options::default() };
+                crate::read_jobs(said.as_bytes(), &options).1.into_iter().next().map(Job::into_owned)
+            }
+        }
     }
 
     /// The kind that a file of this name must be: the contracts themselves give these names.

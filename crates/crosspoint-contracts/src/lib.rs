@@ -20,8 +20,10 @@
 pub mod artifact;
 pub mod clause;
 pub mod content;
+pub mod delegation;
 pub mod document;
 mod example;
+pub mod exchange;
 pub mod failure;
 mod fields;
 pub mod job;
@@ -29,6 +31,8 @@ pub mod json;
 pub mod kind;
 mod list;
 pub mod map;
+pub mod outcome;
+pub mod reply;
 pub mod report;
 pub mod schema;
 pub mod sse;
@@ -95,3 +99,9 @@ list::contracts! {
         RunStream = stream: run::Stream;
     }
 }
+
+/// What a job would have come as that came in by our own API: of all requests this one knows most of what that knows.
+pub const NATIVE_REQUEST: Kind = Kind::TaskRequest;
+
+/// What would say how such a job ended.
+pub const NATIVE_RESPONSE: Kind = Kind::TaskResponse;

@@ -5,6 +5,7 @@
 //! list: `docs/adding-a-contract.md`.
 
 use crate::clause::Clause;
+use crate::exchange::Exchange;
 use crate::kind::{self, Kind};
 use crate::map::Map;
 
@@ -16,6 +17,8 @@ pub(crate) struct Entry {
     pub(crate) clauses: &'static [&'static Clause],
     /// How its documents map to the job.
     pub(crate) map: &'static Map,
+    /// What talking in it means.
+    pub(crate) exchange: &'static Exchange,
 }
 
 impl Entry {

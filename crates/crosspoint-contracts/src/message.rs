@@ -13,6 +13,7 @@ pub mod code;
 mod context;
 pub(crate) mod entry;
 pub(crate) mod error;
+mod exchange;
 pub mod failure;
 pub(crate) mod map;
 pub(crate) mod read;

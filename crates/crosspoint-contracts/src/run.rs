@@ -7,6 +7,7 @@
 pub mod clause;
 pub(crate) mod entry;
 mod event;
+mod exchange;
 pub mod failure;
 mod follower;
 mod jobs;

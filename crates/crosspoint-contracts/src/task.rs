@@ -5,12 +5,12 @@
 
 pub mod clause;
 pub(crate) mod entry;
+mod exchange;
 pub mod failure;
 pub(crate) mod map;
 pub(crate) mod read;
 mod wire;
 
-pub use read::DELEGATION_CHAIN_MAX;
 pub use wire::{
     Artifact, Backoff, Context, ConversationId, Failure, Id, InputRequest, Metadata, Observability, ParentTaskId,
     Priority, Request, Response, RetryPolicy, Routing, SpanId, Status, TraceId,

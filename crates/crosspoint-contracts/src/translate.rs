@@ -6,12 +6,14 @@
 //! change there shows in what comes back.
 
 use std::fmt;
+use std::ops::Range;
 
 use uuid::Uuid;
 
 use crate::document::{self, Extent, Options, Reading};
+use crate::exchange::{Exchange, Part};
 use crate::job::Job;
-use crate::json::{DEPTH_MAX, Tape, WRAPPING_LEVELS_MAX};
+use crate::json::{DEPTH_MAX, Tape, Value, WRAPPING_LEVELS_MAX};
 use crate::kind::{self, Contract, Kind};
 use crate::map::write::FilledPlaces;
 use crate::map::{self, Fresh};
@@ -116,6 +118,50 @@ pub fn read_jobs<'s>(bytes: &'s [u8], options: &Options<'_>) -> (Reading<'s>, Ve
     (reading, jobs)
 }
 
+/// A response of an agent, and where in it stands what an outcome keeps as parts.
+pub struct Response<'s> {
+    /// What is to be said about the document, and the document.
+    pub reading: Reading<'s>,
+    /// The job that it tells of; `None` where the document has an error.
+    pub job: Option<Job<'s>>,
+    /// Its long members, in the order of the document.
+    pub parts: Vec<(Part, Range<usize>)>,
+    /// The code that stands in it, also where it says no more than the failure does.
+    pub code: Option<String>,
+}
+
+/// Reads a response that is one JSON document, in one scan.
+pub fn read_response<'s>(kind: Kind, bytes: &'s [u8]) -> Response<'s> {
+    let options = Options { kind: Some(kind), ..Options::default() };
+    let exchange = kind.contract().exchange();
+    let more = |kind: Kind, tape: &Tape<'s>| (job_of(kind, tape), parts_of(exchange, tape), code_of(exchange, tape));
+    let (reading, more) = document::read_and(bytes, &options, more);
+    let (job, parts, code) = more.unwrap_or_default();
+    Response { reading, job, parts, code }
+}
+
+/// The way to a value within a document.
+fn at<'t, 's>(tape: &'t Tape<'s>, path: &[&str]) -> Option<Value<'t, 's>> {
+    path.iter().try_fold(tape.root()?, |value, name| value.get(name))
+}
+
+fn parts_of(exchange: &Exchange, tape: &Tape<'_>) -> Vec<(Part, Range<usize>)> {
+    let mut found: Vec<(Part, Range<usize>)> = Vec::new();
+    for part in exchange.parts {
+        let Some(value) = at(tape, part.path) else { continue };
+        if found.iter().all(|(known, _)| known.holds != part.holds) {
+            let (start, end) = value.span();
+            found.push((*part, start..end));
+        }
+    }
+    found.sort_unstable_by_key(|(_, range)| range.start);
+    found
+}
+
+fn code_of(exchange: &Exchange, tape: &Tape<'_>) -> Option<String> {
+    Some(at(tape, exchange.code).filter(|_| !exchange.code.is_empty())?.text()?.decode().into_owned())
+}
+
 fn job_of<'s>(kind: Kind, tape: &Tape<'s>) -> Option<Job<'s>> {
     let root = tape.root()?;
     let shape = (map::of(kind.contract()).reading)(kind, root)?;
@@ -134,30 +180,46 @@ pub(crate) fn nests_deep(tape: &Tape<'_>) -> bool {
 /// # Errors
 /// The contract has no document for it, or what was written is not valid.
 pub fn write(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, Refused> {
-    let none = || Refused::NoCounterpart { from: job.origin, to, why: NOT_ENDED };
-    let shape = (map::of(to).writing)(job).ok_or_else(none)?;
-    let body = map::write::document(job, shape, fresh);
-    let mut written = Written { kind: shape.kind, text: body.text, homeless: body.homeless, filled: body.filled };
+    let mut written = unframed(job, to, fresh)?;
     // What came in a frame goes back into one, even where another kind holds the same.
     let returns = job.origin.contract() == to && job.origin.entry().framed().is_some();
-    let kind = if returns { job.origin } else { shape.kind };
+    let kind = if returns { job.origin } else { written.kind };
     if let Some(framed) = kind.entry().framed().and_then(|framed| (framed.frame)(job, &written.text)) {
         written.text = framed;
         written.kind = kind;
     }
     if job.wary {
-        check(&written, fresh)?;
+        check(written.kind, &written.text, fresh)?;
     }
     Ok(written)
 }
 
+/// The same without a frame, for doors that frame what they send.
+///
+/// # Errors
+/// As for [`write`].
+pub fn write_data(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, Refused> {
+    let written = unframed(job, to, fresh)?;
+    if job.wary {
+        let framed = written.kind.entry().framed().and_then(|framed| (framed.frame)(job, &written.text));
+        check(written.kind, framed.as_deref().unwrap_or(&written.text), fresh)?;
+    }
+    Ok(written)
+}
+
+fn unframed(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, Refused> {
+    let none = || Refused::NoCounterpart { from: job.origin, to, why: NOT_ENDED };
+    let shape = (map::of(to).writing)(job).ok_or_else(none)?;
+    let body = map::write::document(job, shape, fresh);
+    Ok(Written { kind: shape.kind, text: body.text, homeless: body.homeless, filled: body.filled })
+}
+
 /// What was carried came from outside, and what nests deep may nest too deep now: the result is read like any document.
-fn check(written: &Written, fresh: &Fresh<'_>) -> Result<(), Refused> {
-    let kind = written.kind;
+fn check(kind: Kind, text: &str, fresh: &Fresh<'_>) -> Result<(), Refused> {
     let agent_types = fresh.agent_types;
     let options =
         Options { kind: Some(kind), extent: Extent::Part, agent_types, levels: fresh.levels, ..Options::default() };
-    let report = document::read(written.text.as_bytes(), &options).report;
+    let report = document::read(text.as_bytes(), &options).report;
     if report.is_valid() { Ok(()) } else { Err(Refused::Broken { kind, report: Box::new(report) }) }
 }
 

@@ -8,6 +8,7 @@
 
 pub mod clause;
 pub(crate) mod entry;
+mod exchange;
 pub mod failure;
 pub(crate) mod map;
 pub mod migrate;

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use crosspoint_contracts::Kind;
-use crosspoint_contracts::failure::{Failure, Repeat};
+use crosspoint_contracts::Contract;
+use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::outcome::Outcome;
+use crosspoint_contracts::reply::{Progress, Question};
 
-use crate::content::{Block, Body};
 use crate::id::{JobId, Seq};
 use crate::policy::Schedule;
 use crate::time::Time;
@@ -55,6 +57,8 @@ pub struct Job {
     pub output_bytes: u64,
     /// What people have answered: the questions in the order in which an attempt asks them.
     pub answers: Arc<Vec<Answered>>,
+    /// What the link of the attempt under way wants to know should we end; gone with the attempt.
+    pub memory: Option<Block>,
     /// How many events it has had.
     pub events: u32,
 }
@@ -86,17 +90,17 @@ pub struct Request {
     pub trace: Option<Box<str>>,
     /// When it was accepted.
     pub accepted_at: Time,
-    /// Where in the document the input is; an empty range where it has none, which means `{}`. Of requests of bridges it says
-    /// nothing.
+    /// Where in the document the input is; an empty range where it has none, which means `{}`. Where a contract makes
+    /// its input of several members it says nothing.
     pub input: Range<u32>,
 }
 
 impl Request {
     /// The input, within the document that the job came as; `None` if that is not the document.
     pub fn input_in(&self, document: &Block) -> Option<Bytes> {
-        if self.door == Door::Bridge {
-            // It stands in two members, so no range can say where: the document is read again.
-            return crosspoint_contracts::bridge::input(&document.0).map(Bytes::from);
+        if let Some(input) = self.door.contract().and_then(|contract| contract.exchange().input) {
+            // No range can say where it is: the document is read again.
+            return input(&document.0).map(Bytes::from);
         }
         if self.input.is_empty() {
             return Some(Bytes::from_static(b"{}"));
@@ -111,16 +115,8 @@ impl Request {
 pub enum Door {
     /// `/api/v1/jobs` and the command line.
     Native,
-    /// Files in a directory.
-    Bridge,
-    /// Envelopes.
-    Workflow,
-    /// Messages.
-    Message,
-    /// Tasks.
-    Task,
-    /// Runs.
-    Run,
+    /// That of a contract.
+    Contract(Contract),
 }
 
 /// What makes a repeat the same job (ALL-1), within one caller.
@@ -180,12 +176,12 @@ pub enum State {
         /// The attempt that asks.
         running: Running,
         /// What is asked.
-        question: Body,
+        question: Question,
     },
     /// For an operator: it is not begun again, because it may be what ends us (ALL-13).
     Poisoned,
     /// For good.
-    Ended(Arc<Outcome>),
+    Ended(Arc<Ending>),
 }
 
 /// From so many attempts in a row that were cut short a job is suspected to be what ends us.
@@ -208,57 +204,41 @@ pub struct Running {
     pub taken_up_at: Option<Time>,
 }
 
-/// How far a job is.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
-    /// 0 to 100.
-    pub percent: Option<f64>,
-    /// What is being done, in the agent's words: a JSON string.
-    pub step: Option<Body>,
-    /// All that it said.
-    pub said: Option<Said>,
-}
-
-/// What an agent said, as a document of its own contract: kept beside what was understood of it, for callers who understand more.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
-    /// What it is.
-    pub kind: Kind,
-    /// The document, without what is kept elsewhere.
-    pub document: Body,
-}
-
 /// A question that a person has answered. Should the attempt that asked it be cut short, the next one gets the same answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     /// The question.
-    pub question: Body,
+    pub question: Question,
     /// The answer.
     pub answer: Body,
 }
 
-/// How a job ended.
+/// How a job ended, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// Which of the three ways.
-    pub status: Status,
-    /// Why it failed.
-    pub failure: Option<(Failure, Repeat)>,
+pub struct Ending {
     /// When.
     pub at: Time,
-    /// The `outcome` object of the API, as it is stored and shown.
-    pub body: Body,
+    /// How.
+    pub outcome: Outcome,
+    /// Of an outcome that was too long for a list: how long it is, in bytes. Its parts are in the store.
+    pub left_out: Option<u64>,
+    /// Whether it was stored by a version that did not look for what readers disagree on (ALL-11): whoever writes it for others looks.
+    pub is_unjudged: bool,
 }
 
-/// The three ways to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
-    /// It was done.
-    Completed,
-    /// It could not be done.
-    Failed,
-    /// Somebody stopped it.
-    Cancelled,
+impl Ending {
+    /// An outcome of now.
+    pub fn new(at: Time, outcome: Outcome) -> Ending {
+        Ending { at, outcome, left_out: None, is_unjudged: false }
+    }
+}
+
+impl std::ops::Deref for Ending {
+    type Target = Outcome;
+
+    fn deref(&self) -> &Outcome {
+        &self.outcome
+    }
 }
 
 /// The seven words for where a job is.
@@ -278,16 +258,6 @@ pub enum Phase {
     Failed,
     /// Stopped.
     Cancelled,
-}
-
-impl serde::Serialize for Said {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::SerializeMap;
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("kind", self.kind.name())?;
-        map.serialize_entry("document", &self.document)?;
-        map.end()
-    }
 }
 
 impl Job {
@@ -313,6 +283,7 @@ impl Job {
             progress_at: Time::default(),
             output_bytes: 0,
             answers: Arc::default(),
+            memory: None,
             // Its acceptance is the first event.
             events: 1,
         }
@@ -335,14 +306,14 @@ impl Job {
             State::Running(_) => Phase::Running,
             State::Retrying { .. } => Phase::Retrying,
             State::Waiting { .. } | State::Poisoned => Phase::Waiting,
-            State::Ended(outcome) => outcome.status.phase(),
+            State::Ended(ended) => Phase::of(ended.status),
         }
     }
 
     /// Its outcome, once it has one.
-    pub fn outcome(&self) -> Option<&Arc<Outcome>> {
+    pub fn outcome(&self) -> Option<&Arc<Ending>> {
         match &self.state {
-            State::Ended(outcome) => Some(outcome),
+            State::Ended(ended) => Some(ended),
             State::Queued | State::Running(_) | State::Retrying { .. } | State::Waiting { .. } | State::Poisoned => {
                 None
             }
@@ -385,18 +356,5 @@ impl Job {
     pub fn alone_until(&self) -> Option<Time> {
         let is_running = matches!(self.state, State::Running(_));
         Some(self.started_at?.plus(SUSPECT_ALONE)).filter(|_| is_running && self.is_suspect())
-    }
-}
-
-impl Outcome {
-    /// The `outcome` object of lists, for an outcome that is too long for them: all but what the agent said.
-    pub fn without_body(&self, bytes: i64) -> Body {
-        let status = self.status.name();
-        let failure = self.failure.map(|(failure, repeat)| {
-            let (code, message, repeat) = (failure.name(), failure.sentence(), repeat.name());
-            format!(r#""failure":{{"code":"{code}","message":"{message}","repeat":"{repeat}"}},"#)
-        });
-        let failure = failure.unwrap_or_default();
-        Body::trusted(format!(r#"{{"status":"{status}","outputs":null,"artifacts":[],{failure}"bytes":{bytes}}}"#))
     }
 }

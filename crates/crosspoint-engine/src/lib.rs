@@ -1,7 +1,7 @@
 //! The engine: durable jobs that end exactly once.
 //!
 //! In reading order:
-//! - [`time`], [`id`], [`content`], [`job`], [`event`]: what there is to know about one job;
+//! - [`time`], [`id`], [`job`], [`event`]: what there is to know about one job;
 //! - [`policy`]: what an agent's operator has settled;
 //! - [`machine`]: the life of one job, as one pure function; [`breaker`]: that of an agent's breaker;
 //! - [`keys`], [`queue`], [`core`]: all jobs and agents of one orchestrator, still pure; [`retention`]: how long jobs are kept;
@@ -11,7 +11,6 @@
 
 pub mod breaker;
 pub mod claim;
-pub mod content;
 pub mod core;
 pub mod event;
 pub mod id;

@@ -18,14 +18,16 @@ mod report;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
+use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::outcome::Status;
+use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 
 pub use clock::alarm;
 pub use end::pause_max;
 
-use crate::content::{Block, Body};
 use crate::event::{Entry, Violation, What};
-use crate::job::{Answered, Job, Phase, Progress, Running, Said, State, Status};
+use crate::job::{Answered, Job, Phase, Running, State};
 use crate::policy::{Policy, Recovery};
 use crate::time::Time;
 
@@ -65,13 +67,20 @@ pub enum Event {
     Ask {
         /// In which attempt.
         attempt: u32,
-        /// What is asked: `{prompt, schema?}`.
-        question: Body,
+        /// What is asked.
+        question: Question,
     },
     /// The agent needs the person no more whom it has asked.
     Unasked {
         /// In which attempt.
         attempt: u32,
+    },
+    /// The agent's link wants to know this when the attempt is taken up after our end.
+    Remember {
+        /// In which attempt.
+        attempt: u32,
+        /// What it wants to know, in place of what it remembered before.
+        memory: Block,
     },
     /// The agent is done.
     Finish {
@@ -109,6 +118,7 @@ impl Event {
             | Event::Output { attempt, .. }
             | Event::Ask { attempt, .. }
             | Event::Unasked { attempt }
+            | Event::Remember { attempt, .. }
             | Event::Finish { attempt, .. }
             | Event::Withdrawn { attempt } => Some(*attempt),
             Event::Start { .. }
@@ -128,36 +138,6 @@ pub enum End {
     Clean,
     /// It was killed, or lost its power; perhaps by the work itself.
     Unclean,
-}
-
-/// What an agent gave.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Success {
-    /// An object, a text, any JSON.
-    pub outputs: Body,
-    /// A JSON array of artifacts.
-    pub artifacts: Body,
-    /// What else it said.
-    pub said: Option<Said>,
-}
-
-/// Why an attempt failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
-    /// From the closed list.
-    pub failure: Failure,
-    /// Whether the agent may have begun.
-    pub dispatched: Dispatched,
-    /// One sentence, a JSON string; the failure's own where there is none.
-    pub message: Option<Body>,
-    /// What else the agent said: its own code and details, a JSON object.
-    pub details: Option<Body>,
-    /// Whether the work died with whoever did it: it may have begun, but surely goes on no more.
-    pub died: bool,
-    /// Whether the caller may send it again, where more is known than the closed list can say.
-    pub repeat: Option<Repeat>,
-    /// What else the agent said.
-    pub said: Option<Said>,
 }
 
 /// What is to be done once the new state is on disk.
@@ -244,6 +224,7 @@ pub fn step(job: &Job, event: Event, now: Time, policy: &Policy) -> Result<Step,
         Event::Output { attempt, offset, block } => Ok(step.output(attempt, offset, &block, now, policy)),
         Event::Ask { attempt, question } => Ok(step.ask(attempt, question, now)),
         Event::Unasked { attempt } => Ok(step.unasked(attempt, now)),
+        Event::Remember { attempt, memory } => Ok(step.remember(attempt, memory, now)),
         Event::Finish { attempt, result } => Ok(step.finish(attempt, result, now, policy)),
         Event::Answer { answer } => step.answer(answer, now),
         Event::Withdrawn { attempt } => Ok(step.withdrawn(attempt, now)),
@@ -366,6 +347,9 @@ impl Step {
         }
         self.job.state = state;
         self.job.updated_at = now;
+        if self.job.running().is_none() {
+            self.job.memory = None;
+        }
     }
 
     fn note(&mut self, what: What, now: Time) {
@@ -391,29 +375,5 @@ impl Step {
         if let State::Running(running) | State::Waiting { running, .. } = &mut self.job.state {
             running.heard_at = now;
         }
-    }
-}
-
-impl Success {
-    /// What an agent gave, and nothing more.
-    pub fn of(outputs: Body) -> Success {
-        Success { outputs, artifacts: Body::trusted("[]"), said: None }
-    }
-}
-
-impl Failed {
-    /// A failure about which no more is known.
-    pub fn of(failure: Failure, dispatched: Dispatched) -> Failed {
-        Failed { failure, dispatched, message: None, details: None, died: false, repeat: None, said: None }
-    }
-
-    /// A failure in our own words.
-    pub fn said(failure: Failure, dispatched: Dispatched, message: &str) -> Failed {
-        Failed { message: Some(Body::of(&message)), ..Failed::of(failure, dispatched) }
-    }
-
-    /// The work died with whoever did it.
-    pub fn dead(message: &str) -> Failed {
-        Failed { died: true, ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
     }
 }

@@ -22,6 +22,9 @@ pub const OUTPUT_BYTES_DEFAULT: u64 = 64 << 20;
 /// See [`OUTPUT_BYTES_DEFAULT`].
 pub const OUTPUT_BYTES_MAX: u64 = 4 << 30;
 
+/// How much a link may remember of an attempt, in bytes: it is written with the job's row each time that the row changes.
+pub const MEMORY_BYTES_MAX: usize = 64 << 10;
+
 /// How long an attempt that is taken up has at least, where nobody says: long enough for its agent to be asked once.
 pub const TAKE_UP_DEFAULT: Duration = Duration::from_secs(30);
 

@@ -28,10 +28,9 @@ mod metrics;
 mod purge;
 mod release;
 mod stuck;
-mod tail;
 mod wish;
 
-pub use attempt::{Attempt, Gone, Link};
+pub use attempt::{Attempt, Gone, Link, Unremembered};
 pub use board::{Purged, Watch};
 pub use desk::{Desk, Handed, Told};
 pub use engine::{AgentView, Config, Engine, Limits, Readiness};
@@ -39,5 +38,4 @@ pub use follow::Follow;
 pub use members::{Heard, Unjoined};
 pub use metrics::{AttemptResult, Commits, Distribution, Ended, Load, NAMES_MAX, Numbers, Queue, SERIES_MAX};
 pub use stuck::{Ahead, Stuck};
-pub use tail::Tail;
 pub use wish::{Denied, NewJob, Submitted, Unaccepted};

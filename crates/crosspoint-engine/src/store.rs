@@ -12,6 +12,7 @@ mod fault;
 mod lock;
 mod member;
 mod open;
+mod outcome;
 mod purge;
 mod read;
 mod row;

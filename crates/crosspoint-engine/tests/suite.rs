@@ -18,6 +18,10 @@ mod joining;
 mod made;
 #[path = "suite/matrix.rs"]
 mod matrix;
+#[path = "suite/memory.rs"]
+mod memory;
+#[path = "suite/older_store.rs"]
+mod older_store;
 #[path = "suite/parting.rs"]
 mod parting;
 #[path = "suite/purge.rs"]

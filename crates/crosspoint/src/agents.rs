@@ -18,10 +18,10 @@ mod task;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_engine::content::Body;
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::core::Spec;
-use crosspoint_engine::machine::{Failed, Success};
 use crosspoint_engine::policy::{CUT_SHORT_MAX, Policy, Recovery, Repeats, TAKE_UP_DEFAULT};
 use crosspoint_engine::runtime::{Gone, Link};
 

@@ -28,6 +28,7 @@ mod launch;
 mod lines;
 mod running;
 mod supervise;
+mod tail;
 pub(crate) mod tree;
 mod turn;
 mod ward;
@@ -38,9 +39,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use crosspoint_engine::breaker::Health;
-use crosspoint_engine::content::Body;
-use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::reply::{Failed, Question, Success};
 
 pub(crate) use running::{Running, start};
 pub(crate) use supervise::{COMMAND as SUPERVISE, run as supervise};
@@ -98,8 +98,8 @@ pub(crate) enum Said {
     Output(Bytes),
     /// How far it is.
     Progress { percent: Option<f64>, step: Option<String> },
-    /// A question for a person, `{prompt, schema?}`. It gets the answer by [`Running::answer`].
-    Ask(Body),
+    /// A question for a person. It gets the answer by [`Running::answer`].
+    Ask(Question),
     /// A sign of life: it printed to stderr.
     Heard,
     /// It broke a rule of ours; said once for each rule.
@@ -127,8 +127,8 @@ pub(crate) fn startable(program: &Program) -> Result<(), String> {
 }
 
 /// Whether it could be started, without starting it (MSG-7): a check that ran it would do somebody's work.
-pub(crate) async fn check(program: &Program) -> Health {
+pub(crate) async fn check(program: &Program) -> bool {
     let program = program.clone();
     let found = tokio::task::spawn_blocking(move || find::check(&program).is_ok()).await;
-    if found.unwrap_or(false) { Health::Well } else { Health::Sick }
+    found.unwrap_or(false)
 }

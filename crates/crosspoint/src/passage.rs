@@ -1,12 +1,14 @@
 //! Between the contracts and the engine.
 //!
-//! A caller's document becomes a job ([`incoming`]), a job becomes the request of an agent's contract ([`outgoing`]), what the
+//! A caller's document becomes a job ([`admission`], [`incoming`]) or is refused ([`refusal`]), a job becomes the request of an agent's contract ([`outgoing`]), what the
 //! agent says becomes progress and an outcome ([`reply`]), and that becomes a document of the caller's contract ([`answer`]).
 //! Doors and links move bytes; what the bytes mean is decided here, by pure functions, once for each side: N + N.
 
+pub(crate) mod admission;
 pub(crate) mod answer;
 pub(crate) mod incoming;
 pub(crate) mod outgoing;
+pub(crate) mod refusal;
 pub(crate) mod reply;
 pub(crate) mod trace;
 

@@ -116,6 +116,8 @@ mod metrics;
 mod migrate;
 #[path = "suite/misbehaviour.rs"]
 mod misbehaviour;
+#[path = "suite/older_store.rs"]
+mod older_store;
 #[path = "suite/one_server.rs"]
 mod one_server;
 #[path = "suite/openapi.rs"]

@@ -32,6 +32,7 @@ pub(crate) struct Body {
 }
 
 /// The places of what was filled in.
+#[derive(Default)]
 pub(crate) struct FilledPlaces {
     places: String,
     ranges: Vec<Range<usize>>,

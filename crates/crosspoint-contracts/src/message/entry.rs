@@ -4,14 +4,18 @@ use schemars::JsonSchema;
 use serde_json::{Value, json};
 
 use super::read::{self, message};
-use super::{ErrorReport, Message, MessageType, WorkRequest, WorkResult, WorkStatus, clause, error, map};
+use super::{ErrorReport, Message, MessageType, WorkRequest, WorkResult, WorkStatus, clause, error, exchange, map};
 use crate::document::Document;
 use crate::kind::{self, Form, Kind, Marks};
 use crate::list::Entry;
 use crate::schema::generate;
 
-pub(crate) static CONTRACT: Entry =
-    Entry { kinds: &[WORK_REQUEST, WORK_STATUS, WORK_RESULT, ERROR], clauses: clause::TABLE, map: &map::MAP };
+pub(crate) static CONTRACT: Entry = Entry {
+    kinds: &[WORK_REQUEST, WORK_STATUS, WORK_RESULT, ERROR],
+    clauses: clause::TABLE,
+    map: &map::MAP,
+    exchange: &exchange::EXCHANGE,
+};
 
 /// The type and the members of the payload tell the four from each other.
 const fn marks(message_type: &'static [&'static str], payload: &'static [&'static str]) -> Marks {

@@ -1,13 +1,17 @@
 //! What the run contract is to the rest of the crate.
 
-use super::{Request, Response, clause, jobs, map, read, schema, stream};
+use super::{Request, Response, clause, exchange, jobs, map, read, schema, stream};
 use crate::document::Document;
 use crate::kind::{self, Form, Framed, Kind, Marks};
 use crate::list::Entry;
 use crate::schema::generate;
 
-pub(crate) static CONTRACT: Entry =
-    Entry { kinds: &[REQUEST, RESPONSE, STREAM], clauses: clause::TABLE, map: &map::MAP };
+pub(crate) static CONTRACT: Entry = Entry {
+    kinds: &[REQUEST, RESPONSE, STREAM],
+    clauses: clause::TABLE,
+    map: &map::MAP,
+    exchange: &exchange::EXCHANGE,
+};
 
 const REQUEST: kind::Entry = kind::Entry {
     kind: Kind::RunRequest,
@@ -63,6 +67,7 @@ const STREAM: kind::Entry = kind::Entry {
             (report, stream.map(Document::RunStream))
         },
         jobs: jobs::of_stream,
+        piece: jobs::of_progress,
         frame: jobs::frame,
     }),
     schema: schema::stream,

@@ -1,7 +1,7 @@
 //! The events of a stream as jobs, and jobs as events.
 
 use super::event::StreamEvent;
-use super::life::Role;
+use super::life::{PROGRESS, Role};
 use super::map::{EVENT, MAP, event_shape};
 use crate::content::Json;
 use crate::document::Document;
@@ -46,6 +46,11 @@ pub(super) fn of_event(event: &StreamEvent) -> Option<Job<'static>> {
         keep("", Json::new(root.source().to_owned()));
     }
     Some(job)
+}
+
+/// The job in the data of a `progress` event.
+pub(super) fn of_progress(data: &str) -> Option<Job<'static>> {
+    of_event(&StreamEvent { name: PROGRESS.to_owned(), data: data.to_owned() })
 }
 
 fn usual_name(role: Role) -> &'static str {

@@ -103,6 +103,22 @@ impl StreamWriter {
         self.write(out, FINAL, data)
     }
 
+    /// Writes how far the run is, of data that was read when it came and written by us: nobody looks at it again.
+    ///
+    /// # Errors
+    /// The stream has ended.
+    pub fn progress_of(&mut self, out: &mut Vec<u8>, data: &str) -> Result<(), Refused> {
+        self.write_unseen(out, PROGRESS, data)
+    }
+
+    /// Writes the terminal event, of such data.
+    ///
+    /// # Errors
+    /// The stream has ended.
+    pub fn finish_with(&mut self, out: &mut Vec<u8>, data: &str) -> Result<(), Refused> {
+        self.write_unseen(out, FINAL, data)
+    }
+
     /// RUN-7: writes the terminal event of a run that has no result: it failed, timed out, was cancelled, or its upstream
     /// died. The recommended fields are there too, because we originate it (RUN-3.6).
     ///
@@ -136,17 +152,26 @@ impl StreamWriter {
     }
 
     fn write(&mut self, out: &mut Vec<u8>, name: &'static str, data: &str) -> Result<(), Refused> {
-        match self.life.step(Role::of(name)).1 {
-            Some(breach @ (Breach::SecondTerminal | Breach::AfterTerminal | Breach::NoTerminal)) => {
-                return Err(Refused::Ended(breach));
-            }
-            // What has not started is started below.
-            Some(Breach::NotStartedFirst) | None => {}
-        }
+        self.may_follow(name)?;
         self.check(name, data)?;
+        self.write_unseen(out, name, data)
+    }
+
+    fn write_unseen(&mut self, out: &mut Vec<u8>, name: &'static str, data: &str) -> Result<(), Refused> {
+        self.may_follow(name)?;
         self.started(out)?;
         self.append(out, name, data);
         Ok(())
+    }
+
+    fn may_follow(&self, name: &'static str) -> Result<(), Refused> {
+        match self.life.step(Role::of(name)).1 {
+            Some(breach @ (Breach::SecondTerminal | Breach::AfterTerminal | Breach::NoTerminal)) => {
+                Err(Refused::Ended(breach))
+            }
+            // What has not started is started before.
+            Some(Breach::NotStartedFirst) | None => Ok(()),
+        }
     }
 
     fn check(&self, name: &'static str, data: &str) -> Result<(), Refused> {

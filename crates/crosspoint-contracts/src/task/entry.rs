@@ -1,12 +1,13 @@
 //! What the task contract is to the rest of the crate.
 
-use super::{Request, Response, clause, map, read};
+use super::{Request, Response, clause, exchange, map, read};
 use crate::document::Document;
 use crate::kind::{self, Form, Kind, Marks};
 use crate::list::Entry;
 use crate::schema::generate;
 
-pub(crate) static CONTRACT: Entry = Entry { kinds: &[REQUEST, RESPONSE], clauses: clause::TABLE, map: &map::MAP };
+pub(crate) static CONTRACT: Entry =
+    Entry { kinds: &[REQUEST, RESPONSE], clauses: clause::TABLE, map: &map::MAP, exchange: &exchange::EXCHANGE };
 
 const REQUEST: kind::Entry = kind::Entry {
     kind: Kind::TaskRequest,

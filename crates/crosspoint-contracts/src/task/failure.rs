@@ -1,14 +1,9 @@
 //! Failures as `error.code` and `error.recoverable`.
 
 use super::clause::{TASK_9_2, TASK_9_3};
+use crate::delegation;
 use crate::failure::Failure;
 use crate::report::{Finding, Wrong};
-
-/// The code of a task that would come to an agent that has had it.
-pub const TASK_GRAPH_CYCLE: &str = "TASK_GRAPH_CYCLE";
-
-/// The code of a task that has been through too many hands.
-pub const DELEGATION_FAILED: &str = "DELEGATION_FAILED";
 
 /// How a failure is written: a code of the task family, and whether the caller can do something about it.
 ///
@@ -23,7 +18,7 @@ pub fn write(failure: Failure) -> (&'static str, bool) {
         Failure::Unsupported => ("CAPABILITY_NOT_FOUND", false),
         Failure::AgentFailed => ("INTERNAL_ERROR", false),
         Failure::Cancelled => ("CANCELLED", false),
-        Failure::Delegation => (DELEGATION_FAILED, false),
+        Failure::Delegation => (delegation::TOO_LONG, false),
         Failure::Conflict => ("INVALID_FIELD_VALUE", true),
         Failure::BrokenContract => ("AGENT_UNAVAILABLE", true),
         Failure::Internal => ("INTERNAL_ERROR", true),
@@ -36,7 +31,7 @@ pub fn read(code: &str) -> Failure {
         "INVALID_INPUT" | "MISSING_REQUIRED_FIELD" | "INVALID_FIELD_TYPE" | "INVALID_FIELD_VALUE" => Failure::Invalid,
         "AGENT_BUSY" | "RATE_LIMITED" => Failure::ResourceLimit,
         "CAPABILITY_NOT_FOUND" | "AGENT_NOT_FOUND" => Failure::Unsupported,
-        TASK_GRAPH_CYCLE | DELEGATION_FAILED => Failure::Delegation,
+        delegation::CYCLE | delegation::TOO_LONG => Failure::Delegation,
         // `cancelled` is a status here, not a code.
         "CANCELLED" => Failure::AgentFailed,
         own => Failure::ALL.into_iter().find(|failure| write(*failure).0 == own).unwrap_or(Failure::AgentFailed),
@@ -56,10 +51,10 @@ pub fn read_error(code: &str, recoverable: bool) -> Failure {
 pub fn of_finding(finding: &Finding) -> (Failure, &'static str) {
     let clause = finding.clause;
     if clause == &TASK_9_2 {
-        return (Failure::Delegation, TASK_GRAPH_CYCLE);
+        return (Failure::Delegation, delegation::CYCLE);
     }
     if clause == &TASK_9_3 {
-        return (Failure::Delegation, DELEGATION_FAILED);
+        return (Failure::Delegation, delegation::TOO_LONG);
     }
     // What holds for all contracts is about the document as a whole, and about no field of it.
     if clause.id.starts_with("ALL-") {

@@ -6,14 +6,12 @@ use super::wire::{
     Response, RetryPolicy, Routing, SpanId, Status, TraceId,
 };
 use crate::content::Text;
+use crate::delegation::CHAIN_MAX;
 use crate::fields::{
     ANY, Fields, Word, any, array, boolean, complain, integer, is_uuid, name, object, opaque, string, timestamp, word,
 };
 use crate::json::{Type, Value};
 use crate::report::{Findings, Place};
-
-/// How many agents a task may have gone through (TASK-9.3).
-pub const DELEGATION_CHAIN_MAX: usize = 16;
 
 /// The standard codes of the task family (TASK-6).
 const ERROR_CODES: &[&str] = &[
@@ -79,8 +77,8 @@ fn routing<'s>(fields: &mut Fields<'_, 's, '_>) -> Routing<'s> {
         extra: fields.rest(),
     };
     let Some(chain) = &routing.delegation_chain else { return routing };
-    if chain.len() > DELEGATION_CHAIN_MAX {
-        let message = format!("`delegationChain` has {} agents, more than {DELEGATION_CHAIN_MAX}", chain.len());
+    if chain.len() > CHAIN_MAX {
+        let message = format!("`delegationChain` has {} agents, more than {CHAIN_MAX}", chain.len());
         fields.note_member("delegationChain", &TASK_9_3, message);
     }
     let target = routing.target.map(Text::decode);

@@ -1,12 +1,13 @@
 //! What the workflow contract is to the rest of the crate.
 
-use super::{Input, Output, clause, map, read};
+use super::{Input, Output, clause, exchange, map, read};
 use crate::document::Document;
 use crate::kind::{self, Form, Kind, Marks};
 use crate::list::Entry;
 use crate::schema::generate;
 
-pub(crate) static CONTRACT: Entry = Entry { kinds: &[INPUT, OUTPUT], clauses: clause::TABLE, map: &map::MAP };
+pub(crate) static CONTRACT: Entry =
+    Entry { kinds: &[INPUT, OUTPUT], clauses: clause::TABLE, map: &map::MAP, exchange: &exchange::EXCHANGE };
 
 const INPUT: kind::Entry = kind::Entry {
     kind: Kind::WorkflowInput,

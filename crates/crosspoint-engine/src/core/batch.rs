@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use crosspoint_contracts::content::Block;
 
 use super::{Member, Standing, Submission};
-use crate::content::Block;
 use crate::event::{Entry, Violation};
 use crate::id::Seq;
 use crate::job::Job;

@@ -65,7 +65,7 @@ pub struct Submission {
     /// Jobs whose keys have the same hash, and are known to be other keys.
     pub others: Vec<Seq>,
     /// The document, as it came.
-    pub document: crate::content::Block,
+    pub document: crosspoint_contracts::content::Block,
     /// For the id.
     pub chance: u64,
 }

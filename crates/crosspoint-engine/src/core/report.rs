@@ -65,6 +65,7 @@ impl Core {
                 | Event::Output { .. }
                 | Event::Ask { .. }
                 | Event::Unasked { .. }
+                | Event::Remember { .. }
                 | Event::Withdrawn { .. }
                 | Event::Start { .. }
                 | Event::Answer { .. }

@@ -1,6 +1,9 @@
-//! What phases, statuses, priorities and doors are called.
+//! What phases, priorities and doors are called.
 
-use super::{Door, Phase, Priority, Status};
+use crosspoint_contracts::Contract;
+use crosspoint_contracts::outcome::Status;
+
+use super::{Door, Phase, Priority};
 
 impl Phase {
     /// All seven.
@@ -32,28 +35,18 @@ impl Phase {
         Phase::ALL.into_iter().find(|phase| phase.name() == name)
     }
 
-    /// Whether the job has ended.
-    pub fn is_end(self) -> bool {
-        self >= Phase::Completed
-    }
-}
-
-impl Status {
-    /// All three.
-    pub const ALL: [Status; 3] = [Status::Completed, Status::Failed, Status::Cancelled];
-
     /// The phase of jobs that ended so.
-    pub fn phase(self) -> Phase {
-        match self {
+    pub fn of(status: Status) -> Phase {
+        match status {
             Status::Completed => Phase::Completed,
             Status::Failed => Phase::Failed,
             Status::Cancelled => Phase::Cancelled,
         }
     }
 
-    /// As it is spelled in the API.
-    pub fn name(self) -> &'static str {
-        self.phase().name()
+    /// Whether the job has ended.
+    pub fn is_end(self) -> bool {
+        self >= Phase::Completed
     }
 }
 
@@ -78,23 +71,34 @@ impl Priority {
 }
 
 impl Door {
-    /// All six.
-    pub const ALL: [Door; 6] = [Door::Native, Door::Bridge, Door::Workflow, Door::Message, Door::Task, Door::Run];
+    /// All of them, our own first.
+    pub fn all() -> impl Iterator<Item = Door> {
+        std::iter::once(Door::Native).chain(Contract::ALL.into_iter().map(Door::Contract))
+    }
 
     /// As it is spelled.
     pub fn name(self) -> &'static str {
         match self {
             Door::Native => "native",
-            Door::Bridge => "bridge",
-            Door::Workflow => "workflow",
-            Door::Message => "message",
-            Door::Task => "task",
-            Door::Run => "run",
+            Door::Contract(contract) => contract.name(),
         }
     }
 
     /// The door of that name.
     pub fn from_name(name: &str) -> Option<Door> {
-        Door::ALL.into_iter().find(|door| door.name() == name)
+        Door::all().find(|door| door.name() == name)
+    }
+
+    /// The contract of its callers; `None` of our own.
+    pub fn contract(self) -> Option<Contract> {
+        match self {
+            Door::Native => None,
+            Door::Contract(contract) => Some(contract),
+        }
+    }
+
+    /// Whether no two jobs of a caller have one id there, whatever keys came with them: callers ask for jobs by that id.
+    pub fn has_unique_ids(self) -> bool {
+        self.contract().is_some_and(|contract| contract.exchange().ids_are_unique)
     }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::Failed;
 
-use super::{Action, Failed, Step};
+use super::{Action, Step};
 use crate::breaker::Mark;
 use crate::event::What;
 use crate::job::{Job, State};

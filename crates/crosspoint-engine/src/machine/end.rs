@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
+use crosspoint_contracts::outcome::Outcome;
+use crosspoint_contracts::reply::{Failed, Success};
 
+use super::Step;
 use super::clock::deadline;
-use super::{Failed, Step, Success};
-use crate::content::Body;
 use crate::event::What;
-use crate::job::{Job, Outcome, Said, State, Status};
+use crate::job::{Ending, Job, State};
 use crate::policy::{Policy, Repeats};
 use crate::time::Time;
 
@@ -17,23 +18,6 @@ use crate::time::Time;
 pub fn pause_max(job: &Job, policy: &Policy) -> Duration {
     let schedule = job.request.limits.retry.unwrap_or(policy.schedule);
     schedule.delay_before(job.retries.saturating_add(1), 1.0).unwrap_or_default()
-}
-
-/// What the agent said, as the last member of an outcome.
-fn said(said: Option<&Said>) -> String {
-    let shown = |said: &Said| format!(r#","said":{{"kind":"{}","document":{}}}"#, said.kind, said.document.get());
-    said.map(shown).unwrap_or_default()
-}
-
-impl Success {
-    /// The outcome of a job that ends with it, as it is shown.
-    pub(crate) fn outcome(&self) -> Body {
-        // Joined by hand: what an agent gave is JSON already, and may be long.
-        let (outputs, artifacts) = (self.outputs.get(), self.artifacts.get());
-        let said = said(self.said.as_ref());
-        let parts = [r#"{"status":"completed","outputs":"#, outputs, r#","artifacts":"#, artifacts, &said, "}"];
-        Body::trusted(parts.concat())
-    }
 }
 
 impl Step {
@@ -74,44 +58,32 @@ impl Step {
         f64::from((mixed >> 40) as u32) / f64::from(1_u32 << 24)
     }
 
-    pub(super) fn end_completed(&mut self, success: &Success, now: Time) {
-        self.end(Status::Completed, None, success.outcome(), now);
+    pub(super) fn end_completed(&mut self, success: Success, now: Time) {
+        self.end(Outcome::completed(success), now);
     }
 
     pub(super) fn end_failed(&mut self, failed: Failed, now: Time) {
         let dispatched = if self.job.begun { Dispatched::Yes } else { failed.dispatched };
         let repeat = failed.repeat.unwrap_or_else(|| failed.failure.repeat(dispatched));
-        // An agent may say by itself that it was stopped.
-        let status = if failed.failure == Failure::Cancelled { Status::Cancelled } else { Status::Failed };
-        self.end_without(status, failed, repeat, now);
+        self.end(Outcome::failed(failed, repeat), now);
     }
 
     /// The agent printed more than it may: part of the work is done, and again it would be as much.
     pub(super) fn end_oversized(&mut self, limit: u64, now: Time) {
         let message = format!("The agent's output is longer than the {limit} bytes that it may have.");
-        let failed = Failed::of(Failure::ResourceLimit, Dispatched::Yes);
-        self.end_without(Status::Failed, Failed { message: Some(Body::of(&message)), ..failed }, Repeat::Never, now);
+        let failed = Failed::said(Failure::ResourceLimit, Dispatched::Yes, &message);
+        self.end(Outcome::failed(failed, Repeat::Never), now);
     }
 
     pub(super) fn end_cancelled(&mut self, now: Time) {
-        self.end_without(Status::Cancelled, Failed::of(Failure::Cancelled, Dispatched::Yes), Repeat::Never, now);
+        self.end(Outcome::failed(Failed::of(Failure::Cancelled, Dispatched::Yes), Repeat::Never), now);
     }
 
-    fn end_without(&mut self, status: Status, failed: Failed, repeat: Repeat, now: Time) {
-        let message = failed.message.unwrap_or_else(|| Body::of(&failed.failure.sentence()));
-        let (code, message) = (failed.failure.name(), message.get());
-        let details = failed.details.map(|details| format!(r#","details":{}"#, details.get())).unwrap_or_default();
-        let failure = format!(r#"{{"code":"{code}","message":{message},"repeat":"{}"{details}}}"#, repeat.name());
-        let (status_name, said) = (status.name(), said(failed.said.as_ref()));
-        let body = format!(r#"{{"status":"{status_name}","outputs":null,"artifacts":[],"failure":{failure}{said}}}"#);
-        self.end(status, Some((failed.failure, repeat)), Body::trusted(body), now);
-    }
-
-    fn end(&mut self, status: Status, failure: Option<(Failure, Repeat)>, body: Body, now: Time) {
+    fn end(&mut self, outcome: Outcome, now: Time) {
         // Progress that was held back would otherwise never be seen.
         self.show_progress(now);
-        let outcome = Arc::new(Outcome { status, failure, at: now, body });
-        self.enter(State::Ended(outcome.clone()), now);
-        self.note(What::Ended(outcome), now);
+        let ended = Arc::new(Ending::new(now, outcome));
+        self.enter(State::Ended(ended.clone()), now);
+        self.note(What::Ended(ended), now);
     }
 }

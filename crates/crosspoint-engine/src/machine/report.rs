@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use crosspoint_contracts::content::Block;
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::outcome::Status;
+use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 
 use super::clock::PROGRESS_PERIOD;
-use super::{Action, Failed, Step, Success};
+use super::{Action, Step};
 use crate::breaker::Mark;
-use crate::content::{Block, Body};
 use crate::event::{Violation, What};
-use crate::job::{Progress, Running, State, Status};
-use crate::policy::{OUTPUT_BYTES_MAX, Policy};
+use crate::job::{Running, State};
+use crate::policy::{MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, Policy};
 use crate::time::Time;
 
 impl Step {
@@ -31,7 +33,7 @@ impl Step {
         let last = self.job.pending.as_ref().or(self.job.progress.as_ref());
         let percent = percent.or(last.and_then(|last| last.percent));
         let step = progress.step.or_else(|| last.and_then(|last| last.step.clone()));
-        self.job.pending = Some(Arc::new(Progress { percent, step, said: progress.said }));
+        self.job.pending = Some(Arc::new(Progress { percent, step, document: progress.document }));
         if self.job.progress_at.plus(PROGRESS_PERIOD) <= now {
             self.show_progress(now);
         }
@@ -52,8 +54,7 @@ impl Step {
         if offset > have {
             self.stop_attempt();
             let message = "A part of the agent's output is missing.";
-            let failed = Failed::of(Failure::BrokenContract, Dispatched::Yes);
-            self.end_failed(Failed { message: Some(Body::of(&message)), ..failed }, now);
+            self.end_failed(Failed::said(Failure::BrokenContract, Dispatched::Yes, message), now);
             return self;
         }
         let limit = self.job.request.limits.output_bytes.unwrap_or(policy.output_bytes_max).min(OUTPUT_BYTES_MAX);
@@ -68,7 +69,22 @@ impl Step {
         self
     }
 
-    pub(super) fn ask(mut self, attempt: u32, question: Body, now: Time) -> Step {
+    /// What the link remembers is in the job's row and is no event. Too much of it is no memory: the link was told so.
+    pub(super) fn remember(mut self, attempt: u32, memory: Block, now: Time) -> Step {
+        if !self.is_present(attempt) || memory.0.len() > MEMORY_BYTES_MAX {
+            return self;
+        }
+        self.set_heard(now);
+        if self.job.memory.as_ref() != Some(&memory) {
+            self.job.memory = Some(memory);
+            // The work has come further than the last time: it is not what ends us (ALL-13).
+            self.job.cut_short = 0;
+            self.rewritten = true;
+        }
+        self
+    }
+
+    pub(super) fn ask(mut self, attempt: u32, question: Question, now: Time) -> Step {
         if !self.is_present(attempt) {
             return self.late("a question came after the outcome");
         }
@@ -103,7 +119,7 @@ impl Step {
         self.enter(State::Running(running), now);
         // It goes on, and whoever follows the job is told so: by progress, with what is known of how far it is.
         let last = self.job.pending.take().or_else(|| self.job.progress.clone());
-        self.job.pending = Some(last.unwrap_or_else(|| Arc::new(Progress { percent: None, step: None, said: None })));
+        self.job.pending = Some(last.unwrap_or_default());
         if self.job.progress_at.plus(PROGRESS_PERIOD) <= now {
             self.show_progress(now);
         }
@@ -135,7 +151,7 @@ impl Step {
                     // Its own attempt was given up, but the work is done: whoever does it again is told to stop.
                     self.stop_attempt();
                 }
-                self.end_completed(&success, now);
+                self.end_completed(success, now);
                 self
             }
             // Nobody was there to behave well or badly: that an agent is gone is known without its breaker.

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use futures_util::FutureExt;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -20,12 +22,12 @@ use super::desk::Handed;
 use super::engine::Engine;
 use super::inbox::Answer;
 use crate::breaker::Health;
-use crate::content::{Block, Body};
 use crate::core::Reply;
 use crate::event::Violation;
 use crate::id::JobId;
-use crate::job::{Job, Progress};
-use crate::machine::{Event, Failed, Success};
+use crate::job::Job;
+use crate::machine::Event;
+use crate::policy::MEMORY_BYTES_MAX;
 use crate::time::Time;
 
 /// An agent that was told to stop has so long to do it before its task is dropped.
@@ -87,6 +89,17 @@ pub struct Attempt {
 #[error("the job goes on without this attempt")]
 pub struct Gone;
 
+/// Why nothing is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unremembered {
+    /// It is too much.
+    #[error("a link may remember {MEMORY_BYTES_MAX} bytes of an attempt")]
+    TooLong,
+    /// Nobody would ask for it.
+    #[error(transparent)]
+    Gone(#[from] Gone),
+}
+
 impl Attempt {
     /// The job, as it was when the attempt began.
     pub fn job(&self) -> &Job {
@@ -116,6 +129,21 @@ impl Attempt {
     /// Whether the agent may have gone on with it while we were gone.
     pub fn is_resumed(&self) -> bool {
         self.resumed
+    }
+
+    /// What was remembered of the attempt before it was taken up; see [`Attempt::remember`].
+    pub fn memory(&self) -> Option<&Bytes> {
+        self.job.memory.as_ref().map(|memory| &memory.0)
+    }
+
+    /// Remembers this of the attempt, in place of what was remembered before. When it returns, it is on disk; should we end, it is given back
+    /// to the link that takes the attempt up, by [`Attempt::memory`]. It is gone with the attempt's end.
+    pub async fn remember(&self, memory: impl Into<Bytes>) -> Result<(), Unremembered> {
+        let memory = memory.into();
+        if memory.len() > MEMORY_BYTES_MAX {
+            return Err(Unremembered::TooLong);
+        }
+        Ok(self.report(Event::Remember { attempt: self.number, memory: Block(memory) }).await?)
     }
 
     /// How much is left of the time that the caller allows; `None` where it does not say.
@@ -148,7 +176,7 @@ impl Attempt {
 
     /// Says how far it is.
     pub async fn progress(&self, percent: Option<f64>, step: Option<&str>) -> Result<(), Gone> {
-        self.advanced(Progress { percent, step: step.map(|step| Body::of(&step)), said: None }).await
+        self.advanced(Progress { percent, step: step.map(|step| Body::of(&step)), document: None }).await
     }
 
     /// Says how far it is, and all that the agent said of it.
@@ -173,8 +201,8 @@ impl Attempt {
         self.engine.note(self.job.id(), Violation { clause, what: what.into() });
     }
 
-    /// Asks a person, and waits for the answer as long as it takes. The question is `{prompt, schema?}`.
-    pub async fn ask(&self, question: Body) -> Result<Body, Gone> {
+    /// Asks a person, and waits for the answer as long as it takes.
+    pub async fn ask(&self, question: Question) -> Result<Body, Gone> {
         // An attempt that is taken up may find the question answered before it has come to ask it.
         if let Some(answer) = lock(&self.handle.answers).pop_front() {
             return Ok(answer);

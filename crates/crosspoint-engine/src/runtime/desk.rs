@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use crosspoint_contracts::content::Block;
 
-use crate::content::Block;
 use crate::job::Job;
 
 /// Where attempts are laid out until somebody takes them. What it is told is so already: nothing here may wait or fail.

@@ -8,6 +8,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::reply::{Failed, Success};
 use futures_util::FutureExt;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -21,11 +23,10 @@ use super::desk::{Desk, Handed, Told};
 use super::inbox::{Answer, Inbox};
 use super::metrics::Metrics;
 use crate::breaker::{self, Breaker, Health};
-use crate::content::{Block, Body};
 use crate::core::{Agent, AgentCommand, Command, Membership, Mode, Presence, Reply, Room, Spec, Standing};
 use crate::id::{JobId, Seq, StoreId};
 use crate::job::Job;
-use crate::machine::{Event, Failed, Success};
+use crate::machine::Event;
 use crate::retention::Rule;
 use crate::store::{self, Fault, Readers, Store};
 

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::Failed;
 
 use super::committer::{Committer, Round};
 use super::inbox::{Answer, Letter};
 use crate::breaker;
 use crate::core::{AgentCommand, Batch, Command};
 use crate::id::Seq;
-use crate::machine::{Event, Failed};
+use crate::machine::Event;
 use crate::store::Fault;
 
 /// After a commit that failed the next is tried so much later.
@@ -240,9 +241,10 @@ fn is_about(letter: &Letter, seq: Seq) -> bool {
 fn replacement(command: &Command) -> Option<Command> {
     let failed = |attempt| Event::Finish { attempt, result: Err(Failed::of(Failure::Internal, Dispatched::Yes)) };
     let replaced = |event: &Event| match event {
-        Event::Finish { attempt, result: Ok(_) } | Event::Output { attempt, .. } | Event::Ask { attempt, .. } => {
-            Some(failed(*attempt))
-        }
+        Event::Finish { attempt, result: Ok(_) }
+        | Event::Output { attempt, .. }
+        | Event::Ask { attempt, .. }
+        | Event::Remember { attempt, .. } => Some(failed(*attempt)),
         Event::Finish { result: Err(_), .. }
         | Event::Heard { .. }
         | Event::Progress { .. }
@@ -283,6 +285,7 @@ fn is_report(command: &Command) -> bool {
             | Event::Output { .. }
             | Event::Ask { .. }
             | Event::Unasked { .. }
+            | Event::Remember { .. }
             | Event::Finish { .. }
             | Event::Withdrawn { .. }
             | Event::Clock

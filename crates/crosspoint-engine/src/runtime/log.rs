@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crosspoint_contracts::failure::Failure;
+
 use crate::core::Batch;
 use crate::event::What;
 
@@ -26,7 +28,7 @@ pub(super) fn transitions(batch: &Batch) {
                 What::Asked { .. } => tracing::info!(job = %id, "waiting"),
                 What::Answered { .. } => tracing::info!(job = %id, "answered"),
                 What::Ended(outcome) => {
-                    let failure = outcome.failure.map(|(failure, _)| failure.name());
+                    let failure = outcome.failure().map(Failure::name);
                     let ms = outcome.at.since(request.accepted_at).as_millis();
                     tracing::info!(job = %id, attempts = job.attempts, duration_ms = ms, failure, "{}", outcome.status.name());
                 }

@@ -3,9 +3,11 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::outcome::Outcome;
+
 use super::engine::{AgentView, Engine};
 use super::inbox::Answer;
-use crate::content::Body;
 use crate::core::{AgentCommand, Command, Grip, Member, NEVER_HAD, Reply};
 use crate::event::Violation;
 use crate::id::JobId;
@@ -173,10 +175,8 @@ impl About {
 fn is_repeat(job: &Job, event: &Event) -> bool {
     let (Some(outcome), Event::Finish { attempt, result }) = (job.outcome(), event) else { return false };
     match result {
-        Ok(success) => outcome.body == success.outcome(),
-        Err(failed) => {
-            *attempt == job.attempts && outcome.failure.is_some_and(|(failure, _)| failure == failed.failure)
-        }
+        Ok(success) => outcome.outcome == Outcome::completed(success.clone()),
+        Err(failed) => *attempt == job.attempts && outcome.failure() == Some(failed.failure),
     }
 }
 

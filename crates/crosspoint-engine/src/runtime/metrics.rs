@@ -28,8 +28,9 @@ use super::board::lock;
 use crate::core::{Batch, Spec, Written};
 use crate::event::What;
 use crate::id::Seq;
-use crate::job::{Job, Outcome, Status};
+use crate::job::{self, Job};
 use crate::time::Time;
+use crosspoint_contracts::outcome::Status;
 
 /// So many works, and so many agents, are told apart.
 pub const NAMES_MAX: usize = 200;
@@ -189,7 +190,7 @@ impl Counted {
         }
     }
 
-    fn job_ended(&mut self, job: &Job, outcome: &Outcome) {
+    fn job_ended(&mut self, job: &Job, outcome: &job::Ending) {
         let work = self.works.of(&job.request.work);
         let agent = job.agent.as_ref().map_or(Name::NONE, |agent| self.agents.of(agent));
         let way = Way::of(outcome);
@@ -204,11 +205,11 @@ impl Counted {
 }
 
 impl Way {
-    fn of(outcome: &Outcome) -> Way {
-        match (outcome.status, outcome.failure) {
+    fn of(outcome: &job::Ending) -> Way {
+        match (outcome.status, outcome.failure()) {
             (Status::Completed, _) => Way::Completed,
             (Status::Cancelled, _) => Way::Cancelled,
-            (Status::Failed, Some((failure, _))) => Way::Failed(failure),
+            (Status::Failed, Some(failure)) => Way::Failed(failure),
             (Status::Failed, None) => Way::Failed(Failure::Internal),
         }
     }

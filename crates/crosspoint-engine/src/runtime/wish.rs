@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::json::{Tape, equal};
 
 use super::board::Watch;
 use super::engine::{AgentView, Engine};
 use super::inbox::{Answer, Turned};
 use crate::breaker;
-use crate::content::{Block, Body};
 use crate::core::{AgentCommand, Command, Rejected, Reply, Submission};
 use crate::event::Violation;
 use crate::id::{JobId, Seq};
@@ -42,7 +42,7 @@ pub struct NewJob {
     pub parent: Option<JobId>,
     /// The document as it came.
     pub document: Block,
-    /// Where in it the input is: one JSON value. Requests of bridges hold theirs in two places, and need not say.
+    /// Where in it the input is: one JSON value. Where the contract makes it of several members, it need not be said.
     pub input: std::ops::Range<usize>,
     /// Where in a trace it belongs, as W3C Trace Context spells it.
     pub trace: Option<Box<str>>,
@@ -156,8 +156,8 @@ impl Engine {
         let nameless = request_id.is_empty();
         let key = if nameless && new.key == Key::RequestId { Key::None } else { new.key };
         let hash = |key: &Key| self.readers().salt().hash(&new.caller, new.door, &request_id, key);
-        // Whoever submits tasks asks for them by their own id, whatever header came with them.
-        let by_id = new.door == Door::Task && !nameless && matches!(key, Key::Other(_));
+        // Where ids are unique, callers ask by them, whatever header came with them.
+        let by_id = new.door.has_unique_ids() && !nameless && matches!(key, Key::Other(_));
         let alias = if by_id { hash(&Key::RequestId) } else { None };
         let hashes = Hashes { key: hash(&key), alias };
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
@@ -410,8 +410,8 @@ enum Likeness {
 }
 
 fn same_key(a: &Request, b: &Request) -> bool {
-    // TASK-5: no two tasks have one id, whatever headers came with them.
-    let same_task = a.door == Door::Task && b.door == Door::Task && a.request_id == b.request_id;
+    // TASK-5: whatever headers came with them.
+    let same_task = a.door.has_unique_ids() && a.door == b.door && a.request_id == b.request_id;
     let same_key = match (&a.key, &b.key) {
         (Key::RequestId, Key::RequestId) => a.door == b.door && a.request_id == b.request_id,
         (Key::Other(a), Key::Other(b)) => a == b,

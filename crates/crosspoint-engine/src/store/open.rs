@@ -26,11 +26,16 @@ fn recognised(connection: Connection) -> Result<Connection, schema::Error> {
     let version = schema::recognise(&connection)?;
     // It cannot be changed, so that what it has not got is put before it.
     let trace = if version < schema::WITH_TRACE { ", NULL AS trace, NULL AS alias" } else { "" };
-    if version < schema::WITH_SKEW {
+    let skew = if version < schema::WITH_SKEW { ", 0 AS skew, 0 AS cut_short, NULL AS had" } else { "" };
+    if version < schema::IN_PARTS {
         connection.execute_batch(&format!(
-            "CREATE TEMP VIEW job AS SELECT *{trace}, 0 AS skew, 0 AS cut_short, NULL AS had FROM main.job;
-            CREATE TEMP VIEW aside AS SELECT NULL AS job, NULL AS at WHERE 0;"
+            "CREATE TEMP VIEW job AS SELECT *{trace}{skew}, NULL AS memory FROM main.job;
+            CREATE TEMP VIEW outcome AS SELECT *, NULL AS form, NULL AS text_start, NULL AS text_end, NULL AS text, NULL AS artifacts,
+                NULL AS usage, NULL AS message, NULL AS code, NULL AS details, NULL AS kind, NULL AS document FROM main.outcome;"
         ))?;
+    }
+    if version < schema::WITH_SKEW {
+        connection.execute_batch("CREATE TEMP VIEW aside AS SELECT NULL AS job, NULL AS at WHERE 0;")?;
     }
     Ok(connection)
 }

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use crosspoint_contracts::content::Block;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Fault, open, row};
-use crate::content::Block;
+use super::{Fault, open, outcome, row};
 use crate::event::{Entry, What};
 use crate::id::{JobId, Seq};
-use crate::job::{Door, Job, Outcome, Phase};
+use crate::job::{Door, Ending, Job, Phase};
 use crate::keys::Salt;
 use crate::time::Time;
 
@@ -197,8 +197,8 @@ impl Readers {
     /// A job's last event, once it has ended.
     pub fn ending(&self, seq: Seq) -> Result<Option<Entry>, Fault> {
         self.read(|connection| {
-            let found = numbered_outcome(connection, seq)?;
-            Ok(found.map(|(n, outcome)| Entry { n, at: outcome.at, what: What::Ended(Arc::new(outcome)) }))
+            let found = outcome::read(connection, seq)?;
+            Ok(found.map(|(n, ended)| Entry { n, at: ended.at, what: What::Ended(Arc::new(ended)) }))
         })
     }
 
@@ -262,33 +262,11 @@ pub(super) fn ended_at(connection: &Connection, seq: Seq) -> rusqlite::Result<Op
 }
 
 /// The outcome, read only where there is one.
-fn outcome_of(connection: &Connection, seq: Seq, state: i64) -> rusqlite::Result<Option<Arc<Outcome>>> {
+fn outcome_of(connection: &Connection, seq: Seq, state: i64) -> rusqlite::Result<Option<Arc<Ending>>> {
     if state < row::FIRST_END {
         return Ok(None);
     }
-    Ok(numbered_outcome(connection, seq)?.map(|(_, outcome)| Arc::new(outcome)))
-}
-
-fn numbered_outcome(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<(u32, Outcome)>> {
-    let sql = "SELECT n, at, status, failure, repeat, body FROM outcome WHERE job = ?1";
-    let mut one = connection.prepare_cached(sql)?;
-    one.query_row([seq.0.cast_signed()], |found| Ok((found.get(0)?, row::outcome(found)?))).optional()
-}
-
-/// An outcome, or what can be said of it without its body.
-fn listed_outcome(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<Arc<Outcome>>> {
-    let sql = "SELECT n, at, status, failure, repeat, CASE WHEN length(body) <= ?2 THEN body END, length(body)
-        FROM outcome WHERE job = ?1";
-    let mut one = connection.prepare_cached(sql)?;
-    let read = |found: &rusqlite::Row<'_>| {
-        let mut outcome = row::outcome(found)?;
-        let bytes: i64 = found.get(6)?;
-        if bytes > LISTED_BYTES_MAX as i64 {
-            outcome.body = outcome.without_body(bytes);
-        }
-        Ok(Arc::new(outcome))
-    };
-    one.query_row([seq.0.cast_signed(), LISTED_BYTES_MAX as i64], read).optional()
+    Ok(outcome::read(connection, seq)?.map(|(_, ended)| Arc::new(ended)))
 }
 
 /// In two parts: rows are looked at by the few columns that are asked about, and those that are wanted are read whole. What is counted is
@@ -340,6 +318,6 @@ fn listed(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<Job>> {
     let mut rows = one.query([seq.0.cast_signed()])?;
     let Some(found) = rows.next()? else { return Ok(None) };
     let ended = found.get::<_, i64>(1)? >= row::FIRST_END;
-    let outcome = if ended { listed_outcome(connection, seq)? } else { None };
+    let outcome = if ended { outcome::listed(connection, seq)? } else { None };
     Ok(Some(row::job(found, outcome)?))
 }

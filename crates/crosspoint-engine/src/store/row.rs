@@ -6,19 +6,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
-use crosspoint_contracts::failure::{Failure, Repeat};
+use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::reply::{AgentDocument, Progress, Question};
 use rusqlite::{Connection, Row, Statement, Transaction, params};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::breaker::Breaker;
-use crate::content::{Block, Body};
 use crate::core::Standing;
 use crate::event::{Entry, What};
 use crate::id::{JobId, Seq};
-use crate::job::{
-    Answered, Door, Job, Key, Limits, Outcome, Phase, Priority, Progress, Request, Running, Said, State, Status,
-};
+use crate::job::{Answered, Door, Ending, Job, Key, Limits, Phase, Priority, Request, Running, State};
 use crate::keys::Hashes;
 use crate::policy::{Backoff, Schedule};
 use crate::time::Time;
@@ -29,7 +28,7 @@ pub(super) const FIRST_END: i64 = Phase::Completed as i64;
 /// All columns that [`job`] reads, in its order.
 pub(super) const JOB_COLUMNS: &str = "id, state, caller, door, request_id, key, work, pinned, parent, priority, limits, \
     accepted_at, input_start, input_end, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked, \
-    question, percent, step, output_bytes, answers, events, hash IS NULL, trace, skew, cut_short, had, \
+    question, percent, step, output_bytes, answers, events, hash IS NULL, trace, skew, cut_short, had, memory, \
     (SELECT at FROM aside WHERE aside.job = job.seq)";
 
 pub(super) fn insert_job(
@@ -41,11 +40,11 @@ pub(super) fn insert_job(
 ) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
         "INSERT INTO job(seq, state, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked,
-            question, percent, step, output_bytes, answers, events, head, epoch, skew, cut_short, had,
+            question, percent, step, output_bytes, answers, events, head, epoch, skew, cut_short, had, memory,
             id, hash, caller, door, request_id, key, work, pinned, parent, priority, limits, accepted_at, input_start, input_end,
             trace, alias, owner)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-            ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, 0)",
+            ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, 0)",
     )?;
     bind_changing(&mut insert, job, Some(head), epoch)?;
     bind_lasting(&mut insert, &job.request, hashes)?;
@@ -62,7 +61,8 @@ pub(super) fn update_job(
     let mut update = transaction.prepare_cached(
         "UPDATE job SET state = ?2, updated_at = ?3, agent = ?4, attempts = ?5, retries = ?6, begun = ?7, started_at = ?8,
             waited = ?9, until = ?10, after = ?11, asked = ?12, question = ?13, percent = ?14, step = ?15, output_bytes = ?16,
-            answers = ?17, events = ?18, head = coalesce(?19, head), epoch = ?20, skew = ?21, cut_short = ?22, had = ?23
+            answers = ?17, events = ?18, head = coalesce(?19, head), epoch = ?20, skew = ?21, cut_short = ?22, had = ?23,
+            memory = ?24
          WHERE seq = ?1",
     )?;
     bind_changing(&mut update, job, head, epoch)?;
@@ -94,7 +94,7 @@ pub(super) fn repair(transaction: &Transaction<'_>, seq: Seq, epoch: i64) -> rus
     write_aside(transaction, seq, None)
 }
 
-/// Parameters 1 to 23: what changes in the life of a job, and its number.
+/// Parameters 1 to 24: what changes in the life of a job, and its number.
 fn bind_changing(statement: &mut Statement<'_>, job: &Job, head: Option<i64>, epoch: i64) -> rusqlite::Result<()> {
     let state = StateColumns::of(job);
     statement.raw_bind_parameter(1, job.seq().0.cast_signed())?;
@@ -119,31 +119,32 @@ fn bind_changing(statement: &mut Statement<'_>, job: &Job, head: Option<i64>, ep
     statement.raw_bind_parameter(20, epoch)?;
     statement.raw_bind_parameter(21, job.skew_micros)?;
     statement.raw_bind_parameter(22, job.cut_short)?;
-    statement.raw_bind_parameter(23, had_text(&job.had))
+    statement.raw_bind_parameter(23, had_text(&job.had))?;
+    statement.raw_bind_parameter(24, job.memory.as_ref().map(|memory| &*memory.0))
 }
 
-/// Parameters 24 to 39: what was asked for, written once.
+/// Parameters 25 to 40: what was asked for, written once.
 fn bind_lasting(statement: &mut Statement<'_>, request: &Request, hashes: Hashes) -> rusqlite::Result<()> {
     let key = match &request.key {
         Key::Other(key) => Some(&**key),
         Key::None | Key::RequestId => None,
     };
-    statement.raw_bind_parameter(24, request.id.as_bytes())?;
-    statement.raw_bind_parameter(25, hashes.key.map(|hash| hash.0.cast_signed()))?;
-    statement.raw_bind_parameter(26, &*request.caller)?;
-    statement.raw_bind_parameter(27, request.door.name())?;
-    statement.raw_bind_parameter(28, &*request.request_id)?;
-    statement.raw_bind_parameter(29, key)?;
-    statement.raw_bind_parameter(30, &*request.work)?;
-    statement.raw_bind_parameter(31, request.pinned.as_deref())?;
-    statement.raw_bind_parameter(32, request.parent.as_ref().map(JobId::as_bytes))?;
-    statement.raw_bind_parameter(33, request.priority as i64)?;
-    statement.raw_bind_parameter(34, limits_text(&request.limits))?;
-    statement.raw_bind_parameter(35, request.accepted_at.0)?;
-    statement.raw_bind_parameter(36, request.input.start)?;
-    statement.raw_bind_parameter(37, request.input.end)?;
-    statement.raw_bind_parameter(38, request.trace.as_deref())?;
-    statement.raw_bind_parameter(39, hashes.alias.map(|hash| hash.0.cast_signed()))
+    statement.raw_bind_parameter(25, request.id.as_bytes())?;
+    statement.raw_bind_parameter(26, hashes.key.map(|hash| hash.0.cast_signed()))?;
+    statement.raw_bind_parameter(27, &*request.caller)?;
+    statement.raw_bind_parameter(28, request.door.name())?;
+    statement.raw_bind_parameter(29, &*request.request_id)?;
+    statement.raw_bind_parameter(30, key)?;
+    statement.raw_bind_parameter(31, &*request.work)?;
+    statement.raw_bind_parameter(32, request.pinned.as_deref())?;
+    statement.raw_bind_parameter(33, request.parent.as_ref().map(JobId::as_bytes))?;
+    statement.raw_bind_parameter(34, request.priority as i64)?;
+    statement.raw_bind_parameter(35, limits_text(&request.limits))?;
+    statement.raw_bind_parameter(36, request.accepted_at.0)?;
+    statement.raw_bind_parameter(37, request.input.start)?;
+    statement.raw_bind_parameter(38, request.input.end)?;
+    statement.raw_bind_parameter(39, request.trace.as_deref())?;
+    statement.raw_bind_parameter(40, hashes.alias.map(|hash| hash.0.cast_signed()))
 }
 
 /// The columns that depend on the state.
@@ -167,7 +168,7 @@ impl<'j> StateColumns<'j> {
             }
         };
         let question = match &job.state {
-            State::Waiting { question, .. } => Some(&**question.bytes()),
+            State::Waiting { question, .. } => Some(&**question.json().bytes()),
             State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned | State::Ended(_) => None,
         };
         StateColumns {
@@ -184,15 +185,15 @@ impl<'j> StateColumns<'j> {
 }
 
 /// A job from a row of [`JOB_COLUMNS`]; of one that has ended the outcome is a row of its own.
-pub(super) fn job(row: &Row<'_>, outcome: Option<Arc<Outcome>>) -> rusqlite::Result<Job> {
+pub(super) fn job(row: &Row<'_>, ended: Option<Arc<Ending>>) -> rusqlite::Result<Job> {
     let request = request(row)?;
     let attempts: u32 = row.get(16)?;
     let updated_at = Time(row.get(14)?);
     let asked = row.get::<_, Option<u32>>(23)?.unwrap_or(0);
     let running = Running { attempt: attempts, heard_at: updated_at, asked, taken_up_at: None };
     let phase = Phase::ALL.get(usize::from(row.get::<_, u8>(1)?)).copied();
-    let state = match (phase, outcome) {
-        (_, Some(outcome)) => State::Ended(outcome),
+    let state = match (phase, ended) {
+        (_, Some(ended)) => State::Ended(ended),
         (Some(Phase::Running), None) => State::Running(running),
         (Some(Phase::Retrying), None) => State::Retrying {
             until: Time(row.get::<_, Option<i64>>(21)?.unwrap_or(0)),
@@ -200,7 +201,7 @@ pub(super) fn job(row: &Row<'_>, outcome: Option<Arc<Outcome>>) -> rusqlite::Res
         },
         // Whoever waits without a question waits for an operator.
         (Some(Phase::Waiting), None) => match body(row, 24)? {
-            Some(question) => State::Waiting { running, question },
+            Some(question) => State::Waiting { running, question: Question::read(question) },
             None => State::Poisoned,
         },
         (Some(Phase::Queued), None) => State::Queued,
@@ -209,7 +210,7 @@ pub(super) fn job(row: &Row<'_>, outcome: Option<Arc<Outcome>>) -> rusqlite::Res
             return Err(rusqlite::Error::IntegralValueOutOfRange(1, row.get(1)?));
         }
     };
-    let progress = Progress { percent: row.get(25)?, step: body(row, 26)?, said: None };
+    let progress = Progress { percent: row.get(25)?, step: body(row, 26)?, document: None };
     let shown = progress.percent.is_some() || progress.step.is_some();
     Ok(Job {
         request: Arc::new(request),
@@ -221,7 +222,7 @@ pub(super) fn job(row: &Row<'_>, outcome: Option<Arc<Outcome>>) -> rusqlite::Res
         retries: row.get(17)?,
         begun: row.get(18)?,
         cut_short: row.get(33)?,
-        aside: row.get::<_, Option<i64>>(35)?.map(Time),
+        aside: row.get::<_, Option<i64>>(36)?.map(Time),
         started_at: row.get::<_, Option<i64>>(19)?.map(Time),
         waited: Duration::from_micros(row.get::<_, i64>(20)?.unsigned_abs()),
         skew_micros: row.get(32)?,
@@ -230,6 +231,7 @@ pub(super) fn job(row: &Row<'_>, outcome: Option<Arc<Outcome>>) -> rusqlite::Res
         progress_at: Time::default(),
         output_bytes: row.get::<_, i64>(27)?.unsigned_abs(),
         answers: Arc::new(answers(row.get::<_, Option<Vec<u8>>>(28)?.as_deref())),
+        memory: row.get::<_, Option<Vec<u8>>>(35)?.map(|memory| Block(memory.into())),
         events: row.get(29)?,
     })
 }
@@ -255,20 +257,6 @@ fn request(row: &Row<'_>) -> rusqlite::Result<Request> {
         trace: row.get(31)?,
         accepted_at: Time(row.get(11)?),
         input: Range { start: row.get(12)?, end: row.get(13)? },
-    })
-}
-
-/// `n, at, status, failure, repeat, body` of an outcome.
-pub(super) fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
-    let repeats = [Repeat::Safe, Repeat::Unknown, Repeat::Never];
-    let name: Option<String> = row.get(4)?;
-    let repeat = repeats.into_iter().find(|repeat| Some(repeat.name()) == name.as_deref());
-    let failure = row.get::<_, Option<String>>(3)?.and_then(|name| Failure::from_name(&name));
-    Ok(Outcome {
-        status: Status::ALL.get(usize::from(row.get::<_, u8>(2)?)).copied().unwrap_or(Status::Failed),
-        failure: failure.zip(repeat),
-        at: Time(row.get(1)?),
-        body: body(row, 5)?.unwrap_or(Body::trusted("{}")),
     })
 }
 
@@ -329,7 +317,8 @@ fn had(text: Option<&str>) -> Vec<(u32, Arc<str>)> {
 }
 
 fn answers_text(answers: &[Answered]) -> Option<Vec<u8>> {
-    let pairs: Vec<(&Body, &Body)> = answers.iter().map(|answered| (&answered.question, &answered.answer)).collect();
+    let pairs: Vec<(&Body, &Body)> =
+        answers.iter().map(|answered| (answered.question.json(), &answered.answer)).collect();
     (!pairs.is_empty()).then(|| Body::of(&pairs).bytes().to_vec())
 }
 
@@ -337,7 +326,9 @@ fn answers(text: Option<&[u8]>) -> Vec<Answered> {
     let body = |raw: &RawValue| Body::trusted(raw.get().to_owned());
     let pairs: Option<Vec<(&RawValue, &RawValue)>> = text.and_then(|text| serde_json::from_slice(text).ok());
     let pairs = pairs.unwrap_or_default().into_iter();
-    pairs.map(|(question, answer)| Answered { question: body(question), answer: body(answer) }).collect()
+    pairs
+        .map(|(question, answer)| Answered { question: Question::read(body(question)), answer: body(answer) })
+        .collect()
 }
 
 /// What of an event goes into columns of its own.
@@ -355,10 +346,10 @@ pub(super) fn event_columns(what: &What) -> EventColumns {
         What::Accepted => columns(0, 0, 0, None),
         What::Started { attempt, agent } => columns(1, *attempt, 0, Some(Bytes::copy_from_slice(agent.as_bytes()))),
         What::Progress(progress) => {
-            columns(2, 0, 0, Some(Body::of(&(progress.percent, &progress.step, &progress.said)).bytes().clone()))
+            columns(2, 0, 0, Some(Body::of(&(progress.percent, &progress.step, &progress.document)).bytes().clone()))
         }
         What::Output { attempt, offset, block } => columns(3, *attempt, offset.cast_signed(), Some(block.0.clone())),
-        What::Asked { question } => columns(4, 0, 0, Some(question.bytes().clone())),
+        What::Asked { question } => columns(4, 0, 0, Some(question.json().bytes().clone())),
         What::Answered { answer } => columns(5, 0, 0, Some(answer.bytes().clone())),
         What::Retrying { attempt, failure, until } => {
             columns(6, *attempt, until.0, Some(Bytes::from_static(failure.name().as_bytes())))
@@ -378,7 +369,7 @@ pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Entry> {
         1 => What::Started { attempt: number, agent: text().into_boxed_str() },
         2 => What::Progress(progress(&body)),
         3 => What::Output { attempt: number, offset: place.cast_unsigned(), block: Block(body) },
-        4 => What::Asked { question: Body::trusted(body) },
+        4 => What::Asked { question: Question::read(Body::trusted(body)) },
         5 => What::Answered { answer: Body::trusted(body) },
         6 => What::Retrying { attempt: number, failure: failure(Some(&text())), until: Time(place) },
         7 => What::Interrupted { attempt: number },
@@ -402,8 +393,9 @@ fn progress(body: &[u8]) -> Progress {
         .or_else(|_| serde_json::from_slice(body).map(|(percent, step)| (percent, step, None)))
         .unwrap_or_default();
     let owned = |raw: &RawValue| Body::trusted(raw.get().to_owned());
-    let said = said.and_then(|said| Some(Said { kind: Kind::from_name(said.kind)?, document: owned(said.document) }));
-    Progress { percent, step: step.map(owned), said }
+    let document =
+        said.and_then(|said| Some(AgentDocument { kind: Kind::from_name(said.kind)?, document: owned(said.document) }));
+    Progress { percent, step: step.map(owned), document }
 }
 
 pub(super) fn write_standing(transaction: &Transaction<'_>, name: &str, standing: &Standing) -> rusqlite::Result<()> {

@@ -16,7 +16,7 @@ use crate::time::Time;
 const APPLICATION_ID: i64 = 0x4352_5054;
 
 /// Each step is taken once, in order, and never changed afterwards: stores out there have taken it.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     // 1: jobs, the documents they came as, what happened to them, how they ended, and what is known of agents. Rows have an
     // owner and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
@@ -64,6 +64,19 @@ const STEPS: [&str; 7] = [
     "ALTER TABLE job ADD COLUMN skew INTEGER NOT NULL DEFAULT 0; ALTER TABLE job ADD COLUMN cut_short INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE job ADD COLUMN had TEXT;
     CREATE TABLE aside(job INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;",
+    // 8: outcomes in parts, with the outputs in `body`; and what links remember of attempts under way. Of requests in directories it was told
+    // only by a sentence whether they had been put there: what it told is remembered.
+    "ALTER TABLE outcome ADD COLUMN form INTEGER; ALTER TABLE outcome ADD COLUMN text_start INTEGER;
+    ALTER TABLE outcome ADD COLUMN text_end INTEGER; ALTER TABLE outcome ADD COLUMN text BLOB;
+    ALTER TABLE outcome ADD COLUMN artifacts BLOB; ALTER TABLE outcome ADD COLUMN usage BLOB;
+    ALTER TABLE outcome ADD COLUMN message BLOB; ALTER TABLE outcome ADD COLUMN code BLOB;
+    ALTER TABLE outcome ADD COLUMN details BLOB; ALTER TABLE outcome ADD COLUMN kind TEXT;
+    ALTER TABLE outcome ADD COLUMN document BLOB;
+    ALTER TABLE job ADD COLUMN memory BLOB;
+    UPDATE job SET memory = CAST('{\"asked_in\":\"' || substr(CAST(step AS TEXT), 48) || '}' AS BLOB)
+        WHERE state IN (1, 3) AND CAST(step AS TEXT) LIKE '\"Waits for an answer: crosspoint bridge answer /%';
+    UPDATE job SET memory = CAST('{\"asked_in\":\"' || substr(CAST(step AS TEXT), 11, instr(CAST(step AS TEXT), ': ') - 11) || '\"}' AS BLOB)
+        WHERE state IN (1, 3) AND CAST(step AS TEXT) LIKE '\"Asked in /%: %';",
 ];
 
 /// The schema from which on jobs have a trace and an alias.
@@ -71,6 +84,9 @@ pub(super) const WITH_TRACE: i64 = 6;
 
 /// The schema from which on jobs have what does not count of their time.
 pub(super) const WITH_SKEW: i64 = 7;
+
+/// The schema from which on outcomes are in parts, and attempts have a memory.
+pub(super) const IN_PARTS: i64 = 8;
 
 /// The schema of this version.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;

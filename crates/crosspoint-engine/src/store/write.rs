@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 
-use super::{Fault, Store, member, row, schema};
+use super::{Fault, Store, member, outcome, row, schema};
 use crate::claim::{Claim, Overtaken};
 use crate::core::{Batch, Written};
 use crate::event::{Entry, What};
@@ -158,7 +158,7 @@ fn write_job(
     let mut head = None;
     for entry in &written.entries {
         if let What::Ended(_) = entry.what {
-            bytes += write_outcome(transaction, seq, entry)?;
+            bytes += outcome::write(transaction, seq, entry)?;
             continue;
         }
         let prev = match head {
@@ -205,23 +205,4 @@ fn write_event(transaction: &Transaction<'_>, at: i64, seq: Seq, prev: i64, entr
         columns.body.as_deref(),
     ])?;
     Ok(columns.body.map_or(0, |body| body.len() as u64))
-}
-
-/// A second outcome of one job breaks the table's key, and the whole transaction with it.
-fn write_outcome(transaction: &Transaction<'_>, seq: Seq, entry: &Entry) -> rusqlite::Result<u64> {
-    let What::Ended(outcome) = &entry.what else { return Ok(0) };
-    let mut insert = transaction.prepare_cached(
-        "INSERT INTO outcome(job, n, at, status, failure, repeat, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?;
-    let (failure, repeat) = outcome.failure.map(|(failure, repeat)| (failure.name(), repeat.name())).unzip();
-    insert.execute(params![
-        seq.0.cast_signed(),
-        entry.n,
-        entry.at.0,
-        outcome.status as i64,
-        failure,
-        repeat,
-        &**outcome.body.bytes(),
-    ])?;
-    Ok(outcome.body.bytes().len() as u64)
 }

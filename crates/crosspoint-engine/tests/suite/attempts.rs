@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
+use crosspoint_contracts::reply::Question;
 use crosspoint_engine::breaker::Breaker;
-use crosspoint_engine::content::Body;
 use crosspoint_engine::core::Mode;
 use crosspoint_engine::event::Entry;
 use crosspoint_engine::id::JobId;
@@ -63,7 +64,7 @@ async fn what_nobody_can_know_about_fails_after_a_restart() {
     for id in [once, gone] {
         let watch = engine.job(id).await.expect("it can be read").expect("it is there");
         let job = ended(&watch).await;
-        let failure = job.outcome().and_then(|outcome| outcome.failure);
+        let failure = job.outcome().and_then(|outcome| outcome.why());
         assert_eq!(failure, Some((Failure::Unavailable, Repeat::Unknown)));
         assert_eq!(job.attempts, 1);
     }
@@ -100,7 +101,7 @@ async fn silence_ends_an_attempt_and_its_task_is_told() {
     let engine = start(&scratch, vec![with_policy(silent, policy)]);
     let watch = submit(&engine, new_job("silent", "{}")).await;
     let job = ended(&watch).await;
-    let failure = job.outcome().and_then(|outcome| outcome.failure);
+    let failure = job.outcome().and_then(|outcome| outcome.why());
     assert_eq!(failure, Some((Failure::Timeout, Repeat::Unknown)));
     assert_eq!(stopped.recv().await, Some(()));
     stop(engine).await;
@@ -114,7 +115,7 @@ async fn the_callers_own_limit_of_time_ends_a_job_that_nobody_takes() {
     let mut new = new_job("work", "{}");
     new.limits.total = Some(Duration::from_millis(5));
     let job = ended(&submit(&engine, new).await).await;
-    let failure = job.outcome().and_then(|outcome| outcome.failure);
+    let failure = job.outcome().and_then(|outcome| outcome.why());
     assert_eq!(failure.map(|(failure, _)| failure), Some(Failure::Timeout));
     assert_eq!(job.attempts, 0);
     stop(engine).await;
@@ -290,7 +291,7 @@ fn asker() -> Agent {
     agent("ask", |attempt: Attempt| async move {
         let mut answers = Vec::new();
         for question in [r#"{"prompt":"one?"}"#, r#"{"prompt":"two?"}"#] {
-            let Ok(answer) = attempt.ask(Body::trusted(question)).await else {
+            let Ok(answer) = attempt.ask(Question::read(Body::trusted(question))).await else {
                 return failed(Failure::Cancelled, Dispatched::Yes);
             };
             answers.push(answer.get().to_owned());
@@ -304,7 +305,7 @@ async fn asks(watch: &Watch, question: &str) {
     loop {
         let job = watch.job();
         if let crosspoint_engine::job::State::Waiting { question: asked, .. } = &job.state
-            && asked.get() == question
+            && asked.json().get() == question
         {
             return;
         }
@@ -418,7 +419,7 @@ async fn an_agent_that_panics_takes_nothing_down() {
     let engine = start(&scratch, vec![panics, at_once, agent("echo", stage::echo)]);
     for work in ["panics", "at_once"] {
         let job = ended(&submit(&engine, new_job(work, "{}")).await).await;
-        let failure = job.outcome().and_then(|outcome| outcome.failure);
+        let failure = job.outcome().and_then(|outcome| outcome.why());
         assert_eq!(failure, Some((Failure::Internal, Repeat::Unknown)), "{work}");
     }
     assert_eq!(ended(&submit(&engine, new_job("echo", "{}")).await).await.phase(), Phase::Completed);

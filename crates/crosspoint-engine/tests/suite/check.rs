@@ -31,8 +31,8 @@ fn eventful() -> stage::Agent {
     stage::with_policy(run, crosspoint_engine::policy::Policy { output_bytes_max: 100, ..crate::made::POLICY })
 }
 
-fn gone() -> crosspoint_engine::machine::Failed {
-    crosspoint_engine::machine::Failed::of(Failure::Internal, Dispatched::Yes)
+fn gone() -> crosspoint_contracts::reply::Failed {
+    crosspoint_contracts::reply::Failed::of(Failure::Internal, Dispatched::Yes)
 }
 
 /// The jobs that the store has: done, eventful, running, failed.
@@ -100,7 +100,7 @@ async fn every_kind_of_damage_is_named_with_its_job() {
         (Flaw::Input, 1, "UPDATE document SET bytes = x'7b7d' WHERE job = 1".into()),
         (Flaw::Input, 1, "UPDATE job SET input_start = input_end + 1 WHERE seq = 1".into()),
         (Flaw::Outcome, 1, "DELETE FROM outcome WHERE job = 1".into()),
-        (Flaw::Outcome, 3, "INSERT INTO outcome SELECT 3, n, at, status, failure, repeat, body FROM outcome WHERE job = 1".into()),
+        (Flaw::Outcome, 3, "INSERT INTO outcome(job, n, at, status, failure, repeat, body) SELECT 3, n, at, status, failure, repeat, body FROM outcome WHERE job = 1".into()),
         (Flaw::Outcome, 4, "UPDATE outcome SET status = 2 WHERE job = 4".into()),
         (Flaw::Outcome, 4, "UPDATE outcome SET n = n + 1 WHERE job = 4".into()),
         (Flaw::Events, 2, format!("DELETE FROM event WHERE seq = {second}")),
@@ -116,7 +116,7 @@ async fn every_kind_of_damage_is_named_with_its_job() {
         (Flaw::Stray, 2, "INSERT INTO event SELECT 1000, job, prev, n, at, kind, number, place, body FROM event WHERE job = 2 LIMIT 1".into()),
         (Flaw::Stray, 9, "INSERT INTO event SELECT 1000, 9, prev, n, at, kind, number, place, body FROM event WHERE job = 2 LIMIT 1".into()),
         (Flaw::Stray, 9, "INSERT INTO document VALUES (9, x'7b7d')".into()),
-        (Flaw::Stray, 9, "INSERT INTO outcome SELECT 9, n, at, status, failure, repeat, body FROM outcome WHERE job = 1".into()),
+        (Flaw::Stray, 9, "INSERT INTO outcome(job, n, at, status, failure, repeat, body) SELECT 9, n, at, status, failure, repeat, body FROM outcome WHERE job = 1".into()),
         (Flaw::Stray, 9, "INSERT INTO violation VALUES (1, 9, 0, 'ALL-9', 'late')".into()),
         (Flaw::Stray, 1, "INSERT INTO leftover VALUES (1, 1)".into()),
         (Flaw::Stray, 9, "INSERT INTO aside VALUES (9, 1)".into()),

@@ -4,11 +4,12 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::reply::Progress;
 use crosspoint_engine::claim::Claim;
 use crosspoint_engine::core::{AgentCommand, Command, Grip, Origin, Rejected, Reply, Room, Share, Spec};
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::{Job, Limits, Phase, Progress, Request, State};
+use crosspoint_engine::job::{Job, Limits, Phase, Request, State};
 use crosspoint_engine::machine::{End, Event};
 use crosspoint_engine::policy::{Policy, Recovery};
 use crosspoint_engine::runtime::Readiness;
@@ -338,7 +339,7 @@ fn a_long_history_is_found_in_pages() {
     let scratch = Scratch::new();
     let (mut store, readers) = Store::open(&scratch.options()).expect("it opens");
     let mut job = rows::job(1);
-    let progress = |n: u32| What::Progress(Progress { percent: Some(f64::from(n % 100)), step: None, said: None });
+    let progress = |n: u32| What::Progress(Progress { percent: Some(f64::from(n % 100)), step: None, document: None });
     let entries = (0..EVENTS).map(|n| note(&mut job, progress(n))).collect();
     store.commit(&batch([fresh(job, DOCUMENT.as_bytes(), entries)])).expect("it commits");
     let (mut pages, mut places, mut from) = (0, Vec::new(), None);

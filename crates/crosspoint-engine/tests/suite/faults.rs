@@ -8,10 +8,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use crosspoint_engine::content::Block;
+use crosspoint_contracts::content::Block;
+use crosspoint_contracts::outcome::Status;
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::{Job, Phase, Status};
+use crosspoint_engine::job::{Job, Phase};
 use crosspoint_engine::runtime::{Engine, Readiness, Submitted, Unaccepted, Watch};
 use crosspoint_engine::store::{Fault, Filter, Options, Readers, Store};
 use rusqlite::Connection;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crosspoint_contracts::Kind;
-use crosspoint_engine::content::Body;
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::reply::{AgentDocument, Progress, Success};
+use crosspoint_contracts::{Contract, Kind};
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::job::{Door, Job, Key, Progress, Said};
-use crosspoint_engine::machine::Success;
+use crosspoint_engine::job::{Door, Job, Key};
 use crosspoint_engine::retention::Rule;
 use crosspoint_engine::runtime::{Config, Engine, NewJob, Submitted, Unaccepted};
 use tokio::sync::Semaphore;
@@ -17,7 +17,7 @@ use crate::scratch::Scratch;
 use crate::stage::{self, agent, config, ended, events, gated, keyed, patience, start, stop, submit};
 
 fn task(id: &str) -> NewJob {
-    NewJob { door: Door::Task, trace: Some("00-a-b-01".into()), ..keyed("slow", "{}", id) }
+    NewJob { door: Door::Contract(Contract::Task), trace: Some("00-a-b-01".into()), ..keyed("slow", "{}", id) }
 }
 
 async fn found(engine: &Engine, door: Door, caller: &str, id: &str) -> Option<JobId> {
@@ -34,16 +34,19 @@ async fn a_task_is_found_by_its_callers_id_whatever_its_key_is_and_after_a_resta
     let headed = submit(&engine, NewJob { key: Key::Other("header".into()), ..task("b") }).await.job().id();
     let native = submit(&engine, keyed("slow", "{}", "c")).await.job().id();
     let all = async |engine: &Engine| {
-        assert_eq!(found(engine, Door::Task, "", "a/ß").await, Some(plain));
+        assert_eq!(found(engine, Door::Contract(Contract::Task), "", "a/ß").await, Some(plain));
         assert_eq!(
-            found(engine, Door::Task, "", "b").await,
+            found(engine, Door::Contract(Contract::Task), "", "b").await,
             Some(headed),
             "the key is a header, the id is the caller's"
         );
         assert_eq!(found(engine, Door::Native, "", "c").await, Some(native));
-        for (door, caller, id) in
-            [(Door::Native, "", "b"), (Door::Task, "x", "b"), (Door::Task, "", "c"), (Door::Task, "", "")]
-        {
+        for (door, caller, id) in [
+            (Door::Native, "", "b"),
+            (Door::Contract(Contract::Task), "x", "b"),
+            (Door::Contract(Contract::Task), "", "c"),
+            (Door::Contract(Contract::Task), "", ""),
+        ] {
             assert_eq!(found(engine, door, caller, id).await, None, "{door:?} {caller} {id}");
         }
     };
@@ -57,7 +60,8 @@ async fn a_task_is_found_by_its_callers_id_whatever_its_key_is_and_after_a_resta
     stop(engine).await;
     let engine = start(&scratch, vec![gated("slow", &gate)]);
     all(&engine).await;
-    let job = engine.find(Door::Task, "", "b").await.expect("it can be read").expect("it is there").job();
+    let job =
+        engine.find(Door::Contract(Contract::Task), "", "b").await.expect("it can be read").expect("it is there").job();
     assert_eq!(job.request.trace.as_deref(), Some("00-a-b-01"), "where it belongs in a trace is kept");
     stop(engine).await;
 }
@@ -76,7 +80,7 @@ async fn no_two_tasks_have_one_id_whatever_headers_came_with_them() {
             Err(unaccepted) => panic!("{unaccepted:?}"),
         }
     }
-    let other = NewJob { door: Door::Task, ..keyed("slow", "[1]", "a") };
+    let other = NewJob { door: Door::Contract(Contract::Task), ..keyed("slow", "[1]", "a") };
     assert!(matches!(engine.submit(other).await, Err(Unaccepted::Conflict(job)) if job.id() == first));
     gate.add_permits(1);
     stop(engine).await;
@@ -93,15 +97,15 @@ async fn a_job_that_is_no_longer_kept_is_not_found() {
     let engine = Engine::start(kept).expect("it starts");
     ended(&submit(&engine, NewJob { key: Key::Other("header".into()), ..task("a") }).await).await;
     let until = patience();
-    while found(&engine, Door::Task, "", "a").await.is_some() {
+    while found(&engine, Door::Contract(Contract::Task), "", "a").await.is_some() {
         assert!(std::time::Instant::now() < until, "it is still there");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     stop(engine).await;
 }
 
-fn said(document: &str) -> Option<Said> {
-    Some(Said { kind: Kind::RunStream, document: Body::trusted(document.to_owned()) })
+fn said(document: &str) -> Option<AgentDocument> {
+    Some(AgentDocument { kind: Kind::RunStream, document: Body::trusted(document.to_owned()) })
 }
 
 #[tokio::test]
@@ -110,9 +114,9 @@ async fn all_that_an_agent_says_is_kept_beside_what_was_understood() {
     let engine = start(
         &scratch,
         vec![agent("talks", |attempt| async move {
-            let progress = Progress { percent: Some(40.0), step: None, said: said(r#"{"tokens":7}"#) };
-            attempt.advanced(progress).await.map_err(|_| crosspoint_engine::machine::Failed::dead("gone"))?;
-            Ok(Success { said: said(r#"{"own":true}"#), ..Success::of(Body::trusted("{}")) })
+            let progress = Progress { percent: Some(40.0), step: None, document: said(r#"{"tokens":7}"#) };
+            attempt.advanced(progress).await.map_err(|_| crosspoint_contracts::reply::Failed::dead("gone"))?;
+            Ok(Success { document: said(r#"{"own":true}"#), ..Success::of(Body::trusted("{}")) })
         })],
     );
     let watch = submit(&engine, stage::new_job("talks", "{}")).await;
@@ -122,7 +126,7 @@ async fn all_that_an_agent_says_is_kept_beside_what_was_understood() {
         let What::Progress(progress) = &entry.what else { return None };
         Some(progress.clone())
     });
-    assert_eq!(progress.and_then(|progress| progress.said), said(r#"{"tokens":7}"#));
+    assert_eq!(progress.and_then(|progress| progress.document), said(r#"{"tokens":7}"#));
     let outcome = stage::outcome(&job);
     assert_eq!(outcome["said"], serde_json::json!({"kind": "run.stream", "document": {"own": true}}));
     stop(engine).await;

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::{Failed, Question, Success};
 use crosspoint_engine::breaker::{self, Breaker};
 use crosspoint_engine::core::{
     AgentCommand, Command, Grip, MEMBERS_MAX, Member, Origin, Presence, Rejected, Reply, Spec,
 };
 use crosspoint_engine::job::{Job, Phase};
-use crosspoint_engine::machine::{Event, Failed, Success};
+use crosspoint_engine::machine::Event;
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 use crosspoint_engine::runtime::{Ahead, Config, Desk, Engine, Handed, Heard, Told, Unjoined};
 
@@ -216,7 +217,7 @@ async fn a_desk_is_told_of_stops_and_answers() {
     engine.set_capacity("late", 4).await.expect("it is there");
     let watch = submit(&engine, new_job("work", "{}")).await;
     let (id, attempt) = (tray.next().await.job.id(), 1);
-    let asks = Event::Ask { attempt, question: body("which?") };
+    let asks = Event::Ask { attempt, question: Question::read(body("which?")) };
     assert_eq!(
         engine.report(&"late".into(), vec![(id, Grip::Holds, asks)]).await.as_deref(),
         Some(&[Heard::Taken][..])

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_engine::content::{Block, Body};
+use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::{JobId, Seq};
-use crosspoint_engine::job::{Door, Job, Key, Limits, Priority, Progress, Request};
-use crosspoint_engine::machine::{Action, Event, Failed, Step, Success, step};
+use crosspoint_engine::job::{Door, Job, Key, Limits, Priority, Request};
+use crosspoint_engine::machine::{Action, Event, Step, step};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats, Schedule};
 use crosspoint_engine::time::Time;
 
@@ -93,7 +94,7 @@ pub(crate) fn dead(attempt: u32) -> Event {
 }
 
 pub(crate) fn ask(attempt: u32, question: &str) -> Event {
-    Event::Ask { attempt, question: body(question) }
+    Event::Ask { attempt, question: Question::read(body(question)) }
 }
 
 pub(crate) fn answer(text: &str) -> Event {
@@ -101,7 +102,7 @@ pub(crate) fn answer(text: &str) -> Event {
 }
 
 pub(crate) fn progress(attempt: u32, percent: f64) -> Event {
-    Event::Progress { attempt, progress: Progress { percent: Some(percent), step: None, said: None } }
+    Event::Progress { attempt, progress: Progress { percent: Some(percent), step: None, document: None } }
 }
 
 pub(crate) fn output(attempt: u32, offset: u64, text: &'static str) -> Event {
@@ -130,13 +131,13 @@ fn told(what: &What) -> String {
         What::Started { attempt, agent } => format!("{name}({attempt}, {agent})"),
         What::Progress(progress) => format!("{name}({:?})", progress.percent),
         What::Output { attempt, offset, block } => format!("{name}({attempt}, {offset}+{})", block.0.len()),
-        What::Asked { question } => format!("{name}({})", question.get()),
+        What::Asked { question } => format!("{name}({})", question.json().get()),
         What::Answered { answer } => format!("{name}({})", answer.get()),
         What::Retrying { attempt, failure, until } => {
             format!("{name}({attempt}, {failure}, {:.1} s)", until.since(T0).as_secs_f64())
         }
         What::Interrupted { attempt } => format!("{name}({attempt})"),
-        What::Ended(outcome) => match outcome.failure {
+        What::Ended(outcome) => match outcome.why() {
             Some((failure, repeat)) => format!("{name}({failure}, repeat {})", repeat.name()),
             None => name.to_owned(),
         },

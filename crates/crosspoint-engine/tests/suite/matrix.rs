@@ -5,11 +5,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crosspoint_contracts::content::Block;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_engine::breaker::{self, Breaker, Health, Mark};
 use crosspoint_engine::job::{Job, Phase, State};
 use crosspoint_engine::machine::{End, Event, step};
-use crosspoint_engine::policy::{Policy, Recovery, Repeats};
+use crosspoint_engine::policy::{MEMORY_BYTES_MAX, Policy, Recovery, Repeats};
 use crosspoint_engine::time::Time;
 
 use crate::made::{
@@ -89,7 +90,15 @@ fn reports() -> Vec<Case> {
         case("Unasked, present attempt", Event::Unasked { attempt: 2 }),
         Case { pending: true, millis: 6_050, ..case("Unasked, soon after progress", Event::Unasked { attempt: 2 }) },
         case("Unasked, attempt given up", Event::Unasked { attempt: 1 }),
+        case("Remember, present attempt", remember(2, 5)),
+        case("Remember too much", remember(2, MEMORY_BYTES_MAX + 1)),
+        case("Remember, attempt given up", remember(1, 5)),
+        case("Remember, attempt never made", remember(3, 5)),
     ]
+}
+
+fn remember(attempt: u32, bytes: usize) -> Event {
+    Event::Remember { attempt, memory: Block(vec![b'm'; bytes].into()) }
 }
 
 /// An agent whose work is repeated only if it never began, but for what its recovery says.
@@ -165,6 +174,7 @@ fn kind(event: &Event) -> usize {
         Event::Withdrawn { .. } => 10,
         Event::Unasked { .. } => 11,
         Event::Release => 12,
+        Event::Remember { .. } => 13,
     }
 }
 
@@ -173,8 +183,11 @@ fn row(table: &mut String, name: &str, mut before: Job, case: &Case) {
     if case.pending && !phase.is_end() {
         let shown = at(6_000);
         before.progress_at = shown;
-        before.pending =
-            Some(std::sync::Arc::new(crosspoint_engine::job::Progress { percent: Some(7.0), step: None, said: None }));
+        before.pending = Some(std::sync::Arc::new(crosspoint_contracts::reply::Progress {
+            percent: Some(7.0),
+            step: None,
+            document: None,
+        }));
     }
     let _ = write!(table, "  {name:9} ");
     let step = match step(&before, case.event.clone(), at(case.millis), &case.policy) {
@@ -196,6 +209,10 @@ fn row(table: &mut String, name: &str, mut before: Job, case: &Case) {
     for action in actions(&step) {
         let _ = write!(table, "; {action}");
     }
+    let memory = |job: &Job| job.memory.as_ref().map_or(0, |memory| memory.0.len());
+    if memory(&step.job) != memory(&before) {
+        let _ = write!(table, "; remembers {} bytes", memory(&step.job));
+    }
     if let Some(violation) = &step.violation {
         let _ = write!(table, "; violates {}: {}", violation.clause, violation.what);
     }
@@ -213,7 +230,7 @@ fn row(table: &mut String, name: &str, mut before: Job, case: &Case) {
 fn every_event_in_every_phase() {
     let cases: Vec<Case> = [reports(), results(), wishes_and_clocks()].into_iter().flatten().collect();
     let kinds: BTreeSet<usize> = cases.iter().map(|case| kind(&case.event)).collect();
-    assert_eq!(kinds, (0..13).collect(), "the table has a case of every event");
+    assert_eq!(kinds, (0..14).collect(), "the table has a case of every event");
     let mut table = String::new();
     for case in &cases {
         let _ = writeln!(table, "{}, at {} s", case.name, case.millis as f64 / 1_000.0);

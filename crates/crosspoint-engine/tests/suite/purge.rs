@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use crosspoint_engine::content::Block;
+use crosspoint_contracts::content::Block;
+use crosspoint_contracts::outcome::Status;
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::{Job, Phase, Status};
+use crosspoint_engine::job::{Job, Phase};
 use crosspoint_engine::keys::Hash;
 use crosspoint_engine::retention::Rule;
 use crosspoint_engine::runtime::{Config, Engine, Submitted};
@@ -161,7 +162,7 @@ fn lists_look_at_a_bounded_number_of_rows_and_pass_over_gaps() {
     assert_eq!((page.jobs.len(), page.looked_at, page.next), (50, 50, Some(Seq(24_951))));
     // What went wrong is found without a look at what did not.
     let connection = Connection::open(scratch.database()).expect("it opens");
-    let outcome = "INSERT INTO outcome VALUES (7, 2, 0, ?1, 'internal', 'never', x'7b7d')";
+    let outcome = "INSERT INTO outcome(job, n, at, status, failure, repeat, body) VALUES (7, 2, 0, ?1, 'internal', 'never', x'7b7d')";
     connection
         .execute("UPDATE job SET state = ?1 WHERE seq = 7", [Phase::Failed as i64])
         .expect("a row can be written");

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use crosspoint_contracts::failure::{Failure, Repeat};
-use crosspoint_engine::content::{Block, Body};
+use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
+use crosspoint_contracts::outcome::{Outcome, Status};
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Room, Spec, Submission, Written};
 use crosspoint_engine::event::{Entry, What};
 use crosspoint_engine::id::{JobId, Seq};
-use crosspoint_engine::job::{Door, Job, Key, Limits, Outcome, Priority, Request, State, Status};
+use crosspoint_engine::job::{Door, Ending, Job, Key, Limits, Priority, Request, State};
 use crosspoint_engine::keys::{Hash, Hashes, Keys};
 use crosspoint_engine::machine::End;
 use crosspoint_engine::policy::Policy;
@@ -114,13 +116,18 @@ pub(crate) fn batch(written: impl IntoIterator<Item = Written>) -> Batch {
     batch
 }
 
-pub(crate) fn outcome(status: Status, body: &str) -> Arc<Outcome> {
-    let failure = match status {
-        Status::Completed => None,
-        Status::Failed => Some((Failure::Timeout, Repeat::Unknown)),
-        Status::Cancelled => Some((Failure::Cancelled, Repeat::Never)),
+pub(crate) fn outcome(status: Status, body: &str) -> Arc<Ending> {
+    let body = Body::trusted(body.to_owned());
+    let failed = |failure, repeat| {
+        let failed = Failed::of(failure, Dispatched::Yes);
+        Outcome::failed(Failed { details: Some(body.clone()), ..failed }, repeat)
     };
-    Arc::new(Outcome { status, failure, at: Time(NOW.0 + 9), body: Body::trusted(body.to_owned()) })
+    let outcome = match status {
+        Status::Completed => Outcome::completed(Success::of(body)),
+        Status::Failed => failed(Failure::Timeout, Repeat::Unknown),
+        Status::Cancelled => failed(Failure::Cancelled, Repeat::Never),
+    };
+    Arc::new(Ending::new(Time(NOW.0 + 9), outcome))
 }
 
 /// Puts an event at the end of a job and gives it.
@@ -140,18 +147,58 @@ pub(crate) fn end(job: &mut Job, status: Status, body: &str) -> Entry {
 pub(crate) fn whole(job: &Job) -> String {
     let body = |body: &Body| body.get().to_owned();
     let state = match &job.state {
-        State::Waiting { question, .. } => format!("asks {}", body(question)),
-        State::Ended(outcome) => format!("ended with {}", body(&outcome.body)),
+        State::Waiting { question, .. } => format!("asks {}", body(question.json())),
+        State::Ended(ending) => format!("ended with {}", outcome_shown(ending)),
         State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned => String::new(),
     };
     let progress = job.progress.as_ref().map(|progress| (progress.percent, progress.step.as_ref().map(body)));
     let answers: Vec<(String, String)> =
-        job.answers.iter().map(|answered| (body(&answered.question), body(&answered.answer))).collect();
-    format!("{job:#?}\n{state}\n{progress:?}\n{answers:?}")
+        job.answers.iter().map(|answered| (body(answered.question.json()), body(&answered.answer))).collect();
+    let memory = job.memory.as_ref().map(|memory| String::from_utf8_lossy(&memory.0));
+    format!("{job:#?}\n{state}\n{progress:?}\n{answers:?}\n{memory:?}")
 }
 
 /// Everything about an event, content too.
 pub(crate) fn whole_entry(entry: &Entry) -> String {
-    let text = serde_json::to_string(entry).expect("an event is JSON");
+    let body = |body: &Body| body.get().to_owned();
+    let text = match &entry.what {
+        What::Progress(progress) => {
+            let document = progress.document.as_ref().map(|said| (said.kind, body(&said.document)));
+            format!("{:?} {:?} {document:?}", progress.percent, progress.step.as_ref().map(body))
+        }
+        What::Output { block, .. } => String::from_utf8_lossy(&block.0).into_owned(),
+        What::Asked { question } => body(question.json()),
+        What::Answered { answer } => body(answer),
+        What::Ended(ending) => outcome_shown(ending).to_string(),
+        What::Accepted | What::Started { .. } | What::Retrying { .. } | What::Interrupted { .. } => String::new(),
+    };
     format!("{} {} {:?} {text}", entry.n, entry.what.name(), entry)
+}
+
+/// The parts of an outcome, content too.
+pub(crate) fn outcome_shown(ending: &Ending) -> serde_json::Value {
+    let json = |body: &Body| serde_json::from_str::<serde_json::Value>(body.get()).expect("a part is JSON");
+    let mut shown = serde_json::json!({
+        "status": ending.status.name(),
+        "outputs": ending.outputs.as_ref().map(json),
+        "artifacts": ending.artifacts.as_ref().map_or(serde_json::json!([]), json),
+    });
+    if let Some(reason) = &ending.reason {
+        let sentence = || reason.failure.sentence().into();
+        shown["failure"] = serde_json::json!({
+            "code": reason.failure.name(),
+            "message": reason.message.as_ref().map_or_else(sentence, json),
+            "repeat": reason.repeat.name(),
+        });
+        for (name, part) in [("details", &reason.details), ("own_code", &reason.code)] {
+            part.iter().for_each(|part| shown["failure"][name] = json(part));
+        }
+    }
+    for (name, part) in [("text", ending.text()), ("usage", ending.usage.clone())] {
+        part.iter().for_each(|part| shown[name] = json(part));
+    }
+    if let Some(said) = &ending.document {
+        shown["said"] = serde_json::json!({"kind": said.kind.name(), "document": json(&said.document)});
+    }
+    shown
 }

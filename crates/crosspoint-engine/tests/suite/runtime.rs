@@ -4,6 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crosspoint_contracts::Contract;
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::outcome::Outcome;
+use crosspoint_contracts::reply::Success;
 use crosspoint_engine::core::{Rejected, Room, Share};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::{Door, Job, Key, Phase, State};
@@ -25,8 +29,8 @@ async fn a_job_is_done_and_its_outcome_is_what_the_agent_gave() {
         let watch = submit(&engine, new_job("echo", input)).await;
         let job = ended(&watch).await;
         assert_eq!(job.phase(), Phase::Completed);
-        let body = job.outcome().expect("it has ended").body.clone();
-        assert_eq!(body.get(), format!(r#"{{"status":"completed","outputs":{input},"artifacts":[]}}"#));
+        let outcome = job.outcome().expect("it has ended").outcome.clone();
+        assert_eq!(outcome, Outcome::completed(Success::of(Body::trusted(input))));
         assert_eq!(names(&events(&engine, job.id(), 0).await), ["accepted", "started", "completed"]);
         assert_eq!(&*job.request.request_id, job.id().to_string());
     }
@@ -44,7 +48,7 @@ async fn the_input_of_a_request_of_a_bridge_is_made_of_its_prompt_and_context() 
     let engine = start(&scratch, vec![agent("echo", stage::echo)]);
     let asking = |members: &str| {
         let document = format!(r#"{{"request_id": "r", "version": "1.0", "agent_name": "echo", {members}}}"#);
-        NewJob { door: Door::Bridge, input: 0..0, ..keyed("echo", &document, "r") }
+        NewJob { door: Door::Contract(Contract::Bridge), input: 0..0, ..keyed("echo", &document, "r") }
     };
     let watch = submit(&engine, asking(r#""prompt": "p", "context": {"a": [1]}"#)).await;
     let job = ended(&watch).await;

@@ -86,7 +86,7 @@ fn no_repeat_is_planned_for_after_the_end() {
     let ended = go(&running, failed(1, Failure::Unavailable, Dispatched::No), T0, &policy);
     let [entry] = &*ended.entries else { panic!("one event") };
     let What::Ended(outcome) = &entry.what else { panic!("the pause alone is longer than the job may take") };
-    assert_eq!(outcome.failure.map(|(failure, _)| failure), Some(Failure::Unavailable), "and it says why");
+    assert_eq!(outcome.why().map(|(failure, _)| failure), Some(Failure::Unavailable), "and it says why");
 }
 
 proptest! {

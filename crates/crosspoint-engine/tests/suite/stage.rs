@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_engine::content::{Block, Body};
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::core::{Mode, Spec};
 use crosspoint_engine::event::Entry;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::{Door, Job, Key, Phase, Priority};
-use crosspoint_engine::machine::{Failed, Success};
 use crosspoint_engine::policy::Policy;
 use crosspoint_engine::retention::Rule;
 use crosspoint_engine::runtime::{Attempt, Config, Engine, Limits, Link, NewJob, Submitted, Watch};
@@ -139,8 +139,7 @@ pub(crate) async fn ended(watch: &Watch) -> Arc<Job> {
 
 /// The outcome of a job that has ended, as the API shows it.
 pub(crate) fn outcome(job: &Job) -> serde_json::Value {
-    let outcome = job.outcome().expect("it has ended");
-    serde_json::from_str(outcome.body.get()).expect("an outcome is JSON")
+    crate::rows::outcome_shown(job.outcome().expect("it has ended"))
 }
 
 /// Stops an engine without waiting for its agents.

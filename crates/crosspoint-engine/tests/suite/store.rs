@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use crosspoint_contracts::Contract;
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::outcome::Status;
+use crosspoint_contracts::reply::{Progress, Question};
 use crosspoint_engine::breaker::Breaker;
-use crosspoint_engine::content::{Block, Body};
 use crosspoint_engine::core::{Batch, Standing};
 use crosspoint_engine::event::{Entry, Violation, What};
 use crosspoint_engine::id::{JobId, SEQ_MAX, Seq};
-use crosspoint_engine::job::{
-    Answered, Door, Job, Key, Limits, Phase, Priority, Progress, Request, Running, State, Status,
-};
+use crosspoint_engine::job::{Answered, Door, Job, Key, Limits, Phase, Priority, Request, Running, State};
 use crosspoint_engine::policy::{Backoff, Schedule};
 use crosspoint_engine::store::{Fault, Filter, Readers, Store};
 use crosspoint_engine::time::Time;
@@ -44,7 +45,7 @@ fn full(seq: u64, state: State) -> Job {
     let keys = [Key::None, Key::RequestId, Key::Other(HARD.into()), Key::Other("".into())];
     let request = Request {
         parent: Some(rows::id(seq + 100)),
-        door: Door::ALL[variety % Door::ALL.len()],
+        door: Door::all().nth(variety % (1 + Contract::ALL.len())).expect("there are so many"),
         caller: hard.clone(),
         request_id: format!("{HARD}{seq}").into(),
         key: keys[variety % keys.len()].clone(),
@@ -73,13 +74,14 @@ fn full(seq: u64, state: State) -> Job {
         progress: Some(Arc::new(Progress {
             percent: Some(33.25),
             step: Some(body(r#""Schritt \u0000 二""#)),
-            said: None,
+            document: None,
         })),
         output_bytes: 4 << 30,
         answers: Arc::new(vec![
-            Answered { question: question.clone(), answer: body("null") },
-            Answered { question, answer: body(r#"{"ü":[1, 2]}"#) },
+            Answered { question: Question::read(question.clone()), answer: body("null") },
+            Answered { question: Question::read(question), answer: body(r#"{"ü":[1, 2]}"#) },
         ]),
+        memory: Some(Block(Bytes::from_static(b"\0 remembered \xff"))),
         events: 17,
         ..Job::accepted(Arc::new(request))
     }
@@ -90,7 +92,7 @@ fn states() -> Vec<State> {
     let ended = |status| State::Ended(rows::outcome(status, r#"{"status":"s","outputs":{"ü":1}}"#));
     let mut states = vec![State::Queued, State::Running(running)];
     states.extend(Failure::ALL.map(|after| State::Retrying { until: Time(NOW.0 + 99), after }));
-    states.push(State::Waiting { running, question: body(r#"{"prompt":"日本?"}"#) });
+    states.push(State::Waiting { running, question: Question::read(body(r#"{"prompt":"日本?"}"#)) });
     states.extend(Status::ALL.map(ended));
     states
 }
@@ -148,7 +150,8 @@ fn a_job_is_written_over_by_every_later_state() {
 
 /// One of every kind of event but acceptance and the end.
 fn happenings() -> Vec<What> {
-    let progress = |percent, step: Option<&str>| What::Progress(Progress { percent, step: step.map(body), said: None });
+    let progress =
+        |percent, step: Option<&str>| What::Progress(Progress { percent, step: step.map(body), document: None });
     let block = |bytes: &'static [u8]| Block(Bytes::from_static(bytes));
     vec![
         What::Started { attempt: 1, agent: HARD.into() },
@@ -157,7 +160,7 @@ fn happenings() -> Vec<What> {
         progress(Some(0.0), None),
         What::Output { attempt: 1, offset: 0, block: block(b"\x00\xff not UTF-8 \xf0") },
         What::Output { attempt: 1, offset: 4 << 30, block: block(b"") },
-        What::Asked { question: body(r#"{"prompt":"?"}"#) },
+        What::Asked { question: Question::read(body(r#"{"prompt":"?"}"#)) },
         What::Answered { answer: body(" [1,\n2] ") },
         What::Retrying { attempt: 1, failure: Failure::Unavailable, until: Time(NOW.0 + 1) },
         What::Interrupted { attempt: 2 },
@@ -409,7 +412,7 @@ fn walk(readers: &Readers, filter: &Filter) -> (Vec<u64>, usize) {
 
 /// Jobs of several kinds, by their number.
 fn mixed(seq: u64) -> (Job, Vec<Entry>) {
-    let door = if seq.is_multiple_of(5) { Door::Task } else { Door::Native };
+    let door = if seq.is_multiple_of(5) { Door::Contract(Contract::Task) } else { Door::Native };
     let work = if seq.is_multiple_of(3) { "rare" } else { "w" };
     let pinned = seq.is_multiple_of(7).then(|| "pinned".into());
     let mut job = Job::accepted(Arc::new(Request { door, work: work.into(), pinned, ..rows::request(seq) }));
@@ -436,8 +439,13 @@ fn lists_are_filtered_and_paged_without_a_gap_or_a_repeat() {
         Filter { work: Some("none".to_owned()), ..all.clone() },
         Filter { agent: Some("worker".to_owned()), ..all.clone() },
         Filter { agent: Some("pinned".to_owned()), ..all.clone() },
-        Filter { door: Some(Door::Task), ..all.clone() },
-        Filter { door: Some(Door::Task), work: Some("rare".to_owned()), phase: Some(Phase::Failed), ..all.clone() },
+        Filter { door: Some(Door::Contract(Contract::Task)), ..all.clone() },
+        Filter {
+            door: Some(Door::Contract(Contract::Task)),
+            work: Some("rare".to_owned()),
+            phase: Some(Phase::Failed),
+            ..all.clone()
+        },
     ];
     filters.extend(Phase::ALL.map(|phase| Filter { phase: Some(phase), ..all.clone() }));
     for filter in filters {

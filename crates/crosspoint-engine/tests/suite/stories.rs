@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
-use crosspoint_engine::job::{Job, Limits, Phase, Status};
+use crosspoint_contracts::outcome::{Outcome, Status};
+use crosspoint_contracts::reply::Success;
+use crosspoint_engine::job::{Job, Limits, Phase};
 use crosspoint_engine::machine::{End, Event, Refused, alarm, step};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 
@@ -27,7 +30,7 @@ fn a_job_is_done() {
     }
     assert_eq!(told, ["2 started(1, agent)", "3 progress(Some(50.0))", "4 output(1, 0+4)", "5 completed"]);
     let outcome = job.outcome().expect("it has ended");
-    assert_eq!(outcome.body.get(), r#"{"status":"completed","outputs":"done","artifacts":[]}"#);
+    assert_eq!(outcome.outcome, Outcome::completed(Success::of(Body::of(&"done"))));
 }
 
 #[test]
@@ -42,7 +45,7 @@ fn silence_gives_an_attempt_up() {
     assert_eq!(actions(&step), ["stop 1", "mark agent Bad"]);
     let careful = Policy { repeats: Repeats::BeforeStart, ..POLICY };
     let step = go(&running, Event::Clock, at(30_000), &careful);
-    let failure = step.job.outcome().and_then(|outcome| outcome.failure);
+    let failure = step.job.outcome().and_then(|outcome| outcome.why());
     assert_eq!(failure, Some((Failure::Timeout, Repeat::Unknown)), "it may have begun");
 }
 
@@ -255,7 +258,7 @@ fn what_dies_with_its_agent_is_begun_again_a_few_times_and_then_nobody_knows() {
         job = after(step.job, [(later, Event::Clock), (later, start())], &resuming);
     }
     let step = go(&job, dead(4), at(90_000), &resuming);
-    let failure = step.job.outcome().and_then(|outcome| outcome.failure);
+    let failure = step.job.outcome().and_then(|outcome| outcome.why());
     assert_eq!(failure, Some((Failure::Unavailable, Repeat::Unknown)), "a job that kills whoever does it ends too");
     let refused = failed(4, Failure::Unavailable, Dispatched::No);
     let step = go(
@@ -267,7 +270,7 @@ fn what_dies_with_its_agent_is_begun_again_a_few_times_and_then_nobody_knows() {
             ..resuming.clone()
         },
     );
-    let failure = step.job.outcome().and_then(|outcome| outcome.failure);
+    let failure = step.job.outcome().and_then(|outcome| outcome.why());
     assert_eq!(failure, Some((Failure::Unavailable, Repeat::Unknown)), "an attempt before it may have begun");
     let once = Policy { recovery: Recovery::ResumeOnce, ..resuming };
     assert_eq!(go(&running(), dead(1), at(1), &once).job.phase(), Phase::Failed);

@@ -9,11 +9,12 @@ use std::fs;
 use std::path::Path;
 
 use bytes::Bytes;
-use crosspoint_engine::content::Block;
+use crosspoint_contracts::content::Block;
+use crosspoint_contracts::outcome::Status;
 use crosspoint_engine::core::Written;
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::{Job, Running, State, Status};
+use crosspoint_engine::job::{Job, Running, State};
 use crosspoint_engine::store::{Budget, Filter, Readers, Store};
 use rusqlite::Connection;
 
@@ -83,6 +84,7 @@ impl Life {
         job.attempts += 1;
         job.state =
             State::Running(Running { attempt: job.attempts, heard_at: job.updated_at, asked: 0, taken_up_at: None });
+        job.memory = (self.dice.below(2) == 0).then(|| Block(Bytes::from(vec![b'm'; 1 + self.dice.below(5_000)])));
         let block = Block(Bytes::from(vec![b'y'; self.dice.below(2_000)]));
         let attempt = job.attempts;
         let started = note(&mut job, What::Started { attempt, agent: "a".into() });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crosspoint_engine::content::Block;
+use crosspoint_contracts::content::Block;
 use crosspoint_engine::core::{Batch, Command, Core, Effect, Mode, Origin, Reply, Room, Spec, Standing, Submission};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Job, Phase, Request};

@@ -78,7 +78,7 @@ async fn a_job_whose_step_cannot_be_written_is_set_aside_and_everybody_else_goes
     let Ok(Submitted::Repeat(watch)) = released else { panic!("it is this very job") };
     assert_eq!(watch.job().id(), id);
     let job = ended(&watch).await;
-    assert_eq!(job.outcome().and_then(|outcome| outcome.failure).map(|(failure, _)| failure.name()), Some("timeout"));
+    assert_eq!(job.outcome().and_then(|outcome| outcome.why()).map(|(failure, _)| failure.name()), Some("timeout"));
     stage::stop(engine).await;
     assert_eq!(named_by_the_check(&scratch), []);
 }
@@ -172,7 +172,7 @@ async fn a_result_that_cannot_be_written_ends_its_job_as_our_failure() {
     let scratch = Scratch::new();
     let (engine, watch) = done_in_vain(&scratch, "new.status = 0").await;
     let job = ended(&watch).await;
-    assert_eq!(job.outcome().and_then(|outcome| outcome.failure).map(|(failure, _)| failure.name()), Some("internal"));
+    assert_eq!(job.outcome().and_then(|outcome| outcome.why()).map(|(failure, _)| failure.name()), Some("internal"));
     others_go_on(&engine).await;
     stage::stop(engine).await;
 }

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crosspoint_engine::content::{Block, Body};
+use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::reply::Success;
 use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Reply, Room, Spec, Submission};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Door, Key, Limits, Priority, Request};
 use crosspoint_engine::keys::{Hashes, Keys};
-use crosspoint_engine::machine::{End, Event, Success};
+use crosspoint_engine::machine::{End, Event};
 use crosspoint_engine::policy::Policy;
 use crosspoint_engine::retention::{Ended, Jumps, Rule};
 use crosspoint_engine::store::{Options, Store};

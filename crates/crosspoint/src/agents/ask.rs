@@ -4,9 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::json::{Tape, Type};
-use crosspoint_engine::content::Body;
-use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_contracts::reply::{Failed, Question, Success};
 use crosspoint_engine::runtime::{Attempt, Link};
 
 const PROMPT_DEFAULT: &str = "\"What is your answer?\"";
@@ -23,9 +23,9 @@ impl Link for Ask {
     }
 }
 
-fn question(input: &Body) -> Body {
+fn question(input: &Body) -> Question {
     let tape = Tape::scan(input.bytes()).ok();
     let prompt =
         tape.as_ref().and_then(|tape| tape.root()?.get("prompt")).filter(|prompt| prompt.kind() == Type::String);
-    Body::trusted(format!("{{\"prompt\":{}}}", prompt.map_or(PROMPT_DEFAULT, |prompt| prompt.source())))
+    Question::of(prompt.map_or(PROMPT_DEFAULT, |prompt| prompt.source()))
 }

@@ -9,6 +9,7 @@
 //! ended, and is cleared away when the next job is asked. [`place`] has the steps on disk, [`verdict`] says what an answer is worth,
 //! and [`talk`] is one job's way through them.
 
+mod memory;
 mod place;
 mod talk;
 mod verdict;
@@ -22,10 +23,10 @@ use std::time::Duration;
 use crosspoint_bridge::{Fault, failpoint};
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::clause::all::ALL_129;
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
-use crosspoint_engine::machine::{Failed, Success};
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 
 use self::place::{Place, Which};

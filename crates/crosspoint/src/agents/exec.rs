@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::breaker::Health;
-use crosspoint_engine::machine::{Failed, Success};
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 
 use crate::config::{self, Config};
@@ -68,7 +68,7 @@ impl Link for Exec {
     }
 
     fn check(self: Arc<Self>) -> Pin<Box<dyn Future<Output = Health> + Send>> {
-        Box::pin(async move { exec::check(&self.program).await })
+        Box::pin(async move { if exec::check(&self.program).await { Health::Well } else { Health::Sick } })
     }
 }
 

@@ -4,10 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::json::{Tape, Type};
-use crosspoint_engine::content::Body;
-use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::runtime::{Attempt, Link};
 
 const MESSAGE_DEFAULT: &str = "\"This agent fails whatever it is given.\"";

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use crosspoint_contracts::clause::all::ALL_129;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
+use crosspoint_contracts::reply::Failed;
 use crosspoint_engine::breaker::Health;
-use crosspoint_engine::machine::Failed;
 use crosspoint_engine::runtime::Attempt;
 use reqwest::StatusCode;
 

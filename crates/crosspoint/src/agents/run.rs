@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::run::clause::{RUN_121, RUN_122};
 use crosspoint_engine::breaker::Health;
-use crosspoint_engine::machine::{Failed, Success};
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 use reqwest::Url;
 use tokio::sync::Semaphore;

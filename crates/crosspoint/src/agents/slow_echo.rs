@@ -4,9 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::json::Tape;
-use crosspoint_engine::content::Body;
-use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 
 const STEPS: u8 = 10;

@@ -1,7 +1,7 @@
 //! What the HTTP status of an agent's answer says by itself, whatever its contract.
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_engine::machine::Failed;
+use crosspoint_contracts::reply::Failed;
 use reqwest::StatusCode;
 
 /// What a status comes to.

@@ -3,6 +3,7 @@
 //! The request is posted, and what the agent answers decides the rest: a task that has ended is the simple pattern, any other is asked
 //! after until it has. What an answer means is decided in [`told`], when to ask again in [`pace`]; [`talk`] is the conversation.
 
+mod memory;
 mod pace;
 mod question;
 mod talk;
@@ -13,8 +14,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::breaker::Health;
-use crosspoint_engine::machine::{Failed, Success};
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 
 use self::talk::Talk;

@@ -119,7 +119,7 @@ pub(crate) struct JobsList {
     pub(crate) agent: Option<String>,
 
     /// Only jobs that came in here
-    #[arg(long, value_parser = PossibleValuesParser::new(Door::ALL.map(Door::name)))]
+    #[arg(long, value_parser = PossibleValuesParser::new(Door::all().map(Door::name)))]
     pub(crate) door: Option<String>,
 
     /// How many at most

@@ -4,9 +4,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crosspoint_contracts::reply::Failed;
 use crosspoint_engine::core::Grip;
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::machine::{Event, Failed};
+use crosspoint_engine::machine::Event;
 use crosspoint_engine::runtime::Engine;
 use uuid::Uuid;
 

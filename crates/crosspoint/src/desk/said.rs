@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use crosspoint_engine::content::{Block, Body};
+use crosspoint_contracts::content::Block;
+use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use crosspoint_engine::core::Grip;
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::job::Progress;
-use crosspoint_engine::machine::{Event, Failed, Success};
+use crosspoint_engine::machine::Event;
 use crosspoint_engine::runtime::{Engine, Heard};
 use uuid::Uuid;
 
@@ -31,7 +31,7 @@ pub(crate) enum Said {
     Ask {
         /// Which question of this attempt it is, from 1: so that a repeat is known as one.
         number: u32,
-        question: Body,
+        question: Question,
     },
     /// A rule was broken, in a few words; nothing else changes.
     Broken(Box<str>),

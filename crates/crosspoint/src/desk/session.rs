@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use crosspoint_engine::content::Body;
+use crosspoint_contracts::content::Body;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use tokio::sync::Notify;

@@ -1,7 +1,8 @@
 //! Reads the lines that a program means for us: `@crosspoint ` and a JSON object.
 
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::json::{Tape, Type, Value};
-use crosspoint_engine::content::Body;
+use crosspoint_contracts::reply::Question;
 
 use super::lines::PREFIX;
 
@@ -11,7 +12,7 @@ pub(super) enum Directive {
     Progress { percent: Option<f64>, step: Option<String> },
     Outputs(Body),
     Artifact(Body),
-    Ask(Body),
+    Ask(Question),
 }
 
 const NOT_AN_OBJECT: &str = "a line that began with @crosspoint held no JSON object, and was kept as output";
@@ -44,7 +45,7 @@ pub(super) fn read(line: &[u8]) -> Result<Directive, &'static str> {
         ["ask"] => {
             let question = object(member("ask"))?;
             text(question.get("prompt"))?.ok_or(WRONG)?;
-            Ok(Directive::Ask(raw(question)))
+            Ok(Directive::Ask(Question::read(raw(question))))
         }
         names if names.iter().all(|name| ["progress", "step"].contains(name)) => {
             let percent = match member("progress") {
@@ -91,7 +92,10 @@ mod tests {
             Ok(Directive::Artifact(Body::trusted(artifact)))
         );
         let question = r#"{"prompt": "Ship it?", "schema": {}}"#;
-        assert_eq!(read_text(&format!(r#"{{"ask": {question}}}"#)), Ok(Directive::Ask(Body::trusted(question))));
+        assert_eq!(
+            read_text(&format!(r#"{{"ask": {question}}}"#)),
+            Ok(Directive::Ask(Question::read(Body::trusted(question))))
+        );
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! How a program's end becomes the result of its attempt.
 
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
-use crosspoint_engine::content::Body;
-use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_contracts::reply::{Failed, Success};
 use serde::Serialize;
 
 use super::control::{Ending, Over, Step};

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_engine::machine::Failed;
+use crosspoint_contracts::reply::Failed;
 use rustix::io::Errno;
 
 use super::Program;

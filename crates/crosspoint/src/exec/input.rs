@@ -4,7 +4,7 @@
 //! stdin, is its own affair.
 
 use bytes::Bytes;
-use crosspoint_engine::content::Body;
+use crosspoint_contracts::content::Body;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;

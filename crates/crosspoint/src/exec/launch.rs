@@ -8,8 +8,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
 
-use crosspoint_engine::content::Body;
-use crosspoint_engine::machine::Failed;
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::reply::Failed;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use crosspoint_engine::content::Body;
-use crosspoint_engine::machine::Failed;
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::reply::Failed;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;

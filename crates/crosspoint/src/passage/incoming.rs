@@ -4,50 +4,33 @@
 //! the canonical job, so that it does not matter in which contract, or in what was carried, it stood.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-
-use crosspoint_contracts::content::RawObject;
-
 use crosspoint_contracts::clause::Level;
-
-use crosspoint_contracts::document::Document;
+use crosspoint_contracts::content::Block;
 use crosspoint_contracts::job::{Home, Job as Canonical};
 use crosspoint_contracts::json::{Syntax, Tape, Value};
-use crosspoint_contracts::{Finding, Kind, Options, Report, read_jobs};
-use crosspoint_engine::content::Block;
+use crosspoint_contracts::{Contract, Finding, Options, Report, read_jobs};
 use crosspoint_engine::job::{Door, Key, Limits, Priority};
 use crosspoint_engine::policy::{ATTEMPTS_MAX, Backoff, DELAY_MAX, Schedule};
 use crosspoint_engine::runtime::NewJob;
 
+use super::admission::Headers;
 use super::trace::Trace;
 
 /// So many mistakes are told at one go: a document may have ten thousand, and somebody pays for the answer.
 const MISTAKES_MAX: usize = 50;
 
-/// BRIDGE-110: how long a requester waits that does not say it.
-const BRIDGE_TIME_DEFAULT: Duration = Duration::from_secs(120);
-
 /// So many warnings are told at one go.
 const WARNINGS_MAX: usize = 20;
-
-/// What came beside the document.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Headers {
-    /// `Idempotency-Key`
-    pub(crate) key: Option<Box<str>>,
-    /// `traceparent`
-    pub(crate) trace: Option<Trace>,
-}
 
 /// A request that can become a job.
 pub(crate) struct Incoming {
     /// The job.
     pub(crate) new: NewJob,
-    /// The stage of a workflow that it is part of.
-    pub(crate) stage: Option<String>,
+    /// The first of its names that is longer than this many bytes, by its pointer.
+    long_names: Vec<(&'static str, usize)>,
     /// Whether it was a document of another contract before: what that has and this has not is carried in it.
     pub(crate) is_translated: bool,
     /// What is wrong with the document, and was taken all the same.
@@ -64,53 +47,46 @@ impl Incoming {
         let traces = "TASK-8.2: the traceparent header and the document name two traces; the header counts";
         found.chain(self.traces_differ.then(|| traces.to_owned())).collect()
     }
+
+    /// The pointer of a name that is longer than this, in bytes.
+    pub(crate) fn name_over(&self, bytes_max: usize) -> Option<&'static str> {
+        self.long_names.iter().find(|(_, bytes)| *bytes > bytes_max).map(|(pointer, _)| *pointer)
+    }
 }
 
 /// Reads a request of a contract. An error says what is wrong with it, and nothing of what is merely loose.
-pub(crate) fn read(kind: Kind, document: &Bytes, headers: Headers) -> Result<Incoming, Box<Report>> {
-    let options = Options { kind: Some(kind), ..Options::default() };
+pub(crate) fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Incoming, Box<Report>> {
+    let exchange = contract.exchange();
+    let options = Options { kind: Some(exchange.request), ..Options::default() };
     let (reading, jobs) = read_jobs(document, &options);
-    let (Some(read), Some(job)) = (&reading.document, jobs.into_iter().next()) else {
+    let asked = reading.document.as_ref().and_then(exchange.asked);
+    let (Some(asked), Some(job)) = (asked, jobs.into_iter().next()) else {
         return Err(Box::new(mistakes(reading.report)));
     };
-    // What is carried may name an id that somebody further up knows it by; whoever sent this knows it by the one that it wrote.
-    let (door, request_id, input) = if let Document::RunRequest(request) = read {
-        (Door::Run, request.request_id.get(), request.inputs.map(RawObject::get))
-    } else if let Document::TaskRequest(request) = read {
-        (Door::Task, request.id.get(), Some(request.payload.get()))
-    } else if let Document::BridgeRequest(request) = read {
-        // Prompt and context are two members: no range of the document is the input.
-        (Door::Bridge, request.request_id.get(), None)
-    } else {
-        // Only these have a door of this kind.
-        return Err(Box::new(reading.report));
-    };
-    let request_id = request_id.into_owned();
-    let key = match headers.key {
-        Some(key) => Key::Other(key),
-        None if door == Door::Run => Key::Other(run_key(&job, &request_id)),
-        None => Key::RequestId,
-    };
+    let request_id = asked.id.unwrap_or_default().into_owned();
     let own = own_trace(&job);
     let traces_differ = matches!((&headers.trace, &own), (Some(header), Some(own)) if !header.is_place_of(own));
+    let length = |home| match home == Home::RequestId {
+        true => request_id.len(),
+        false => text(&job, home).map_or(0, |name| name.len()),
+    };
+    let long_names = exchange.names.iter().map(|(pointer, home)| (*pointer, length(*home))).collect();
     let new = NewJob {
-        door,
-        // Without tokens everyone is the same caller.
-        caller: Arc::default(),
+        door: Door::Contract(contract),
+        caller: headers.caller.into(),
+        key: headers.key.map_or_else(|| own_key(contract, &job, &request_id), Key::Other),
         request_id: Some(request_id.into()),
-        key,
         work: text(&job, Home::Work).unwrap_or_default().into(),
         agent: text(&job, Home::Target).map(Into::into),
         priority: text(&job, Home::Priority).and_then(|name| Priority::from_name(&name)).unwrap_or_default(),
-        limits: limits(&job, door),
+        limits: limits(&job, exchange.seconds_default),
         parent: None,
         document: Block(document.clone()),
-        input: input.map_or(0..0, |input| place(document, input)),
+        input: asked.input.map_or(0..0, |input| place(document, input)),
         trace: headers.trace.or(own).map(|trace| trace.header().into()),
     };
-    let stage = text(&job, Home::Stage);
-    let is_translated = job.origin.contract() != kind.contract();
-    Ok(Incoming { new, stage, is_translated, loose: reading.report.findings, traces_differ })
+    let is_translated = job.origin.contract() != contract;
+    Ok(Incoming { new, long_names, is_translated, loose: reading.report.findings, traces_differ })
 }
 
 /// The trace that the document itself names. One without a span is followed too, under a parent that stands for its caller.
@@ -164,19 +140,32 @@ pub(crate) fn names_in<const N: usize>(document: &[u8], members: [&str; N]) -> [
         Err(broken) => broken.so_far.root(),
     };
     members.map(|member| {
-        let value = root?.get(member)?;
+        let value = member.split('/').try_fold(root?, Value::get)?;
         // What is cut off in the middle is no name that anybody gave.
         let is_whole = scanned.is_ok() || Tape::scan(value.source().as_bytes()).is_ok();
         Some(value.text()?.decode().into_owned()).filter(|name| is_whole && !name.is_empty())
     })
 }
 
-/// ALL-1: one trace id may cover several stages. No header can hold the sign that parts them.
-fn run_key(job: &Canonical<'_>, request_id: &str) -> Box<str> {
-    let (work, stage) = (text(job, Home::Work).unwrap_or_default(), text(job, Home::Stage));
-    // That there is no stage is something else than one without a name.
-    let stage = stage.map(|stage| format!("\u{1f}{stage}")).unwrap_or_default();
-    format!("run\u{1f}{}\u{1f}{}\u{1f}{request_id}{work}{stage}", request_id.len(), work.len()).into()
+/// ALL-1: what makes a repeat the same job where no header says it: the id, or several names together.
+fn own_key(contract: Contract, job: &Canonical<'_>, request_id: &str) -> Key {
+    let names = match contract.key_homes() {
+        [] => return Key::None,
+        [Home::RequestId] => return Key::RequestId,
+        homes => homes.iter().map(|home| match *home == Home::RequestId {
+            true => Some(request_id.to_owned()),
+            false => text(job, *home),
+        }),
+    };
+    let names: Vec<Option<String>> = names.collect();
+    // No header can hold the sign that parts them, and all but the last say how long they are.
+    let lengths = names.iter().rev().skip(1).rev().map(|name| name.as_deref().unwrap_or_default().len().to_string());
+    let lengths: Vec<String> = lengths.collect();
+    let (last, first) = names.split_last().map_or((None, &names[..]), |(last, first)| (last.as_deref(), first));
+    // That there is no last one is something else than one without a name.
+    let last = last.map(|last| format!("\u{1f}{last}")).unwrap_or_default();
+    let first: String = first.iter().flatten().map(String::as_str).collect();
+    Key::Other(format!("{}\u{1f}{}\u{1f}{first}{last}", contract.name(), lengths.join("\u{1f}")).into())
 }
 
 fn text(job: &Canonical<'_>, home: Home) -> Option<String> {
@@ -190,12 +179,12 @@ fn place(document: &Bytes, part: &str) -> Range<usize> {
     if end <= document.len() { start..end } else { 0..0 }
 }
 
-fn limits(job: &Canonical<'_>, door: Door) -> Limits {
+fn limits(job: &Canonical<'_>, seconds_default: Option<u32>) -> Limits {
     let given: Option<f64> = job.get(Home::SecondsMax).and_then(|seconds| seconds.get().parse().ok());
     let given = given.filter(|seconds| *seconds > 0.0);
     let total = match given {
         Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-        None => (door == Door::Bridge).then_some(BRIDGE_TIME_DEFAULT),
+        None => seconds_default.map(|seconds| Duration::from_secs(seconds.into())),
     };
     Limits { total: total.filter(|total| !total.is_zero()), retry: schedule(job), ..Limits::default() }
 }

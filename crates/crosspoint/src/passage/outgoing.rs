@@ -3,18 +3,15 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use crosspoint_contracts::content::Json;
+use crosspoint_contracts::content::{Block, Json};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::job::{Home, Job as Canonical};
 use crosspoint_contracts::json::{Tape, Value, quoted};
 use crosspoint_contracts::map::{Carrying, Fresh};
-use crosspoint_contracts::task::DELEGATION_CHAIN_MAX;
-use crosspoint_contracts::task::failure::{DELEGATION_FAILED, TASK_GRAPH_CYCLE};
+use crosspoint_contracts::reply::Failed;
 use crosspoint_contracts::translate::{self, Homeless};
-use crosspoint_contracts::{Contract, Kind, Options, read_jobs};
-use crosspoint_engine::content::{Block, Body};
-use crosspoint_engine::job::{Door, Job, Priority};
-use crosspoint_engine::machine::Failed;
+use crosspoint_contracts::{Contract, NATIVE_REQUEST, Options, delegation, read_jobs};
+use crosspoint_engine::job::{Job, Priority};
 
 use super::trace::Trace;
 
@@ -56,16 +53,15 @@ pub(crate) fn request(
 ) -> Result<Outgoing, Failed> {
     let mut canonical = canonical(job, document)?;
     let trace = Trace::of_attempt(&job.request, attempt);
-    let has_block = manner.contract == Contract::Task;
-    if has_block || canonical.get(Home::Trace).is_some() {
+    let exchange = manner.contract.exchange();
+    if exchange.request_has.contains(&Home::Trace) || canonical.get(Home::Trace).is_some() {
         trace_along(&mut canonical, &trace, job.request.trace.is_some());
     }
     delegate(&mut canonical, manner)?;
     if let Some(left) = time_left {
         hand_on(&mut canonical, left);
     }
-    // Whoever finds the request in a directory goes by how old it is.
-    if manner.contract == Contract::Bridge && canonical.get(Home::CreatedAt).is_none() {
+    if exchange.request_has.contains(&Home::CreatedAt) && canonical.get(Home::CreatedAt).is_none() {
         canonical.put(Home::CreatedAt, Json::string(&job.request.accepted_at.to_string()));
     }
     if let Some(mode) = manner.mode.as_ref().filter(|_| canonical.get(Home::Mode).is_none()) {
@@ -85,21 +81,16 @@ pub(crate) fn request(
 
 /// The caller's document, as a job of all contracts.
 fn canonical<'d>(job: &Job, document: &'d Block) -> Result<Canonical<'d>, Failed> {
-    let kind = match job.request.door {
-        Door::Run => Kind::RunRequest,
-        Door::Task => Kind::TaskRequest,
-        Door::Bridge => Kind::BridgeRequest,
-        // No document of a contract came in at these: what there is to say of the job is in it.
-        Door::Native | Door::Workflow | Door::Message => return native(job, document),
-    };
+    // What there is to say of a job that came as no document is in it.
+    let Some(contract) = job.request.door.contract() else { return native(job, document) };
+    let kind = contract.exchange().request;
     let options = Options { kind: Some(kind), ..Options::default() };
     let (_, jobs) = read_jobs(&document.0, &options);
     // It was read when it came in; only a store that somebody changed can hold another.
     let unreadable = || said(Failure::Internal, "The stored document cannot be read.");
     let mut canonical = jobs.into_iter().next().ok_or_else(unreadable)?;
-    // BRIDGE-125: what a requester calls an agent may be led to a work of another name.
-    let work = canonical.work().is_some_and(|work| work == *job.request.work);
-    if kind == Kind::BridgeRequest && !work {
+    // BRIDGE-125: what a caller calls an agent may be led to a work of another name.
+    if canonical.work().is_none_or(|work| work != *job.request.work) {
         canonical.put(Home::Work, Json::string(&job.request.work));
     }
     Ok(canonical)
@@ -110,7 +101,7 @@ fn native<'d>(job: &Job, document: &'d Block) -> Result<Canonical<'d>, Failed> {
     let request = &job.request;
     let input = request.input_in(document).ok_or_else(unreadable)?;
     let input = String::from_utf8(input.into()).map_err(|_| unreadable())?;
-    let mut canonical = Canonical::made(Kind::TaskRequest, None);
+    let mut canonical = Canonical::made(NATIVE_REQUEST, None);
     canonical.put(Home::RequestId, Json::string(&request.request_id));
     canonical.put(Home::Work, Json::string(&request.work));
     if request.priority != Priority::default() {
@@ -140,10 +131,10 @@ fn trace_along(canonical: &mut Canonical<'_>, trace: &Trace, followed: bool) {
 fn delegate(canonical: &mut Canonical<'_>, manner: &Manner) -> Result<(), Failed> {
     let mut chain = chain(canonical);
     if chain.contains(&manner.agent) {
-        return Err(delegation(TASK_GRAPH_CYCLE, "The agent is in the delegation chain already."));
+        return Err(refused(delegation::CYCLE, "The agent is in the delegation chain already."));
     }
-    if chain.len() >= DELEGATION_CHAIN_MAX {
-        return Err(delegation(DELEGATION_FAILED, "The delegation chain is as long as it may be."));
+    if chain.len() >= delegation::CHAIN_MAX {
+        return Err(refused(delegation::TOO_LONG, "The delegation chain is as long as it may be."));
     }
     chain.push(manner.server.clone());
     let chain: Vec<String> = chain.iter().map(|name| quoted(name)).collect();
@@ -190,8 +181,8 @@ fn lost(homeless: &[Homeless]) -> Option<String> {
     (!all.is_empty()).then(|| format!("not carried, because the agent's configuration says so: {}", all.join(", ")))
 }
 
-fn delegation(code: &str, message: &str) -> Failed {
-    Failed { details: Some(Body::of(&serde_json::json!({ "code": code }))), ..said(Failure::Delegation, message) }
+fn refused(code: &str, message: &str) -> Failed {
+    said(Failure::Delegation, message).coded(code)
 }
 
 /// Nothing was sent.

@@ -4,14 +4,15 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use crosspoint_contracts::artifact::Artifact;
+use crosspoint_contracts::content::{Body, Json};
+use crosspoint_contracts::exchange::{Holds, Part};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::job::{Event, Home, Job as Canonical, Outcome};
-use crosspoint_contracts::json::{Tape, quoted};
-use crosspoint_contracts::run::StreamEvent;
-use crosspoint_contracts::{Kind, Options, Report, read_jobs};
-use crosspoint_engine::content::Body;
-use crosspoint_engine::job::{Progress, Said};
-use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_contracts::json::quoted;
+use crosspoint_contracts::outcome::{Text, text_within};
+use crosspoint_contracts::reply::{AgentDocument, Failed, Progress, Question, Success};
+use crosspoint_contracts::translate::{Response, read_response};
+use crosspoint_contracts::{Kind, Report};
 
 /// More of what an agent says of its progress is not kept, in bytes: progress comes ten times a second.
 const PROGRESS_BYTES_MAX: usize = 16 << 10;
@@ -22,14 +23,17 @@ const STEP_BYTES_MAX: usize = 1 << 10;
 /// Of an answer that cannot be read so much is kept, in bytes: enough to see what is wrong with it.
 const UNREADABLE_BYTES_MAX: usize = 64 << 10;
 
+/// The homes of what work used.
+const USAGE: [Home; 3] = [Home::Duration, Home::GpuMemory, Home::CpuTime];
+
 /// What a document of an agent means for its job.
 pub(crate) enum Meaning {
     /// It was taken, and has not begun.
     Queued,
     /// It goes on.
     Running(Progress),
-    /// It needs a person: `{prompt, schema?}`, where it says what it wants.
-    Waiting(Option<Body>),
+    /// It needs a person: what it asks, where it says so.
+    Waiting(Option<Question>),
     /// It has ended.
     Ended(Result<Success, Box<Failed>>),
 }
@@ -40,18 +44,24 @@ pub(crate) struct Reply {
     pub(crate) meaning: Meaning,
     /// The request id that it carries.
     pub(crate) request_id: Option<String>,
+    /// The code that stands in it, also where it says no more than the failure does.
+    pub(crate) code: Option<String>,
     /// What is wrong with it, errors first where there are any; never content.
     pub(crate) report: Report,
 }
 
 /// Reads a response of an agent. An error is a report of why it cannot be read.
 pub(crate) fn read(kind: Kind, document: &Bytes) -> Result<Reply, Report> {
-    let options = Options { kind: Some(kind), ..Options::default() };
-    let (reading, jobs) = read_jobs(document, &options);
-    let Some(job) = jobs.into_iter().next().filter(|_| reading.document.is_some()) else { return Err(reading.report) };
+    let Response { reading, job, parts, code } = read_response(kind, document);
+    let Some(job) = job else { return Err(reading.report) };
     let request_id = job.get(Home::RequestId).and_then(|id| Some(id.text()?.into_owned()));
-    let text = std::str::from_utf8(document).unwrap_or_default();
-    Ok(Reply { meaning: meaning(&job, kind, text), request_id, report: reading.report })
+    let meaning = match job.event() {
+        Event::Requested | Event::Queued => Meaning::Queued,
+        Event::Progress { .. } => Meaning::Running(progress(&job, kind, document)),
+        Event::Waiting { question } => Meaning::Waiting(question.map(|asked| Question::read(body(document, asked)))),
+        Event::Ended(outcome) => Meaning::Ended(ended(&job, outcome, &Said { kind, document, parts: &parts })),
+    };
+    Ok(Reply { meaning, request_id, code, report: reading.report })
 }
 
 /// An answer that cannot be read. It is kept for the job's caller (ALL-11), of a long one the beginning and how long it was. It is content, so
@@ -74,29 +84,13 @@ pub(crate) fn kept(answer: &[u8]) -> Option<Body> {
     Some(Body::trusted(format!("{{\"answer\":{}{length}}}", quoted(text))))
 }
 
-/// What an event of a stream means that is not its end.
-pub(crate) fn progress(event: &StreamEvent) -> Option<Progress> {
-    let job = event.job()?;
-    match job.event() {
-        Event::Progress { .. } => Some(progress_of(&job, Kind::RunStream, &event.data)),
-        Event::Requested | Event::Queued | Event::Waiting { .. } | Event::Ended(_) => None,
-    }
-}
-
-fn meaning(job: &Canonical<'_>, kind: Kind, text: &str) -> Meaning {
-    match job.event() {
-        Event::Requested | Event::Queued => Meaning::Queued,
-        Event::Progress { .. } => Meaning::Running(progress_of(job, kind, text)),
-        Event::Waiting { question } => Meaning::Waiting(question.map(|asked| Body::trusted(asked.get().to_owned()))),
-        Event::Ended(outcome) => Meaning::Ended(ended(job, outcome, kind, text)),
-    }
-}
-
-fn progress_of(job: &Canonical<'_>, kind: Kind, text: &str) -> Progress {
+/// How far a job is, by a document of this kind.
+pub(crate) fn progress(job: &Canonical<'_>, kind: Kind, document: &Bytes) -> Progress {
     let percent = job.get(Home::Percent).and_then(|percent| percent.get().parse().ok());
     let step = job.get(Home::Step).map(|step| Body::of(&shortened(&step.text().unwrap_or_default())));
-    let said = (text.len() <= PROGRESS_BYTES_MAX).then(|| Said { kind, document: Body::trusted(text.to_owned()) });
-    Progress { percent, step, said }
+    let is_short = document.len() <= PROGRESS_BYTES_MAX;
+    let document = is_short.then(|| AgentDocument { kind, document: Body::trusted(document.clone()) });
+    Progress { percent, step, document }
 }
 
 /// The beginning of a step that is longer than anybody can read in passing.
@@ -108,24 +102,33 @@ fn shortened(step: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}\u{2026}", &step[..end]))
 }
 
-fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, kind: Kind, text: &str) -> Result<Success, Box<Failed>> {
-    let mut listed = None;
-    let document = exchanged(kind, text, |part, value| {
-        if part == Part::Artifacts {
-            listed = Some(Body::trusted(value.to_owned()));
-        }
-        part.short(kind, value).map(str::to_owned)
-    });
-    let said = Some(Said { kind, document: Body::trusted(document) });
+/// A document of an agent, and where its long members are.
+struct Said<'d> {
+    kind: Kind,
+    document: &'d Bytes,
+    parts: &'d [(Part, std::ops::Range<usize>)],
+}
+
+fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, said: &Said<'_>) -> Result<Success, Box<Failed>> {
     match outcome {
         Outcome::Completed { outputs, text } => {
-            // Of a text beside an object that was carried, it is the text that stood in the long part.
-            let given = if kind == Kind::BridgeResponse { text.or(outputs) } else { outputs.or(text) };
-            let outputs = given.map_or(Cow::Borrowed("{}"), |json| Cow::Owned(json.get().to_owned()));
+            let outputs = outputs.map(|outputs| body(said.document, outputs));
+            let text = text.map(|text| body(said.document, text));
+            let (outputs, text) = match (outputs, text) {
+                (Some(outputs), Some(text)) => (outputs, Some(Text::Beside(text))),
+                (Some(given), None) | (None, Some(given)) => {
+                    let within = text_within(&given).map(Text::Within);
+                    (given, within)
+                }
+                (None, None) => (Body::trusted("{}"), None),
+            };
+            let listed = said.part(Holds::Artifacts);
             Ok(Success {
-                outputs: Body::trusted(outputs.into_owned()),
-                artifacts: listed.unwrap_or_else(|| artifacts(job)),
-                said,
+                outputs: Some(outputs),
+                text,
+                artifacts: listed.or_else(|| artifacts(job)),
+                usage: usage(job),
+                document: Some(said.without_parts()),
             })
         }
         Outcome::Failed { failure, .. } => Err(Box::new(failed(job, failure, said))),
@@ -133,24 +136,70 @@ fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, kind: Kind, text: &str) -> R
     }
 }
 
+impl Said<'_> {
+    /// A long member, as it stands there.
+    fn part(&self, holds: Holds) -> Option<Body> {
+        let (_, range) = self.parts.iter().find(|(part, _)| part.holds == holds)?;
+        Some(Body::trusted(self.document.slice(range.clone())))
+    }
+
+    /// The document with something short in place of each long member.
+    fn without_parts(&self) -> AgentDocument {
+        let long = |range: &std::ops::Range<usize>| self.document[range.clone()] != *b"null";
+        let mut out = Vec::with_capacity(self.document.len());
+        let mut at = 0;
+        for (part, range) in self.parts.iter().filter(|(_, range)| long(range)) {
+            out.extend_from_slice(&self.document[at..range.start]);
+            out.extend_from_slice(part.stand_in.as_bytes());
+            at = range.end;
+        }
+        out.extend_from_slice(&self.document[at..]);
+        AgentDocument { kind: self.kind, document: Body::trusted(out) }
+    }
+}
+
+/// A value of a document: the same bytes, where it stands there as it is.
+fn body(document: &Bytes, json: &Json<'_>) -> Body {
+    let text = json.get().as_bytes();
+    let start = (text.as_ptr() as usize).wrapping_sub(document.as_ptr() as usize);
+    match start.checked_add(text.len()) {
+        Some(end) if end <= document.len() => Body::trusted(document.slice(start..end)),
+        Some(_) | None => Body::trusted(json.get().to_owned()),
+    }
+}
+
 /// A failure in the agent's own words, where it has any.
-fn failed(job: &Canonical<'_>, failure: Failure, said: Option<Said>) -> Failed {
-    let message = job.get(Home::Message).map(|message| Body::trusted(message.get().to_owned()));
-    Failed { message, details: details(job), said, ..Failed::of(failure, Dispatched::Yes) }
+fn failed(job: &Canonical<'_>, failure: Failure, said: &Said<'_>) -> Failed {
+    let own = |home| job.get(home).map(|json: &Json<'_>| Body::trusted(json.get().to_owned()));
+    Failed {
+        message: own(Home::Message),
+        code: own(Home::Code),
+        details: details(job),
+        document: Some(Box::new(said.without_parts())),
+        ..Failed::of(failure, Dispatched::Yes)
+    }
 }
 
 /// The agent's own code and details, for those who look at the job.
 fn details(job: &Canonical<'_>) -> Option<Body> {
-    let shown = [("code", Home::Code), ("details", Home::Details), ("recoverable", Home::Recoverable)];
-    let shown = shown.into_iter().filter_map(|(name, home)| Some(format!("\"{name}\":{}", job.get(home)?.get())));
-    let shown: Vec<String> = shown.collect();
-    (!shown.is_empty()).then(|| Body::trusted(format!("{{{}}}", shown.join(","))))
+    object([("code", Home::Code), ("details", Home::Details), ("recoverable", Home::Recoverable)], job)
+}
+
+fn usage(job: &Canonical<'_>) -> Option<Body> {
+    object(USAGE.map(|home| (home.name(), home)), job)
+}
+
+/// Those of these homes that hold something, as an object.
+fn object<const N: usize>(members: [(&str, Home); N], job: &Canonical<'_>) -> Option<Body> {
+    let held = members.into_iter().filter_map(|(name, home)| Some(format!("\"{name}\":{}", job.get(home)?.get())));
+    let held: Vec<String> = held.collect();
+    (!held.is_empty()).then(|| Body::trusted(format!("{{{}}}", held.join(","))))
 }
 
 /// Artifacts as callers of our own API see them.
-fn artifacts(job: &Canonical<'_>) -> Body {
+fn artifacts(job: &Canonical<'_>) -> Option<Body> {
     let listed: Vec<String> = job.artifacts.iter().flatten().map(artifact).collect();
-    Body::trusted(format!("[{}]", listed.join(",")))
+    (!listed.is_empty()).then(|| Body::trusted(format!("[{}]", listed.join(","))))
 }
 
 fn artifact(artifact: &Artifact<'_>) -> String {
@@ -164,58 +213,5 @@ fn artifact(artifact: &Artifact<'_>) -> String {
         out.push_str(&format!(",{}:{}", quoted(name), value.get()));
     }
     out.push('}');
-    out
-}
-
-/// What an outcome keeps of a document beside it, because it may be long and is stored once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    Outputs,
-    Artifacts,
-}
-
-impl Part {
-    /// What stands for it in the document; `None` where it is short already.
-    fn short(self, kind: Kind, value: &str) -> Option<&'static str> {
-        match self {
-            Part::Outputs if kind == Kind::BridgeResponse => (value != "null").then_some("\"\""),
-            Part::Outputs => Some("{}"),
-            Part::Artifacts => Some("[]"),
-        }
-    }
-}
-
-/// The members that are such parts. Of several for one part the first counts: another beside it is a member like any other.
-fn parts(kind: Kind) -> &'static [(&'static str, Part)] {
-    if kind == Kind::TaskResponse {
-        &[("result", Part::Outputs), ("artifacts", Part::Artifacts)]
-    } else if kind == Kind::BridgeResponse {
-        &[("response", Part::Outputs)]
-    } else {
-        &[("outputs", Part::Outputs), ("data", Part::Outputs)]
-    }
-}
-
-/// The document with its parts exchanged for what is given for them.
-pub(super) fn exchanged(kind: Kind, text: &str, mut with: impl FnMut(Part, &str) -> Option<String>) -> String {
-    let Ok(tape) = Tape::scan(text.as_bytes()) else { return text.to_owned() };
-    let Some(root) = tape.root() else { return text.to_owned() };
-    let mut found: Vec<(usize, usize, String)> = Vec::new();
-    let mut seen = Vec::new();
-    for (name, part) in parts(kind) {
-        let Some(value) = root.get(name).filter(|_| !seen.contains(part)) else { continue };
-        seen.push(*part);
-        let (start, end) = value.span();
-        found.extend(with(*part, value.source()).map(|value| (start, end, value)));
-    }
-    found.sort_unstable_by_key(|(start, ..)| *start);
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    for (start, end, value) in found {
-        out.push_str(&text[at..start]);
-        out.push_str(&value);
-        at = end;
-    }
-    out.push_str(&text[at..]);
     out
 }

@@ -5,19 +5,22 @@ mod law;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::{Failed, Question, Success};
 use crosspoint_contracts::run::StreamEvent;
 use crosspoint_contracts::{Contract, Kind, Options, read};
-use crosspoint_engine::content::{Block, Body};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Job, Request};
-use crosspoint_engine::machine::{self, Event, Failed, Success};
+use crosspoint_engine::machine::{self, Event};
 use crosspoint_engine::policy::Policy;
 use crosspoint_engine::runtime::NewJob;
 use crosspoint_engine::time::Time;
 use serde_json::{Value, json};
 
-use super::incoming::{self, Headers};
+use super::admission::Headers;
+use super::answer::Beside;
+use super::incoming;
 use super::outgoing::{self, Manner};
 use super::{answer, reply};
 
@@ -51,7 +54,7 @@ fn job_of(new: NewJob) -> (Job, Block) {
 
 fn came(kind: Kind, document: &Value) -> (Job, Block) {
     let bytes = Bytes::from(document.to_string());
-    let incoming = incoming::read(kind, &bytes, Headers::default());
+    let incoming = incoming::read(kind.contract(), &bytes, Headers::default());
     job_of(incoming.unwrap_or_else(|report| panic!("{report:?}")).new)
 }
 
@@ -60,6 +63,16 @@ fn finished(job: &Job, kind: Kind, document: &str) -> Job {
     let reply::Meaning::Ended(result) = reply.meaning else { panic!("it has not ended") };
     let event = Event::Finish { attempt: 1, result: result.map_err(|failed| *failed) };
     machine::step(job, event, Time(1_800_000_002_100_000), &Policy::DEFAULT).expect("it ends").job
+}
+
+fn told(job: &Job, contract: Contract) -> String {
+    answer::document(job, contract, &Beside::default())
+}
+
+/// The outcome of a job as our own API shows it.
+fn shown(job: &Job) -> Value {
+    let shown = crate::server::view::job(job, &crate::server::view::Beside::default());
+    serde_json::from_slice::<Value>(&shown).expect("JSON")["outcome"].clone()
 }
 
 fn faultless(text: &str, kind: Kind) {
@@ -95,7 +108,7 @@ fn a_run_for_a_run_agent_is_handed_through_and_the_ids_are_exchanged() {
         r#"{{"request_id":"{id}","status":"ok","outputs":{{"a":1}},"artifacts":["x"],"provenance":{{"p":1}},"usage":{{}},"warnings":["w"],"own":true}}"#
     );
     let done = finished(&job, Kind::RunResponse, &said);
-    let got = parsed(&answer::document(&done, Contract::Run), Kind::RunResponse);
+    let got = parsed(&told(&done, Contract::Run), Kind::RunResponse);
     assert_eq!(got["request_id"], CALLER);
     assert_eq!(
         (&got["outputs"], &got["own"], &got["provenance"], &got["warnings"]),
@@ -119,7 +132,7 @@ fn a_task_for_a_run_agent_comes_back_as_a_task() {
     assert_ne!(carried["span"], trace.1, "every hop is a span of its own");
     assert_eq!(carried["delegation_chain"], json!(["s", "crosspoint"]));
     let said = format!(r#"{{"request_id":"{}","ok":true,"outputs":{{"a":1}},"grounding":{{"chunks":[]}}}}"#, job.id());
-    let got = parsed(&answer::document(&finished(&job, Kind::RunResponse, &said), Contract::Task), Kind::TaskResponse);
+    let got = parsed(&told(&finished(&job, Kind::RunResponse, &said), Contract::Task), Kind::TaskResponse);
     assert_eq!((&got["id"], &got["status"], &got["result"]), (&json!(CALLER), &json!("completed"), &json!({"a": 1})));
     assert_eq!(got["metadata"]["agent"], "a");
     assert_eq!(got["metadata"]["duration_ms"], 2000);
@@ -139,10 +152,10 @@ fn a_task_for_a_task_agent_keeps_every_member() {
         job.id()
     );
     let done = finished(&job, Kind::TaskResponse, &said);
-    let body: Value = serde_json::from_str(done.outcome().expect("it ended").body.get()).expect("JSON");
+    let body = shown(&done);
     assert_eq!(body["artifacts"][0]["lang"], "en");
     assert_eq!(body["said"]["document"]["artifacts"], json!([]), "long parts are stored once");
-    let got = parsed(&answer::document(&done, Contract::Task), Kind::TaskResponse);
+    let got = parsed(&told(&done, Contract::Task), Kind::TaskResponse);
     assert_eq!((&got["id"], &got["result"], &got["own"]), (&json!(CALLER), &json!({"a": 1}), &json!(1)));
     assert_eq!(got["artifacts"], json!([{"name": "n.md", "type": "text/markdown", "content": "c", "lang": "en"}]));
 }
@@ -151,7 +164,7 @@ fn a_task_for_a_task_agent_keeps_every_member() {
 fn a_name_that_is_cut_off_is_no_name() {
     let cut = br#"{"request_id": "r-1", "task_type": "LIT_RET"#;
     assert_eq!(incoming::names_in(cut, ["request_id", "task_type"]), [Some("r-1".to_owned()), None]);
-    let report = incoming::read(Kind::RunRequest, &Bytes::from_static(cut), Headers::default()).err();
+    let report = incoming::read(Contract::Run, &Bytes::from_static(cut), Headers::default()).err();
     let hints = report.map(|report| report.findings.into_iter().map(|finding| finding.hint.to_string()).collect());
     let hints: Vec<String> = hints.expect("it cannot be read");
     assert!(hints.len() == 1 && !hints[0].contains("file"), "{hints:?}");
@@ -165,12 +178,12 @@ fn a_failure_says_whether_to_repeat_in_every_contract() {
         job.id()
     );
     let done = finished(&job, Kind::TaskResponse, &said);
-    let task = parsed(&answer::document(&done, Contract::Task), Kind::TaskResponse);
+    let task = parsed(&told(&done, Contract::Task), Kind::TaskResponse);
     assert_eq!(
         task["error"],
         json!({"code": "MCP_ERROR", "message": "m", "details": {"repeat": "never", "mcp": "n"}, "recoverable": true})
     );
-    let run = parsed(&answer::document(&done, Contract::Run), Kind::RunResponse);
+    let run = parsed(&told(&done, Contract::Run), Kind::RunResponse);
     assert_eq!((&run["status"], &run["ok"], &run["outputs"]), (&json!("error"), &json!(false), &json!({})));
     assert_eq!((&run["error"]["code"], &run["error"]["details"]["repeat"]), (&json!("MCP_ERROR"), &json!("never")));
 }
@@ -181,7 +194,8 @@ fn whatever_state_a_job_is_in_there_is_a_document_of_it_without_a_finding() {
     let step = |job: &Job, event| {
         machine::step(job, event, Time(1_800_000_001_000_000), &Policy::DEFAULT).expect("it goes").job
     };
-    let asks = |question: String| step(&job, Event::Ask { attempt: 1, question: Body::trusted(question) });
+    let asks =
+        |question: String| step(&job, Event::Ask { attempt: 1, question: Question::read(Body::trusted(question)) });
     let waiting = asks(r#"{"prompt":"?"}"#.to_owned());
     let loosely = ["true", "false", "null", "7"].map(|schema| asks(format!(r#"{{"schema":{schema},"prompt":"?"}}"#)));
     let cancelled = step(&job, Event::Cancel);
@@ -198,13 +212,13 @@ fn whatever_state_a_job_is_in_there_is_a_document_of_it_without_a_finding() {
         &outputs("[1]"),
         &outputs("null"),
     ]) {
-        parsed(&answer::document(job, Contract::Task), Kind::TaskResponse);
-        let run = answer::document(job, Contract::Run);
+        parsed(&told(job, Contract::Task), Kind::TaskResponse);
+        let run = told(job, Contract::Run);
         if job.outcome().is_some() {
             faultless(&run, Kind::RunResponse);
             continue;
         }
-        let end = answer::document(&cancelled, Contract::Run);
+        let end = told(&cancelled, Contract::Run);
         let started = r#"{"request_id":"1","task_type":"T"}"#;
         let events = [("started", started), ("progress", &run), ("final", &end)];
         let stream: String = events.iter().map(|(name, data)| format!("event: {name}\ndata: {data}\n\n")).collect();
@@ -230,14 +244,27 @@ fn work_that_goes_in_a_circle_or_through_too_many_hands_is_not_sent() {
 
 #[test]
 fn what_was_loose_about_a_request_is_said_after_what_the_agent_warns_of() {
-    let warned = |document: &str| answer::warned(document.to_owned(), &["ALL-105: \"n\"".to_owned()]);
-    assert_eq!(warned(r#"{"a":1,"warnings": [],"b":2}"#), r#"{"a":1,"warnings": ["ALL-105: \"n\""],"b":2}"#);
-    assert_eq!(
-        warned(r#"{"outputs":{"warnings":[]},"warnings":["é", {"x": 1e9}]}"#),
-        r#"{"outputs":{"warnings":[]},"warnings":["é",{"x": 1e9},"ALL-105: \"n\""]}"#
-    );
-    assert_eq!(warned(r#"{"ok":true}"#), r#"{"ok":true}"#);
-    assert_eq!(answer::warned(r#"{"warnings": [ ]}"#.to_owned(), &[]), r#"{"warnings": [ ]}"#);
+    let beside = Beside { warnings: vec!["ALL-105: \"n\"".to_owned()], ..Beside::default() };
+    let (job, _) = came(Kind::RunRequest, &json!({"request_id": "1", "task_type": "T"}));
+    let answered = |more: &str| {
+        let said = format!(r#"{{"request_id":"{}","status":"ok","outputs":{{"warnings":[]}}{more}}}"#, job.id());
+        finished(&job, Kind::RunResponse, &said)
+    };
+    let warnings = |done: &Job, beside: &Beside| {
+        let told = answer::document(done, Contract::Run, beside);
+        let told: Value = serde_json::from_str(&told).expect("JSON");
+        (told["outputs"] == json!({"warnings": []})).then(|| told["warnings"].clone())
+    };
+    assert_eq!(warnings(&answered(""), &beside), Some(json!(["ALL-105: \"n\""])));
+    let warning = answered(r#","warnings":["é", {"x": 1e9}]"#);
+    assert_eq!(warnings(&warning, &beside), Some(json!(["é", {"x": 1e9}, "ALL-105: \"n\""])));
+    assert_eq!(warnings(&warning, &Beside::default()), Some(json!(["é", {"x": 1e9}])));
+    // A contract without a field for them carries them, unless the agent has a word of its own there.
+    for (contract, metadata) in [(Contract::Task, "metadata"), (Contract::Bridge, "metadata")] {
+        let told = answer::document(&answered(""), contract, &beside);
+        let told: Value = serde_json::from_str(&told).expect("JSON");
+        assert_eq!(told[metadata]["x_crosspoint"]["warnings"], json!(["ALL-105: \"n\""]), "{told}");
+    }
 }
 
 #[test]
@@ -260,10 +287,10 @@ fn whether_to_repeat_is_our_word_whatever_the_agent_says() {
             job.id()
         );
         let done = finished(&job, Kind::RunResponse, &said);
-        let run: Value = serde_json::from_str(&answer::document(&done, Contract::Run)).expect("JSON");
+        let run: Value = serde_json::from_str(&told(&done, Contract::Run)).expect("JSON");
         assert_eq!(run["x_crosspoint"]["repeat"], "never", "{run}");
         assert_eq!(run["error"]["details"], serde_json::from_str::<Value>(details).expect("JSON"));
-        let task: Value = serde_json::from_str(&answer::document(&done, Contract::Task)).expect("JSON");
+        let task: Value = serde_json::from_str(&told(&done, Contract::Task)).expect("JSON");
         assert_eq!(task["metadata"]["x_crosspoint"]["repeat"], "never", "{task}");
     }
 }
@@ -272,9 +299,11 @@ fn whether_to_repeat_is_our_word_whatever_the_agent_says() {
 fn a_step_is_as_long_as_can_be_read_in_passing() {
     let event = |step: &str| {
         let data = json!({"step": step, "percent": 1}).to_string();
-        let progress = reply::progress(&StreamEvent { name: "progress".to_owned(), data }).expect("it is progress");
+        let event = StreamEvent { name: "progress".to_owned(), data };
+        let canonical = event.job().expect("it is progress");
+        let progress = reply::progress(&canonical, Kind::RunStream, &event.data.into());
         let step: String = serde_json::from_str(progress.step.expect("it has a step").get()).expect("a string");
-        (step, progress.said.is_some())
+        (step, progress.document.is_some())
     };
     assert_eq!(event("Größe \u{0}"), ("Größe \u{0}".to_owned(), true));
     let (long, said) = event(&"ß".repeat(1 << 20));
@@ -306,7 +335,7 @@ fn stepped(job: &Job, event: Event) -> Job {
 #[test]
 fn however_a_job_ends_there_is_a_response_of_the_bridge_without_a_finding() {
     let (job, _) = came(Kind::BridgeRequest, &bridged());
-    let of = |job: &Job| parsed(&answer::document(job, Contract::Bridge), Kind::BridgeResponse);
+    let of = |job: &Job| parsed(&told(job, Contract::Bridge), Kind::BridgeResponse);
     for (outputs, text) in [
         ("{}", "{}"),
         ("\"Größe\"", "Größe"),
@@ -405,27 +434,27 @@ fn what_a_bridge_agent_says_is_stored_once_and_comes_back_whole() {
     };
     let none = r#""error_message":null,"error_type":null"#;
     let done = finished(&job, Kind::BridgeResponse, &said("success", &format!("\"{text}\""), none, r#"{"tokens":7}"#));
-    let body: Value = serde_json::from_str(done.outcome().expect("it ended").body.get()).expect("JSON");
+    let body = shown(&done);
     assert_eq!((&body["outputs"], &body["said"]["document"]["response"]), (&json!("# Größe\n\"x\""), &json!("")));
-    let got = parsed(&answer::document(&done, Contract::Bridge), Kind::BridgeResponse);
+    let got = parsed(&told(&done, Contract::Bridge), Kind::BridgeResponse);
     assert_eq!((&got["request_id"], &got["response"]), (&bridged()["request_id"], &body["outputs"]));
     assert_eq!((&got["created_at"], &got["duration_seconds"]), (&json!("2026-01-01T00:00:00+02:00"), &json!(1.5)));
     assert_eq!(got["metadata"], json!({"tokens": 7}));
-    let run = parsed(&answer::document(&done, Contract::Run), Kind::RunResponse);
+    let run = parsed(&told(&done, Contract::Run), Kind::RunResponse);
     assert_eq!(run["outputs"], json!({"output": "# Größe\n\"x\""}));
     // A text that is an object, by what was carried; and one that stands beside an object.
     let carried = r#"{"x_crosspoint":{"from":"run.response","form":{"output":"json"}}}"#;
     let done = finished(&job, Kind::BridgeResponse, &said("success", r#""{\"a\": \"ä\"}""#, none, carried));
-    assert_eq!(parsed(&answer::document(&done, Contract::Run), Kind::RunResponse)["outputs"], json!({"a": "ä"}));
-    let got = parsed(&answer::document(&done, Contract::Bridge), Kind::BridgeResponse);
+    assert_eq!(parsed(&told(&done, Contract::Run), Kind::RunResponse)["outputs"], json!({"a": "ä"}));
+    let got = parsed(&told(&done, Contract::Bridge), Kind::BridgeResponse);
     assert_eq!(got["response"].as_str().and_then(|text| serde_json::from_str(text).ok()), Some(json!({"a": "ä"})));
     let carried = r#"{"x_crosspoint":{"from":"run.response","outputs":{"a":1}}}"#;
     let done = finished(&job, Kind::BridgeResponse, &said("success", "\"beside\"", none, carried));
-    assert_eq!(parsed(&answer::document(&done, Contract::Run), Kind::RunResponse)["outputs"], json!({"a": 1}));
-    assert_eq!(parsed(&answer::document(&done, Contract::Bridge), Kind::BridgeResponse)["response"], "beside");
+    assert_eq!(parsed(&told(&done, Contract::Run), Kind::RunResponse)["outputs"], json!({"a": 1}));
+    assert_eq!(parsed(&told(&done, Contract::Bridge), Kind::BridgeResponse)["response"], "beside");
     let error = r#""error_message":"m","error_type":"OwnError""#;
     let done = finished(&job, Kind::BridgeResponse, &said("error", "null", error, "{}"));
-    let got = parsed(&answer::document(&done, Contract::Bridge), Kind::BridgeResponse);
+    let got = parsed(&told(&done, Contract::Bridge), Kind::BridgeResponse);
     assert_eq!(
         (&got["error_type"], &got["error_message"], &got["response"]),
         (&json!("OwnError"), &json!("m"), &Value::Null)
@@ -438,7 +467,7 @@ fn what_a_program_printed_is_a_text_to_those_who_want_one() {
     let response = |outputs: &Value| {
         let result = Ok(Success::of(Body::of(outputs)));
         let done = stepped(&job, Event::Finish { attempt: 1, result });
-        parsed(&answer::document(&done, Contract::Bridge), Kind::BridgeResponse)["response"].clone()
+        parsed(&told(&done, Contract::Bridge), Kind::BridgeResponse)["response"].clone()
     };
     assert_eq!(response(&json!({"output": "Größe\n"})), "Größe\n");
     assert_eq!(response(&json!({"more": 1, "output": "x"})), r#"{"more":1,"output":"x"}"#);

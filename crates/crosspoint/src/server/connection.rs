@@ -26,7 +26,7 @@ use tower::Service;
 
 use super::reach::{self, Arrival};
 use super::record::Record;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, to_http};
 use super::socket::{Listener, Stream};
 use super::stall::Unstalled;
 use super::streamed::Streamed;
@@ -214,7 +214,7 @@ async fn serve(stream: Stream, app: App, router: Router, _place: OwnedSemaphoreP
         // A connection that was merely kept open is closed without a word; half a request deserves one.
         let refusal = Refusal::too_slow("request's head", Limit::HeaderSeconds, header_time_max);
         app.tally().refused(Limit::HeaderSeconds);
-        let _ = socket.write_all(&refusal.to_http()).await;
+        let _ = socket.write_all(&to_http(&refusal)).await;
     }
     close(socket.into_inner(), past.hasty.load(Ordering::Relaxed)).await;
 }
@@ -238,7 +238,7 @@ async fn answer(
     past.used.store(true, Ordering::Relaxed);
     let record = Record::begin(request.method(), request.uri());
     let route = app.tally().route(request.method(), request.uri().path());
-    let door = shaped::kind_at(request.uri().path());
+    let door = shaped::contract_at(request.uri().path());
     let has_body = !request.body().is_end_stream();
     let response = match reach::foreign(request.uri(), request.headers(), arrival, &app.0.ours) {
         Some(foreign) => foreign.refusal().into_response(),
@@ -266,7 +266,7 @@ async fn answer(
 }
 
 async fn turn_away(mut stream: Stream, refusal: Refusal, _place: OwnedSemaphorePermit) {
-    let _ = stream.write_all(&refusal.to_http()).await;
+    let _ = stream.write_all(&to_http(&refusal)).await;
     close(stream, true).await;
 }
 

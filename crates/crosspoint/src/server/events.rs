@@ -17,6 +17,7 @@ use futures_util::{Stream, stream};
 
 use super::query::{self, Id};
 use super::refusal::Refusal;
+use super::view::Event;
 use super::{App, streamed};
 
 /// A stream in which nothing happens says so, for those in between who would take it for dead.
@@ -80,7 +81,7 @@ async fn next(app: &App, follow: &mut Follow, only_past: bool) -> Option<Bytes> 
 }
 
 fn written(entry: &Entry) -> Bytes {
-    let data = serde_json::to_string(entry).unwrap_or_default();
+    let data = serde_json::to_string(&Event(entry)).unwrap_or_default();
     let mut out = Vec::with_capacity(data.len() + 64);
     // Names of events are ours and have no line breaks.
     let _ = sse::event(&mut out, entry.what.name(), Some(u64::from(entry.n)), &data);

@@ -7,7 +7,7 @@ use crosspoint_engine::runtime::Readiness;
 
 use super::App;
 use super::json::{Object, response};
-use super::refusal;
+use crate::passage::refusal::reason;
 
 pub(super) async fn alive() -> Response {
     said(StatusCode::OK, "ok", Some(("version", env!("CARGO_PKG_VERSION"))))
@@ -19,9 +19,7 @@ pub(super) async fn ready(State(app): State<App>) -> Response {
     }
     match app.engine().readiness() {
         Readiness::Ready => said(StatusCode::OK, "ready", None),
-        Readiness::Failing(fault) => {
-            said(StatusCode::SERVICE_UNAVAILABLE, "failing", Some(("reason", refusal::reason(&fault))))
-        }
+        Readiness::Failing(fault) => said(StatusCode::SERVICE_UNAVAILABLE, "failing", Some(("reason", reason(&fault)))),
     }
 }
 

@@ -11,26 +11,27 @@ use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Ahead, Submitted, Watch};
 
-use super::App;
 use super::body::Received;
 use super::json::{Object, push_array, response};
 use super::query::{self, Id, Wait};
 use super::record::About;
 use super::refusal::Refusal;
-use super::submit;
 use super::view::{self, Beside, Extent};
+use super::{App, submit};
+use crate::passage::admission::Caller;
 
 pub(super) async fn submit_job(
     State(app): State<App>,
     Wait(wait): Wait,
+    caller: Caller,
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refusal> {
     if app.stopping().is_cancelled() {
         return Err(Refusal::stopping());
     }
-    let new = submit::new_job(&received.bytes, &headers)?;
-    let submitted = app.engine().submit(new).await.map_err(|why| Refusal::unaccepted(&app, &why))?;
+    let new = submit::new_job(&received.bytes, &headers, caller)?;
+    let submitted = app.engine().submit(new).await.map_err(|why| Refusal::unaccepted(app.engine(), &why))?;
     drop(received);
     let job = app.ended(&watch_of(submitted), wait).await;
     // Whoever did not wait cannot be told yet that it is stuck: it has only just come.
@@ -88,7 +89,7 @@ pub(super) async fn retry_job(State(app): State<App>, Id(id): Id, headers: Heade
     }
     let key = submit::idempotency_key(&headers)?;
     let retried = app.engine().retry(id, key).await.map_err(|why| Refusal::denied(&why, Refusal::no_such_job))?;
-    let job = watch_of(retried.map_err(|why| Refusal::unaccepted(&app, &why))?).job();
+    let job = watch_of(retried.map_err(|why| Refusal::unaccepted(app.engine(), &why))?).job();
     Ok(located(StatusCode::ACCEPTED, &job, &Beside::default()))
 }
 
@@ -118,7 +119,7 @@ pub(super) fn locate(response: &mut Response, job: &Job) {
 
 /// How long what came of a job is: whoever writes it for a caller reads it first.
 pub(super) fn outcome_bytes(job: &Job) -> usize {
-    job.outcome().map_or(0, |outcome| outcome.body.bytes().len())
+    job.outcome().map_or(0, |ending| ending.bytes())
 }
 
 fn path_of(id: JobId) -> String {

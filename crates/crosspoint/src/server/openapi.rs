@@ -30,7 +30,7 @@ use super::json::response;
 use super::tally::Route;
 use operation::Operation;
 use table::Facts;
-pub(super) use word::{FailureName, RepeatName};
+pub(crate) use word::{FailureName, RepeatName};
 
 pub(super) async fn describe(State(app): State<App>) -> Response {
     let described = app.0.described.get_or_init(|| {

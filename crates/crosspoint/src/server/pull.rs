@@ -11,8 +11,9 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::Failed;
 use crosspoint_engine::core::Grip;
-use crosspoint_engine::machine::{Event, Failed};
+use crosspoint_engine::machine::Event;
 use crosspoint_engine::runtime::{Denied, Heard, Readiness, Unjoined};
 use uuid::Uuid;
 
@@ -21,8 +22,9 @@ use super::agents::shown;
 use super::body::Received;
 use super::json::{Object, push_array, push_text, response};
 use super::query::{Name, Wait};
-use super::refusal::{DONE_OR_NOT, Refusal};
+use super::refusal::Refusal;
 use crate::desk::{Given, JoinFirst, Mistake, NotJoined, Ordered, SESSIONS_MAX};
+use crate::passage::refusal::DONE_OR_NOT;
 use crate::passage::trace::Trace;
 
 /// A call for work is answered at the latest after this share of the lease: whoever calls must learn in good time that it is alive.

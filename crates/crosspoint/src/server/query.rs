@@ -102,13 +102,17 @@ pub(super) fn events(uri: &Uri) -> Result<Events, Refusal> {
     Ok(events)
 }
 
+fn doors() -> Vec<&'static str> {
+    Door::all().map(Door::name).collect()
+}
+
 /// Which jobs to list. A filter that is misspelled is refused: a list of something else would be believed.
 pub(super) fn filter(uri: &Uri) -> Result<Filter, Refusal> {
     let mut filter = Filter { limit: LIST_DEFAULT, ..Filter::default() };
     for (name, value) in parameters(uri)? {
         match name.as_str() {
             "state" => filter.phase = Some(word("state", &value, Phase::from_name, &Phase::ALL.map(Phase::name))?),
-            "door" => filter.door = Some(word("door", &value, Door::from_name, &Door::ALL.map(Door::name))?),
+            "door" => filter.door = Some(word("door", &value, Door::from_name, &doors())?),
             "work" => filter.work = Some(value),
             "agent" => filter.agent = Some(value),
             "before" => filter.before = Some(Seq(value.parse().map_err(|_| wrong("before", "`next` of a list"))?)),

@@ -3,9 +3,17 @@
 use axum::Router;
 use axum::http::Method;
 use axum::routing::{get, post};
+use crosspoint_contracts::Contract;
 
 use super::refusal::Refusal;
 use super::{App, agents, bridge_door, documents, events, health, jobs, metrics, openapi, pull, run_door, task_door};
+
+/// The doors of contracts, by where they are.
+pub(super) const DOORS: [(&str, Contract); 3] = [
+    (run_door::PLACE, run_door::CONTRACT),
+    (task_door::PLACE, task_door::CONTRACT),
+    (bridge_door::PLACE, bridge_door::CONTRACT),
+];
 
 /// Who speaks the run contract.
 fn run_door() -> Router<App> {
@@ -63,5 +71,5 @@ async fn unknown_path() -> Refusal {
 }
 
 async fn wrong_method(method: Method) -> Refusal {
-    Refusal::wrong_method(&method)
+    Refusal::wrong_method(method.as_str())
 }

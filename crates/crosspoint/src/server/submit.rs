@@ -10,9 +10,8 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use crosspoint_contracts::clause::all::{ALL_103, ALL_104};
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::json::{Flaw, FlawKind, Syntax, Tape, Type, Value};
-use crosspoint_contracts::{Kind, Report};
-use crosspoint_engine::content::{Block, Body};
 use crosspoint_engine::job::{Door, Key, Limits, Priority};
 use crosspoint_engine::policy::{ATTEMPTS_MAX, OUTPUT_BYTES_MAX, Schedule};
 use crosspoint_engine::runtime::NewJob;
@@ -20,16 +19,14 @@ use crosspoint_engine::runtime::NewJob;
 use super::refusal::Refusal;
 use crate::json_input::line_and_column;
 use crate::long;
-use crate::passage::incoming;
+use crate::passage::admission::Caller;
+pub(super) use crate::passage::admission::NAME_BYTES_MAX;
 use crate::passage::trace::Trace;
-
-/// The longest name, request id or key, in bytes: all of them are compared, shown and logged whole.
-pub(super) const NAME_BYTES_MAX: usize = 512;
 
 const EXAMPLE: &str = r#"send {"work": "echo", "input": {"message": "hello"}}"#;
 
 /// Reads a request for a new job.
-pub(super) fn new_job(document: &Bytes, headers: &HeaderMap) -> Result<NewJob, Refusal> {
+pub(super) fn new_job(document: &Bytes, headers: &HeaderMap, caller: Caller) -> Result<NewJob, Refusal> {
     let tape = scan(document)?;
     let root = object(&tape, EXAMPLE)?;
     let mut wanted = Wanted::default();
@@ -50,8 +47,7 @@ pub(super) fn new_job(document: &Bytes, headers: &HeaderMap) -> Result<NewJob, R
     };
     Ok(NewJob {
         door: Door::Native,
-        // Without tokens everyone is the same caller.
-        caller: Arc::default(),
+        caller: caller.into(),
         request_id: wanted.request_id,
         key,
         work,
@@ -72,26 +68,6 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<Box<str>>, R
     let hint = format!("give 1 to {NAME_BYTES_MAX} visible ASCII characters");
     let unusable = || Refusal::invalid("the Idempotency-Key header cannot be used", hint).clause("ALL-1");
     key.map(|key| Some(key.into())).ok_or_else(unusable)
-}
-
-/// A document that is none of its contract: the first mistake is what it is refused for, and the others are listed with it (RUN-5.2).
-pub(super) fn malformed(kind: Kind, report: Report) -> Refusal {
-    let refusal = match report.findings.first() {
-        Some(first) => {
-            let message = format!("{}{}", first.message, incoming::one_of_all(&report));
-            Refusal::invalid(message, first.hint.clone()).clause(first.clause.id).at(first.pointer.clone())
-        }
-        None => Refusal::invalid(format!("the body is no {kind}"), format!("see /schemas/{kind}.json")),
-    };
-    refusal.because(report)
-}
-
-/// A name in a document of a contract is longer than we take. No clause says so: the limit is ours.
-pub(super) fn too_long(pointer: &'static str) -> Refusal {
-    let message = format!("`{}` has more than {NAME_BYTES_MAX} bytes", &pointer[1..]);
-    let hint =
-        "give it a shorter name: the contract sets no limit, but this server compares, shows and logs names whole";
-    Refusal::invalid(message, hint).at(pointer)
 }
 
 /// The `traceparent` header. One that cannot be read is none, as its recommendation says.

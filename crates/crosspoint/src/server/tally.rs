@@ -7,67 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::{Method, StatusCode};
 
-/// A limit that requests can reach, by its key under `[limits]` where it has one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Limit {
-    /// Of jobs that have not ended; of one work, for one agent, of one caller.
-    Jobs,
-    JobsPerWork,
-    JobsPerAgent,
-    JobsPerCaller,
-    /// Of requests that wait to be committed, and their bytes.
-    Waiting,
-    BodyBytes,
-    BodiesBytes,
-    Connections,
-    HeaderSeconds,
-    BodySeconds,
-    WriteSeconds,
-    /// Of the store's bytes, or the disk's.
-    StoreBytes,
-    /// Of documents that wait to be judged.
-    Documents,
-    /// None: the request was meant for another server, or came from a page of another site.
-    Foreign,
-}
-
-impl Limit {
-    pub(super) const ALL: [Limit; 14] = [
-        Limit::Jobs,
-        Limit::JobsPerWork,
-        Limit::JobsPerAgent,
-        Limit::JobsPerCaller,
-        Limit::Waiting,
-        Limit::BodyBytes,
-        Limit::BodiesBytes,
-        Limit::Connections,
-        Limit::HeaderSeconds,
-        Limit::BodySeconds,
-        Limit::WriteSeconds,
-        Limit::StoreBytes,
-        Limit::Documents,
-        Limit::Foreign,
-    ];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Limit::Jobs => "jobs",
-            Limit::JobsPerWork => "jobs_per_work",
-            Limit::JobsPerAgent => "jobs_per_agent",
-            Limit::JobsPerCaller => "jobs_per_caller",
-            Limit::Waiting => "waiting",
-            Limit::BodyBytes => "body_bytes",
-            Limit::BodiesBytes => "bodies_bytes",
-            Limit::Connections => "connections",
-            Limit::HeaderSeconds => "header_seconds",
-            Limit::BodySeconds => "body_seconds",
-            Limit::WriteSeconds => "write_seconds",
-            Limit::StoreBytes => "store_bytes",
-            Limit::Documents => "documents",
-            Limit::Foreign => "foreign",
-        }
-    }
-}
+pub(super) use crate::passage::refusal::Limit;
 
 /// The statuses that are told apart: all that are ever given.
 const STATUSES: [u16; 15] = [200, 202, 204, 400, 401, 403, 404, 405, 408, 409, 413, 429, 500, 503, 504];

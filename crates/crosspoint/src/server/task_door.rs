@@ -17,109 +17,96 @@ use axum::extract::State;
 use axum::http::header::{HeaderName, HeaderValue, LOCATION};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
-use bytes::Bytes;
-use crosspoint_contracts::{Contract, Kind};
+use crosspoint_contracts::Contract;
 use crosspoint_engine::job::{Door, Job};
 use crosspoint_engine::runtime::Watch;
 
 use self::asked::{Patience, TaskId, percent_encoded};
 use super::App;
 use super::body::Received;
-use super::jobs::{outcome_bytes, watch_of};
+use super::jobs::outcome_bytes;
 use super::json::response;
 use super::record::About;
 use super::refusal::Refusal;
-use super::{submit, warned::warned};
 use crate::long;
-use crate::passage::answer;
-use crate::passage::incoming::{self, Headers, Incoming};
+use crate::passage::admission::{self, Caller};
+use crate::passage::answer::{self, Beside};
+
+pub(super) const CONTRACT: Contract = Contract::Task;
+
+const DOOR: Door = Door::Contract(CONTRACT);
+
+/// Where this door is.
+pub(super) const PLACE: &str = "/tasks";
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 pub(super) async fn submit_task(
     State(app): State<App>,
+    caller: Caller,
     patience: Result<Patience, Refusal>,
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refusal> {
-    let read = read(&app, patience, &headers, &received.bytes);
-    let (patience, incoming) = read.map_err(|refusal| refused::of_document(refusal, &received.bytes))?;
-    let warnings = incoming.warnings();
-    let wanted = refused::Wanted::of(&incoming.new);
-    let id = incoming.new.request_id.clone();
-    let submitted = app.engine().submit(incoming.new).await.map_err(|why| wanted.unaccepted(&app, &why))?;
-    drop(received);
-    let job = app.settled(&watch_of(submitted), &patience).await;
-    // By the same key it may be a task that was first sent under another id, or work from another door.
-    let known = answer::known_as(&job, id.as_deref());
-    let document = warned(written(&known), &warnings);
-    Ok(located(patience.answer(status(&job), document), &job))
+    let patience = patience.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes))?;
+    let task = app.admit((CONTRACT, caller), &headers, None, received).await?;
+    let job = app.settled(&task.watch, &patience).await;
+    Ok(located(patience.answer(status(&job), written(&job, &task.beside)), &job))
 }
 
 pub(super) async fn show_task(
     State(app): State<App>,
+    caller: Caller,
     TaskId(id): TaskId,
     patience: Result<Patience, Refusal>,
 ) -> Result<Response, Refusal> {
     let patience = patience.map_err(refused::of(&id))?;
-    let watch = app.task(&id).await?;
+    let watch = app.task(&caller, &id).await?;
     let job = app.settled(&watch, &patience).await;
-    Ok(patience.answer(StatusCode::OK, written(&job)))
+    Ok(patience.answer(StatusCode::OK, written(&job, &Beside::default())))
 }
 
 pub(super) async fn answer_task(
     State(app): State<App>,
+    caller: Caller,
     TaskId(id): TaskId,
     patience: Result<Patience, Refusal>,
     received: Result<Received, Refusal>,
 ) -> Result<Response, Refusal> {
     let patience = patience.map_err(refused::of(&id))?;
     let answer = received.and_then(|received| refused::input(&received.bytes)).map_err(refused::of(&id))?;
-    let watch = app.task(&id).await?;
+    let watch = app.task(&caller, &id).await?;
     let answered = app.engine().answer(watch.job().id(), answer).await;
     answered.map_err(|why| refused::denied(&why, &id))?;
     let job = app.settled(&watch, &patience).await;
-    Ok(patience.answer(status(&job), written(&job)))
+    Ok(patience.answer(status(&job), written(&job, &Beside::default())))
 }
 
-pub(super) async fn cancel_task(State(app): State<App>, TaskId(id): TaskId) -> Result<Response, Refusal> {
-    let watch = app.task(&id).await?;
+pub(super) async fn cancel_task(
+    State(app): State<App>,
+    caller: Caller,
+    TaskId(id): TaskId,
+) -> Result<Response, Refusal> {
+    let watch = app.task(&caller, &id).await?;
     let job = app.engine().cancel(watch.job().id()).await.map_err(|why| refused::denied(&why, &id))?;
-    Ok(response(StatusCode::OK, written(&job)))
+    Ok(response(StatusCode::OK, written(&job, &Beside::default())))
 }
 
 pub(super) async fn follow_task(
     State(app): State<App>,
+    caller: Caller,
     TaskId(id): TaskId,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let stretch = events::Stretch::read(&uri, &headers).map_err(refused::of(&id))?;
-    let watch = app.task(&id).await?;
+    let watch = app.task(&caller, &id).await?;
     Ok(events::stream(app, watch, stretch))
 }
 
-/// Reads a request for a task, and how long its caller waits.
-fn read(
-    app: &App,
-    patience: Result<Patience, Refusal>,
-    headers: &HeaderMap,
-    document: &Bytes,
-) -> Result<(Patience, Incoming), Refusal> {
-    if app.stopping().is_cancelled() {
-        return Err(Refusal::stopping());
-    }
-    let patience = patience?;
-    let headers = Headers { key: submit::idempotency_key(headers)?, trace: submit::traceparent(headers) };
-    let incoming = long::look(document.len(), || incoming::read(Kind::TaskRequest, document, headers));
-    let incoming = incoming.map_err(|report| refused::malformed(*report))?;
-    refused::check_id(incoming.new.request_id.as_deref())?;
-    Ok((patience, incoming))
-}
-
 /// The task as it stands.
-fn written(job: &Job) -> String {
-    long::look(outcome_bytes(job), || answer::document(job, Contract::Task))
+fn written(job: &Job, beside: &Beside) -> String {
+    long::look(outcome_bytes(job), || answer::document(job, CONTRACT, beside))
 }
 
 /// TASK-4: 200 says that it has ended.
@@ -129,9 +116,9 @@ fn status(job: &Job) -> StatusCode {
 
 fn located(mut response: Response, job: &Job) -> Response {
     let place = match job.request.door {
-        Door::Task => format!("/tasks/{}", percent_encoded(&job.request.request_id)),
+        DOOR => format!("/tasks/{}", percent_encoded(&job.request.request_id)),
         // It is found here by its own id.
-        Door::Native | Door::Bridge | Door::Workflow | Door::Message | Door::Run => format!("/tasks/{}", job.id()),
+        Door::Native | Door::Contract(_) => format!("/tasks/{}", job.id()),
     };
     if let Ok(place) = HeaderValue::try_from(place) {
         response.headers_mut().insert(LOCATION, place);
@@ -143,9 +130,8 @@ fn located(mut response: Response, job: &Job) -> Response {
 
 impl App {
     /// The task that a caller knows by this id: its own, else ours, as of work that was repeated or came by another door.
-    async fn task(&self, id: &str) -> Result<Watch, Refusal> {
-        // Without tokens everyone is the same caller.
-        let found = self.engine().find(Door::Task, "", id).await.map_err(|why| refused::denied(&why, id))?;
+    async fn task(&self, caller: &Caller, id: &str) -> Result<Watch, Refusal> {
+        let found = self.engine().find(DOOR, caller.name(), id).await.map_err(|why| refused::denied(&why, id))?;
         let found = match (found, id.parse()) {
             (None, Ok(job)) => self.engine().job(job).await.map_err(|fault| Refusal::fault(&fault))?,
             (found, _) => found,

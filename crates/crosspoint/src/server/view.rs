@@ -1,15 +1,16 @@
 //! Jobs and agents as callers see them.
 
+mod event;
+mod outcome;
+
 use crosspoint_engine::breaker::{Breaker, FAILURES_MAX};
-use crosspoint_engine::job::{Job, Outcome, State};
+use crosspoint_engine::job::{Job, State};
 use crosspoint_engine::runtime::{AgentView, Stuck};
 use crosspoint_engine::store::Found;
 use crosspoint_engine::time::Time;
 
+pub(crate) use self::event::Event;
 use super::json::{Object, push_array, push_text};
-
-/// In lists, an outcome larger than this is left out, in bytes: a page of five hundred is for looking, not for fetching.
-const LISTED_OUTCOME_BYTES_MAX: usize = 4 << 10;
 
 /// What a job's members cost beside its outcome, about: so that an answer is written without growing.
 const JOB_BYTES: usize = 512;
@@ -32,7 +33,7 @@ pub(crate) struct Beside {
 
 /// One job, whole.
 pub(crate) fn job(job: &Job, beside: &Beside) -> Vec<u8> {
-    let outcome_bytes = job.outcome().map_or(0, |outcome| outcome.body.bytes().len());
+    let outcome_bytes = job.outcome().map_or(0, |ending| outcome::bytes(ending));
     let mut out = Vec::with_capacity(JOB_BYTES + outcome_bytes);
     push_job(&mut out, job, beside, Extent::Whole);
     out
@@ -62,10 +63,10 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
         shown.close();
     }
     if let State::Waiting { question, .. } = &job.state {
-        object.raw("question", question.bytes());
+        object.raw("question", question.json().bytes());
     }
     if let Some(outcome) = job.outcome() {
-        push_outcome(&mut object, outcome, extent);
+        outcome::push(&mut object, outcome, extent);
     }
     if !beside.violations.is_empty() {
         push_array(object.name("violations"), &beside.violations, push_violation);
@@ -84,26 +85,6 @@ fn push_progress(object: &mut Object<'_>, job: &Job) {
         Some(step) => shown.raw("step", step.bytes()),
         None => shown.raw("step", b"null"),
     }
-    shown.close();
-}
-
-fn push_outcome(object: &mut Object<'_>, outcome: &Outcome, extent: Extent) {
-    let body = outcome.body.bytes();
-    if extent == Extent::Whole || body.len() <= LISTED_OUTCOME_BYTES_MAX {
-        return object.raw("outcome", body);
-    }
-    let mut shown = object.object("outcome");
-    shown.text("status", outcome.status.name());
-    shown.raw("outputs", b"null");
-    shown.raw("artifacts", b"[]");
-    if let Some((failure, repeat)) = outcome.failure {
-        let mut said = shown.object("failure");
-        said.text("code", failure.name());
-        said.text("message", failure.sentence());
-        said.text("repeat", repeat.name());
-        said.close();
-    }
-    shown.plain("bytes", body.len());
     shown.close();
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_engine::breaker::Breaker;
-use crosspoint_engine::content::{Block, Body};
 use crosspoint_engine::core::{Member, Standing};
 use crosspoint_engine::event::{Entry, What};
 use crosspoint_engine::id::{JobId, Seq};
@@ -103,7 +103,7 @@ pub(super) enum Data<'e> {
     End {
         at: Time,
     },
-    Other(&'e Entry),
+    Other(view::Event<'e>),
 }
 
 /// What callers are not shown of a job, and whoever takes it elsewhere needs.
@@ -206,7 +206,7 @@ impl<'l> Line<'l> {
             | What::Asked { .. }
             | What::Answered { .. }
             | What::Retrying { .. }
-            | What::Interrupted { .. } => Data::Other(entry),
+            | What::Interrupted { .. } => Data::Other(view::Event(entry)),
         };
         Line::Event { job, n: entry.n, event: entry.what.name(), data }
     }
@@ -256,7 +256,7 @@ fn record(job: &Job) -> Record<'_> {
         output_bytes: job.output_bytes,
         questions_asked: job.running().map(|running| running.asked),
         retry,
-        answers: job.answers.iter().map(|answered| [&answered.question, &answered.answer]).collect(),
+        answers: job.answers.iter().map(|answered| [answered.question.json(), &answered.answer]).collect(),
     }
 }
 

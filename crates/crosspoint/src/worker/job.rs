@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_engine::content::Body;
-use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_contracts::reply::{Failed, Question, Success};
 use serde_json::json;
 
 use super::hands::Told;
@@ -175,10 +175,10 @@ impl Saying<'_> {
         }
     }
 
-    async fn ask(&mut self, question: Body, running: &mut Running, told: &mut Told) -> Result<(), Unwanted> {
+    async fn ask(&mut self, question: Question, running: &mut Running, told: &mut Told) -> Result<(), Unwanted> {
         self.asked += 1;
         let number = format!(r#","n":{}"#, self.asked);
-        self.report("ask", question.get(), &number).await?;
+        self.report("ask", question.json().get(), &number).await?;
         self.worker.hands.asked(&self.given.id, self.asked);
         // A program that ends while a person thinks waits for no answer.
         tokio::select! {
@@ -246,7 +246,8 @@ fn ending(given: &Given, result: &Result<Success, Failed>) -> String {
     let head = format!(r#"{{"id":"{id}","attempt":{attempt},"#);
     match result {
         Ok(success) => {
-            let (outputs, artifacts) = (success.outputs.get(), success.artifacts.get());
+            let outputs = success.outputs.as_ref().map_or("null", Body::get);
+            let artifacts = success.artifacts.as_ref().map_or("[]", Body::get);
             [&*head, r#""result":{"outputs":"#, outputs, r#","artifacts":"#, artifacts, "}}"].concat()
         }
         Err(failed) => {

@@ -1,8 +1,8 @@
 //! Reading what the server wants.
 
 use bytes::Bytes;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::json::{Levels, Tape, Value};
-use crosspoint_engine::content::Body;
 
 /// What the server wants.
 pub(super) struct Orders {

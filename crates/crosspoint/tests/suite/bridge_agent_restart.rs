@@ -1,13 +1,14 @@
 //! The server is killed while somebody is asked: the question stays, and is asked and answered once.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
 use serde_json::json;
 
-use crate::inbox::{Inbox, good, human, prompt};
-use crate::live::Server;
+use crate::inbox::{Inbox, REQUEST, good, human, prompt};
+use crate::live::{Server, until};
 use crate::task_agent::ended;
 
 #[test]
@@ -42,6 +43,35 @@ fn an_answer_that_came_meanwhile_is_taken() {
         server.restart();
         assert_eq!(ended(&server, &id)["outcome"]["outputs"], "yes");
         inbox.is_cleared();
+    }
+}
+
+/// What is said of a request is for people; whether it was put into its place is remembered apart from that.
+#[test]
+fn whatever_the_steps_say_a_request_that_was_taken_away_is_not_asked_again() {
+    for step in [r#""Ganz andere Worte""#, r#""Not asked yet: it only seems so""#] {
+        let mut server = Server::configured(&human("inbox", ""));
+        let inbox = Inbox::of(&server);
+        let id = prompt(&server, "Taken?");
+        inbox.asked(&id);
+        until("it is on record", || server.job(&id)["progress"]["step"].is_string().then_some(()));
+        server.kill();
+        // Somebody is at work on it.
+        fs::remove_file(inbox.file(REQUEST)).expect("it is there");
+        let store = rusqlite::Connection::open(server.data().join("jobs.db")).expect("it opens");
+        let progress = format!("[null,{step},null]");
+        store.execute("UPDATE job SET step = ?1", [step.as_bytes()]).expect("a row can be written");
+        store.execute("UPDATE event SET body = ?1 WHERE kind = 2", [progress.as_bytes()]).expect("it can be written");
+        drop(store);
+        server.restart();
+        until("it is taken up", || {
+            let step = server.job(&id)["progress"]["step"].clone();
+            step.as_str().is_some_and(|step| step.contains("was taken away")).then_some(())
+        });
+        assert_eq!(inbox.request(), None, "it is asked again");
+        inbox.write(&good(&id, "yes"));
+        let job = ended(&server, &id);
+        assert_eq!((&job["outcome"]["outputs"], &job["attempts"]), (&json!("yes"), &json!(1)), "{job}");
     }
 }
 

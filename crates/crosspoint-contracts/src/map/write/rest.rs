@@ -1,10 +1,12 @@
 //! What is left when all members are written: carried under the one key, or lost.
 
+use std::borrow::Cow;
+
 use super::{Carrying, Out};
 use crate::artifact;
 use crate::content::Json;
 use crate::job::{Home, Own};
-use crate::json::{push_known, push_quoted};
+use crate::json::{Tape, Type, push_known, push_quoted};
 use crate::kind::Contract;
 use crate::map::{KEY, carry};
 use crate::translate::Homeless;
@@ -63,10 +65,14 @@ impl<'j, 's> Out<'j, 's> {
     /// What is left, under the one key. A document that is back where it came from needs no word on how it got there.
     pub(super) fn carried(&mut self) {
         if self.carries_nothing() {
-            if let Some((at, own)) = self.strange_key() {
-                self.own_taken[at] = true;
+            let strange = self.strange_key();
+            let there = strange.map(|(_, own)| own.value.get());
+            if let Some(value) = self.with_remarks(there) {
                 push_known(&mut self.text, KEY);
-                self.text.push_str(own.value.get());
+                self.text.push_str(&value);
+            }
+            if let Some((at, _)) = strange {
+                self.own_taken[at] = true;
             }
             return;
         }
@@ -90,8 +96,37 @@ impl<'j, 's> Out<'j, 's> {
         }
         self.push_filled(&mut text);
         carry::push_strange(&mut text, &self.job.strange);
+        let is_new = |name: &str| self.job.strange.iter().all(|(known, _)| known != name);
+        for (name, value) in self.job.remarks.iter().filter(|(name, _)| is_new(name)) {
+            push_known(&mut text, name);
+            text.push_str(value.get());
+        }
         text.push('}');
         self.text = text;
+    }
+
+    /// What stands under the key where nothing is carried: what stood there, and what we say beside it. Where an agent has something else there, or
+    /// has the same name, its word is left alone. `None` where there is nothing.
+    fn with_remarks(&self, there: Option<&'j str>) -> Option<Cow<'j, str>> {
+        let remarks = &self.job.remarks;
+        if remarks.is_empty() || self.fresh.carrying == Carrying::Off {
+            return there.map(Cow::Borrowed);
+        }
+        let mut text = String::from("{");
+        let tape = there.and_then(|there| Tape::scan(there.as_bytes()).ok());
+        let root = tape.as_ref().and_then(Tape::root);
+        match (there, root.filter(|root| root.kind() == Type::Object)) {
+            (Some(there), Some(_)) => text = there.trim_end().strip_suffix('}')?.trim_end().to_owned(),
+            (Some(there), None) => return Some(Cow::Borrowed(there)),
+            (None, _) => {}
+        }
+        let is_new = |name: &str| root.is_none_or(|root| root.get(name).is_none());
+        for (name, value) in remarks.iter().filter(|(name, _)| is_new(name)) {
+            push_known(&mut text, name);
+            text.push_str(value.get());
+        }
+        text.push('}');
+        Some(Cow::Owned(text))
     }
 
     fn push_artifacts(&self, text: &mut String) {

@@ -1,7 +1,8 @@
 //! That the number of series has a limit, whatever there is.
 
+use crosspoint_contracts::content::Body;
+
 use super::*;
-use crate::content::Body;
 use crate::core::{Spec, Standing};
 use crate::event::Entry;
 use crate::id::JobId;
@@ -26,8 +27,10 @@ fn done(seq: u64, work: &str, agent: &str) -> Written {
         accepted_at: Time(0),
         input: 0..0,
     };
-    let outcome =
-        Arc::new(Outcome { status: Status::Completed, failure: None, at: Time(2_000_000), body: Body::of(&"x") });
+    let outcome = Arc::new(job::Ending::new(
+        Time(2_000_000),
+        crosspoint_contracts::outcome::Outcome::completed(crosspoint_contracts::reply::Success::of(Body::of(&"x"))),
+    ));
     let mut job = Job::accepted(Arc::new(request));
     job.agent = Some(agent.into());
     job.state = State::Ended(outcome.clone());

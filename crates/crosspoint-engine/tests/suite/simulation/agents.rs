@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use crosspoint_engine::breaker::{self, Health};
-use crosspoint_engine::content::{Block, Body};
 use crosspoint_engine::core::{AgentCommand, Command, Effect, Grip, Spec};
 use crosspoint_engine::id::{JobId, Seq};
-use crosspoint_engine::job::{Job, Progress, State};
-use crosspoint_engine::machine::{Action, Event, Failed, Success};
+use crosspoint_engine::job::{Job, State};
+use crosspoint_engine::machine::{Action, Event};
 use crosspoint_engine::policy::{Backoff, Policy, Recovery, Repeats, Schedule};
 
 use super::dice::Dice;
@@ -150,7 +151,7 @@ impl World {
             _ if asked < 2 && self.dice.percent(25) => {
                 let same = self.dice.percent(30);
                 let question = Body::of(&if same { "again?".to_owned() } else { format!("{asked}?") });
-                self.report(job, at, Event::Ask { attempt, question });
+                self.report(job, at, Event::Ask { attempt, question: Question::read(question) });
                 if self.dice.percent(20) {
                     // Finds out by itself what it wanted to know.
                     at += self.dice.between(0, pace) as i64;
@@ -168,11 +169,16 @@ impl World {
     }
 
     fn sign_of_life(&mut self, attempt: u32, offset: &mut u64) -> Event {
-        match self.dice.below(3) {
+        match self.dice.below(4) {
             0 => Event::Heard { attempt },
+            3 => {
+                // The same again, now and then.
+                let memory = if self.dice.percent(30) { 0 } else { self.dice.next() };
+                Event::Remember { attempt, memory: Block(memory.to_string().into()) }
+            }
             1 => {
                 let percent = self.dice.percent(80).then(|| self.dice.below(101) as f64);
-                Event::Progress { attempt, progress: Progress { percent, step: None, said: None } }
+                Event::Progress { attempt, progress: Progress { percent, step: None, document: None } }
             }
             _ => {
                 let length = self.dice.between(1, 6);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_engine::breaker;
-use crosspoint_engine::content::{Block, Body};
 use crosspoint_engine::core::{AgentCommand, Command, Grip, Submission};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Limits, Priority, Request};

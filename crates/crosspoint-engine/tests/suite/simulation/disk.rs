@@ -8,7 +8,7 @@ use crosspoint_engine::claim::Claim;
 use crosspoint_engine::core::{Batch, Member, Mode, Origin, Room, Spec, Standing};
 use crosspoint_engine::event::{Entry, Violation, What};
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::{Job, Outcome, State};
+use crosspoint_engine::job::{Ending, Job, State};
 use crosspoint_engine::keys::{Hash, Hashes, Keys};
 use crosspoint_engine::machine::End;
 use crosspoint_engine::retention::{Ended, Jumps};
@@ -19,7 +19,7 @@ pub(crate) struct Disk {
     /// The rows: all jobs that are kept.
     pub(crate) jobs: BTreeMap<Seq, Arc<Job>>,
     pub(crate) events: BTreeMap<Seq, Vec<Entry>>,
-    pub(crate) outcomes: BTreeMap<Seq, Arc<Outcome>>,
+    pub(crate) outcomes: BTreeMap<Seq, Arc<Ending>>,
     pub(crate) hashes: BTreeMap<Seq, Hashes>,
     pub(crate) standings: BTreeMap<Arc<str>, Standing>,
     pub(crate) members: BTreeMap<Arc<str>, Member>,

@@ -1,10 +1,11 @@
 //! What is asked of the engine, before it answers: the model decides on its own what that must come to.
 
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::outcome::Status;
 use crosspoint_engine::breaker;
 use crosspoint_engine::core::{AgentCommand, Core, Grip};
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::Status;
 use crosspoint_engine::machine::Event;
 
 use super::disk::Disk;
@@ -60,13 +61,11 @@ impl Model {
                 }
                 (Cause::Heard, Must::Anything)
             }
-            Event::Output { attempt, .. } => {
-                listen(*attempt);
-                (Cause::Output(*attempt), Must::Anything)
-            }
+            Event::Output { attempt, .. } if listen(*attempt) => (Cause::Output(*attempt), Must::Anything),
+            Event::Output { attempt, .. } => (Cause::Output(*attempt), Must::Anything),
             Event::Ask { attempt, question } => {
                 let present = listen(*attempt);
-                let must = if present { self.hears_question(seq, question.get()) } else { Must::Anything };
+                let must = if present { self.hears_question(seq, question.json().get()) } else { Must::Anything };
                 (Cause::Asked, must)
             }
             Event::Unasked { attempt } => {
@@ -77,6 +76,12 @@ impl Model {
                 job.leave_asking(now);
                 job.life = Life::With { heard: now };
                 (Cause::Heard, Must::WithAgent)
+            }
+            Event::Remember { attempt, memory } => {
+                if listen(*attempt) {
+                    job.hears_memory(*attempt, String::from_utf8_lossy(&memory.0).into());
+                }
+                (Cause::Heard, Must::Anything)
             }
             Event::Finish { attempt, result } => self.hears_result(seq, *attempt, result),
             Event::Answer { answer } => {
@@ -172,7 +177,7 @@ impl Model {
         &mut self,
         seq: Seq,
         attempt: u32,
-        result: &Result<crosspoint_engine::machine::Success, crosspoint_engine::machine::Failed>,
+        result: &Result<crosspoint_contracts::reply::Success, crosspoint_contracts::reply::Failed>,
     ) -> (Cause, Must) {
         let Some(job) = self.jobs.get_mut(&seq) else { return (Cause::Heard, Must::Anything) };
         let (present, made) = (job.is_present(attempt), (1..=job.attempts).contains(&attempt));
@@ -186,7 +191,7 @@ impl Model {
                     self.mark(agent, false);
                 }
                 let must = if made { Must::Completed } else { Must::Anything };
-                (Cause::Done(attempt, success.outputs.get().into()), must)
+                (Cause::Done(attempt, success.outputs.as_ref().map_or("", Body::get).into()), must)
             }
             Err(failed) => {
                 let must = if present { Must::WithoutAgent } else { Must::Anything };
@@ -322,9 +327,12 @@ impl Model {
         let told = (found.attempts, found.retries, found.begun, found.events, found.output_bytes, found.answers.len());
         let stored = (row.attempts, row.retries, row.begun, row.events, row.output_bytes, row.answers.len());
         ensure!(told == stored, "the disk has {stored:?}, the core {told:?}");
+        ensure!(found.memory == row.memory, "the disk remembers something else");
         let asked = |job: &crosspoint_engine::job::Job| job.running().map(|running| running.asked);
         ensure!(asked(found) == asked(row), "the disk has {:?} questions, the core {:?}", asked(row), asked(found));
         ensure!((found.attempts, found.events) == (job.attempts, job.events), "the model has other counts");
+        let memory = found.memory.as_ref().map(|memory| String::from_utf8_lossy(&memory.0));
+        ensure!(memory.as_deref() == job.remembered(), "{memory:?} is remembered, not {:?}", job.remembered());
         ensure!(found.cut_short == job.cut_short, "cut short {} times, not {}", found.cut_short, job.cut_short);
         let poisoned = matches!(found.state, crosspoint_engine::job::State::Poisoned);
         ensure!(poisoned == (job.life == Life::Poisoned), "poisoned, or not: {:?}", job.life);
@@ -334,6 +342,14 @@ impl Model {
 }
 
 impl super::model::Known {
+    /// Its link wants this to be remembered. What comes further is not what ends us (ALL-13).
+    fn hears_memory(&mut self, attempt: u32, memory: Box<str>) {
+        if self.remembered() != Some(&*memory) {
+            self.cut_short = 0;
+        }
+        self.memory = Some((attempt, memory));
+    }
+
     /// All its time counts from now on.
     fn begins_anew(&mut self, now: i64) {
         (self.accepted, self.waited) = (now, 0);

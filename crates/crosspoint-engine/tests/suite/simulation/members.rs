@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::reply::Failed;
 use crosspoint_engine::core::{AgentCommand, Command, Grip, Member, Reply, Spec};
-use crosspoint_engine::machine::{Event, Failed};
+use crosspoint_engine::machine::Event;
 use crosspoint_engine::policy::{Policy, Recovery, Schedule};
 
 use super::dice::Dice;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_engine::core::{Room, Spec};
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::{Outcome, Request};
+use crosspoint_engine::job::{Ending, Request};
 use crosspoint_engine::machine::End;
 use crosspoint_engine::time::Time;
 
@@ -69,6 +69,8 @@ pub(crate) struct Known {
     pub(crate) attempts: u32,
     pub(crate) repeats: u32,
     pub(crate) cut_short: u32,
+    /// What its link remembers, and of which attempt.
+    pub(crate) memory: Option<(u32, Box<str>)>,
     /// What happens to it cannot be written.
     pub(crate) aside: bool,
     /// The same at some time.
@@ -79,7 +81,7 @@ pub(crate) struct Known {
     pub(crate) answers: Vec<(Box<str>, Box<str>)>,
     /// The attempt that an agent should be at, going by what agents were told.
     pub(crate) wanted: Option<u32>,
-    pub(crate) outcome: Option<Arc<Outcome>>,
+    pub(crate) outcome: Option<Arc<Ending>>,
     /// When it ended, as the last start believes.
     pub(crate) ended: i64,
     /// It was kept long enough, and is gone.
@@ -140,6 +142,7 @@ impl Known {
             attempts: 0,
             repeats: 0,
             cut_short: 0,
+            memory: None,
             aside: false,
             was_aside: false,
             events: 1,
@@ -160,6 +163,11 @@ impl Known {
     /// Whether this is the attempt under way.
     pub(crate) fn is_present(&self, attempt: u32) -> bool {
         attempt == self.attempts && self.has_agent()
+    }
+
+    /// What is remembered of the attempt under way: nothing of one that is over.
+    pub(crate) fn remembered(&self) -> Option<&str> {
+        self.memory.as_ref().filter(|(attempt, _)| self.is_present(*attempt)).map(|(_, memory)| &**memory)
     }
 
     pub(crate) fn has_agent(&self) -> bool {

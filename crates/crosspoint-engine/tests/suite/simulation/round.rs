@@ -168,7 +168,7 @@ impl World {
         for entry in batch.jobs.values().flat_map(|written| &written.entries) {
             self.count(entry.what.name());
             if let What::Ended(outcome) = &entry.what
-                && let Some((failure, _)) = outcome.failure
+                && let Some((failure, _)) = outcome.why()
             {
                 self.count(failure.name());
             }

@@ -1,10 +1,11 @@
 //! What is stored and done, one thing after another, and whether it may be.
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::outcome::Status;
 use crosspoint_engine::core::Effect;
 use crosspoint_engine::event::{Entry, What};
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::{Outcome, Status};
+use crosspoint_engine::job::Ending;
 use crosspoint_engine::machine::{Action, End};
 use crosspoint_engine::policy::Recovery;
 
@@ -43,7 +44,7 @@ impl Model {
             What::Asked { question } => {
                 ensure!(matches!(cause, Cause::Asked), "a question out of nowhere: {cause:?}");
                 job.leave_asking(now);
-                job.life = Life::Asking { since: now, question: question.get().into() };
+                job.life = Life::Asking { since: now, question: question.json().get().into() };
             }
             What::Answered { answer } => Model::stored_answer(&mut job, answer.get(), cause, now)?,
             What::Retrying { attempt, failure, until } => {
@@ -169,13 +170,14 @@ impl Model {
         }
     }
 
-    fn stored_end(&mut self, job: &mut Known, seq: Seq, outcome: &std::sync::Arc<Outcome>, cause: &Cause) -> Verdict {
+    fn stored_end(&mut self, job: &mut Known, seq: Seq, outcome: &std::sync::Arc<Ending>, cause: &Cause) -> Verdict {
         match outcome.status {
             Status::Completed => {
                 let Cause::Done(by, outputs) = cause else { return Err(format!("completed by {cause:?}")) };
                 ensure!(*by >= 1 && *by <= job.attempts, "completed by an attempt that was never made");
                 job.wanted = job.wanted.filter(|wanted| wanted != by);
-                ensure!(outcome.body.get().contains(&**outputs), "another's outputs");
+                let given = outcome.outputs.as_ref().is_some_and(|given| given.get().contains(&**outputs));
+                ensure!(given, "another's outputs");
             }
             // An agent may say by itself that it was stopped.
             Status::Cancelled => {
@@ -194,10 +196,10 @@ impl Model {
         Ok(())
     }
 
-    fn may_fail(&mut self, job: &Known, outcome: &Outcome, cause: &Cause) -> Verdict {
-        let (failure, _) = outcome.failure.ok_or("failed without a failure")?;
+    fn may_fail(&mut self, job: &Known, outcome: &Ending, cause: &Cause) -> Verdict {
+        let (failure, _) = outcome.why().ok_or("failed without a failure")?;
         match cause {
-            Cause::Settled if outcome.body.get().contains("longer than it was allowed") => {
+            Cause::Settled if says(outcome, "longer than it was allowed") => {
                 let late = self.deadline(job).is_some_and(|deadline| self.now >= deadline);
                 ensure!(failure == Failure::Timeout && late, "its time was not up");
             }
@@ -242,6 +244,8 @@ impl Model {
         match action {
             Action::Dispatch { attempt } | Action::Resume { attempt } => {
                 ensure!(known.outcome.is_none(), "work that is finished is started again");
+                let memory = job.memory.as_ref().map(|memory| String::from_utf8_lossy(&memory.0));
+                ensure!(memory.as_deref() == known.remembered(), "attempt {attempt} is given {memory:?}");
                 ensure!(known.wanted.is_none(), "attempt {attempt} is wanted beside {:?}", known.wanted);
                 known.wanted = Some(*attempt);
             }
@@ -261,4 +265,10 @@ impl Model {
         }
         Ok(())
     }
+}
+
+/// Whether the message of a failure holds these words.
+fn says(outcome: &Ending, words: &str) -> bool {
+    let message = outcome.reason.as_ref().and_then(|reason| reason.message.as_ref());
+    message.is_some_and(|message| message.get().contains(words))
 }

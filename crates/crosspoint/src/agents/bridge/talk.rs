@@ -6,12 +6,14 @@ use std::time::{Duration, SystemTime};
 
 use crosspoint_bridge::{Fault, failpoint};
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::outcome::Status;
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::job::{Job, Status};
-use crosspoint_engine::machine::{Failed, Success};
-use crosspoint_engine::runtime::Attempt;
+use crosspoint_engine::job::Job;
+use crosspoint_engine::runtime::{Attempt, Gone};
 
 use super::Bridge;
+use super::memory::Memory;
 use super::place::{InTheWay, Place, Seen, Thing, Which, Written, request_name, response_name};
 use super::verdict::{Verdict, judged};
 use crate::agents::record::Record;
@@ -88,7 +90,7 @@ impl<'t> Talk<'t> {
         if asked || answered {
             return Ok(true);
         }
-        match (was_asked(self.attempt.job(), self.link.place.path()), self.link.repeatable) {
+        match (Memory::tells_of(self.attempt, self.link.place.path()), self.link.repeatable) {
             (_, Some(true)) | (false, None) => Ok(false),
             // Somebody has taken the request away, and may be at work.
             (true, Some(false) | None) => Ok(true),
@@ -110,6 +112,7 @@ impl<'t> Talk<'t> {
                     let put = self.link.files(move |place| place.put(&document)).await;
                     if put.map_err(|fault| self.unusable(&fault, Dispatched::No))? {
                         failpoint::reached("target", "asked");
+                        Memory::keep(self.attempt, self.link.place.path()).await.map_err(|_| gone(Gone))?;
                         return self.show(waits_in(self.link.place.path())).await;
                     }
                 }
@@ -261,25 +264,10 @@ fn asked_in(place: &Path) -> String {
     format!("Asked in {}: ", place.display())
 }
 
-/// Whether it is on record that the request of this job was put into its place.
-fn was_asked(job: &Job, place: &Path) -> bool {
-    let step = job.pending.as_ref().or(job.progress.as_ref()).and_then(|progress| progress.step.as_ref());
-    let step = step.and_then(|step| serde_json::from_str::<String>(step.get()).ok());
-    step.is_some_and(|step| tells_of_asking(&step, place))
-}
-
-/// Whether a step is one of those that follow the request into this very place. It may be another agent's, from an attempt before: no attempt
-/// begins by taking the step of the last one back.
-fn tells_of_asking(step: &str, place: &Path) -> bool {
-    step == waits_in(place) || step.starts_with(&asked_in(place))
-}
-
 /// Whether the outcome of a job is what this agent said, so that nobody needs the file.
 fn is_taken(job: &Job, agent: &str) -> bool {
     let Some(outcome) = job.outcome().filter(|_| job.agent.as_deref() == Some(agent)) else { return false };
-    let said =
-        || serde_json::from_str::<serde_json::Value>(outcome.body.get()).is_ok_and(|body| body["said"].is_object());
-    outcome.status == Status::Completed || said()
+    outcome.status == Status::Completed || outcome.document.is_some()
 }
 
 fn is_fresh(modified: SystemTime) -> bool {
@@ -296,22 +284,5 @@ fn in_words(fault: &Fault) -> String {
         Fault::NotAFile { what, .. } => format!("one of the files is {what}"),
         Fault::InUse(_) => "somebody else works in it".to_owned(),
         Fault::Other { source, .. } => source.kind().to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_but_our_own_steps_in_this_place_tells_that_it_was_asked() {
-        let here = Path::new("/srv/inbox");
-        for step in [waits_in(here), format!("{}a remark", asked_in(here))] {
-            assert!(tells_of_asking(&step, here), "{step}");
-            assert!(!tells_of_asking(&step, Path::new("/srv/in")) && !tells_of_asking(&step, Path::new("/srv/inbox2")));
-        }
-        for step in ["Reads the sources", "Not asked yet: it is somebody else's", ANSWERED, ""] {
-            assert!(!tells_of_asking(step, here), "{step}");
-        }
     }
 }

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use crosspoint_bridge::document::id_of;
 use crosspoint_contracts::bridge::clause::BRIDGE_4_3;
 use crosspoint_contracts::clause::Level;
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::{Kind, Report};
-use crosspoint_engine::machine::{Failed, Success};
 
 use super::place::response_name;
 use crate::agents::record::{Note, found};

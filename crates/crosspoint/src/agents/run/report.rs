@@ -7,7 +7,7 @@ use std::future::{Future, pending};
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use crosspoint_engine::job::Progress;
+use crosspoint_contracts::reply::Progress;
 use crosspoint_engine::runtime::Attempt;
 use futures_util::FutureExt;
 
@@ -45,8 +45,11 @@ impl<'a> Reports<'a> {
     pub(super) fn progress(&mut self, progress: Progress) {
         let before = self.waiting.take();
         let (percent, step) = before.map_or((None, None), |before| (before.percent, before.step));
-        self.waiting =
-            Some(Progress { percent: progress.percent.or(percent), step: progress.step.or(step), said: progress.said });
+        self.waiting = Some(Progress {
+            percent: progress.percent.or(percent),
+            step: progress.step.or(step),
+            document: progress.document,
+        });
         self.next();
     }
 

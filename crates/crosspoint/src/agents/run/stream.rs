@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::run::clause::{RUN_5_3, RUN_6_3};
 use crosspoint_contracts::run::{Follower, Heard, Meaning, Role, StreamEvent};
 use crosspoint_contracts::sse::{Event, Limits, Reader, TooLarge};
-use crosspoint_engine::machine::{Failed, Success};
+use crosspoint_contracts::{Kind, job};
 use futures_util::FutureExt;
 use reqwest::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
@@ -163,8 +164,9 @@ impl Stream {
                 // That it has begun is known.
                 Meaning::News(event) if event.role() == Role::Started => {}
                 Meaning::News(event) => {
-                    if let Some(progress) = reply::progress(&event) {
-                        reports.progress(progress);
+                    let job = event.job();
+                    if let Some(job) = job.filter(|job| matches!(job.event(), job::Event::Progress { .. })) {
+                        reports.progress(reply::progress(&job, Kind::RunStream, &event.data.into()));
                     }
                 }
                 Meaning::Outcome(event) => outcome = Some(event),

@@ -4,12 +4,11 @@ use bytes::Bytes;
 use crosspoint_contracts::clause::Clause;
 use crosspoint_contracts::clause::all::{ALL_101, ALL_145};
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_contracts::json::Tape;
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::run::StreamEvent;
 use crosspoint_contracts::run::clause::{RUN_5_3, RUN_7, RUN_9, RUN_104};
 use crosspoint_contracts::run::failure::{read_answer, write};
 use crosspoint_contracts::{Kind, Report};
-use crosspoint_engine::machine::{Failed, Success};
 use reqwest::StatusCode;
 
 use crate::agents::http::Unread;
@@ -57,7 +56,7 @@ fn of_reply(status: StatusCode, reply: Reply, body: &Bytes, request_id: &str) ->
     let refused = !status.is_success();
     let result = match reply.meaning {
         // Whoever refuses may not have read the id; any other answer is somebody else's.
-        Meaning::Ended(Err(failed)) if ours || refused => Err(weighed(status, *failed)),
+        Meaning::Ended(Err(failed)) if ours || refused => Err(weighed(status, reply.code.as_deref(), *failed)),
         Meaning::Ended(Ok(success)) if ours => Ok(success),
         Meaning::Ended(_) | Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => {
             Err(reply::unreadable(UNREADABLE, body))
@@ -145,13 +144,13 @@ fn of_unreadable(status: StatusCode, report: Report, body: &[u8]) -> Verdict {
 }
 
 /// What an answer means that says it failed: what it says, and where that says little, its status (RUN-3.11).
-fn weighed(status: StatusCode, failed: Failed) -> Failed {
-    let (code, meaning) = (code_of(&failed), status::meaning(status));
-    let is_plain = failed.failure == Failure::AgentFailed && code.as_deref() != Some(write(Failure::AgentFailed).0);
+fn weighed(status: StatusCode, code: Option<&str>, failed: Failed) -> Failed {
+    let meaning = status::meaning(status);
+    let is_plain = failed.failure == Failure::AgentFailed && code != Some(write(Failure::AgentFailed).0);
     let failure = if !is_plain || status.is_success() {
         failed.failure
     } else {
-        meaning.map_or_else(|| read_answer(code.as_deref(), status.as_u16()), |meaning| meaning.failure)
+        meaning.map_or_else(|| read_answer(code, status.as_u16()), |meaning| meaning.failure)
     };
     let dispatched = meaning.map_or(Dispatched::Yes, |meaning| meaning.dispatched);
     Failed { failure, dispatched, ..failed }
@@ -170,11 +169,4 @@ fn by_status(status: StatusCode) -> Failed {
         &format!("The agent's answer, with the HTTP status {}, could not be read.", status.as_u16())
     };
     Failed::said(Failure::BrokenContract, Dispatched::Yes, message)
-}
-
-/// The code that stands in the answer, also where it says no more than the failure does.
-fn code_of(failed: &Failed) -> Option<String> {
-    let said = failed.said.as_ref()?;
-    let tape = Tape::scan(said.document.bytes()).ok()?;
-    Some(tape.root()?.get("error")?.get("code")?.text()?.decode().into_owned())
 }

@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::{Failed, Question};
 use crosspoint_contracts::task::clause::TASK_4_3;
-use crosspoint_engine::content::Body;
 use crosspoint_engine::job::{Answered, State};
-use crosspoint_engine::machine::Failed;
 use crosspoint_engine::runtime::Attempt;
 
+use super::memory::Memory;
 use super::pace::Pace;
 use super::talk::{Mute, Talk};
 use super::told::{Asked, Told};
@@ -19,7 +20,7 @@ use crate::agents::status::is_absent;
 use crate::passage::reply::Meaning;
 
 /// What is asked where the agent does not say (TASK-2.6).
-const UNSAID: &str = r#"{"prompt":"The agent needs input."}"#;
+const UNSAID: &str = r#""The agent needs input.""#;
 
 /// So often an answer is sent that the agent does not take.
 const DELIVERIES_MAX: u32 = 10;
@@ -30,13 +31,15 @@ const SETTLING_POLLS: u32 = 3;
 /// What was asked and answered in an attempt.
 pub(super) struct Questions {
     /// What a person is asked at present.
-    open: Option<Body>,
+    open: Option<Question>,
     /// Answers that may not have reached the agent, in the order of their questions: nobody is asked twice.
     owed: VecDeque<Answered>,
     /// Whether the task was begun anew, and asks all again.
     replays: bool,
     answered: Arc<Vec<Answered>>,
     asked: usize,
+    /// How many answers the agent has taken.
+    pub(super) taken: usize,
 }
 
 /// What came of sending an answer.
@@ -52,27 +55,30 @@ enum Sent {
 }
 
 impl Questions {
-    /// An attempt that is taken up may have been cut short between an answer and its delivery.
-    pub(super) fn of(attempt: &Attempt) -> Questions {
+    /// An attempt that is taken up may have been cut short between an answer and its delivery: what is remembered tells.
+    pub(super) fn of(attempt: &Attempt, memory: Option<&Memory>) -> Questions {
         let job = attempt.job();
         let asked = job.running().map_or(0, |running| running.asked as usize);
         let answered = job.answers.clone();
-        let (open, last) = match &job.state {
-            State::Waiting { question, .. } => (Some(question.clone()), None),
+        // Where nothing is remembered, it was the last one at most.
+        let taken = memory.map_or(asked.saturating_sub(1), |memory| memory.answers).min(asked);
+        let owed = answered.iter().take(asked).skip(taken).cloned().collect();
+        let (open, owed) = match &job.state {
+            State::Waiting { question, .. } => (Some(question.clone()), VecDeque::new()),
             State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned | State::Ended(_) => {
-                (None, asked.checked_sub(1).and_then(|last| answered.get(last).cloned()))
+                (None, owed)
             }
         };
-        Questions { open, owed: last.into_iter().collect(), replays: false, answered, asked }
+        Questions { open, owed, replays: false, answered, asked, taken }
     }
 
     /// The task is begun anew, and so will ask all again.
     pub(super) fn begin_again(&mut self) {
         self.owed = self.answered.iter().take(self.asked).cloned().collect();
-        self.replays = true;
+        (self.replays, self.taken) = (true, 0);
     }
 
-    fn known_answer(&mut self, question: &Body) -> Option<Body> {
+    fn known_answer(&mut self, question: &Question) -> Option<Body> {
         match self.owed.pop_front() {
             Some(known) if known.question == *question => Some(known.answer),
             Some(_) | None => {
@@ -103,7 +109,7 @@ impl Talk<'_> {
     }
 
     /// Asks a person and hands the answer down, unless the task goes on by itself.
-    pub(super) async fn ask(&mut self, question: Option<Body>) -> Result<Meaning, Failed> {
+    pub(super) async fn ask(&mut self, question: Option<Question>) -> Result<Meaning, Failed> {
         let question = put(question);
         if let Some(answer) = self.questions.known_answer(&question) {
             return self.deliver(&question, &answer).await;
@@ -122,7 +128,7 @@ impl Talk<'_> {
     }
 
     /// Polls until the task waits for this no more.
-    async fn until_other(&mut self, question: &Body) -> Result<Meaning, Failed> {
+    async fn until_other(&mut self, question: &Question) -> Result<Meaning, Failed> {
         loop {
             let stands = self.poll().await?;
             if !is_asking(&stands, question) {
@@ -132,12 +138,16 @@ impl Talk<'_> {
     }
 
     /// Hands an answer down. Where it is not clear that it arrived, the task says whether it still waits.
-    async fn deliver(&mut self, question: &Body, answer: &Body) -> Result<Meaning, Failed> {
+    async fn deliver(&mut self, question: &Question, answer: &Body) -> Result<Meaning, Failed> {
         let document = Bytes::from(format!("{{\"input\":{}}}", answer.get()));
         for _ in 0..DELIVERIES_MAX {
             let sent = self.sent(document.clone()).await?;
             let stands = match sent {
-                Sent::Taken(stands) => return self.taken(stands, question).await,
+                Sent::Taken(stands) => {
+                    self.questions.taken += 1;
+                    self.remember().await?;
+                    return self.taken(stands, question).await;
+                }
                 Sent::Refused | Sent::Absent | Sent::Unheard => self.poll().await?,
             };
             match sent {
@@ -183,7 +193,7 @@ impl Talk<'_> {
     }
 
     /// How the task stands once the agent has had the time to look at the answer.
-    async fn taken(&mut self, stands: Option<Meaning>, question: &Body) -> Result<Meaning, Failed> {
+    async fn taken(&mut self, stands: Option<Meaning>, question: &Question) -> Result<Meaning, Failed> {
         let mut stands = match stands {
             Some(stands) => stands,
             None => self.poll().await?,
@@ -199,11 +209,11 @@ impl Talk<'_> {
 }
 
 /// The question as it is put.
-fn put(question: Option<Body>) -> Body {
-    question.unwrap_or_else(|| Body::trusted(UNSAID))
+fn put(question: Option<Question>) -> Question {
+    question.unwrap_or_else(|| Question::of(UNSAID))
 }
 
-fn is_asking(stands: &Meaning, question: &Body) -> bool {
+fn is_asking(stands: &Meaning, question: &Question) -> bool {
     match stands {
         Meaning::Waiting(asked) => put(asked.clone()) == *question,
         Meaning::Queued | Meaning::Running(_) | Meaning::Ended(_) => false,

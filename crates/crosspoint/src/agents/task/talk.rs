@@ -7,19 +7,18 @@ use bytes::Bytes;
 use crosspoint_contracts::clause::Clause;
 use crosspoint_contracts::clause::all::ALL_145;
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::{Failed, Progress, Success};
 use crosspoint_contracts::task::clause::{TASK_3, TASK_4_2, TASK_4_5, TASK_5};
-use crosspoint_engine::job::Progress;
-use crosspoint_engine::machine::{Failed, Success};
-use crosspoint_engine::runtime::Attempt;
+use crosspoint_engine::runtime::{Attempt, Gone};
 
 use super::Task;
+use super::memory::Memory;
 use super::pace::{Pace, WAIT_MAX};
 use super::question::Questions;
 use super::told::{self, Asked, Told, Whole};
-use crate::agents::gone;
 use crate::agents::http::{Answer, Media, Unanswered, Unread};
 use crate::agents::record::Record;
-use crate::agents::remote;
+use crate::agents::{gone, remote};
 use crate::passage::outgoing::Outgoing;
 use crate::passage::reply::{self, Meaning};
 
@@ -58,6 +57,8 @@ pub(super) struct Talk<'t> {
     shown: Option<Progress>,
     told_at: Option<Instant>,
     record: Record,
+    /// What is on record of where the task is.
+    memory: Option<Memory>,
 }
 
 /// Why there is no answer to judge.
@@ -75,11 +76,13 @@ enum Found {
 
 impl<'t> Talk<'t> {
     pub(super) fn new(task: &'t Task, attempt: &'t Arc<Attempt>, request: Outgoing) -> Talk<'t> {
+        let memory = Memory::of(attempt);
         Talk {
             task,
             attempt,
             request,
-            questions: Questions::of(attempt),
+            questions: Questions::of(attempt, memory.as_ref()),
+            memory,
             pace: Pace::working(),
             took: Duration::ZERO,
             wrong: 0,
@@ -92,6 +95,9 @@ impl<'t> Talk<'t> {
     /// Has the task done.
     pub(super) async fn work(&mut self) -> Result<Success, Failed> {
         let mut stands = self.begin().await?;
+        if !matches!(stands, Meaning::Ended(_)) {
+            self.remember().await?;
+        }
         loop {
             self.settle_question(&stands).await?;
             stands = match stands {
@@ -118,10 +124,20 @@ impl<'t> Talk<'t> {
     }
 
     /// Whether a task that was taken up, and that the agent does not know, is posted again (ALL-3). An agent that says so in the words of
-    /// the contract keeps its tasks, and has never had this one. What answers where there is no such place says nothing: the agent may know
-    /// the simple pattern alone, and be at work.
+    /// the contract keeps its tasks, and has this one no more or has never had it. What answers where there is no such place says nothing: the
+    /// agent may know the simple pattern alone, and be at work.
     fn begins_again(&self, in_its_words: bool) -> bool {
         self.task.repeatable.unwrap_or(in_its_words)
+    }
+
+    /// Puts on record that the agent has the task, and how many answers it has taken.
+    pub(super) async fn remember(&mut self) -> Result<(), Failed> {
+        let memory = Memory { task: self.attempt.job().id().to_string(), answers: self.questions.taken };
+        if self.memory.as_ref() != Some(&memory) {
+            memory.keep(self.attempt).await.map_err(|_| gone(Gone))?;
+            self.memory = Some(memory);
+        }
+        Ok(())
     }
 
     /// Looks until something is said of the task.
@@ -254,7 +270,8 @@ impl<'t> Talk<'t> {
     /// Asks once how the task stands.
     async fn look(&mut self) -> Result<Told, Failed> {
         let wait = self.part_of_silence(WAIT_MAX).as_secs();
-        let id = self.attempt.job().id();
+        let own = self.attempt.job().id().to_string();
+        let id = self.memory.as_ref().map_or(&own, |memory| &memory.task);
         let http = &self.task.agent.http;
         let mut place = http.place(&format!("tasks/{id}"));
         if wait > 0 {

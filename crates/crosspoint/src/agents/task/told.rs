@@ -4,9 +4,9 @@ use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::Failed;
 use crosspoint_contracts::task::clause::{TASK_2_4, TASK_4, TASK_4_5, TASK_112, TASK_121};
 use crosspoint_engine::job::Request;
-use crosspoint_engine::machine::Failed;
 use reqwest::StatusCode;
 
 use crate::agents::http::Media;

@@ -106,7 +106,7 @@ fn whatever_an_agent_says_reaches_the_caller() {
             let (job, _) = came(request_of(door), &request);
             said[id_of(agent)] = json!(job.id().to_string());
             let Some(done) = ended(&job, response_of(agent), &said.to_string()) else { continue };
-            let told = answer::document(&done, door);
+            let told = told(&done, door);
             let back = translated(&told, response_of(door), agent);
             // The id is the caller's by then.
             said[id_of(agent)] = back[id_of(agent)].clone();
@@ -144,9 +144,10 @@ fn an_object_is_an_object_again_for_whoever_asked_with_one() {
     (request["prompt"], request["context"]) = (json!("{\"a\":1}"), carried);
     for (request, is_translated) in [(request, true), (bridged(), false)] {
         let bytes = Bytes::from(request.to_string());
-        let incoming = incoming::read(Kind::BridgeRequest, &bytes, Headers::default()).expect("it is valid");
+        let incoming = incoming::read(Contract::Bridge, &bytes, Headers::default()).expect("it is valid");
         assert_eq!(incoming.is_translated, is_translated);
     }
+    let is_translated = Beside { is_translated: true, ..Beside::default() };
     let (job, _) = came(Kind::BridgeRequest, &bridged());
     let outputs = [r#"{"b":2.50,"ä":null}"#, "\"words\"", "[1]"];
     for (outputs, expected) in outputs.into_iter().zip([
@@ -156,14 +157,11 @@ fn an_object_is_an_object_again_for_whoever_asked_with_one() {
     ]) {
         let success = Success::of(Body::trusted(outputs));
         let done = stepped(&job, Event::Finish { attempt: 1, result: Ok(success) });
-        let told = answer::translated(&done, Contract::Bridge);
-        let got = parsed(&told, Kind::BridgeResponse);
-        assert_eq!(
-            got["response"],
-            parsed(&answer::document(&done, Contract::Bridge), Kind::BridgeResponse)["response"]
-        );
-        assert_eq!(translated(&told, Kind::BridgeResponse, Contract::Run)["outputs"], expected, "{told}");
+        let both = answer::document(&done, Contract::Bridge, &is_translated);
+        let got = parsed(&both, Kind::BridgeResponse);
+        assert_eq!(got["response"], parsed(&told(&done, Contract::Bridge), Kind::BridgeResponse)["response"]);
+        assert_eq!(translated(&both, Kind::BridgeResponse, Contract::Run)["outputs"], expected, "{both}");
     }
     let failed = stepped(&job, Event::Cancel);
-    assert_eq!(answer::translated(&failed, Contract::Bridge), answer::document(&failed, Contract::Bridge));
+    assert_eq!(answer::document(&failed, Contract::Bridge, &is_translated), told(&failed, Contract::Bridge));
 }

@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::server::refusal;
+use crate::passage::refusal::Shown;
 
 /// The schema of a type, once there is somebody who makes schemas.
 pub(super) type Make = fn(&mut SchemaGenerator) -> Schema;
@@ -254,7 +254,7 @@ fn refused(status: u16, shape: Option<Make>, schemas: &mut SchemaGenerator) -> V
         504 => "It has not ended within `[server] sync_wait_seconds`, and goes on; the same request again joins it.",
         _ => "It was refused.",
     };
-    let ours: Make = make::<refusal::Shown<'static>>;
+    let ours: Make = make::<Shown<'static>>;
     let schema = match shape {
         None => json!(ours(schemas)),
         Some(shape) if BEFORE_THE_PATH.contains(&status) => json!({ "anyOf": [shape(schemas), ours(schemas)] }),

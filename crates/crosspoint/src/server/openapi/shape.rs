@@ -237,7 +237,7 @@ pub(super) struct Ready {
 #[schemars(untagged)]
 pub(super) enum NotReady {
     Not(NotReadyBecause),
-    Refused(crate::server::refusal::Shown<'static>),
+    Refused(crate::passage::refusal::Shown<'static>),
 }
 
 /// No work is taken.

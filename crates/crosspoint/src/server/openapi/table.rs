@@ -60,7 +60,7 @@ pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
 
 fn jobs(facts: &Facts) -> Vec<Operation> {
     let states = json!({ "type": "string", "enum": Phase::ALL.map(Phase::name) });
-    let doors = json!({ "type": "string", "enum": Door::ALL.map(Door::name) });
+    let doors = json!({ "type": "string", "enum": Door::all().map(Door::name).collect::<Vec<_>>() });
     let location = json!({ "Location": { "description": "The path of the job.", "schema": { "type": "string" } } });
     let example = json!({ "work": "echo", "input": { "message": "hello" }, "priority": "high" });
     vec![

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::failure::{Failure, Repeat};
-use crosspoint_engine::job::{Door, Phase, Priority, Status};
+use crosspoint_contracts::outcome::Status;
+use crosspoint_engine::job::{Door, Phase, Priority};
 use crosspoint_engine::policy::{ATTEMPTS_MAX, OUTPUT_BYTES_MAX};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
@@ -16,7 +17,7 @@ use crate::server::submit::NAME_BYTES_MAX;
 macro_rules! words {
     ($($(#[$about:meta])* $name:ident: $words:expr;)*) => {$(
         $(#[$about])*
-        pub(in crate::server) struct $name;
+        pub(crate) struct $name;
 
         impl JsonSchema for $name {
             fn inline_schema() -> bool {
@@ -40,7 +41,7 @@ words! {
     /// How a job ended.
     StatusName: Status::ALL.map(Status::name);
     /// Where work comes in.
-    DoorName: Door::ALL.map(Door::name);
+    DoorName: Door::all().map(Door::name).collect::<Vec<_>>();
     /// Who goes first.
     PriorityName: Priority::ALL.map(Priority::name);
     /// Why work failed.
@@ -63,7 +64,7 @@ words! {
 macro_rules! forms {
     ($($(#[$about:meta])* $name:ident: $schema:tt;)*) => {$(
         $(#[$about])*
-        pub(in crate::server) struct $name;
+        pub(crate) struct $name;
 
         impl JsonSchema for $name {
             fn inline_schema() -> bool {

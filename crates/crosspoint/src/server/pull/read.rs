@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use axum::http::Uri;
 use bytes::Bytes;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::json::{Type, Value};
-use crosspoint_engine::content::Body;
+use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use crosspoint_engine::core::Spec;
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::job::Progress;
-use crosspoint_engine::machine::{Failed, Success};
 use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MAX, Policy, Recovery, Repeats, TOTAL_DEFAULT};
 use uuid::Uuid;
 
@@ -178,7 +177,10 @@ fn report(document: &Bytes, item: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Resul
             prompt.value.text().ok_or_else(|| prompt.wrong("a string"))?;
             let number = item.whole("n", 1..=u64::from(u32::MAX))?;
             let number = number.ok_or_else(|| item.member("n").wrong("the number of the question, from 1"))?;
-            Said::Ask { number: u32::try_from(number).unwrap_or(u32::MAX), question: inside.body(document) }
+            Said::Ask {
+                number: u32::try_from(number).unwrap_or(u32::MAX),
+                question: Question::read(inside.body(document)),
+            }
         }
         "declined" if inside.value.boolean() == Some(true) => Said::Declined,
         "declined" => return Err(inside.wrong("true")),
@@ -197,7 +199,11 @@ fn progress(document: &Bytes, inside: &In<'_, '_>) -> Result<Progress, Refusal> 
     inside.is_object()?;
     let percent = inside.given("percent");
     let percent = percent.map(|percent| percent.value.float().ok_or_else(|| percent.wrong("a number")));
-    Ok(Progress { percent: percent.transpose()?, step: inside.body_of("step", Type::String, document)?, said: None })
+    Ok(Progress {
+        percent: percent.transpose()?,
+        step: inside.body_of("step", Type::String, document)?,
+        document: None,
+    })
 }
 
 fn success(document: &Bytes, inside: &In<'_, '_>) -> Result<Success, Refusal> {
@@ -205,8 +211,7 @@ fn success(document: &Bytes, inside: &In<'_, '_>) -> Result<Success, Refusal> {
     inside.value.get("outputs").ok_or_else(|| inside.wrong("an object with `outputs`"))?;
     let outputs = inside.member("outputs");
     let artifacts = inside.body_of("artifacts", Type::Array, document)?;
-    let success = Success::of(outputs.body(document));
-    Ok(Success { artifacts: artifacts.unwrap_or(success.artifacts), ..success })
+    Ok(Success { artifacts, ..Success::of(outputs.body(document)) })
 }
 
 fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {
@@ -219,11 +224,13 @@ fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {
     })?;
     let message = inside.body_of("message", Type::String, document)?;
     let details = inside.body_of("details", Type::Object, document)?;
+    let code = inside.given("details").map(|details| details.member("code"));
+    let code = code.filter(|code| code.value.text().is_some()).map(|code| code.body(document));
     let never_began = inside.boolean("dispatched")? == Some(false);
     let dispatched = if never_began { Dispatched::No } else { Dispatched::Yes };
     // Elsewhere this is said of work that was not begun for want of room; of work that was begun it is not known.
     let repeat = (failure == Failure::ResourceLimit && !never_began).then_some(Repeat::Unknown);
-    Ok(Failed { message, details, repeat, ..Failed::of(failure, dispatched) })
+    Ok(Failed { message, code, details, repeat, ..Failed::of(failure, dispatched) })
 }
 
 pub(super) fn place(uri: &Uri, block: &Bytes) -> Result<Place, Refusal> {

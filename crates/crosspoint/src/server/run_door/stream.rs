@@ -9,27 +9,24 @@ use std::time::Instant;
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::failure::Failure;
-use crosspoint_contracts::json::Levels;
-use crosspoint_contracts::run::{Life, Refused, StreamWriter, failure};
-use crosspoint_contracts::{Contract, Kind, sse};
+use crosspoint_contracts::run::{Life, StreamWriter, failure};
 use crosspoint_engine::job::{Job, State};
 use crosspoint_engine::time::Time;
 use futures_util::stream;
 
-use super::Run;
+use super::{CONTRACT, refuse, written};
+use crate::passage::admission::Admitted;
 use crate::passage::answer;
 use crate::server::jobs::locate;
 use crate::server::refusal::Refusal;
 use crate::server::{App, events, shaped};
 
 /// Answers with the stream of a run.
-pub(super) fn response(app: App, run: Run) -> Result<Response, Refusal> {
+pub(super) fn response(app: App, run: Admitted) -> Result<Response, Refusal> {
     let job = run.watch.job();
-    let request_id = run.known_as.as_deref().unwrap_or(&job.request.request_id);
+    let request_id = run.beside.known_as.as_deref().unwrap_or(&job.request.request_id);
     // Both are there: the contract demands it of every request.
     let writer = StreamWriter::new(request_id, &job.request.work).map_err(|_| Refusal::internal())?;
-    // What agents gave was judged when it came (ALL-11).
-    let writer = writer.within(Levels::Wrapped);
     let telling = Telling { app, run, writer, told: Told::default(), over: false };
     // RUN-6.3: after its last piece the connection is closed.
     let mut response = events::response(stream::unfold(telling, |mut telling| async move {
@@ -43,7 +40,7 @@ pub(super) fn response(app: App, run: Run) -> Result<Response, Refusal> {
 /// A stream, and how far it has been told.
 struct Telling {
     app: App,
-    run: Run,
+    run: Admitted,
     writer: StreamWriter,
     told: Told,
     /// Whether the terminal event has been.
@@ -133,44 +130,32 @@ impl Telling {
 
     /// A step that was made just before the end is told before it.
     fn advance(&mut self, job: &Job, ended: bool, out: &mut Vec<u8>) {
-        let job = answer::known_as(job, self.run.known_as.as_deref());
         let data = match ended {
-            true => answer::progress(&job, Contract::Run),
-            false => Some(answer::document(&job, Contract::Run)),
+            true => answer::progress(job, CONTRACT, &self.run.beside),
+            false => Some(answer::document(job, CONTRACT, &self.run.beside)),
         };
-        let Some(data) = data else { return };
-        if let Err(Refused::Faulty(report)) = self.writer.progress(out, &data)
-            && report.is_valid()
-        {
-            let _ = sse::event(out, "progress", None, &data);
+        // What agents gave was judged when it came (ALL-11).
+        if let Some(data) = data.filter(|data| !data.is_empty()) {
+            let _ = self.writer.progress_of(out, &data);
         }
     }
 
     /// The server stops; the run does not.
     fn leave(&mut self, out: &mut Vec<u8>) {
-        let refusal = self.run.refuse(Refusal::leaving(self.run.watch.job().id()));
-        if !self.finish(&shaped::document(&refusal, Kind::RunResponse), out) {
-            self.fail(out);
-        }
+        let refusal = refuse(&self.run, Refusal::leaving(self.run.watch.job().id()));
+        self.finish(&shaped::document(&refusal, CONTRACT), out);
     }
 
-    /// How the run ended. Whether that can be told is what the writer finds: nobody has read it before.
+    /// How the run ended.
     fn end(&mut self, job: &Job, out: &mut Vec<u8>) {
-        let told = self.finish(&self.run.ending(job, answer::unread), out)
-            || self.finish(&self.run.ending(job, answer::unreadable), out);
-        if !told {
-            self.fail(out);
-        }
+        self.finish(&written(&self.run, job), out);
     }
 
-    /// Writes the terminal event, unless it would be no document of the contract.
-    fn finish(&mut self, data: &str, out: &mut Vec<u8>) -> bool {
+    /// Writes the terminal event.
+    fn finish(&mut self, data: &str, out: &mut Vec<u8>) {
         self.over = true;
-        match self.writer.finish(out, data) {
-            Ok(()) => true,
-            // What an agent wrote loosely, such as a number that few can hold, is its own affair and the caller's.
-            Err(Refused::Faulty(report)) if report.is_valid() => sse::event(out, "final", None, data).is_ok(),
-            Err(Refused::Faulty(_) | Refused::Nameless | Refused::Ended(_) | Refused::OtherTask) => false,
+        if data.is_empty() || self.writer.finish_with(out, data).is_err() {
+            self.fail(out);
         }
     }
 

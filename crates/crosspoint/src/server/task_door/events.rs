@@ -9,21 +9,21 @@ use std::time::Instant;
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use bytes::Bytes;
+use crosspoint_contracts::sse;
 use crosspoint_contracts::task::Status;
-use crosspoint_contracts::{Contract, sse};
 use crosspoint_engine::job::{Job, Phase};
 use crosspoint_engine::runtime::Watch;
 use crosspoint_engine::time::Time;
 use futures_util::stream;
 
+use super::CONTRACT;
 use super::refused::status_of;
 use crate::long;
-use crate::passage::answer;
-use crate::server::App;
+use crate::passage::answer::{self, Beside};
 use crate::server::events::{KEEP_ALIVE_PERIOD, keep_alive, last_seen, response};
 use crate::server::jobs::outcome_bytes;
-use crate::server::query;
 use crate::server::refusal::Refusal;
+use crate::server::{App, query};
 
 /// Where a stream begins and ends.
 pub(super) struct Stretch {
@@ -105,13 +105,10 @@ impl Following {
 }
 
 fn written(job: &Job) -> Bytes {
-    let readable = long::look(outcome_bytes(job), || answer::readable(job, Contract::Task));
-    let (status, document) = match readable {
-        Some(document) => (status_of(job), document),
-        None => (Status::Failed.word(), answer::unreadable(job, Contract::Task)),
-    };
-    let mut out = Vec::with_capacity(document.len() + 64);
+    let answer = long::look(outcome_bytes(job), || answer::answer(job, CONTRACT, &Beside::default()));
+    let status = if answer.is_readable { status_of(job) } else { Status::Failed.word() };
+    let mut out = Vec::with_capacity(answer.text.len() + 64);
     // Names of events are ours and have no line breaks.
-    let _ = sse::event(&mut out, status, Some(u64::from(job.events)), &document);
+    let _ = sse::event(&mut out, status, Some(u64::from(job.events)), &answer.text);
     out.into()
 }

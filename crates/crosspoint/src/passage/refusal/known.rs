@@ -1,13 +1,14 @@
 //! What callers may have meant: works and agents, as many as a hint has room for.
 
+use crosspoint_engine::runtime::Engine;
+
 use crate::listed::listed;
-use crate::server::App;
 
 const ALL: &str = "GET /api/v1/agents lists all";
 
 /// Works that are known, for people.
-pub(in crate::server) fn works(app: &App) -> String {
-    let agents = app.engine().agents();
+pub(crate) fn works(engine: &Engine) -> String {
+    let agents = engine.agents();
     let mut works: Vec<&str> = agents.iter().flat_map(|agent| agent.spec.works.iter().map(|work| &**work)).collect();
     works.sort_unstable();
     works.dedup();
@@ -15,7 +16,7 @@ pub(in crate::server) fn works(app: &App) -> String {
 }
 
 /// Agents that are known, for people.
-pub(super) fn names(app: &App) -> String {
-    let agents = app.engine().agents();
+pub(super) fn names(engine: &Engine) -> String {
+    let agents = engine.agents();
     listed(&agents.iter().map(|agent| &*agent.spec.name).collect::<Vec<&str>>(), ALL)
 }

@@ -10,7 +10,7 @@ use crate::server::openapi::{FailureName, RepeatName};
 /// Why a request was refused: one shape for all of them.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Refusal")]
-pub(in crate::server) struct Shown<'a> {
+pub(crate) struct Shown<'a> {
     error: Error<'a>,
 }
 
@@ -69,7 +69,7 @@ struct Mistake<'a> {
 
 impl Refusal {
     /// What it says, in our own shape.
-    pub(in crate::server) fn body(&self) -> Vec<u8> {
+    pub(crate) fn body(&self) -> Vec<u8> {
         serde_json::to_vec(&Shown { error: self.error() }).unwrap_or_default()
     }
 
@@ -87,7 +87,7 @@ impl Refusal {
     }
 
     /// All that there is to say beside the code and the message, for the open field of a contract's error.
-    pub(in crate::server) fn details(&self) -> String {
+    pub(crate) fn details(&self) -> String {
         let mut error = self.error();
         (error.code, error.message) = (None, None);
         let field = self.own.as_ref().and_then(|own| own.field.as_deref());

@@ -1,4 +1,4 @@
-//! Content on its way through the engine, in a type that never prints it.
+//! Content that is kept and handed on between threads: shared, never copied, and never printed.
 
 use std::fmt;
 

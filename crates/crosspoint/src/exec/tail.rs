@@ -3,16 +3,16 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::reply::Success;
 use serde::Serialize;
-
-use crate::content::Body;
 
 /// An outcome's text is at most so long, in bytes.
 const TAIL_BYTES_MAX: usize = 1 << 20;
 
 /// The end of what an agent has printed so far.
 #[derive(Default)]
-pub struct Tail {
+pub(super) struct Tail {
     bytes: VecDeque<u8>,
     total: u64,
 }
@@ -39,7 +39,7 @@ struct Truncated {
 
 impl Tail {
     /// Adds what was printed.
-    pub fn push(&mut self, block: &[u8]) {
+    pub(super) fn push(&mut self, block: &[u8]) {
         self.total += block.len() as u64;
         let new = &block[block.len().saturating_sub(TAIL_BYTES_MAX)..];
         let over = (self.bytes.len() + new.len()).saturating_sub(TAIL_BYTES_MAX);
@@ -47,9 +47,9 @@ impl Tail {
         self.bytes.extend(new);
     }
 
-    /// `{"output": text}`, as an outcome holds it (ALL-8). The text begins with a whole character. Bytes that are no text are shown as
+    /// `{"output": text}` (ALL-8). The text begins with a whole character. Bytes that are no text are shown as
     /// U+FFFD each, and `output_encoding` says so: what was printed is in the output events, byte for byte.
-    pub fn outputs(&mut self) -> Body {
+    pub(super) fn success(&mut self) -> Success {
         let cut = self.total > self.bytes.len() as u64;
         let bytes = self.bytes.make_contiguous();
         let is_middle = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
@@ -58,7 +58,11 @@ impl Tail {
         let from = self.total - bytes.len() as u64 + skipped as u64;
         let truncated = Truncated { bytes: self.total, from, rest: "the output events of this job" };
         let output_encoding = matches!(text, Cow::Owned(_)).then_some("lossy");
-        Body::of(&Outputs { output: &text, output_truncated: cut.then_some(truncated), output_encoding })
+        if !cut && output_encoding.is_none() {
+            return Success::printed(&text);
+        }
+        let outputs = Body::of(&Outputs { output: &text, output_truncated: cut.then_some(truncated), output_encoding });
+        Success { outputs: Some(outputs), ..Success::default() }
     }
 }
 
@@ -66,19 +70,23 @@ impl Tail {
 mod tests {
     use super::*;
 
+    fn outputs(tail: &mut Tail) -> String {
+        tail.success().outputs.expect("there are some").get().to_owned()
+    }
+
     #[test]
     fn short_output_is_whole() {
         let mut tail = Tail::default();
         tail.push("grüße ".as_bytes());
         tail.push(b"all\n");
-        assert_eq!(tail.outputs().get(), r#"{"output":"grüße all\n"}"#);
+        assert_eq!(outputs(&mut tail), r#"{"output":"grüße all\n"}"#);
     }
 
     #[test]
     fn what_is_no_text_is_shown_as_far_as_it_can_be_and_said_to_be_so() {
         let mut tail = Tail::default();
         tail.push(b"a\xff\xfeb");
-        assert_eq!(tail.outputs().get(), "{\"output\":\"a\u{fffd}\u{fffd}b\",\"output_encoding\":\"lossy\"}");
+        assert_eq!(outputs(&mut tail), "{\"output\":\"a\u{fffd}\u{fffd}b\",\"output_encoding\":\"lossy\"}");
     }
 
     #[test]
@@ -87,7 +95,7 @@ mod tests {
         // Two bytes a character, and the limit falls in the middle of one.
         tail.push(&"ü".repeat(TAIL_BYTES_MAX).into_bytes());
         tail.push(b"x");
-        let outputs: serde_json::Value = serde_json::from_str(tail.outputs().get()).expect("it is JSON");
+        let outputs: serde_json::Value = serde_json::from_str(&outputs(&mut tail)).expect("it is JSON");
         let text = outputs["output"].as_str().expect("a text");
         assert!(text.starts_with('ü') && text.ends_with("üx") && !text.contains('\u{fffd}'));
         assert_eq!(text.len(), TAIL_BYTES_MAX - 1);

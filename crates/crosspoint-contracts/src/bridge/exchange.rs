@@ -1,0 +1,72 @@
+//! What talking in the bridge contract means.
+
+use crate::document::{Document, Options};
+use crate::exchange::{Asked, Exchange, Holds, Known, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid};
+use crate::job::{Home, Input};
+use crate::kind::Kind;
+use crate::map::prompt_object;
+use crate::translate::read_jobs;
+
+/// BRIDGE-110: how long a requester waits that does not say it.
+const SECONDS_DEFAULT: u32 = 120;
+
+pub(crate) static EXCHANGE: Exchange = Exchange {
+    request: Kind::BridgeRequest,
+    response: Kind::BridgeResponse,
+    asked,
+    id: "request_id",
+    work: "agent_name",
+    names: &[("/request_id", Home::RequestId), ("/agent_name", Home::Work)],
+    // BRIDGE-125.
+    work_may_name_agent: true,
+    ids_are_unique: false,
+    input: Some(input),
+    seconds_default: Some(SECONDS_DEFAULT),
+    // Whoever finds the request in a directory goes by how old it is.
+    request_has: &[Home::CreatedAt],
+    parts: &[Part { path: &["response"], holds: Holds::Output, stand_in: "\"\"" }],
+    gives_text: true,
+    code: &["error_type"],
+    response_has: &[Known::ReportedAt, Known::Duration],
+    question: Place::Home(Home::Question),
+    question_as: None,
+    warnings: Place::Carried("warnings"),
+    cancelled_is_error: true,
+    // BRIDGE-9: a requester has its own fallback, so that every answer is one.
+    http_status: |_| 200,
+    refusing: Refusing {
+        malformed: plainly_invalid,
+        // The response has to carry it, and a repeat is known by it.
+        empty_id: Some("BRIDGE-4.5"),
+        too_long: None,
+        // BRIDGE-8.
+        too_large: Some("RequestTooLarge"),
+        unknown_work: Wording { clause: Some("BRIDGE-125"), ..Wording::at("/agent_name") },
+        unknown_agent: Wording::at("/context/x_crosspoint/target"),
+        not_its_work: Wording::at("/context/x_crosspoint/target"),
+        conflict: plain_conflict,
+        names_fields: false,
+        carries: true,
+    },
+};
+
+fn asked<'s>(document: &Document<'s>) -> Option<Asked<'s>> {
+    let Document::BridgeRequest(request) = document else { return None };
+    Some(Asked { id: Some(request.request_id.get()), input: None })
+}
+
+/// What a request gives its agent, as one JSON object: prompt and context, or the object that the work had elsewhere and that travelled
+/// in them. `None` where this is no valid request.
+///
+/// It cannot be a slice of the document, as the inputs of other contracts are: it stands in two members, and what was carried stands
+/// between what is the requester's own.
+pub fn input(document: &[u8]) -> Option<String> {
+    let options = Options { kind: Some(Kind::BridgeRequest), ..Options::default() };
+    let (_, jobs) = read_jobs(document, &options);
+    let job = jobs.into_iter().next()?;
+    Some(match job.input() {
+        Input::Object(object) => object.get().to_owned(),
+        Input::Prompt(prompt, context) => prompt_object(prompt, context),
+        Input::None => "{}".to_owned(),
+    })
+}

@@ -1,0 +1,161 @@
+//! How a job ended, in parts.
+//!
+//! An outcome is what an agent gave or why nothing came of it, each part as it was spelled. It is stored in these parts and rendered only
+//! where it is shown, so that code which wants one of them takes it instead of reading a document again.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::content::Body;
+use crate::failure::{Failure, Repeat};
+use crate::json::{Tape, Type};
+use crate::reply::{AgentDocument, Failed, Success};
+
+/// The three ways to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// The work was done.
+    Completed,
+    /// The work could not be done.
+    Failed,
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Which of the three ways.
+    pub status: Status,
+    /// Why it was not completed.
+    pub reason: Option<Reason>,
+    /// What the agent gave: an object, a text, any JSON.
+    pub outputs: Option<Body>,
+    /// The text that it gave, where there is one (ALL-8).
+    pub text: Option<Text>,
+    /// A JSON array of artifacts, where there are any.
+    pub artifacts: Option<Body>,
+    /// What the work used: a JSON object of the homes that hold it, where the agent said it.
+    pub usage: Option<Body>,
+    /// The agent's own document, without what the parts above hold.
+    pub document: Option<AgentDocument>,
+}
+
+/// Why a job was not completed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// From the closed list.
+    pub failure: Failure,
+    /// Whether sending the request again is safe.
+    pub repeat: Repeat,
+    /// One sentence, a JSON string; the failure's own where there is none.
+    pub message: Option<Body>,
+    /// A code that is more exact than the failure, a JSON string: the agent's own, where it has one.
+    pub code: Option<Body>,
+    /// What else is known, a JSON object; the code is in it too, because this is what people are shown.
+    pub details: Option<Body>,
+}
+
+/// Where the text of an outcome is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// Within the outputs, at this range of their bytes: they are a text, or an object that holds nothing but one as `output`, which is
+    /// what a program printed.
+    Within(Range<usize>),
+    /// Beside them: a JSON string.
+    Beside(Body),
+}
+
+impl Status {
+    /// All three.
+    pub const ALL: [Status; 3] = [Status::Completed, Status::Failed, Status::Cancelled];
+
+    /// As it is spelled outside the contracts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl Outcome {
+    /// The outcome of a job that ends with what its agent gave.
+    pub fn completed(success: Success) -> Outcome {
+        let Success { outputs, text, artifacts, usage, document } = success;
+        Outcome { status: Status::Completed, reason: None, outputs, text, artifacts, usage, document }
+    }
+
+    /// The outcome of a job that ends with a failed attempt. An agent may say by itself that it was stopped.
+    pub fn failed(failed: Failed, repeat: Repeat) -> Outcome {
+        let Failed { failure, message, code, details, document, .. } = failed;
+        Outcome {
+            status: if failure == Failure::Cancelled { Status::Cancelled } else { Status::Failed },
+            reason: Some(Reason { failure, repeat, message, code, details }),
+            outputs: None,
+            text: None,
+            artifacts: None,
+            usage: None,
+            document: document.map(|document| *document),
+        }
+    }
+
+    /// Why it was not completed, and whether sending the request again is safe.
+    pub fn why(&self) -> Option<(Failure, Repeat)> {
+        self.reason.as_ref().map(|reason| (reason.failure, reason.repeat))
+    }
+
+    /// The failure that it ended with.
+    pub fn failure(&self) -> Option<Failure> {
+        self.reason.as_ref().map(|reason| reason.failure)
+    }
+
+    /// The text that the agent gave, as a JSON string.
+    pub fn text(&self) -> Option<Body> {
+        match self.text.as_ref()? {
+            Text::Within(range) => {
+                let outputs = self.outputs.as_ref()?.bytes();
+                (range.end <= outputs.len()).then(|| Body::trusted(outputs.slice(range.clone())))
+            }
+            Text::Beside(text) => Some(text.clone()),
+        }
+    }
+
+    /// Whether the agent gave an object.
+    pub fn outputs_are_object(&self) -> bool {
+        self.outputs.as_ref().is_some_and(|outputs| outputs.bytes().starts_with(b"{"))
+    }
+
+    /// How long its parts are together, in bytes.
+    pub fn bytes(&self) -> usize {
+        let beside = match &self.text {
+            Some(Text::Beside(text)) => Some(text),
+            Some(Text::Within(_)) | None => None,
+        };
+        let reason = self.reason.as_ref();
+        let reason = reason.into_iter().flat_map(|reason| [reason.message.as_ref(), reason.details.as_ref()]);
+        let document = self.document.as_ref().map(|document| &document.document);
+        let own = [self.outputs.as_ref(), beside, self.artifacts.as_ref(), document];
+        own.into_iter().chain(reason).flatten().map(|part| part.bytes().len()).sum()
+    }
+}
+
+/// Where the text of such outputs is, if they are nothing but a text: see [`Text::Within`].
+pub fn text_within(outputs: &Body) -> Option<Range<usize>> {
+    let bytes: &Bytes = outputs.bytes();
+    if bytes.starts_with(b"\"") {
+        return Some(0..bytes.len());
+    }
+    // Most objects are told by how they begin, without reading them.
+    let inside = bytes.strip_prefix(b"{")?.trim_ascii_start();
+    if !inside.starts_with(b"\"output\"") {
+        return None;
+    }
+    let tape = Tape::scan(bytes).ok()?;
+    let mut members = tape.root()?.members();
+    let (_, text) = members.next().filter(|(_, value)| value.kind() == Type::String)?;
+    let (start, end) = text.span();
+    members.next().is_none().then_some(start..end)
+}

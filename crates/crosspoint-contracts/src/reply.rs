@@ -1,0 +1,153 @@
+//! The words agents speak in: what they give, why they failed, how far they are, what they ask, what they print.
+//!
+//! A program's supervisor, a link to an agent of a contract and a function that is an agent all say these, and none of them needs to know
+//! who keeps jobs. What agents print is a [`Block`](crate::content::Block).
+
+use bytes::Bytes;
+
+use crate::content::Body;
+use crate::failure::{Dispatched, Failure, Repeat};
+use crate::kind::Kind;
+use crate::outcome::{Text, text_within};
+
+/// What an agent gave.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Success {
+    /// An object, a text, any JSON.
+    pub outputs: Option<Body>,
+    /// The text among them or beside them.
+    pub text: Option<Text>,
+    /// A JSON array of artifacts.
+    pub artifacts: Option<Body>,
+    /// What the work used: a JSON object of the homes that hold it.
+    pub usage: Option<Body>,
+    /// What else it said.
+    pub document: Option<AgentDocument>,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// From the closed list.
+    pub failure: Failure,
+    /// Whether the agent may have begun.
+    pub dispatched: Dispatched,
+    /// One sentence, a JSON string; the failure's own where there is none.
+    pub message: Option<Body>,
+    /// A code that is more exact than the failure: a JSON string.
+    pub code: Option<Body>,
+    /// What else is known, a JSON object: the agent's own code and details, an exit code, the answer that could not be read.
+    pub details: Option<Body>,
+    /// Whether the work died with its agent: it may have begun, but surely goes on no more.
+    pub died: bool,
+    /// Whether the caller may send it again, where more is known than the closed list can say.
+    pub repeat: Option<Repeat>,
+    /// What else the agent said.
+    pub document: Option<Box<AgentDocument>>,
+}
+
+/// How far a job is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// 0 to 100.
+    pub percent: Option<f64>,
+    /// What is being done, in the agent's words: a JSON string.
+    pub step: Option<Body>,
+    /// All that it said.
+    pub document: Option<AgentDocument>,
+}
+
+/// What an agent asks a person: a JSON object with `prompt`, and `schema` where the answer must have one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question(Body);
+
+/// What an agent said, as a document of its own contract: kept beside what was understood of it, for callers who understand more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentDocument {
+    /// What it is.
+    pub kind: Kind,
+    /// The document, without what is kept elsewhere.
+    pub document: Body,
+}
+
+impl Success {
+    /// What an agent gave, and nothing more.
+    pub fn of(outputs: Body) -> Success {
+        let text = text_within(&outputs).map(Text::Within);
+        Success { outputs: Some(outputs), text, ..Success::default() }
+    }
+
+    /// What a program printed, as `{"output": text}` (ALL-8).
+    pub fn printed(text: &str) -> Success {
+        const BEFORE: &str = "{\"output\":";
+        let outputs: Bytes = [BEFORE, Body::of(&text).get(), "}"].concat().into();
+        let within = BEFORE.len()..outputs.len() - 1;
+        Success { outputs: Some(Body::trusted(outputs)), text: Some(Text::Within(within)), ..Success::default() }
+    }
+}
+
+impl Failed {
+    /// A failure about which no more is known.
+    pub fn of(failure: Failure, dispatched: Dispatched) -> Failed {
+        Failed {
+            failure,
+            dispatched,
+            message: None,
+            code: None,
+            details: None,
+            died: false,
+            repeat: None,
+            document: None,
+        }
+    }
+
+    /// A failure in our own words.
+    pub fn said(failure: Failure, dispatched: Dispatched, message: &str) -> Failed {
+        Failed { message: Some(Body::of(&message)), ..Failed::of(failure, dispatched) }
+    }
+
+    /// The work died with its agent.
+    pub fn dead(message: &str) -> Failed {
+        Failed { died: true, ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
+    }
+
+    /// The same, with a code that is more exact than the failure.
+    #[must_use]
+    pub fn coded(self, code: &str) -> Failed {
+        let details = Body::of(&serde_json::json!({ "code": code }));
+        Failed { code: Some(Body::of(&code)), details: Some(details), ..self }
+    }
+}
+
+impl Question {
+    /// A question that was read before: an object with a `prompt`.
+    pub fn read(object: Body) -> Question {
+        Question(object)
+    }
+
+    /// A question without a schema. The prompt is a JSON string.
+    pub fn of(prompt: &str) -> Question {
+        Question(Body::trusted(["{\"prompt\":", prompt, "}"].concat()))
+    }
+
+    /// The object.
+    pub fn json(&self) -> &Body {
+        &self.0
+    }
+}
+
+impl serde::Serialize for Question {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl serde::Serialize for AgentDocument {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("kind", self.kind.name())?;
+        map.serialize_entry("document", &self.document)?;
+        map.end()
+    }
+}

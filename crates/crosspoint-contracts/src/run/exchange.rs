@@ -1,0 +1,59 @@
+//! What talking in the run contract means.
+
+use super::failure;
+use crate::content::RawObject;
+use crate::document::Document;
+use crate::exchange::{Asked, Exchange, Holds, Known, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid};
+use crate::job::Home;
+use crate::kind::Kind;
+
+pub(crate) static EXCHANGE: Exchange = Exchange {
+    request: Kind::RunRequest,
+    response: Kind::RunResponse,
+    asked,
+    id: "request_id",
+    work: "task_type",
+    names: &[("/request_id", Home::RequestId), ("/task_type", Home::Work), ("/stage_id", Home::Stage)],
+    work_may_name_agent: false,
+    ids_are_unique: false,
+    input: None,
+    seconds_default: None,
+    request_has: &[],
+    parts: &[
+        Part { path: &["outputs"], holds: Holds::Output, stand_in: "{}" },
+        Part { path: &["data"], holds: Holds::Output, stand_in: "{}" },
+    ],
+    gives_text: false,
+    code: &["error", "code"],
+    // Its terminal events name the work.
+    response_has: &[Known::Work],
+    question: Place::Member("/question"),
+    question_as: None,
+    warnings: Place::Member("/warnings"),
+    cancelled_is_error: true,
+    http_status: |failure| failure::write(failure).1,
+    refusing: Refusing {
+        malformed: plainly_invalid,
+        empty_id: None,
+        too_long: None,
+        too_large: None,
+        unknown_work: Wording { clause: Some("RUN-5"), ..Wording::at("/task_type") },
+        unknown_agent: Wording::at("/x_crosspoint/target"),
+        not_its_work: Wording {
+            clause: Some("ALL-6"),
+            text: Some((
+                "the target does not take runs of this task_type",
+                "leave `x_crosspoint.target` out, or GET /api/v1/agents for who takes what",
+            )),
+            ..Wording::at("/x_crosspoint/target")
+        },
+        conflict: plain_conflict,
+        names_fields: false,
+        carries: false,
+    },
+};
+
+fn asked<'s>(document: &Document<'s>) -> Option<Asked<'s>> {
+    let Document::RunRequest(request) = document else { return None };
+    Some(Asked { id: Some(request.request_id.get()), input: request.inputs.map(RawObject::get) })
+}

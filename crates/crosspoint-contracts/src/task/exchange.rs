@@ -1,0 +1,95 @@
+//! What talking in the task contract means.
+
+use super::failure;
+use crate::document::Document;
+use crate::exchange::{Asked, Differs, Exchange, Holds, Known, Part, Place, Refusing, Wording};
+use crate::job::Home;
+use crate::json::{Tape, Type};
+use crate::kind::Kind;
+
+pub(crate) static EXCHANGE: Exchange = Exchange {
+    request: Kind::TaskRequest,
+    response: Kind::TaskResponse,
+    asked,
+    id: "id",
+    work: "type",
+    names: &[("/id", Home::RequestId)],
+    work_may_name_agent: false,
+    // TASK-5.
+    ids_are_unique: true,
+    input: None,
+    seconds_default: None,
+    // TASK-8: every hop is a span, also where the caller told of none.
+    request_has: &[Home::Trace],
+    parts: &[
+        Part { path: &["result"], holds: Holds::Output, stand_in: "{}" },
+        Part { path: &["artifacts"], holds: Holds::Artifacts, stand_in: "[]" },
+    ],
+    gives_text: false,
+    code: &["error", "code"],
+    response_has: &[Known::StartedAt, Known::ReportedAt, Known::Duration, Known::Agent, Known::Retries],
+    question: Place::Home(Home::Question),
+    question_as: Some(with_object_for_schema),
+    warnings: Place::Carried("warnings"),
+    // It is a status of its own, without an error.
+    cancelled_is_error: false,
+    // TASK-4: that a task has ended is no matter of the status.
+    http_status: |_| 200,
+    refusing: Refusing {
+        malformed: |finding| {
+            let (failure, code) = failure::of_finding(finding);
+            (failure, Some(code))
+        },
+        empty_id: None,
+        too_long: Some("INVALID_FIELD_VALUE"),
+        too_large: None,
+        unknown_work: Wording { code: Some("CAPABILITY_NOT_FOUND"), ..Wording::at("/type") },
+        unknown_agent: Wording {
+            code: Some("AGENT_NOT_FOUND"),
+            clause: Some("TASK-1.5"),
+            ..Wording::at("/routing/target")
+        },
+        not_its_work: Wording {
+            code: Some("CAPABILITY_NOT_FOUND"),
+            clause: Some("TASK-122"),
+            text: Some((
+                "the target does not take tasks of this type",
+                "leave `routing.target` out, or GET /api/v1/agents for who takes what",
+            )),
+            ..Wording::at("/type")
+        },
+        conflict,
+        names_fields: true,
+        carries: false,
+    },
+};
+
+fn asked<'s>(document: &Document<'s>) -> Option<Asked<'s>> {
+    let Document::TaskRequest(request) = document else { return None };
+    Some(Asked { id: Some(request.id.get()), input: Some(request.payload.get()) })
+}
+
+/// TASK-5.
+fn conflict(differs: Differs) -> Wording {
+    let hint = "use a new id for another task; the one that there is goes on as it is";
+    let (at, message) = match differs {
+        Differs::Work => ("/type", "this id, or this Idempotency-Key, is that of a task with another `type`"),
+        Differs::Input => ("/payload", "this id, or this Idempotency-Key, is that of a task with another `payload`"),
+    };
+    Wording {
+        code: Some("INVALID_FIELD_VALUE"),
+        clause: Some("TASK-5"),
+        text: Some((message, hint)),
+        ..Wording::at(at)
+    }
+}
+
+/// TASK-2.5: a schema is an object. JSON Schema knows two that are not, and each has an object that means the same; what is no schema at all
+/// helps nobody to answer. `None` where there is nothing to change.
+fn with_object_for_schema(question: &str) -> Option<String> {
+    let tape = Tape::scan(question.as_bytes()).ok()?;
+    let schema = tape.root()?.get("schema").filter(|schema| schema.kind() != Type::Object)?;
+    let (start, end) = schema.span();
+    let object = if schema.boolean() == Some(false) { "{\"not\":{}}" } else { "{}" };
+    Some([&question[..start], object, &question[end..]].concat())
+}

@@ -1,0 +1,47 @@
+//! What talking in the workflow contract means.
+
+use crate::document::Document;
+use crate::exchange::{Asked, Exchange, Holds, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid};
+use crate::job::Home;
+use crate::kind::Kind;
+
+pub(crate) static EXCHANGE: Exchange = Exchange {
+    request: Kind::WorkflowInput,
+    response: Kind::WorkflowOutput,
+    asked,
+    // An envelope has no id.
+    id: "",
+    work: "task/action",
+    names: &[("/task/action", Home::Work)],
+    work_may_name_agent: false,
+    ids_are_unique: false,
+    input: None,
+    seconds_default: None,
+    request_has: &[],
+    parts: &[Part { path: &["artifacts"], holds: Holds::Artifacts, stand_in: "[]" }],
+    gives_text: true,
+    code: &[],
+    response_has: &[],
+    question: Place::Carried("question"),
+    question_as: None,
+    warnings: Place::Carried("warnings"),
+    cancelled_is_error: true,
+    http_status: |_| 200,
+    refusing: Refusing {
+        malformed: plainly_invalid,
+        empty_id: None,
+        too_long: None,
+        too_large: None,
+        unknown_work: Wording::at("/task/action"),
+        unknown_agent: Wording::at(""),
+        not_its_work: Wording::at("/task/action"),
+        conflict: plain_conflict,
+        names_fields: false,
+        carries: true,
+    },
+};
+
+fn asked<'s>(document: &Document<'s>) -> Option<Asked<'s>> {
+    let Document::WorkflowInput(input) = document else { return None };
+    Some(Asked { id: None, input: Some(input.task.params.get()) })
+}

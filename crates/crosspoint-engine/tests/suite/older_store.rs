@@ -1,0 +1,51 @@
+//! A store that an earlier version has written: it opens, and says the same before and after.
+
+use std::fs;
+use std::path::Path;
+
+use crosspoint_engine::id::Seq;
+use crosspoint_engine::job::Phase;
+use crosspoint_engine::store::{Filter, Readers, Store};
+
+use crate::rows::whole;
+use crate::scratch::Scratch;
+
+fn older() -> Scratch {
+    let scratch = Scratch::new();
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/stores/schema-7/jobs.db");
+    fs::copy(kept, scratch.database()).expect("it can be copied");
+    scratch
+}
+
+/// Everything that is known of all jobs, but for what they are remembered by.
+fn all(readers: &Readers) -> Vec<(Seq, String)> {
+    let page = readers.list(&Filter { limit: 1_000, ..Filter::default() }).expect("it can be listed");
+    let seqs = page.jobs.iter().map(|job| job.seq());
+    let job = |seq| readers.job_at(seq).expect("it can be read").expect("it is there");
+    seqs.map(|seq| (seq, whole(&crosspoint_engine::job::Job { memory: None, ..job(seq) }))).collect()
+}
+
+#[test]
+fn a_store_of_the_last_schema_says_the_same_before_and_after_it_is_brought_forward() {
+    let scratch = older();
+    let before = all(&Readers::open(&scratch.database()).expect("it can be read as it is"));
+    assert_eq!(before.len(), 60);
+    let (store, readers) = Store::open(&scratch.options()).expect("it opens");
+    assert_eq!(all(&readers), before);
+    drop((store, readers));
+}
+
+/// Whether a request had been put into its directory was told by a sentence alone; now it is remembered.
+#[test]
+fn what_a_sentence_told_of_a_request_in_a_directory_is_remembered() {
+    let scratch = older();
+    let (store, readers) = Store::open(&scratch.options()).expect("it opens");
+    let page = readers.list(&Filter { limit: 1_000, ..Filter::default() }).expect("it can be listed");
+    let memories = page.jobs.iter().filter_map(|job| {
+        let memory = String::from_utf8_lossy(&job.memory.as_ref()?.0).into_owned();
+        Some((job.request.request_id.to_string(), job.phase(), memory))
+    });
+    let asked = ("n-review-open".to_owned(), Phase::Running, r#"{"asked_in":"/srv/crosspoint/inbox"}"#.to_owned());
+    assert_eq!(memories.collect::<Vec<_>>(), [asked]);
+    drop(store);
+}

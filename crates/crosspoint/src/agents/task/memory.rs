@@ -1,0 +1,24 @@
+//! What is remembered of a task that is with its agent, should we end meanwhile: by what id the agent knows it, and how many answers it was given.
+
+use crosspoint_engine::runtime::{Attempt, Unremembered};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Memory {
+    /// The task, as the agent knows it.
+    pub(super) task: String,
+    /// How many answers the agent has taken.
+    pub(super) answers: usize,
+}
+
+impl Memory {
+    /// What was remembered of an attempt; nothing where its agent never said that it has the task.
+    pub(super) fn of(attempt: &Attempt) -> Option<Memory> {
+        serde_json::from_slice(attempt.memory()?).ok()
+    }
+
+    /// Has it remembered; it is on disk when this returns.
+    pub(super) async fn keep(&self, attempt: &Attempt) -> Result<(), Unremembered> {
+        attempt.remember(serde_json::to_vec(self).unwrap_or_default()).await
+    }
+}

@@ -1,0 +1,82 @@
+//! The parts of an outcome, put into the homes that a document is written from.
+
+use crosspoint_contracts::Contract;
+use crosspoint_contracts::artifact::Artifact;
+use crosspoint_contracts::content::Json;
+use crosspoint_contracts::job::{Home, Job as Canonical};
+use crosspoint_contracts::json::{Tape, Value};
+use crosspoint_contracts::outcome::{Outcome, Status, Text};
+
+/// Puts an outcome that its agent gave in no words of its own, for a caller of this contract.
+pub(super) fn put<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome, to: Contract) {
+    match &outcome.reason {
+        Some(reason) if outcome.status != Status::Completed => {
+            told.fail(reason.failure);
+            let sentence = || Json::string(reason.failure.sentence());
+            told.put(Home::Message, reason.message.as_ref().map_or_else(sentence, |message| Json::new(message.get())));
+            if let Some(code) = &reason.code {
+                told.put(Home::Code, Json::new(code.get()));
+            }
+            if let Some(details) = &reason.details {
+                told.put(Home::Details, Json::new(details.get()));
+            }
+        }
+        Some(_) | None => put_outputs(told, outcome, to),
+    }
+    let artifacts = outcome.artifacts.as_ref().map(|list| artifacts(list.get())).unwrap_or_default();
+    if !artifacts.is_empty() {
+        told.artifacts = Some(artifacts);
+    }
+    put_usage(told, outcome);
+}
+
+/// ALL-8: an object is an object, a text is a text, and whatever else there is, is put into an object. What a program printed is a text that
+/// stands in an object: to those who want a text it is given as that.
+fn put_outputs<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome, to: Contract) {
+    let outputs = outcome.outputs.as_ref().map_or("null", |outputs| outputs.get());
+    let text = outcome.text.as_ref().and_then(|text| match text {
+        Text::Within(range) => outputs.get(range.clone()),
+        Text::Beside(text) => Some(text.get()),
+    });
+    let is_within = matches!(outcome.text, Some(Text::Within(_)));
+    match outputs.as_bytes().first() {
+        Some(b'{') if is_within && to.exchange().gives_text => {}
+        Some(b'{') => drop(told.put(Home::Outputs, Json::new(outputs))),
+        Some(b'"') => {}
+        Some(_) | None => drop(told.put(Home::Outputs, Json::new(format!("{{\"output\":{outputs}}}")))),
+    }
+    let is_object = told.get(Home::Outputs).is_some() && is_within;
+    if let Some(text) = text.filter(|_| !is_object) {
+        told.put(Home::Text, Json::new(text));
+    }
+}
+
+/// What the work used, where the document itself does not say it.
+pub(super) fn put_usage<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome) {
+    let Some(usage) = &outcome.usage else { return };
+    let Ok(tape) = Tape::scan(usage.bytes()) else { return };
+    for (name, value) in tape.root().into_iter().flat_map(Value::members) {
+        let home = Home::ALL.iter().find(|home| *home.name() == *name.decode());
+        if let Some(home) = home.filter(|home| told.get(**home).is_none()) {
+            told.put(*home, Json::new(value.source().to_owned()));
+        }
+    }
+}
+
+fn artifacts(list: &str) -> Vec<Artifact<'static>> {
+    let Ok(tape) = Tape::scan(list.as_bytes()) else { return Vec::new() };
+    let items = tape.root().into_iter().flat_map(Value::items);
+    items.filter_map(artifact).collect()
+}
+
+fn artifact(item: Value<'_, '_>) -> Option<Artifact<'static>> {
+    let text = |name: &str| item.get(name).filter(|value| value.text().is_some());
+    let owned = |value: Value<'_, '_>| Json::new(value.source().to_owned());
+    Some(Artifact {
+        name: owned(text("name")?),
+        media_type: text("type").map(owned),
+        operation: None,
+        content: text("content").map(owned),
+        own: Vec::new(),
+    })
+}

@@ -1,0 +1,54 @@
+//! An agent's own document, read again with the parts that an outcome keeps beside it.
+
+use crosspoint_contracts::content::{Body, Json};
+use crosspoint_contracts::exchange::Holds;
+use crosspoint_contracts::job::{Home, Job as Canonical};
+use crosspoint_contracts::json::Tape;
+use crosspoint_contracts::outcome::{Outcome, Text};
+use crosspoint_contracts::reply::AgentDocument;
+use crosspoint_contracts::translate::read_response;
+
+/// What an agent said at the end, with all that it gave.
+pub(super) fn at_the_end(outcome: &Outcome) -> Option<Canonical<'_>> {
+    let said = outcome.document.as_ref()?;
+    // The last event of a stream is a response like any other.
+    let kind = if said.kind.is_framed() { said.kind.contract().exchange().response } else { said.kind };
+    let mut told = match with_artifacts(outcome, said) {
+        Some(whole) => read_response(kind, whole.as_bytes()).job?.into_owned(),
+        None => read_response(kind, said.document.bytes()).job?,
+    };
+    if let Some(reason) = &outcome.reason {
+        // What the agent's answer means is settled; its document alone may say less.
+        let code = told.get(Home::Code).cloned();
+        told.fail(reason.failure);
+        if let Some(code) = code {
+            told.put(Home::Code, code);
+        }
+    } else {
+        give(&mut told, outcome);
+    }
+    Some(told)
+}
+
+/// The outputs are long, and were read when they came: they go where they stood without being read again.
+fn give<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome) {
+    let outputs = outcome.outputs.as_ref().map(Body::get);
+    let is_text = outputs.is_some_and(|outputs| outputs.starts_with('"'));
+    let text = match &outcome.text {
+        Some(Text::Beside(text)) => Some(text.get()),
+        Some(Text::Within(_)) | None => outputs.filter(|_| is_text),
+    };
+    told.give(outputs.filter(|_| !is_text).map(Json::new), text.map(Json::new));
+}
+
+/// The document with its artifacts in their place: what else is said of them may be carried in it, and the two are read together. `None` where
+/// they stand there already.
+fn with_artifacts(outcome: &Outcome, said: &AgentDocument) -> Option<String> {
+    let artifacts = outcome.artifacts.as_ref()?;
+    let part = said.kind.contract().exchange().parts.iter().find(|part| part.holds == Holds::Artifacts)?;
+    let tape = Tape::scan(said.document.bytes()).ok()?;
+    let value = part.path.iter().try_fold(tape.root()?, |value, name| value.get(name))?;
+    let (start, end) = value.span();
+    let document = said.document.get();
+    Some([&document[..start], artifacts.get(), &document[end..]].concat())
+}

@@ -1,0 +1,66 @@
+//! Refusals in the shape of a contract: the code and the message where they belong, and the rest (`repeat`, `clause`, `hint`, where and
+//! what) in the error's open `details`, which a contract without such a field carries.
+
+use crosspoint_contracts::content::Json;
+use crosspoint_contracts::exchange::{Exchange, Known};
+use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::job::{Home, Job, State};
+use crosspoint_contracts::json::Levels;
+use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::{Contract, translate};
+use uuid::Uuid;
+
+use super::{Refusal, Situation};
+
+/// The refusal as a document of this contract. `id` is one that nobody has used, `now` the time.
+pub(crate) fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> String {
+    let exchange = contract.exchange();
+    let mut told = Job::made(exchange.response, Some(State::Failed));
+    told.fail(failure(refusal, exchange));
+    told.put(Home::Message, Json::string(&refusal.message));
+    let too_large = exchange.refusing.too_large.filter(|_| refusal.situation == Situation::TooLarge);
+    if let Some(code) = refusal.own_code().or(too_large) {
+        told.put(Home::Code, Json::string(code));
+    }
+    told.put(Home::Details, Json::new(refusal.details()));
+    match refusal.request_id() {
+        Some(request_id) => drop(told.put(Home::RequestId, Json::string(request_id))),
+        None => {
+            // RUN-5: an id that could not be read is made up, and that is said.
+            told.put(Home::RequestId, Json::string(&id.to_string()));
+            let warnings = Json::new("[\"request_id was generated: none could be read from the request\"]");
+            told.place(contract, exchange.warnings, warnings);
+        }
+    }
+    for known in exchange.response_has {
+        let value = match known {
+            Known::Work => refusal.work().map(Json::string),
+            // What carries would otherwise say that it was filled in.
+            Known::ReportedAt if exchange.refusing.carries => Some(Json::string(now)),
+            Known::Duration if exchange.refusing.carries => Some(Json::new("0.0")),
+            Known::ReportedAt | Known::Duration | Known::StartedAt | Known::Agent | Known::Retries => None,
+        };
+        if let Some(value) = value {
+            told.put(known.home(), value);
+        }
+    }
+    let fresh = Fresh {
+        now,
+        id,
+        agent_types: &[],
+        agent_type: "code",
+        // The others have fields for all that is said here.
+        carrying: if exchange.refusing.carries { Carrying::On } else { Carrying::Off },
+        known_as: None,
+        completing: true,
+        levels: Levels::Received,
+    };
+    translate::write(&told, contract, &fresh).map(translate::Written::into_text).unwrap_or_default()
+}
+
+/// Nobody refuses by cancelling, for which a contract may have no error. A body over its limit is the request's own fault: no waiting mends it,
+/// unless the contract has a word for it.
+fn failure(refusal: &Refusal, exchange: &Exchange) -> Failure {
+    let too_large = refusal.situation == Situation::TooLarge && exchange.refusing.too_large.is_none();
+    if refusal.failure == Failure::Cancelled || too_large { Failure::Invalid } else { refusal.failure }
+}

@@ -1,0 +1,63 @@
+//! The limits that requests can reach.
+
+/// A limit that requests can reach, by its key under `[limits]` where it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Limit {
+    /// Of jobs that have not ended; of one work, for one agent, of one caller.
+    Jobs,
+    JobsPerWork,
+    JobsPerAgent,
+    JobsPerCaller,
+    /// Of requests that wait to be committed, and their bytes.
+    Waiting,
+    BodyBytes,
+    BodiesBytes,
+    Connections,
+    HeaderSeconds,
+    BodySeconds,
+    WriteSeconds,
+    /// Of the store's bytes, or the disk's.
+    StoreBytes,
+    /// Of documents that wait to be judged.
+    Documents,
+    /// None: the request was meant for another server, or came from a page of another site.
+    Foreign,
+}
+
+impl Limit {
+    pub(crate) const ALL: [Limit; 14] = [
+        Limit::Jobs,
+        Limit::JobsPerWork,
+        Limit::JobsPerAgent,
+        Limit::JobsPerCaller,
+        Limit::Waiting,
+        Limit::BodyBytes,
+        Limit::BodiesBytes,
+        Limit::Connections,
+        Limit::HeaderSeconds,
+        Limit::BodySeconds,
+        Limit::WriteSeconds,
+        Limit::StoreBytes,
+        Limit::Documents,
+        Limit::Foreign,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Limit::Jobs => "jobs",
+            Limit::JobsPerWork => "jobs_per_work",
+            Limit::JobsPerAgent => "jobs_per_agent",
+            Limit::JobsPerCaller => "jobs_per_caller",
+            Limit::Waiting => "waiting",
+            Limit::BodyBytes => "body_bytes",
+            Limit::BodiesBytes => "bodies_bytes",
+            Limit::Connections => "connections",
+            Limit::HeaderSeconds => "header_seconds",
+            Limit::BodySeconds => "body_seconds",
+            Limit::WriteSeconds => "write_seconds",
+            Limit::StoreBytes => "store_bytes",
+            Limit::Documents => "documents",
+            Limit::Foreign => "foreign",
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Events as JSON.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use crosspoint_engine::event::{Entry, What};
+use serde::Serialize;
+
+use super::outcome;
+
+/// An event as callers see it: the `data` of a stream's event.
+pub(crate) struct Event<'e>(pub(crate) &'e Entry);
+
+impl Serialize for Event<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        let mut map = serializer.serialize_map(None)?;
+        let Event(entry) = self;
+        map.serialize_entry("at", &entry.at)?;
+        match &entry.what {
+            What::Accepted => {}
+            What::Started { attempt, agent } => {
+                map.serialize_entry("attempt", attempt)?;
+                map.serialize_entry("agent", agent)?;
+            }
+            What::Progress(progress) => {
+                map.serialize_entry("percent", &progress.percent)?;
+                map.serialize_entry("step", &progress.step)?;
+                if let Some(said) = &progress.document {
+                    map.serialize_entry("said", said)?;
+                }
+            }
+            What::Output { attempt, offset, block } => {
+                map.serialize_entry("attempt", attempt)?;
+                map.serialize_entry("offset", offset)?;
+                let text = String::from_utf8_lossy(&block.0);
+                map.serialize_entry("text", &text)?;
+                if let Cow::Owned(_) = text {
+                    // The text has lost something, so the bytes are there too.
+                    map.serialize_entry("base64", &STANDARD.encode(&block.0))?;
+                }
+            }
+            What::Asked { question } => map.serialize_entry("question", question)?,
+            What::Answered { answer } => map.serialize_entry("answer", answer)?,
+            What::Retrying { attempt, failure, until } => {
+                map.serialize_entry("attempt", attempt)?;
+                map.serialize_entry("failure", failure.name())?;
+                map.serialize_entry("until", until)?;
+            }
+            What::Interrupted { attempt } => map.serialize_entry("attempt", attempt)?,
+            What::Ended(ending) => map.serialize_entry("outcome", &outcome::json(ending))?,
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crosspoint_contracts::content::Block;
+    use crosspoint_engine::time::Time;
+
+    use super::*;
+
+    #[test]
+    fn a_block_that_is_no_text_is_shown_with_its_bytes() {
+        let shown = |block: &'static [u8]| {
+            let what = What::Output { attempt: 1, offset: 0, block: Block(block.into()) };
+            serde_json::to_value(Event(&Entry { n: 1, at: Time::default(), what })).expect("it is JSON")
+        };
+        assert_eq!(shown("grüße".as_bytes())["text"], "grüße");
+        assert!(shown("grüße".as_bytes())["base64"].is_null());
+        let binary = shown(b"a\xff");
+        assert_eq!((&binary["text"], &binary["base64"]), (&"a\u{fffd}".into(), &"Yf8=".into()));
+    }
+}
