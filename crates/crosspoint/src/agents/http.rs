@@ -1,22 +1,26 @@
 //! HTTP to one agent. It moves bytes, within limits, and to no address but the configured one.
+//!
+//! There is one host, spoken to in HTTP/1.1, so that a request is a path and a few headers, and connections are a list of those that rest
+//! (`connections`). A general client looks up the host by its address again with every request.
+
+mod connections;
+mod tls;
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::{Attempt as Redirect, Policy};
-use reqwest::{Client, Method, Response, StatusCode, Url};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use hyper::http::uri::PathAndQuery;
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use reqwest::Url;
 
+use self::connections::{Connections, Held};
 use crate::config::Remote;
 use crate::passage::trace::Trace;
-
-const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
-
-/// A connection that nobody needs is closed after this. Servers close idle ones too, some after five seconds; one that is closed just as a
-/// request goes out over it leaves nobody knowing whether the work began.
-const IDLE_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// So often an agent may say that what it has is elsewhere on the same host.
 const REDIRECTS_MAX: usize = 3;
@@ -32,17 +36,24 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The way to one agent. Its connections are its own, and are used again.
 pub(super) struct Http {
-    /// Without one nothing is ever sent: any other client would go where this one may not.
-    client: Option<Client>,
+    connections: Connections,
     base: Url,
+    host: Option<HeaderValue>,
     bearer: Option<HeaderValue>,
 }
+
+/// A place below the agent's address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place(PathAndQuery);
 
 /// An answer whose body is still to come.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) media: Media,
-    response: Response,
+    location: Option<HeaderValue>,
+    body: Incoming,
+    /// The connection that it comes by, for the next request.
+    held: Option<Held>,
 }
 
 /// What an answer is marked as.
@@ -77,33 +88,41 @@ pub(super) enum Unread {
 
 impl Http {
     pub(super) fn new(remote: &Remote) -> Http {
-        // Installing it twice is no harm: the first one stays.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = client(&remote.url);
         let bearer = remote.token.as_ref().and_then(|token| {
             let mut value = HeaderValue::try_from(format!("Bearer {}", token.reveal())).ok()?;
             value.set_sensitive(true);
             Some(value)
         });
-        Http { client, base: remote.url.clone(), bearer }
+        let base = remote.url.clone();
+        let port = base.port().map(|port| format!(":{port}")).unwrap_or_default();
+        let host = base.host_str().and_then(|host| HeaderValue::try_from(format!("{host}{port}")).ok());
+        Http { connections: Connections::to(&base), base, host, bearer }
     }
 
     /// A place below the agent's address. Paths are ours; what of them is no part of a path is escaped.
-    pub(super) fn place(&self, path: &str) -> Url {
+    pub(super) fn place(&self, path: &str) -> Place {
         let mut url = self.base.clone();
         url.set_path(&[self.base.path(), path].concat());
-        url
+        Place::of(&url)
+    }
+
+    /// The same with a query, which is ours too.
+    pub(super) fn place_with(&self, path: &str, query: &str) -> Place {
+        let mut url = self.base.clone();
+        url.set_path(&[self.base.path(), path].concat());
+        url.set_query(Some(query));
+        Place::of(&url)
     }
 
     /// Posts a JSON document. `accept` is what the answer may be.
     pub(super) async fn post(
         &self,
-        place: Url,
+        place: &Place,
         document: impl Into<Bytes>,
         trace: &Trace,
         accept: Media,
     ) -> Result<Answer, Unanswered> {
-        let mut headers = HeaderMap::new();
+        let mut headers = HeaderMap::with_capacity(8);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         headers.insert(ACCEPT, accept.header());
         headers.extend(HeaderValue::try_from(trace.header()).ok().map(|value| (TRACEPARENT, value)));
@@ -111,67 +130,70 @@ impl Http {
     }
 
     /// Gets the JSON that is at a place.
-    pub(super) async fn get(&self, place: Url) -> Result<Answer, Unanswered> {
+    pub(super) async fn get(&self, place: &Place) -> Result<Answer, Unanswered> {
         let headers = HeaderMap::from_iter([(ACCEPT, Media::Json.header())]);
         self.send(Method::GET, place, headers, Bytes::new()).await
     }
 
-    async fn send(&self, method: Method, place: Url, headers: HeaderMap, body: Bytes) -> Result<Answer, Unanswered> {
-        let client = self.client.as_ref().ok_or(Unanswered::Unconnected)?;
-        let mut request = client.request(method, place).headers(headers).body(body);
-        if let Some(bearer) = &self.bearer {
-            request = request.header(AUTHORIZATION, bearer.clone());
+    /// Sends a request, and sends it again where the agent says that the same is to be had elsewhere on the same host.
+    async fn send(
+        &self,
+        method: Method,
+        place: &Place,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Answer, Unanswered> {
+        headers.extend(self.bearer.clone().map(|bearer| (AUTHORIZATION, bearer)));
+        let mut answer = self.exchange(&method, place, headers.clone(), body.clone()).await?;
+        let mut url = None;
+        for _ in 0..REDIRECTS_MAX {
+            let from = url.take().unwrap_or_else(|| self.at(place));
+            let Some(to) = self.redirected(&from, &answer) else { break };
+            answer.dismiss().await;
+            answer = self.exchange(&method, &Place::of(&to), headers.clone(), body.clone()).await?;
+            url = Some(to);
         }
-        match request.send().await {
-            Ok(response) => Ok(Answer::of(response)),
-            Err(error) if error.is_connect() => {
-                let cause = cause(&error);
-                tracing::warn!(
-                    host = self.base.host_str(),
-                    port = self.base.port_or_known_default(),
-                    cause,
-                    "an agent cannot be connected to"
-                );
-                Err(Unanswered::Unconnected)
-            }
-            Err(error) if is_garbled(&error) => Err(Unanswered::Garbled),
-            Err(_) => Err(Unanswered::Lost),
-        }
+        Ok(answer)
+    }
+
+    fn at(&self, place: &Place) -> Url {
+        self.base.join(place.0.as_str()).unwrap_or_else(|_| self.base.clone())
+    }
+
+    /// Elsewhere on the same host, and as the same request, it may be; nowhere else.
+    fn redirected(&self, from: &Url, answer: &Answer) -> Option<Url> {
+        let keeps = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT].contains(&answer.status);
+        let location = answer.location.as_ref().filter(|_| keeps)?;
+        let to = from.join(std::str::from_utf8(location.as_bytes()).ok()?).ok()?;
+        let host =
+            |url: &Url| (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port_or_known_default());
+        (host(&self.base) == host(&to)).then_some(to)
+    }
+
+    async fn exchange(
+        &self,
+        method: &Method,
+        place: &Place,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Answer, Unanswered> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = Uri::from(place.0.clone());
+        *request.headers_mut() = headers;
+        request.headers_mut().extend(self.host.clone().map(|host| (HOST, host)));
+        let (response, held) = self.connections.send(request).await?;
+        Ok(Answer::of(response, held))
     }
 }
 
-/// A client for one address. Who is not asked over TLS needs none of the system's certificates, which a small container may not have.
-fn client(url: &Url) -> Option<Client> {
-    let builder = || {
-        Client::builder()
-            .connect_timeout(CONNECT_TIME_MAX)
-            .pool_idle_timeout(IDLE_TIME_MAX)
-            .redirect(Policy::custom(redirect))
-            .referer(false)
-            // Only configured addresses: the environment names none.
-            .no_proxy()
-    };
-    let untrusting = || builder().tls_certs_only([]).build();
-    let built = if url.scheme() == "https" {
-        builder().build().or_else(|_| {
-            tracing::error!("the system has no certificates that can be read; agents behind https cannot be reached");
-            untrusting()
-        })
-    } else {
-        untrusting()
-    };
-    built.inspect_err(|error| tracing::error!(%error, "there is no HTTP client; the agent cannot be reached")).ok()
-}
-
-/// Elsewhere on the same host, and as the same request, it may be; nowhere else.
-fn redirect(attempt: Redirect<'_>) -> reqwest::redirect::Action {
-    let keeps = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT].contains(&attempt.status());
-    let same = attempt.previous().first().is_some_and(|first| host(first) == host(attempt.url()));
-    if keeps && same && attempt.previous().len() <= REDIRECTS_MAX { attempt.follow() } else { attempt.stop() }
-}
-
-fn host(url: &Url) -> (&str, Option<&str>, Option<u16>) {
-    (url.scheme(), url.host_str(), url.port_or_known_default())
+impl Place {
+    fn of(url: &Url) -> Place {
+        let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+        // A URL's path and query are those of a request.
+        let place = PathAndQuery::try_from(format!("{}{query}", url.path()));
+        Place(place.unwrap_or_else(|_| PathAndQuery::from_static("/")))
+    }
 }
 
 impl Media {
@@ -201,15 +223,27 @@ impl Media {
 }
 
 impl Answer {
-    fn of(response: Response) -> Answer {
+    fn of(response: Response<Incoming>, held: Held) -> Answer {
         let named = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        Answer { status: response.status(), media: Media::of(named.unwrap_or_default()), response }
+        let media = Media::of(named.unwrap_or_default());
+        let location = response.headers().get(LOCATION).cloned();
+        Answer { status: response.status(), media, location, body: response.into_body(), held: Some(held) }
     }
 
     /// The next bytes of the body, as they come; `None` at its end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, Unread> {
-        let lost = |error: reqwest::Error| if is_garbled(&error) { Unread::Garbled } else { Unread::Lost };
-        self.response.chunk().await.map_err(lost)
+        loop {
+            let Some(frame) = self.body.frame().await else {
+                // The connection can be used again; one that is not read to its end is closed.
+                self.held.take().into_iter().for_each(Held::rest);
+                return Ok(None);
+            };
+            let lost = |error: hyper::Error| if is_garbled(&error) { Unread::Garbled } else { Unread::Lost };
+            // What is no data is said after the body, and means nothing here.
+            if let Ok(data) = frame.map_err(lost)?.into_data() {
+                return Ok(Some(data));
+            }
+        }
     }
 
     /// Takes a body that nobody wants, where it is short and there, so that the connection can be used again.
@@ -219,7 +253,7 @@ impl Answer {
 
     /// The whole body.
     pub(super) async fn whole(mut self, bytes_max: usize) -> Result<Bytes, Unread> {
-        if self.response.content_length().is_some_and(|length| length > bytes_max as u64) {
+        if self.body.size_hint().exact().is_some_and(|length| length > bytes_max as u64) {
             return Err(Unread::TooLong);
         }
         // Nearly always all of it arrives at once, and is used where it arrived.
@@ -239,12 +273,6 @@ impl Answer {
     }
 }
 
-/// What lies at the bottom of an error: of a connection that is what the system says, which holds no content.
-fn cause(error: &(dyn Error + 'static)) -> String {
-    let all = std::iter::successors(Some(error), |error| (*error).source());
-    all.last().map(ToString::to_string).unwrap_or_default()
-}
-
 /// Whether there were bytes, and they could not be read. Who is there and speaks another language is not away, and will speak it the next
 /// time too: that is another failure, and no matter for a breaker.
 fn is_garbled(error: &(dyn Error + 'static)) -> bool {
@@ -259,25 +287,17 @@ fn is_garbled(error: &(dyn Error + 'static)) -> bool {
 mod tests {
     use super::*;
 
-    #[test]
-    fn without_a_client_nothing_is_sent() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        listener.set_nonblocking(true).expect("it can be asked");
-        let address = listener.local_addr().expect("it has an address");
-        let base = Url::parse(&format!("http://{address}/below/")).expect("an address");
-        let http = Http { client: None, base, bearer: None };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let unanswered = runtime.block_on(http.get(http.place("health"))).err();
-        assert_eq!(unanswered, Some(Unanswered::Unconnected));
-        assert!(listener.accept().is_err(), "somebody came");
+    fn http(base: &str) -> Http {
+        let base = Url::parse(base).expect("an address");
+        Http { connections: Connections::to(&base), base, host: None, bearer: None }
     }
 
     #[test]
     fn places_are_below_the_address() {
-        let base = Url::parse("https://example.com:8443/below/").expect("an address");
-        let http = Http { client: None, base, bearer: None };
-        assert_eq!(http.place("tasks/1/cancel").as_str(), "https://example.com:8443/below/tasks/1/cancel");
-        assert_eq!(http.place("a?b#c").as_str(), "https://example.com:8443/below/a%3Fb%23c");
+        let http = http("https://example.com:8443/below/");
+        assert_eq!(http.place("tasks/1/cancel").0, "/below/tasks/1/cancel");
+        assert_eq!(http.place("a?b#c").0, "/below/a%3Fb%23c");
+        assert_eq!(http.place_with("tasks/1", "wait=3").0, "/below/tasks/1?wait=3");
     }
 
     #[test]

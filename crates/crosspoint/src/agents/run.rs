@@ -19,10 +19,9 @@ use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::run::clause::{RUN_121, RUN_122};
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
-use reqwest::Url;
 use tokio::sync::Semaphore;
 
-use super::http::{Answer, Media, Unanswered};
+use super::http::{Answer, Media, Place, Unanswered};
 use super::record::Record;
 use super::remote::{self, Agent};
 use super::status::is_absent;
@@ -41,8 +40,8 @@ const PATIENCE_MIN: Duration = Duration::from_millis(10);
 /// The way to one agent of the run contract.
 pub(super) struct Run {
     agent: Agent,
-    stream: Url,
-    sync: Url,
+    stream: Place,
+    sync: Place,
     /// Until when it is taken to have no stream. In memory: a restart asks again.
     streamless: Mutex<Option<Instant>>,
     lingering: Arc<Semaphore>,
@@ -101,8 +100,7 @@ impl Run {
         if self.is_streamless() {
             return self.sync(errand).await;
         }
-        let answer =
-            self.agent.http.post(self.stream.clone(), errand.document.clone(), &errand.trace, Media::Events).await;
+        let answer = self.agent.http.post(&self.stream, errand.document.clone(), &errand.trace, Media::Events).await;
         let answer = errand.answered(answer)?;
         if is_absent(answer.status) {
             return match self.absent(answer, &mut errand).await {
@@ -135,7 +133,7 @@ impl Run {
 
     /// Asks for the answer in one piece.
     async fn sync(&self, mut errand: Errand) -> Result<Success, Failed> {
-        let asked = self.agent.http.post(self.sync.clone(), errand.document.clone(), &errand.trace, Media::Json);
+        let asked = self.agent.http.post(&self.sync, errand.document.clone(), &errand.trace, Media::Json);
         let answer = self.patiently(&errand.attempt, asked).await;
         let answer = errand.answered(answer)?;
         if is_absent(answer.status) {

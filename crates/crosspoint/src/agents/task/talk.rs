@@ -231,7 +231,7 @@ impl<'t> Talk<'t> {
         let attempt = self.attempt;
         let posting = async {
             let began = Instant::now();
-            let answer = agent.http.post(agent.http.place("tasks"), document, &trace, Media::Json).await;
+            let answer = agent.http.post(&agent.http.place("tasks"), document, &trace, Media::Json).await;
             logged(attempt, began, whole(answer, agent.answer_bytes_max).await)
         };
         let answer = tokio::select! {
@@ -273,12 +273,10 @@ impl<'t> Talk<'t> {
         let own = self.attempt.job().id().to_string();
         let id = self.memory.as_ref().map_or(&own, |memory| &memory.task);
         let http = &self.task.agent.http;
-        let mut place = http.place(&format!("tasks/{id}"));
-        if wait > 0 {
-            place.set_query(Some(&format!("wait={wait}")));
-        }
+        let path = format!("tasks/{id}");
+        let place = if wait > 0 { http.place_with(&path, &format!("wait={wait}")) } else { http.place(&path) };
         let began = Instant::now();
-        let answer = tokio::time::timeout(Duration::from_secs(wait) + ANSWER_TIME_MAX, http.get(place)).await;
+        let answer = tokio::time::timeout(Duration::from_secs(wait) + ANSWER_TIME_MAX, http.get(&place)).await;
         let answer = whole(answer.unwrap_or(Err(Unanswered::Lost)), self.task.agent.answer_bytes_max).await;
         let answer = logged(self.attempt, began, answer);
         self.took = began.elapsed();
@@ -313,7 +311,7 @@ impl<'t> Talk<'t> {
         let agent = &self.task.agent;
         let place = agent.http.place(&format!("tasks/{}/{what}", self.attempt.job().id()));
         let began = Instant::now();
-        let sending = agent.http.post(place, document, &self.request.trace, Media::Json);
+        let sending = agent.http.post(&place, document, &self.request.trace, Media::Json);
         let answer = tokio::time::timeout(ANSWER_TIME_MAX, sending).await;
         logged(self.attempt, began, whole(answer.unwrap_or(Err(Unanswered::Lost)), agent.answer_bytes_max).await)
     }
