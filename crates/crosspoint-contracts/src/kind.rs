@@ -76,6 +76,16 @@ impl Entry {
 }
 
 impl Contract {
+    /// The member whose word tells the kinds of this contract apart, and the words: where they are alike but for that.
+    pub fn told_by(self) -> Option<(&'static str, Vec<&'static str>)> {
+        let kinds = Kind::ALL.into_iter().filter(|kind| kind.contract() == self);
+        let words: Vec<_> = kinds.map(|kind| kind.entry().marks().and_then(|marks| marks.word)).collect();
+        let (member, _) = (*words.first()?)?;
+        let words: Option<Vec<&[&'static str]>> =
+            words.iter().map(|word| word.filter(|(other, _)| *other == member).map(|(_, words)| words)).collect();
+        Some((member, words?.concat()))
+    }
+
     /// The contract of that name.
     pub fn from_name(name: &str) -> Option<Contract> {
         Contract::ALL.into_iter().find(|contract| contract.name() == name)

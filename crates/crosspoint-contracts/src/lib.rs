@@ -34,6 +34,7 @@ pub mod map;
 pub mod outcome;
 pub mod reply;
 pub mod report;
+pub mod retry;
 pub mod schema;
 pub mod sse;
 mod timestamp;
@@ -99,6 +100,9 @@ list::contracts! {
         RunStream = stream: run::Stream;
     }
 }
+
+// What commands and servers must know of one contract alone, wherever documents of any are read.
+pub use message::AGENT_TYPES;
 
 /// What a job would have come as that came in by our own API: of all requests this one knows most of what that knows.
 pub const NATIVE_REQUEST: Kind = Kind::TaskRequest;

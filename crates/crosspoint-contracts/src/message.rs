@@ -4,8 +4,7 @@
 //! The envelope is the same for all, over REST and over a queue. A later dialect is in use by deployed agents and
 //! is read with a warning (MSG-16).
 //!
-//! Beside the documents there are the decisions of the contract that need neither clock nor wire: when to send a message again
-//! ([`retry`]), which version to speak ([`version`]), and how long output travels ([`chunk`]).
+//! Beside the documents there are the decisions of the contract that need neither clock nor wire: which codes are sent again ([`code`]), which version to speak ([`version`]), and how long output travels ([`chunk`]).
 
 pub mod chunk;
 pub mod clause;
@@ -17,7 +16,6 @@ mod exchange;
 pub mod failure;
 pub(crate) mod map;
 pub(crate) mod read;
-pub mod retry;
 pub mod version;
 mod wire;
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_contracts::message::retry;
+use crosspoint_contracts::retry;
 
 /// More attempts than this are not made, whatever a request asks for: somebody pays for each.
 pub const ATTEMPTS_MAX: u32 = 10;

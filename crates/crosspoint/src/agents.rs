@@ -12,6 +12,7 @@ mod record;
 mod remote;
 mod run;
 mod slow_echo;
+mod spoken;
 mod status;
 mod task;
 
@@ -25,7 +26,8 @@ use crosspoint_engine::core::Spec;
 use crosspoint_engine::policy::{CUT_SHORT_MAX, Policy, Recovery, Repeats, TAKE_UP_DEFAULT};
 use crosspoint_engine::runtime::{Gone, Link};
 
-use crate::config::{Agent, Builtin, Config, Contract, Spoken};
+pub(crate) use self::spoken::{Fate, Spoken};
+use crate::config::{Agent, Builtin, Config, Contract};
 
 /// The agents of a configuration, and how work reaches them; the sample agents where it has none.
 pub(crate) fn configured(config: &Config) -> Vec<(Spec, Arc<dyn Link>)> {
@@ -55,14 +57,8 @@ fn link(settled: &Agent, place: &exec::Place, server: &str) -> Arc<dyn Link> {
         Contract::Builtin(Builtin::Ask) => Arc::new(ask::Ask),
         Contract::Builtin(Builtin::Fail) => Arc::new(fail::Fail),
         Contract::Exec(program) => Arc::new(exec::Exec::new(program, place)),
-        Contract::Bridge(files) => Arc::new(bridge::Bridge::new(settled, files, server)),
-        Contract::Remote(remote) => {
-            let agent = remote::Agent::new(settled, remote, server);
-            match remote.spoken {
-                Spoken::Run => Arc::new(run::Run::new(agent)),
-                Spoken::Task => Arc::new(task::Task::new(agent, settled.repeatable)),
-            }
-        }
+        Contract::Directory(files) => Arc::new(bridge::Bridge::new(settled, files, server)),
+        Contract::Remote(remote) => (remote.spoken.link)(remote::Agent::new(settled, remote, server), settled),
     }
 }
 
@@ -70,7 +66,7 @@ fn link(settled: &Agent, place: &exec::Place, server: &str) -> Arc<dyn Link> {
 pub(crate) fn parting_time(config: &Config) -> Duration {
     let grace = config.agents.iter().filter_map(|agent| match &agent.contract {
         Contract::Exec(program) => Some(program.limits.grace),
-        Contract::Builtin(_) | Contract::Bridge(_) | Contract::Remote(_) => None,
+        Contract::Builtin(_) | Contract::Directory(_) | Contract::Remote(_) => None,
     });
     grace.max().map_or(Duration::ZERO, |grace| grace.saturating_add(exec::KILL_TIME_MAX))
 }
@@ -81,11 +77,8 @@ pub(crate) fn parting_time(config: &Config) -> Duration {
 fn recovery_of(settled: &Agent) -> Recovery {
     let fate = match &settled.contract {
         Contract::Builtin(_) | Contract::Exec(_) => Fate::Died,
-        Contract::Bridge(_) => Fate::WentOn,
-        Contract::Remote(remote) => match remote.spoken {
-            Spoken::Task => Fate::WentOn,
-            Spoken::Run => Fate::Unknown,
-        },
+        Contract::Directory(_) => Fate::WentOn,
+        Contract::Remote(remote) => remote.spoken.fate,
     };
     match (fate, settled.repeatable) {
         (Fate::WentOn, Some(false)) => Recovery::ResumeOnce,
@@ -93,14 +86,6 @@ fn recovery_of(settled: &Agent) -> Recovery {
         (Fate::Unknown, Some(true)) | (Fate::Died, Some(true) | None) => Recovery::Rerun,
         (Fate::Unknown, Some(false) | None) | (Fate::Died, Some(false)) => Recovery::Fail,
     }
-}
-
-/// What became of work that was under way when we ended.
-#[derive(Clone, Copy)]
-enum Fate {
-    Died,
-    WentOn,
-    Unknown,
 }
 
 fn policy_of(settled: &Agent) -> Policy {
@@ -113,7 +98,7 @@ fn policy_of(settled: &Agent) -> Policy {
         take_up: settled.silence.unwrap_or(TAKE_UP_DEFAULT),
         cut_short_max: match &settled.contract {
             Contract::Builtin(_) | Contract::Exec(_) => Some(CUT_SHORT_MAX),
-            Contract::Bridge(_) | Contract::Remote(_) => None,
+            Contract::Directory(_) | Contract::Remote(_) => None,
         },
         output_bytes_max: settled.output_bytes_max,
         ..Policy::DEFAULT

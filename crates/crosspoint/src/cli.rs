@@ -2,20 +2,21 @@
 
 mod agent;
 mod bridge;
+mod migrate;
 mod store;
 mod work;
 
 use std::path::PathBuf;
 
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use crosspoint_contracts::workflow::migrate::Envelope;
 use crosspoint_contracts::{Contract, Kind};
 
 use crate::config::Flags;
 use crate::translated::AGENT_DEFAULT;
 pub(crate) use agent::Agent;
 pub(crate) use bridge::{Bridge, BridgeAction, BridgeAnswer, BridgeAsk, BridgeRun, BridgeStatus, BridgeWatch, Routes};
+pub(crate) use migrate::Migrate;
 pub(crate) use store::{Since, StoreAction, StoreCheck, StoreCommand, StoreExport};
 pub(crate) use work::{
     AgentName, Agents, AgentsAction, AgentsList, BreakerChange, Jobs, JobsAction, JobsAnswer, JobsDocument, JobsEvents,
@@ -215,44 +216,6 @@ pub(crate) struct Translate {
     pub(crate) compact: bool,
 }
 
-/// Rewrite a document of an older agent as the workflow envelope it would be today
-///
-/// By the patterns of the workflow contract: flat members of an input become parameters of the task, a mode becomes its action, members
-/// of an output are said in notes, and state updates become an artifact, the index file. Nothing is lost and nothing is
-/// written over. A document that is a valid envelope already is printed as it came. At most 256 MiB are read.
-#[derive(Args)]
-#[command(after_help = "\
-Examples:
-  crosspoint migrate old-input.json                          input or output is told by its members
-  crosspoint migrate --workflow plan --action discover bounds.json
-  crosspoint migrate --index .workflow/index.md old-output.json > output.json
-  my-agent | crosspoint migrate --as workflow.output - | crosspoint validate
-
-The envelope goes to stdout; what was moved, summarised or made up goes to stderr, one line each.
-
-Exit codes: 0 rewritten or valid already, 1 it cannot be rewritten as it is, 2 the file could not be read or its kind not be told.")]
-pub(crate) struct Migrate {
-    /// The document; - reads standard input [default: - unless that is a terminal]
-    #[arg(value_name = "FILE|-")]
-    pub(crate) path: Option<PathBuf>,
-
-    /// What the document is to become, instead of telling it by its members
-    #[arg(long = "as", value_name = "KIND", value_parser = envelope_parser())]
-    pub(crate) envelope: Option<Envelope>,
-
-    /// The index file that state updates become, from the repository's root; where the document has no `paths.index`
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::Other)]
-    pub(crate) index: Option<String>,
-
-    /// The workflow's name, where the document does not say it
-    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) workflow: Option<String>,
-
-    /// The action, where the document has no action and no mode
-    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) action: Option<String>,
-}
-
 /// Print the JSON Schema of a kind of document, or list the kinds
 #[derive(Args)]
 #[command(after_help = "\
@@ -385,11 +348,4 @@ fn kind_parser() -> impl TypedValueParser<Value = Kind> {
 fn contract_parser() -> impl TypedValueParser<Value = Contract> {
     PossibleValuesParser::new(Contract::ALL.map(Contract::name))
         .try_map(|name| Contract::from_name(&name).ok_or("no such contract"))
-}
-
-fn envelope_parser() -> impl TypedValueParser<Value = Envelope> {
-    let envelopes = [Envelope::Input, Envelope::Output];
-    let find = move |name: String| envelopes.into_iter().find(|envelope| envelope.kind().name() == name);
-    PossibleValuesParser::new(envelopes.map(|envelope| envelope.kind().name()))
-        .try_map(move |name| find(name).ok_or("no such envelope"))
 }

@@ -29,7 +29,7 @@ pub(crate) use bridge::Bridge;
 pub(crate) use exec::Exec;
 pub(crate) use load::{Flags, Loaded};
 pub(crate) use problem::Invalid;
-pub(crate) use remote::{Remote, Spoken};
+pub(crate) use remote::Remote;
 pub(crate) use show::show;
 
 use crate::agents;
@@ -156,7 +156,7 @@ pub(crate) enum Contract {
     /// It is behind an address.
     Remote(Box<Remote>),
     /// It is whoever answers in a directory.
-    Bridge(Box<Bridge>),
+    Directory(Box<Bridge>),
 }
 
 /// The agents that are built in.

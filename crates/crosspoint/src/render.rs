@@ -11,7 +11,7 @@ use std::panic::Location;
 use anstyle::{AnsiColor, Style};
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::kind::{Candidate, Undetected};
-use crosspoint_contracts::{Contract, Finding, Kind, Report};
+use crosspoint_contracts::{Finding, Kind, Report};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::client::Failed;
@@ -289,9 +289,9 @@ pub(crate) fn is_harmless(character: char) -> bool {
 pub(crate) fn undetected_sentence(undetected: &Undetected) -> String {
     match undetected {
         Undetected::Unknown => "cannot tell what it is: it has no member of any kind of document".to_owned(),
-        Undetected::Ambiguous(candidates) if are_messages(candidates) => {
-            let types = "work_request, work_status, work_result or error";
-            format!("cannot tell which message it is: its `type` is none of {types}")
+        Undetected::Ambiguous(candidates) if told_by(candidates).is_some() => {
+            let (contract, member, words) = told_by(candidates).unwrap_or_default();
+            format!("cannot tell which {contract} it is: its `{member}` is none of {}", one_of(&words))
         }
         Undetected::Ambiguous(candidates) => {
             let kinds: Vec<&str> = candidates.iter().map(|candidate| candidate.kind.name()).collect();
@@ -300,9 +300,19 @@ pub(crate) fn undetected_sentence(undetected: &Undetected) -> String {
     }
 }
 
-/// Messages share their envelope, so that only their type tells them apart.
-fn are_messages(candidates: &[Candidate]) -> bool {
-    candidates.iter().all(|candidate| candidate.kind.contract() == Contract::Message)
+/// The contract whose kinds these all are, and the member by which alone they are told apart: what shares an envelope is.
+fn told_by(candidates: &[Candidate]) -> Option<(&'static str, &'static str, Vec<&'static str>)> {
+    let contract = candidates.first()?.kind.contract();
+    let (member, words) = contract.told_by()?;
+    candidates.iter().all(|candidate| candidate.kind.contract() == contract).then(|| (contract.name(), member, words))
+}
+
+/// `a, b or c`
+fn one_of(words: &[&str]) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        words => words.concat(),
+    }
 }
 
 /// The same for people, with what was tried, and the option that says it.
@@ -314,7 +324,9 @@ pub(crate) fn undetected(name: &str, undetected: &Undetected, option: &str) {
             let _ = write!(message, "\n  tried: {kinds}");
             format!("say what it is: {option} KIND")
         }
-        Undetected::Ambiguous(candidates) if are_messages(candidates) => "correct its `type`".to_owned(),
+        Undetected::Ambiguous(candidates) if told_by(candidates).is_some() => {
+            format!("correct its `{}`", told_by(candidates).unwrap_or_default().1)
+        }
         Undetected::Ambiguous(candidates) => {
             for candidate in candidates {
                 let _ = write!(message, "\n  {:<22} by {}", candidate.kind, candidate.found.join(", "));

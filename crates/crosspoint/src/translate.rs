@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use anyhow::Result;
+use crosspoint_contracts::AGENT_TYPES;
 use crosspoint_contracts::json::{self, Tape};
 use crosspoint_contracts::map::Carrying;
-use crosspoint_contracts::message::AGENT_TYPES;
 use crosspoint_contracts::translate::{Refused, Translation};
 use crosspoint_contracts::{Extent, Kind, Options, Report};
 

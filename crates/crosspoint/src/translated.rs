@@ -1,8 +1,8 @@
 //! A document in another contract: what `crosspoint translate` and `POST /api/v1/translate` have in common.
 
+use crosspoint_contracts::AGENT_TYPES;
 use crosspoint_contracts::json::Levels;
 use crosspoint_contracts::map::{Carrying, Fresh};
-use crosspoint_contracts::message::AGENT_TYPES;
 use crosspoint_contracts::translate::{Homeless, Refused, Translation, Written};
 use crosspoint_contracts::{Contract, Extent, Finding, Kind, Options};
 use uuid::Uuid;

@@ -222,6 +222,8 @@ mod task_trace;
 mod tasks;
 #[path = "suite/terminal.rs"]
 mod terminal;
+#[path = "suite/tidy.rs"]
+mod tidy;
 #[path = "suite/translate.rs"]
 mod translate;
 #[path = "suite/unix_server.rs"]

@@ -23,3 +23,8 @@ pub const DELEGATION: i64 = 5902;
 pub const CONFLICT: i64 = 5903;
 /// The agent's answer cannot be read.
 pub const BROKEN_CONTRACT: i64 = 5904;
+
+/// Whether a message that was answered with this code is sent again (MSG-5.3).
+pub fn is_retried(error_code: i64) -> bool {
+    super::failure::read(error_code).is_retried()
+}

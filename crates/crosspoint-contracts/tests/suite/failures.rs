@@ -3,7 +3,7 @@
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::job::{Job, State};
 use crosspoint_contracts::map::{Carrying, Fresh};
-use crosspoint_contracts::message::{code, retry};
+use crosspoint_contracts::message::code;
 use crosspoint_contracts::translate::write;
 use crosspoint_contracts::{Contract, Options, bridge, message, read_jobs, run, task, workflow};
 
@@ -294,7 +294,7 @@ fn repeats_are_as_ruled() {
 #[test]
 fn what_is_retried_is_retried_as_a_message_too() {
     for failure in Failure::ALL {
-        let as_message = message::failure::write(failure).is_some_and(retry::is_retried);
+        let as_message = message::failure::write(failure).is_some_and(code::is_retried);
         assert_eq!(failure.is_retried(), as_message, "{failure}");
         // Trying again what is never safe to repeat would contradict itself.
         assert!(!failure.is_retried() || failure.repeat(Dispatched::Yes) != Repeat::Never, "{failure}");

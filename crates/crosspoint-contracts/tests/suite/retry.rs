@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crosspoint_contracts::message::code;
-use crosspoint_contracts::message::retry::{self, ATTEMPTS_MAX, JITTER_SHARE_MAX, Jitter, RETRIES_MAX};
+use crosspoint_contracts::retry::{self, ATTEMPTS_MAX, JITTER_SHARE_MAX, Jitter, RETRIES_MAX};
 use proptest::prelude::*;
 
 fn seconds(attempt: u32, jitter: f64) -> Option<f64> {
@@ -31,7 +31,7 @@ fn jitter_adds_up_to_half_of_a_delay() {
 #[test]
 fn only_timeout_unavailable_and_resource_limit_are_retried() {
     let retried: Vec<i64> =
-        (4990..6010).chain([0, -5001, i64::MIN, i64::MAX]).filter(|&c| retry::is_retried(c)).collect();
+        (4990..6010).chain([0, -5001, i64::MIN, i64::MAX]).filter(|&c| code::is_retried(c)).collect();
     assert_eq!(retried, [5001, 5002, 5005]);
     assert_eq!(retried, [code::TIMEOUT, code::UNAVAILABLE, code::RESOURCE_LIMIT]);
 }

@@ -21,7 +21,7 @@ const HEALTH_TIME_MAX: Duration = Duration::from_secs(5);
 /// Where an agent may say that it is there (RUN-1). Many have only one of the two, or none.
 const HEALTH_PATHS: [&str; 2] = ["health/ready", "health"];
 
-pub(super) struct Agent {
+pub(crate) struct Agent {
     pub(super) http: Http,
     manner: Manner,
     /// More than this an agent may not say in one answer, in bytes.
@@ -32,7 +32,7 @@ pub(super) struct Agent {
 impl Agent {
     pub(super) fn new(settled: &config::Agent, remote: &config::Remote, server: &str) -> Agent {
         let manner = Manner {
-            contract: remote.spoken.contract(),
+            contract: remote.spoken.contract,
             agent: settled.name.clone(),
             server: server.to_owned(),
             mode: remote.mode.clone(),

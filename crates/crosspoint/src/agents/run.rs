@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use crosspoint_contracts::Contract;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::run::clause::{RUN_121, RUN_122};
@@ -25,6 +26,7 @@ use super::http::{Answer, Media, Place, Unanswered};
 use super::record::Record;
 use super::remote::{self, Agent};
 use super::status::is_absent;
+use super::{Fate, Spoken};
 use crate::passage::outgoing::Outgoing;
 use crate::passage::trace::Trace;
 
@@ -36,6 +38,16 @@ const LINGERING_MAX: usize = 64;
 
 /// While an answer is awaited in one piece its silence is not told more often than this.
 const PATIENCE_MIN: Duration = Duration::from_millis(10);
+
+/// RUN-1, ALL-3, ALL-4: a run that our end cut short is nobody's, because it cannot be asked after.
+pub(super) static SPOKEN: Spoken = Spoken {
+    contract: Contract::Run,
+    silence: Duration::from_secs(60),
+    fate: Fate::Unknown,
+    has_mode: true,
+    endpoints: &["/agents/run/stream", "/agents/run/sync", "/agents/run"],
+    link: |agent, _| Arc::new(Run::new(agent)),
+};
 
 /// The way to one agent of the run contract.
 pub(super) struct Run {

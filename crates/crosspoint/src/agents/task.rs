@@ -14,6 +14,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::Contract;
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
@@ -21,9 +22,20 @@ use crosspoint_engine::runtime::{Attempt, Gone, Link};
 use self::talk::Talk;
 use super::http::Media;
 use super::remote::Agent;
+use super::{Fate, Spoken};
 
 /// What an agent gets to take a cancellation. Nobody's result hangs on it.
 const CANCEL_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// ALL-3, ALL-4: a task goes on without us, and is asked after.
+pub(super) static SPOKEN: Spoken = Spoken {
+    contract: Contract::Task,
+    silence: Duration::from_secs(30),
+    fate: Fate::WentOn,
+    has_mode: false,
+    endpoints: &["/tasks"],
+    link: |agent, settled| Arc::new(Task::new(agent, settled.repeatable)),
+};
 
 pub(super) struct Task {
     agent: Agent,

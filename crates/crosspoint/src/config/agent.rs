@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crosspoint_contracts::Contract as Known;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -10,19 +11,13 @@ use super::file::File;
 use super::key::AGENT;
 use super::kind::{self, described, quoted};
 use super::problem::suggestion;
-use super::remote::Spoken;
 use super::{Agent, Builtin, Contract};
 use super::{bridge, exec, remote};
+use crate::agents::Spoken;
 
 const BUILTIN: &str = "builtin";
 const EXEC: &str = "exec";
-const RUN: &str = "run";
-const TASK: &str = "task";
 const BRIDGE: &str = "bridge";
-/// The contracts of this version.
-const CONTRACTS: [&str; 5] = [BUILTIN, EXEC, RUN, TASK, BRIDGE];
-/// Contracts that later versions know.
-const LATER: [&str; 2] = ["message", "workflow"];
 /// The keys that are read here; the others are in the list of keys.
 const BY_HAND: [&str; 3] = ["name", "contract", "work"];
 /// The key that only built-in agents have.
@@ -32,6 +27,11 @@ const BUILTIN_KEYS: [&str; 1] = ["run"];
 const WORK_BYTES_MAX: usize = 200;
 
 type Read = (Agent, BTreeMap<String, usize>);
+
+/// The contracts that agents have in this version. Others are known, and come with a later one.
+fn contracts() -> Vec<&'static str> {
+    [BUILTIN, EXEC].into_iter().chain(Spoken::all().map(Spoken::name)).chain([BRIDGE]).collect()
+}
 
 pub(super) fn read_agents(file: &mut File, agents: &DeValue<'_>, span: Range<usize>) -> Vec<Read> {
     let DeValue::Array(agents) = agents else {
@@ -84,8 +84,8 @@ pub(super) struct Reading<'t> {
 }
 
 impl Reading<'_> {
-    fn remote(&self, file: &mut File, spoken: Spoken) -> Option<Agent> {
-        self.unknown_keys(file, spoken.contract().name());
+    fn remote(&self, file: &mut File, spoken: &'static Spoken) -> Option<Agent> {
+        self.unknown_keys(file, spoken.name());
         Some(Agent::remote(remote::read(self, spoken, file)?))
     }
 
@@ -96,16 +96,17 @@ impl Reading<'_> {
                 self.unknown_keys(file, EXEC);
                 Agent::program(exec::read(self, file)?)
             }
-            RUN => self.remote(file, Spoken::Run)?,
-            TASK => self.remote(file, Spoken::Task)?,
             BRIDGE => {
                 self.unknown_keys(file, BRIDGE);
                 Agent::in_files(bridge::read(self, file)?)
             }
-            _ => {
-                self.unknown_keys(file, BUILTIN);
-                Agent::sample(self.builtin(file, name.as_deref()).unwrap_or(Builtin::Echo))
-            }
+            other => match Spoken::named(other) {
+                Some(spoken) => self.remote(file, spoken)?,
+                None => {
+                    self.unknown_keys(file, BUILTIN);
+                    Agent::sample(self.builtin(file, name.as_deref()).unwrap_or(Builtin::Echo))
+                }
+            },
         };
         agent.name = name?;
         agent.work = self.work(file, &agent.name)?;
@@ -165,29 +166,26 @@ impl Reading<'_> {
             return None;
         }
         let contract = self.text(file, "contract", hint)?;
-        if let Some(known) = CONTRACTS.into_iter().find(|known| *known == contract) {
+        let contracts = contracts();
+        if let Some(known) = contracts.iter().find(|known| **known == contract) {
             return Some(known);
         }
         let span = self.span_of("contract");
-        if LATER.contains(&contract.as_str()) {
+        if Known::from_name(&contract).is_some() {
             // Its other keys belong to that version too, so nothing is said about them.
             let what = format!("agents of the contract \"{contract}\" come with a later version");
-            file.wrong(span, &self.key("contract"), &what, &format!("this version has {}", quoted(&CONTRACTS)));
+            file.wrong(span, &self.key("contract"), &what, &format!("this version has {}", quoted(&contracts)));
         } else {
-            let hint = suggestion(&contract, &CONTRACTS).unwrap_or_else(|| hint.to_owned());
+            let hint = suggestion(&contract, &contracts).unwrap_or_else(|| hint.to_owned());
             file.wrong(span, &self.key("contract"), &format!("there is no contract \"{contract}\""), &hint);
         }
         None
     }
 
     fn unknown_keys(&self, file: &mut File, contract: &str) {
-        let all = [
-            (BUILTIN, BUILTIN_KEYS.to_vec()),
-            (EXEC, exec::keys()),
-            (RUN, remote::keys()),
-            (TASK, remote::keys()),
-            (BRIDGE, bridge::keys()),
-        ];
+        let spoken = Spoken::all().map(|spoken| (spoken.name(), remote::keys()));
+        let local = [(BUILTIN, BUILTIN_KEYS.to_vec()), (EXEC, exec::keys())];
+        let all: Vec<(&str, Vec<&str>)> = local.into_iter().chain(spoken).chain([(BRIDGE, bridge::keys())]).collect();
         let own = all.iter().find(|(name, _)| *name == contract).map(|(_, keys)| keys.clone()).unwrap_or_default();
         let known: Vec<&str> =
             BY_HAND.into_iter().chain(own.iter().copied()).chain(AGENT.iter().map(|key| key.name)).collect();
@@ -274,8 +272,8 @@ impl Contract {
         match self {
             Contract::Builtin(_) => BUILTIN,
             Contract::Exec(_) => EXEC,
-            Contract::Remote(remote) => remote.spoken.contract().name(),
-            Contract::Bridge(_) => BRIDGE,
+            Contract::Remote(remote) => remote.spoken.name(),
+            Contract::Directory(_) => BRIDGE,
         }
     }
 }

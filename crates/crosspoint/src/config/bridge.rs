@@ -36,7 +36,7 @@ impl Agent {
     pub(super) fn in_files(bridge: Bridge) -> Agent {
         Agent {
             name: String::new(),
-            contract: Contract::Bridge(Box::new(bridge)),
+            contract: Contract::Directory(Box::new(bridge)),
             work: Vec::new(),
             concurrency: CONCURRENCY,
             waiting_max: None,
@@ -96,7 +96,7 @@ fn dir(agent: &Reading<'_>, file: &mut File) -> Option<String> {
 
 /// What the keys of all agents may not be for these.
 pub(super) fn settled(agent: &Agent, reading: &Reading<'_>, file: &mut File) {
-    if let Contract::Bridge(_) = agent.contract
+    if let Contract::Directory(_) = agent.contract
         && agent.concurrency != CONCURRENCY
     {
         let what = "there is one request file in a directory, so that the agent has one job at a time";

@@ -176,7 +176,7 @@ impl Loaded {
         let (host, port) = self.config.server.listen.rsplit_once(':')?;
         let port: u16 = port.parse().ok().filter(|port| *port > 0)?;
         let is_here = |agent: &Agent| match &agent.contract {
-            Contract::Builtin(_) | Contract::Exec(_) | Contract::Bridge(_) => false,
+            Contract::Builtin(_) | Contract::Exec(_) | Contract::Directory(_) => false,
             Contract::Remote(remote) => {
                 let there = remote.url.host_str().unwrap_or_default();
                 let same = there == host || (HERE.contains(&there) && HERE.contains(&host));

@@ -3,9 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
-use crosspoint_contracts::Contract as Known;
 use crosspoint_engine::policy::TOTAL_DEFAULT;
 use reqwest::Url;
 
@@ -14,6 +12,7 @@ use super::file::File;
 use super::key::Key;
 use super::kind::{Kind, Value};
 use super::{Agent, Contract};
+use crate::agents::Spoken;
 
 /// How many jobs such an agent has at a time where nobody says.
 const CONCURRENCY: u32 = 16;
@@ -21,40 +20,17 @@ const CONCURRENCY: u32 = 16;
 /// How much an agent may answer where nobody says, in bytes. Unlike what programs print, an answer is gathered in memory before it is read.
 const ANSWER_BYTES: u64 = 16 << 20;
 
-/// ALL-4: without any byte of a stream, and without an answered poll.
-const RUN_SILENCE: Duration = Duration::from_secs(60);
-const TASK_SILENCE: Duration = Duration::from_secs(30);
-
 /// The longest token, in bytes; files that are longer hold something else.
 const TOKEN_BYTES_MAX: u64 = 4 << 10;
 
-/// What people paste who have the address of an endpoint.
-const ENDPOINTS: [&str; 4] = ["/agents/run/stream", "/agents/run/sync", "/agents/run", "/tasks"];
-
 /// The keys that are read by hand.
 const BY_HAND: [&str; 3] = ["url", "token_file", "mode"];
-
-/// The contracts that an agent behind an address can speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spoken {
-    Run,
-    Task,
-}
-
-impl Spoken {
-    pub(crate) fn contract(self) -> Known {
-        match self {
-            Spoken::Run => Known::Run,
-            Spoken::Task => Known::Task,
-        }
-    }
-}
 
 /// What is settled about an agent behind an address.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Remote {
     /// What it speaks.
-    pub(crate) spoken: Spoken,
+    pub(crate) spoken: &'static Spoken,
     /// Where: the paths of its contract are below.
     pub(crate) url: Url,
     /// What we present to it.
@@ -87,10 +63,7 @@ impl fmt::Debug for Token {
 impl Agent {
     /// An agent behind an address, as it is where nothing else is settled; without a name and work of its own.
     pub(super) fn remote(remote: Remote) -> Agent {
-        let silence = match remote.spoken {
-            Spoken::Run => RUN_SILENCE,
-            Spoken::Task => TASK_SILENCE,
-        };
+        let silence = remote.spoken.silence;
         Agent {
             name: String::new(),
             contract: Contract::Remote(Box::new(remote)),
@@ -119,13 +92,14 @@ pub(super) fn keys() -> Vec<&'static str> {
 }
 
 /// Reads them. Without an address there is no agent.
-pub(super) fn read(agent: &Reading<'_>, spoken: Spoken, file: &mut File) -> Option<Remote> {
+pub(super) fn read(agent: &Reading<'_>, spoken: &'static Spoken, file: &mut File) -> Option<Remote> {
     let url = url(agent, file);
     let token_file = agent.text(file, "token_file", "write the path of a file in quotes");
     let token = token_file.as_deref().and_then(|path| token(agent, file, path));
     let mode = agent.text(file, "mode", "write it in quotes, as \"LIVE\"");
-    if mode.is_some() && spoken != Spoken::Run {
-        let what = "only agents of the contract \"run\" have a mode";
+    if mode.is_some() && !spoken.has_mode {
+        let with_mode: Vec<&str> = Spoken::all().filter(|spoken| spoken.has_mode).map(Spoken::name).collect();
+        let what = &format!("only agents of the contract \"{}\" have a mode", with_mode.join("\" or \""));
         file.wrong(agent.span_of("mode"), &agent.key("mode"), what, "remove it");
     }
     let mut remote = Remote { spoken, url: url?, token, token_file, mode, carry: true };
@@ -156,13 +130,19 @@ fn url(agent: &Reading<'_>, file: &mut File) -> Option<Url> {
             "it holds a name or a password; give a token by token_file"
         }
         Ok(url) if url.query().is_some() || url.fragment().is_some() => "it has a query or a fragment",
-        Ok(url) if ENDPOINTS.iter().any(|end| url.path().trim_end_matches('/').ends_with(end)) => {
+        Ok(url) if is_endpoint(&url) => {
             "it is that of an endpoint; write the part before it, to which the contract's paths are added"
         }
         Ok(url) => return Some(below(url)),
     };
     file.wrong(agent.span_of("url"), &shown, problem, hint);
     None
+}
+
+/// What people paste who have the address of an endpoint.
+fn is_endpoint(url: &Url) -> bool {
+    let mut ends = Spoken::all().flat_map(|spoken| spoken.endpoints);
+    ends.any(|end| url.path().trim_end_matches('/').ends_with(end))
 }
 
 /// An address that paths can be added to.

@@ -74,7 +74,7 @@ fn show_agent(
                 line(out, key.name, (key.get)(settled).as_ref(), &origin(key.name))?;
             }
         }
-        Contract::Bridge(settled) => {
+        Contract::Directory(settled) => {
             line(out, "dir", settled.shown().as_ref(), &origin("dir"))?;
             for key in &bridge::KEYS {
                 line(out, key.name, (key.get)(settled).as_ref(), &origin(key.name))?;

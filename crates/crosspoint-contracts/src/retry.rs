@@ -1,4 +1,4 @@
-//! When a failed message is sent again: at most three times, after 1, 2 and 4 s (MSG-5).
+//! When failed work is sent again: at most three times, after 1, 2 and 4 s (MSG-5).
 //!
 //! Senders that failed together would also come again together, and the agent that fell over under them would fall over
 //! once more. Jitter spreads them. The usual way, any time between nothing and the full delay, is not open here: the
@@ -9,12 +9,10 @@
 
 use core::time::Duration;
 
-use super::failure;
-
-/// How often a message is sent again.
+/// How often it is sent again.
 pub const RETRIES_MAX: u32 = 3;
 
-/// How often a message is sent in all.
+/// How often it is sent in all.
 pub const ATTEMPTS_MAX: u32 = RETRIES_MAX + 1;
 
 /// The largest part of a delay that jitter adds to it: 1, 2 and 4 s become at most 1.5, 3 and 6 s.
@@ -44,9 +42,4 @@ pub fn delay_before(attempt: u32, jitter: Jitter) -> Option<Duration> {
         _ => return None,
     };
     Some(least + least.mul_f64(JITTER_SHARE_MAX * jitter.0))
-}
-
-/// Whether a message that was answered with this code is sent again (MSG-5.3).
-pub fn is_retried(error_code: i64) -> bool {
-    failure::read(error_code).is_retried()
 }

@@ -1,0 +1,68 @@
+//! The contracts that agents behind an address speak: one line each.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crosspoint_contracts::Contract;
+use crosspoint_engine::runtime::Link;
+
+use super::remote::Agent;
+use super::{run, task};
+use crate::config;
+
+/// All of them, in the order in which people are told of them.
+static ALL: [&Spoken; 2] = [&run::SPOKEN, &task::SPOKEN];
+
+/// What must be known of a contract to have agents that speak it; its link says it.
+pub(crate) struct Spoken {
+    pub(crate) contract: Contract,
+    /// How long such an agent may be silent where nobody says (ALL-4).
+    pub(crate) silence: Duration,
+    /// What becomes of its work when we end (ALL-3).
+    pub(crate) fate: Fate,
+    /// Whether its requests have a mode that an operator may settle.
+    pub(crate) has_mode: bool,
+    /// The ends of addresses that are those of endpoints, and not of agents.
+    pub(crate) endpoints: &'static [&'static str],
+    /// The way to such an agent.
+    pub(crate) link: fn(Agent, &config::Agent) -> Arc<dyn Link>,
+}
+
+/// What became of work that was under way when we ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It died with us.
+    Died,
+    /// Its agent went on with it.
+    WentOn,
+    /// Nobody can know.
+    Unknown,
+}
+
+impl Spoken {
+    pub(crate) fn all() -> impl Iterator<Item = &'static Spoken> {
+        ALL.into_iter()
+    }
+
+    /// The contract of this name.
+    pub(crate) fn named(name: &str) -> Option<&'static Spoken> {
+        Spoken::all().find(|spoken| spoken.name() == name)
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.contract.name()
+    }
+}
+
+impl PartialEq for Spoken {
+    fn eq(&self, other: &Spoken) -> bool {
+        self.contract == other.contract
+    }
+}
+
+impl fmt::Debug for Spoken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,128 @@
+//! Walls within the code: what each part must not know.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crosspoint_contracts::{Contract, Kind};
+
+use crate::run::root;
+
+/// The source files of a crate, without those that are tests, and without tests at their ends.
+fn sources(name: &str) -> Vec<(PathBuf, String)> {
+    let source = root().join("crates").join(name).join("src");
+    let mut found = Vec::new();
+    gather(&source, &mut found);
+    let below = |(path, text): (PathBuf, String)| (path.strip_prefix(&source).expect("it is below").to_owned(), text);
+    found.into_iter().map(below).collect()
+}
+
+fn gather(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
+    for entry in fs::read_dir(folder).expect("it can be listed") {
+        let path = entry.expect("it can be read").path();
+        let is_test = path.file_stem().is_some_and(|name| name == "tests");
+        if path.is_dir() && !is_test {
+            gather(&path, found);
+        } else if path.extension().is_some_and(|end| end == "rs") && !is_test {
+            let text = fs::read_to_string(&path).expect("it can be read");
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            found.push((path.clone(), lines.collect::<Vec<_>>().join("\n")));
+        }
+    }
+}
+
+/// What names a contract in code: itself, its module, its kinds.
+fn names_of(contract: Contract) -> Vec<String> {
+    let kinds = Kind::ALL.into_iter().filter(|kind| kind.contract() == contract);
+    let kinds = kinds.flat_map(|kind| [format!("Kind::{kind:?}"), format!("Document::{kind:?}")]);
+    let itself = [format!("Contract::{contract:?}"), format!("crosspoint_contracts::{}", contract.name())];
+    itself.into_iter().chain(kinds).collect()
+}
+
+fn is_named(code: &str, name: &str) -> bool {
+    let is_word = |next: char| next == '_' || next.is_alphanumeric();
+    code.match_indices(name).any(|(at, _)| !code[at + name.len()..].starts_with(is_word))
+}
+
+/// Whether a file is a contract's own: its door, its link, what is settled about its agents, its commands.
+fn is_own(path: &Path, contract: Contract) -> bool {
+    let name = contract.name();
+    let own = [name.to_owned(), format!("{name}_door")];
+    let mut parts = path.iter().filter_map(|part| Path::new(part).file_stem()?.to_str());
+    let migrates = contract == Contract::Workflow && path.iter().any(|part| part == "migrate.rs");
+    parts.any(|part| own.iter().any(|own| own == part)) || migrates
+}
+
+/// Everything that a door or a link must know of a contract is in `crosspoint-contracts/src/<contract>`; whoever serves or calls in any contract
+/// asks its exchange.
+#[test]
+fn no_code_names_a_contract_but_its_door_and_its_link() {
+    let mut looked_at = 0;
+    for (name, is_bridge) in [("crosspoint", false), ("crosspoint-engine", false), ("crosspoint-bridge", true)] {
+        for (path, code) in sources(name) {
+            looked_at += 1;
+            for contract in Contract::ALL.into_iter().filter(|contract| !is_own(&path, *contract)) {
+                // The crate of the bridge is that contract's own.
+                if is_bridge && contract == Contract::Bridge {
+                    continue;
+                }
+                let named = names_of(contract).into_iter().find(|name| is_named(&code, name));
+                assert_eq!(named, None, "{name}/src/{}", path.display());
+            }
+        }
+    }
+    assert!(looked_at > 200, "only {looked_at} files were found");
+}
+
+/// A name is hidden by an import of several modules at once, so there is none of contracts.
+#[test]
+fn no_import_hides_a_contract() {
+    for (path, code) in sources("crosspoint").into_iter().chain(sources("crosspoint-engine")) {
+        for import in code.split("use crosspoint_contracts::{").skip(1) {
+            let (names, _) = import.split_once("};").expect("an import ends");
+            let hidden = Contract::ALL.into_iter().find(|contract| {
+                let is_own = is_own(&path, *contract);
+                !is_own && names.split(',').any(|name| name.trim().split("::").next() == Some(contract.name()))
+            });
+            assert_eq!(hidden, None, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn programs_know_neither_engine_nor_http() {
+    let files: Vec<_> = sources("crosspoint").into_iter().filter(|(path, _)| path.starts_with("exec")).collect();
+    let lone = sources("crosspoint").into_iter().filter(|(path, _)| path == Path::new("exec.rs"));
+    let files: Vec<_> = files.into_iter().chain(lone).collect();
+    assert!(files.len() > 10, "only {} files were found", files.len());
+    for (path, code) in files {
+        for unknown in
+            ["crosspoint_engine", "hyper", "axum", "reqwest", "crate::server", "crate::agents", "crate::passage"]
+        {
+            assert!(!code.contains(unknown), "{} knows {unknown}", path.display());
+        }
+    }
+}
+
+/// What is decided about work, whatever it came over.
+#[test]
+fn admission_and_refusals_know_no_http() {
+    let passage = sources("crosspoint").into_iter().filter(|(path, _)| path.starts_with("passage"));
+    let passage: Vec<_> = passage.collect();
+    assert!(passage.len() > 10, "only {} files were found", passage.len());
+    for (path, code) in passage {
+        for unknown in ["hyper", "axum", "reqwest", "StatusCode", "HeaderMap"] {
+            assert!(!code.contains(unknown), "{} knows {unknown}", path.display());
+        }
+    }
+}
+
+/// Outcomes have parts. Only what shows them writes JSON of them, and only the store takes those of earlier versions apart.
+#[test]
+fn the_machine_builds_no_json() {
+    for (path, code) in sources("crosspoint-engine").into_iter().filter(|(path, _)| path.starts_with("machine")) {
+        for builder in ["serde_json", "Body::of", "Body::trusted", "{{\\\"", "r#\"{"] {
+            assert!(!code.contains(builder), "{} has {builder}", path.display());
+        }
+    }
+}
