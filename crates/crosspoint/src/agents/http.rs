@@ -18,7 +18,7 @@ use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use reqwest::Url;
 
-use self::connections::{Connections, Held};
+use self::connections::{Connection, Connections};
 use crate::config::Remote;
 use crate::passage::trace::Trace;
 
@@ -53,7 +53,7 @@ pub(super) struct Answer {
     location: Option<HeaderValue>,
     body: Incoming,
     /// The connection that it comes by, for the next request.
-    held: Option<Held>,
+    connection: Option<Connection>,
 }
 
 /// What an answer is marked as.
@@ -182,8 +182,8 @@ impl Http {
         *request.uri_mut() = Uri::from(place.0.clone());
         *request.headers_mut() = headers;
         request.headers_mut().extend(self.host.clone().map(|host| (HOST, host)));
-        let (response, held) = self.connections.send(request).await?;
-        Ok(Answer::of(response, held))
+        let (response, connection) = self.connections.send(request).await?;
+        Ok(Answer::of(response, connection))
     }
 }
 
@@ -223,19 +223,20 @@ impl Media {
 }
 
 impl Answer {
-    fn of(response: Response<Incoming>, held: Held) -> Answer {
+    fn of(response: Response<Incoming>, connection: Connection) -> Answer {
         let named = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let media = Media::of(named.unwrap_or_default());
         let location = response.headers().get(LOCATION).cloned();
-        Answer { status: response.status(), media, location, body: response.into_body(), held: Some(held) }
+        Answer { status: response.status(), media, location, body: response.into_body(), connection: Some(connection) }
     }
 
     /// The next bytes of the body, as they come; `None` at its end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, Unread> {
         loop {
-            let Some(frame) = self.body.frame().await else {
-                // The connection can be used again; one that is not read to its end is closed.
-                self.held.take().into_iter().for_each(Held::rest);
+            let Some(connection) = &mut self.connection else { return Ok(None) };
+            let Some(frame) = connection.drive(self.body.frame()).await else {
+                // The connection can be used again; one whose answer is not read to its end is closed.
+                self.connection.take().into_iter().for_each(Connection::rest);
                 return Ok(None);
             };
             let lost = |error: hyper::Error| if is_garbled(&error) { Unread::Garbled } else { Unread::Lost };

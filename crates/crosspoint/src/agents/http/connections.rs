@@ -1,8 +1,15 @@
 //! The connections to one agent: those that rest, the last used first, and new ones where none does.
+//!
+//! A connection is usually driven by a task of its own, which hands every piece of an answer to the task that reads it: two switches a piece.
+//! Here the task that waits for an answer drives the connection itself ([`drive`]), and a connection that rests is driven by nobody: whether it was
+//! closed meanwhile is found out when it is wanted again.
 
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -27,7 +34,11 @@ const IDLE_TIME_MAX: Duration = Duration::from_secs(3);
 /// So many connections rest at most; others are closed.
 const RESTING_MAX: usize = 256;
 
-type Sender = SendRequest<Full<Bytes>>;
+/// What bytes travel over: a socket, or TLS over one.
+trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<W: AsyncRead + AsyncWrite + Send + Unpin> Wire for W {}
+
+type Driven = Pin<Box<http1::Connection<TokioIo<Box<dyn Wire>>, Full<Bytes>>>>;
 
 pub(super) struct Connections(Arc<Inner>);
 
@@ -36,26 +47,75 @@ struct Inner {
     port: u16,
     /// `None` where the agent is not asked over TLS.
     tls: Option<Tls>,
-    resting: Mutex<Vec<(Sender, Instant)>>,
+    resting: Mutex<Resting>,
 }
 
-/// A connection whose answer is being read.
-pub(super) struct Held {
-    sender: Sender,
+#[derive(Default)]
+struct Resting {
+    connections: Vec<(Connection, Instant)>,
+    /// Whether a task closes those that rest for too long.
+    watched: bool,
+}
+
+/// A connection, for one request after the other.
+pub(super) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    /// `None` once it is over.
+    driven: Option<Driven>,
     home: Weak<Inner>,
 }
 
-impl Held {
+impl Connection {
+    /// Waits for what this connection brings about, and drives it meanwhile.
+    pub(super) async fn drive<T>(&mut self, wanted: impl Future<Output = T>) -> T {
+        drive(&mut self.driven, wanted).await
+    }
+
     /// The answer was read to its end: the connection is free for the next request.
     pub(super) fn rest(self) {
-        let Some(home) = self.home.upgrade() else { return };
-        let now = Instant::now();
-        let mut resting = home.resting.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(home) = self.home.upgrade().filter(|_| self.driven.is_some() && !self.sender.is_closed()) else {
+            return;
+        };
+        let mut resting = home.resting();
+        if resting.connections.len() < RESTING_MAX {
+            resting.connections.push((self, Instant::now()));
+        }
+        if !std::mem::replace(&mut resting.watched, true) {
+            tokio::spawn(close_stale(Arc::downgrade(&home)));
+        }
+    }
+}
+
+async fn drive<T>(driven: &mut Option<Driven>, wanted: impl Future<Output = T>) -> T {
+    let mut wanted = pin!(wanted);
+    poll_fn(|context| {
+        if let Poll::Ready(done) = wanted.as_mut().poll(context) {
+            return Poll::Ready(done);
+        }
+        // What went wrong with it is told to whoever waits for it.
+        if let Some(connection) = driven
+            && connection.as_mut().poll(context).is_ready()
+        {
+            *driven = None;
+        }
+        wanted.as_mut().poll(context)
+    })
+    .await
+}
+
+/// Closes what rests for too long, as long as anything rests.
+async fn close_stale(home: Weak<Inner>) {
+    loop {
+        tokio::time::sleep(IDLE_TIME_MAX).await;
+        let Some(home) = home.upgrade() else { return };
+        let mut resting = home.resting();
         // The oldest come first.
-        let stale = resting.iter().take_while(|(_, since)| now.duration_since(*since) > IDLE_TIME_MAX).count();
-        resting.drain(..stale);
-        if resting.len() < RESTING_MAX && !self.sender.is_closed() {
-            resting.push((self.sender, now));
+        let is_stale = |(_, since): &&(Connection, Instant)| since.elapsed() >= IDLE_TIME_MAX;
+        let stale = resting.connections.iter().take_while(is_stale).count();
+        resting.connections.drain(..stale);
+        if resting.connections.is_empty() {
+            resting.watched = false;
+            return;
         }
     }
 }
@@ -73,14 +133,15 @@ impl Connections {
     pub(super) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
-    ) -> Result<(Response<Incoming>, Held), Unanswered> {
+    ) -> Result<(Response<Incoming>, Connection), Unanswered> {
         loop {
-            let (mut sender, is_new) = match self.rested().await {
-                Some(sender) => (sender, false),
+            let (mut connection, is_new) = match self.rested().await {
+                Some(connection) => (connection, false),
                 None => (self.connect().await?, true),
             };
-            let mut failed = match sender.try_send_request(request).await {
-                Ok(response) => return Ok((response, Held { sender, home: Arc::downgrade(&self.0) })),
+            let Connection { sender, driven, .. } = &mut connection;
+            let mut failed = match drive(driven, sender.try_send_request(request)).await {
+                Ok(response) => return Ok((response, connection)),
                 Err(failed) => failed,
             };
             match failed.take_message().filter(|_| !is_new) {
@@ -91,34 +152,44 @@ impl Connections {
         }
     }
 
-    async fn rested(&self) -> Option<Sender> {
+    async fn rested(&self) -> Option<Connection> {
         loop {
-            let (mut sender, since) = self.0.resting.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-            if since.elapsed() <= IDLE_TIME_MAX && sender.ready().await.is_ok() {
-                return Some(sender);
+            let (mut connection, since) = self.0.resting().connections.pop()?;
+            let Connection { sender, driven, .. } = &mut connection;
+            // It may have been closed since.
+            let is_free = since.elapsed() < IDLE_TIME_MAX && drive(driven, sender.ready()).await.is_ok();
+            if is_free && driven.is_some() {
+                return Some(connection);
             }
         }
     }
 
-    async fn connect(&self) -> Result<Sender, Unanswered> {
+    async fn connect(&self) -> Result<Connection, Unanswered> {
         let connected = tokio::time::timeout(CONNECT_TIME_MAX, self.0.connect()).await;
         let timed_out = || io::Error::from(io::ErrorKind::TimedOut);
-        connected.unwrap_or_else(|_| Err(timed_out())).map_err(|cause| {
+        let (sender, driven) = connected.unwrap_or_else(|_| Err(timed_out())).map_err(|cause| {
             let Inner { host, port, .. } = &*self.0;
             tracing::warn!(host, port, %cause, "an agent cannot be connected to");
             Unanswered::Unconnected
-        })
+        })?;
+        Ok(Connection { sender, driven: Some(driven), home: Arc::downgrade(&self.0) })
     }
 }
 
 impl Inner {
-    async fn connect(&self) -> io::Result<Sender> {
+    fn resting(&self) -> MutexGuard<'_, Resting> {
+        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn connect(&self) -> io::Result<(SendRequest<Full<Bytes>>, Driven)> {
         self.tls.as_ref().map_or(Ok(()), Tls::ready)?;
         let socket = self.socket().await?;
-        match &self.tls {
-            Some(tls) => spoken_over(tls.connect(socket).await?).await,
-            None => spoken_over(socket).await,
-        }
+        let wire: Box<dyn Wire> = match &self.tls {
+            Some(tls) => Box::new(tls.connect(socket).await?),
+            None => Box::new(socket),
+        };
+        let (sender, driven) = http1::handshake(TokioIo::new(wire)).await.map_err(io::Error::other)?;
+        Ok((sender, Box::pin(driven)))
     }
 
     /// The first of the host's addresses that answers. Each has its part of the time, so that one that is silent hides no other.
@@ -138,16 +209,6 @@ impl Inner {
         }
         Err(last)
     }
-}
-
-/// HTTP/1.1 over a connection. It is driven by a task of its own, which ends with it.
-async fn spoken_over(socket: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> io::Result<Sender> {
-    let (sender, connection) = http1::handshake(TokioIo::new(socket)).await.map_err(io::Error::other)?;
-    tokio::spawn(async move {
-        // Who waits for an answer is told what went wrong.
-        let _ = connection.await;
-    });
-    Ok(sender)
 }
 
 #[cfg(test)]
