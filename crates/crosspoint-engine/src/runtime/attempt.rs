@@ -243,9 +243,10 @@ impl Attempt {
         }
     }
 
-    /// Comes to an end when the attempt should.
+    /// Comes to an end when the attempt should. It does so also beside a future that is never without something to do, such as one that reads
+    /// a stream without end: a task that has used up its turn would otherwise not learn that it is over.
     pub async fn stopped(&self) {
-        self.handle.stop.cancelled().await;
+        tokio::task::unconstrained(self.handle.stop.cancelled()).await;
     }
 
     /// Comes to an end when we are about to end, and the work cannot go on without us. A link that has asked for it is waited for until its attempt

@@ -29,6 +29,9 @@ const REDIRECTS_MAX: usize = 3;
 const DISMISS_TIME_MAX: Duration = Duration::from_millis(100);
 const DISMISS_BYTES_MAX: usize = 64 << 10;
 
+/// After so many bytes of one answer others have their turn, in bytes: an agent that sends without end would otherwise keep a thread to itself.
+const TURN_BYTES: usize = 64 << 10;
+
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
@@ -54,6 +57,8 @@ pub(super) struct Answer {
     body: Incoming,
     /// The connection that it comes by, for the next request.
     connection: Option<Connection>,
+    /// How many bytes were read since others had their turn.
+    bytes_in_turn: usize,
 }
 
 /// What an answer is marked as.
@@ -227,11 +232,22 @@ impl Answer {
         let named = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let media = Media::of(named.unwrap_or_default());
         let location = response.headers().get(LOCATION).cloned();
-        Answer { status: response.status(), media, location, body: response.into_body(), connection: Some(connection) }
+        Answer {
+            status: response.status(),
+            media,
+            location,
+            body: response.into_body(),
+            connection: Some(connection),
+            bytes_in_turn: 0,
+        }
     }
 
-    /// The next bytes of the body, as they come; `None` at its end.
+    /// The next bytes of the body, as they come; `None` at its end. It may be dropped and asked again, and loses nothing.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, Unread> {
+        if self.bytes_in_turn > TURN_BYTES {
+            self.bytes_in_turn = 0;
+            tokio::task::yield_now().await;
+        }
         loop {
             let Some(connection) = &mut self.connection else { return Ok(None) };
             let Some(frame) = connection.drive(self.body.frame()).await else {
@@ -241,9 +257,9 @@ impl Answer {
             };
             let lost = |error: hyper::Error| if is_garbled(&error) { Unread::Garbled } else { Unread::Lost };
             // What is no data is said after the body, and means nothing here.
-            if let Ok(data) = frame.map_err(lost)?.into_data() {
-                return Ok(Some(data));
-            }
+            let Ok(data) = frame.map_err(lost)?.into_data() else { continue };
+            self.bytes_in_turn += data.len();
+            return Ok(Some(data));
         }
     }
 
