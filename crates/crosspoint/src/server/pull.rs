@@ -23,7 +23,7 @@ use super::body::Received;
 use super::json::{Object, push_array, push_text, response};
 use super::query::{Name, Wait};
 use super::refusal::Refusal;
-use crate::desk::{Given, JoinFirst, Mistake, NotJoined, Ordered, SESSIONS_MAX};
+use crate::desk::{Given, JoinFirst, Mistake, NotJoined, Ordered, Report, SESSIONS_MAX};
 use crate::passage::refusal::DONE_OR_NOT;
 use crate::passage::trace::Trace;
 
@@ -49,8 +49,14 @@ pub(super) async fn take_jobs(
     Wait(wait): Wait,
     received: Received,
 ) -> Result<Response, Refusal> {
-    let asked = read::taking(&received.bytes)?;
-    drop(received);
+    let mut asked = read::taking(&received.bytes)?;
+    let reports = std::mem::take(&mut asked.reports);
+    let heard = if reports.is_empty() {
+        drop(received);
+        None
+    } else {
+        Some(app.told(&name, asked.session, reports, received).await?)
+    };
     let wait = wait.unwrap_or_default();
     let until = |lease: Duration| Instant::now() + wait.min(lease / LEASE_SHARE);
     let taking = app.desk().take(&name, asked.session, asked.room, &asked.holding, until);
@@ -58,6 +64,8 @@ pub(super) async fn take_jobs(
         // In this order, so that whoever asks is heard of also while we are about to end.
         biased;
         ordered = taking => ordered,
+        // What was said is on disk, and that is told.
+        () = app.stopping().cancelled(), if heard.is_some() => Ok(Ordered::default()),
         () = app.stopping().cancelled() => return Err(Refusal::stopping()),
     };
     let ordered = ordered.map_err(|JoinFirst| {
@@ -68,7 +76,7 @@ pub(super) async fn take_jobs(
         join_first()
     })?;
     let inputs = app.inputs(&name, asked.session, &ordered).await?;
-    Ok(response(StatusCode::OK, shown_orders(&ordered, &inputs)))
+    Ok(response(StatusCode::OK, shown_orders(&ordered, &inputs, heard)))
 }
 
 pub(super) async fn report_jobs(
@@ -77,16 +85,10 @@ pub(super) async fn report_jobs(
     received: Received,
 ) -> Result<Response, Refusal> {
     let (session, reports) = read::reports(&received.bytes)?;
-    app.refuse_while_failing()?;
-    // In a task of its own: whoever reports may leave before it is on disk, and what is said must be carried through.
-    let reporting = tokio::spawn(async move {
-        let _room = received;
-        app.desk().report(app.engine(), &name.into(), session, reports).await
-    });
-    let heard = reporting.await.map_err(|_| Refusal::internal())?.map_err(|mistake| refused(&mistake))?;
+    let heard = app.told(&name, session, reports, received).await?;
     let mut out = Vec::with_capacity(16 * (heard.len() + 1));
     let mut object = Object::open(&mut out);
-    push_array(object.name("reports"), heard, |out, heard| push_text(out, word(heard)));
+    push_heard(&mut object, heard);
     object.close();
     Ok(response(StatusCode::OK, out))
 }
@@ -128,6 +130,24 @@ pub(super) async fn forget_agent(State(app): State<App>, Name(name): Name) -> Re
 }
 
 impl App {
+    /// Takes what a session reports; when it returns, that is on disk.
+    async fn told(
+        &self,
+        name: &str,
+        session: Uuid,
+        reports: Vec<Report>,
+        received: Received,
+    ) -> Result<Vec<Heard>, Refusal> {
+        self.refuse_while_failing()?;
+        let (app, name) = (self.clone(), name.into());
+        // In a task of its own: whoever reports may leave before it is on disk, and what is said must be carried through.
+        let reporting = tokio::spawn(async move {
+            let _room = received;
+            app.desk().report(app.engine(), &name, session, reports).await
+        });
+        reporting.await.map_err(|_| Refusal::internal())?.map_err(|mistake| refused(&mistake))
+    }
+
     /// The inputs of what is given, in order: where they are not at hand, all are read at one go.
     async fn inputs(&self, name: &str, session: Uuid, ordered: &Ordered) -> Result<Vec<Option<Bytes>>, Refusal> {
         let away = |given: &&Given| given.input.is_none();
@@ -159,7 +179,11 @@ impl App {
     }
 }
 
-fn shown_orders(ordered: &Ordered, inputs: &[Option<Bytes>]) -> Vec<u8> {
+fn push_heard(object: &mut Object<'_>, heard: Vec<Heard>) {
+    push_array(object.name("reports"), heard, |out, heard| push_text(out, word(heard)));
+}
+
+fn shown_orders(ordered: &Ordered, inputs: &[Option<Bytes>], heard: Option<Vec<Heard>>) -> Vec<u8> {
     let bytes: usize = inputs.iter().flatten().map(Bytes::len).sum();
     let mut out = Vec::with_capacity(64 + bytes + 256 * ordered.jobs.len());
     let mut object = Object::open(&mut out);
@@ -179,6 +203,9 @@ fn shown_orders(ordered: &Ordered, inputs: &[Option<Bytes>]) -> Vec<u8> {
         object.raw("input", answer.bytes());
         object.close();
     });
+    if let Some(heard) = heard {
+        push_heard(&mut object, heard);
+    }
     object.close();
     out
 }

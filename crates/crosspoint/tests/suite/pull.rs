@@ -26,6 +26,35 @@ fn submit(server: &Server, work: &str) -> String {
     id(&server.submit(&json!({"work": work, "input": {"n": 1}}).to_string()))
 }
 
+/// What is said comes first, and what is given is what is there after that: an agent that works at once needs one call a job.
+#[test]
+fn one_call_reports_and_takes() {
+    let server = Server::start();
+    let worker = Puller::joined(&server, "dig", 1);
+    let take = |room: u32, reports: Value| {
+        let body = json!({"session": worker.session, "room": room, "reports": reports}).to_string();
+        server.post("/api/v1/agents/dig/take?wait=20", &body)
+    };
+    let first = submit(&server, "dig");
+    let given = take(1, json!([])).json();
+    assert_eq!((&given["jobs"][0]["id"], given.get("reports")), (&json!(first), None), "nothing was said");
+    let second = submit(&server, "dig");
+    let result = json!([{"id": first, "attempt": 1, "result": {"outputs": {"done": 1}}}]);
+    let given = take(1, result.clone()).json();
+    assert_eq!((&given["reports"], &given["jobs"][0]["id"]), (&json!(["taken"]), &json!(second)));
+    assert_eq!(server.job(&first)["outcome"]["outputs"], json!({"done": 1}), "it is on disk when the call is answered");
+    // Whoever lost that answer says it again, and is given again what it does not list.
+    let again = take(1, result).json();
+    assert_eq!((&again["reports"], &again["jobs"][0]["id"]), (&json!(["gone"]), &json!(second)));
+    assert!(server.job(&first)["violations"].is_null());
+    // A mistake refuses all of it, and nothing is given.
+    let wrong = json!([{"id": second, "attempt": 1, "result": {}}]);
+    assert_eq!(refused(&take(1, wrong), 400, "invalid")["at"], "/reports/0/result");
+    assert_eq!(server.job(&second)["state"], "running");
+    let twice = format!(r#"{{"session":"{}","session":"x","room":1,"reports":[]}}"#, worker.session);
+    refused(&server.post("/api/v1/agents/dig/take", &twice), 400, "invalid");
+}
+
 #[test]
 fn work_is_known_once_its_agent_has_joined_and_is_done_by_whoever_asks() {
     let server = Server::start();

@@ -44,6 +44,9 @@ struct Taking {
     /// All that it holds: every job that it was given and whose end it has not reported, or has not been told that the report was taken.
     #[schemars(length(max = 10_000))]
     holding: Option<Nullable<Vec<Holding>>>,
+    /// What it has to say first, as for `report`: what it is given is what is there after that.
+    #[schemars(length(max = 1_000))]
+    reports: Option<Nullable<Vec<Report>>>,
 }
 
 /// A job that it holds.
@@ -64,6 +67,8 @@ struct Orders {
     stop: Vec<Stop>,
     /// Answers that it does not have.
     answers: Vec<Answer>,
+    /// What became of each of its reports, where it made some.
+    reports: Option<Vec<HeardName>>,
 }
 
 /// A job for it.

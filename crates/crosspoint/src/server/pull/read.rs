@@ -56,6 +56,8 @@ pub(super) struct Taking {
     pub(super) session: Uuid,
     pub(super) room: usize,
     pub(super) holding: Vec<Holding>,
+    /// What it has to say first.
+    pub(super) reports: Vec<Report>,
 }
 
 /// Where a block of output goes.
@@ -117,7 +119,8 @@ fn works(root: &In<'_, '_>) -> Result<Vec<Arc<str>>, Refusal> {
 }
 
 pub(super) fn taking(document: &Bytes) -> Result<Taking, Refusal> {
-    let tape = scan(document)?;
+    let tape = scan_ambiguous(document)?;
+    let mut doubts = Doubts::of(&tape);
     let root = In { value: object(&tape, TAKE)?, at: String::new(), hint: TAKE };
     let room = root.whole("room", 0..=u64::from(CONCURRENCY_MAX))?.unwrap_or(0);
     let one = |item: In<'_, '_>| {
@@ -132,7 +135,12 @@ pub(super) fn taking(document: &Bytes) -> Result<Taking, Refusal> {
             items.into_iter().map(one).collect::<Result<Vec<Holding>, Refusal>>()?
         }
     };
-    Ok(Taking { session: root.session()?, room: usize::try_from(room).unwrap_or(0), holding })
+    let reports = match root.given("reports") {
+        None => Vec::new(),
+        Some(_) => reports_in(document, &root, &mut doubts)?,
+    };
+    doubts.refuse_others(document)?;
+    Ok(Taking { session: root.session()?, room: usize::try_from(room).unwrap_or(0), holding, reports })
 }
 
 pub(super) fn leaving(document: &Bytes) -> Result<Uuid, Refusal> {
@@ -144,10 +152,14 @@ pub(super) fn reports(document: &Bytes) -> Result<(Uuid, Vec<Report>), Refusal> 
     let tape = scan_ambiguous(document)?;
     let mut doubts = Doubts::of(&tape);
     let root = In { value: object(&tape, REPORT)?, at: String::new(), hint: REPORT };
-    let items = root.items("reports", REPORTS_MAX)?.into_iter();
-    let reports = items.map(|item| report(document, &item, &mut doubts)).collect::<Result<Vec<Report>, Refusal>>()?;
+    let reports = reports_in(document, &root, &mut doubts)?;
     doubts.refuse_others(document)?;
     Ok((root.session()?, reports))
+}
+
+fn reports_in(document: &Bytes, root: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Result<Vec<Report>, Refusal> {
+    let items = root.items("reports", REPORTS_MAX)?.into_iter();
+    items.map(|item| report(document, &item, doubts)).collect()
 }
 
 /// Exactly one of the seven.
