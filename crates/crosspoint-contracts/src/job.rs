@@ -17,7 +17,7 @@ use crate::artifact::Artifact;
 use crate::clause::Clause;
 use crate::content::Json;
 use crate::failure::Failure;
-use crate::json::{Tape, quoted};
+use crate::json::quoted;
 use crate::kind::{Contract, Kind};
 
 /// How a job is doing.
@@ -199,10 +199,7 @@ impl<'s> Job<'s> {
 
     /// Puts a value into a home, if it is one that the home holds.
     pub fn put(&mut self, home: Home, value: Json<'s>) -> bool {
-        let holds = home.holds();
-        let read =
-            || Tape::scan(value.get().as_bytes()).is_ok_and(|tape| tape.root().is_some_and(|it| holds.accepts(it)));
-        let fits = holds.accepts_by_ends(value.get()).unwrap_or_else(read);
+        let fits = home.holds().accepts_json(value.get());
         if fits {
             self.set(home, value);
         }

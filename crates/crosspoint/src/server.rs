@@ -35,6 +35,9 @@ mod tally;
 mod task_door;
 pub(crate) mod view;
 
+#[cfg(test)]
+mod tests;
+
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

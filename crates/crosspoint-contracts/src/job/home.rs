@@ -3,7 +3,7 @@
 //! What a contract knows alone has no home and is kept beside the job by its place ([`super::Own`]).
 
 use crate::fields::is_timestamp;
-use crate::json::{Type, Value};
+use crate::json::{Tape, Type, Value};
 
 /// What a home holds. What comes from elsewhere is checked against it before it is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +58,13 @@ impl Holds {
         }
     }
 
-    /// The same of a text that is known to be JSON, where its two ends say it: megabytes are not read once more. `None` where they do
-    /// not.
-    pub(crate) fn accepts_by_ends(self, json: &str) -> Option<bool> {
+    /// The same of a text that is known to be JSON. It is read only where its two ends do not say it: megabytes are not read once more.
+    pub(crate) fn accepts_json(self, json: &str) -> bool {
+        let read = || Tape::scan(json.as_bytes()).is_ok_and(|tape| tape.root().is_some_and(|it| self.accepts(it)));
+        self.accepts_by_ends(json).unwrap_or_else(read)
+    }
+
+    fn accepts_by_ends(self, json: &str) -> Option<bool> {
         let json = json.trim_matches([' ', '\t', '\n', '\r']).as_bytes();
         let ends = |first: u8, last: u8| json.len() >= 2 && json.first() == Some(&first) && json.last() == Some(&last);
         match self {

@@ -347,8 +347,7 @@ impl<'j, 's> Out<'j, 's> {
 
     fn own(&mut self, holds: crate::job::Holds) -> Option<Cow<'j, str>> {
         let (_, own) = self.own_at_path()?;
-        let fits = Tape::scan(own.value.get().as_bytes())
-            .is_ok_and(|tape| tape.root().is_some_and(|root| holds.accepts(root)));
+        let fits = holds.accepts_json(own.value.get());
         if fits { self.own_here().map(Cow::Borrowed) } else { None }
     }
 
