@@ -52,6 +52,9 @@ use bolero as _;
 // The one list of contracts: a module each, and below what it is called and which kinds of documents it has.
 
 pub mod bridge;
+#[cfg(feature = "demo-contract")]
+#[path = "../tests/demo/demo.rs"]
+pub mod demo;
 pub mod message;
 pub mod run;
 pub mod task;
@@ -98,6 +101,16 @@ list::contracts! {
         RunResponse = response: run::Response<'s>;
         /// The events of a run.
         RunStream = stream: run::Stream;
+    }
+    /// A question and its answer.
+    #[cfg(feature = "demo-contract")]
+    Demo = demo {
+        /// What is asked.
+        #[cfg(feature = "demo-contract")]
+        DemoAsk = ask: demo::Ask<'s>;
+        /// What came of it.
+        #[cfg(feature = "demo-contract")]
+        DemoAnswer = answer: demo::Answer<'s>;
     }
 }
 

@@ -38,34 +38,35 @@ impl Entry {
 /// Makes [`Contract`](crate::Contract), [`Kind`] and [`Document`](crate::Document) of the list.
 ///
 /// A contract stands there as `Variant = module { kinds }`, a kind as `Variant = name: Type`. Names that are seen outside
-/// follow: `module` for the contract, `module.name` for the kind.
+/// follow: `module` for the contract, `module.name` for the kind. Below its comment a line may say when it is there.
 macro_rules! contracts {
     ($(
-        $(#[$contract_doc:meta])* $Contract:ident = $module:ident {
-            $($(#[$kind_doc:meta])* $Kind:ident = $name:ident: $Type:ty;)+
+        $(#[doc = $contract_doc:literal])+ $(#[cfg($contract_if:meta)])? $Contract:ident = $module:ident {
+            $($(#[doc = $kind_doc:literal])+ $(#[cfg($kind_if:meta)])? $Kind:ident = $name:ident: $Type:ty;)+
         }
     )+) => {
         /// One of the ways of talking to agents.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Contract {
-            $($(#[$contract_doc])* $Contract,)+
+            $($(#[doc = $contract_doc])+ $(#[cfg($contract_if)])? $Contract,)+
         }
 
         impl Contract {
             /// All of them.
-            pub const ALL: [Contract; [$(Contract::$Contract),+].len()] = [$(Contract::$Contract),+];
+            pub const ALL: [Contract; [$($(#[cfg($contract_if)])? Contract::$Contract),+].len()] =
+                [$($(#[cfg($contract_if)])? Contract::$Contract),+];
 
             /// For example `bridge`.
             pub fn name(self) -> &'static str {
                 match self {
-                    $(Contract::$Contract => stringify!($module),)+
+                    $($(#[cfg($contract_if)])? Contract::$Contract => stringify!($module),)+
                 }
             }
 
             /// What the contract provides.
             pub(crate) const fn entry(self) -> &'static $crate::list::Entry {
                 match self {
-                    $(Contract::$Contract => &$crate::$module::entry::CONTRACT,)+
+                    $($(#[cfg($contract_if)])? Contract::$Contract => &$crate::$module::entry::CONTRACT,)+
                 }
             }
         }
@@ -73,31 +74,32 @@ macro_rules! contracts {
         /// What a document is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Kind {
-            $($($(#[$kind_doc])* $Kind,)+)+
+            $($($(#[doc = $kind_doc])+ $(#[cfg($kind_if)])? $Kind,)+)+
         }
 
         impl Kind {
             /// All of them, by contract.
-            pub const ALL: [Kind; [$($(Kind::$Kind),+),+].len()] = [$($(Kind::$Kind),+),+];
+            pub const ALL: [Kind; [$($($(#[cfg($kind_if)])? Kind::$Kind),+),+].len()] =
+                [$($($(#[cfg($kind_if)])? Kind::$Kind),+),+];
 
             /// For example `bridge.response`.
             pub fn name(self) -> &'static str {
                 match self {
-                    $($(Kind::$Kind => concat!(stringify!($module), ".", stringify!($name)),)+)+
+                    $($($(#[cfg($kind_if)])? Kind::$Kind => concat!(stringify!($module), ".", stringify!($name)),)+)+
                 }
             }
 
             /// The contract it belongs to.
             pub fn contract(self) -> Contract {
                 match self {
-                    $($(Kind::$Kind)|+ => Contract::$Contract,)+
+                    $($($(#[cfg($kind_if)])? Kind::$Kind => Contract::$Contract,)+)+
                 }
             }
 
             /// What the contract says of this kind.
             pub(crate) const fn entry(self) -> &'static $crate::kind::Entry {
                 match self {
-                    $($(Kind::$Kind => const { $crate::$module::entry::CONTRACT.kind(Kind::$Kind) },)+)+
+                    $($($(#[cfg($kind_if)])? Kind::$Kind => const { $crate::$module::entry::CONTRACT.kind(Kind::$Kind) },)+)+
                 }
             }
         }
@@ -107,6 +109,7 @@ macro_rules! contracts {
         pub enum Document<'s> {
             $($(
                 #[doc = concat!("`", stringify!($module), ".", stringify!($name), "`")]
+                $(#[cfg($kind_if)])?
                 $Kind($Type),
             )+)+
         }

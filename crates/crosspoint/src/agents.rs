@@ -4,6 +4,9 @@
 
 mod ask;
 mod bridge;
+#[cfg(feature = "demo-contract")]
+#[path = "../tests/demo/demo.rs"]
+mod demo;
 mod echo;
 mod exec;
 mod fail;

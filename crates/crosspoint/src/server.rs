@@ -10,6 +10,9 @@ mod agents;
 mod body;
 mod bridge_door;
 mod connection;
+#[cfg(feature = "demo-contract")]
+#[path = "../tests/demo/demo_door.rs"]
+mod demo_door;
 mod documents;
 mod door;
 mod events;

@@ -60,6 +60,9 @@ mod config;
 mod conformity;
 #[path = "suite/crash.rs"]
 mod crash;
+#[cfg(feature = "demo-contract")]
+#[path = "suite/demo_contract.rs"]
+mod demo_contract;
 #[path = "suite/disk.rs"]
 mod disk;
 #[path = "suite/documents.rs"]

@@ -12,7 +12,12 @@ use super::{run, task};
 use crate::config;
 
 /// All of them, in the order in which people are told of them.
-static ALL: [&Spoken; 2] = [&run::SPOKEN, &task::SPOKEN];
+static ALL: &[&Spoken] = &[
+    &run::SPOKEN,
+    &task::SPOKEN,
+    #[cfg(feature = "demo-contract")]
+    &super::demo::SPOKEN,
+];
 
 /// What must be known of a contract to have agents that speak it; its link says it.
 pub(crate) struct Spoken {
@@ -42,7 +47,7 @@ pub(crate) enum Fate {
 
 impl Spoken {
     pub(crate) fn all() -> impl Iterator<Item = &'static Spoken> {
-        ALL.into_iter()
+        ALL.iter().copied()
     }
 
     /// The contract of this name.

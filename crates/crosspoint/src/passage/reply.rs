@@ -175,7 +175,8 @@ fn failed(job: &Canonical<'_>, failure: Failure, said: &Said<'_>) -> Failed {
         message: own(Home::Message),
         code: own(Home::Code),
         details: details(job),
-        document: Some(Box::new(said.without_parts())),
+        // What it gave all the same is in no part of the outcome, so it stays where it is.
+        document: Some(Box::new(AgentDocument { kind: said.kind, document: Body::trusted(said.document.clone()) })),
         ..Failed::of(failure, Dispatched::Yes)
     }
 }

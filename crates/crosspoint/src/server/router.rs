@@ -5,14 +5,18 @@ use axum::http::Method;
 use axum::routing::{get, post};
 use crosspoint_contracts::Contract;
 
+#[cfg(feature = "demo-contract")]
+use super::demo_door;
 use super::refusal::Refusal;
 use super::{App, agents, bridge_door, documents, events, health, jobs, metrics, openapi, pull, run_door, task_door};
 
 /// The doors of contracts, by where they are.
-pub(super) const DOORS: [(&str, Contract); 3] = [
+pub(super) const DOORS: &[(&str, Contract)] = &[
     (run_door::PLACE, run_door::CONTRACT),
     (task_door::PLACE, task_door::CONTRACT),
     (bridge_door::PLACE, bridge_door::CONTRACT),
+    #[cfg(feature = "demo-contract")]
+    (demo_door::PLACE, demo_door::CONTRACT),
 ];
 
 /// Who speaks the run contract.
@@ -33,8 +37,17 @@ fn task_door() -> Router<App> {
         .route("/tasks/{id}/events", get(task_door::follow_task))
 }
 
+/// Who speaks the contract of the tests.
+#[cfg(feature = "demo-contract")]
+fn demo_door() -> Router<App> {
+    Router::new().route(demo_door::PLACE, post(demo_door::ask))
+}
+
 pub(super) fn router(app: App) -> Router {
-    Router::new()
+    let router = Router::new();
+    #[cfg(feature = "demo-contract")]
+    let router = router.merge(demo_door());
+    router
         .merge(run_door())
         .merge(task_door())
         .route("/api/v1/jobs", post(jobs::submit_job).get(jobs::list_jobs))

@@ -21,7 +21,7 @@ use crate::passage::refusal;
 /// speaks its contract.
 pub(super) fn contract_at(path: &str) -> Option<Contract> {
     let is_under = |door| path.strip_prefix(door).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    DOORS.into_iter().find(|(door, _)| is_under(*door)).map(|(_, contract)| contract)
+    DOORS.iter().find(|(door, _)| is_under(*door)).map(|(_, contract)| *contract)
 }
 
 /// An answer with what it says, where it is a refusal: in the shape of its door, else in our own.

@@ -201,7 +201,7 @@ impl Server {
         self.exchange("GET", path, &[], b"").expect("it answers")
     }
 
-    fn exchange(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Answer> {
+    pub(crate) fn exchange(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Answer> {
         let mut stream = TcpStream::connect(self.address()).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         let head = head(method, path, headers, body.len());

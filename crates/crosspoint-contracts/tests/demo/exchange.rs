@@ -1,0 +1,47 @@
+//! What talking in the demo contract means.
+
+use crate::content::RawObject;
+use crate::document::Document;
+use crate::exchange::{Asked, Exchange, Holds, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid};
+use crate::job::Home;
+use crate::kind::Kind;
+
+pub(crate) static EXCHANGE: Exchange = Exchange {
+    request: Kind::DemoAsk,
+    response: Kind::DemoAnswer,
+    asked,
+    id: "id",
+    work: "work",
+    names: &[("/id", Home::RequestId), ("/work", Home::Work)],
+    work_may_name_agent: false,
+    ids_are_unique: false,
+    input: None,
+    seconds_default: None,
+    request_has: &[],
+    parts: &[Part { path: &["output"], holds: Holds::Output, stand_in: "{}" }],
+    gives_text: false,
+    code: &[],
+    response_has: &[],
+    question: Place::Carried("question"),
+    question_as: None,
+    warnings: Place::Carried("warnings"),
+    cancelled_is_error: true,
+    http_status: |_| 200,
+    refusing: Refusing {
+        malformed: plainly_invalid,
+        empty_id: None,
+        too_long: None,
+        too_large: None,
+        unknown_work: Wording::at("/work"),
+        unknown_agent: Wording::at("/x_crosspoint/target"),
+        not_its_work: Wording::at("/x_crosspoint/target"),
+        conflict: plain_conflict,
+        names_fields: false,
+        carries: true,
+    },
+};
+
+fn asked<'s>(document: &Document<'s>) -> Option<Asked<'s>> {
+    let Document::DemoAsk(ask) = document else { return None };
+    Some(Asked { id: Some(ask.id.get()), input: ask.input.map(RawObject::get) })
+}

@@ -1,0 +1,35 @@
+//! The door of the demo contract: one question, one answer.
+
+use std::time::Instant;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use crosspoint_contracts::Contract;
+
+use super::App;
+use super::body::Received;
+use super::json::response;
+use super::refusal::Refusal;
+use crate::passage::admission::Caller;
+use crate::passage::answer;
+
+pub(super) const CONTRACT: Contract = Contract::Demo;
+
+/// Where this door is.
+pub(super) const PLACE: &str = "/demo";
+
+/// Asks, and is answered when the work has ended.
+pub(super) async fn ask(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    received: Received,
+) -> Result<Response, Refusal> {
+    let asked = app.admit((CONTRACT, caller), &headers, None, received).await?;
+    let job = asked.watch.ended(Instant::now() + app.0.sync_wait).await;
+    match job.outcome() {
+        Some(_) => Ok(response(StatusCode::OK, answer::document(&job, CONTRACT, &asked.beside))),
+        None => Err(Refusal::waited(job.id(), app.0.sync_wait)),
+    }
+}
