@@ -197,7 +197,7 @@ pub fn write(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, 
 /// The same without a frame, for doors that frame what they send.
 ///
 /// # Errors
-/// As for [`write`].
+/// As for [`write()`].
 pub fn write_data(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, Refused> {
     let written = unframed(job, to, fresh)?;
     if job.wary {

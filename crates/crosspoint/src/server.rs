@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`router`] names every endpoint, and [`openapi`] describes them; [`jobs`], [`agents`], [`pull`],
 //! [`documents`], [`health`] and [`events`] answer them, and [`run_door`], [`task_door`] and [`bridge_door`] in contracts of their own,
-//! where [`warned`] adds what was loose and [`shaped`] puts refusals into the contract's shape; [`submit`], [`query`] and [`body`] read what comes in, within limits; [`view`] and
+//! where [`door`] has work admitted and [`shaped`] puts refusals into the contract's shape; [`submit`], [`query`] and [`body`] read what comes in, within limits; [`view`] and
 //! [`refusal`] write what goes out; [`reach`] says which requests are for us at all; [`socket`], [`connection`], [`streamed`] and [`stall`] are about sockets; [`tally`], [`process`] and [`metrics`]
 //! are what is counted, and [`record`] is about the log.
 

@@ -20,7 +20,7 @@ fn older() -> Scratch {
 /// Everything that is known of all jobs, but for what they are remembered by.
 fn all(readers: &Readers) -> Vec<(Seq, String)> {
     let page = readers.list(&Filter { limit: 1_000, ..Filter::default() }).expect("it can be listed");
-    let seqs = page.jobs.iter().map(|job| job.seq());
+    let seqs = page.jobs.iter().map(crosspoint_engine::job::Job::seq);
     let job = |seq| readers.job_at(seq).expect("it can be read").expect("it is there");
     seqs.map(|seq| (seq, whole(&crosspoint_engine::job::Job { memory: None, ..job(seq) }))).collect()
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_contracts::message::retry::{self, Jitter};
+use crosspoint_contracts::retry::{self, Jitter};
 use crosspoint_engine::event::What;
 use crosspoint_engine::job::{Limits, Phase, State};
 use crosspoint_engine::machine::Event;

@@ -1,6 +1,6 @@
 //! How a request is refused, over whatever it came: what is wrong, what to do about it, and whether to send it again.
 //!
-//! Messages name fields, types and limits, and never quote what came in. [`document`] is a refusal in the shape of a contract; what it is
+//! Messages name fields, types and limits, and never quote what came in. [`document()`] is a refusal in the shape of a contract; what it is
 //! over HTTP is decided at the edge.
 
 mod document;
