@@ -45,8 +45,6 @@ pub struct Exchange {
     pub response_has: &'static [Known],
     /// Where a question to a person stands (ALL-5).
     pub question: Place,
-    /// The question as the contract can say it, where that is another.
-    pub question_as: Option<Rewrite>,
     /// Where warnings to a caller stand.
     pub warnings: Place,
     /// Whether cancelled work is told as an error, which then says whether to repeat it.
@@ -59,9 +57,6 @@ pub struct Exchange {
 
 /// Makes one JSON value of what a document gives its agent; `None` where it is no valid one.
 pub type MakeInput = fn(&[u8]) -> Option<String>;
-
-/// Says something as a contract can say it; `None` where it is the same.
-pub type Rewrite = fn(&str) -> Option<String>;
 
 /// What a request says, of which only the contract knows where it stands.
 #[derive(Clone, Debug)]

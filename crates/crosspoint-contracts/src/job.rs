@@ -9,7 +9,7 @@ mod view;
 
 pub(crate) use home::Holds;
 pub use home::Home;
-pub use view::{Event, Input, Outcome, RequestKey};
+pub use view::{Event, Growth, Input, Outcome, RequestKey, RetryPolicy};
 
 use std::fmt;
 

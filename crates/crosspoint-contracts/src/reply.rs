@@ -3,10 +3,13 @@
 //! A program's supervisor, a link to an agent of a contract and a function that is an agent all say these, and none of them needs to know
 //! who keeps jobs. What agents print is a [`Block`](crate::content::Block).
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 
 use crate::content::Body;
 use crate::failure::{Dispatched, Failure, Repeat};
+use crate::json::{Tape, Type};
 use crate::kind::Kind;
 use crate::outcome::{Text, text_within};
 
@@ -130,9 +133,23 @@ impl Question {
         Question(Body::trusted(["{\"prompt\":", prompt, "}"].concat()))
     }
 
-    /// The object.
+    /// The object, as the agent wrote it.
     pub fn json(&self) -> &Body {
         &self.0
+    }
+
+    /// The object as callers are told it. TASK-2.5: a schema is an object. JSON Schema knows two that are not, and each has an object that means
+    /// the same; what is no schema at all helps nobody to answer.
+    pub fn told(&self) -> Cow<'_, str> {
+        let question = self.0.get();
+        let with_object = || {
+            let tape = Tape::scan(question.as_bytes()).ok()?;
+            let schema = tape.root()?.get("schema").filter(|schema| schema.kind() != Type::Object)?;
+            let (start, end) = schema.span();
+            let object = if schema.boolean() == Some(false) { "{\"not\":{}}" } else { "{}" };
+            Some([&question[..start], object, &question[end..]].concat())
+        };
+        with_object().map_or(Cow::Borrowed(question), Cow::Owned)
     }
 }
 

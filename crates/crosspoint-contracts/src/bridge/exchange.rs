@@ -29,7 +29,6 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     code: &["error_type"],
     response_has: &[Known::ReportedAt, Known::Duration],
     question: Place::Home(Home::Question),
-    question_as: None,
     warnings: Place::Carried("warnings"),
     cancelled_is_error: true,
     // BRIDGE-9: a requester has its own fallback, so that every answer is one.

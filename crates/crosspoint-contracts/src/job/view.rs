@@ -6,6 +6,7 @@ use std::fmt;
 use super::{Home, Job, State};
 use crate::content::Json;
 use crate::failure::Failure;
+use crate::json::{Tape, Value};
 use crate::map;
 
 /// What an agent is given.
@@ -67,6 +68,28 @@ pub enum Event<'j> {
     Ended(Outcome<'j>),
 }
 
+/// How often and when a caller wants work to be tried again (TASK-7).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RetryPolicy {
+    /// In all, the first attempt included.
+    pub attempts_max: Option<f64>,
+    /// How the pauses grow.
+    pub growth: Growth,
+    /// The first pause, in milliseconds.
+    pub first_millis: Option<f64>,
+}
+
+/// How the pauses between attempts grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Each is twice the last.
+    Exponential,
+    /// Each is the first longer than the last.
+    Linear,
+    /// All are the same.
+    Fixed,
+}
+
 /// What makes a repeat the same job, within one caller.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestKey(Vec<Option<String>>);
@@ -92,6 +115,24 @@ impl<'s> Job<'s> {
             (None, Some(object)) => Input::Object(object),
             (None, None) => Input::None,
         }
+    }
+
+    /// How often and when it is to be tried again, where the caller says so.
+    pub fn retry_policy(&self) -> Option<RetryPolicy> {
+        let policy = self.get(Home::RetryPolicy)?;
+        let tape = Tape::scan(policy.get().as_bytes()).ok()?;
+        let root = tape.root()?;
+        let number = |name: &str| root.get(name).and_then(Value::float).filter(|number| *number >= 0.0);
+        let growth = root.get("backoffType").and_then(Value::text).map(|name| name.decode().into_owned());
+        Some(RetryPolicy {
+            attempts_max: number("maxAttempts"),
+            growth: match growth.as_deref() {
+                Some("linear") => Growth::Linear,
+                Some("fixed") => Growth::Fixed,
+                Some(_) | None => Growth::Exponential,
+            },
+            first_millis: number("initialDelay"),
+        })
     }
 
     /// What the document tells of the job.

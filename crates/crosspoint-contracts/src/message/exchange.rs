@@ -25,7 +25,6 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     response_has: &[Known::ReportedAt, Known::Duration],
     // ALL-5: in `x_custom_fields.x_crosspoint` of a paused status.
     question: Place::Carried("question"),
-    question_as: None,
     warnings: Place::Carried("warnings"),
     cancelled_is_error: true,
     http_status,

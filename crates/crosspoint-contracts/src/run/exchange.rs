@@ -28,7 +28,6 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     // Its terminal events name the work.
     response_has: &[Known::Work],
     question: Place::Member("/question"),
-    question_as: None,
     warnings: Place::Member("/warnings"),
     cancelled_is_error: true,
     http_status: |failure| failure::write(failure).1,

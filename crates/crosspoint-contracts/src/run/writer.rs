@@ -23,7 +23,6 @@ pub struct StreamWriter {
     request_id: String,
     task_type: String,
     life: Life,
-    levels: Levels,
 }
 
 /// Why nothing was written.
@@ -53,13 +52,7 @@ impl StreamWriter {
             return Err(Refused::Nameless);
         }
         let (request_id, task_type) = (request_id.to_owned(), task_type.to_owned());
-        Ok(StreamWriter { request_id, task_type, life: Life::New, levels: Levels::Received })
-    }
-
-    /// The same for data that holds what was taken from others already, and may nest so deep.
-    #[must_use]
-    pub fn within(self, levels: Levels) -> StreamWriter {
-        StreamWriter { levels, ..self }
+        Ok(StreamWriter { request_id, task_type, life: Life::New })
     }
 
     /// Where the stream is in its life.
@@ -176,7 +169,7 @@ impl StreamWriter {
 
     fn check(&self, name: &'static str, data: &str) -> Result<(), Refused> {
         let mut echo = Echo::OfRequest(self.request_id.clone());
-        let examined = examine(Some(name), data.as_bytes(), &mut echo, self.levels);
+        let examined = examine(Some(name), data.as_bytes(), &mut echo, Levels::Received);
         let mut report = examined.report;
         if !report.findings.is_empty() {
             report.locate_lines(data.as_bytes());

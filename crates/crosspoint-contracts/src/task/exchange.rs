@@ -4,7 +4,6 @@ use super::failure;
 use crate::document::Document;
 use crate::exchange::{Asked, Differs, Exchange, Holds, Known, Part, Place, Refusing, Wording};
 use crate::job::Home;
-use crate::json::{Tape, Type};
 use crate::kind::Kind;
 
 pub(crate) static EXCHANGE: Exchange = Exchange {
@@ -29,7 +28,6 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     code: &["error", "code"],
     response_has: &[Known::StartedAt, Known::ReportedAt, Known::Duration, Known::Agent, Known::Retries],
     question: Place::Home(Home::Question),
-    question_as: Some(with_object_for_schema),
     warnings: Place::Carried("warnings"),
     // It is a status of its own, without an error.
     cancelled_is_error: false,
@@ -82,14 +80,4 @@ fn conflict(differs: Differs) -> Wording {
         text: Some((message, hint)),
         ..Wording::at(at)
     }
-}
-
-/// TASK-2.5: a schema is an object. JSON Schema knows two that are not, and each has an object that means the same; what is no schema at all
-/// helps nobody to answer. `None` where there is nothing to change.
-fn with_object_for_schema(question: &str) -> Option<String> {
-    let tape = Tape::scan(question.as_bytes()).ok()?;
-    let schema = tape.root()?.get("schema").filter(|schema| schema.kind() != Type::Object)?;
-    let (start, end) = schema.span();
-    let object = if schema.boolean() == Some(false) { "{\"not\":{}}" } else { "{}" };
-    Some([&question[..start], object, &question[end..]].concat())
 }

@@ -23,7 +23,6 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     code: &[],
     response_has: &[],
     question: Place::Carried("question"),
-    question_as: None,
     warnings: Place::Carried("warnings"),
     cancelled_is_error: true,
     http_status: |_| 200,

@@ -75,12 +75,16 @@ impl Step {
             return self;
         }
         self.set_heard(now);
-        if self.job.memory.as_ref() != Some(&memory) {
-            self.job.memory = Some(memory);
-            // The work has come further than the last time: it is not what ends us (ALL-13).
-            self.job.cut_short = 0;
-            self.rewritten = true;
+        let before = self.job.memory.as_ref();
+        if before == Some(&memory) {
+            return self;
         }
+        if before.is_some() {
+            // The work has come further than where it began: it is not what ends us (ALL-13).
+            self.job.cut_short = 0;
+        }
+        self.job.memory = Some(memory);
+        self.rewritten = true;
         self
     }
 

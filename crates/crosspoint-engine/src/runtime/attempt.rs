@@ -95,7 +95,7 @@ pub enum Unremembered {
     /// It is too much.
     #[error("a link may remember {MEMORY_BYTES_MAX} bytes of an attempt")]
     TooLong,
-    /// Nobody would ask for it.
+    /// The job goes on without the attempt.
     #[error(transparent)]
     Gone(#[from] Gone),
 }

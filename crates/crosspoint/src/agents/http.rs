@@ -6,6 +6,7 @@
 mod connections;
 mod tls;
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -150,25 +151,21 @@ impl Http {
     ) -> Result<Answer, Unanswered> {
         headers.extend(self.bearer.clone().map(|bearer| (AUTHORIZATION, bearer)));
         let mut answer = self.exchange(&method, place, headers.clone(), body.clone()).await?;
-        let mut url = None;
+        let mut place = Cow::Borrowed(place);
         for _ in 0..REDIRECTS_MAX {
-            let from = url.take().unwrap_or_else(|| self.at(place));
-            let Some(to) = self.redirected(&from, &answer) else { break };
+            let Some(to) = self.redirected(&place, &answer) else { break };
             answer.dismiss().await;
-            answer = self.exchange(&method, &Place::of(&to), headers.clone(), body.clone()).await?;
-            url = Some(to);
+            place = Cow::Owned(Place::of(&to));
+            answer = self.exchange(&method, &place, headers.clone(), body.clone()).await?;
         }
         Ok(answer)
     }
 
-    fn at(&self, place: &Place) -> Url {
-        self.base.join(place.0.as_str()).unwrap_or_else(|_| self.base.clone())
-    }
-
     /// Elsewhere on the same host, and as the same request, it may be; nowhere else.
-    fn redirected(&self, from: &Url, answer: &Answer) -> Option<Url> {
+    fn redirected(&self, from: &Place, answer: &Answer) -> Option<Url> {
         let keeps = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT].contains(&answer.status);
         let location = answer.location.as_ref().filter(|_| keeps)?;
+        let from = self.base.join(from.0.as_str()).ok()?;
         let to = from.join(std::str::from_utf8(location.as_bytes()).ok()?).ok()?;
         let host =
             |url: &Url| (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port_or_known_default());

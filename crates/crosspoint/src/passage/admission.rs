@@ -4,6 +4,7 @@
 //! refusal looks like in the caller's contract is said by [`refusal::document`](super::refusal::document), and what a status is by the edge.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crosspoint_contracts::exchange::{Differs, Exchange};
@@ -54,6 +55,8 @@ pub(crate) struct Headers {
     pub(crate) trace: Option<Trace>,
     /// The work that is meant by what the document calls it.
     pub(crate) work: Option<String>,
+    /// How long its caller waits.
+    pub(crate) wait: Option<Duration>,
 }
 
 /// A request that is a job, and what its caller gets to see of that.
@@ -62,6 +65,25 @@ pub(crate) struct Admitted {
     /// Whether the job was there before this request.
     pub(crate) joined: bool,
     pub(crate) beside: Beside,
+    wait: Option<Duration>,
+}
+
+impl Admitted {
+    /// The job once it has ended, or as it is when its caller has waited as long as it wants to.
+    pub(crate) async fn ended(&self) -> Arc<Job> {
+        match self.wait {
+            Some(wait) => self.watch.ended(Instant::now() + wait).await,
+            None => self.watch.job(),
+        }
+    }
+
+    /// The same; also once it asks a person.
+    pub(crate) async fn settled(&self) -> Arc<Job> {
+        match self.wait {
+            Some(wait) => self.watch.settled(Instant::now() + wait).await,
+            None => self.watch.job(),
+        }
+    }
 }
 
 /// Makes a job of a request, or finds the one that it repeats. What is wrong is said all at once.
@@ -89,7 +111,7 @@ async fn admit_unnamed(
     headers: Headers,
 ) -> Result<Admitted, Refusal> {
     let exchange = contract.exchange();
-    let meant = headers.work.clone();
+    let (meant, wait) = (headers.work.clone(), headers.wait);
     let incoming = read(contract, document, headers)?;
     let warnings = incoming.warnings();
     let Incoming { new, is_translated, .. } = incoming;
@@ -105,7 +127,7 @@ async fn admit_unnamed(
         Submitted::Repeat(watch) => (watch, true),
     };
     let known_as = (!request_id.is_empty() && request_id != watch.job().request.request_id).then_some(request_id);
-    Ok(Admitted { watch, joined, beside: Beside { known_as, warnings, is_translated } })
+    Ok(Admitted { watch, joined, beside: Beside { known_as, warnings, is_translated }, wait })
 }
 
 fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Incoming, Refusal> {

@@ -126,10 +126,7 @@ impl<'w> Writing<'w> {
         match &self.job.state {
             State::Ended(ending) => outcome::put(&mut told, ending, self.to),
             State::Waiting { question, .. } => {
-                let exchange = self.to.exchange();
-                let other = exchange.question_as.and_then(|other| other(question.json().get()));
-                let question = other.map_or_else(|| Json::new(question.json().get()), Json::new);
-                told.place(self.to, exchange.question, question);
+                told.place(self.to, self.to.exchange().question, Json::new(question.told()));
             }
             State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned => {}
         }

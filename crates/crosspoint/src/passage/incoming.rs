@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Block;
-use crosspoint_contracts::job::{Home, Job as Canonical};
+use crosspoint_contracts::job::{Growth, Home, Job as Canonical};
 use crosspoint_contracts::json::{Syntax, Tape, Value};
 use crosspoint_contracts::{Contract, Finding, Options, Report, read_jobs};
 use crosspoint_engine::job::{Door, Key, Limits, Priority};
@@ -29,8 +29,8 @@ const WARNINGS_MAX: usize = 20;
 pub(crate) struct Incoming {
     /// The job.
     pub(crate) new: NewJob,
-    /// The first of its names that is longer than this many bytes, by its pointer.
-    long_names: Vec<(&'static str, usize)>,
+    /// How long its names are, in bytes, by the pointer of their member.
+    name_bytes: Vec<(&'static str, usize)>,
     /// Whether it was a document of another contract before: what that has and this has not is carried in it.
     pub(crate) is_translated: bool,
     /// What is wrong with the document, and was taken all the same.
@@ -50,7 +50,7 @@ impl Incoming {
 
     /// The pointer of a name that is longer than this, in bytes.
     pub(crate) fn name_over(&self, bytes_max: usize) -> Option<&'static str> {
-        self.long_names.iter().find(|(_, bytes)| *bytes > bytes_max).map(|(pointer, _)| *pointer)
+        self.name_bytes.iter().find(|(_, bytes)| *bytes > bytes_max).map(|(pointer, _)| *pointer)
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn read(contract: Contract, document: &Bytes, headers: Headers) -> Re
         true => request_id.len(),
         false => text(&job, home).map_or(0, |name| name.len()),
     };
-    let long_names = exchange.names.iter().map(|(pointer, home)| (*pointer, length(*home))).collect();
+    let name_bytes = exchange.names.iter().map(|(pointer, home)| (*pointer, length(*home))).collect();
     let new = NewJob {
         door: Door::Contract(contract),
         caller: headers.caller.into(),
@@ -86,7 +86,7 @@ pub(crate) fn read(contract: Contract, document: &Bytes, headers: Headers) -> Re
         trace: headers.trace.or(own).map(|trace| trace.header().into()),
     };
     let is_translated = job.origin.contract() != contract;
-    Ok(Incoming { new, long_names, is_translated, loose: reading.report.findings, traces_differ })
+    Ok(Incoming { new, name_bytes, is_translated, loose: reading.report.findings, traces_differ })
 }
 
 /// The trace that the document itself names. One without a span is followed too, under a parent that stands for its caller.
@@ -191,20 +191,16 @@ fn limits(job: &Canonical<'_>, seconds_default: Option<u32>) -> Limits {
 
 /// TASK-7: what the caller wants, within what we allow.
 fn schedule(job: &Canonical<'_>) -> Option<Schedule> {
-    let policy = job.get(Home::RetryPolicy)?;
-    let tape = Tape::scan(policy.get().as_bytes()).ok()?;
-    let root = tape.root()?;
-    let number = |name: &str| root.get(name).and_then(Value::float).filter(|number| *number >= 0.0);
-    let backoff = root.get("backoffType").and_then(Value::text).map(|name| name.decode().into_owned());
+    let wanted = job.retry_policy()?;
     let default = Schedule::DEFAULT;
-    let attempts_max = number("maxAttempts").map_or(default.attempts_max, |attempts| attempts as u32);
-    let first = number("initialDelay").and_then(|millis| Duration::try_from_secs_f64(millis / 1_000.0).ok());
+    let attempts_max = wanted.attempts_max.map_or(default.attempts_max, |attempts| attempts as u32);
+    let first = wanted.first_millis.and_then(|millis| Duration::try_from_secs_f64(millis / 1_000.0).ok());
     Some(Schedule {
         attempts_max: attempts_max.clamp(1, ATTEMPTS_MAX),
-        backoff: match backoff.as_deref() {
-            Some("linear") => Backoff::Linear,
-            Some("fixed") => Backoff::Fixed,
-            Some(_) | None => Backoff::Exponential,
+        backoff: match wanted.growth {
+            Growth::Linear => Backoff::Linear,
+            Growth::Fixed => Backoff::Fixed,
+            Growth::Exponential => Backoff::Exponential,
         },
         first: first.unwrap_or(default.first).min(DELAY_MAX),
     })

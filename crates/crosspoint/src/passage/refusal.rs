@@ -162,7 +162,7 @@ impl Refusal {
         self.limit
     }
 
-    /// The contract's own code, and the id of the request.
+    /// The contract's own code.
     pub(crate) fn own_code(&self) -> Option<&'static str> {
         self.own.as_ref()?.code
     }

@@ -260,6 +260,19 @@ fn what_was_loose_about_a_request_is_said_after_what_the_agent_warns_of() {
     assert_eq!(warnings(&warning, &beside), Some(json!(["é", {"x": 1e9}, "ALL-105: \"n\""])));
     assert_eq!(warnings(&warning, &Beside::default()), Some(json!(["é", {"x": 1e9}])));
     // A contract without a field for them carries them, unless the agent has a word of its own there.
+    let (task, _) = came(Kind::TaskRequest, &json!({"id": "1", "type": "T", "payload": {}}));
+    for (there, expected) in [
+        (json!({"own": 1}), json!({"own": 1, "warnings": ["ALL-105: \"n\""]})),
+        (json!({}), json!({"warnings": ["ALL-105: \"n\""]})),
+        (json!({"warnings": "mine"}), json!({"warnings": "mine"})),
+        (json!([1]), json!([1])),
+        (json!("a word"), json!("a word")),
+    ] {
+        let said = json!({"id": task.id().to_string(), "status": "completed", "result": {}, "metadata": {"x_crosspoint": there}});
+        let done = finished(&task, Kind::TaskResponse, &said.to_string());
+        let told: Value = serde_json::from_str(&answer::document(&done, Contract::Task, &beside)).expect("JSON");
+        assert_eq!(told["metadata"]["x_crosspoint"], expected);
+    }
     for (contract, metadata) in [(Contract::Task, "metadata"), (Contract::Bridge, "metadata")] {
         let told = answer::document(&answered(""), contract, &beside);
         let told: Value = serde_json::from_str(&told).expect("JSON");

@@ -17,7 +17,7 @@ use super::App;
 use super::body::Received;
 use super::jobs::{locate, outcome_bytes};
 use super::json::{Object, response};
-use super::query::{self, Asking};
+use super::query;
 use super::refusal::Refusal;
 use super::view::{self, Beside};
 use crate::long;
@@ -47,14 +47,15 @@ pub(super) async fn ask_agent(
     received: Received,
 ) -> Result<Response, Refusal> {
     let asking = query::asking(&uri, app.0.wait_max);
-    let mut asking = asking.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes))?;
-    let request = app.admit((CONTRACT, caller), &headers, asking.work.take(), received).await?;
-    let job = app.ended(&request.watch, asking.wait).await;
+    let asking = asking.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes))?;
+    let waits = asking.wait.is_some();
+    let request = app.admit((CONTRACT, caller), &headers, asking, received).await?;
+    let job = request.ended().await;
     let mut response = if job.outcome().is_some() {
         let document = long::look(outcome_bytes(&job), || answer::document(&job, CONTRACT, &request.beside));
         response(StatusCode::OK, document)
     } else {
-        response(StatusCode::ACCEPTED, app.as_it_stands(&job, &asking))
+        response(StatusCode::ACCEPTED, app.as_it_stands(&job, waits))
     };
     locate(&mut response, &job);
     Ok(response)
@@ -62,8 +63,8 @@ pub(super) async fn ask_agent(
 
 impl App {
     /// A job that has not ended. Whoever did not wait cannot be told yet that it is stuck: it has only just come.
-    fn as_it_stands(&self, job: &Arc<Job>, asking: &Asking) -> Vec<u8> {
-        let stuck = asking.wait.and_then(|_| self.engine().stuck(job, Ahead::Counted));
+    fn as_it_stands(&self, job: &Arc<Job>, waited: bool) -> Vec<u8> {
+        let stuck = waited.then(|| self.engine().stuck(job, Ahead::Counted)).flatten();
         view::job(job, &Beside { stuck, ..Beside::default() })
     }
 }

@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use crosspoint_contracts::Contract;
 
 use super::body::Received;
+use super::query::Asking;
 use super::refusal::Refusal;
 use super::{App, submit};
 use crate::passage::admission::{self, Admitted, Caller, Headers};
@@ -22,12 +23,12 @@ impl FromRequestParts<App> for Caller {
 }
 
 impl App {
-    /// Makes a job of a request, or finds the one that it repeats. `work` is what is meant by what the request calls its work.
+    /// Makes a job of a request, or finds the one that it repeats. `asking` is what its query says.
     pub(super) async fn admit(
         &self,
         (contract, caller): (Contract, Caller),
         headers: &HeaderMap,
-        work: Option<String>,
+        asking: Asking,
         received: Received,
     ) -> Result<Admitted, Refusal> {
         let about = |refusal| admission::about(refusal, contract, &received.bytes);
@@ -35,7 +36,8 @@ impl App {
             return Err(about(Refusal::stopping()));
         }
         let key = submit::idempotency_key(headers).map_err(about)?;
-        let headers = Headers { caller, key, trace: submit::traceparent(headers), work };
+        let Asking { wait, work } = asking;
+        let headers = Headers { caller, key, trace: submit::traceparent(headers), work, wait };
         admission::admit(self.engine(), contract, &received.bytes, headers).await
     }
 }

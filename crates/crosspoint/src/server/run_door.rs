@@ -6,8 +6,6 @@
 
 mod stream;
 
-use std::time::Instant;
-
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
@@ -18,6 +16,7 @@ use super::App;
 use super::body::Received;
 use super::jobs::{locate, outcome_bytes};
 use super::json::response;
+use super::query::Asking;
 use super::refusal::Refusal;
 use crate::long;
 use crate::passage::admission::{Admitted, Caller};
@@ -35,8 +34,9 @@ pub(super) async fn run_sync(
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refusal> {
-    let run = app.admit((CONTRACT, caller), &headers, None, received).await?;
-    let job = run.watch.ended(Instant::now() + app.0.sync_wait).await;
+    let asking = Asking { wait: Some(app.0.sync_wait), work: None };
+    let run = app.admit((CONTRACT, caller), &headers, asking, received).await?;
+    let job = run.ended().await;
     match job.outcome() {
         Some(ending) => {
             let status = ending.failure().map_or(200, CONTRACT.exchange().http_status);
@@ -56,7 +56,7 @@ pub(super) async fn run_stream(
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refusal> {
-    let run = app.admit((CONTRACT, caller), &headers, None, received).await?;
+    let run = app.admit((CONTRACT, caller), &headers, Asking::default(), received).await?;
     stream::response(app, run)
 }
 

@@ -26,6 +26,7 @@ use super::App;
 use super::body::Received;
 use super::jobs::outcome_bytes;
 use super::json::response;
+use super::query::Asking;
 use super::record::About;
 use super::refusal::Refusal;
 use crate::long;
@@ -49,8 +50,9 @@ pub(super) async fn submit_task(
     received: Received,
 ) -> Result<Response, Refusal> {
     let patience = patience.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes))?;
-    let task = app.admit((CONTRACT, caller), &headers, None, received).await?;
-    let job = app.settled(&task.watch, &patience).await;
+    let asking = Asking { wait: patience.wait, work: None };
+    let task = app.admit((CONTRACT, caller), &headers, asking, received).await?;
+    let job = task.settled().await;
     Ok(located(patience.answer(status(&job), written(&job, &task.beside)), &job))
 }
 

@@ -1,7 +1,5 @@
 //! The door of the demo contract: one question, one answer.
 
-use std::time::Instant;
-
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -10,6 +8,7 @@ use crosspoint_contracts::Contract;
 use super::App;
 use super::body::Received;
 use super::json::response;
+use super::query::Asking;
 use super::refusal::Refusal;
 use crate::passage::admission::Caller;
 use crate::passage::answer;
@@ -26,8 +25,9 @@ pub(super) async fn ask(
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refusal> {
-    let asked = app.admit((CONTRACT, caller), &headers, None, received).await?;
-    let job = asked.watch.ended(Instant::now() + app.0.sync_wait).await;
+    let asking = Asking { wait: Some(app.0.sync_wait), ..Asking::default() };
+    let asked = app.admit((CONTRACT, caller), &headers, asking, received).await?;
+    let job = asked.ended().await;
     match job.outcome() {
         Some(_) => Ok(response(StatusCode::OK, answer::document(&job, CONTRACT, &asked.beside))),
         None => Err(Refusal::waited(job.id(), app.0.sync_wait)),

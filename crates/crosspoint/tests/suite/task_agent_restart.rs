@@ -216,3 +216,32 @@ fn a_task_that_is_begun_anew_is_given_the_answers_that_people_gave() {
     agent.stands(&id, completed(&json!(id), &json!({})));
     assert_eq!(ended(&server, &id)["state"], "completed");
 }
+
+/// An agent may ask the same again. What it was told before is no answer to that, though we ended in between.
+#[test]
+fn an_old_answer_is_not_given_to_a_new_question_in_the_same_words() {
+    let agent = TaskServer::start();
+    let mut server = Server::configured(&agent.configuration("helper", ""));
+    let id = server.begin("helper");
+    agent.awaited("post", 1);
+    agent.stands(&id, asking("Go on?"));
+    until("it is asked", || (server.job(&id)["question"]["prompt"] == "Go on?").then_some(()));
+    answer(&server, &id, &json!("yes"));
+    agent.awaited("input", 1);
+    agent.stands(&id, json!({"id": id, "status": "in_progress"}));
+    // It has gone on, and that is seen.
+    agent.looked_again();
+    agent.looked_again();
+    server.kill();
+    agent.stands(&id, asking("Go on?"));
+    server.restart();
+    until("a person is asked again", || (server.job(&id)["question"]["prompt"] == "Go on?").then_some(()));
+    answer(&server, &id, &json!("no"));
+    assert_eq!(agent.awaited("input", 2).body, json!({"input": "no"}));
+    // It may not have arrived: it is given again, and not the one before it.
+    server.kill();
+    server.restart();
+    assert_eq!(agent.awaited("input", 3).body, json!({"input": "no"}));
+    agent.stands(&id, completed(&json!(id), &json!({})));
+    assert_eq!(ended(&server, &id)["state"], "completed");
+}

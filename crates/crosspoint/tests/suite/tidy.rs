@@ -16,6 +16,12 @@ fn sources(name: &str) -> Vec<(PathBuf, String)> {
     found.into_iter().map(below).collect()
 }
 
+/// Those of one module: its own file, and what is below it.
+fn below(name: &str, module: &str) -> Vec<(PathBuf, String)> {
+    let own = PathBuf::from(format!("{module}.rs"));
+    sources(name).into_iter().filter(|(path, _)| *path == own || path.starts_with(module)).collect()
+}
+
 fn gather(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
     for entry in fs::read_dir(folder).expect("it can be listed") {
         let path = entry.expect("it can be read").path();
@@ -91,9 +97,7 @@ fn no_import_hides_a_contract() {
 
 #[test]
 fn programs_know_neither_engine_nor_http() {
-    let files: Vec<_> = sources("crosspoint").into_iter().filter(|(path, _)| path.starts_with("exec")).collect();
-    let lone = sources("crosspoint").into_iter().filter(|(path, _)| path == Path::new("exec.rs"));
-    let files: Vec<_> = files.into_iter().chain(lone).collect();
+    let files = below("crosspoint", "exec");
     assert!(files.len() > 10, "only {} files were found", files.len());
     for (path, code) in files {
         for unknown in
@@ -107,8 +111,7 @@ fn programs_know_neither_engine_nor_http() {
 /// What is decided about work, whatever it came over.
 #[test]
 fn admission_and_refusals_know_no_http() {
-    let passage = sources("crosspoint").into_iter().filter(|(path, _)| path.starts_with("passage"));
-    let passage: Vec<_> = passage.collect();
+    let passage = below("crosspoint", "passage");
     assert!(passage.len() > 10, "only {} files were found", passage.len());
     for (path, code) in passage {
         for unknown in ["hyper", "axum", "reqwest", "StatusCode", "HeaderMap"] {
@@ -120,7 +123,9 @@ fn admission_and_refusals_know_no_http() {
 /// Outcomes have parts. Only what shows them writes JSON of them, and only the store takes those of earlier versions apart.
 #[test]
 fn the_machine_builds_no_json() {
-    for (path, code) in sources("crosspoint-engine").into_iter().filter(|(path, _)| path.starts_with("machine")) {
+    let machine = below("crosspoint-engine", "machine");
+    assert!(machine.len() > 3, "only {} files were found", machine.len());
+    for (path, code) in machine {
         for builder in ["serde_json", "Body::of", "Body::trusted", "{{\\\"", "r#\"{"] {
             assert!(!code.contains(builder), "{} has {builder}", path.display());
         }

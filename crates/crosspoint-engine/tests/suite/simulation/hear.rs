@@ -342,9 +342,9 @@ impl Model {
 }
 
 impl super::model::Known {
-    /// Its link wants this to be remembered. What comes further is not what ends us (ALL-13).
+    /// Its link wants this to be remembered. What comes further than where it began is not what ends us (ALL-13).
     fn hears_memory(&mut self, attempt: u32, memory: Box<str>) {
-        if self.remembered() != Some(&*memory) {
+        if self.remembered().is_some_and(|before| *before != *memory) {
             self.cut_short = 0;
         }
         self.memory = Some((attempt, memory));

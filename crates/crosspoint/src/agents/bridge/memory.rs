@@ -24,6 +24,7 @@ impl Memory<'_> {
     /// Whether it is remembered that the request of an attempt was put into this very place: an agent may have been given another one since.
     pub(super) fn tells_of(attempt: &Attempt, place: &Path) -> bool {
         let memory = attempt.memory().and_then(|memory| serde_json::from_slice::<Memory<'_>>(memory).ok());
-        memory.is_some_and(|memory| memory.asked_in == place.to_string_lossy())
+        let is_ours = |id: &str| id.is_empty() || id == attempt.job().id().to_string();
+        memory.is_some_and(|memory| is_ours(&memory.request_id) && memory.asked_in == place.to_string_lossy())
     }
 }

@@ -13,12 +13,14 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use reqwest::Url;
+use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
@@ -30,6 +32,12 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 /// A connection that nobody needs is closed after this. Servers close idle ones too, some after five seconds; one that is closed just as a
 /// request goes out over it leaves nobody knowing whether the work began.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// How long a connection is without a word before the other side is asked whether it is there, how often it may say nothing, and how long what
+/// was sent may go unheard: then the connection is lost.
+const KEEPALIVE_PERIOD: Duration = Duration::from_secs(15);
+const KEEPALIVES_LOST_MAX: u32 = 3;
+const UNHEARD_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// So many connections rest at most; others are closed.
 const RESTING_MAX: usize = 256;
@@ -135,7 +143,7 @@ impl Connections {
         mut request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, Connection), Unanswered> {
         loop {
-            let (mut connection, is_new) = match self.rested().await {
+            let (mut connection, is_new) = match self.rested() {
                 Some(connection) => (connection, false),
                 None => (self.connect().await?, true),
             };
@@ -152,13 +160,13 @@ impl Connections {
         }
     }
 
-    async fn rested(&self) -> Option<Connection> {
+    fn rested(&self) -> Option<Connection> {
         loop {
             let (mut connection, since) = self.0.resting().connections.pop()?;
             let Connection { sender, driven, .. } = &mut connection;
-            // It may have been closed since.
-            let is_free = since.elapsed() < IDLE_TIME_MAX && drive(driven, sender.ready()).await.is_ok();
-            if is_free && driven.is_some() {
+            // It may have been closed since; or its last request is still on its way, to an agent that has answered without reading it.
+            let ready = drive(driven, sender.ready()).now_or_never();
+            if since.elapsed() < IDLE_TIME_MAX && matches!(ready, Some(Ok(()))) && driven.is_some() {
                 return Some(connection);
             }
         }
@@ -201,6 +209,7 @@ impl Inner {
             match tokio::time::timeout(part, TcpStream::connect(address)).await {
                 Ok(Ok(socket)) => {
                     socket.set_nodelay(true)?;
+                    watch_over(&socket)?;
                     return Ok(socket);
                 }
                 Ok(Err(error)) => last = error,
@@ -211,9 +220,101 @@ impl Inner {
     }
 }
 
+/// Has the system ask whether the other side is there still, also while an answer is awaited for long: a machine that lost its power closes
+/// nothing.
+fn watch_over(socket: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, KEEPALIVE_PERIOD)?;
+    sockopt::set_tcp_keepintvl(socket, KEEPALIVE_PERIOD)?;
+    sockopt::set_tcp_keepcnt(socket, KEEPALIVES_LOST_MAX)?;
+    let unheard = u32::try_from(UNHEARD_TIME_MAX.as_millis()).unwrap_or(u32::MAX);
+    Ok(sockopt::set_tcp_user_timeout(socket, unheard)?)
+}
+
 #[cfg(test)]
 mod tests {
+    use http_body_util::BodyExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+    /// Connections to a listener, and that.
+    async fn here() -> (Connections, TcpListener) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let url = format!("http://{}/", listener.local_addr().expect("it has an address"));
+        (Connections::to(&Url::parse(&url).expect("an address")), listener)
+    }
+
+    /// Posts so many bytes, and reads the answer to its end.
+    async fn post(connections: &Connections, bytes: usize) -> Result<u16, Unanswered> {
+        let mut request = Request::new(Full::new(Bytes::from(vec![b'x'; bytes])));
+        *request.method_mut() = hyper::Method::POST;
+        let (response, mut connection) = connections.send(request).await?;
+        let status = response.status().as_u16();
+        let mut body = response.into_body();
+        while connection.drive(body.frame()).await.is_some() {}
+        connection.rest();
+        Ok(status)
+    }
+
+    /// Answers every request that comes with so many bytes over one connection.
+    async fn answer(socket: &mut TcpStream, times: usize) {
+        for _ in 0..times {
+            let mut buffer = [0; 4096];
+            assert!(socket.read(&mut buffer).await.expect("a request") > 0);
+            socket.write_all(ANSWER).await.expect("it is read");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_used_again_and_closed_when_it_has_rested_for_long() {
+        let (connections, listener) = here().await;
+        let serving = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.expect("a connection");
+            answer(&mut socket, 3).await;
+            // The end of the connection, and no other connection.
+            let end = socket.read(&mut [0; 16]).await.expect("it ends");
+            (end, listener.accept().now_or_never().is_none())
+        });
+        for _ in 0..3 {
+            assert_eq!(post(&connections, 10).await, Ok(200));
+        }
+        assert_eq!(serving.await.expect("it ends"), (0, true));
+        assert!(connections.0.resting().connections.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_was_closed_while_it_rested_is_passed_over() {
+        let (connections, listener) = here().await;
+        let serving = tokio::spawn(async move {
+            for _ in 0..5 {
+                let (mut socket, _) = listener.accept().await.expect("a connection");
+                answer(&mut socket, 1).await;
+            }
+        });
+        for _ in 0..5 {
+            assert_eq!(post(&connections, 10).await, Ok(200));
+        }
+        serving.await.expect("it ends");
+    }
+
+    #[tokio::test]
+    async fn a_connection_over_which_a_request_was_never_read_is_not_used_again() {
+        let (connections, listener) = here().await;
+        let serving = tokio::spawn(async move {
+            let (mut deaf, _) = listener.accept().await.expect("a connection");
+            deaf.write_all(ANSWER).await.expect("it is read");
+            let (mut socket, _) = listener.accept().await.expect("another connection");
+            answer(&mut socket, 1).await;
+            deaf
+        });
+        assert_eq!(post(&connections, 64 << 20).await, Ok(200), "it was answered before it was read");
+        assert_eq!(post(&connections, 10).await, Ok(200));
+        serving.await.expect("it ends");
+    }
 
     #[tokio::test]
     async fn without_certificates_nobody_is_connected_to() {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Memory {
     /// The task, as the agent knows it.
     pub(super) task: String,
-    /// How many answers the agent has taken.
+    /// How many answers the agent surely has.
     pub(super) answers: usize,
 }
 

@@ -37,9 +37,10 @@ pub(super) struct Questions {
     /// Whether the task was begun anew, and asks all again.
     replays: bool,
     answered: Arc<Vec<Answered>>,
-    asked: usize,
-    /// How many answers the agent has taken.
-    pub(super) taken: usize,
+    /// How many answers people have given in this attempt.
+    given: usize,
+    /// Whether the last of them that is not owed is on its way, and the task has not gone on since.
+    on_its_way: bool,
 }
 
 /// What came of sending an answer.
@@ -58,24 +59,29 @@ impl Questions {
     /// An attempt that is taken up may have been cut short between an answer and its delivery: what is remembered tells.
     pub(super) fn of(attempt: &Attempt, memory: Option<&Memory>) -> Questions {
         let job = attempt.job();
-        let asked = job.running().map_or(0, |running| running.asked as usize);
+        let given = job.running().map_or(0, |running| running.asked as usize);
         let answered = job.answers.clone();
         // Where nothing is remembered, it was the last one at most.
-        let taken = memory.map_or(asked.saturating_sub(1), |memory| memory.answers).min(asked);
-        let owed = answered.iter().take(asked).skip(taken).cloned().collect();
+        let taken = memory.map_or(given.saturating_sub(1), |memory| memory.answers).min(given);
+        let owed = answered.iter().take(given).skip(taken).cloned().collect();
         let (open, owed) = match &job.state {
             State::Waiting { question, .. } => (Some(question.clone()), VecDeque::new()),
             State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned | State::Ended(_) => {
                 (None, owed)
             }
         };
-        Questions { open, owed, replays: false, answered, asked, taken }
+        Questions { open, owed, replays: false, answered, given, on_its_way: false }
     }
 
     /// The task is begun anew, and so will ask all again.
     pub(super) fn begin_again(&mut self) {
-        self.owed = self.answered.iter().take(self.asked).cloned().collect();
-        (self.replays, self.taken) = (true, 0);
+        self.owed = self.answered.iter().take(self.given).cloned().collect();
+        self.replays = true;
+    }
+
+    /// How many answers the agent surely has: the task has gone on since.
+    pub(super) fn taken(&self) -> usize {
+        self.given.saturating_sub(self.owed.len() + usize::from(self.on_its_way))
     }
 
     fn known_answer(&mut self, question: &Question) -> Option<Body> {
@@ -95,6 +101,8 @@ impl Talk<'_> {
         if matches!(stands, Meaning::Running(_)) && !self.questions.replays {
             // It goes on, so that it has its answer: whatever it asks next, in whatever words, is another question.
             self.questions.owed.clear();
+            self.questions.on_its_way = false;
+            self.remember().await?;
         }
         let stays = match stands {
             Meaning::Ended(_) => true,
@@ -111,9 +119,13 @@ impl Talk<'_> {
     /// Asks a person and hands the answer down, unless the task goes on by itself.
     pub(super) async fn ask(&mut self, question: Option<Question>) -> Result<Meaning, Failed> {
         let question = put(question);
+        // What was on its way before is past: the task asks anew.
+        self.questions.on_its_way = false;
         if let Some(answer) = self.questions.known_answer(&question) {
+            self.questions.on_its_way = true;
             return self.deliver(&question, &answer).await;
         }
+        self.remember().await?;
         self.questions.open = Some(question.clone());
         self.pace = Pace::asking();
         let attempt = self.attempt;
@@ -123,6 +135,8 @@ impl Talk<'_> {
             stands = self.until_other(&question) => return stands,
         };
         self.questions.open = None;
+        self.questions.given += 1;
+        self.questions.on_its_way = true;
         self.pace = Pace::working();
         self.deliver(&question, &answer).await
     }
@@ -143,11 +157,7 @@ impl Talk<'_> {
         for _ in 0..DELIVERIES_MAX {
             let sent = self.sent(document.clone()).await?;
             let stands = match sent {
-                Sent::Taken(stands) => {
-                    self.questions.taken += 1;
-                    self.remember().await?;
-                    return self.taken(stands, question).await;
-                }
+                Sent::Taken(stands) => return self.taken(stands, question).await,
                 Sent::Refused | Sent::Absent | Sent::Unheard => self.poll().await?,
             };
             match sent {

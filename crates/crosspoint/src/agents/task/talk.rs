@@ -130,9 +130,14 @@ impl<'t> Talk<'t> {
         self.task.repeatable.unwrap_or(in_its_words)
     }
 
-    /// Puts on record that the agent has the task, and how many answers it has taken.
+    /// By what the agent knows the task.
+    fn id(&self) -> String {
+        self.memory.as_ref().map_or_else(|| self.attempt.job().id().to_string(), |memory| memory.task.clone())
+    }
+
+    /// Puts on record that the agent has the task, and how many answers it surely has.
     pub(super) async fn remember(&mut self) -> Result<(), Failed> {
-        let memory = Memory { task: self.attempt.job().id().to_string(), answers: self.questions.taken };
+        let memory = Memory { task: self.attempt.job().id().to_string(), answers: self.questions.taken() };
         if self.memory.as_ref() != Some(&memory) {
             memory.keep(self.attempt).await.map_err(|_| gone(Gone))?;
             self.memory = Some(memory);
@@ -270,10 +275,8 @@ impl<'t> Talk<'t> {
     /// Asks once how the task stands.
     async fn look(&mut self) -> Result<Told, Failed> {
         let wait = self.part_of_silence(WAIT_MAX).as_secs();
-        let own = self.attempt.job().id().to_string();
-        let id = self.memory.as_ref().map_or(&own, |memory| &memory.task);
         let http = &self.task.agent.http;
-        let path = format!("tasks/{id}");
+        let path = format!("tasks/{}", self.id());
         let place = if wait > 0 { http.place_with(&path, &format!("wait={wait}")) } else { http.place(&path) };
         let began = Instant::now();
         let answer = tokio::time::timeout(Duration::from_secs(wait) + ANSWER_TIME_MAX, http.get(&place)).await;
@@ -309,7 +312,7 @@ impl<'t> Talk<'t> {
     /// Posts something about the task, and waits for the answer no longer than for any other.
     pub(super) async fn send(&self, what: &str, document: Bytes) -> Result<Whole, Mute> {
         let agent = &self.task.agent;
-        let place = agent.http.place(&format!("tasks/{}/{what}", self.attempt.job().id()));
+        let place = agent.http.place(&format!("tasks/{}/{what}", self.id()));
         let began = Instant::now();
         let sending = agent.http.post(&place, document, &self.request.trace, Media::Json);
         let answer = tokio::time::timeout(ANSWER_TIME_MAX, sending).await;

@@ -131,6 +131,8 @@ pub(super) struct Outcome {
     status: StatusName,
     /// What the agent gave, as it was written; null where there is nothing, or too much for a list.
     outputs: Any,
+    /// The text that it gave beside an object.
+    text: Option<String>,
     /// Named pieces of output.
     artifacts: Vec<Any>,
     /// Why it failed or was cancelled.

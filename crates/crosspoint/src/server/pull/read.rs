@@ -223,6 +223,8 @@ fn success(document: &Bytes, inside: &In<'_, '_>) -> Result<Success, Refusal> {
     inside.value.get("outputs").ok_or_else(|| inside.wrong("an object with `outputs`"))?;
     let outputs = inside.member("outputs");
     let artifacts = inside.body_of("artifacts", Type::Array, document)?;
+    // None are none, in whatever way that is said.
+    let artifacts = artifacts.filter(|artifacts| artifacts.get() != "[]");
     Ok(Success { artifacts, ..Success::of(outputs.body(document)) })
 }
 

@@ -16,7 +16,7 @@ use futures_util::stream;
 
 use super::{CONTRACT, refuse, written};
 use crate::passage::admission::Admitted;
-use crate::passage::answer;
+use crate::passage::answer::{self, Beside};
 use crate::server::jobs::locate;
 use crate::server::refusal::Refusal;
 use crate::server::{App, events, shaped};
@@ -130,9 +130,11 @@ impl Telling {
 
     /// A step that was made just before the end is told before it.
     fn advance(&mut self, job: &Job, ended: bool, out: &mut Vec<u8>) {
+        // What was loose about the request is said once, at the end.
+        let beside = Beside { known_as: self.run.beside.known_as.clone(), ..Beside::default() };
         let data = match ended {
-            true => answer::progress(job, CONTRACT, &self.run.beside),
-            false => Some(answer::document(job, CONTRACT, &self.run.beside)),
+            true => answer::progress(job, CONTRACT, &beside),
+            false => Some(answer::document(job, CONTRACT, &beside)),
         };
         // What agents gave was judged when it came (ALL-11).
         if let Some(data) = data.filter(|data| !data.is_empty()) {
