@@ -38,7 +38,8 @@ mod tally;
 mod task_door;
 pub(crate) mod view;
 
-#[cfg(test)]
+// Scans are counted in debug builds alone.
+#[cfg(all(test, debug_assertions))]
 mod tests;
 
 use std::future::Future;
