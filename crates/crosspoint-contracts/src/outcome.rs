@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::content::Body;
 use crate::failure::{Failure, Repeat};
-use crate::json::{Tape, Type};
+use crate::json::{self, Tape, Type, Value};
 use crate::reply::{AgentDocument, Failed, Success};
 
 /// The three ways to end.
@@ -149,13 +149,36 @@ pub fn text_within(outputs: &Body) -> Option<Range<usize>> {
         return Some(0..bytes.len());
     }
     // Most objects are told by how they begin, without reading them.
-    let inside = bytes.strip_prefix(b"{")?.trim_ascii_start();
-    if !inside.starts_with(b"\"output\"") {
+    let name = bytes.strip_prefix(b"{")?.trim_ascii_start().strip_prefix(b"\"")?;
+    let name = &name[..name.iter().position(|byte| *byte == b'"')?];
+    if name != b"output" && !name.contains(&b'\\') {
         return None;
     }
     let tape = Tape::scan(bytes).ok()?;
     let mut members = tape.root()?.members();
-    let (_, text) = members.next().filter(|(_, value)| value.kind() == Type::String)?;
+    let is_text = |(name, value): &(json::Text<'_>, Value<'_, '_>)| *name == *"output" && value.kind() == Type::String;
+    let (_, text) = members.next().filter(is_text)?;
     let (start, end) = text.span();
     members.next().is_none().then_some(start..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_found_where_it_is_all_there_is() {
+        let within = |outputs: &'static str| text_within(&Body::trusted(outputs)).map(|range| &outputs[range]);
+        assert_eq!(within(r#""a text""#), Some(r#""a text""#));
+        assert_eq!(within(r#"{"output":"x"}"#), Some(r#""x""#));
+        assert_eq!(within("{ \"output\" :\n\"x\" }"), Some(r#""x""#));
+        assert_eq!(within(r#"{"\u006futput":"x"}"#), Some(r#""x""#), "a name may be spelled in other ways");
+        for other in
+            ["{}", "[]", "null", r#"{"output":1}"#, r#"{"output":"x","more":1}"#, r#"{"o\u0075":"x"}"#, r#"{"a":"b"}"#]
+        {
+            assert_eq!(within(other), None, "{other}");
+        }
+        assert_eq!(Success::printed("a\n").outputs.as_ref().map(Body::get), Some(r#"{"output":"a\n"}"#));
+        assert_eq!(Outcome::completed(Success::printed("a\n")).text().as_ref().map(Body::get), Some(r#""a\n""#));
+    }
 }

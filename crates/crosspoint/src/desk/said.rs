@@ -175,7 +175,8 @@ fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Re
 }
 
 impl Report {
-    fn ends(&self) -> Option<(JobId, u32)> {
+    /// The attempt that it ends.
+    pub(crate) fn ends(&self) -> Option<(JobId, u32)> {
         match self.said {
             Said::Ended(_) | Said::Declined => Some((self.id, self.attempt)),
             Said::Heard | Said::Progress(_) | Said::Broken(_) | Said::Ask { .. } => None,

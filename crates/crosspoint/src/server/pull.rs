@@ -51,6 +51,9 @@ pub(super) async fn take_jobs(
 ) -> Result<Response, Refusal> {
     let mut asked = read::taking(&received.bytes)?;
     let reports = std::mem::take(&mut asked.reports);
+    // What it is done with it holds no more, though it lists it until it knows that we know.
+    let ends: Vec<_> = reports.iter().filter_map(Report::ends).collect();
+    asked.holding.retain(|held| !ends.contains(&(held.id, held.attempt)));
     let heard = if reports.is_empty() {
         drop(received);
         None

@@ -9,6 +9,8 @@ pub(super) struct Memory {
     pub(super) task: String,
     /// How many answers the agent surely has.
     pub(super) answers: usize,
+    /// Whether the task was begun anew, and asks again what people have answered.
+    pub(super) replays: bool,
 }
 
 impl Memory {

@@ -35,7 +35,7 @@ pub(super) struct Questions {
     /// Answers that may not have reached the agent, in the order of their questions: nobody is asked twice.
     owed: VecDeque<Answered>,
     /// Whether the task was begun anew, and asks all again.
-    replays: bool,
+    pub(super) replays: bool,
     answered: Arc<Vec<Answered>>,
     /// How many answers people have given in this attempt.
     given: usize,
@@ -70,7 +70,8 @@ impl Questions {
                 (None, owed)
             }
         };
-        Questions { open, owed, replays: false, answered, given, on_its_way: false }
+        let replays = memory.is_some_and(|memory| memory.replays);
+        Questions { open, owed, replays, answered, given, on_its_way: false }
     }
 
     /// The task is begun anew, and so will ask all again.

@@ -137,7 +137,8 @@ impl<'t> Talk<'t> {
 
     /// Puts on record that the agent has the task, and how many answers it surely has.
     pub(super) async fn remember(&mut self) -> Result<(), Failed> {
-        let memory = Memory { task: self.attempt.job().id().to_string(), answers: self.questions.taken() };
+        let (answers, replays) = (self.questions.taken(), self.questions.replays);
+        let memory = Memory { task: self.attempt.job().id().to_string(), answers, replays };
         if self.memory.as_ref() != Some(&memory) {
             memory.keep(self.attempt).await.map_err(|_| gone(Gone))?;
             self.memory = Some(memory);
