@@ -37,16 +37,10 @@ fn task_door() -> Router<App> {
         .route("/tasks/{id}/events", get(task_door::follow_task))
 }
 
-/// Who speaks the contract of the tests.
-#[cfg(feature = "demo-contract")]
-fn demo_door() -> Router<App> {
-    Router::new().route(demo_door::PLACE, post(demo_door::ask))
-}
-
 pub(super) fn router(app: App) -> Router {
     let router = Router::new();
     #[cfg(feature = "demo-contract")]
-    let router = router.merge(demo_door());
+    let router = router.merge(demo_door::routes());
     router
         .merge(run_door())
         .merge(task_door())

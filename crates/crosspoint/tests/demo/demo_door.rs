@@ -1,8 +1,10 @@
 //! The door of the demo contract: one question, one answer.
 
+use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use axum::routing::post;
 use crosspoint_contracts::Contract;
 
 use super::App;
@@ -18,8 +20,12 @@ pub(super) const CONTRACT: Contract = Contract::Demo;
 /// Where this door is.
 pub(super) const PLACE: &str = "/demo";
 
+pub(super) fn routes() -> Router<App> {
+    Router::new().route(PLACE, post(ask))
+}
+
 /// Asks, and is answered when the work has ended.
-pub(super) async fn ask(
+async fn ask(
     State(app): State<App>,
     caller: Caller,
     headers: HeaderMap,
