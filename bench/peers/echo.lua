@@ -15,7 +15,7 @@ function init(arguments)
   local file = assert(io.open(arguments[2], "rb"))
   local body = file:read("*a")
   file:close()
-  local head = "POST " .. arguments[1] .. " HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\n"
+  local head = "POST " .. arguments[1] .. " HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
   before = head .. "content-length: " .. #body .. "\r\nidempotency-key: " .. arguments[3] .. "-" .. thread_number .. "-"
   after = "\r\n\r\n" .. body
   sent = 0

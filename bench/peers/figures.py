@@ -10,9 +10,9 @@ SPREAD_MAX = 0.25
 
 # What we set out to reach: so many times the peer's jobs a second, at 1, 32 and 128 connections.
 TARGETS = {
-    ("crosspoint", "restate"): (5, 8, 10),
+    ("crosspoint", "restate"): (6, 10, 10),
     ("crosspoint-agent", "restate"): (5, 7, 7),
-    ("crosspoint-run", "restate"): (None, None, None),
+    ("crosspoint-run", "restate"): (5, 7, 7),
     ("crosspoint", "dbos"): (20, 20, 20),
     ("crosspoint-agent", "dbos"): (20, 20, 20),
     ("crosspoint", "celery"): (20, 20, 20),
