@@ -7,6 +7,7 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Poll;
@@ -20,7 +21,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use reqwest::Url;
-use rustix::net::sockopt;
+use rustix::net::{RecvFlags, recv, sockopt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
@@ -70,6 +71,8 @@ pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     /// `None` once it is over.
     driven: Option<Driven>,
+    /// The socket below it, to look whether the other side has closed it.
+    socket: OwnedFd,
     home: Weak<Inner>,
 }
 
@@ -166,7 +169,11 @@ impl Connections {
             let Connection { sender, driven, .. } = &mut connection;
             // It may have been closed since; or its last request is still on its way, to an agent that has answered without reading it.
             let ready = drive(driven, sender.ready()).now_or_never();
-            if since.elapsed() < IDLE_TIME_MAX && matches!(ready, Some(Ok(()))) && driven.is_some() {
+            if since.elapsed() < IDLE_TIME_MAX
+                && matches!(ready, Some(Ok(())))
+                && driven.is_some()
+                && is_open(&connection.socket)
+            {
                 return Some(connection);
             }
         }
@@ -175,12 +182,12 @@ impl Connections {
     async fn connect(&self) -> Result<Connection, Unanswered> {
         let connected = tokio::time::timeout(CONNECT_TIME_MAX, self.0.connect()).await;
         let timed_out = || io::Error::from(io::ErrorKind::TimedOut);
-        let (sender, driven) = connected.unwrap_or_else(|_| Err(timed_out())).map_err(|cause| {
+        let (sender, driven, socket) = connected.unwrap_or_else(|_| Err(timed_out())).map_err(|cause| {
             let Inner { host, port, .. } = &*self.0;
             tracing::warn!(host, port, %cause, "an agent cannot be connected to");
             Unanswered::Unconnected
         })?;
-        Ok(Connection { sender, driven: Some(driven), home: Arc::downgrade(&self.0) })
+        Ok(Connection { sender, driven: Some(driven), socket, home: Arc::downgrade(&self.0) })
     }
 }
 
@@ -189,15 +196,16 @@ impl Inner {
         self.resting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn connect(&self) -> io::Result<(SendRequest<Full<Bytes>>, Driven)> {
+    async fn connect(&self) -> io::Result<(SendRequest<Full<Bytes>>, Driven, OwnedFd)> {
         self.tls.as_ref().map_or(Ok(()), Tls::ready)?;
         let socket = self.socket().await?;
+        let below = socket.as_fd().try_clone_to_owned()?;
         let wire: Box<dyn Wire> = match &self.tls {
             Some(tls) => Box::new(tls.connect(socket).await?),
             None => Box::new(socket),
         };
         let (sender, driven) = http1::handshake(TokioIo::new(wire)).await.map_err(io::Error::other)?;
-        Ok((sender, Box::pin(driven)))
+        Ok((sender, Box::pin(driven), below))
     }
 
     /// The first of the host's addresses that answers. Each has its part of the time, so that one that is silent hides no other.
@@ -217,6 +225,14 @@ impl Inner {
             }
         }
         Err(last)
+    }
+}
+
+/// Asks the system itself: the runtime hears of a close only when it next looks, and a request that is sent until then is lost.
+fn is_open(socket: &OwnedFd) -> bool {
+    match recv(socket, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+        Ok((bytes, _)) => bytes > 0,
+        Err(error) => error == rustix::io::Errno::AGAIN,
     }
 }
 
