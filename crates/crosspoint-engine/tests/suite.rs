@@ -46,6 +46,8 @@ mod simulation;
 mod stage;
 #[path = "suite/store.rs"]
 mod store;
+#[path = "suite/store_lists.rs"]
+mod store_lists;
 #[path = "suite/stories.rs"]
 mod stories;
 #[path = "suite/taking_up.rs"]

@@ -36,6 +36,8 @@ mod bridge_readme;
 mod bridge_refusals;
 #[path = "suite/bridge_run.rs"]
 mod bridge_run;
+#[path = "suite/bridge_run_company.rs"]
+mod bridge_run_company;
 #[path = "suite/bridge_run_signals.rs"]
 mod bridge_run_signals;
 #[path = "suite/bridge_status.rs"]
@@ -155,6 +157,8 @@ mod requester;
 mod run;
 #[path = "suite/run_agent.rs"]
 mod run_agent;
+#[path = "suite/run_agent_says.rs"]
+mod run_agent_says;
 #[path = "suite/run_breaks.rs"]
 mod run_breaks;
 #[path = "suite/run_callers.rs"]
