@@ -1,4 +1,4 @@
-//! `crosspoint agents`
+//! `crosspoint agents`: lists and shows agents, sets their breakers, drains them and forgets them.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! `crosspoint clauses`
+//! `crosspoint clauses`: prints the clauses as text, as JSON or as the page `docs/clauses.md`.
 
 use std::io::{self, Write};
 
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Clauses) -> Result<Outcome> {
 
 type Group = (&'static str, &'static [&'static Clause]);
 
-/// The clauses asked for, by contract.
+/// Returns the clauses that were asked for, grouped by contract.
 fn choose(which: &[String]) -> Result<Vec<Group>> {
     let shared: Group = ("all", clause::shared());
     let contracts = Contract::ALL.map(|contract| (contract.name(), clause::of(contract)));
@@ -48,7 +48,7 @@ fn choose(which: &[String]) -> Result<Vec<Group>> {
 
 fn find(which: &str, groups: &[Group]) -> Result<Group> {
     for (name, clauses) in groups {
-        // `message`, or `msg` as its ids begin.
+        // A contract is found by its name (`message`) and by the prefix of its clause ids (`msg`).
         let prefix = clauses.first().and_then(|clause| clause.id.split('-').next()).unwrap_or_default();
         if name.eq_ignore_ascii_case(which) || prefix.eq_ignore_ascii_case(which) {
             return Ok((name, clauses));
@@ -114,7 +114,7 @@ fn as_json(clause: &Clause) -> serde_json::Value {
     })
 }
 
-/// The page `docs/clauses.md`.
+/// Writes the page `docs/clauses.md`.
 fn page(out: &mut impl Write, groups: &[Group]) -> io::Result<()> {
     let count: usize = groups.iter().map(|(_, clauses)| clauses.len()).sum();
     writeln!(out, "# Clauses\n")?;
@@ -152,7 +152,7 @@ fn page(out: &mut impl Write, groups: &[Group]) -> io::Result<()> {
     Ok(())
 }
 
-/// Text that does not end its table cell.
+/// Escapes text so that it stays within one table cell.
 fn cell(text: &str) -> String {
     text.replace('\\', "\\\\").replace('|', "\\|")
 }

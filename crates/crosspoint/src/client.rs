@@ -1,4 +1,4 @@
-//! The client: one way to the server for every command, whether it runs elsewhere or in this process.
+//! The client: the one way in which every command reaches a server, whether that runs elsewhere or in this process.
 
 mod address;
 mod embedded;
@@ -26,19 +26,19 @@ use address::{Address, Line};
 use embedded::Embedded;
 use left::Left;
 
-/// Where a job is, up to its id.
+/// Path of a job, up to its id.
 const JOBS: &str = "/api/v1/jobs/";
 
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
-/// Servers say something every 15 s even where nothing happens: three times that is silence.
+/// Longest silence of a server. Servers send something every 15 s even if nothing happens; this is three times that.
 const SILENCE_TIME_MAX: Duration = Duration::from_secs(45);
-/// How long a server of the data directory may take to say that it is there.
+/// Longest time in which a server found through the data directory must answer the health check.
 const HEALTH_TIME_MAX: Duration = Duration::from_secs(5);
-/// How often a request that can be repeated is sent in all, and the pause before the second time.
+/// Most times that a repeatable request is sent in all, and the pause before the second time.
 const SENDS_MAX: u32 = 6;
 const RESEND_PAUSE: Duration = Duration::from_millis(100);
 
-/// A way to a server. Cloning shares its connections.
+/// A connection to a server. Clones share its connections.
 #[derive(Clone)]
 pub(crate) struct Client {
     address: Address,
@@ -49,36 +49,36 @@ pub(crate) struct Client {
 /// How the server was found.
 #[derive(Clone)]
 enum Found {
-    /// It was named.
+    /// Its address was given.
     Named,
-    /// By what it left in this data directory. It may be another address after a restart.
+    /// Through the address that it left in this data directory. The address may change after a restart.
     Left(PathBuf),
-    /// It is in this process, since then.
+    /// It runs in this process since this time.
     Embedded(jiff::Timestamp),
 }
 
-/// What came of handing in a document.
+/// The server's answer to a document that was handed in.
 pub(crate) struct HandedIn {
     pub(crate) status: StatusCode,
-    /// It may be content.
+    /// The body, which may be content.
     pub(crate) answer: Vec<u8>,
-    /// The job's id, where there is one.
+    /// The job's id, if the answer names one.
     pub(crate) job: Option<String>,
 }
 
-/// A client, and the server where it is in this process.
+/// A client, and the server if that runs in this process.
 pub(crate) struct Session {
     pub(crate) client: Client,
     embedded: Option<Embedded>,
 }
 
 impl Session {
-    /// Finds the server, or begins one in this process.
+    /// Finds the server, or starts one in this process.
     pub(crate) async fn begin(reach: &Reach, need: Need) -> Result<Session> {
         find::find(reach, need).await
     }
 
-    /// Ends the server that is in this process: what it has begun is taken up later.
+    /// Stops the server if it runs in this process. The work that it has begun is taken up later.
     pub(crate) async fn end(self) {
         if let Some(embedded) = self.embedded {
             embedded.stop().await;
@@ -86,12 +86,13 @@ impl Session {
     }
 }
 
-/// Reports a configuration that will not do, where one is needed: a server that is named has its own.
+/// Reports an invalid configuration if one is needed. A server whose address is given has its own.
 pub(crate) fn check_configuration(reach: &Reach) -> Result<()> {
     find::check_configuration(reach)
 }
 
-/// Why commands of this user would not believe what a server has left in this directory, where that is so.
+/// Returns the reason for which commands of this user would not trust the address that a server left in this directory,
+/// if there is one.
 pub(crate) fn doubt(data: &Path) -> Option<&'static str> {
     match left::read(data) {
         Left::Doubtful(why) => Some(why),
@@ -99,7 +100,7 @@ pub(crate) fn doubt(data: &Path) -> Option<&'static str> {
     }
 }
 
-/// Finds the server and does something with it.
+/// Finds the server and runs `act` with it.
 pub(crate) fn with(
     reach: &Reach,
     need: Need,
@@ -131,17 +132,17 @@ impl Client {
         Ok(Client { line: address.line()?, address, found })
     }
 
-    /// A way to a server that may not be there yet, nor have left its address.
+    /// Returns a client for a server that may not run yet and may not have left its address yet.
     pub(crate) fn patient(reach: &Reach) -> Result<Client> {
         find::patient(reach)
     }
 
-    /// Where the server is, for people: the address may hold a password.
+    /// Where the server is, for people. The password that an address may hold is left out.
     pub(crate) fn place(&self) -> String {
         self.address.place()
     }
 
-    /// Where the server is, for messages.
+    /// Where the server is, for error messages.
     fn shown(&self) -> String {
         self.address.shown()
     }
@@ -150,13 +151,14 @@ impl Client {
         matches!(self.found, Found::Embedded(_))
     }
 
-    /// Whether nobody drives a job that this process has not submitted: there is no server, and it is older than this process.
+    /// Whether no process drives this job: no server runs, and the job is older than this process, which drives only
+    /// the jobs that it submitted itself.
     pub(crate) fn is_held(&self, job: &Job) -> bool {
         let Found::Embedded(since) = self.found else { return false };
         job.outcome().is_none() && job.is.created_at.parse::<jiff::Timestamp>().is_ok_and(|created| created < since)
     }
 
-    /// After a restart a server may be at another address.
+    /// Reads the server's address again, because it may be another one after a restart.
     pub(crate) fn look_again(&mut self) {
         let Found::Left(data) = &self.found else { return };
         let Left::At(url) = left::read(data) else { return };
@@ -194,7 +196,7 @@ impl Client {
         String::from_utf8(bytes.into()).map_err(|_| self.not_ours())
     }
 
-    /// Sends a document and gives what came, whatever the status is; no more of the answer than this.
+    /// Sends a document and returns the answer with any status. At most `bytes_max` bytes of the answer are read.
     pub(crate) async fn hand_in(
         &self,
         path: &str,
@@ -217,12 +219,12 @@ impl Client {
         Ok(HandedIn { status, answer, job })
     }
 
-    /// What a server said that will not do it.
+    /// Makes the error for an answer by which the server refused a request.
     pub(crate) fn refused(&self, status: StatusCode, body: &[u8]) -> Failed {
         Failed::refused(&self.shown(), status, body)
     }
 
-    /// Sends bytes and gives those of the answer, if it all takes no longer than this.
+    /// Sends bytes and returns the bytes of the answer. Fails if that takes longer than `within`.
     pub(crate) async fn post_bytes(
         &self,
         path: &str,
@@ -254,7 +256,7 @@ impl Client {
         self.send(Method::DELETE, path, HeaderMap::new(), String::new()).await
     }
 
-    /// Sends a request that may be repeated, because it has a key; and repeats it while the connection breaks.
+    /// Sends a request that may be repeated because it has a key, and repeats it while the connection breaks.
     pub(crate) async fn post_once(&self, path: &str, key: Option<&str>, body: &str) -> Result<Job, Failed> {
         let mut headers = HeaderMap::new();
         if let Some(key) = key.and_then(|key| HeaderValue::from_str(key).ok()) {
@@ -262,12 +264,13 @@ impl Client {
         }
         let (mut client, mut pause) = (self.clone(), RESEND_PAUSE);
         let mut sends = 1;
-        // A server that has only just said that it is there is on its way out or back.
+        // A server found through the data directory has just answered its health check. If it is unreachable now, it is
+        // stopping or restarting.
         let mut broken = matches!(self.found, Found::Left(_));
         loop {
             match client.send(Method::POST, path, headers.clone(), body.to_owned()).await {
                 Ok(text) => return Job::read(text).map_err(|_| self.not_ours()),
-                // Where nobody was there from the beginning, coming back is for the caller to decide.
+                // If the server was unreachable from the beginning, the caller decides whether to try again.
                 Err(failed) if sends < SENDS_MAX && (failed.is_broken() || (broken && failed.is_away())) => {
                     broken = true;
                 }
@@ -284,7 +287,7 @@ impl Client {
         Job::read(text).map_err(|_| self.not_ours())
     }
 
-    /// The same, while a server that is on its way back is waited for.
+    /// Like `job`, but waits for a server that is restarting.
     pub(crate) async fn job_patiently(&self, id: &str) -> Result<Job, Failed> {
         let (mut client, mut pause) = (self.clone(), RESEND_PAUSE);
         for _ in 1..SENDS_MAX {
@@ -308,7 +311,7 @@ impl Client {
         Follow::new(self.clone(), id, after, follow::Extent::UntilTheEnd)
     }
 
-    /// The events that there are now.
+    /// Returns the events that exist now.
     pub(crate) fn past(&self, id: &str, after: u32) -> Follow {
         Follow::new(self.clone(), id, after, follow::Extent::UntilNow)
     }
@@ -326,7 +329,7 @@ impl Client {
     }
 }
 
-/// A part of a path or a query, with everything escaped that could mean something there.
+/// Escapes text for use in a path or a query: every character that could have a meaning there.
 pub(crate) fn segment(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => char::from(byte).to_string(),

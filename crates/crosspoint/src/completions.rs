@@ -1,4 +1,4 @@
-//! `crosspoint completions`
+//! `crosspoint completions`: prints the completion script of a shell.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,9 @@
-//! What an operator can settle: defaults, the configuration file, the environment, flags; each wins over those before it.
+//! The configuration: defaults, the configuration file, the environment and flags. Each of them overrides those before
+//! it.
 //!
-//! In reading order: `key` has every key with what it may be; `file` and `agent` read a file, `env` the environment; `load`
-//! puts them together; `problem` is what is wrong with them, and `show` prints what holds and where it came from.
+//! In reading order: `key` has every key with the values that it takes; `file` and `agent` read a file, `env` the
+//! environment; `load` puts them together; `problem` describes mistakes in them, and `show` prints the values in effect
+//! and where each came from.
 
 mod agent;
 mod bridge;
@@ -35,27 +37,29 @@ pub(crate) use show::show;
 use crate::agents;
 use crate::desk::Desk;
 
-/// The data directory, unless another is settled.
+/// Default data directory.
 const DATA: &str = ".crosspoint";
-/// Where the database is, in the data directory.
+/// Name of the database file in the data directory.
 const DATABASE: &str = "jobs.db";
-/// Where a server leaves its address, in the data directory.
+/// Name of the file in the data directory to which a server writes its address.
 pub(crate) const SERVER_FILE: &str = "server.json";
 
-/// What `[server] listen` says where the server has no port, and listens on a file of the data directory instead.
+/// Value of `[server] listen` for a server without a port, which listens on a socket file in the data directory
+/// instead.
 pub(crate) const UNIX: &str = "unix";
 
-/// Everything that is settled.
+/// The whole configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Config {
     pub(crate) server: Server,
     pub(crate) store: Store,
     pub(crate) limits: Limits,
-    /// The agents; the sample agents where none is configured.
+    /// The agents. If none is configured, the sample agents.
     pub(crate) agents: Vec<Agent>,
-    /// The data directory: a server leaves its address there ([`SERVER_FILE`]), and the database is there unless it is settled.
+    /// The data directory. A server leaves its address there ([`SERVER_FILE`]), and the database is there unless its
+    /// path is configured.
     pub(crate) data: PathBuf,
-    /// The file it came from.
+    /// The configuration file, if there is one.
     pub(crate) origin: Option<PathBuf>,
 }
 
@@ -64,18 +68,18 @@ pub(crate) struct Config {
 pub(crate) struct Server {
     /// An address and a port, or [`UNIX`].
     pub(crate) listen: String,
-    /// What callers may call the server besides the loopback and the address that it listens on.
+    /// Host names by which callers may address the server, besides the loopback and the address that it listens on.
     pub(crate) names: Vec<String>,
-    /// An address that other machines reach is served, though no token is asked for.
+    /// Whether the server may listen on an address that other machines reach, although it asks for no token.
     pub(crate) insecure: bool,
     pub(crate) name: String,
-    /// The longest that `?wait=` may ask for.
+    /// Longest wait that `?wait=` may ask for.
     pub(crate) wait_max: Duration,
-    /// How long a caller who must be answered with the outcome is kept waiting for it (ALL-5.4).
+    /// Longest wait for the outcome on behalf of a caller that must be answered with the outcome (ALL-5.4).
     pub(crate) sync_wait: Duration,
-    /// How long attempts under way may take to end when the server stops.
+    /// Longest time that running attempts get to end when the server stops.
     pub(crate) drain: Duration,
-    /// What is logged: `off`, `error`, `warn`, `info`, `debug`.
+    /// Log level: `off`, `error`, `warn`, `info` or `debug`.
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
 }
@@ -91,40 +95,40 @@ pub(crate) enum LogFormat {
 pub(crate) struct Store {
     /// The database file.
     pub(crate) path: PathBuf,
-    /// For how long jobs are kept that have ended; 0 is for ever.
+    /// Days for which jobs are kept after they ended; 0 keeps them for ever.
     pub(crate) retention_days: f64,
-    /// How many of them at most; 0 is any number.
+    /// Most ended jobs that are kept; 0 sets no limit.
     pub(crate) retention_jobs: u64,
-    /// For how long at least, however many there are.
+    /// Days for which ended jobs are kept in any case, whatever their number.
     pub(crate) retention_min_days: f64,
 }
 
 /// `[limits]`
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Limits {
-    /// Jobs that have not ended.
+    /// Most jobs that have not ended.
     pub(crate) jobs_max: usize,
-    /// Those of one work, and those that only one agent can take; half of all where nothing is settled, so that the backlog of one does
-    /// not refuse the others.
+    /// Most jobs of one work, and most jobs that only one agent can take. Half of `jobs_max` if not configured, so that
+    /// the backlog of one work or agent does not cause jobs of the others to be refused.
     pub(crate) jobs_per_work_max: Option<usize>,
     pub(crate) jobs_per_agent_max: Option<usize>,
-    /// Requests that wait to be committed.
+    /// Most requests that wait to be committed.
     pub(crate) waiting_max: usize,
-    /// Bytes of them.
+    /// Most bytes of the requests that wait to be committed.
     pub(crate) waiting_bytes_max: usize,
-    /// Bytes of one body.
+    /// Most bytes of one body.
     pub(crate) body_bytes_max: usize,
-    /// Bytes of all bodies that are being read or waiting at one time.
+    /// Most bytes of all bodies that are being read or waiting at one time.
     pub(crate) bodies_bytes_max: usize,
-    /// Connections at one time.
+    /// Most connections at one time.
     pub(crate) connections_max: usize,
-    /// How long a request's head may take to arrive.
+    /// Longest time in which the head of a request must arrive.
     pub(crate) header_time_max: Duration,
-    /// How long a body may take to arrive.
+    /// Longest time in which a body must arrive.
     pub(crate) body_time_max: Duration,
-    /// How long a caller may take nothing of an answer.
+    /// Longest time for which a caller may read nothing of an answer.
     pub(crate) write_time_max: Duration,
-    /// How large the database may grow.
+    /// Largest size of the database, in bytes.
     pub(crate) store_bytes_max: Option<u64>,
 }
 
@@ -135,7 +139,7 @@ pub(crate) struct Agent {
     pub(crate) contract: Contract,
     pub(crate) work: Vec<String>,
     pub(crate) concurrency: u32,
-    /// How many of its jobs may wait for people beside those; none says any number.
+    /// Most jobs of this agent that may wait for people, in addition to `concurrency`. `None` sets no limit.
     pub(crate) waiting_max: Option<u32>,
     pub(crate) silence: Option<Duration>,
     pub(crate) total: Duration,
@@ -143,19 +147,19 @@ pub(crate) struct Agent {
     pub(crate) output_bytes_max: u64,
 }
 
-/// How many jobs a built-in agent has at a time. They cost little, but each holds its input.
+/// Most jobs that a built-in agent has at a time. They cost little, but each holds its input.
 const BUILTIN_CONCURRENCY: u32 = 256;
 
 /// How an agent is reached.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Contract {
-    /// It is built in.
+    /// The agent is built in.
     Builtin(Builtin),
-    /// It is a program.
+    /// The agent is a program.
     Exec(Box<Exec>),
-    /// It is behind an address.
+    /// The agent is behind an address.
     Remote(Box<Remote>),
-    /// It is whoever answers in a directory.
+    /// Requests are written to a directory, and any program or person may answer them there.
     Directory(Box<Bridge>),
 }
 
@@ -169,7 +173,7 @@ pub(crate) enum Builtin {
 }
 
 impl Config {
-    /// What an engine is made of that does what is settled.
+    /// Returns the engine's configuration.
     pub(crate) fn engine(&self, mode: Mode, desk: &Arc<Desk>) -> runtime::Config {
         runtime::Config {
             store: store::Options { path: self.store.path.clone(), bytes_max: self.limits.store_bytes_max },
@@ -266,7 +270,7 @@ impl Default for Limits {
 }
 
 impl Agent {
-    /// A built-in agent under its own name, which takes the work of that name.
+    /// Returns a built-in agent under its own name, which takes the work of that name.
     pub(crate) fn sample(builtin: Builtin) -> Agent {
         Agent {
             name: builtin.name().to_owned(),

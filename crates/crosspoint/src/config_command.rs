@@ -1,4 +1,4 @@
-//! `crosspoint config`
+//! `crosspoint config`: shows and checks the configuration.
 
 use std::io::{self, Write};
 

@@ -1,20 +1,20 @@
-//! Hosts as they stand in headers, addresses and the configuration.
+//! Hosts as they are written in headers, addresses and the configuration.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The longest name there is, in bytes (RFC 1035).
+/// Longest host name, in bytes (RFC 1035).
 const NAME_BYTES_MAX: usize = 253;
 
 /// A host, in a form that can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Host {
     Address(IpAddr),
-    /// In lower case, without the dot at its end.
+    /// In lower case, without a dot at the end.
     Name(String),
 }
 
-/// A host and perhaps a port, as a `Host` header has them.
+/// A host and an optional port, as in a `Host` header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Authority {
     pub(crate) host: Host,
@@ -22,7 +22,7 @@ pub(crate) struct Authority {
 }
 
 impl Host {
-    /// Reads a host; an IPv6 address may stand in brackets.
+    /// Reads a host. An IPv6 address may be in brackets.
     pub(crate) fn read(text: &str) -> Option<Host> {
         let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         if let Some(address) = inner.or(Some(text)).and_then(|text| text.parse::<Ipv6Addr>().ok()) {
@@ -37,12 +37,12 @@ impl Host {
         (is_name && text.len() <= NAME_BYTES_MAX).then(|| Host::Name(text.to_ascii_lowercase()))
     }
 
-    /// An IPv4 address that stands in an IPv6 one is the same host.
+    /// An IPv4 address that is mapped into an IPv6 address is the same host.
     pub(crate) fn of(address: IpAddr) -> Host {
         Host::Address(address.to_canonical())
     }
 
-    /// Whether it always means the machine on which it is used.
+    /// Whether this host always means the machine on which it is used.
     pub(crate) fn is_loopback(&self) -> bool {
         match self {
             Host::Address(address) => address.is_loopback(),
@@ -62,7 +62,7 @@ impl fmt::Display for Host {
 }
 
 impl Authority {
-    /// Reads a host with a port or without. Brackets are needed around IPv6 addresses, as in addresses of the web.
+    /// Reads a host with or without a port. IPv6 addresses need brackets, as in URLs.
     pub(crate) fn read(text: &str) -> Option<Authority> {
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, port),

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// The largest document that is read. Validation holds it in memory, and no contract's documents come near.
+/// Largest document that is read, in bytes. Validation holds it in memory, and no contract's documents come near.
 pub(crate) const BYTES_MAX: u64 = 256 << 20;
 
-/// Directories nested deeper are not searched: the file system may be a loop.
+/// Deepest nesting of directories that are searched. The file system may contain a loop.
 const DIRECTORY_DEPTH_MAX: usize = 64;
 
-/// Directories that hold other programs' documents, passed over in a search.
+/// Directories that a search passes over, because they hold documents of other programs.
 const PASSED_OVER: [&str; 2] = [".git", "node_modules"];
 
-/// Where one document comes from.
+/// The source of one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Stdin,
@@ -23,7 +23,8 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// The one document a command is about. Nobody is left waiting for what they might type.
+    /// Returns the source of the one document that a command needs. A terminal is refused, so that no command waits for
+    /// input that the user does not know to type.
     pub(crate) fn one(path: Option<&Path>, command: &str) -> Result<Source> {
         match path {
             Some(path) if path.as_os_str() != "-" => Ok(Source::File(path.to_owned())),
@@ -36,7 +37,7 @@ impl Source {
         }
     }
 
-    /// The name in reports.
+    /// The source's name in reports.
     pub(crate) fn name(&self) -> String {
         match self {
             Source::Stdin => "-".to_owned(),
@@ -44,7 +45,7 @@ impl Source {
         }
     }
 
-    /// The last part of its path.
+    /// The last part of the file's path.
     pub(crate) fn file_name(&self) -> Option<&str> {
         match self {
             Source::Stdin => None,
@@ -52,7 +53,7 @@ impl Source {
         }
     }
 
-    /// All bytes, up to the limit.
+    /// Reads all bytes, up to the limit.
     pub(crate) fn read(&self) -> Result<Vec<u8>> {
         match self {
             Source::Stdin => bounded(io::stdin().lock(), 0),
@@ -66,7 +67,7 @@ impl Source {
 }
 
 fn bounded(input: impl Read, size: u64) -> Result<Vec<u8>> {
-    // A file's size is only a promise; what counts is what comes.
+    // The size of a file may be wrong or change: the limit is checked on the bytes that were read.
     let expected = usize::try_from(size.min(BYTES_MAX)).unwrap_or(0);
     let mut bytes = Vec::with_capacity(expected + 1);
     if size <= BYTES_MAX {
@@ -78,10 +79,10 @@ fn bounded(input: impl Read, size: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A document, or a place that could not be looked at.
+/// A document, or a path that could not be read.
 pub(crate) type Found = std::result::Result<Source, (PathBuf, anyhow::Error)>;
 
-/// The documents a path stands for, in order of their names.
+/// Returns the documents that a path stands for, in order of their names.
 pub(crate) fn expand(path: &Path) -> Vec<Found> {
     if path.as_os_str() == "-" {
         return vec![Ok(Source::Stdin)];
@@ -112,7 +113,7 @@ fn search(directory: &Path, depth: usize, found: &mut Vec<Found>) -> Result<()> 
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             let passed_over = PASSED_OVER.iter().any(|name| entry.file_name() == *name);
             if !passed_over && let Err(error) = search(&path, depth + 1, found) {
-                // The rest of the directory is still worth looking at.
+                // Goes on with the rest of the directory.
                 found.push(Err((path, error)));
             }
         } else if is_document(&path) {
@@ -122,7 +123,8 @@ fn search(directory: &Path, depth: usize, found: &mut Vec<Found>) -> Result<()> 
     Ok(())
 }
 
-/// Whether a search takes the file up: by its ending, and only if reading it cannot wait for somebody to write.
+/// Whether a search takes this file: it has a known extension, and reading it cannot block until another process
+/// writes.
 fn is_document(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     (ending.eq_ignore_ascii_case("json") || ending.eq_ignore_ascii_case("sse")) && path.is_file()

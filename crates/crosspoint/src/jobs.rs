@@ -1,4 +1,4 @@
-//! `crosspoint jobs`
+//! `crosspoint jobs`: lists, shows, follows, cancels, answers and retries jobs.
 
 pub(crate) mod card;
 pub(crate) mod event_line;
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Jobs) -> Result<Outcome> {
     }
 }
 
-/// The API's hint is for those who speak HTTP.
+/// Replaces the API's hint, which is written for callers over HTTP.
 fn no_such_job(failed: Failed) -> Failed {
     let hint =
         "crosspoint jobs list shows the jobs there are; those that have ended are kept for [store] retention_days";
@@ -90,7 +90,7 @@ async fn print_events(client: &Client, arguments: &JobsEvents) -> Result<Outcome
     }
 }
 
-/// The document as it came; at a terminal, unable to do anything there.
+/// Prints the document as it came. On a terminal, characters that could control the terminal are escaped.
 async fn print_document(client: &Client, arguments: &JobsDocument) -> Result<Outcome> {
     let path = format!("/api/v1/jobs/{}/document", segment(&arguments.id.id));
     let text = client.get(&path).await.map_err(no_such_job)?;

@@ -1,4 +1,4 @@
-//! `--input JSON|@FILE|-`: read, and known to be JSON before anybody is asked.
+//! `--input JSON|@FILE|-`: reads the value, and checks that it is JSON before any request is sent.
 
 use std::path::PathBuf;
 
@@ -8,16 +8,16 @@ use crosspoint_contracts::json::Tape;
 use crate::input::Source;
 use crate::render::{self, Spot};
 
-/// The JSON text; `None` where it is none, which was said on stderr.
+/// Returns the JSON text, or `None` if the input is not JSON; the error was then printed on stderr.
 pub(crate) fn read(argument: &str) -> Result<Option<String>> {
     read_of("--input", argument)
 }
 
-/// The same, of another option.
+/// Like [`read`], for another option.
 pub(crate) fn read_of(option: &str, argument: &str) -> Result<Option<String>> {
     let (name, bytes) = bytes_of(option, argument)?;
     match Tape::scan(&bytes) {
-        // The value alone: without a byte order mark, and without the line break that files end with.
+        // Only the value: without a byte order mark, and without the line break at the end of a file.
         Ok(tape) => Ok(tape.root().map(|root| root.source().to_owned())),
         Err(broken) => {
             let (offset, syntax) = (broken.error.offset, broken.error.kind);
@@ -25,14 +25,15 @@ pub(crate) fn read_of(option: &str, argument: &str) -> Result<Option<String>> {
             let spot = Spot { line, text: &bytes, span: (offset, offset + 1) };
             let title = format!("the input is not JSON: {}", syntax.message());
             let place = format!("{name}:{line}:{column}");
-            // A failed write to stderr leaves nobody to tell.
+            // A failed write to stderr cannot be reported anywhere.
             let _ = render::placed(&mut anstream::stderr().lock(), &title, &place, Some(spot), syntax.hint());
             Ok(None)
         }
     }
 }
 
-/// What an argument stands for (a text, `@FILE`, or `-` for standard input), and what to call it.
+/// Reads what an argument stands for (a text, `@FILE`, or `-` for standard input), and returns its name for messages
+/// and its bytes.
 pub(crate) fn bytes_of(option: &str, argument: &str) -> Result<(String, Vec<u8>)> {
     match (argument, argument.strip_prefix('@')) {
         ("-", _) => Ok(("<stdin>".to_owned(), Source::Stdin.read().context("cannot read standard input")?)),
@@ -46,7 +47,7 @@ pub(crate) fn bytes_of(option: &str, argument: &str) -> Result<(String, Vec<u8>)
     }
 }
 
-/// Where a byte is, both from 1; the column counts characters.
+/// Returns the line and the column of a byte, both from 1. The column counts characters.
 pub(crate) fn line_and_column(text: &[u8], offset: usize) -> (usize, usize) {
     let before = &text[..offset.min(text.len())];
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;

@@ -1,7 +1,7 @@
-//! What is to be said about a document, as JSON.
+//! The verdict on a document, as JSON.
 //!
-//! `crosspoint validate --format json` prints it and `POST /api/v1/validate` answers with it: one type, so that a program that
-//! reads the one reads the other.
+//! `crosspoint validate --format json` prints it and `POST /api/v1/validate` answers with it. Both use one type, so
+//! that a program that reads the one reads the other.
 
 use crosspoint_contracts::kind::Undetected;
 use crosspoint_contracts::{Finding, Kind, Reading, Report};
@@ -80,12 +80,11 @@ impl<'r> Judged<'r> {
     }
 }
 
-/// The findings of a report.
 pub(crate) fn found(report: &Report) -> Vec<Found<'_>> {
     report.findings.iter().map(Found::new).collect()
 }
 
-/// What a document could be.
+/// Returns the kinds that a document could be.
 pub(crate) fn candidates(undetected: &Undetected) -> Vec<&'static str> {
     match undetected {
         Undetected::Unknown => Vec::new(),

@@ -1,17 +1,17 @@
-//! Names in a sentence: some of them, and how many more there are.
+//! Names in a sentence: some of them, and the number of the others.
 //!
-//! Agents that join choose their names and works, and there may be a million of them. A hint that lists them all would make an answer of
-//! megabytes out of a request of some bytes.
+//! Agents that join choose their names and works, and there may be a million of them. A hint that listed all of them
+//! would turn a request of a few bytes into an answer of megabytes.
 
-/// How many names are listed at most: more than that is not read.
+/// Most names in a list. Longer lists are not read.
 const NAMES_MAX: usize = 20;
 
-/// How long a list is at most, in bytes, without what says how many more there are.
+/// Longest list, in bytes, without the text that gives the number of names left out.
 const BYTES_MAX: usize = 1 << 10;
 
 const BETWEEN: &str = ", ";
 
-/// Lists names within limits; `where_all` says where all of them are.
+/// Lists names within the limits. `where_all` tells readers where to find all of them.
 pub(crate) fn listed(names: &[&str], where_all: &str) -> String {
     let Some(first) = names.first() else { return "none".to_owned() };
     let mut text = cut(first).to_owned();
@@ -30,13 +30,13 @@ pub(crate) fn listed(names: &[&str], where_all: &str) -> String {
     }
 }
 
-/// As much of a name as a list may have.
+/// Cuts a name to the length that a list may have.
 fn cut(name: &str) -> &str {
     let end = (0..=BYTES_MAX.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
     &name[..end.unwrap_or(0)]
 }
 
-/// A number with a comma for every thousand.
+/// Formats a number with a comma between groups of three digits.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();

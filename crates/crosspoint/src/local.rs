@@ -1,11 +1,12 @@
-//! Sockets that are files of the data directory.
+//! Sockets that are files in the data directory.
 //!
-//! A port of the loopback is open to every user of the machine and to every page in a browser. A socket that is a file is open to whom
-//! the file is: it is made with mode 0600, so that it is never open to others, not even for a moment.
+//! A port of the loopback is open to every user of the machine and to every page in a browser. Access to a socket file
+//! is decided by its permissions. It is created with mode 0600, so that other users have no access at any moment.
 //!
-//! Every socket is made under a name of its own, `command-PID-CHANCE.sock`, and goes with its process. A server then moves its socket to
-//! the name by which it is found, once it has the store: two servers that start at one time never remove each other's. What a killed
-//! process has left is swept by the next one that makes a socket there.
+//! Every socket is created under a name of its own, `command-PID-CHANCE.sock`, and is removed with its process. A
+//! server renames its socket to the published name once it has the store, so two servers that start at the same time
+//! never remove each other's socket. The socket of a killed process is removed by the next process that creates one in
+//! the directory.
 
 mod sweep;
 mod way;
@@ -23,24 +24,24 @@ use uuid::Uuid;
 
 pub(crate) use way::Way;
 
-/// Where a server listens that has no port, in its data directory.
+/// Published name of the socket of a server without a port, in its data directory.
 pub(crate) const SERVER_SOCKET: &str = "server.sock";
 
-/// What the address of such a server begins with; its path follows.
+/// Prefix of the address of such a server. The path of the socket follows.
 pub(crate) const SCHEME: &str = "unix:";
 
-/// How many connections may wait to be taken, if the system allows as many.
+/// Most connections that may wait to be accepted, if the system allows that number.
 const BACKLOG: i32 = 4096;
 
-/// A socket's file, which goes with this.
+/// The file of a socket. Dropping this value removes the file.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
-    /// Device and number: what has its name later may be another's.
+    /// Device and inode number. A later file of the same name may belong to another process.
     identity: Option<(u64, u64)>,
 }
 
-/// Listens in a directory, which is made if it is missing, for this user alone.
+/// Listens in a directory. A missing directory is created, for this user only.
 pub(crate) fn listen(directory: &Path) -> io::Result<(UnixListener, SocketFile)> {
     make_directory(directory)?;
     sweep::sweep(directory);
@@ -51,12 +52,12 @@ pub(crate) fn listen(directory: &Path) -> io::Result<(UnixListener, SocketFile)>
     Ok((UnixListener::from_std(listener)?, file))
 }
 
-/// Whether a server listens at the name by which servers are found.
+/// Whether a server listens on the published name.
 pub(crate) fn is_served(directory: &Path) -> bool {
     Way::to(&directory.join(SERVER_SOCKET)).and_then(|way| UnixStream::connect(way.path())).is_ok()
 }
 
-/// Makes a directory for this user alone, where there is none.
+/// Creates a directory for this user only, unless it exists.
 pub(crate) fn make_directory(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
@@ -82,7 +83,7 @@ impl SocketFile {
         &self.path
     }
 
-    /// Moves it to the name by which servers are found. A socket there on which no process listens is replaced.
+    /// Renames the socket to the published name. A socket of that name on which no process listens is replaced.
     pub(crate) fn publish(&mut self, directory: &Path) -> io::Result<()> {
         if is_served(directory) {
             return Err(ErrorKind::AddrInUse.into());

@@ -1,7 +1,8 @@
 //! The log: lines on stderr, as text or JSON.
 //!
-//! Lines are written by a thread of their own. The task that answers callers after a commit logs every transition, and must not
-//! wait for a terminal or a pipe. What waits to be written has a limit; lines beyond it are dropped, and their number is said.
+//! Lines are written by a thread of their own. The task that answers callers after a commit logs every transition, and
+//! must not wait for a terminal or a pipe. The buffer of lines has a limit; lines beyond it are dropped, and the log
+//! says how many.
 
 mod line;
 
@@ -21,26 +22,27 @@ use tracing_subscriber::{Layer, fmt};
 use crate::config::{LogFormat, Server};
 use line::Plain;
 
-/// If nobody reads stderr, the last lines are waited for so long.
+/// Longest wait for the last lines to be written, in case stderr is not being read.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Bytes of lines that wait to be written.
+/// Most bytes of lines that wait to be written.
 const WAITING_BYTES_MAX: usize = 8 << 20;
 
-/// Starts logging as configured.
+/// Starts logging with the configured level and format.
 pub(crate) fn start(settled: &Server) -> Result<Log> {
     let level: LevelFilter =
         settled.log.parse().map_err(|_| anyhow!("the log level must be one of off, error, warn, info, debug"))?;
     start_for(&["crosspoint", "crosspoint_engine"], level, settled.log_format)
 }
 
-/// Starts logging for a command that runs on and has its own lines, all from this module. Those of a server within it would say everything twice.
+/// Starts logging for a long-running command that logs its own lines, all from the module `module`. The lines of a
+/// server in the same process are left out, because they would repeat them.
 pub(crate) fn start_own(module: &'static str) -> Result<Log> {
     start_for(&[module], LevelFilter::INFO, LogFormat::Text)
 }
 
 fn start_for(ours: &[&'static str], level: LevelFilter, format: LogFormat) -> Result<Log> {
-    // What others have to say is about their own affairs, the libraries below us above all.
+    // The other targets, above all libraries, log about their own internals: only their warnings and errors are shown.
     let theirs = level.min(LevelFilter::WARN);
     let filter = Targets::new().with_default(theirs).with_targets(ours.iter().map(|target| (*target, level)));
     let log = Log(Arc::default());
@@ -55,7 +57,7 @@ fn start_for(ours: &[&'static str], level: LevelFilter, format: LogFormat) -> Re
     Ok(log)
 }
 
-/// What waits to be written; cloning shares it.
+/// The buffer of lines; clones share it.
 #[derive(Clone)]
 pub(crate) struct Log(Arc<Shared>);
 
@@ -69,12 +71,12 @@ struct Shared {
 struct Waiting {
     lines: Vec<u8>,
     dropped: u64,
-    /// Whether the thread is writing what it took.
+    /// Whether the thread is writing the lines that it took.
     writing: bool,
 }
 
 impl Log {
-    /// Waits until everything is written.
+    /// Waits until every line is written, but no longer than [`FLUSH_TIME_MAX`].
     pub(crate) fn flush(&self) {
         let until = Instant::now() + FLUSH_TIME_MAX;
         let mut waiting = self.lock();
@@ -92,7 +94,7 @@ impl Log {
         loop {
             let dropped = self.take(&mut taken);
             let mut stderr = io::stderr().lock();
-            // A failed write to stderr leaves nobody to tell.
+            // A failed write to stderr cannot be reported anywhere.
             let _ = stderr.write_all(&taken);
             if dropped > 0 {
                 let _ = writeln!(stderr, "{dropped} lines of the log were dropped: nobody reads them fast enough");
@@ -101,7 +103,7 @@ impl Log {
         }
     }
 
-    /// Waits for lines and takes them all, leaving an empty buffer.
+    /// Waits for lines, takes all of them and leaves an empty buffer. Returns the number of lines dropped meanwhile.
     fn take(&self, taken: &mut Vec<u8>) -> u64 {
         let mut waiting = self.lock();
         waiting.writing = false;
@@ -127,7 +129,7 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-/// One line: the subscriber writes it at one go.
+/// The writer of one line: the subscriber writes each line with one call.
 pub(crate) struct Line<'a>(&'a Log);
 
 impl Write for Line<'_> {

@@ -1,16 +1,17 @@
 //! Documents that keep a processor busy for a while.
 //!
-//! A request of sixteen megabytes takes as long to read as a thousand small ones, and the thread that reads it answers nobody meanwhile. So
-//! it hands everything else that it serves to another thread first. What is short is done at once: handing over costs more than that.
+//! A request of sixteen megabytes takes as long to read as a thousand small ones, and the thread that reads it serves
+//! no other request meanwhile. So that thread first hands everything else that it serves to another thread. Short
+//! documents are read at once: handing over would cost more than reading them.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// Documents longer than this are looked at apart from the threads that serve, in bytes: about a millisecond's work.
+/// Longest document that is read on a serving thread without handing over, in bytes: about a millisecond's work.
 pub(crate) const LONG_BYTES: usize = 256 << 10;
 
-/// Does something with a document of so many bytes.
+/// Runs `look`, which reads a document of `bytes` bytes.
 pub(crate) fn look<T>(bytes: usize, look: impl FnOnce() -> T) -> T {
-    // A command that is its own server has one thread, and nobody else to serve.
+    // A command that is its own server has one thread, and no other requests to serve.
     let serves = |handle: Handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread;
     if bytes > LONG_BYTES && Handle::try_current().is_ok_and(serves) {
         tokio::task::block_in_place(look)
@@ -26,7 +27,7 @@ mod tests {
 
     use super::*;
 
-    /// With one thread to serve all, somebody else is served while a long document is looked at.
+    /// With a single serving thread, another task still runs while a long document is read.
     #[test]
     fn a_long_document_holds_nobody_up() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("it starts");

@@ -47,20 +47,20 @@ use cli::{Cli, Command};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How a command ended. The numbers are stable: scripts depend on them.
+/// How a command ended. The exit codes are stable: scripts depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
-    /// Everything is fine.
+    /// Success.
     Fine,
-    /// What was asked about is not fine.
+    /// The command worked, and its subject is not in order: an invalid document, a failed job.
     NotFine,
-    /// It could not be done: usage, unreadable, unreachable.
+    /// The command could not be carried out: wrong usage, unreadable input, unreachable server.
     CouldNot,
-    /// It waits for a person.
+    /// The job waits for a person.
     Waiting,
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
-    /// As a program did that was run.
+    /// The exit code of a program that the command ran.
     Passed(u8),
 }
 
@@ -78,7 +78,7 @@ impl Outcome {
 }
 
 fn main() -> ExitCode {
-    // Before anything else: there is one of these for every program that runs, and it is to cost next to nothing.
+    // First of all: this process exists once for every running program, and must cost next to nothing.
     match std::env::args_os().nth(1) {
         Some(word) if word == exec::SUPERVISE => return exec::supervise(),
         Some(word) if word == bridge::CHILD => return bridge::become_program(),
@@ -111,7 +111,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whoever read our output has seen enough (`crosspoint clauses | head`): that is no failure of ours.
+/// Whether the reader of our output has closed the pipe (`crosspoint clauses | head`), which is not a failure.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let io_errors = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
     io_errors.into_iter().any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)

@@ -1,4 +1,4 @@
-//! `crosspoint migrate`
+//! `crosspoint migrate`: rewrites a document of an older agent as a workflow envelope.
 
 use std::io::{self, Write};
 
@@ -48,13 +48,13 @@ pub(crate) fn run(arguments: &Migrate) -> Result<Outcome> {
 
 const WORKFLOW: Contract = Contract::Workflow;
 
-/// What a document is that belongs to another contract: it was never an older agent's.
+/// Returns the kind of a valid document of another contract, which cannot come from an older workflow agent.
 fn other_contract(bytes: &[u8]) -> Option<Kind> {
     let reading = crosspoint_contracts::read(bytes, &crosspoint_contracts::Options::default());
     reading.report.kind.filter(|kind| reading.document.is_some() && kind.contract() != WORKFLOW)
 }
 
-/// The envelope on stdout, what was done on stderr.
+/// Prints the envelope on stdout and the changes on stderr.
 fn show(migrated: &Migrated) -> Result<Outcome> {
     writeln!(io::stdout().lock(), "{}", migrated.document.get())?;
     for change in &migrated.changes {
@@ -87,7 +87,7 @@ fn refuse(name: &str, bytes: &[u8], refused: &Refused) -> Outcome {
     outcome
 }
 
-/// What to do about it, and how the command ends.
+/// Returns a hint on what to do about the refusal, and how the command ends.
 fn advice(refused: &Refused) -> (String, Outcome) {
     let hint = match refused {
         Refused::Unreadable(_) => "mend it first; crosspoint validate reads it the same way".to_owned(),
@@ -113,7 +113,7 @@ fn advice(refused: &Refused) -> (String, Outcome) {
     (hint, Outcome::NotFine)
 }
 
-/// What a missing member could look like.
+/// Returns an example of a missing member.
 fn example(member: &str) -> &'static str {
     match member {
         "success" => "\"success\": true or false",

@@ -1,8 +1,9 @@
 //! Between the contracts and the engine.
 //!
-//! A caller's document becomes a job ([`admission`], [`incoming`]) or is refused ([`refusal`]), a job becomes the request of an agent's contract ([`outgoing`]), what the
-//! agent says becomes progress and an outcome ([`reply`]), and that becomes a document of the caller's contract ([`answer`]).
-//! Doors and links move bytes; what the bytes mean is decided here, by pure functions, once for each side: N + N.
+//! A caller's document becomes a job ([`admission`], [`incoming`]) or is refused ([`refusal`]). A job becomes the
+//! request of an agent's contract ([`outgoing`]), the agent's words become progress and an outcome ([`reply`]), and
+//! those become a document of the caller's contract ([`answer`]). Doors and links move bytes. Their meaning is decided
+//! here, by pure functions, once for each contract on each side: N + N.
 
 pub(crate) mod admission;
 pub(crate) mod answer;
@@ -19,13 +20,13 @@ use crosspoint_contracts::json::Levels;
 use crosspoint_contracts::map::{Carrying, Fresh};
 use crosspoint_engine::id::JobId;
 
-/// What a writer needs, for a document about this job.
+/// Returns what a writer needs for a document about this job.
 fn fresh(id: JobId, now: &str) -> Fresh<'_> {
     Fresh {
         now,
         id: id.uuid(),
         agent_types: &[],
-        // No agent of these contracts has a type.
+        // Agents of these contracts have no type.
         agent_type: "code",
         carrying: Carrying::On,
         known_as: None,

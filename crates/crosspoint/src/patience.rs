@@ -1,5 +1,5 @@
-//! Whoever was just killed, or is just about to leave, may still hold the store or the address for a moment: that is worth
-//! a moment's wait before giving up.
+//! Waiting for a process that was just killed or is about to exit: it may still hold the store or the address for a
+//! moment, so opening either is retried for a short time.
 
 use std::future::Future;
 use std::io::{self, ErrorKind};

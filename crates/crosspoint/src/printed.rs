@@ -1,4 +1,4 @@
-//! JSON on its way to a terminal: laid out again, and unable to do anything there.
+//! JSON for a terminal: formatted again, and with characters escaped that could control the terminal.
 
 use std::fmt::Write;
 
@@ -6,12 +6,12 @@ use crosspoint_contracts::json::{self, Levels, Tape};
 
 use crate::render;
 
-/// Over several lines. Numbers and strings keep their spelling and members their order.
+/// Formats JSON over several lines. Numbers and strings keep their spelling and members their order.
 pub(crate) fn pretty(text: &str) -> String {
     laid_out(text, json::pretty)
 }
 
-/// On one line.
+/// Formats JSON on one line.
 pub(crate) fn one_line(text: &str) -> String {
     laid_out(text, json::compact)
 }
@@ -22,8 +22,8 @@ fn laid_out(text: &str, lay_out: fn(json::Value<'_, '_>) -> String) -> String {
     harmless(&text)
 }
 
-/// Characters that would move the cursor or turn the text, as escapes. They can only stand in strings, where an escape means
-/// the same, so that it is still the same JSON.
+/// Escapes characters that would move the cursor or change the direction of the text. They can only occur in strings,
+/// where an escape means the same, so the text remains the same JSON.
 pub(crate) fn harmless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

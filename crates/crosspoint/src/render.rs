@@ -1,8 +1,8 @@
 //! What people see: findings with the line and a caret under the place, errors with causes and a hint.
 //!
-//! Readable without colour. Everything that comes from a document is shown through `visible`, so that a file cannot
-//! move the cursor or colour the terminal. Written here rather than taken from a crate because a line may be 50 MB
-//! long and a file may be anything but text: only a window of bytes around the place is ever looked at.
+//! The output is readable without colour. Everything that comes from a document is shown through `visible`, so that a
+//! file cannot move the cursor or colour the terminal. This is written here rather than taken from a crate because a
+//! line may be 50 MB long and a file may be anything but text: only a window of bytes around the place is ever read.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -18,11 +18,12 @@ use crate::client::Failed;
 use crate::config::Invalid;
 use crate::input::Source;
 
-/// Bytes of a line shown before the place, and from the place on. With the margin, a line of ASCII fits 80 columns.
+/// Most bytes of a line that are shown before the place, and from the place on. With the margin, a line of ASCII fits
+/// 80 columns.
 const BEFORE_BYTES: usize = 28;
 const AFTER_BYTES: usize = 40;
 
-/// Bytes of a pointer shown.
+/// Most bytes of a pointer that are shown.
 const POINTER_BYTES: usize = 120;
 
 pub(crate) fn bold() -> Style {
@@ -40,15 +41,15 @@ pub(crate) fn level(level: Level) -> Style {
     }
 }
 
-/// What became of a document.
+/// The verdict on a document.
 #[derive(Clone, Copy)]
 pub(crate) struct Verdict {
     pub(crate) good: bool,
-    /// Warnings count too.
+    /// Warnings count as errors.
     pub(crate) strict: bool,
 }
 
-/// What a document is called in text.
+/// A document's name in messages.
 pub(crate) fn shown_name(source: &Source) -> String {
     match source {
         Source::Stdin => "<stdin>".to_owned(),
@@ -56,7 +57,7 @@ pub(crate) fn shown_name(source: &Source) -> String {
     }
 }
 
-/// One document's report.
+/// Prints the report on one document.
 pub(crate) fn report(
     out: &mut impl Write,
     name: &str,
@@ -66,7 +67,7 @@ pub(crate) fn report(
 ) -> io::Result<()> {
     let mut shown = None;
     for finding in &report.findings {
-        // Several things are often missing from one object; its line is shown once.
+        // Several members are often missing from one object; its line is shown once.
         let excerpt = (shown != Some(finding.span)).then(|| Excerpt::around(source, finding.span));
         shown = Some(finding.span);
         finding_with_place(out, name, finding, excerpt)?;
@@ -74,7 +75,7 @@ pub(crate) fn report(
     close(out, name, report, verdict)
 }
 
-/// What comes after the findings: how many there are, and what that makes of the document.
+/// Prints the end of a report: the numbers of findings, and the verdict.
 fn close(out: &mut impl Write, name: &str, report: &Report, verdict: Verdict) -> io::Result<()> {
     if report.unlisted > 0 {
         writeln!(out, "... and {} more\n", report.unlisted)?;
@@ -93,7 +94,7 @@ fn close(out: &mut impl Write, name: &str, report: &Report, verdict: Verdict) ->
     }
 }
 
-/// How many errors and warnings, in words.
+/// The numbers of errors and warnings, in words.
 pub(crate) fn counts(report: &Report) -> Option<String> {
     let part = |count: usize, word: &str| match count {
         0 => None,
@@ -106,7 +107,7 @@ pub(crate) fn counts(report: &Report) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// One finding with its place, but without the line that it is on: for those who must not show content.
+/// Prints one finding with its place but without its line, for output that must not show content.
 pub(crate) fn finding(out: &mut impl Write, name: &str, finding: &Finding) -> io::Result<()> {
     finding_with_place(out, name, finding, None)
 }
@@ -128,7 +129,7 @@ fn finding_with_place(out: &mut impl Write, name: &str, finding: &Finding, excer
     writeln!(out, "{gutter} {dim}={dim:#} hint: {}\n", finding.hint)
 }
 
-/// Bytes within a text, and the number of their line.
+/// A span of bytes within a text, and the number of its line.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot<'t> {
     pub(crate) line: usize,
@@ -136,7 +137,7 @@ pub(crate) struct Spot<'t> {
     pub(crate) span: (usize, usize),
 }
 
-/// An error at a place: the line it is on, where it has one, and what to do about it.
+/// Prints an error at a place: its line, if it has one, and what to do about it.
 pub(crate) fn placed(
     out: &mut impl Write,
     title: &str,
@@ -170,41 +171,41 @@ fn finding_head(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
     writeln!(out, "{style}{word}[{}]{style:#}{bold}: {}{bold:#}", finding.clause.id, finding.message)
 }
 
-/// A report on stderr, where stdout is for the document that did not come about.
+/// Prints a report on stderr. Stdout is for the document, which was not made.
 pub(crate) fn findings(name: &str, source: &[u8], report: &Report) {
     let mut stderr = anstream::stderr().lock();
-    // A failed write to stderr leaves nobody to tell.
+    // A failed write to stderr cannot be reported anywhere.
     let _ = self::report(&mut stderr, name, source, report, Verdict { good: false, strict: false });
 }
 
-/// The same with places alone, where stderr may be a log that the document does not belong into.
+/// Like [`findings`], but prints places only, because stderr may be a log that must not contain the document.
 pub(crate) fn findings_by_place(name: &str, report: &Report) {
     let mut stderr = anstream::stderr().lock();
     for one in &report.findings {
-        // A failed write to stderr leaves nobody to tell.
+        // A failed write to stderr cannot be reported anywhere.
         let _ = finding(&mut stderr, name, one);
     }
     let _ = close(&mut stderr, name, report, Verdict { good: false, strict: false });
 }
 
-/// The errors in a document that nobody has, which has no lines to show.
+/// Prints the errors of a document that was never written to a file, so that there are no lines to show.
 pub(crate) fn findings_by_pointer(name: &str, report: &Report) {
     let mut stderr = anstream::stderr().lock();
     for finding in report.findings.iter().filter(|finding| finding.clause.level == Level::Error) {
         let dim = dim();
-        // A failed write to stderr leaves nobody to tell.
+        // A failed write to stderr cannot be reported anywhere.
         let _ = finding_head(&mut stderr, finding);
         let _ = writeln!(stderr, " {dim}-->{dim:#} {name}{dim}  {}{dim:#}", shown_pointer(&finding.pointer));
         let _ = writeln!(stderr, "  {dim}={dim:#} hint: {}\n", finding.hint);
     }
 }
 
-/// The part of a line that is worth showing.
+/// The part of a line that is shown.
 struct Excerpt {
     line: String,
-    /// Columns before the place.
+    /// Width of the text before the place, in columns.
     before: usize,
-    /// Columns of the place.
+    /// Width of the place, in columns.
     marked: usize,
 }
 
@@ -228,12 +229,13 @@ impl Excerpt {
     }
 }
 
-/// A pointer, or another name made of members' names, which may be as long as a document and hold anything.
+/// Shows a pointer, or another name made of the names of members. It may be as long as a document and hold any
+/// character.
 pub(crate) fn shown_pointer(pointer: &str) -> String {
     visible(&shortened(pointer, POINTER_BYTES))
 }
 
-/// The beginning of a long text.
+/// Returns the beginning of a long text.
 pub(crate) fn shortened(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();
@@ -242,14 +244,14 @@ pub(crate) fn shortened(text: &str, bytes_max: usize) -> String {
     format!("{}...", &text[..end])
 }
 
-/// The longest character of UTF-8, in bytes.
+/// Longest character of UTF-8, in bytes.
 const CHARACTER_BYTES_MAX: usize = 4;
 
 fn continues_character(source: &[u8], at: usize) -> bool {
     source.get(at).is_some_and(|byte| byte & 0xc0 == 0x80)
 }
 
-/// The first byte of the character that the byte at `offset` belongs to.
+/// Returns the offset of the first byte of the character that the byte at `offset` belongs to.
 fn character_start(source: &[u8], offset: usize) -> usize {
     let mut at = offset;
     while at > 0 && continues_character(source, at) && offset - at < CHARACTER_BYTES_MAX {
@@ -258,7 +260,7 @@ fn character_start(source: &[u8], offset: usize) -> usize {
     at
 }
 
-/// The byte after the character that the byte before `offset` belongs to.
+/// Returns the offset after the character that the byte before `offset` belongs to.
 fn character_end(source: &[u8], offset: usize) -> usize {
     let mut at = offset;
     while continues_character(source, at) && at - offset < CHARACTER_BYTES_MAX {
@@ -267,7 +269,8 @@ fn character_end(source: &[u8], offset: usize) -> usize {
     at
 }
 
-/// Text as it can be shown on one line: tabs as a space, anything without a width of its own as a middle dot.
+/// Makes text safe to show on one line: a tab becomes a space, and a character without a width of its own becomes a
+/// middle dot.
 pub(crate) fn visible(text: &str) -> String {
     let shown = |character: char| match character {
         '\t' => ' ',
@@ -277,15 +280,15 @@ pub(crate) fn visible(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Whether a character does nothing to a terminal but stand there.
+/// Whether a terminal only displays this character.
 pub(crate) fn is_harmless(character: char) -> bool {
-    // Marks that turn the direction of what follows.
+    // Marks that change the direction of the text after them.
     let turns =
         matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !turns && !character.is_control() && character.width().is_some()
 }
 
-/// Why the kind of a document could not be told, in one sentence.
+/// Says in one sentence why the kind of a document could not be detected.
 pub(crate) fn undetected_sentence(undetected: &Undetected) -> String {
     match undetected {
         Undetected::Unknown => "cannot tell what it is: it has no member of any kind of document".to_owned(),
@@ -300,7 +303,8 @@ pub(crate) fn undetected_sentence(undetected: &Undetected) -> String {
     }
 }
 
-/// The contract whose kinds these all are, and the member by which alone they are told apart: what shares an envelope is.
+/// Returns the contract that all these kinds belong to, and the one member that tells them apart. Only kinds that share
+/// an envelope have such a member.
 fn told_by(candidates: &[Candidate]) -> Option<(&'static str, &'static str, Vec<&'static str>)> {
     let contract = candidates.first()?.kind.contract();
     let (member, words) = contract.told_by()?;
@@ -315,7 +319,7 @@ fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// The same for people, with what was tried, and the option that says it.
+/// Like [`undetected_sentence`], for people: with the kinds that were tried, and the option that names a kind.
 pub(crate) fn undetected(name: &str, undetected: &Undetected, option: &str) {
     let mut message = format!("{name}: {}", undetected_sentence(undetected));
     let hint = match undetected {
@@ -343,20 +347,20 @@ pub(crate) fn cannot_read(name: &str, error: &anyhow::Error) {
     say_error(&format!("{}: {error:#}", visible(name)), None);
 }
 
-/// Why something was not done, and what to do about it.
+/// Prints why something was not done, and what to do about it.
 pub(crate) fn refused(message: &str, hint: &str) {
     say_error(&visible(message), Some(hint));
 }
 
-/// The same, with a message of several lines that can be shown as it is.
+/// Like [`refused`], with a message of several lines that can be shown as it is.
 pub(crate) fn problem(message: &str, hint: &str) {
     say_error(message, Some(hint));
 }
 
-/// An error that ends the program.
+/// Prints an error that ends the program.
 pub(crate) fn error(error: &anyhow::Error) {
     if let Some(invalid) = error.downcast_ref::<Invalid>() {
-        // A failed write to stderr leaves nobody to tell.
+        // A failed write to stderr cannot be reported anywhere.
         let _ = invalid.print(&mut anstream::stderr().lock());
         return;
     }
@@ -368,18 +372,18 @@ pub(crate) fn error(error: &anyhow::Error) {
     say_error(&causes.join("\n  caused by: "), None);
 }
 
-/// Something that we thought could not happen. Its message may hold content, so only its place is said.
+/// Reports a panic. Its message may hold content, so only its place is printed.
 pub(crate) fn panicked(place: Option<&Location<'_>>) {
     let place = place.map_or_else(String::new, |place| format!(" at {place}"));
     say_error(&format!("internal error{place}"), Some("this is a mistake of ours; please report it with this line"));
 }
 
-/// A remark beside the data, on stderr.
+/// Prints a remark on stderr, beside the data on stdout.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
-/// A failed write to stderr leaves nobody to tell, so it is ignored.
+/// Prints an error on stderr. A failed write is ignored, because it cannot be reported anywhere.
 fn say_error(message: &str, hint: Option<&str>) {
     let style = level(Level::Error);
     let mut stderr = anstream::stderr().lock();

@@ -1,4 +1,4 @@
-//! `crosspoint schema`
+//! `crosspoint schema`: prints JSON Schemas of kinds.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! `crosspoint serve`
+//! `crosspoint serve`: runs the server.
 
 mod banner;
 mod listening;
@@ -22,7 +22,7 @@ use crate::{Outcome, client, log, patience, server};
 use listening::{Listening, Unheard};
 use presence::Presence;
 
-/// What a program ends with that was interrupted.
+/// Exit code of an interrupted program.
 const INTERRUPTED: i32 = 130;
 
 pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
@@ -31,14 +31,14 @@ pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
     fit_connections(&mut config.limits);
     let runtime = Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
     let outcome = runtime.block_on(serve(&config));
-    // Nobody waits for readers of the store or for agents that do not stop.
+    // Does not wait for readers of the store, nor for agents that do not stop.
     runtime.shutdown_background();
     log.flush();
     outcome
 }
 
 async fn serve(config: &Config) -> Result<Outcome> {
-    // The address first: taking up jobs only to find that nobody can be served would begin work in vain.
+    // The address first: if it cannot be used, no job should have been taken up, and no work begun in vain.
     let Listening { listener, place, mut file } = match Listening::open(config).await {
         Ok(listening) => listening,
         Err(unheard) => return Ok(unheard.told(&config.server.listen)),
@@ -65,10 +65,10 @@ async fn serve(config: &Config) -> Result<Outcome> {
     }
 }
 
-/// Why nothing goes on.
+/// Returns the error that says why the engine cannot go on.
 fn dead(engine: &Engine) -> anyhow::Error {
     match engine.readiness() {
-        // Another process has the store: to start this one again would be wrong.
+        // Another process has the store: starting this one again would be wrong.
         Readiness::Failing(fault) if matches!(*fault, Fault::Lost { .. }) => anyhow!("{fault}"),
         Readiness::Failing(_) | Readiness::Ready => {
             anyhow!("jobs can no longer be committed; nothing is lost: start the server again")
@@ -76,11 +76,11 @@ fn dead(engine: &Engine) -> anyhow::Error {
     }
 }
 
-/// Files that are open besides connections: the store's, the log, what agents use.
+/// Files that are open besides connections: those of the store, the log, and those of agents.
 const FILES_RESERVED: u64 = 256;
 
-/// A connection is an open file. Where the system allows fewer than are configured, no more are taken than there is room for, so
-/// that whoever comes then is told, and the store can be read.
+/// Reduces the limit of connections to what the system allows, because every connection is an open file. Connections
+/// beyond the limit are then told so, and the store can still be read.
 fn fit_connections(limits: &mut Limits) {
     let wanted = limits.connections_max as u64 + FILES_RESERVED;
     let allowed = rlimit::increase_nofile_limit(wanted).unwrap_or(wanted);
@@ -91,7 +91,7 @@ fn fit_connections(limits: &mut Limits) {
     }
 }
 
-/// What is settled. Flags win.
+/// Loads the configuration. Flags override the file and the environment.
 fn settle(arguments: &Serve) -> Result<Config> {
     let flags = Flags { listen: arguments.listen.clone(), insecure: arguments.insecure, ..arguments.place.flags() };
     let mut config = Config::load(&flags)?;
@@ -107,7 +107,8 @@ fn settle(arguments: &Serve) -> Result<Config> {
     Ok(config)
 }
 
-/// Whoever asks twice does not want to wait. Nothing is lost by it: what is not on disk was not acknowledged.
+/// Exits at the next signal: a user who asks twice does not want to wait. Nothing is lost, because what is not on disk
+/// was not acknowledged.
 async fn exit_on_next(mut signals: Signals, left: Vec<PathBuf>) {
     signals.next().await;
     left.iter().for_each(|path| drop(std::fs::remove_file(path)));

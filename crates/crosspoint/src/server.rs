@@ -1,10 +1,11 @@
-//! The server: connections, the native API, and an end that leaves nobody hanging.
+//! The server: connections, the native API, and a shutdown that answers every request.
 //!
-//! In reading order: [`router`] names every endpoint, and [`openapi`] describes them; [`jobs`], [`agents`], [`pull`],
-//! [`documents`], [`health`] and [`events`] answer them, and [`run_door`], [`task_door`] and [`bridge_door`] in contracts of their own,
-//! where [`door`] has work admitted and [`shaped`] puts refusals into the contract's shape; [`submit`], [`query`] and [`body`] read what comes in, within limits; [`view`] and
-//! [`refusal`] write what goes out; [`reach`] says which requests are for us at all; [`socket`], [`connection`], [`streamed`] and [`stall`] are about sockets; [`tally`], [`process`] and [`metrics`]
-//! are what is counted, and [`record`] is about the log.
+//! In reading order: [`router`] names every endpoint, and [`openapi`] describes them. [`jobs`], [`agents`], [`pull`],
+//! [`documents`], [`health`] and [`events`] answer them. [`run_door`], [`task_door`] and [`bridge_door`] answer in
+//! contracts of their own, where [`door`] has work admitted and [`shaped`] puts refusals into the contract's shape.
+//! [`submit`], [`query`] and [`body`] read requests, within limits; [`view`] and [`refusal`] write answers. [`reach`]
+//! decides which requests are for this server at all. [`socket`], [`connection`], [`streamed`] and [`stall`] deal with
+//! sockets, [`tally`], [`process`] and [`metrics`] with counters, and [`record`] with the log.
 
 mod agents;
 mod body;
@@ -38,7 +39,7 @@ mod tally;
 mod task_door;
 pub(crate) mod view;
 
-// Scans are counted in debug builds alone.
+// Scans are counted in debug builds only.
 #[cfg(all(test, debug_assertions))]
 mod tests;
 
@@ -57,13 +58,13 @@ use self::tally::Tally;
 use crate::config::{Config, Limits};
 use crate::desk::Desk;
 
-/// How often it is looked at whether the last request has been answered, when the server stops.
+/// Interval at which a stopping server checks whether the last request has been answered.
 const IDLE_PERIOD: Duration = Duration::from_millis(5);
 
-/// How long the last bytes of answers may take to leave when everything else is over.
+/// Longest time that the last bytes of answers may take to leave when everything else has ended.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// What all requests share; cloning shares it.
+/// The state that all requests share; clones share it.
 #[derive(Clone)]
 struct App(Arc<Shared>);
 
@@ -75,25 +76,26 @@ struct Shared {
     sync_wait: Duration,
     /// Bytes of all bodies that are being read or are waiting to be committed.
     bodies_bytes: AtomicUsize,
-    /// Requests that have not been answered.
+    /// Number of requests that have not been answered.
     requests: AtomicUsize,
     tally: Tally,
-    /// What this server is called.
+    /// The names and addresses of this server.
     ours: reach::Ours,
-    /// Where documents are looked at.
+    /// Limits how many documents are validated and translated at a time.
     reading_room: ReadingRoom,
-    /// The description of the API, once somebody wanted it.
+    /// The description of the API, made when it is first requested.
     described: OnceLock<Bytes>,
-    /// No new work is taken.
+    /// Cancelled when no new work is accepted any more.
     stopping: CancellationToken,
-    /// Nobody is answered any more.
+    /// Cancelled when no request is answered any more.
     closing: CancellationToken,
 }
 
-/// Serves until `shutdown` comes to an end, then winds down: new work is refused, streams and waits end, requests under way
-/// are answered, and attempts under way have `[server] drain_seconds` to end. Programs that have not ended then are asked to, and have their grace.
+/// Serves until `shutdown` completes, then winds down: new work is refused, streams and waits end, requests under way
+/// are answered, and attempts under way have `[server] drain_seconds` to end. Programs that have not ended by then are
+/// asked to end, and have their grace.
 ///
-/// Connections are taken until the very end, so that whoever asks in between is told rather than left alone.
+/// Connections are accepted until the very end, so that a caller that connects in between gets an answer.
 pub(crate) async fn run(
     listener: Listener,
     (engine, desk): (Engine, Arc<Desk>),

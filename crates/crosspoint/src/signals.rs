@@ -1,15 +1,15 @@
-//! What asks a program that runs on to stop: Ctrl-C, or whoever started it.
+//! The signals that ask a long-running program to stop: from Ctrl-C, or from the process that started it.
 
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// From when it is made, these no longer end the process by themselves.
+/// The watched signals. Once this value exists, they no longer end the process by themselves.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-/// Which of them came.
+/// The signal that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     Interrupt,
@@ -22,12 +22,12 @@ impl Signals {
         Ok(Signals { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())? })
     }
 
-    /// Comes to an end when one of them comes.
+    /// Completes when one of the signals comes.
     pub(crate) async fn next(&mut self) {
         self.which().await;
     }
 
-    /// The same, for those who care which.
+    /// Like `next`, and returns which signal came.
     pub(crate) async fn which(&mut self) -> Asked {
         tokio::select! {
             _ = self.interrupt.recv() => Asked::Interrupt,
@@ -35,7 +35,7 @@ impl Signals {
         }
     }
 
-    /// Whether one has come already.
+    /// Whether a signal has come already.
     pub(crate) async fn has_come(&mut self) -> bool {
         tokio::select! {
             biased;

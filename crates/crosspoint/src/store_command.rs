@@ -1,4 +1,4 @@
-//! `crosspoint store`
+//! `crosspoint store`: checks and exports the store.
 
 mod check;
 mod draft;
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &StoreCommand) -> Result<Outcome> {
     }
 }
 
-/// The database that is settled, if it is there: none is made to be looked at.
+/// Runs `act` with the configured database if it exists. None is created.
 fn with_store(place: &Place, act: impl FnOnce(&Path) -> Result<Outcome>) -> Result<Outcome> {
     let config = Config::load(&place.flags())?;
     if !config.store.path.exists() {

@@ -1,4 +1,4 @@
-//! `crosspoint submit`
+//! `crosspoint submit`: submits a job and waits for it.
 
 mod bar;
 pub(crate) mod wait;
@@ -27,7 +27,8 @@ pub(crate) fn run(arguments: &Submit) -> Result<Outcome> {
 
 async fn submit(client: &Client, arguments: &Submit, input: &str) -> Result<Outcome> {
     let mut interrupts = wait::interrupts()?;
-    // The caller's own id is the key where there is one: a header would win over it, and be another every time (ALL-1).
+    // If the caller gave an id of its own, that is the key. A header would override it, with a new key every time
+    // (ALL-1).
     let key = arguments.request_id.is_none().then(|| Uuid::new_v4().to_string());
     let body = body(arguments, input);
     let job = tokio::select! {
@@ -41,7 +42,7 @@ async fn submit(client: &Client, arguments: &Submit, input: &str) -> Result<Outc
     wait::wait(client, &job.is.id, wanted, interrupts).await
 }
 
-/// The input goes in as it was written, spaces and all.
+/// Builds the body. The input is inserted as it was written, including its spaces.
 fn body(arguments: &Submit, input: &str) -> String {
     let mut members = vec![format!("\"work\":{}", json!(arguments.work)), format!("\"input\":{input}")];
     let texts = [("request_id", &arguments.request_id), ("agent", &arguments.agent), ("priority", &arguments.priority)];

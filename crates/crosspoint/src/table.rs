@@ -1,4 +1,4 @@
-//! Tables for people: aligned, as wide as they need to be, and no wider than the terminal.
+//! Tables for people: aligned, as wide as necessary, and no wider than the terminal.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -6,11 +6,11 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::render;
 
-/// No column is made narrower.
+/// Narrowest width to which a column is cut.
 const WIDTH_MIN: usize = 6;
 const GAP: usize = 2;
 
-/// A column: its head, and what becomes of it where the terminal is narrow. Ids are whole: they are for pasting.
+/// A column: its head, and what happens to it in a narrow terminal. Ids stay whole, because people paste them.
 pub(crate) struct Column {
     pub(crate) head: &'static str,
     pub(crate) fit: Fit,
@@ -20,13 +20,13 @@ pub(crate) struct Column {
 pub(crate) enum Fit {
     /// Always whole.
     Whole,
-    /// Cut where it must be.
+    /// Cut if necessary.
     Cut,
-    /// Left out where it does not fit.
+    /// Left out if it does not fit.
     Spare,
 }
 
-/// Prints rows under their heads. Cells may hold anything: they are shown through `visible`.
+/// Prints rows under their heads. Cells may hold any text: they are shown through `visible`.
 pub(crate) fn print(out: &mut impl Write, columns: &[Column], rows: &[Vec<String>]) -> io::Result<()> {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| render::visible(cell)).collect()).collect();
@@ -37,7 +37,7 @@ pub(crate) fn print(out: &mut impl Write, columns: &[Column], rows: &[Vec<String
     rows.iter().try_for_each(|row| writeln!(out, "{}", line(row, &widths)))
 }
 
-/// How long ago something was, in its largest unit.
+/// The time since `at`, in its largest unit.
 pub(crate) fn age(at: jiff::Timestamp, now: jiff::Timestamp) -> String {
     let seconds = now.duration_since(at).as_secs().max(0);
     match seconds {
@@ -48,7 +48,7 @@ pub(crate) fn age(at: jiff::Timestamp, now: jiff::Timestamp) -> String {
     }
 }
 
-/// How wide the terminal is; `None` where there is none, and nothing needs to be cut.
+/// The width of the terminal. `None` if stdout is no terminal, in which case nothing is cut.
 fn terminal_width() -> Option<usize> {
     let width = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
     width.map(|(terminal_size::Width(width), _)| usize::from(width))
@@ -70,7 +70,7 @@ fn widths(columns: &[Column], rows: &[Vec<String>], room: Option<usize>) -> Vec<
             widths[index] = 0;
         }
     }
-    // The widest of those that may be cut gives way first.
+    // The widest column that may be cut gives way first.
     while too_wide(&widths) {
         let cut = (0..columns.len()).filter(|&index| columns[index].fit == Fit::Cut && widths[index] > WIDTH_MIN);
         let Some(widest) = cut.max_by_key(|&index| widths[index]) else { break };
@@ -89,7 +89,7 @@ fn line(cells: &[String], widths: &[usize]) -> String {
     line.trim_end().to_owned()
 }
 
-/// The beginning of a text, where it is too long.
+/// Cuts a text that is too wide, and marks the cut with an ellipsis.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

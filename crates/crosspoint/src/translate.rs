@@ -1,4 +1,4 @@
-//! `crosspoint translate`
+//! `crosspoint translate`: writes a document in another contract.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ use crate::input::Source;
 use crate::render;
 use crate::translated::{Translated, Wish, mend};
 
-/// Names listed of what was carried or lost. Past that the list is no longer read.
+/// Most names that are listed of what was carried or lost. Longer lists are not read.
 const NAMES_MAX: usize = 20;
 
 pub(crate) fn run(arguments: &Translate) -> Result<Outcome> {
@@ -52,7 +52,7 @@ fn unknown_agent(agent: &str) -> Outcome {
     Outcome::CouldNot
 }
 
-/// One document, and what is wanted of it.
+/// One document, and the request for its translation.
 struct Work<'a> {
     arguments: &'a Translate,
     name: String,
@@ -76,7 +76,7 @@ impl Work<'_> {
         }
     }
 
-    /// The documents on stdout, all that is to be said about them on stderr.
+    /// Prints the documents on stdout, and everything about them on stderr.
     fn show(&self, report: &Report, translated: &Translated) -> Result<Outcome> {
         let homeless = translated.homeless();
         let refuses = self.arguments.strict && translated.loses(self.wish.carrying);
@@ -116,7 +116,7 @@ impl Work<'_> {
             .is_valid()
     }
 
-    /// A stream becomes a document a line, even where it becomes only one.
+    /// Prints the documents. A stream becomes one document per line, even if there is only one.
     fn print(&self, report: &Report, translated: &Translated) -> io::Result<()> {
         let on_one_line = self.arguments.compact || report.kind.is_some_and(Kind::is_framed);
         let mut stdout = io::stdout().lock();
@@ -143,7 +143,7 @@ impl Work<'_> {
         format!("{without} of {all} events {has} no counterpart in the {to} contract: it knows only how work ended")
     }
 
-    /// How to get a document all the same.
+    /// Says how to get a document in spite of the refusal.
     fn allow(&self) -> &'static str {
         if self.arguments.no_carry {
             "leave out --no-carry, so that what has no field is carried, or --strict, to do without what is lost"
@@ -168,7 +168,7 @@ impl Work<'_> {
     }
 }
 
-/// Payloads keep the line breaks they came with, so one line has to be made too.
+/// Formats a document. Payloads keep the line breaks that they came with, so one line has to be made too.
 fn laid_out(document: &str, on_one_line: bool) -> String {
     let lay_out = if on_one_line { json::compact } else { json::pretty };
     let tape = Tape::scan(document.as_bytes());

@@ -7,20 +7,20 @@ use crosspoint_contracts::translate::{Homeless, Refused, Translation, Written};
 use crosspoint_contracts::{Contract, Extent, Finding, Kind, Options};
 use uuid::Uuid;
 
-/// The clause on how deep JSON may nest.
+/// The clause that limits how deep JSON may nest.
 const TOO_DEEP: &str = "ALL-107";
 
-/// The type of the agent in messages, unless another is asked for.
+/// Default type of the agent in messages.
 pub(crate) const AGENT_DEFAULT: &str = "code";
 
-/// What is wanted.
+/// The request for a translation.
 pub(crate) struct Wish<'a> {
     pub(crate) to: Contract,
-    /// What the document is, where that need not be detected.
+    /// The document's kind, if it need not be detected.
     pub(crate) kind: Option<Kind>,
-    /// The type of the agent in messages, where the document names none.
+    /// The type of the agent in messages, if the document names none.
     pub(crate) agent: &'a str,
-    /// Agent types beside those of the contract.
+    /// Agent types in addition to those of the contract.
     pub(crate) agent_types: &'a [&'a str],
     pub(crate) carrying: Carrying,
 }
@@ -30,13 +30,13 @@ impl Wish<'_> {
         Options {
             kind: self.kind,
             agent_types: self.agent_types,
-            // What has not ended is an event, and one event is worth translating.
+            // A document that has not ended is an event, and a single event is worth translating.
             extent: Extent::Part,
             ..Options::default()
         }
     }
 
-    /// Whether there is an agent type of the name that was given.
+    /// Whether the given agent type is known.
     pub(crate) fn knows_its_agent(&self) -> bool {
         AGENT_TYPES.iter().chain(self.agent_types).any(|known| *known == self.agent)
     }
@@ -46,7 +46,7 @@ impl Wish<'_> {
     }
 
     fn translate_to(&self, bytes: &[u8], to: Contract) -> Translation {
-        // Seconds are as fine as any contract's own examples.
+        // The contracts' own examples are no finer than seconds.
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let fresh = Fresh {
             now: &now,
@@ -61,7 +61,8 @@ impl Wish<'_> {
         crosspoint_contracts::translate(bytes, &self.options(), to, &fresh)
     }
 
-    /// In which contracts a document has a counterpart that has none in the one that was asked for.
+    /// Names the contracts in which the document has a counterpart, for a document that has none in the requested
+    /// contract.
     pub(crate) fn goes_to(&self, bytes: &[u8]) -> String {
         let has_one = |to: &Contract| self.translate_to(bytes, *to).written.iter().any(Result::is_ok);
         let others: Vec<&str> = Contract::ALL.into_iter().filter(has_one).map(Contract::name).collect();
@@ -73,16 +74,16 @@ impl Wish<'_> {
     }
 }
 
-/// What came of a document.
+/// The result of a translation.
 pub(crate) struct Translated {
     pub(crate) documents: Vec<Written>,
-    /// How many have no counterpart, and why the last of them has none.
+    /// Number of documents without a counterpart, and the reason for the last of them.
     pub(crate) without: usize,
     pub(crate) refused: Option<Refused>,
 }
 
 impl Translated {
-    /// One that breaks its contract spoils the rest: half a stream is worse than none.
+    /// Collects the results. One document that breaks its contract discards all: half a stream is worse than none.
     pub(crate) fn of(results: Vec<Result<Written, Refused>>) -> Result<Translated, Refused> {
         let mut translated = Translated { documents: Vec::with_capacity(results.len()), without: 0, refused: None };
         for result in results {
@@ -98,18 +99,18 @@ impl Translated {
         Ok(translated)
     }
 
-    /// Whether something is lost.
+    /// Whether the translation loses anything.
     pub(crate) fn loses(&self, carrying: Carrying) -> bool {
         self.without > 0 || (carrying == Carrying::Off && !self.homeless().is_empty())
     }
 
-    /// Where something was filled in, of all documents, each once.
+    /// The places that were filled in, of all documents, each once.
     pub(crate) fn filled(&self) -> Vec<&str> {
         let mut seen = std::collections::BTreeSet::new();
         self.documents.iter().flat_map(Written::filled).filter(|place| seen.insert(*place)).collect()
     }
 
-    /// What has no field, of all documents, each once.
+    /// The names of the facts that have no field, of all documents, each once.
     pub(crate) fn homeless(&self) -> Vec<&str> {
         let mut seen = std::collections::BTreeSet::new();
         let all = self.documents.iter().flat_map(|written| &written.homeless).map(Homeless::name);
@@ -117,7 +118,7 @@ impl Translated {
     }
 }
 
-/// What to do about a document that would break its contract.
+/// Says what to do about a document that would break its contract.
 pub(crate) fn mend(refused: &Refused) -> &'static str {
     if let Refused::Broken { report, .. } = refused {
         let too_deep = |finding: &Finding| finding.clause.id == TOO_DEEP;

@@ -1,4 +1,4 @@
-//! `crosspoint validate`
+//! `crosspoint validate`: checks documents and prints their findings.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ fn paths(arguments: &Validate) -> Result<Vec<PathBuf>> {
     Ok(vec![PathBuf::from("-")])
 }
 
-/// How many documents were how.
+/// Numbers of documents by verdict.
 #[derive(Default)]
 struct Tally {
     valid: usize,
@@ -61,7 +61,7 @@ impl Tally {
         }
     }
 
-    /// The sum, on stderr, where there was more than one document.
+    /// Prints the sums on stderr if there was more than one document.
     fn say(&self) {
         let all = self.valid + self.invalid + self.unknown + self.unreadable;
         if all < 2 {
@@ -82,7 +82,7 @@ impl Tally {
 struct Run<'a> {
     arguments: &'a Validate,
     tally: Tally,
-    /// Whoever read our output has left; the verdict is still owed.
+    /// The reader of our output has closed it. The exit code must still say the verdict.
     closed: bool,
 }
 
@@ -167,7 +167,7 @@ impl Run<'_> {
     }
 }
 
-/// On a line of its own.
+/// Prints the verdict on a line of its own.
 fn print(judged: &Judged<'_>) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{}", serde_json::to_string(judged)?)
 }

@@ -1,4 +1,4 @@
-//! Where a server is: behind a port, or behind a socket that is a file.
+//! The address of a server: a port, or a socket file.
 
 use std::path::PathBuf;
 
@@ -8,23 +8,23 @@ use super::failed::Failed;
 use super::{CONNECT_TIME_MAX, SILENCE_TIME_MAX};
 use crate::local::{SCHEME, Way};
 
-/// The host that is asked for where there is none: every server calls itself that.
+/// Host in requests over a socket file. Every server accepts it as its own name.
 const LOCALHOST: &str = "http://localhost";
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     Web(String),
     Socket(PathBuf),
 }
 
-/// The means to ask a server. Cloning shares connections.
+/// An HTTP client for one address. Clones share connections.
 #[derive(Clone)]
 pub(super) struct Line {
     pub(super) http: reqwest::Client,
-    /// What requests begin with.
+    /// Prefix of every request's address.
     pub(super) base: String,
-    /// The directory of a socket must stay open where its path is long.
+    /// Keeps the directory of a socket open if the path goes through it because it is long.
     _way: Option<Way>,
 }
 
@@ -38,7 +38,7 @@ impl Address {
         }
     }
 
-    /// For messages; it may hold a password.
+    /// The address for error messages. It may hold a password.
     pub(super) fn shown(&self) -> String {
         match self {
             Address::Web(url) => url.clone(),
@@ -46,7 +46,7 @@ impl Address {
         }
     }
 
-    /// For people.
+    /// The address for people, without a password.
     pub(super) fn place(&self) -> String {
         match self {
             Address::Socket(_) => self.shown(),
@@ -59,15 +59,15 @@ impl Address {
         }
     }
 
-    /// Makes the means to ask there. It does not connect yet.
+    /// Makes a client for this address. It does not connect yet.
     pub(super) fn line(&self) -> Result<Line> {
-        // Installing it twice is no harm: the first one stays.
+        // Installing it twice does no harm: the first one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().connect_timeout(CONNECT_TIME_MAX).read_timeout(SILENCE_TIME_MAX);
         let (http, base, way) = match self {
             Address::Web(url) => (of_web(http, url)?, url.clone(), None),
             Address::Socket(path) => {
-                // A missing directory is told of by the first request.
+                // A missing directory is reported by the first request.
                 let way = Way::to(path).ok();
                 let http = http.unix_socket(way.as_ref().map_or(path.as_path(), Way::path));
                 // Reading all certificates of the system takes longer than most requests, and none is needed.
@@ -85,7 +85,7 @@ fn of_web(http: reqwest::ClientBuilder, url: &str) -> Result<reqwest::ClientBuil
         let hint = "write it as http://127.0.0.1:7420, or as unix:PATH";
         return Err(Failed::other("this is not the address of a server", hint).into());
     };
-    // No proxy is on the way to this machine.
+    // There is no proxy between a process and its own machine.
     if !matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
         return Ok(http);
     }

@@ -1,6 +1,7 @@
-//! The server in this process: where none runs, a command opens the store itself and asks over a socket of the data directory, so
-//! that there is one way for everything. No port is opened: only this command asks here. Only what is submitted here is driven, for the
-//! first time or again; other jobs that are there already wait for `serve`.
+//! The server in this process. If no server runs, a command opens the store itself and talks to its own server over a
+//! socket in the data directory, so that there is one way for everything. No port is opened, because only this command
+//! uses it. Only jobs that are submitted here, for the first time or again, are driven. Other existing jobs wait for
+//! `serve`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ pub(super) struct Embedded {
 }
 
 impl Embedded {
-    /// Opens the store and listens where only this user can reach it.
+    /// Opens the store and listens where only this user can connect.
     pub(super) async fn start(config: &Config, need: Need) -> Result<Embedded> {
         let desk = Arc::new(Desk::default());
         let engine = patience::with_store(|| Engine::start(config.engine(Mode::Held, &desk))).await?;
@@ -42,14 +43,14 @@ impl Embedded {
         };
         let stop = CancellationToken::new();
         let (stopped, mut config) = (stop.clone().cancelled_owned(), config.clone());
-        // Whoever leaves does not want to wait for work that goes on later.
+        // A command that ends must not wait for work that goes on later.
         config.server.drain = Duration::ZERO;
         let listener = Listener::Unix(listener);
         let task = tokio::spawn(async move { server::run(listener, (engine, desk), &config, stopped).await });
         Ok(Embedded { stop, task, file })
     }
 
-    /// Where it is reached.
+    /// The path of its socket.
     pub(super) fn socket(&self) -> &Path {
         self.file.path()
     }

@@ -7,29 +7,29 @@ use serde::Deserialize;
 
 use crate::config::SERVER_FILE;
 
-/// What went wrong between us and the server.
+/// A failure between this client and the server.
 #[derive(Debug)]
 pub(crate) struct Failed {
     kind: Kind,
     message: String,
     hint: Option<String>,
-    /// It took too long.
+    /// The server took too long.
     slow: bool,
-    /// Which part of the request the server did not like.
+    /// The part of the request that the server refused, as a JSON pointer.
     at: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Nobody answers there.
+    /// No server answers at the address.
     Unreachable,
     /// The connection broke; whether the request was carried out is not known.
     Broken,
-    /// The server ended a stream that was not at its end; it is on its way out.
+    /// The server ended a stream before its end, because it is stopping.
     Ended,
-    /// The server said no.
+    /// The server refused the request.
     Refused(StatusCode),
-    /// There is no server, or it is something else.
+    /// There is no server, or the address belongs to something else.
     Other,
 }
 
@@ -39,7 +39,7 @@ struct Shape {
     error: Said,
 }
 
-/// That of errors at the bridge's door, which are responses of that contract.
+/// The shape of errors at the bridge door, which are responses of that contract.
 #[derive(Deserialize)]
 struct Bridged {
     error_message: String,
@@ -79,7 +79,8 @@ impl Failed {
         Failed { kind: Kind::Ended, message, hint: None, slow: false, at: None }
     }
 
-    /// What the library says, without the address, which may hold a password.
+    /// Describes an error of the HTTP library. The library's text is used without its address, which may hold a
+    /// password.
     pub(super) fn of(url: &str, error: reqwest::Error) -> Failed {
         let (unreachable, slow) = (error.is_connect(), error.is_timeout());
         let error = error.without_url();
@@ -89,7 +90,7 @@ impl Failed {
             causes.push(inner.to_string());
             cause = inner.source();
         }
-        // The last cause is the system's own word; those before it name layers of the library.
+        // The last cause is the system's own message. Those before it name layers of the library.
         let detail = causes.pop().unwrap_or_default();
         if unreachable {
             let message = format!("no server answers at {url} ({detail})");
@@ -100,7 +101,7 @@ impl Failed {
         Failed { kind: Kind::Broken, message, hint: None, slow, at: None }
     }
 
-    /// What the server said.
+    /// Describes an error answer of the server.
     pub(super) fn refused(url: &str, status: StatusCode, body: &[u8]) -> Failed {
         let kind = Kind::Refused(status);
         let shape =
@@ -117,7 +118,7 @@ impl Failed {
         Failed { kind, message, hint: (!error.hint.is_empty()).then_some(error.hint), slow: false, at: error.at }
     }
 
-    /// The same, where the hint of the API is for those who speak HTTP.
+    /// Replaces the hint of the API for this status, because that hint is written for callers over HTTP.
     pub(crate) fn hinted(mut self, status: StatusCode, hint: &str) -> Failed {
         if self.kind == Kind::Refused(status) {
             self.hint = Some(hint.to_owned());
@@ -129,12 +130,12 @@ impl Failed {
         self.hint.as_deref()
     }
 
-    /// The connection broke after it was made: nobody knows what became of the request.
+    /// Whether the connection broke after it was made, so that the fate of the request is not known.
     pub(super) fn is_broken(&self) -> bool {
         self.kind == Kind::Broken
     }
 
-    /// What the server said no with.
+    /// The status with which the server refused the request.
     pub(crate) fn status(&self) -> Option<StatusCode> {
         match self.kind {
             Kind::Refused(status) => Some(status),
@@ -142,7 +143,7 @@ impl Failed {
         }
     }
 
-    /// Whether this part of the request is what the server did not like.
+    /// Whether the server refused this part of the request.
     pub(crate) fn is_at(&self, pointer: &str) -> bool {
         self.at.as_deref() == Some(pointer)
     }
@@ -151,12 +152,12 @@ impl Failed {
         self.kind == Kind::Unreachable || self.kind == Kind::Refused(StatusCode::SERVICE_UNAVAILABLE)
     }
 
-    /// Somebody is there and does not answer.
+    /// Whether a server is there and did not answer in time.
     pub(super) fn is_slow(&self) -> bool {
         self.slow
     }
 
-    /// Whether it may go better in a moment: the server may be on its way back.
+    /// Whether trying again may help: the server may be restarting.
     pub(crate) fn passes(&self) -> bool {
         match self.kind {
             Kind::Unreachable | Kind::Broken | Kind::Ended => true,
@@ -166,12 +167,12 @@ impl Failed {
     }
 }
 
-/// What to do about something that answers and is no server.
+/// Hint for an address at which something other than a server answers.
 pub(super) fn check_the_address() -> String {
     format!("check the address: --server URL, CROSSPOINT_SERVER, or {SERVER_FILE} in the data directory")
 }
 
-/// Whether to send it again, in words.
+/// Says in words whether to send the request again.
 pub(crate) fn advice(repeat: &str) -> Option<&'static str> {
     match repeat {
         "safe" => Some("sending it again is safe: the work was surely not done"),

@@ -1,4 +1,4 @@
-//! Where the server is: named, running in the data directory, or this process.
+//! Finding the server: its address is given, it runs in the data directory, or it is this process.
 
 use std::env;
 use std::path::Path;
@@ -18,16 +18,16 @@ use crate::render;
 
 const SERVER_VARIABLE: &str = "CROSSPOINT_SERVER";
 
-/// What a command needs where there is no server.
+/// What a command needs if no server runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// A store with something in it.
+    /// A store that exists.
     Existing,
-    /// Any store; it is made where there is none.
+    /// Any store; a missing one is created.
     Any,
-    /// Any store, only to leave work there: to begin it here would be to cut it short.
+    /// Any store, only to leave work there. Work begun here would be cut short.
     Kept,
-    /// Any store, again and again: nothing is said about it.
+    /// Any store, opened again and again: no note is printed about it.
     Often,
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn find(reach: &Reach, need: Need) -> Result<Session> {
         let hint = "start one with crosspoint serve, or name one with --server URL or --data DIR";
         return Err(Failed::other(message, hint).into());
     }
-    // To the millisecond, as times of jobs are written.
+    // To the millisecond, like the times of jobs.
     let since = jiff::Timestamp::from_millisecond(jiff::Timestamp::now().as_millisecond())?;
     let embedded = Embedded::start(&config, need).await?;
     if need == Need::Any {
@@ -67,13 +67,14 @@ pub(super) async fn find(reach: &Reach, need: Need) -> Result<Session> {
     Ok(Session { client: Client::embedded(embedded.socket(), since)?, embedded: Some(embedded) })
 }
 
-/// For a command that waits for a server: where none has left an address yet, one is looked for again and again.
+/// Returns a client for a command that waits for a server. If no server has left an address yet, the command looks
+/// again and again.
 pub(super) fn patient(reach: &Reach) -> Result<Client> {
     if let Some(url) = named(reach) {
         return Client::named(&url);
     }
     let config = Config::load(&reach.place.flags())?;
-    // Where nobody listens, as far as anybody knows: the address by which servers are found that say nothing else.
+    // No server is known to listen, so this is the configured address, where a server would listen.
     let url = match left::read(&config.data) {
         Left::At(url) => url,
         Left::Nothing | Left::Doubtful(_) if config.server.listen == UNIX => {
@@ -84,7 +85,7 @@ pub(super) fn patient(reach: &Reach) -> Result<Client> {
     Client::left(&url, &config.data)
 }
 
-/// The server that has left its address, if one answers there. What a server left that was killed is passed over.
+/// Returns the server that has left its address, if it answers there. The address of a killed server is passed over.
 async fn running(data: &Path) -> Result<Option<Client>> {
     let url = match left::read(data) {
         Left::At(url) => url,
@@ -102,7 +103,7 @@ async fn running(data: &Path) -> Result<Option<Client>> {
     }
 }
 
-/// Some commands look for their server again and again.
+/// Prints the note once, because some commands look for their server again and again.
 fn say_once(data: &Path, why: &str) {
     static SAID: Once = Once::new();
     SAID.call_once(|| {

@@ -1,7 +1,7 @@
-//! Following a job through whatever becomes of the connection: a server that restarts, a proxy that gives up.
+//! Following a job across broken connections: a server that restarts, a proxy that gives up.
 //!
-//! The number of the last event is all there is to remember. The server is asked for what comes after it, again and again
-//! with growing pauses, until the outcome has come or nobody has answered for a minute.
+//! The number of the last event is the only state. The server is asked for the events after it, again and again with
+//! growing pauses, until the outcome has come or no server has answered for a minute.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ use reqwest::Response;
 use super::failed::Failed;
 use super::{Client, segment};
 
-/// So long nobody may answer before it is given up. The job goes on all the same.
+/// Longest time without an answer before following is given up. The job goes on all the same.
 const AWAY_TIME_MAX: Duration = Duration::from_secs(60);
 const PAUSE_FIRST: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// One event as it came. It holds content, and so cannot be printed for finding faults.
+/// One event as it came. It holds content, so it has no `Debug`.
 pub(crate) struct Event {
     pub(crate) n: u32,
     pub(crate) name: String,
@@ -25,10 +25,10 @@ pub(crate) struct Event {
     pub(crate) data: String,
 }
 
-/// What there is to hear.
+/// What following returns next.
 pub(crate) enum Heard {
     Event(Event),
-    /// The connection broke, and is being made again; said once.
+    /// The connection broke, and is being made again. Returned once.
     Lost,
     /// The outcome has come.
     End,
@@ -48,9 +48,9 @@ pub(crate) struct Follow {
     after: u32,
     stream: Option<(Response, Reader)>,
     ready: VecDeque<Event>,
-    /// The outcome was given.
+    /// The outcome was returned.
     done: bool,
-    /// Nothing has come since the connection was made.
+    /// No event has come since the connection was made.
     barren: bool,
     away: Option<Away>,
     said: bool,
@@ -122,7 +122,7 @@ impl Follow {
         Ok(())
     }
 
-    /// The server ended the stream: because it stops, or because there was nothing more to say.
+    /// Handles the end of the stream: the server stops, or there are no more events.
     async fn ended(&mut self) -> Result<(), Failed> {
         self.stream = None;
         if self.extent == Extent::UntilNow {
@@ -136,7 +136,7 @@ impl Follow {
         Err(Failed::ended())
     }
 
-    /// Waits a little, unless it has been away for too long or will not come back.
+    /// Waits a little, unless the server has been away for too long or will not come back.
     async fn pause(&mut self, failed: Failed) -> Result<(), Failed> {
         let away = self.away.get_or_insert(Away { since: Instant::now(), pause: PAUSE_FIRST });
         if !failed.passes() || away.since.elapsed() > AWAY_TIME_MAX || self.client.is_embedded() {
@@ -148,7 +148,7 @@ impl Follow {
     }
 }
 
-/// An event as we know them; others are passed over.
+/// Reads an event. Events of another form are passed over.
 fn event(event: sse::Event) -> Option<Event> {
     let n = event.id?.parse().ok()?;
     let data = String::from_utf8(event.data?).ok()?;

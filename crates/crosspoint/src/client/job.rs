@@ -1,9 +1,9 @@
-//! Jobs and agents as the API gives them. Members that are not known are passed over: a newer server may have more.
+//! Jobs and agents as the API returns them. Unknown members are passed over: a newer server may have more.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A job, and the text it was read from.
+/// A job, and the text from which it was read.
 pub(crate) struct Job {
     pub(crate) text: String,
     pub(crate) is: JobFields,
@@ -73,16 +73,16 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     #[serde(default)]
     pub(crate) repeat: String,
-    /// What else the agent said, in a shape of its own.
+    /// Further facts from the agent, in a shape of its own.
     #[serde(default)]
     details: serde_json::Value,
 }
 
-/// So many lines of what a program printed to stderr are shown: the last ones say why.
+/// Most lines of a program's stderr that are shown. The last lines say why it failed.
 const STDERR_LINES: usize = 10;
 
 impl Failure {
-    /// The last lines that a program printed to stderr.
+    /// Returns the last lines that a program printed to stderr.
     pub(crate) fn stderr(&self) -> Vec<&str> {
         let lines: Vec<&str> = self.details["stderr"].as_str().unwrap_or_default().trim_end().lines().collect();
         lines[lines.len().saturating_sub(STDERR_LINES)..].to_vec()
@@ -96,7 +96,7 @@ pub(crate) struct Violation {
     pub(crate) what: String,
 }
 
-/// One page of a list.
+/// One page of a list of jobs.
 #[derive(Deserialize)]
 pub(crate) struct Page {
     pub(crate) jobs: Vec<Box<RawValue>>,
@@ -117,7 +117,7 @@ pub(crate) struct Agent {
     pub(crate) running: u32,
     pub(crate) breaker: Breaker,
     pub(crate) drained: bool,
-    /// Only of agents that joined, and only while they are away.
+    /// Only for agents that joined, and only while no session is connected.
     pub(crate) away_since: Option<String>,
 }
 
@@ -134,7 +134,7 @@ impl Job {
         Ok(Job { text, is })
     }
 
-    /// Where it ended, if it did.
+    /// How it ended, if it did.
     pub(crate) fn outcome(&self) -> Option<&Outcome> {
         self.is.outcome.as_ref()
     }
@@ -152,7 +152,7 @@ impl JobFields {
     }
 }
 
-/// A JSON string without its quotes, anything else as it is.
+/// Returns a JSON string without its quotes, and any other value as it is.
 pub(crate) fn plain(raw: &RawValue) -> String {
     serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
 }

@@ -1,8 +1,10 @@
-//! `server.json`: believed only where no other user can have written it, and only for a server of this user on this machine.
+//! `server.json`: trusted only if no other user can have written it, and only for a server of this user on this
+//! machine.
 //!
-//! The file says where work is sent, with all that is in it. A repository that was cloned may have one, and so may a directory that
-//! others write to. So file and directory must be this user's, and the address must be a port of the loopback on which this
-//! user listens, or a socket in that very directory. Anything else is passed over, and said.
+//! The file says where work is sent, with everything in it. A cloned repository may contain such a file, and so may a
+//! directory that other users write to. So file and directory must belong to this user, and the address must be a
+//! loopback port on which this user listens, or a socket in the same directory. Anything else is passed over with a
+//! note.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,20 +21,20 @@ use super::listener::{self, Owner};
 use crate::config::SERVER_FILE;
 use crate::local::SCHEME;
 
-/// More than any server writes there, in bytes.
+/// Most bytes that are read of the file: more than any server writes there.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
-/// What others may do with a directory in which nothing is believed.
+/// Permission bits of a directory that other users may write to. Nothing in such a directory is trusted.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// What a server has left.
+/// What a server has left in its data directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Left {
     /// Nothing, or the address of a server that is gone.
     Nothing,
-    /// Something that is not believed, and why.
+    /// A file that is not trusted, and the reason.
     Doubtful(&'static str),
-    /// Its address.
+    /// The address of a server.
     At(String),
 }
 
@@ -47,7 +49,7 @@ struct Said {
     url: String,
 }
 
-/// Reads what a server has left in its data directory.
+/// Reads the address that a server has left in its data directory.
 pub(super) fn read(data: &Path) -> Left {
     match address(data) {
         Ok(url) => Left::At(url),
@@ -77,7 +79,7 @@ fn address(data: &Path) -> Result<String, Not> {
     Ok(said.url)
 }
 
-/// Opens the file without following or waiting for anything.
+/// Opens the file without following links and without blocking.
 fn open(directory: &OwnedFd) -> Result<OwnedFd, Not> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     rustix::fs::openat(directory, SERVER_FILE, flags, Mode::empty()).map_err(|error| match error {
@@ -91,7 +93,7 @@ fn stat(file: &OwnedFd) -> Result<Stat, Not> {
     rustix::fs::fstat(file).map_err(|_| Not::Believed("it cannot be looked at"))
 }
 
-/// Whether it is what it should be, and this user's.
+/// Checks that a file has the expected type and belongs to this user.
 fn believe(found: &Stat, kind: FileType, other: &'static str, foreign: &'static str) -> Result<(), Not> {
     if FileType::from_raw_mode(found.st_mode) != kind {
         return Err(Not::Believed(other));
@@ -99,7 +101,7 @@ fn believe(found: &Stat, kind: FileType, other: &'static str, foreign: &'static 
     if found.st_uid == geteuid().as_raw() { Ok(()) } else { Err(Not::Believed(foreign)) }
 }
 
-/// A socket must be in the very directory that the file is in.
+/// Checks that a socket is in the same directory as the file.
 fn socket(directory: &OwnedFd, place: &Stat, path: &Path) -> Result<(), Not> {
     let elsewhere = Not::Believed("it names a socket outside its directory");
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(elsewhere) };
@@ -111,7 +113,7 @@ fn socket(directory: &OwnedFd, place: &Stat, path: &Path) -> Result<(), Not> {
     believe(&found, FileType::Socket, "it names a file that is no socket", "it names a socket of another user")
 }
 
-/// A port must be one of the loopback, on which this user listens.
+/// Checks that a port is on the loopback, and that this user listens on it.
 fn port(url: &str) -> Result<(), Not> {
     let address = url.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
     let Some(address) = address.filter(|address| address.ip().is_loopback()) else {

@@ -1,4 +1,4 @@
-//! Who listens on a port of this machine, by the system's own tables.
+//! Which user listens on a port of this machine, according to the system's own tables.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind};
@@ -9,19 +9,19 @@ use rustix::process::geteuid;
 /// The tables, one for each kind of address.
 const TABLES: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
-/// How a table writes that a socket listens.
+/// The state of a listening socket in a table.
 const LISTENS: &str = "0A";
 
-/// Who listens.
+/// The owner of a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     Us,
-    /// A user who is not the one of this process.
+    /// Another user than the one of this process.
     Another,
     None,
 }
 
-/// Says who listens at an address, on it alone or on all addresses.
+/// Returns which user listens at an address, on it alone or on all addresses.
 pub(super) fn of(address: SocketAddr) -> io::Result<Owner> {
     let mut owners = Vec::new();
     for table in TABLES {
@@ -40,7 +40,8 @@ pub(super) fn of(address: SocketAddr) -> io::Result<Owner> {
     })
 }
 
-/// The users who listen there. What listens stands at the beginning: what follows, perhaps very long, is not read.
+/// Returns the users that listen there. Listening sockets come first in a table: the rest, which may be very long, is
+/// not read.
 fn owners_in(table: impl BufRead, address: SocketAddr) -> io::Result<Vec<u32>> {
     let mut owners = Vec::new();
     for line in table.lines().skip(1) {
@@ -53,7 +54,7 @@ fn owners_in(table: impl BufRead, address: SocketAddr) -> io::Result<Vec<u32>> {
     Ok(owners)
 }
 
-/// One socket that listens.
+/// One listening socket.
 struct Row {
     ip: IpAddr,
     port: u16,
@@ -71,7 +72,7 @@ impl Row {
     }
 }
 
-/// An address is words of 32 bits, each as the processor has it.
+/// Reads an address, which is written as words of 32 bits in the processor's byte order.
 fn ip_of(text: &str) -> Option<IpAddr> {
     let word = |at: usize| u32::from_str_radix(text.get(at * 8..at * 8 + 8)?, 16).ok().map(u32::to_ne_bytes);
     match text.len() {

@@ -1,4 +1,4 @@
-//! `[[agent]]`: who does the work.
+//! `[[agent]]`: the agents that do the work.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,15 +20,16 @@ const EXEC: &str = "exec";
 const BRIDGE: &str = "bridge";
 /// The keys that are read here; the others are in the list of keys.
 const BY_HAND: [&str; 3] = ["name", "contract", "work"];
-/// The key that only built-in agents have.
+/// The keys that only built-in agents have.
 const BUILTIN_KEYS: [&str; 1] = ["run"];
 
-/// A work has a name that can be shown on one line; the contracts allow more than an agent's name may have.
+/// Longest name of a work, in bytes, so that it can be shown on one line. It may contain characters that an agent's
+/// name may not, because the contracts allow them.
 const WORK_BYTES_MAX: usize = 200;
 
 type Read = (Agent, BTreeMap<String, usize>);
 
-/// The contracts that agents have in this version. Others are known, and come with a later one.
+/// The contracts that agents have in this version. Other contracts are known, and come with a later version.
 fn contracts() -> Vec<&'static str> {
     [BUILTIN, EXEC].into_iter().chain(Spoken::all().map(Spoken::name)).chain([BRIDGE]).collect()
 }
@@ -63,13 +64,13 @@ pub(super) fn read_agents(file: &mut File, agents: &DeValue<'_>, span: Range<usi
     read
 }
 
-/// The place of a table without its keys: its first line.
+/// The span of a table without its keys: its first line.
 fn header(file: &File, span: Range<usize>) -> Range<usize> {
     let text = file.source.text.get(span.clone()).unwrap_or_default();
     span.start..span.start + text.find('\n').unwrap_or(text.len())
 }
 
-/// What the agent is called in reports.
+/// The agent's name in reports.
 fn shown(keys: &DeTable<'_>) -> String {
     match keys.get("name").map(Spanned::get_ref) {
         Some(DeValue::String(name)) => format!("[[agent]] {name}"),
@@ -126,7 +127,7 @@ impl Reading<'_> {
         format!("{}: {name}", self.shown)
     }
 
-    /// Where a key's value is, or the table where it has none.
+    /// The span of a key's value, or of the table if the key is missing.
     pub(super) fn span_of(&self, name: &str) -> Range<usize> {
         self.keys.get(name).map_or(self.span.clone(), Spanned::span)
     }
@@ -157,7 +158,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The contract, if it is one of this version.
+    /// Returns the contract, if this version has agents of it.
     fn contract(&self, file: &mut File) -> Option<&'static str> {
         let hint =
             "write contract = \"exec\" for a program, \"run\" or \"task\" for a service, or \"bridge\" for files";
@@ -172,7 +173,7 @@ impl Reading<'_> {
         }
         let span = self.span_of("contract");
         if Known::from_name(&contract).is_some() {
-            // Its other keys belong to that version too, so nothing is said about them.
+            // The other keys belong to that later version too, so they are not checked.
             let what = format!("agents of the contract \"{contract}\" come with a later version");
             file.wrong(span, &self.key("contract"), &what, &format!("this version has {}", quoted(&contracts)));
         } else {
@@ -248,7 +249,7 @@ impl Reading<'_> {
     }
 }
 
-/// One name of a list of works, or what is wrong with it.
+/// Returns one name of a list of works, or what is wrong with it.
 fn work_name(item: &DeValue<'_>, before: &[String]) -> Result<String, String> {
     let DeValue::String(text) = item else {
         return Err(format!("names of work are texts, and this is {}", described(item)));
@@ -267,7 +268,7 @@ fn work_name(item: &DeValue<'_>, before: &[String]) -> Result<String, String> {
 }
 
 impl Contract {
-    /// As it is spelled in the file.
+    /// The contract as it is spelled in the file.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Contract::Builtin(_) => BUILTIN,

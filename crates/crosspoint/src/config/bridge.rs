@@ -1,4 +1,4 @@
-//! `[[agent]]` with `contract = "bridge"`: the keys that only agents have who answer in a directory.
+//! `[[agent]]` with `contract = "bridge"`: the keys of agents that answer in a directory.
 
 use std::path::{Path, PathBuf};
 
@@ -13,26 +13,26 @@ use super::{Agent, Contract};
 /// There is one pair of files in a directory.
 const CONCURRENCY: u32 = 1;
 
-/// How much an agent may answer where nobody says, in bytes: as much as one behind an address.
+/// Default limit of an answer, in bytes: the same as for agents behind an address.
 const ANSWER_BYTES: u64 = 16 << 20;
 
 /// The keys that are read by hand.
 const BY_HAND: [&str; 1] = ["dir"];
 
-/// What is settled about an agent that answers in a directory.
+/// The configuration of an agent that answers in a directory.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bridge {
-    /// Where its requests are left, and its responses are looked for.
+    /// The directory in which its requests are written and its responses are found.
     pub(crate) dir: PathBuf,
-    /// As it was written.
+    /// The directory as it was written in the file.
     written: String,
-    /// Whether what the contract has no field for is carried.
+    /// Whether members without a field in the contract are carried.
     pub(crate) carry: bool,
 }
 
 impl Agent {
-    /// Whoever answers in a directory, as it is where nothing else is settled; without a name and work of its own. People take their time:
-    /// there is no silence that would be too long (ALL-4).
+    /// Returns the defaults of an agent that answers in a directory, without a name and work. People take their time,
+    /// so there is no limit on silence (ALL-4).
     pub(super) fn in_files(bridge: Bridge) -> Agent {
         Agent {
             name: String::new(),
@@ -48,7 +48,7 @@ impl Agent {
     }
 }
 
-/// The keys that stand for themselves.
+/// The keys that can be read independently.
 pub(super) static KEYS: [Key<Bridge>; 1] = [Key {
     name: "carry",
     kind: Kind::YesNo,
@@ -56,12 +56,12 @@ pub(super) static KEYS: [Key<Bridge>; 1] = [Key {
     set: |bridge, value| bridge.carry = value == Value::YesNo(true),
 }];
 
-/// All keys that only these have.
+/// Returns all keys that only these agents have.
 pub(super) fn keys() -> Vec<&'static str> {
     BY_HAND.into_iter().chain(KEYS.iter().map(|key| key.name)).collect()
 }
 
-/// Reads them. Without a directory there is no agent.
+/// Reads the keys. `None` if the directory is missing.
 pub(super) fn read(agent: &Reading<'_>, file: &mut File) -> Option<Bridge> {
     let written = dir(agent, file);
     let mut bridge = Bridge { dir: PathBuf::new(), written: String::new(), carry: true };
@@ -75,7 +75,7 @@ pub(super) fn read(agent: &Reading<'_>, file: &mut File) -> Option<Bridge> {
     let written = written?;
     let beside = file.source.path.parent().unwrap_or(Path::new(""));
     let path = beside.join(&written);
-    // The server may change its directory, and the files must not.
+    // The server may change its working directory, and the path must not change with it.
     let dir = std::path::absolute(&path).unwrap_or(path);
     Some(Bridge { dir, written, ..bridge })
 }
@@ -94,7 +94,7 @@ fn dir(agent: &Reading<'_>, file: &mut File) -> Option<String> {
     Some(text)
 }
 
-/// What the keys of all agents may not be for these.
+/// Checks the keys of all agents for values that these agents cannot have.
 pub(super) fn settled(agent: &Agent, reading: &Reading<'_>, file: &mut File) {
     if let Contract::Directory(_) = agent.contract
         && agent.concurrency != CONCURRENCY
@@ -107,7 +107,7 @@ pub(super) fn settled(agent: &Agent, reading: &Reading<'_>, file: &mut File) {
 }
 
 impl Bridge {
-    /// What can be shown of its directory.
+    /// The directory as `config show` prints it.
     pub(super) fn shown(&self) -> Option<Value> {
         Some(Value::Text(self.written.clone()))
     }

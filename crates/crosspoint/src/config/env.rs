@@ -10,17 +10,17 @@ const PREFIX: &str = "CROSSPOINT_";
 
 /// What the environment says.
 pub(super) struct Overlay {
-    /// The keys it settles, by `section.key`.
+    /// The keys that it sets, as `section.key`.
     pub(super) settled: Vec<String>,
     pub(super) problems: Vec<Problem>,
 }
 
-/// The variable of a key.
+/// Returns the variable of a key.
 pub(super) fn variable(section: &str, key: &str) -> String {
     format!("{PREFIX}{section}_{key}").to_uppercase()
 }
 
-/// Puts the environment over the configuration.
+/// Applies the environment to the configuration.
 pub(super) fn overlay(variables: impl Iterator<Item = (OsString, OsString)>, config: &mut Config) -> Overlay {
     let mut overlay = Overlay { settled: Vec::new(), problems: Vec::new() };
     let mut ours: Vec<(String, OsString)> = variables
@@ -64,7 +64,7 @@ fn unknown(name: &str) -> Problem {
     Problem { place: Place::Environment(name.to_owned()), key: String::new(), what: format!("{name} is no key"), hint }
 }
 
-/// Words that begin with the prefix, as variables are spelled.
+/// Converts words that begin with the prefix to upper case, as variables are spelled.
 fn shout(text: &str) -> String {
     let word = |word: &str| if word.starts_with(PREFIX) { word.to_uppercase() } else { word.to_owned() };
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")

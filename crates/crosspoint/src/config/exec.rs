@@ -13,22 +13,22 @@ use super::kind::{Kind, Value, described};
 use super::{Agent, Contract};
 use crate::exec::{GRACE_DEFAULT, Limits, PROCESSES_DEFAULT, is_our_variable};
 
-/// How many programs an agent has at a time where nobody says: each is a process, and some are large.
+/// Default number of programs that an agent runs at a time. Each is a process, and some are large.
 const CONCURRENCY: u32 = 4;
 
-/// The longest grace, in seconds: an attempt that was told to stop is given up after 30.
+/// Longest grace, in seconds. An attempt that was told to stop is given up after 30.
 const GRACE_SECONDS_MAX: u64 = 20;
 
-/// More than any machine has, in MiB; it only keeps sums from overflowing.
+/// Largest memory limit, in MiB: more than any machine has. It only keeps sums from overflowing.
 const MEMORY_MB_MAX: u64 = 1 << 30;
 
-/// As many processes as a system can have.
+/// Most processes that a system can have.
 const PROCESSES_MAX: u64 = 1 << 22;
 
 /// The keys that are read by hand.
 const BY_HAND: [&str; 2] = ["exec", "env"];
 
-/// What is settled about a program.
+/// The configuration of a program.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Exec {
     pub(crate) argv: Vec<String>,
@@ -37,18 +37,18 @@ pub(crate) struct Exec {
     pub(crate) limits: Limits,
 }
 
-/// Arguments and environments may hold secrets.
+/// Arguments and environments may hold secrets, so they are left out.
 impl fmt::Debug for Exec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Exec({:?}, ask: {}, {:?})", self.argv.first(), self.ask, self.limits)
     }
 }
 
-/// How many jobs of a program may wait for people: each is a process that does nothing.
+/// Default limit of a program's jobs that wait for people. Each of them is a process that does nothing.
 const WAITING_DEFAULT: u32 = 64;
 
 impl Agent {
-    /// A program, as it is where nothing else is settled; without a name and work of its own.
+    /// Returns the defaults of a program, without a name and work.
     pub(super) fn program(exec: Exec) -> Agent {
         Agent {
             name: String::new(),
@@ -64,7 +64,7 @@ impl Agent {
     }
 }
 
-/// The keys that stand for themselves.
+/// The keys that can be read independently.
 pub(super) static KEYS: [Key<Exec>; 4] = [
     Key {
         name: "ask",
@@ -92,12 +92,12 @@ pub(super) static KEYS: [Key<Exec>; 4] = [
     },
 ];
 
-/// All keys that only programs have.
+/// Returns all keys that only programs have.
 pub(super) fn keys() -> Vec<&'static str> {
     BY_HAND.into_iter().chain(KEYS.iter().map(|key| key.name)).collect()
 }
 
-/// Reads them. Without a program there is no agent.
+/// Reads the keys. `None` if the program is missing.
 pub(super) fn read(agent: &Reading<'_>, file: &mut File) -> Option<Exec> {
     let argv = argv(agent, file);
     let limits = Limits { memory_bytes: None, processes: PROCESSES_DEFAULT, grace: GRACE_DEFAULT };
@@ -143,7 +143,7 @@ fn argv(agent: &Reading<'_>, file: &mut File) -> Option<Vec<String>> {
     Some(argv)
 }
 
-/// The table of variables. Values may be secrets: nothing here repeats one.
+/// Reads the table of variables. Values may be secrets: no message here repeats one.
 fn env(agent: &Reading<'_>, file: &mut File) -> BTreeMap<String, String> {
     let hint = "write env = { NAME = \"value\" }";
     let Some(value) = agent.keys.get("env") else { return BTreeMap::new() };
@@ -163,7 +163,7 @@ fn env(agent: &Reading<'_>, file: &mut File) -> BTreeMap<String, String> {
     env
 }
 
-/// The value of a variable, or what is wrong with it and how to mend it.
+/// Returns the value of a variable, or what is wrong with it and how to mend it.
 fn variable(name: &str, value: &DeValue<'_>) -> Result<String, (String, &'static str)> {
     if name.is_empty() || name.contains(['=', '\0']) {
         return Err(("no variable can have this name".to_owned(), "write a name without ="));

@@ -1,7 +1,7 @@
-//! The configuration file: TOML text to settings, with the place of everything that is wrong.
+//! The configuration file: from TOML text to settings, with the place of every mistake.
 //!
-//! The table is walked by hand rather than deserialized, because a deserializer stops at the first mistake and this one names
-//! them all, each at its place.
+//! The table is walked by hand rather than deserialised, because a deserialiser stops at the first mistake. This reader
+//! names all of them, each at its place.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,21 +17,21 @@ use super::kind::described;
 use super::problem::{Place, Problem, Source, line_and_column, suggestion};
 use super::{Agent, Config};
 
-/// Tables that later versions know.
+/// Tables of later versions.
 const LATER: [&str; 2] = ["broker", "caller"];
 pub(super) const AGENT_TABLE: &str = "agent";
 
 /// What a file says.
 pub(super) struct File {
     pub(super) source: Arc<Source>,
-    /// The line of every key it settles, by `section.key`.
+    /// The line of every key that it sets, by `section.key`.
     pub(super) lines: BTreeMap<String, usize>,
-    /// Its agents, with the line of every key they settle; `None` where it has none.
+    /// Its agents, with the line of every key that they set. `None` if it has no agents.
     pub(super) agents: Option<Vec<(Agent, BTreeMap<String, usize>)>>,
     pub(super) problems: Vec<Problem>,
 }
 
-/// Reads a file into the configuration. What is wrong is left as it was.
+/// Reads a file into the configuration. A wrong value leaves its setting unchanged.
 pub(super) fn read(path: &Path, text: String, config: &mut Config) -> File {
     let source = Arc::new(Source { path: path.to_owned(), text });
     let mut file = File { source: source.clone(), lines: BTreeMap::new(), agents: None, problems: Vec::new() };
@@ -85,7 +85,7 @@ impl File {
     }
 
     fn unknown_table(&mut self, name: &str, span: Range<usize>) {
-        // A key that stands before the first table is the usual slip.
+        // The usual slip is a key before the first table.
         let home = SECTIONS.iter().find(|section| section.keys.iter().any(|key| key.name == name));
         let mut known: Vec<&str> = SECTIONS.iter().map(|section| section.name).collect();
         known.push(AGENT_TABLE);

@@ -1,5 +1,5 @@
-//! Every key of one value, with what it may be. The file, the environment, `config show` and the suggestions go by this
-//! list, so that a new key is one entry.
+//! Every key of one value, with the values that it takes. The file, the environment, `config show` and the suggestions
+//! use this list, so that a new key is one entry.
 
 use crosspoint_engine::policy::OUTPUT_BYTES_MAX;
 
@@ -10,7 +10,7 @@ use super::{Agent, Config, LogFormat};
 pub(super) struct Key<T: 'static> {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    /// What it is; `None` where it is optional and not given.
+    /// Returns its value, or `None` if it is optional and not set.
     pub(super) get: fn(&T) -> Option<Value>,
     pub(super) set: fn(&mut T, Value),
 }
@@ -25,9 +25,10 @@ const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;
 const YEAR: u64 = 365 * DAY;
 
-/// An input is a range of 32 bits within its document; a quarter of that is more than memory should hold anyway.
+/// Largest body, in bytes. An input is a 32-bit range within its document, and a quarter of that is more than memory
+/// should hold anyway.
 const BODY_BYTES_MAX: u64 = 1 << 30;
-/// More than any machine has; it only keeps sums from overflowing.
+/// Largest limit in bytes: more than any machine has. It only keeps sums from overflowing.
 const BYTES_MAX: u64 = 1 << 50;
 
 pub(super) const LOG_LEVELS: [&str; 5] = ["off", "error", "warn", "info", "debug"];
@@ -198,7 +199,8 @@ static LIMITS: [Key<Config>; 12] = [
     },
 ];
 
-/// The keys of an agent that stand for themselves; `name`, `contract`, `run` and `work` hang together and are read by hand.
+/// The keys of an agent that can be read independently. `name`, `contract`, `run` and `work` depend on each other and
+/// are read by hand.
 pub(super) static AGENT: [Key<Agent>; 6] = [
     Key {
         name: "concurrency",
@@ -255,7 +257,7 @@ impl LogFormat {
 mod tests {
     use super::*;
 
-    /// What is printed can be read, and reading it changes nothing.
+    /// Printed values can be read, and reading them changes nothing.
     #[test]
     fn every_key_reads_what_it_prints() {
         let defaults = Config {

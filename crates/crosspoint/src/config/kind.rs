@@ -1,4 +1,4 @@
-//! What a key of the configuration may be: reading a value, printing it, and what is wrong with it.
+//! The values that keys of the configuration take: reading them, printing them, and their mistakes.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::{Store, UNIX, names};
 const NAME_BYTES_MAX: usize = 200;
 pub(super) const STORE_PREFIX: &str = "sqlite:";
 
-/// What a key may be.
+/// The values that a key takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// HOST:PORT, or [`UNIX`].
@@ -20,23 +20,23 @@ pub(super) enum Kind {
     Name,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// Where jobs are kept.
+    /// The place of the store.
     Store,
-    /// From 1 to this.
+    /// A whole number from 1 to this.
     Whole(u64),
-    /// From 0 to this; 0 is no limit.
+    /// A whole number from 0 to this; 0 sets no limit.
     Count(u64),
-    /// Longer than nothing, and at most this.
+    /// A number of seconds, more than 0 and at most this.
     Seconds(u64),
-    /// From 0 to this, with fractions; 0 is for ever.
+    /// A number of days from 0 to this, with fractions; 0 is for ever.
     Days(u64),
     /// `true` or `false`.
     YesNo,
-    /// A list of names that a server has.
+    /// A list of the server's host names.
     Hosts,
 }
 
-/// What a key is.
+/// The value of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Text(String),
@@ -54,7 +54,7 @@ pub(super) struct Wrong {
     pub(super) hint: String,
 }
 
-/// A kind gives only values of its own form, so that what these give for another form is never seen.
+/// A kind returns only values of its own form, so the fallbacks below for other forms are never used.
 impl Value {
     pub(super) fn count(count: usize) -> Value {
         Value::Whole(count as u64)
@@ -85,7 +85,7 @@ impl Value {
     }
 }
 
-/// As TOML.
+/// Prints the value as TOML.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -109,7 +109,7 @@ impl Wrong {
 }
 
 impl Kind {
-    /// What it may be, with its article.
+    /// Describes the values that the key takes, with an article.
     fn expected(self) -> String {
         match self {
             Kind::Address => "an address, as \"127.0.0.1:7420\", or \"unix\"".to_owned(),
@@ -127,7 +127,7 @@ impl Kind {
         }
     }
 
-    /// From a file.
+    /// Reads a value from a file.
     pub(super) fn of_toml(self, value: &DeValue<'_>) -> Result<Value, Wrong> {
         match (self, value) {
             (Kind::Address | Kind::Name | Kind::Choice(_) | Kind::Store, DeValue::String(text)) => self.of_text(text),
@@ -152,7 +152,7 @@ impl Kind {
         }
     }
 
-    /// From the environment or a flag, where everything is text.
+    /// Reads a value from the environment or a flag, where everything is text.
     pub(super) fn of_text(self, text: &str) -> Result<Value, Wrong> {
         match self {
             Kind::Address => address(text),
@@ -244,7 +244,7 @@ fn address(text: &str) -> Result<Value, Wrong> {
     }
 }
 
-/// A name that can be shown on one line and stand in an address.
+/// Checks a name that can be shown on one line and used in an address.
 pub(super) fn name(text: &str) -> Result<String, Wrong> {
     let hint = "write a short name without spaces, as \"report-writer\"";
     if text.is_empty() {
@@ -275,7 +275,7 @@ fn store(text: &str) -> Result<Value, Wrong> {
         }
         Some(path) if path.contains('\0') => Err(Wrong::new("the path has a null byte in it", hint)),
         Some(_) => Ok(Value::Text(text.to_owned())),
-        // The address may hold a password, so that it is not repeated here.
+        // The address may hold a password, so it is not repeated here.
         None => Err(Wrong::new(format!("it does not begin with {STORE_PREFIX}"), hint)),
     }
 }
@@ -284,7 +284,7 @@ pub(super) fn store_path(url: &str) -> PathBuf {
     PathBuf::from(url.strip_prefix(STORE_PREFIX).unwrap_or(url))
 }
 
-/// What something is that was written, with its article.
+/// Describes the type of a written value, with an article.
 pub(super) fn described(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a text",

@@ -1,4 +1,4 @@
-//! From the four places to one configuration.
+//! Combines the four sources into one configuration.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -21,7 +21,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const DATA_VARIABLE: &str = "CROSSPOINT_DATA";
 const CONFIG_VARIABLE: &str = "CROSSPOINT_CONFIG";
 
-/// What the command line says.
+/// The settings of the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flags {
     pub(crate) config: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub(crate) struct Flags {
     pub(crate) store: Option<String>,
 }
 
-/// Where a value came from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The line of the file.
@@ -42,17 +42,17 @@ pub(super) enum Origin {
     Flag(&'static str),
 }
 
-/// A configuration that knows where its values came from; defaults are not listed.
+/// A configuration with the source of each value. Defaults are not listed.
 pub(crate) struct Loaded {
     pub(crate) config: Config,
     /// By `section.key`, and `data`.
     pub(super) origins: BTreeMap<String, Origin>,
-    /// The lines of the agents' keys, in their order; empty where they are the samples.
+    /// The lines of the agents' keys, in the order of the agents. Empty if they are the samples.
     pub(super) agent_lines: Vec<BTreeMap<String, usize>>,
 }
 
 impl Config {
-    /// What holds: defaults, then the file, then the environment, then the flags.
+    /// Loads the configuration: defaults, then the file, then the environment, then the flags.
     pub(crate) fn load(flags: &Flags) -> Result<Config> {
         Ok(Loaded::load(flags)?.config)
     }
@@ -130,7 +130,7 @@ impl Loaded {
         }
     }
 
-    /// The database goes along, unless somebody has settled where it is.
+    /// Sets the data directory. The database moves with it, unless its path is configured.
     fn take_data(&mut self, data: &Path, origin: Origin) {
         let moved = |origins: &BTreeMap<String, Origin>| {
             !origins.contains_key("store.url") || origins.get("store.url") == origins.get("data")
@@ -143,7 +143,8 @@ impl Loaded {
         self.origins.insert("data".to_owned(), origin);
     }
 
-    /// Limits that cannot hold together: a body that is allowed must be able to get in.
+    /// Returns the problem of limits that contradict each other: the rooms for bodies must have room for the largest
+    /// body.
     fn contradiction(&self, file: Option<&file::File>) -> Option<Problem> {
         let limits = &self.config.limits;
         let rooms = [("bodies_bytes", limits.bodies_bytes_max), ("waiting_bytes", limits.waiting_bytes_max)];
@@ -171,7 +172,8 @@ impl Loaded {
 }
 
 impl Loaded {
-    /// An agent that is this very server: its work would come in at the door again, until nobody has room for it.
+    /// Returns the problem of an agent that is this very server: its work would come in again and again, until the
+    /// limit of jobs is reached.
     fn circle(&self, file: &file::File) -> Option<Problem> {
         let (host, port) = self.config.server.listen.rsplit_once(':')?;
         let port: u16 = port.parse().ok().filter(|port| *port > 0)?;
@@ -194,7 +196,7 @@ impl Loaded {
     }
 }
 
-/// Hosts that are this machine, on one of its addresses or on all.
+/// Hosts that mean this machine, on one of its addresses or on all.
 const HERE: [&str; 5] = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
 
 fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
@@ -203,12 +205,12 @@ fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
     start..start + length
 }
 
-/// A variable that says something.
+/// Returns a variable that is set and not empty.
 fn set(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The file that counts; whoever names one means that one.
+/// Finds the file to use. An explicitly named file has priority.
 fn find(flags: &Flags) -> Result<Option<PathBuf>> {
     if let Some(path) = &flags.config {
         return Ok(Some(path.clone()));
@@ -217,7 +219,7 @@ fn find(flags: &Flags) -> Result<Option<PathBuf>> {
         return Ok(Some(PathBuf::from(path)));
     }
     let home = || set("HOME").map(|home| Path::new(&home).join(".config"));
-    // A relative directory there must be ignored, by the specification of that variable.
+    // By the specification of that variable, a relative directory must be ignored.
     let user = set("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute()).or_else(home);
     let user = user.map(|directory| directory.join("crosspoint").join(FILE_NAME));
     for path in [Some(PathBuf::from(FILE_NAME)), user].into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Names that a server has: a list in the file, separated by commas in the environment.
+//! Host names of a server: a list in the file, separated by commas in the environment.
 
 use toml::Spanned;
 use toml::de::DeValue;
@@ -6,12 +6,12 @@ use toml::de::DeValue;
 use super::kind::{Wrong, described};
 use crate::host::Host;
 
-/// More names than any server has; each request is held against all of them.
+/// Most names: more than any server has. The host of each request is compared with all of them.
 const NAMES_MAX: usize = 100;
 
 pub(super) const HINT: &str = "write names as [\"jobs.example.org\"]: no scheme, port, path or wildcard";
 
-/// From a file.
+/// Reads names from a file.
 pub(super) fn of_items(items: &[Spanned<DeValue<'_>>]) -> Result<Vec<String>, Wrong> {
     let text = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
         DeValue::String(text) => Ok(text.as_ref().to_owned()),
@@ -27,7 +27,7 @@ pub(super) fn of_items(items: &[Spanned<DeValue<'_>>]) -> Result<Vec<String>, Wr
     checked(items.iter().map(text).collect::<Result<_, Wrong>>()?)
 }
 
-/// From the environment.
+/// Reads names from the environment.
 pub(super) fn of_text(text: &str) -> Result<Vec<String>, Wrong> {
     checked(text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }

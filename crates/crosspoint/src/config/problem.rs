@@ -1,4 +1,4 @@
-//! What is wrong with a configuration: where, what, and how to mend it; everything in one go.
+//! The mistakes in a configuration: each with its place, a description and a remedy. All are reported at once.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use crate::render::{self, Spot};
 
-/// Something that is wrong.
+/// A mistake in the configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(super) place: Place,
-    /// The key it is about, as `[server] listen`; empty where it is about no key.
+    /// The key that it is about, as `[server] listen`. Empty if it is about no key.
     pub(super) key: String,
     pub(super) what: String,
     pub(super) hint: String,
@@ -40,7 +40,7 @@ pub(crate) struct Invalid(pub(crate) Vec<Problem>);
 
 impl std::error::Error for Invalid {}
 
-/// One line a problem, for logs; people get `print`.
+/// One line per problem, for logs. People get `print`.
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> =
@@ -50,7 +50,7 @@ impl fmt::Display for Invalid {
 }
 
 impl Invalid {
-    /// All of them, for people.
+    /// Prints all problems for people.
     pub(crate) fn print(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
         for problem in &self.0 {
             render::placed(out, &problem.title(), &problem.where_is(), problem.spot(), &problem.hint)?;
@@ -91,38 +91,38 @@ impl Problem {
     }
 }
 
-/// Whether a line of the file is better not repeated: logs are read by more people than files.
+/// Whether a line of the file may hold a secret and must not be repeated: logs have more readers than files.
 fn may_hold_a_secret(line: &str) -> bool {
     let key = line.split('=').next().unwrap_or_default().trim().to_lowercase();
     let named = ["token", "password", "secret", "key"].iter().any(|end| key.ends_with(end));
-    // The environment of a program is where its secrets are.
+    // Secrets of a program are in its environment.
     let named = named || key == "env" || key.starts_with("env.");
     named || (line.contains("://") && line.contains('@'))
 }
 
-/// From 1; columns in characters.
+/// Returns line and column, both from 1. Columns count characters.
 pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// The known word that somebody may have meant.
+/// Returns the known word that the user may have meant.
 pub(super) fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
     let word = word.to_lowercase().replace('-', "_");
-    // The beginning of a word, or a word without its unit, is a guess as good as a slip of the finger.
+    // The beginning of a word, or a word without its unit, is as likely as a typing mistake.
     let part = |known: &str| word.len() >= 3 && (known.contains(&word) || word.contains(known));
     let cost = |known: &str| if part(known) { distance(&word, known).min(2) } else { distance(&word, known) };
     let best = known.iter().map(|known| (cost(known), *known)).min_by_key(|(cost, _)| *cost)?;
     (best.0 <= 1 + word.chars().count() / 4).then_some(best.1)
 }
 
-/// The same as a sentence.
+/// Returns the nearest word as a question for a hint.
 pub(super) fn suggestion(word: &str, known: &[&str]) -> Option<String> {
     nearest(word, known).map(|nearest| format!("did you mean {nearest}?"))
 }
 
-/// How many letters must be put in, taken out, changed or swapped with their neighbour.
+/// The number of letters that must be inserted, removed, changed or swapped with their neighbour.
 fn distance(left: &str, right: &str) -> usize {
     let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
     let mut rows = vec![(0..=right.len()).collect::<Vec<usize>>()];

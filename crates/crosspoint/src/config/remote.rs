@@ -14,41 +14,42 @@ use super::kind::{Kind, Value};
 use super::{Agent, Contract};
 use crate::agents::Spoken;
 
-/// How many jobs such an agent has at a time where nobody says.
+/// Default number of jobs that such an agent has at a time.
 const CONCURRENCY: u32 = 16;
 
-/// How much an agent may answer where nobody says, in bytes. Unlike what programs print, an answer is gathered in memory before it is read.
+/// Default limit of an answer, in bytes. Unlike the output of programs, an answer is gathered in memory before it is
+/// read.
 const ANSWER_BYTES: u64 = 16 << 20;
 
-/// The longest token, in bytes; files that are longer hold something else.
+/// Longest token, in bytes. A longer file holds something else.
 const TOKEN_BYTES_MAX: u64 = 4 << 10;
 
 /// The keys that are read by hand.
 const BY_HAND: [&str; 3] = ["url", "token_file", "mode"];
 
-/// What is settled about an agent behind an address.
+/// The configuration of an agent behind an address.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Remote {
-    /// What it speaks.
+    /// The contract that it speaks.
     pub(crate) spoken: &'static Spoken,
-    /// Where: the paths of its contract are below.
+    /// The base address. The paths of its contract are below it.
     pub(crate) url: Url,
-    /// What we present to it.
+    /// The token that is presented to the agent.
     pub(crate) token: Option<Token>,
-    /// Where the token is from.
+    /// The file of the token, as it was written.
     token_file: Option<String>,
-    /// What `mode` is where the caller does not say (RUN-2).
+    /// The `mode` if the caller gives none (RUN-2).
     pub(crate) mode: Option<String>,
-    /// Whether what its contract has no field for is carried.
+    /// Whether members without a field in the contract are carried.
     pub(crate) carry: bool,
 }
 
-/// A secret: it never prints itself.
+/// A secret, which never prints itself.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Token(String);
 
 impl Token {
-    /// For the one place that presents it.
+    /// Returns the secret, for the one place that presents it.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
@@ -61,7 +62,7 @@ impl fmt::Debug for Token {
 }
 
 impl Agent {
-    /// An agent behind an address, as it is where nothing else is settled; without a name and work of its own.
+    /// Returns the defaults of an agent behind an address, without a name and work.
     pub(super) fn remote(remote: Remote) -> Agent {
         let silence = remote.spoken.silence;
         Agent {
@@ -78,7 +79,7 @@ impl Agent {
     }
 }
 
-/// The keys that stand for themselves.
+/// The keys that can be read independently.
 pub(super) static KEYS: [Key<Remote>; 1] = [Key {
     name: "carry",
     kind: Kind::YesNo,
@@ -86,12 +87,12 @@ pub(super) static KEYS: [Key<Remote>; 1] = [Key {
     set: |remote, value| remote.carry = value == Value::YesNo(true),
 }];
 
-/// All keys that only these have.
+/// Returns all keys that only these agents have.
 pub(super) fn keys() -> Vec<&'static str> {
     BY_HAND.into_iter().chain(KEYS.iter().map(|key| key.name)).collect()
 }
 
-/// Reads them. Without an address there is no agent.
+/// Reads the keys. `None` if the address is missing.
 pub(super) fn read(agent: &Reading<'_>, spoken: &'static Spoken, file: &mut File) -> Option<Remote> {
     let url = url(agent, file);
     let token_file = agent.text(file, "token_file", "write the path of a file in quotes");
@@ -139,13 +140,13 @@ fn url(agent: &Reading<'_>, file: &mut File) -> Option<Url> {
     None
 }
 
-/// What people paste who have the address of an endpoint.
+/// Whether a user has pasted the address of an endpoint.
 fn is_endpoint(url: &Url) -> bool {
     let mut ends = Spoken::all().flat_map(|spoken| spoken.endpoints);
     ends.any(|end| url.path().trim_end_matches('/').ends_with(end))
 }
 
-/// An address that paths can be added to.
+/// Returns an address to which paths can be added.
 fn below(mut url: Url) -> Url {
     if !url.path().ends_with('/') {
         let path = format!("{}/", url.path());
@@ -154,7 +155,7 @@ fn below(mut url: Url) -> Url {
     url
 }
 
-/// Reads the token. Its file is beside the configuration, unless its path says otherwise.
+/// Reads the token. A relative path is relative to the configuration file.
 fn token(agent: &Reading<'_>, file: &mut File, path: &str) -> Option<Token> {
     let beside = file.source.path.parent().unwrap_or(Path::new(""));
     let problem = match fs::metadata(beside.join(path)).and_then(|found| {
@@ -180,7 +181,7 @@ fn token(agent: &Reading<'_>, file: &mut File, path: &str) -> Option<Token> {
 }
 
 impl Remote {
-    /// What can be shown of it: key and value.
+    /// The keys and values that `config show` prints.
     pub(super) fn shown(&self) -> Vec<(&'static str, Option<Value>)> {
         let text = |text: &Option<String>| text.clone().map(Value::Text);
         vec![

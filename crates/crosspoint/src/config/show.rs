@@ -1,4 +1,4 @@
-//! What holds, as a configuration file that says of every value where it came from.
+//! Prints the configuration in effect as a configuration file, with the source of every value.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -9,10 +9,10 @@ use super::load::{Loaded, Origin};
 use super::{Agent, Contract, Exec, bridge, exec, remote};
 use crate::render;
 
-/// The column in which the remarks begin, where the values leave room.
+/// The column in which remarks begin, if the values leave room.
 const REMARK_COLUMN: usize = 44;
 
-/// Prints it as TOML.
+/// Prints the configuration as TOML.
 pub(crate) fn show(out: &mut impl Write, loaded: &Loaded) -> io::Result<()> {
     let config = &loaded.config;
     let data = render::visible(&config.data.display().to_string());
@@ -30,7 +30,8 @@ pub(crate) fn show(out: &mut impl Write, loaded: &Loaded) -> io::Result<()> {
     Ok(())
 }
 
-/// Secrets are given by name of a file, or have a name that ends so.
+/// Whether a key's value may be shown. Secrets are given by the name of a file, or their keys have one of these
+/// endings.
 fn may_be_shown(key: &str) -> bool {
     !key.ends_with("token") && !key.ends_with("password") && !key.ends_with("secret")
 }
@@ -89,7 +90,7 @@ fn show_agent(
     Ok(())
 }
 
-/// Of its variables the names alone: their values may be secrets.
+/// Prints a program. Only the names of its variables are shown: their values may be secrets.
 fn show_exec(out: &mut impl Write, exec: &Exec, origin: &impl Fn(&str) -> String) -> io::Result<()> {
     let argv: Vec<String> = exec.argv.iter().map(|argument| Value::Text(argument.clone()).to_string()).collect();
     remarked(out, &format!("exec = [{}]", argv.join(", ")), &origin("exec"))?;

@@ -1,4 +1,4 @@
-//! One job, for people.
+//! Prints one job for people.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use crate::client::{JobFields, Outcome, Question, advice, plain};
 use crate::printed;
 use crate::render;
 
-/// Where the values begin.
+/// The column in which values begin.
 const COLUMN: usize = 12;
 
 pub(crate) fn print(out: &mut impl Write, job: &JobFields) -> io::Result<()> {
@@ -71,7 +71,7 @@ fn print_outcome(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     }
 }
 
-/// The page of the documentation about a failure.
+/// Returns the page of the documentation about a failure.
 pub(crate) fn page(code: &str) -> String {
     format!("docs/failures/{code}.md")
 }
@@ -81,7 +81,7 @@ fn row(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
     writeln!(out, "{dim}{name:<COLUMN$}{dim:#}{}", render::visible(value))
 }
 
-/// A text of several lines, each below the other.
+/// Prints a text of several lines below each other.
 pub(crate) fn lines(out: &mut impl Write, name: &str, text: &str) -> io::Result<()> {
     let mut rest = text.lines();
     row(out, name, rest.next().unwrap_or_default())?;

@@ -1,4 +1,4 @@
-//! One event as one line.
+//! Prints one event as one line.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,10 @@ use crate::client::{Event, Failure, plain};
 use crate::printed;
 use crate::render;
 
-/// Bytes of outputs and answers shown; whoever wants all of it looks at the job or takes JSON.
+/// Most bytes of outputs and answers that are shown. The whole content is in the job and in the JSON output.
 const CONTENT_BYTES_MAX: usize = 200;
 
-/// What the data of events may hold.
+/// The members that the data of events may have.
 #[derive(Default, Deserialize)]
 struct Data {
     #[serde(default)]
@@ -40,7 +40,7 @@ struct Outcome {
     failure: Option<Failure>,
 }
 
-/// Prints it, for people or as JSON.
+/// Prints an event, for people or as JSON.
 pub(crate) fn print(out: &mut impl Write, event: &Event, json: bool) -> io::Result<()> {
     if json {
         let name = serde_json::to_string(&event.name)?;
@@ -83,14 +83,14 @@ fn content(raw: Option<&RawValue>) -> String {
     raw.map(|raw| render::shortened(&printed::one_line(raw.get()), CONTENT_BYTES_MAX)).unwrap_or_default()
 }
 
-/// How far it is and with what, as `10%  Step 1 of 10`; empty where nobody has said.
+/// Returns percentage and step, as `10%  Step 1 of 10`. Empty if neither is known.
 pub(crate) fn progress(percent: Option<f64>, step: Option<&str>) -> String {
     let percent = percent.map(|percent| format!("{percent:.0}%"));
     let parts: Vec<String> = percent.into_iter().chain(step.map(render::visible)).collect();
     parts.join("  ")
 }
 
-/// What an event says about how far a job is; `None` of an event that says nothing of it.
+/// Returns the progress in an event, or `None` if the event is no progress.
 pub(crate) fn progress_of(event: &Event) -> Option<(Option<f64>, Option<String>)> {
     if event.name != "progress" {
         return None;
@@ -99,7 +99,7 @@ pub(crate) fn progress_of(event: &Event) -> Option<(Option<f64>, Option<String>)
     Some((data.percent, data.step.as_deref().map(plain)))
 }
 
-/// The rest of what somebody who waits wants to know, in one line; `None` of events that are about nothing new.
+/// Returns a remark on an event for a waiting user, in one line. `None` for events without news.
 pub(crate) fn remark(event: &Event) -> Option<String> {
     matches!(event.name.as_str(), "retrying" | "interrupted").then(|| {
         let data: Data = serde_json::from_str(&event.data).unwrap_or_default();

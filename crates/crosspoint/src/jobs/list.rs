@@ -1,4 +1,4 @@
-//! `crosspoint jobs list`
+//! `crosspoint jobs list`: prints a table of jobs.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::printed;
 use crate::render;
 use crate::table::{self, Column, Fit};
 
-/// As many as the server gives at one go.
+/// Most jobs that the server returns at once.
 const PAGE_MAX: u32 = 500;
 
 const COLUMNS: [Column; 6] = [
@@ -69,7 +69,7 @@ fn row(job: &JobFields, now: jiff::Timestamp) -> Vec<String> {
     vec![job.id.clone(), job.state.clone(), age(&job.created_at, now), job.work.clone(), agent, note(job)]
 }
 
-/// The most telling thing about it.
+/// Returns the most important fact about a job.
 fn note(job: &JobFields) -> String {
     if let Some(outcome) = &job.outcome {
         return outcome.failure.as_ref().map(|failure| failure.code.clone()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Sockets that killed processes have left.
+//! Removes the sockets of killed processes.
 
 use std::fs::{self, DirEntry};
 use std::io::ErrorKind;
@@ -14,12 +14,12 @@ use super::Way;
 const PREFIX: &str = "command-";
 const SUFFIX: &str = ".sock";
 
-/// The name of a socket of this process.
+/// Returns the name of a socket of this process.
 pub(super) fn name(pid: u32, chance: &str) -> String {
     format!("{PREFIX}{pid}-{chance}{SUFFIX}")
 }
 
-/// Removes what is surely of no use. Whatever cannot be told is left: it does no harm.
+/// Removes sockets that are certainly unused. Doubtful ones stay: they do no harm.
 pub(super) fn sweep(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten().filter(is_left) {
@@ -27,15 +27,15 @@ pub(super) fn sweep(directory: &Path) {
     }
 }
 
-/// Whether the process that made it is gone, and no process listens. Both are asked: a process in another container has a number that
-/// means nothing here, and one that has only just made its socket does not listen yet.
+/// Whether the process that made the socket is gone, and no process listens on it. Both are checked: the number of a
+/// process in another container means nothing here, and a process that has just made its socket does not listen yet.
 fn is_left(entry: &DirEntry) -> bool {
     let is_socket = entry.file_type().is_ok_and(|kind| kind.is_socket());
     let pid = entry.file_name().to_str().and_then(maker);
     is_socket && pid.is_some_and(is_gone) && is_deaf(&entry.path())
 }
 
-/// The process in the name of a socket.
+/// Returns the process in the name of a socket.
 fn maker(name: &str) -> Option<Pid> {
     let (pid, _) = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.split_once('-')?;
     Pid::from_raw(pid.parse().ok().filter(|pid| *pid > 0)?)

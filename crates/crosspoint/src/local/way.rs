@@ -1,7 +1,7 @@
-//! Paths of sockets, however long.
+//! Paths of sockets of any length.
 //!
-//! The system's address of a socket has room for 107 bytes. Directories may be longer, so a long one is opened and named by its number:
-//! `/proc/self/fd/N/server.sock`. That works as long as it is open.
+//! The system's address of a socket has room for 107 bytes. Directories may be longer, so a long one is opened and
+//! named by the number of its descriptor: `/proc/self/fd/N/server.sock`. That works as long as the descriptor is open.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 
-/// What an address has room for, in bytes, without the zero at its end.
+/// Longest path in an address, in bytes, without the zero at its end.
 const PATH_BYTES_MAX: usize = 107;
 
-/// How a socket is reached by its path. Cloning shares the directory.
+/// The path by which a socket is reached. Clones share the directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
     path: PathBuf,
-    /// Kept open, where the path goes through it.
+    /// Kept open if the path goes through it.
     _directory: Option<Arc<OwnedFd>>,
 }
 

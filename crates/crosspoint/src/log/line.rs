@@ -1,4 +1,4 @@
-//! A line of the log for people: when, how grave, whom it is about, and then what happened.
+//! A log line for people: time, level, job, fields, and then the message.
 
 use std::fmt::{self, Write};
 
@@ -25,7 +25,7 @@ where
     }
 }
 
-/// Every field but the job's with a space before it.
+/// The parts of a line. Each field and the job begin with a space.
 #[derive(Default)]
 struct Parts {
     job: String,
@@ -35,7 +35,7 @@ struct Parts {
 
 impl Visit for Parts {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = match field.name() {
             "message" => write!(self.message, "{value:?}"),
             "job" => write!(self.job, " job={value:?}"),

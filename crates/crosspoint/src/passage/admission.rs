@@ -1,7 +1,8 @@
-//! How work is admitted: one way for the doors of all contracts, whatever it came over.
+//! Admission of work: one way for the doors of all contracts, over any transport.
 //!
-//! A document and what came beside it go in; a job, one that was there before, or a refusal comes out. Nothing here knows HTTP: what the
-//! refusal looks like in the caller's contract is said by [`refusal::document`](super::refusal::document), and what a status is by the edge.
+//! A document and what came beside it go in. A new job, an existing job, or a refusal comes out. Nothing here knows
+//! HTTP: [`refusal::document`](super::refusal::document) writes a refusal in the caller's contract, and the server
+//! chooses its status.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,15 +21,15 @@ use super::refusal::{Refusal, works};
 use super::trace::Trace;
 use crate::long;
 
-/// The longest name, request id or key, in bytes: all of them are compared, shown and logged whole.
+/// Longest name, request id or key, in bytes. All of them are compared, shown and logged whole.
 pub(crate) const NAME_BYTES_MAX: usize = 512;
 
-/// Whose work it is: request keys of two callers never meet.
+/// The owner of a job: request keys of two callers never clash.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Caller(Arc<str>);
 
 impl Caller {
-    /// Without tokens everyone is the same caller.
+    /// Without tokens all requests come from the same caller.
     pub(crate) fn everyone() -> Caller {
         Caller::default()
     }
@@ -47,29 +48,28 @@ impl From<Caller> for Arc<str> {
 /// What came beside the document.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Headers {
-    /// Who sends it.
     pub(crate) caller: Caller,
     /// `Idempotency-Key`
     pub(crate) key: Option<Box<str>>,
     /// `traceparent`
     pub(crate) trace: Option<Trace>,
-    /// The work that is meant by what the document calls it.
+    /// The work that the caller means by the name in the document.
     pub(crate) work: Option<String>,
     /// How long its caller waits.
     pub(crate) wait: Option<Duration>,
 }
 
-/// A request that is a job, and what its caller gets to see of that.
+/// A request that is a job, and what its caller is told beside it.
 pub(crate) struct Admitted {
     pub(crate) watch: Watch,
-    /// Whether the job was there before this request.
+    /// Whether the job existed before this request.
     pub(crate) joined: bool,
     pub(crate) beside: Beside,
     wait: Option<Duration>,
 }
 
 impl Admitted {
-    /// The job once it has ended, or as it is when its caller has waited as long as it wants to.
+    /// Returns the job once it has ended, or in its current state when its caller has waited as long as it wants to.
     pub(crate) async fn ended(&self) -> Arc<Job> {
         match self.wait {
             Some(wait) => self.watch.ended(Instant::now() + wait).await,
@@ -77,7 +77,7 @@ impl Admitted {
         }
     }
 
-    /// The same; also once it asks a person.
+    /// Like [`Admitted::ended`], but also returns once the job asks a person.
     pub(crate) async fn settled(&self) -> Arc<Job> {
         match self.wait {
             Some(wait) => self.watch.settled(Instant::now() + wait).await,
@@ -86,7 +86,7 @@ impl Admitted {
     }
 }
 
-/// Makes a job of a request, or finds the one that it repeats. What is wrong is said all at once.
+/// Makes a job of a request, or finds the job that it repeats. All mistakes are reported at once.
 pub(crate) async fn admit(
     engine: &Engine,
     contract: Contract,
@@ -97,7 +97,7 @@ pub(crate) async fn admit(
     admitted.map_err(|refusal| about(refusal, contract, document))
 }
 
-/// RUN-5.2: a refusal says what the caller calls its request, where that could be read.
+/// RUN-5.2: a refusal names the request as its caller does, if that could be read.
 pub(crate) fn about(refusal: Refusal, contract: Contract, document: &[u8]) -> Refusal {
     let exchange = contract.exchange();
     let [request_id, work] = incoming::names_in(document, [exchange.id, exchange.work]);
@@ -146,8 +146,8 @@ fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Incomi
     }
 }
 
-/// A document that is none of its contract: it is refused for one mistake, and the others are listed with it (RUN-5.2). What is wrong with the
-/// document itself comes before what is wrong with where it has been.
+/// Refuses a document that breaks its contract. The refusal is for one mistake, and the others are listed with it
+/// (RUN-5.2). Mistakes in the document itself come before mistakes in its delegation chain.
 fn malformed(exchange: &Exchange, report: Report) -> Refusal {
     let kind = exchange.request;
     let malformed = exchange.refusing.malformed;
@@ -165,7 +165,7 @@ fn malformed(exchange: &Exchange, report: Report) -> Refusal {
     fielded(exchange, refusal).because(report)
 }
 
-/// A name in a document of a contract is longer than we take. No clause says so: the limit is ours.
+/// Refuses a name that is longer than the server takes. No clause says so: the limit is ours.
 fn too_long(exchange: &Exchange, pointer: &'static str) -> Refusal {
     let message = format!("`{}` has more than {NAME_BYTES_MAX} bytes", &pointer[1..]);
     let hint =
@@ -178,7 +178,8 @@ fn fielded(exchange: &Exchange, refusal: Refusal) -> Refusal {
     if exchange.refusing.names_fields { refusal.naming_field() } else { refusal }
 }
 
-/// Refusals know jobs; callers know the members of their own request.
+/// Returns the refusal of a request that the engine did not accept. The engine speaks of jobs, while callers know the
+/// members of their own request, so the contract's wording is used.
 fn unaccepted(engine: &Engine, exchange: &Exchange, why: &Unaccepted, work: &str, was_meant: bool) -> Refusal {
     let refusing = &exchange.refusing;
     let refusal = Refusal::unaccepted(engine, why);
@@ -203,7 +204,7 @@ fn unaccepted(engine: &Engine, exchange: &Exchange, why: &Unaccepted, work: &str
     fielded(exchange, refusal.worded(wording))
 }
 
-/// Nobody has the name, be it that of a work or of an agent.
+/// Refuses a name that is neither a known work nor the name of an agent.
 fn unknown_name(engine: &Engine, exchange: &Exchange, was_meant: bool) -> Refusal {
     let hint = format!("known works: {}", works(engine));
     let wording = exchange.refusing.unknown_work;
@@ -215,7 +216,7 @@ fn unknown_name(engine: &Engine, exchange: &Exchange, was_meant: bool) -> Refusa
     Refusal::unsupported(message, hint).worded(crosspoint_contracts::exchange::Wording { at, ..wording })
 }
 
-/// Makes a job of a request whose work may be the name of an agent, or finds the one that it repeats.
+/// Makes a job of a request whose work may be the name of an agent, or finds the job that it repeats.
 async fn submit_led(
     engine: &Engine,
     exchange: &Exchange,
@@ -236,18 +237,18 @@ async fn submit_led(
     let is_same_name = meant.is_none() && is_called(engine, exchange, new.door, &known, &called).await;
     let is_led_alike = known.request.door != new.door || known.request.pinned == new.agent;
     match submitted {
-        // A name may lead elsewhere now than it did when the job was made. That is no other request.
+        // A name may lead to another work or agent than it did when the job was made. The request is still the same.
         Err(Unaccepted::Conflict(_)) if is_same_name => {
             new.work = known.request.work.clone();
             engine.submit(new).await
         }
-        // And two agents who take the same work are two names.
+        // Two agents that take the same work are two names, so this is another request.
         Ok(Submitted::Repeat(_)) if !is_same_name && !is_led_alike => Err(Unaccepted::Conflict(known)),
         other => other,
     }
 }
 
-/// A name is that of a work, else that of an agent, to whom it then goes.
+/// Resolves a name: it is that of a work, or else that of an agent, to which the job then goes.
 fn lead(engine: &Engine, new: &mut NewJob) {
     let agents = engine.agents();
     if agents.iter().any(|agent| agent.spec.works.contains(&new.work)) {
@@ -259,7 +260,7 @@ fn lead(engine: &Engine, new: &mut NewJob) {
     }
 }
 
-/// Whether the request that a job came as calls its work this.
+/// Whether the request of a job called its work by this name.
 async fn is_called(engine: &Engine, exchange: &Exchange, door: Door, job: &Job, name: &str) -> bool {
     if job.request.door != door {
         return false;

@@ -1,8 +1,9 @@
-//! What a caller gets: a job, as it is, in a document of the caller's contract.
+//! The answer to a caller: a job in its current state, as a document of the caller's contract.
 //!
-//! What an agent of a contract said is kept beside the parts of the outcome; read again, it is the canonical job that the caller's
-//! contract is written from, so that every member comes back where it was, or is carried. Only the ids are the caller's
-//! own, byte for byte. What is to stand in the document beside that is put into its home before it is written.
+//! The document of an agent is kept beside the parts of the outcome. Read again, it is the canonical job from which the
+//! caller's document is written, so that every member returns to its place or is carried. Only the ids are the caller's
+//! own, byte for byte. Everything else that belongs in the document is put into its home before the document is
+//! written.
 
 mod outcome;
 mod read_again;
@@ -23,31 +24,32 @@ use crosspoint_engine::job::{Ending, Job, Running, State};
 /// What a caller is told beside the job.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beside {
-    /// What the caller calls it, where it came to the job under another id of its own, by the same `Idempotency-Key`.
+    /// The caller's id for the job, if it reached the job under another id of its own by the same `Idempotency-Key`.
     pub(crate) known_as: Option<Box<str>>,
-    /// What was loose about its request.
+    /// Warnings about its request.
     pub(crate) warnings: Vec<String>,
-    /// Whether its request was a document of another contract before. That an output is an object is then said beside its text, so that it is one
-    /// again where it came from (ALL-8); whoever knows only texts is spared that.
+    /// Whether its request was translated from another contract. Then the document says beside the text of an output
+    /// that the output is an object, so that it is one again in that other contract (ALL-8). Callers that know only
+    /// texts do not get that addition.
     pub(crate) is_translated: bool,
 }
 
 /// A job for a caller.
 pub(crate) struct Answer {
     pub(crate) text: String,
-    /// Whether it tells what the agent gave, and not that this is no document of anything.
+    /// Whether the text shows what the agent gave. It is false if the text says that this cannot be read.
     pub(crate) is_readable: bool,
 }
 
-/// Writes a job as it is, for a caller of this contract.
+/// Writes a job in its current state, for a caller of this contract.
 pub(crate) fn document(job: &Job, to: Contract, beside: &Beside) -> String {
     answer(job, to, beside).text
 }
 
-/// The same. Where what its agent gave is no document of anything, that is what the caller is told.
+/// Like [`document`]. If what the agent gave is no document of any kind, the caller is told that.
 pub(crate) fn answer(job: &Job, to: Contract, beside: &Beside) -> Answer {
     let text = Writing { job, to, beside }.told();
-    // What came since was judged when it came (ALL-11).
+    // Outcomes of newer versions were checked when they arrived (ALL-11).
     let is_unjudged = job.outcome().is_some_and(|ending| ending.is_unjudged);
     match text.filter(|text| !is_unjudged || is_valid(text, to)) {
         Some(text) => Answer { text, is_readable: true },
@@ -55,7 +57,7 @@ pub(crate) fn answer(job: &Job, to: Contract, beside: &Beside) -> Answer {
     }
 }
 
-/// Writes the last progress of a job, whatever has become of it since; `None` where it has made none.
+/// Writes the last progress of a job, whatever its state is now. `None` if it has made none.
 pub(crate) fn progress(job: &Job, to: Contract, beside: &Beside) -> Option<String> {
     job.progress.as_ref()?;
     let running = Running { attempt: job.attempts, heard_at: job.updated_at, asked: 0, taken_up_at: None };
@@ -67,7 +69,7 @@ fn is_valid(document: &str, of: Contract) -> bool {
     crosspoint_contracts::read(document.as_bytes(), &options).report.is_valid()
 }
 
-/// Writes that the agent of a job gave what readers disagree on, such as a name twice in an object.
+/// Writes that the agent of a job gave JSON on which readers disagree, such as an object with a name twice.
 fn unreadable(job: &Job, to: Contract, beside: &Beside) -> String {
     let message = "What the agent gave has names twice in an object, half characters, or too many levels.";
     let failed = Failed::said(Failure::BrokenContract, Dispatched::Yes, message);
@@ -85,14 +87,14 @@ struct Writing<'w> {
 }
 
 impl<'w> Writing<'w> {
-    /// All that can be said of the job; less where what its agent said does not fit into a document that goes to others. `None` where nothing can be
-    /// said of its outcome.
+    /// Writes everything that is known of the job, or less if the agent's document cannot be written in the caller's
+    /// contract. `None` if nothing can be written of its outcome.
     fn told(&self) -> Option<String> {
         let response = self.to.exchange().response;
         let is_bare = |outcome: &Outcome| outcome.document.is_none() && outcome.outputs_are_object();
         let outcome = self.job.outcome();
         let as_object = self.beside.is_translated && outcome.is_some_and(|ending| is_bare(ending));
-        // A contract that knows objects, so that this one seems to be on the way.
+        // Written from a contract that knows objects, so that the job appears to come from there.
         let as_object = as_object.then(|| self.plain(NATIVE_RESPONSE)).and_then(|told| self.written(&told));
         let said = || self.said().and_then(|said| self.written(&self.named(said)));
         let understood = || self.written(&self.plain(response));
@@ -103,12 +105,12 @@ impl<'w> Writing<'w> {
 
     fn written(&self, told: &Canonical<'_>) -> Option<String> {
         let now = self.job.updated_at.to_string();
-        // What is in it was judged when it came (ALL-11).
+        // The content was checked when it arrived (ALL-11).
         let fresh = Fresh { completing: true, levels: Levels::Wrapped, ..super::fresh(self.job.id(), &now) };
         Some(translate::write_data(told, self.to, &fresh).ok()?.into_text())
     }
 
-    /// What its agent said, in its own words.
+    /// Returns the agent's own document.
     fn said(&self) -> Option<Canonical<'w>> {
         match &self.job.state {
             State::Ended(ending) => read_again::at_the_end(ending),
@@ -120,7 +122,7 @@ impl<'w> Writing<'w> {
         }
     }
 
-    /// What the engine knows by itself, as if a document of this kind had said it.
+    /// Returns what the engine knows by itself, as if a document of this kind had said it.
     fn plain(&self, kind: Kind) -> Canonical<'w> {
         let mut told = Canonical::made(kind, Some(self.state()));
         match &self.job.state {
@@ -144,7 +146,7 @@ impl<'w> Writing<'w> {
     fn state(&self) -> Told {
         match &self.job.state {
             State::Queued => Told::Queued,
-            // ALL-13: for its caller it goes on.
+            // ALL-13: for its caller the job goes on.
             State::Running(_) | State::Retrying { .. } | State::Poisoned => Told::Running,
             State::Waiting { .. } => Told::Waiting,
             State::Ended(ending) => match ending.status {
@@ -155,7 +157,7 @@ impl<'w> Writing<'w> {
         }
     }
 
-    /// The ids of the caller, what the engine knows better than anybody, and what the caller is told beside.
+    /// Adds the ids of the caller, the facts that the engine knows best, and what the caller is told beside the job.
     fn named(&self, mut told: Canonical<'w>) -> Canonical<'w> {
         let request_id = self.beside.known_as.as_deref().unwrap_or(&self.job.request.request_id);
         told.put(Home::RequestId, Json::string(request_id));
@@ -169,7 +171,8 @@ impl<'w> Writing<'w> {
         told
     }
 
-    /// What is known of a job without its agent. What the agent said of it counts, but for the name of the work, which is the caller's.
+    /// Adds a fact that is known without the agent. The agent's own value has priority, except for the name of the
+    /// work, which is the caller's.
     fn put_known(&self, told: &mut Canonical<'w>, known: Known) {
         if known != Known::Work && told.get(known.home()).is_some() {
             return;
@@ -180,7 +183,8 @@ impl<'w> Writing<'w> {
             Known::StartedAt => job.started_at.map(|at| Json::string(&at.to_string())),
             Known::ReportedAt => ended.map(|ending| Json::string(&ending.at.to_string())),
             Known::Duration => ended.zip(job.started_at).map(|(ending, started_at)| {
-                // In whole milliseconds, as the shortest number that says so: what can be read back unchanged need not be carried.
+                // In whole milliseconds, as the shortest number that says so. A number that reads back unchanged need
+                // not be carried.
                 let millis = ending.at.since(started_at).as_millis();
                 Json::new((millis as f64 / 1_000.0).to_string())
             }),
@@ -192,7 +196,8 @@ impl<'w> Writing<'w> {
         }
     }
 
-    /// Beside those of the agent, where they stand in a list; an agent's own word among what is carried is left alone.
+    /// Adds warnings to those of the agent if they are a list. A value of the agent among the carried members is left
+    /// alone.
     fn put_warnings(&self, told: &mut Canonical<'w>) {
         let place = self.to.exchange().warnings;
         let ours: Vec<String> = self.beside.warnings.iter().map(|warning| quoted(warning)).collect();
@@ -209,13 +214,13 @@ impl<'w> Writing<'w> {
     }
 }
 
-/// The items of a JSON array, as they are spelled.
+/// Returns the items of a JSON array, as they are spelled.
 fn items(array: &str) -> Option<Vec<String>> {
     let tape = Tape::scan_within(array.as_bytes(), Levels::Wrapped).ok()?;
     Some(tape.root()?.items().map(|item| item.source().to_owned()).collect())
 }
 
-/// Whether sending it again is safe, in the open field of an error.
+/// Writes into the details of an error whether sending the request again is safe.
 fn put_repeat(told: &mut Canonical<'_>, repeat: Repeat, to: Contract) {
     let is_error = match told.state() {
         Some(Told::Failed) => true,
@@ -232,7 +237,7 @@ fn put_repeat(told: &mut Canonical<'_>, repeat: Repeat, to: Contract) {
         Some(object) if object.starts_with('{') && !has(object, "repeat") => {
             format!("{{\"repeat\":\"{repeat}\",{}", &object[1..])
         }
-        // The agent has its own word for it, or no object: its details stay, and ours stands among what is carried.
+        // The agent has a `repeat` of its own, or details that are no object: they stay, and ours is carried.
         Some(_) => return told.carry("repeat", Json::string(repeat)),
     };
     told.put(Home::Details, Json::new(details));

@@ -1,7 +1,7 @@
-//! What a caller wants: a request of a contract, read into a new job.
+//! Reads a caller's request of a contract into a new job.
 //!
 //! The document is kept as it came and its input is a range of it. What the engine acts upon is taken from the homes of
-//! the canonical job, so that it does not matter in which contract, or in what was carried, it stood.
+//! the canonical job, so that it does not matter in which contract, or in which carried member, it was written.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -19,28 +19,27 @@ use crosspoint_engine::runtime::NewJob;
 use super::admission::Headers;
 use super::trace::Trace;
 
-/// So many mistakes are told at one go: a document may have ten thousand, and somebody pays for the answer.
+/// Most mistakes that are reported at once. A document may have ten thousand, and an answer that lists them costs.
 const MISTAKES_MAX: usize = 50;
 
-/// So many warnings are told at one go.
+/// Most warnings that are reported at once.
 const WARNINGS_MAX: usize = 20;
 
 /// A request that can become a job.
 pub(crate) struct Incoming {
-    /// The job.
     pub(crate) new: NewJob,
-    /// How long its names are, in bytes, by the pointer of their member.
+    /// The lengths of its names, in bytes, by the pointer of their member.
     name_bytes: Vec<(&'static str, usize)>,
-    /// Whether it was a document of another contract before: what that has and this has not is carried in it.
+    /// Whether it was translated from another contract. Members that only that contract has are carried in it.
     pub(crate) is_translated: bool,
-    /// What is wrong with the document, and was taken all the same.
+    /// Findings of the document that did not prevent its acceptance.
     loose: Vec<Finding>,
     /// Whether the header and the document name two traces (TASK-8.2).
     traces_differ: bool,
 }
 
 impl Incoming {
-    /// What was loose about the request, each rule with its id.
+    /// Returns the warnings about the request, each with the id of its clause.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let found = self.loose.iter().take(WARNINGS_MAX);
         let found = found.map(|finding| format!("{}: {}", finding.clause.id, finding.message));
@@ -48,13 +47,13 @@ impl Incoming {
         found.chain(self.traces_differ.then(|| traces.to_owned())).collect()
     }
 
-    /// The pointer of a name that is longer than this, in bytes.
+    /// Returns the pointer of a name that is longer than this, in bytes.
     pub(crate) fn name_over(&self, bytes_max: usize) -> Option<&'static str> {
         self.name_bytes.iter().find(|(_, bytes)| *bytes > bytes_max).map(|(pointer, _)| *pointer)
     }
 }
 
-/// Reads a request of a contract. An error says what is wrong with it, and nothing of what is merely loose.
+/// Reads a request of a contract. The report of an error has only errors, no warnings.
 pub(crate) fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Incoming, Box<Report>> {
     let exchange = contract.exchange();
     let options = Options { kind: Some(exchange.request), ..Options::default() };
@@ -89,7 +88,8 @@ pub(crate) fn read(contract: Contract, document: &Bytes, headers: Headers) -> Re
     Ok(Incoming { new, name_bytes, is_translated, loose: reading.report.findings, traces_differ })
 }
 
-/// The trace that the document itself names. One without a span is followed too, under a parent that stands for its caller.
+/// Returns the trace that the document itself names. A trace without a span is followed too, under a parent that stands
+/// for its caller.
 fn own_trace(job: &Canonical<'_>) -> Option<Trace> {
     let id = |home| text(job, home).map(|id| id.to_ascii_lowercase());
     let (trace, span) = (id(Home::Trace)?, id(Home::Span));
@@ -97,7 +97,7 @@ fn own_trace(job: &Canonical<'_>) -> Option<Trace> {
     own.or_else(|| Trace::of(&trace, trace.get(..16)?)).or_else(|| Trace::of(&trace, trace.get(16..)?))
 }
 
-/// The mistakes of a report, as they are told to whoever has sent a body. Those past the limit are counted.
+/// Prepares a report for the sender of a body: errors only, with hints for bodies. Errors past the limit are counted.
 fn mistakes(mut report: Report) -> Report {
     let count = report.count(Level::Error);
     report.findings.retain(|finding| finding.clause.level == Level::Error);
@@ -112,7 +112,7 @@ fn mistakes(mut report: Report) -> Report {
     report
 }
 
-/// Hints that speak of files help nobody who has sent a body.
+/// Replaces hints that speak of files, which do not help the sender of a body.
 fn hint_for_a_body(finding: &Finding) -> Option<&'static str> {
     const CUT: [Syntax; 4] = [Syntax::Empty, Syntax::EndsInString, Syntax::EndsInObject, Syntax::EndsInArray];
     let is = |syntax: Syntax| finding.hint == syntax.hint();
@@ -126,13 +126,13 @@ fn hint_for_a_body(finding: &Finding) -> Option<&'static str> {
     }
 }
 
-/// Says of how many mistakes one is told, where there are several.
+/// Says that this is one of several errors, if it is.
 pub(crate) fn one_of_all(report: &Report) -> String {
     let count = report.count(Level::Error);
     if count > 1 { format!(" (one of {count} errors)") } else { String::new() }
 }
 
-/// The names that stand under these members of a document that cannot be read as a whole, where they can be found.
+/// Finds the names at these members of a document that cannot be read as a whole.
 pub(crate) fn names_in<const N: usize>(document: &[u8], members: [&str; N]) -> [Option<String>; N] {
     let scanned = Tape::scan(document);
     let root = match &scanned {
@@ -141,13 +141,13 @@ pub(crate) fn names_in<const N: usize>(document: &[u8], members: [&str; N]) -> [
     };
     members.map(|member| {
         let value = member.split('/').try_fold(root?, Value::get)?;
-        // What is cut off in the middle is no name that anybody gave.
+        // A name that was cut off in the middle is not the caller's name.
         let is_whole = scanned.is_ok() || Tape::scan(value.source().as_bytes()).is_ok();
         Some(value.text()?.decode().into_owned()).filter(|name| is_whole && !name.is_empty())
     })
 }
 
-/// ALL-1: what makes a repeat the same job where no header says it: the id, or several names together.
+/// ALL-1: returns the request key if no header gives one: the id, or several names together.
 fn own_key(contract: Contract, job: &Canonical<'_>, request_id: &str) -> Key {
     let names = match contract.key_homes() {
         [] => return Key::None,
@@ -158,11 +158,11 @@ fn own_key(contract: Contract, job: &Canonical<'_>, request_id: &str) -> Key {
         }),
     };
     let names: Vec<Option<String>> = names.collect();
-    // No header can hold the sign that parts them, and all but the last say how long they are.
+    // No header can contain the separator, and the lengths of all names but the last are part of the key.
     let lengths = names.iter().rev().skip(1).rev().map(|name| name.as_deref().unwrap_or_default().len().to_string());
     let lengths: Vec<String> = lengths.collect();
     let (last, first) = names.split_last().map_or((None, &names[..]), |(last, first)| (last.as_deref(), first));
-    // That there is no last one is something else than one without a name.
+    // A missing last name is something else than an empty one.
     let last = last.map(|last| format!("\u{1f}{last}")).unwrap_or_default();
     let first: String = first.iter().flatten().map(String::as_str).collect();
     Key::Other(format!("{}\u{1f}{}\u{1f}{first}{last}", contract.name(), lengths.join("\u{1f}")).into())
@@ -172,7 +172,7 @@ fn text(job: &Canonical<'_>, home: Home) -> Option<String> {
     Some(job.get(home)?.text()?.into_owned())
 }
 
-/// Where a part of the document stands in it.
+/// Returns the range of a part of the document.
 fn place(document: &Bytes, part: &str) -> Range<usize> {
     let start = (part.as_ptr() as usize).wrapping_sub(document.as_ptr() as usize);
     let end = start.wrapping_add(part.len());
@@ -189,7 +189,7 @@ fn limits(job: &Canonical<'_>, seconds_default: Option<u32>) -> Limits {
     Limits { total: total.filter(|total| !total.is_zero()), retry: schedule(job), ..Limits::default() }
 }
 
-/// TASK-7: what the caller wants, within what we allow.
+/// TASK-7: returns the caller's retry policy, within the limits of this server.
 fn schedule(job: &Canonical<'_>) -> Option<Schedule> {
     let wanted = job.retry_policy()?;
     let default = Schedule::DEFAULT;

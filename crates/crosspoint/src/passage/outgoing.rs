@@ -1,4 +1,4 @@
-//! The request that an agent gets: the caller's document in the agent's contract.
+//! The request to an agent: the caller's document in the agent's contract.
 
 use std::time::Duration;
 
@@ -15,35 +15,35 @@ use crosspoint_engine::job::{Job, Priority};
 
 use super::trace::Trace;
 
-/// What an operator has settled about requests to an agent.
+/// What the operator has configured about requests to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manner {
-    /// What the agent speaks.
+    /// The contract that the agent speaks.
     pub(crate) contract: Contract,
-    /// What it is called.
+    /// The agent's name.
     pub(crate) agent: String,
-    /// What we are called in a delegation chain.
+    /// The name of this server in a delegation chain.
     pub(crate) server: String,
-    /// What `mode` is where the caller does not say (RUN-2).
+    /// The `mode` if the caller gives none (RUN-2).
     pub(crate) mode: Option<String>,
-    /// Whether what its contract has no field for is carried.
+    /// Whether members without a field in the agent's contract are carried.
     pub(crate) carry: bool,
 }
 
 /// A request on its way to an agent.
 pub(crate) struct Outgoing {
-    /// The document.
     pub(crate) text: Bytes,
-    /// Of this attempt.
+    /// The span of this attempt.
     pub(crate) trace: Trace,
-    /// What could not be said, where carrying is off: names of ours, and a count of the caller's own members.
+    /// What could not be written because carrying is off: names of known members, and a count of the caller's own
+    /// members.
     pub(crate) lost: Option<String>,
 }
 
 /// Writes the request of one attempt.
 ///
-/// Every attempt carries the job's id as the request's (ALL-2), the span of the attempt below the caller's (TASK-8), ourselves at the
-/// end of the chain (TASK-9), and what is left of the caller's time.
+/// Every attempt carries the job's id as the id of the request (ALL-2), the attempt's span below the caller's (TASK-8),
+/// this server at the end of the delegation chain (TASK-9), and what is left of the caller's time.
 pub(crate) fn request(
     job: &Job,
     attempt: u32,
@@ -79,17 +79,17 @@ pub(crate) fn request(
     Ok(Outgoing { text: written.into_text().into(), trace, lost })
 }
 
-/// The caller's document, as a job of all contracts.
+/// Returns the caller's document as a canonical job.
 fn canonical<'d>(job: &Job, document: &'d Block) -> Result<Canonical<'d>, Failed> {
-    // What there is to say of a job that came as no document is in it.
+    // A job that came as no document of a contract is described by its own fields.
     let Some(contract) = job.request.door.contract() else { return native(job, document) };
     let kind = contract.exchange().request;
     let options = Options { kind: Some(kind), ..Options::default() };
     let (_, jobs) = read_jobs(&document.0, &options);
-    // It was read when it came in; only a store that somebody changed can hold another.
+    // The document was valid when it arrived. Only a store that was changed from outside can hold another.
     let unreadable = || said(Failure::Internal, "The stored document cannot be read.");
     let mut canonical = jobs.into_iter().next().ok_or_else(unreadable)?;
-    // BRIDGE-125: what a caller calls an agent may be led to a work of another name.
+    // BRIDGE-125: the caller's name for an agent may lead to a work of another name.
     if canonical.work().is_none_or(|work| work != *job.request.work) {
         canonical.put(Home::Work, Json::string(&job.request.work));
     }
@@ -110,7 +110,7 @@ fn native<'d>(job: &Job, document: &'d Block) -> Result<Canonical<'d>, Failed> {
     if let Some(total) = request.limits.total {
         canonical.put(Home::SecondsMax, Json::new(total.as_secs_f64().to_string()));
     }
-    // ALL-8: agents of these contracts are given objects.
+    // ALL-8: agents of these contracts get objects.
     match input.trim_start().as_bytes().first() {
         Some(b'{') => canonical.put(Home::Input, Json::new(input)),
         Some(b'"') => canonical.put(Home::Prompt, Json::new(input)),
@@ -119,7 +119,7 @@ fn native<'d>(job: &Job, document: &'d Block) -> Result<Canonical<'d>, Failed> {
     Ok(canonical)
 }
 
-/// TASK-8: the trace goes on, one span deeper. Where the caller's ids are of another form and no header came, they stay.
+/// TASK-8: continues the trace, one span deeper. If the caller's ids have another form and no header came, they stay.
 fn trace_along(canonical: &mut Canonical<'_>, trace: &Trace, followed: bool) {
     if followed || canonical.get(Home::Trace).is_none() {
         canonical.put(Home::Trace, Json::string(&trace.trace_id));
@@ -127,7 +127,7 @@ fn trace_along(canonical: &mut Canonical<'_>, trace: &Trace, followed: bool) {
     canonical.put(Home::Span, Json::string(&trace.span_id));
 }
 
-/// TASK-9: we have had it, and now it is the agent's.
+/// TASK-9: adds this server to the chain, and hands the work to the agent.
 fn delegate(canonical: &mut Canonical<'_>, manner: &Manner) -> Result<(), Failed> {
     let mut chain = chain(canonical);
     if chain.contains(&manner.agent) {
@@ -139,14 +139,14 @@ fn delegate(canonical: &mut Canonical<'_>, manner: &Manner) -> Result<(), Failed
     chain.push(manner.server.clone());
     let chain: Vec<String> = chain.iter().map(|name| quoted(name)).collect();
     canonical.put(Home::DelegationChain, Json::new(format!("[{}]", chain.join(","))));
-    // Whom a caller named knows itself by that name; others may be known to us alone by ours.
+    // An agent that the caller named knows itself by that name. Other agents may not know our name for them.
     if canonical.get(Home::Target).is_some() {
         canonical.put(Home::Target, Json::string(&manner.agent));
     }
     Ok(())
 }
 
-/// The agents that have had the work.
+/// Returns the agents that have had the work.
 fn chain(canonical: &Canonical<'_>) -> Vec<String> {
     let Some(held) = canonical.get(Home::DelegationChain) else { return Vec::new() };
     let Ok(tape) = Tape::scan(held.get().as_bytes()) else { return Vec::new() };
@@ -154,17 +154,18 @@ fn chain(canonical: &Canonical<'_>) -> Vec<String> {
     names.filter_map(|name| Some(name.text()?.decode().into_owned())).collect()
 }
 
-/// What is left of the caller's time, in whole seconds: as the caller said it where none of them has passed.
+/// Writes what is left of the caller's time, in whole seconds. The caller's own number stays if no whole second has
+/// passed.
 fn hand_on(canonical: &mut Canonical<'_>, left: Duration) {
     let said: Option<f64> = canonical.get(Home::SecondsMax).and_then(|held| held.get().parse().ok());
     let left = left.as_secs_f64().ceil().max(1.0);
-    // No time at all is no limit: it was not taken for one either.
+    // 0 means no limit, as it did when the request was read.
     if said.is_none_or(|said| said > left || said == 0.0) {
         canonical.put(Home::SecondsMax, Json::new(left.to_string()));
     }
 }
 
-/// What was lost, in our words alone: the names of a caller's own members may be content, and are counted.
+/// Describes what was lost. Names of a caller's own members may be content, so they are only counted.
 fn lost(homeless: &[Homeless]) -> Option<String> {
     let mut all: Vec<&str> = Vec::new();
     let mut theirs = 0_usize;
@@ -185,7 +186,7 @@ fn refused(code: &str, message: &str) -> Failed {
     said(Failure::Delegation, message).coded(code)
 }
 
-/// Nothing was sent.
+/// A failure before anything was sent.
 fn said(failure: Failure, message: &str) -> Failed {
     Failed::said(failure, Dispatched::No, message)
 }

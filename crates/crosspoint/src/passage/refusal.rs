@@ -1,7 +1,7 @@
-//! How a request is refused, over whatever it came: what is wrong, what to do about it, and whether to send it again.
+//! Refusals over any transport: what is wrong, what to do about it, and whether to send the request again.
 //!
-//! Messages name fields, types and limits, and never quote what came in. [`document()`] is a refusal in the shape of a contract; what it is
-//! over HTTP is decided at the edge.
+//! Messages name fields, types and limits, and never quote the request. [`document()`] writes a refusal in the shape of
+//! a contract. The server decides its form over HTTP.
 
 mod document;
 mod known;
@@ -25,42 +25,42 @@ pub(crate) use self::known::works;
 pub(crate) use self::limit::Limit;
 pub(crate) use self::shown::Shown;
 
-/// When to come again where nobody can know, in seconds.
+/// Pause after which to try again if no better time is known, in seconds.
 const RETRY_SECONDS: u32 = 1;
 
-/// How to get the outcome of work that goes on without its caller.
+/// Hint on how to get the outcome of work that goes on without its caller.
 const JOINS: &str = "send the same request again with the same id: it joins this work and begins nothing new";
 
-/// What to do about a request of which nobody knows whether it became a job.
+/// Hint for a request that may or may not have become a job.
 const JOB_OR_NOT: &str = "it may have become a job: send it again with the same request id or Idempotency-Key";
 
-/// What to do about a wish of which nobody knows whether it was granted.
+/// Hint for a request that may or may not have been carried out.
 pub(crate) const DONE_OR_NOT: &str = "it may have been done: look how things are before you send it again";
 
-/// What a refusal is about, for those who answer by it: over HTTP each has a status.
+/// The kind of a refusal, from which an edge chooses its answer: over HTTP each has a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Situation {
     /// The request is wrong.
     Invalid,
-    /// There is no such thing.
+    /// The thing that was asked for does not exist.
     NotFound,
-    /// It is not asked for in this way.
+    /// The path does not take this method.
     WrongMethod,
-    /// It is meant for another server, or comes from a page that may not ask.
+    /// The request is meant for another server, or comes from a page that may not send it.
     Foreign,
-    /// It contradicts what is there.
+    /// The request contradicts the present state.
     Conflict,
-    /// It is longer than it may be.
+    /// The request is too long.
     TooLarge,
-    /// It did not arrive in time.
+    /// The request did not arrive in time.
     TooSlow,
-    /// There are as many jobs as there may be.
+    /// The limit of jobs is reached.
     Full,
     /// The fault is ours.
     Internal,
-    /// It cannot be done just now.
+    /// The request cannot be carried out at present.
     Unavailable,
-    /// The caller has waited as long as anybody may.
+    /// The caller has waited as long as callers may.
     Waited,
 }
 
@@ -75,32 +75,32 @@ pub(crate) struct Refusal {
     clause: Option<&'static str>,
     at: Option<String>,
     retry_seconds: Option<u32>,
-    /// The limit that was reached, to be counted.
+    /// The limit that was reached, for the counters.
     limit: Option<Limit>,
     more: Option<Box<More>>,
-    /// For the doors of contracts, which have words of their own.
+    /// For the doors of contracts, which have codes and members of their own.
     own: Option<Box<Own>>,
 }
 
 /// What the door of a contract adds to a refusal.
 #[derive(Debug, Default)]
 struct Own {
-    /// The contract's code, where it has a more exact one than the failure's.
+    /// The contract's code, if it has a more exact one than the failure's.
     code: Option<&'static str>,
-    /// The id of the request, where it could be read.
+    /// The id of the request, if it could be read.
     request_id: Option<String>,
-    /// The work that it asks for, where the contract's answers name it.
+    /// The work that it asks for, if the contract's answers name it.
     work: Option<String>,
-    /// The field that is wrong, where it is one.
+    /// The field that is wrong, if it is a single one.
     field: Option<Text>,
 }
 
 /// What else is wrong.
 #[derive(Debug)]
 enum More {
-    /// With the request.
+    /// Other mistakes in the request.
     Others(Vec<Refusal>),
-    /// With the document that it is about: all of it.
+    /// Everything that is wrong with the document.
     Report(Report),
 }
 
@@ -123,56 +123,53 @@ impl Refusal {
         }
     }
 
-    /// The contract's own code for it.
+    /// Sets the contract's own code.
     pub(crate) fn coded(mut self, code: &'static str) -> Refusal {
         self.own.get_or_insert_default().code = Some(code);
         self
     }
 
-    /// The field that is wrong.
+    /// Sets the field that is wrong.
     pub(crate) fn field(mut self, name: impl Into<Text>) -> Refusal {
         self.own.get_or_insert_default().field = Some(name.into());
         self
     }
 
-    /// The id of the request that is refused.
+    /// Sets the id of the request that is refused.
     pub(crate) fn of_request(mut self, request_id: Option<String>) -> Refusal {
         self.own.get_or_insert_default().request_id = request_id;
         self
     }
 
-    /// The work that the request asks for.
+    /// Sets the work that the request asks for.
     pub(crate) fn of_work(mut self, work: Option<String>) -> Refusal {
         self.own.get_or_insert_default().work = work;
         self
     }
 
-    /// What it is about.
     pub(crate) fn situation(&self) -> Situation {
         self.situation
     }
 
-    /// When to come again, in seconds.
+    /// Seconds after which to try again.
     pub(crate) fn retry_seconds(&self) -> Option<u32> {
         self.retry_seconds
     }
 
-    /// The limit that was reached.
     pub(crate) fn limit(&self) -> Option<Limit> {
         self.limit
     }
 
-    /// The contract's own code.
     pub(crate) fn own_code(&self) -> Option<&'static str> {
         self.own.as_ref()?.code
     }
 
-    /// The id of the request, where it could be read.
+    /// The id of the request, if it could be read.
     pub(crate) fn request_id(&self) -> Option<&str> {
         self.own.as_ref()?.request_id.as_deref()
     }
 
-    /// The work that the request asks for, where it could be read.
+    /// The work that the request asks for, if it could be read.
     pub(crate) fn work(&self) -> Option<&str> {
         self.own.as_ref()?.work.as_deref()
     }
@@ -201,7 +198,7 @@ impl Refusal {
         Refusal::new(Situation::WrongMethod, Failure::Invalid, Repeat::Never, message.into(), hint.into())
     }
 
-    /// It is meant for another server, or comes from a page that may not ask.
+    /// The request is meant for another server, or comes from a page that may not send it.
     pub(crate) fn foreign(message: &'static str, hint: &'static str) -> Refusal {
         let (situation, failure) = (Situation::Foreign, Failure::Unauthenticated);
         Refusal::new(situation, failure, Repeat::Never, message.into(), hint.into()).over(Limit::Foreign)
@@ -211,7 +208,7 @@ impl Refusal {
         Refusal::new(Situation::Conflict, Failure::Conflict, Repeat::Never, message.into(), hint.into())
     }
 
-    /// It cannot be done as things are, though nothing contradicts it.
+    /// The request cannot be carried out in the present state, though nothing contradicts it.
     pub(crate) fn untimely(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
         Refusal::new(Situation::Conflict, Failure::Invalid, Repeat::Never, message.into(), hint.into())
     }
@@ -251,20 +248,20 @@ impl Refusal {
         Refusal::unavailable("the server is stopping", "nothing was done; send it again once the server is back")
     }
 
-    /// The server ended while it was at it.
+    /// The server ended while it carried out the request.
     pub(crate) fn ended() -> Refusal {
         let message = "the server ended before it could say whether this was done";
         Refusal { repeat: Repeat::Unknown, ..Refusal::unavailable(message, DONE_OR_NOT) }
     }
 
-    /// ALL-5.4: the caller has waited as long as anybody may, and the job goes on.
+    /// ALL-5.4: the caller has waited as long as callers may, and the job goes on.
     pub(crate) fn waited(job: JobId, time_max: Duration) -> Refusal {
         let message = format!("the work has not ended within {} s, and goes on as job {job}", time_max.as_secs_f64());
         let situation = Situation::Waited;
         Refusal::new(situation, Failure::Timeout, Repeat::Unknown, message.into(), JOINS.into()).clause("ALL-5.4")
     }
 
-    /// The server stops while a caller waits for a job, which is taken up by the next start.
+    /// The server stops while a caller waits for a job. The job is taken up at the next start.
     pub(crate) fn leaving(job: JobId) -> Refusal {
         let message = format!("the server is stopping; the work goes on as job {job} when the server is back");
         Refusal { repeat: Repeat::Unknown, ..Refusal::unavailable(message, JOINS) }
@@ -277,7 +274,7 @@ impl Refusal {
         Refusal::new(situation, Failure::Internal, Repeat::Unknown, message.into(), hint.into())
     }
 
-    /// One refusal for several mistakes: it is that of the first, and names all.
+    /// Makes one refusal of several mistakes: the first one, with all of them listed.
     pub(crate) fn all(mistakes: Vec<Refusal>) -> Refusal {
         let mut mistakes = mistakes.into_iter();
         let first = mistakes.next().unwrap_or_else(Refusal::internal);
@@ -285,19 +282,19 @@ impl Refusal {
         if others.is_empty() { first } else { Refusal { more: Some(Box::new(More::Others(others))), ..first } }
     }
 
-    /// Where in the body it is wrong, as a JSON pointer.
+    /// Sets the place in the body that is wrong, as a JSON pointer.
     pub(crate) fn at(mut self, pointer: impl Into<String>) -> Refusal {
         self.at = Some(pointer.into());
         self
     }
 
-    /// The limit that was reached.
+    /// Sets the limit that was reached.
     pub(crate) fn over(mut self, limit: Limit) -> Refusal {
         self.limit = Some(limit);
         self
     }
 
-    /// All that is wrong with the document.
+    /// Adds everything that is wrong with the document.
     pub(crate) fn because(mut self, report: Report) -> Refusal {
         self.more = Some(Box::new(More::Report(report)));
         self
@@ -308,7 +305,7 @@ impl Refusal {
         self
     }
 
-    /// The same in the words of a contract, where it has its own.
+    /// Uses the words of a contract, if it has its own.
     #[must_use]
     pub(crate) fn worded(mut self, wording: Wording) -> Refusal {
         if let Some((message, hint)) = wording.text {
@@ -324,7 +321,7 @@ impl Refusal {
         }
     }
 
-    /// Names the field that is wrong, by where it is.
+    /// Derives the name of the wrong field from its place.
     #[must_use]
     pub(crate) fn naming_field(self) -> Refusal {
         let field = self.at.as_deref().map(|at| at.trim_start_matches('/').replace('/', "."));
@@ -334,7 +331,7 @@ impl Refusal {
         }
     }
 
-    /// Why a request is no job.
+    /// Returns the refusal of a request that did not become a job.
     pub(crate) fn unaccepted(engine: &Engine, why: &Unaccepted) -> Refusal {
         match why {
             Unaccepted::Conflict(job) => Refusal::conflict(
@@ -354,7 +351,7 @@ impl Refusal {
         }
     }
 
-    /// Something was to be written, and that failed. A full disk takes nothing; after any other error nobody can say what the disk has.
+    /// A write failed. After a full disk nothing was written; after any other error it is not known what is on disk.
     pub(crate) fn tried(fault: &Fault, hint: &'static str) -> Refusal {
         let refusal = Refusal::fault(fault);
         if matches!(fault, Fault::Full { .. }) {
@@ -387,7 +384,7 @@ impl Refusal {
         }
     }
 
-    /// There are as many jobs as there may be, of all or of one share.
+    /// The limit of jobs is reached, of all jobs or of one share.
     fn full(share: Share, most: usize) -> Refusal {
         let (of, key, limit) = match share {
             Share::All => ("", "jobs", Limit::Jobs),
@@ -402,7 +399,7 @@ impl Refusal {
         Refusal { retry_seconds: Some(RETRY_SECONDS), ..refusal }.over(limit)
     }
 
-    /// Why a wish was not granted; `missing` is what the path named.
+    /// Returns the refusal of a request that was denied. `missing` is the refusal if the job or agent does not exist.
     pub(crate) fn denied(why: &Denied, missing: fn() -> Refusal) -> Refusal {
         match why {
             Denied::NotFound => missing(),
@@ -418,7 +415,7 @@ impl Refusal {
         }
     }
 
-    /// The store failed us. What exactly is said in the log, not to callers.
+    /// The store failed. The log says how, callers are only told the kind of fault.
     pub(crate) fn fault(fault: &Fault) -> Refusal {
         tracing::error!(error = %fault, "a request could not be carried out");
         let message = format!("the store cannot be used at present: {}", reason(fault));
@@ -427,7 +424,7 @@ impl Refusal {
     }
 }
 
-/// What is wrong with the store, without where it is.
+/// What is wrong with the store, without its place.
 pub(crate) fn reason(fault: &Fault) -> &'static str {
     match fault {
         Fault::Newer { .. } => "a later version wrote it",

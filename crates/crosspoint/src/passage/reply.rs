@@ -1,4 +1,4 @@
-//! What an agent says, in its own contract: what of it the engine understands, and the rest beside it.
+//! Reading the documents of an agent in its own contract: what the engine understands of them, and the rest beside it.
 
 use std::borrow::Cow;
 
@@ -14,43 +14,43 @@ use crosspoint_contracts::reply::{AgentDocument, Failed, Progress, Question, Suc
 use crosspoint_contracts::translate::{Response, read_response};
 use crosspoint_contracts::{Kind, Report};
 
-/// More of what an agent says of its progress is not kept, in bytes: progress comes ten times a second.
+/// Longest document about progress that is kept, in bytes. Progress comes ten times a second.
 const PROGRESS_BYTES_MAX: usize = 16 << 10;
 
-/// Of the step alone so much is kept, in bytes: it is shown on one line, and written with the job each time that it changes.
+/// Longest step of which all is kept, in bytes. It is shown on one line, and written with the job each time that it
+/// changes.
 const STEP_BYTES_MAX: usize = 1 << 10;
 
-/// Of an answer that cannot be read so much is kept, in bytes: enough to see what is wrong with it.
+/// Most bytes that are kept of an answer that cannot be read: enough to see what is wrong with it.
 const UNREADABLE_BYTES_MAX: usize = 64 << 10;
 
-/// The homes of what work used.
+/// The homes of the resources that work used.
 const USAGE: [Home; 3] = [Home::Duration, Home::GpuMemory, Home::CpuTime];
 
 /// What a document of an agent means for its job.
 pub(crate) enum Meaning {
-    /// It was taken, and has not begun.
+    /// The agent has accepted the work, and has not begun it.
     Queued,
-    /// It goes on.
+    /// The work goes on.
     Running(Progress),
-    /// It needs a person: what it asks, where it says so.
+    /// The work needs a person: the question, if there is one.
     Waiting(Option<Question>),
-    /// It has ended.
+    /// The work has ended.
     Ended(Result<Success, Box<Failed>>),
 }
 
-/// A document of an agent, understood.
+/// A document of an agent, as the engine understands it.
 pub(crate) struct Reply {
-    /// What it means.
     pub(crate) meaning: Meaning,
-    /// The request id that it carries.
+    /// The request id in the document.
     pub(crate) request_id: Option<String>,
-    /// The code that stands in it, also where it says no more than the failure does.
+    /// The code in the document, even if it says no more than the failure does.
     pub(crate) code: Option<String>,
-    /// What is wrong with it, errors first where there are any; never content.
+    /// What is wrong with the document, errors first; never content.
     pub(crate) report: Report,
 }
 
-/// Reads a response of an agent. An error is a report of why it cannot be read.
+/// Reads a response of an agent. An error is the report that says why it cannot be read.
 pub(crate) fn read(kind: Kind, document: &Bytes) -> Result<Reply, Report> {
     let Response { reading, job, parts, code } = read_response(kind, document);
     let Some(job) = job else { return Err(reading.report) };
@@ -64,14 +64,14 @@ pub(crate) fn read(kind: Kind, document: &Bytes) -> Result<Reply, Report> {
     Ok(Reply { meaning, request_id, code, report: reading.report })
 }
 
-/// An answer that cannot be read. It is kept for the job's caller (ALL-11), of a long one the beginning and how long it was. It is content, so
-/// it is never logged.
+/// Makes the failure for an answer that cannot be read. The answer is kept for the job's caller (ALL-11); of a long
+/// one, the beginning and its length. It is content, so it is never logged.
 pub(crate) fn unreadable(message: &str, answer: &[u8]) -> Failed {
     let failed = Failed::said(Failure::BrokenContract, Dispatched::Yes, message);
     Failed { details: kept(answer), ..failed }
 }
 
-/// The same for a failure that is known already.
+/// Returns the part of such an answer that is kept, for a failure that is known already.
 pub(crate) fn kept(answer: &[u8]) -> Option<Body> {
     if answer.is_empty() {
         return None;
@@ -84,7 +84,7 @@ pub(crate) fn kept(answer: &[u8]) -> Option<Body> {
     Some(Body::trusted(format!("{{\"answer\":{}{length}}}", quoted(text))))
 }
 
-/// How far a job is, by a document of this kind.
+/// Returns the progress of a job according to a document of this kind.
 pub(crate) fn progress(job: &Canonical<'_>, kind: Kind, document: &Bytes) -> Progress {
     let percent = job.get(Home::Percent).and_then(|percent| percent.get().parse().ok());
     let step = job.get(Home::Step).map(|step| Body::of(&shortened(&step.text().unwrap_or_default())));
@@ -93,7 +93,7 @@ pub(crate) fn progress(job: &Canonical<'_>, kind: Kind, document: &Bytes) -> Pro
     Progress { percent, step, document }
 }
 
-/// The beginning of a step that is longer than anybody can read in passing.
+/// Cuts a step that is too long to be read in passing.
 fn shortened(step: &str) -> Cow<'_, str> {
     if step.len() <= STEP_BYTES_MAX {
         return Cow::Borrowed(step);
@@ -102,7 +102,7 @@ fn shortened(step: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}\u{2026}", &step[..end]))
 }
 
-/// A document of an agent, and where its long members are.
+/// A document of an agent, and the places of its long members.
 struct Said<'d> {
     kind: Kind,
     document: &'d Bytes,
@@ -137,13 +137,13 @@ fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, said: &Said<'_>) -> Result<S
 }
 
 impl Said<'_> {
-    /// A long member, as it stands there.
+    /// Returns a long member, as it was written.
     fn part(&self, holds: Holds) -> Option<Body> {
         let (_, range) = self.parts.iter().find(|(part, _)| part.holds == holds)?;
         Some(Body::trusted(self.document.slice(range.clone())))
     }
 
-    /// The document with something short in place of each long member.
+    /// Returns the document with a short value in place of each long member.
     fn without_parts(&self) -> AgentDocument {
         let long = |range: &std::ops::Range<usize>| self.document[range.clone()] != *b"null";
         let mut out = Vec::with_capacity(self.document.len());
@@ -158,7 +158,7 @@ impl Said<'_> {
     }
 }
 
-/// A value of a document: the same bytes, where it stands there as it is.
+/// Returns a value of a document: a slice of its bytes if it was written there like this, or else a copy.
 fn body(document: &Bytes, json: &Json<'_>) -> Body {
     let text = json.get().as_bytes();
     let start = (text.as_ptr() as usize).wrapping_sub(document.as_ptr() as usize);
@@ -168,20 +168,20 @@ fn body(document: &Bytes, json: &Json<'_>) -> Body {
     }
 }
 
-/// A failure in the agent's own words, where it has any.
+/// Makes a failure with the agent's own words, if it has any.
 fn failed(job: &Canonical<'_>, failure: Failure, said: &Said<'_>) -> Failed {
     let own = |home| job.get(home).map(|json: &Json<'_>| Body::trusted(json.get().to_owned()));
     Failed {
         message: own(Home::Message),
         code: own(Home::Code),
         details: details(job),
-        // What it gave all the same is in no part of the outcome, so it stays where it is.
+        // Outputs of failed work are no part of the outcome, so they stay in the document.
         document: Some(Box::new(AgentDocument { kind: said.kind, document: Body::trusted(said.document.clone()) })),
         ..Failed::of(failure, Dispatched::Yes)
     }
 }
 
-/// The agent's own code and details, for those who look at the job.
+/// Returns the agent's own code and details, for readers of the job.
 fn details(job: &Canonical<'_>) -> Option<Body> {
     object([("code", Home::Code), ("details", Home::Details), ("recoverable", Home::Recoverable)], job)
 }
@@ -190,14 +190,14 @@ fn usage(job: &Canonical<'_>) -> Option<Body> {
     object(USAGE.map(|home| (home.name(), home)), job)
 }
 
-/// Those of these homes that hold something, as an object.
+/// Returns the homes that hold a value, as an object.
 fn object<const N: usize>(members: [(&str, Home); N], job: &Canonical<'_>) -> Option<Body> {
     let held = members.into_iter().filter_map(|(name, home)| Some(format!("\"{name}\":{}", job.get(home)?.get())));
     let held: Vec<String> = held.collect();
     (!held.is_empty()).then(|| Body::trusted(format!("{{{}}}", held.join(","))))
 }
 
-/// Artifacts as callers of our own API see them.
+/// Returns the artifacts as callers of our own API see them.
 fn artifacts(job: &Canonical<'_>) -> Option<Body> {
     let listed: Vec<String> = job.artifacts.iter().flatten().map(artifact).collect();
     (!listed.is_empty()).then(|| Body::trusted(format!("[{}]", listed.join(","))))

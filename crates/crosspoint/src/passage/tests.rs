@@ -1,4 +1,4 @@
-//! From a caller to an agent and back, without any network in between.
+//! From a caller to an agent and back, without a network in between.
 
 mod bridge;
 mod law;
@@ -70,7 +70,7 @@ fn told(job: &Job, contract: Contract) -> String {
     answer::document(job, contract, &Beside::default())
 }
 
-/// The outcome of a job as our own API shows it.
+/// Returns the outcome of a job as our own API shows it.
 fn shown(job: &Job) -> Value {
     let shown = crate::server::view::job(job, &crate::server::view::Beside::default());
     serde_json::from_slice::<Value>(&shown).expect("JSON")["outcome"].clone()
@@ -269,7 +269,7 @@ fn what_was_loose_about_a_request_is_said_after_what_the_agent_warns_of() {
     let warning = answered(r#","warnings":["é", {"x": 1e9}]"#);
     assert_eq!(warnings(&warning, &beside), Some(json!(["é", {"x": 1e9}, "ALL-105: \"n\""])));
     assert_eq!(warnings(&warning, &Beside::default()), Some(json!(["é", {"x": 1e9}])));
-    // A contract without a field for them carries them, unless the agent has a word of its own there.
+    // A contract without a field for warnings carries them, unless the agent has a value of its own there.
     let (task, _) = came(Kind::TaskRequest, &json!({"id": "1", "type": "T", "payload": {}}));
     for (there, expected) in [
         (json!({"own": 1}), json!({"own": 1, "warnings": ["ALL-105: \"n\""]})),

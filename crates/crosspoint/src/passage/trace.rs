@@ -1,7 +1,7 @@
 //! Traces, as W3C Trace Context spells them (TASK-8).
 //!
-//! A job is a hop of its caller's trace, and every attempt is a span of its own below it. The spans follow from the job's id and
-//! the attempt's number, so that a restart continues the same ones.
+//! A job is a hop of its caller's trace, and every attempt is a span of its own below it. The spans are derived from
+//! the job's id and the attempt's number, so that a restart continues the same ones.
 
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Request;
@@ -28,14 +28,14 @@ impl Trace {
         (known && alone).then(|| Trace { flags: flags.to_owned(), ..trace })
     }
 
-    /// From the two ids of an observability block; `None` where they are no ids of a trace.
+    /// Makes a trace from the two ids of an observability block, or returns `None` if they have another form.
     pub(crate) fn of(trace_id: &str, span_id: &str) -> Option<Trace> {
         let is_id = |id: &str, digits| is_hex(id, digits) && id.bytes().any(|digit| digit != b'0');
         let fits = is_id(trace_id, 32) && is_id(span_id, 16);
         fits.then(|| Trace { trace_id: trace_id.to_owned(), span_id: span_id.to_owned(), flags: "01".to_owned() })
     }
 
-    /// The span of one attempt, below the caller's; without a caller's trace the job is the trace.
+    /// Returns the span of one attempt, below the caller's. Without a caller's trace the job is the trace.
     pub(crate) fn of_attempt(request: &Request, attempt: u32) -> Trace {
         let caller = request.trace.as_deref().and_then(Trace::parse);
         let (trace_id, flags) = match caller {
@@ -45,12 +45,12 @@ impl Trace {
         Trace { trace_id, span_id: span_of(request.id, attempt), flags }
     }
 
-    /// Whether both are the same place in the same trace, whatever their flags say.
+    /// Whether both are the same place in the same trace. Flags are not compared.
     pub(crate) fn is_place_of(&self, other: &Trace) -> bool {
         (&self.trace_id, &self.span_id) == (&other.trace_id, &other.span_id)
     }
 
-    /// The `traceparent` header.
+    /// Returns the value of the `traceparent` header.
     pub(crate) fn header(&self) -> String {
         format!("00-{}-{}-{}", self.trace_id, self.span_id, self.flags)
     }

@@ -1,4 +1,4 @@
-//! What a server says when it is ready: where it is, what it can do, and one thing to try.
+//! The banner that a server prints when it is ready: its address, its agents, and one command to try.
 
 use std::env;
 use std::io::{self, Write};
@@ -11,14 +11,14 @@ use crate::config::Config;
 use crate::listed::listed;
 use crate::render;
 
-/// What the program is called where it is installed.
+/// The program's name if it is installed.
 const PROGRAM: &str = "crosspoint";
 
-/// How many agents are shown at most.
+/// Most agents that are shown.
 const AGENTS_MAX: usize = 20;
 
 pub(super) fn show(place: &Place, config: &Config, engine: &Engine) {
-    // Whole, so that no line of the log comes in between; a failed write to stderr leaves nobody to tell.
+    // Written at once, so that no log line comes in between. A failed write to stderr cannot be reported anywhere.
     let mut banner = Vec::new();
     let _ = write(&mut banner, place, config, engine);
     let _ = anstream::stderr().lock().write_all(&banner);
@@ -42,7 +42,7 @@ fn write(out: &mut impl Write, place: &Place, config: &Config, engine: &Engine) 
     writeln!(out, "\nCtrl-C stops it.")
 }
 
-/// Some of the agents. Those that joined are remembered, and there may be many.
+/// Prints some of the agents. Agents that joined are remembered, and there may be many.
 fn write_agents(out: &mut impl Write, engine: &Engine) -> io::Result<()> {
     let (dim, agents) = (render::dim(), engine.agents());
     for (at, agent) in agents.iter().take(AGENTS_MAX).enumerate() {
@@ -57,7 +57,7 @@ fn write_agents(out: &mut impl Write, engine: &Engine) -> io::Result<()> {
     }
 }
 
-/// How a shell in whatever directory starts this very program: `cargo run` leaves nothing on the path.
+/// Returns how a shell in any directory starts this very program: `cargo run` installs nothing on the path.
 fn program() -> String {
     let Ok(this) = env::current_exe() else { return PROGRAM.to_owned() };
     let directories = env::var_os("PATH").unwrap_or_default();
@@ -69,14 +69,15 @@ fn is_same(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Where everything is as it is by default, commands find the server by themselves.
+/// Returns the option that names the server. With the default address and data directory, commands find it by
+/// themselves.
 fn server(url: &str, config: &Config) -> String {
     let default = Config::default();
     let is_default = config.server.listen == default.server.listen && config.data == default.data;
     if is_default { String::new() } else { format!(" --server {}", quoted(url)) }
 }
 
-/// One word of a shell.
+/// Quotes a text as one word of a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@%".contains(&byte);
     if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -1,4 +1,4 @@
-//! Where a server listens: a port, or a file of its data directory.
+//! Where a server listens: on a port, or on a socket file in its data directory.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,7 +11,7 @@ use crate::local::{self, SCHEME, SERVER_SOCKET, SocketFile};
 use crate::server::Listener;
 use crate::{Outcome, patience, render};
 
-/// Where callers come in.
+/// Where callers connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Port(SocketAddr),
@@ -32,7 +32,7 @@ impl From<io::Error> for Unheard {
     }
 }
 
-/// A socket that is open. Its file, where it has one, goes with this.
+/// An open socket. Its file, if it has one, is removed with this value.
 pub(super) struct Listening {
     pub(super) listener: Listener,
     pub(super) place: Place,
@@ -40,8 +40,8 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Listens as is configured, where that is safe or wanted all the same. What is a file is not found yet: that is
-    /// [`publish`]ed when there is a server behind it.
+    /// Listens on the configured address, if that is safe or explicitly allowed. A socket file does not have its
+    /// published name yet: it gets that by [`publish`] when a server is behind it.
     pub(super) async fn open(config: &Config) -> Result<Listening, Unheard> {
         if config.server.listen == UNIX {
             return Ok(patience::with_address(|| async { in_directory(&config.data) }).await?);
@@ -52,7 +52,7 @@ impl Listening {
     }
 }
 
-/// Puts a file where it is found.
+/// Gives a socket file its published name.
 pub(super) fn publish(file: &mut Option<SocketFile>, data: &Path) -> io::Result<()> {
     match file {
         Some(file) => file.publish(data),
@@ -69,7 +69,7 @@ fn in_directory(data: &Path) -> io::Result<Listening> {
     Ok(Listening { listener: Listener::Unix(listener), place, file: Some(file) })
 }
 
-/// The name is looked up once, so that what was judged is what is opened.
+/// Looks the name up once, so that the addresses that were checked are those that are opened.
 async fn on_port(server: &Server) -> Result<TcpListener, Unheard> {
     let addresses: Vec<SocketAddr> = tokio::net::lookup_host(&server.listen).await?.collect();
     let is_ours_alone = |address: &SocketAddr| address.ip().to_canonical().is_loopback();
@@ -80,7 +80,7 @@ async fn on_port(server: &Server) -> Result<TcpListener, Unheard> {
 }
 
 impl Place {
-    /// Where it really listens, for people.
+    /// The address on which it really listens, for people.
     pub(super) fn shown(&self) -> String {
         match self {
             Place::Port(address) => format!("http://{address}"),
@@ -88,7 +88,7 @@ impl Place {
         }
     }
 
-    /// What a program on the same machine can use.
+    /// An address that programs on the same machine can use.
     pub(super) fn url(&self) -> String {
         match self {
             Place::Port(address) => {
@@ -104,7 +104,7 @@ impl Place {
         }
     }
 
-    /// What an operator must know whose server is reached by more than this machine.
+    /// A warning for the operator if other machines reach the server.
     pub(super) fn exposure(&self) -> Option<String> {
         let Place::Port(address) = self else { return None };
         let ip = address.ip().to_canonical();

@@ -19,7 +19,7 @@ struct Shown {
     version: &'static str,
 }
 
-/// As long as this lives, the file is there.
+/// The file exists as long as this value.
 pub(super) struct Presence {
     path: PathBuf,
 }
@@ -50,7 +50,8 @@ impl Drop for Presence {
     }
 }
 
-/// For this user alone. What a killed process left under that name is removed, and never written through.
+/// Writes a file for this user only. A file that a killed process left under that name is removed, and never written
+/// through.
 fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let _ = fs::remove_file(path);

@@ -1,4 +1,4 @@
-//! `/api/v1/agents`
+//! `/api/v1/agents`: listing, showing and changing agents.
 
 use axum::extract::State;
 use axum::http::StatusCode;

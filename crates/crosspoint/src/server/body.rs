@@ -1,7 +1,8 @@
 //! Reading a body within limits: of its own size, of its time, and of all bodies together.
 //!
-//! What was declared is believed only where it is too much. Room is taken for what has arrived, not for what was announced:
-//! otherwise eight callers who announce much and send nothing would keep everybody out.
+//! A declared length is used only to refuse a body that is too long. Room is reserved for bytes that have arrived, not
+//! for bytes that were announced: otherwise eight callers that announce much and send nothing would keep all other
+//! callers out.
 
 use std::sync::atomic::Ordering;
 
@@ -15,11 +16,11 @@ use super::App;
 use super::refusal::Refusal;
 use super::tally::Limit;
 
-/// A shorter body is copied: it lies in the connection's buffer of 8 KiB, which would be kept with it for as long as a job's
-/// agent has its input.
+/// Longest body that is copied, in bytes. A short body lies in the connection's buffer of 8 KiB, which would otherwise
+/// be kept for as long as a job's agent has its input.
 const SHARED_BYTES_MIN: usize = 4 << 10;
 
-/// A body, and the room that it takes until this is dropped.
+/// A body, and the room that it takes until this value is dropped.
 pub(super) struct Received {
     pub(super) bytes: Bytes,
     _room: Room,
@@ -47,7 +48,7 @@ fn declared(headers: &HeaderMap) -> Option<u64> {
 
 async fn read(app: &App, mut body: Body, bytes_max: usize) -> Result<Received, Refusal> {
     let mut room = Room { app: app.clone(), bytes: 0 };
-    // Nearly always all of it arrives at once, and is used where it arrived if it is long.
+    // Nearly always the whole body arrives at once. A long one is then used where it arrived.
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = body.frame().await {

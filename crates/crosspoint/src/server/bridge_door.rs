@@ -1,8 +1,9 @@
 //! `/api/v1/bridge`: where requests of the bridge contract come in.
 //!
-//! The files are for whoever watches a directory: here the request is a body, and the answer is the response that belongs into the other
-//! file. As long as there is none (also while a person is asked, ALL-5), the answer is the job, and the same request again joins it. Work
-//! that fails is answered like any other: requesters have fallbacks of their own (BRIDGE-9).
+//! Files are for programs that watch a directory. Here the request is a body, and the answer is the response that
+//! belongs into the response file. As long as there is none (also while a person is asked, ALL-5), the answer is the
+//! job, and the same request sent again joins that job. Failed work is answered like any other: requesters have
+//! fallbacks of their own (BRIDGE-9).
 
 use std::sync::Arc;
 
@@ -26,10 +27,10 @@ use crate::passage::answer;
 
 pub(super) const CONTRACT: Contract = Contract::Bridge;
 
-/// Where this door is.
+/// Path of this door.
 pub(super) const PLACE: &str = "/api/v1/bridge";
 
-/// Says which store this is, for those who remember where they left a request.
+/// Returns the id of this store, for drivers that remember to which store they gave a request.
 pub(super) async fn show_bridge(State(app): State<App>) -> Response {
     let mut out = Vec::new();
     let mut object = Object::open(&mut out);
@@ -62,7 +63,7 @@ pub(super) async fn ask_agent(
 }
 
 impl App {
-    /// A job that has not ended. Whoever did not wait cannot be told yet that it is stuck: it has only just come.
+    /// Shows a job that has not ended. Without a wait it cannot be called stuck yet: it has only just arrived.
     fn as_it_stands(&self, job: &Arc<Job>, waited: bool) -> Vec<u8> {
         let stuck = waited.then(|| self.engine().stuck(job, Ahead::Counted)).flatten();
         view::job(job, &Beside { stuck, ..Beside::default() })

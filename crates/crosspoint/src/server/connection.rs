@@ -1,4 +1,4 @@
-//! Sockets: who gets a place, who is turned away, and how a connection ends.
+//! Connections: which are served, which are turned away, and how a connection ends.
 
 use std::convert::Infallible;
 use std::future::{Future, pending, poll_fn};
@@ -33,21 +33,21 @@ use super::streamed::Streamed;
 use super::tally::Limit;
 use super::{App, router, shaped};
 
-/// When no connection can be taken, for want of file descriptors mostly, the next is tried so much later.
+/// Pause before the next connection is accepted after accepting failed, mostly for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// So many callers at a time are told that there are too many connections; more of them wait for their turn to be told, which
-/// comes, since telling takes no longer than [`LINGER_TIME_MAX`].
+/// Most callers that are told at a time that there are too many connections. Further callers wait for their turn to be
+/// told. It always comes, since telling takes no longer than [`LINGER_TIME_MAX`].
 const TURNED_AWAY_MAX: usize = 64;
 
-/// How often it is said in the log that callers are turned away.
+/// Shortest interval between log lines that say that callers are turned away.
 const TURNED_AWAY_PERIOD: Duration = Duration::from_secs(1);
 
-/// What is kept of a request's head, and of an answer beside its body, in bytes for each connection.
+/// Most bytes that are buffered for each connection: of a request's head, and of an answer apart from its body.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 
-/// Whoever is still sending when we have answered is listened to for so long, and so many bytes: a socket closed with unread
-/// bytes takes the answer with it.
+/// Longest time, and most bytes, for which a caller that is still sending after its answer is read from. Closing a
+/// socket with unread bytes would discard the answer.
 const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 4 << 20;
 
@@ -68,13 +68,13 @@ impl Places {
         }
     }
 
-    /// Comes to an end when no connection is left.
+    /// Completes when no connection is left.
     pub(super) async fn all_free(&self) {
         let _ = self.served.acquire_many(self.max).await;
     }
 }
 
-/// Takes connections as long as it is polled.
+/// Accepts connections as long as it is polled.
 pub(super) async fn accept(listener: &Listener, app: &App, places: &Places) -> Infallible {
     let router = router::router(app.clone());
     let mut turned_away = TurnedAway::default();
@@ -116,7 +116,7 @@ async fn admit(stream: Stream, app: &App, router: &Router, places: &Places, turn
     }
 }
 
-/// Callers who were turned away and of whom the log says nothing yet.
+/// Callers that were turned away and are not in the log yet.
 #[derive(Default)]
 struct TurnedAway {
     count: u64,
@@ -124,7 +124,7 @@ struct TurnedAway {
 }
 
 impl TurnedAway {
-    /// Comes to an end when there is something to say, and it is time.
+    /// Completes when there is something to log and the interval has passed.
     async fn is_due(&self) {
         if self.count == 0 {
             return pending().await;
@@ -140,16 +140,17 @@ impl TurnedAway {
     }
 }
 
-/// What is known of a connection.
+/// What happened on a connection so far.
 #[derive(Default)]
 struct Past {
-    /// A request has come over it.
+    /// A request has arrived on it.
     used: AtomicBool,
     /// A request was answered that may not have been read to its end.
     hasty: AtomicBool,
-    /// Some of an answer waits to be taken.
+    /// A part of an answer has not been taken by the caller yet.
     behind: Arc<AtomicBool>,
-    /// An answer that is to be written by itself, once nothing is left before it. Its request is under way until then.
+    /// An answer that is written directly to the socket, once everything before it was written. Its request is under
+    /// way until then.
     streamed: Mutex<Option<(Streamed, UnderWay)>>,
 }
 
@@ -179,7 +180,8 @@ async fn serve(stream: Stream, app: App, router: Router, _place: OwnedSemaphoreP
                 return Ok::<Response, Infallible>(response);
             };
             *past.streamed() = Some((streamed, under_way));
-            // This connection is about to be taken from whoever waits for an answer here.
+            // Never completes: the connection is about to be taken from the HTTP library, which waits for an answer
+            // here.
             pending().await
         })
     });
@@ -207,11 +209,11 @@ async fn serve(stream: Stream, app: App, router: Router, _place: OwnedSemaphoreP
     let mut socket = parts.io.into_inner();
     drop(parts.read_buf);
     let streamed = past.streamed().take();
-    // A server that stops waits for its last words.
+    // A stopping server waits until the stream has written its last events.
     if let Some((streamed, _under_way)) = streamed {
         let _ = streamed.write(&mut socket).await;
     } else if ended.is_err_and(|error| error.is_timeout()) && half_a_request {
-        // A connection that was merely kept open is closed without a word; half a request deserves one.
+        // An idle connection is closed without a word; half a request gets an answer.
         let refusal = Refusal::too_slow("request's head", Limit::HeaderSeconds, header_time_max);
         app.tally().refused(Limit::HeaderSeconds);
         let _ = socket.write_all(&to_http(&refusal)).await;
@@ -219,8 +221,8 @@ async fn serve(stream: Stream, app: App, router: Router, _place: OwnedSemaphoreP
     close(socket.into_inner(), past.hasty.load(Ordering::Relaxed)).await;
 }
 
-/// When the server stops, a connection that was kept for more requests is closed; one over which none has come yet is given
-/// the time to send it, and is told how things are.
+/// Completes when this connection is to be closed. A stopping server closes connections that were kept open for more
+/// requests. A connection on which no request has arrived yet has time to send one, and is told that the server stops.
 async fn to_be_closed(app: &App, past: &Past) {
     app.stopping().cancelled().await;
     if !past.used.load(Ordering::Relaxed) {
@@ -228,7 +230,7 @@ async fn to_be_closed(app: &App, past: &Past) {
     }
 }
 
-/// Answers one request, whatever happens in between.
+/// Answers one request, even if its handler panics.
 async fn answer(
     app: &App,
     mut router: Router,
@@ -244,7 +246,7 @@ async fn answer(
         Some(foreign) => foreign.refusal().into_response(),
         None => match AssertUnwindSafe(router.call(request)).catch_unwind().await {
             Ok(Ok(response)) => response,
-            // Where it happened was said when it did.
+            // The panic hook has already reported the place.
             Err(_) => Refusal::internal().into_response(),
         },
     };
@@ -278,7 +280,7 @@ async fn close(mut stream: Stream, linger: bool) {
 }
 
 async fn read_away(stream: &mut Stream) {
-    // On the heap: ten thousand connections should not each have room for this.
+    // On the heap, so that ten thousand connections do not each reserve room for it.
     let mut scratch = vec![0; 8 << 10];
     let mut left = LINGER_BYTES_MAX;
     while left > 0 {

@@ -1,7 +1,7 @@
-//! Documents that are looked at and not kept: `/api/v1/validate`, `/api/v1/translate`, `/schemas`.
+//! Documents that are read and not kept: `/api/v1/validate`, `/api/v1/translate`, `/schemas`.
 //!
-//! A document of many megabytes keeps a processor busy for a while, so it is looked at apart from the threads that answer
-//! everybody else, and only some at a time: the rest of the machine is for jobs.
+//! A document of many megabytes keeps a processor busy for a while. So documents are read apart from the threads that
+//! answer other requests, and only some at a time: the rest of the machine is for jobs.
 
 use std::sync::OnceLock;
 use std::thread;
@@ -26,23 +26,24 @@ use crate::judged::{self, Judged};
 use crate::render;
 use crate::translated::{Translated, Wish, mend};
 
-/// So many documents may wait to be looked at; what they take is bounded by the limit on all bodies.
+/// Most documents that wait to be read. The memory that they take is bounded by the limit on all bodies.
 const WAITING_MAX: usize = 64;
 
-/// Documents longer than this are looked at one at a time, in bytes: the worst of them take thirty times their size meanwhile.
+/// Longest document that is read beside others, in bytes. Longer ones are read one at a time: the worst of them take
+/// thirty times their size while they are read.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// Who may look at a document now, and who waits for it.
+/// Limits which requests may read a document now, and which wait for that.
 pub(super) struct ReadingRoom {
     seats: std::sync::Arc<Semaphore>,
-    /// Whoever has a large document needs this too.
+    /// A request with a large document needs this permit too.
     large: std::sync::Arc<Semaphore>,
-    /// Those who wait and those who look.
+    /// Permits for requests that wait and for requests that read.
     visitors: std::sync::Arc<Semaphore>,
 }
 
 impl Default for ReadingRoom {
-    /// Half of the processors, so that jobs have the other half.
+    /// Uses half of the processors, so that jobs have the other half.
     fn default() -> ReadingRoom {
         let seats = thread::available_parallelism().map_or(1, |processors| (processors.get() / 2).max(1));
         let visitors = Semaphore::new(seats + WAITING_MAX);
@@ -51,8 +52,8 @@ impl Default for ReadingRoom {
 }
 
 impl ReadingRoom {
-    /// Does something that takes a processor for long. The seat goes with the work, and not with whoever waits for it: those
-    /// may leave, and come again.
+    /// Does work that takes a processor for long. The permits belong to the work and not to the request that waits for
+    /// it, because its caller may leave and come again.
     async fn look<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -62,14 +63,14 @@ impl ReadingRoom {
             let hint = "nothing was done; send it again later";
             return Err(Refusal::unavailable("too many documents wait to be looked at", hint).over(Limit::Documents));
         };
-        // First this one: who waits for it must not keep a seat from those with little.
+        // This permit first: a request that waits for it must not keep a seat from requests with small documents.
         let large = if bytes > LARGE_BYTES { self.large.clone().acquire_owned().await.ok() } else { None };
         let seat = self.seats.clone().acquire_owned().await;
         let looking = tokio::task::spawn_blocking(move || {
             let _held = (visitor, large, seat);
             look()
         });
-        // It panicked, which was said where it did, or the runtime ends.
+        // The work panicked, which the panic hook has reported, or the runtime ends.
         looking.await.map_err(|_| Refusal::internal())
     }
 }
@@ -179,7 +180,7 @@ fn broken(refused: &Refused) -> Refusal {
     }
 }
 
-/// What was written goes out as it is: JSON within JSON, and a stream as a string.
+/// Writes the answer. Documents are inserted as they were written: JSON within JSON, and a stream as a string.
 fn shown(report: &Report, translated: &Translated, carrying: Carrying) -> Vec<u8> {
     let bytes: usize = translated.documents.iter().map(|written| written.text().len()).sum();
     let mut out = Vec::with_capacity(bytes + 1024);

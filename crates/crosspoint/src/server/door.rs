@@ -1,4 +1,4 @@
-//! What the doors of all contracts do over HTTP: read what came beside a document, and have the work admitted.
+//! What the doors of all contracts do over HTTP: they read what came beside a document, and have the work admitted.
 
 use std::convert::Infallible;
 
@@ -13,7 +13,7 @@ use super::refusal::Refusal;
 use super::{App, submit};
 use crate::passage::admission::{self, Admitted, Caller, Headers};
 
-/// Who sends a request. Without tokens everyone is the same caller.
+/// Says which caller sends a request. Without tokens all requests come from the same caller.
 impl FromRequestParts<App> for Caller {
     type Rejection = Infallible;
 
@@ -23,7 +23,7 @@ impl FromRequestParts<App> for Caller {
 }
 
 impl App {
-    /// Makes a job of a request, or finds the one that it repeats. `asking` is what its query says.
+    /// Makes a job of a request, or finds the job that it repeats. `asking` is what the request's query asks for.
     pub(super) async fn admit(
         &self,
         (contract, caller): (Contract, Caller),

@@ -1,7 +1,7 @@
-//! `/api/v1/jobs/{id}/events`: what happens to a job, as server-sent events.
+//! `/api/v1/jobs/{id}/events`: the events of a job, as server-sent events.
 //!
-//! Events are read from the store as the caller takes them, so a caller who reads slowly costs nothing, and one who comes
-//! back with `Last-Event-ID` misses nothing.
+//! Events are read from the store as the caller takes them. So a slow caller costs nothing, and a caller that
+//! reconnects with `Last-Event-ID` misses nothing.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use super::refusal::Refusal;
 use super::view::Event;
 use super::{App, streamed};
 
-/// A stream in which nothing happens says so, for those in between who would take it for dead.
+/// Interval at which an idle stream sends a comment, because proxies would otherwise take it for dead.
 pub(super) const KEEP_ALIVE_PERIOD: Duration = Duration::from_secs(15);
 
 pub(super) async fn follow_job(
@@ -40,7 +40,7 @@ pub(super) async fn follow_job(
     Ok(response(events))
 }
 
-/// An answer of events.
+/// An answer that streams events.
 pub(super) fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let mut response = streamed::response(events);
     let headers = response.headers_mut();
@@ -49,12 +49,13 @@ pub(super) fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Re
     response
 }
 
-/// What is said where nothing happens.
+/// A comment that keeps an idle stream alive.
 pub(super) fn keep_alive() -> Bytes {
     Bytes::from_static(b": keep-alive\n\n")
 }
 
-/// The header wins: a browser that comes back sends it with the address it had in the beginning.
+/// Reads the `Last-Event-ID` header. It overrides the query, because a browser that reconnects sends it with the
+/// address that it used first.
 pub(super) fn last_seen(headers: &HeaderMap) -> Result<Option<u32>, Refusal> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
@@ -62,7 +63,7 @@ pub(super) fn last_seen(headers: &HeaderMap) -> Result<Option<u32>, Refusal> {
     number.map(Some).ok_or_else(refusal)
 }
 
-/// The next bytes of the stream; `None` ends it.
+/// Returns the next bytes of the stream, or `None` at its end.
 async fn next(app: &App, follow: &mut Follow, only_past: bool) -> Option<Bytes> {
     let patience = if only_past { Duration::ZERO } else { KEEP_ALIVE_PERIOD };
     let found = tokio::select! {
@@ -83,7 +84,7 @@ async fn next(app: &App, follow: &mut Follow, only_past: bool) -> Option<Bytes> 
 fn written(entry: &Entry) -> Bytes {
     let data = serde_json::to_string(&Event(entry)).unwrap_or_default();
     let mut out = Vec::with_capacity(data.len() + 64);
-    // Names of events are ours and have no line breaks.
+    // Names of events are ours and contain no line breaks.
     let _ = sse::event(&mut out, entry.what.name(), Some(u64::from(entry.n)), &data);
     out.into()
 }

@@ -1,4 +1,4 @@
-//! `/health`: whether the process is there; `/health/ready`: whether it takes work.
+//! `/health`: whether the process runs; `/health/ready`: whether it accepts work.
 
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -1,4 +1,4 @@
-//! `/api/v1/jobs`
+//! `/api/v1/jobs`: submitting, listing, showing and changing jobs.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ pub(super) async fn submit_job(
     let submitted = app.engine().submit(new).await.map_err(|why| Refusal::unaccepted(app.engine(), &why))?;
     drop(received);
     let job = app.ended(&watch_of(submitted), wait).await;
-    // Whoever did not wait cannot be told yet that it is stuck: it has only just come.
+    // Without a wait the job cannot be called stuck yet: it has only just arrived.
     let stuck = wait.and_then(|_| app.engine().stuck(&job, Ahead::Counted));
     let status = if job.outcome().is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok(located(status, &job, &Beside { stuck, ..Beside::default() }))
@@ -64,7 +64,7 @@ pub(super) async fn list_jobs(State(app): State<App>, uri: Uri) -> Result<Respon
     Ok(response(StatusCode::OK, out))
 }
 
-/// The document as it came.
+/// Returns the document as it came.
 pub(super) async fn show_document(State(app): State<App>, Id(id): Id) -> Result<Response, Refusal> {
     let watch = app.engine().job(id).await.map_err(|fault| Refusal::fault(&fault))?;
     let seq = watch.ok_or_else(Refusal::no_such_job)?.job().seq();
@@ -93,7 +93,7 @@ pub(super) async fn retry_job(State(app): State<App>, Id(id): Id, headers: Heade
     Ok(located(StatusCode::ACCEPTED, &job, &Beside::default()))
 }
 
-/// A repeat is answered as the first request was.
+/// A repeat is answered like the first request.
 pub(super) fn watch_of(submitted: Submitted) -> Watch {
     match submitted {
         Submitted::New(watch) | Submitted::Repeat(watch) => watch,
@@ -108,8 +108,8 @@ fn located(status: StatusCode, job: &Job, beside: &Beside) -> Response {
     response
 }
 
-/// Says which job an answer at the door of a contract is about: to the log, and to the caller, who may want to answer its question or to
-/// cancel it.
+/// Tells the log and the caller which job an answer at the door of a contract is about. The caller may want to answer
+/// the job's question or cancel the job.
 pub(super) fn locate(response: &mut Response, job: &Job) {
     if let Ok(place) = HeaderValue::try_from(path_of(job.id())) {
         response.headers_mut().insert(LOCATION, place);
@@ -117,7 +117,7 @@ pub(super) fn locate(response: &mut Response, job: &Job) {
     response.extensions_mut().insert(About::job(job));
 }
 
-/// How long what came of a job is: whoever writes it for a caller reads it first.
+/// Size of a job's outcome. Writing it for a caller means reading it first.
 pub(super) fn outcome_bytes(job: &Job) -> usize {
     job.outcome().map_or(0, |ending| ending.bytes())
 }
@@ -127,7 +127,7 @@ fn path_of(id: JobId) -> String {
 }
 
 impl App {
-    /// The job once it has ended, or as it is when the wait is over or the server stops.
+    /// Returns the job once it has ended, or in its current state when the wait is over or the server stops.
     pub(super) async fn ended(&self, watch: &Watch, wait: Option<Duration>) -> Arc<Job> {
         let Some(wait) = wait.filter(|_| watch.job().outcome().is_none()) else { return watch.job() };
         watch.ended(Instant::now() + wait).await

@@ -1,4 +1,4 @@
-//! Writing JSON objects by hand: what agents and callers wrote goes through as it is, neither parsed nor copied twice.
+//! Writing JSON objects by hand: the JSON of agents and callers is inserted as it is, neither parsed nor copied twice.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -20,7 +20,7 @@ impl<'o> Object<'o> {
         Object { out, begun: false }
     }
 
-    /// Begins a member whose name needs no escapes, and gives where its value goes.
+    /// Begins a member whose name needs no escapes, and returns the buffer for its value.
     pub(super) fn name(&mut self, name: &'static str) -> &mut Vec<u8> {
         self.out.extend_from_slice(if self.begun { b",\"" } else { b"\"" });
         self.begun = true;
@@ -29,7 +29,7 @@ impl<'o> Object<'o> {
         self.out
     }
 
-    /// A value that is JSON already.
+    /// Writes a value that is JSON already.
     pub(super) fn raw(&mut self, name: &'static str, json: &[u8]) {
         self.name(name).extend_from_slice(json);
     }
@@ -45,13 +45,13 @@ impl<'o> Object<'o> {
         }
     }
 
-    /// A string of something that shows itself without anything that needs escapes: ids and times.
+    /// Writes a string whose text needs no escapes: an id or a time.
     pub(super) fn quoted(&mut self, name: &'static str, shown: impl Display) {
         // Writing to memory does not fail.
         let _ = write!(self.name(name), "\"{shown}\"");
     }
 
-    /// A number or a boolean.
+    /// Writes a number or a boolean.
     pub(super) fn plain(&mut self, name: &'static str, shown: impl Display) {
         let _ = write!(self.name(name), "{shown}");
     }
@@ -69,7 +69,7 @@ pub(super) fn push_text(out: &mut Vec<u8>, text: &str) {
     let _ = serde_json::to_writer(out, text);
 }
 
-/// An array, each item written by `write`.
+/// Writes an array, each item by `write`.
 pub(super) fn push_array<T>(
     out: &mut Vec<u8>,
     items: impl IntoIterator<Item = T>,
@@ -85,7 +85,7 @@ pub(super) fn push_array<T>(
     out.push(b']');
 }
 
-/// An answer of JSON.
+/// An answer with JSON.
 pub(super) fn response(status: StatusCode, body: impl Into<Body>) -> Response {
     let mut response = HttpResponse::new(body.into());
     *response.status_mut() = status;

@@ -1,7 +1,7 @@
-//! `/metrics`: all numbers as text that Prometheus reads.
+//! `/metrics`: all metrics as text that Prometheus reads.
 //!
-//! The format is lines of a name, labels and a number. Writing them takes a page of code, while a library would want to own the
-//! counters too, and those belong to the engine, which knows nothing of HTTP.
+//! The format is lines of a name, labels and a number. Writing them takes a page of code, while a library would want to
+//! own the counters too, and those belong to the engine, which knows nothing of HTTP.
 
 use std::fmt::{Display, Write};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::refusal::Refusal;
 use super::tally::Tally;
 
 pub(super) async fn measure(State(app): State<App>) -> Result<Response, Refusal> {
-    // Sizes of files and the like are asked of the system, which nobody should have to wait for.
+    // Sizes of files and similar values are asked of the system, which must not block a serving thread.
     let looking = tokio::task::spawn_blocking(move || text(&app.engine().numbers(), process::look(), app.tally()));
     let mut response = Response::new(Body::from(looking.await.map_err(|_| Refusal::internal())?));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
@@ -207,7 +207,7 @@ impl Family<'_> {
     }
 }
 
-/// A value of a label: a name of the configuration may hold anything.
+/// Escapes the value of a label: a configured name may hold any character.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

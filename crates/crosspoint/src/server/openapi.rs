@@ -1,11 +1,12 @@
-//! `/openapi.json`: what the API takes and gives, for programs that make clients, forms and tests of it.
+//! `/openapi.json`: describes what the API takes and returns, for programs that generate clients, forms and tests from
+//! it.
 //!
-//! Bodies are read and written by hand, for speed, so the types here describe and are never made. What keeps the two together
-//! are the tests: every answer that any test gets is held against its schema, the router and this list are compared, and a
-//! generator of requests, which knows nothing but this description, is let loose on the server.
+//! Bodies are read and written by hand, for speed, so the types here only describe and are never constructed. Tests
+//! keep the two together: every answer that any test gets is checked against its schema, the router and this list are
+//! compared, and a generator of requests that knows only this description calls the server.
 //!
-//! In reading order: `table` has every operation; `operation` is how one is put; `shape` has the types, `run`, `task` and `bridge` those of these
-//! contracts, and `word` the words that some of them are.
+//! In reading order: `table` has every operation; `operation` describes one; `shape` has the types, `run`, `task` and
+//! `bridge` those of these contracts, and `word` the closed lists of words among them.
 
 mod bridge;
 mod event;
@@ -40,7 +41,7 @@ pub(super) async fn describe(State(app): State<App>) -> Response {
     response(StatusCode::OK, described.clone())
 }
 
-/// Every route that is described.
+/// Returns every route that is described.
 pub(super) fn routes() -> Vec<Route> {
     let route = |operation: &Operation| Route { method: operation.method, path: operation.path };
     table::operations(&Facts::default()).iter().map(route).collect()

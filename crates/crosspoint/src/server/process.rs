@@ -1,17 +1,17 @@
-//! What the system says about this process. Where it does not say, nothing is shown.
+//! What the system says about this process. Values that the system does not give are left out.
 
 use std::fs;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What is known of us.
+/// Measures of this process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Process {
     pub(super) resident_bytes: Option<u64>,
     pub(super) open_files: Option<u64>,
 }
 
-/// Looks. It reads from a file system that is memory, but what it reads grows with the number of connections.
+/// Reads the measures. They come from a file system in memory, but their amount grows with the number of connections.
 pub(super) fn look() -> Process {
     let status = fs::read_to_string("/proc/self/status").ok();
     let open = fs::read_dir("/proc/self/fd").ok();
@@ -28,7 +28,8 @@ fn resident(status: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// When the server started, in seconds since 1970: as of the first time that this is asked, which is at the start.
+/// The time at which the server started, in seconds since 1970. It is taken at the first call, which is made at the
+/// start.
 pub(super) fn started_at() -> f64 {
     static STARTED_AT: OnceLock<f64> = OnceLock::new();
     *STARTED_AT.get_or_init(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()))

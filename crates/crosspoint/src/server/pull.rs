@@ -1,4 +1,5 @@
-//! `/api/v1/agents/{name}/...`: the side of the API that agents use which joined. They ask for their work, so they need no address.
+//! `/api/v1/agents/{name}/...`: the part of the API for agents that joined. They ask for their work, so they need no
+//! address.
 
 mod doubt;
 mod read;
@@ -27,7 +28,8 @@ use crate::desk::{Given, JoinFirst, Mistake, NotJoined, Ordered, Report, SESSION
 use crate::passage::refusal::DONE_OR_NOT;
 use crate::passage::trace::Trace;
 
-/// A call for work is answered at the latest after this share of the lease: whoever calls must learn in good time that it is alive.
+/// A call for work is answered after the lease divided by this, at the latest, so that the worker renews its lease in
+/// good time.
 const LEASE_SHARE: u32 = 3;
 
 pub(super) async fn join_agent(
@@ -51,7 +53,8 @@ pub(super) async fn take_jobs(
 ) -> Result<Response, Refusal> {
     let mut asked = read::taking(&received.bytes)?;
     let reports = std::mem::take(&mut asked.reports);
-    // What it is done with it holds no more, though it lists it until it knows that we know.
+    // A job whose end is reported is no longer held, although the worker lists it until it knows that the report was
+    // taken.
     let ends: Vec<_> = reports.iter().filter_map(Report::ends).collect();
     asked.holding.retain(|held| !ends.contains(&(held.id, held.attempt)));
     let heard = if reports.is_empty() {
@@ -64,15 +67,15 @@ pub(super) async fn take_jobs(
     let until = |lease: Duration| Instant::now() + wait.min(lease / LEASE_SHARE);
     let taking = app.desk().take(&name, asked.session, asked.room, &asked.holding, until);
     let ordered = tokio::select! {
-        // In this order, so that whoever asks is heard of also while we are about to end.
+        // In this order, so that the call renews the lease even while the server is about to stop.
         biased;
         ordered = taking => ordered,
-        // What was said is on disk, and that is told.
+        // The reports are on disk, and the worker is told so.
         () = app.stopping().cancelled(), if heard.is_some() => Ok(Ordered::default()),
         () = app.stopping().cancelled() => return Err(Refusal::stopping()),
     };
     let ordered = ordered.map_err(|JoinFirst| {
-        // While it waited, the agent may have been forgotten, and nobody could put away what it held.
+        // The agent may have been forgotten during the wait, and its queue could not be removed then.
         if app.engine().agent(&name).is_none() {
             app.desk().tidy(&name);
         }
@@ -133,7 +136,7 @@ pub(super) async fn forget_agent(State(app): State<App>, Name(name): Name) -> Re
 }
 
 impl App {
-    /// Takes what a session reports; when it returns, that is on disk.
+    /// Takes the reports of a session. They are on disk when it returns.
     async fn told(
         &self,
         name: &str,
@@ -143,7 +146,8 @@ impl App {
     ) -> Result<Vec<Heard>, Refusal> {
         self.refuse_while_failing()?;
         let (app, name) = (self.clone(), name.into());
-        // In a task of its own: whoever reports may leave before it is on disk, and what is said must be carried through.
+        // In a task of its own: the worker may disconnect before the reports are on disk, and they must be carried
+        // through.
         let reporting = tokio::spawn(async move {
             let _room = received;
             app.desk().report(app.engine(), &name, session, reports).await
@@ -151,7 +155,7 @@ impl App {
         reporting.await.map_err(|_| Refusal::internal())?.map_err(|mistake| refused(&mistake))
     }
 
-    /// The inputs of what is given, in order: where they are not at hand, all are read at one go.
+    /// Returns the inputs of the given jobs, in order. Inputs that are not in memory are read together.
     async fn inputs(&self, name: &str, session: Uuid, ordered: &Ordered) -> Result<Vec<Option<Bytes>>, Refusal> {
         let away = |given: &&Given| given.input.is_none();
         let missing: Vec<_> = ordered.jobs.iter().filter(away).map(|given| given.job.clone()).collect();
@@ -161,7 +165,8 @@ impl App {
         for given in &ordered.jobs {
             let input = given.input.clone().or_else(|| read.next().flatten().map(|body| body.bytes().clone()));
             if input.is_none() {
-                // Its document is gone, which only somebody else's hand can have done: nobody will ever be able to do it.
+                // The document is gone, which only outside interference with the store can cause: no agent will ever be
+                // able to do the job.
                 let result = Err(Failed::of(Failure::Internal, Dispatched::No));
                 let end = Event::Finish { attempt: given.attempt, result };
                 let reports = vec![(given.job.id(), Grip::Holds, end)];
@@ -173,7 +178,7 @@ impl App {
         Ok(inputs)
     }
 
-    /// While nothing can be committed, a report would wait for as long; and each repeat of it beside it.
+    /// Refuses reports while commits fail: a report would wait for as long, and each repeat of it as well.
     fn refuse_while_failing(&self) -> Result<(), Refusal> {
         match self.engine().readiness() {
             Readiness::Ready => Ok(()),
@@ -289,7 +294,7 @@ fn unjoined(why: &Unjoined) -> Refusal {
     }
 }
 
-/// Keeps leases until the server ends.
+/// Watches the leases until the server ends.
 pub(super) async fn keep_leases(app: &App) {
     Arc::clone(app.desk()).keep_leases(app.engine().clone()).await;
 }

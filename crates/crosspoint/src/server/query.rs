@@ -1,4 +1,4 @@
-//! What stands in a path and after its question mark.
+//! Reading the path and the query of a request.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl FromRequestParts<App> for Id {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Id, Refusal> {
         let Path(text) = Path::<String>::from_request_parts(parts, app).await.map_err(|_| Refusal::no_such_job())?;
-        // What is no id is the id of no job.
+        // A text that is not an id is not the id of any job.
         text.parse().map(Id).map_err(|_| Refusal::no_such_job())
     }
 }
@@ -43,7 +43,7 @@ impl FromRequestParts<App> for Name {
     }
 }
 
-/// `?wait=S`: how long the caller wants to wait for the outcome.
+/// `?wait=S`: longest time for which the caller wants to wait for the outcome.
 pub(super) struct Wait(pub(super) Option<Duration>);
 
 impl FromRequestParts<App> for Wait {
@@ -61,7 +61,8 @@ impl FromRequestParts<App> for Wait {
     }
 }
 
-/// `?wait=S&work=NAME`: how long a requester wants to wait, and the work that is meant by what it calls the agent.
+/// `?wait=S&work=NAME`: how long a requester wants to wait, and the work that it means by the agent's name in the
+/// request.
 #[derive(Default)]
 pub(super) struct Asking {
     pub(super) wait: Option<Duration>,
@@ -81,7 +82,7 @@ pub(super) fn asking(uri: &Uri, wait_max: Duration) -> Result<Asking, Refusal> {
     Ok(asking)
 }
 
-/// `?after=N`: the number of the last event that the caller has. `?follow=false`: only the events that there are now.
+/// `?after=N`: the number of the last event that the caller has. `?follow=false`: only the events that exist now.
 #[derive(Default)]
 pub(super) struct Events {
     pub(super) after: Option<u32>,
@@ -106,7 +107,7 @@ fn doors() -> Vec<&'static str> {
     Door::all().map(Door::name).collect()
 }
 
-/// Which jobs to list. A filter that is misspelled is refused: a list of something else would be believed.
+/// Reads which jobs to list. A misspelled filter is refused: otherwise the caller would trust a list of other jobs.
 pub(super) fn filter(uri: &Uri) -> Result<Filter, Refusal> {
     let mut filter = Filter { limit: LIST_DEFAULT, ..Filter::default() };
     for (name, value) in parameters(uri)? {
@@ -147,7 +148,7 @@ pub(super) fn judging(uri: &Uri) -> Result<Judging, Refusal> {
     Ok(judging)
 }
 
-/// What a document is to become.
+/// Into what a document is to be translated.
 pub(super) struct Translating {
     pub(super) to: Contract,
     pub(super) kind: Option<Kind>,

@@ -1,13 +1,15 @@
-//! Which requests are meant for this server, and come from a program or from a page of its own.
+//! Decides which requests are meant for this server, and come from a program or from a page of its own.
 //!
-//! Every web page in a browser of this machine reaches a server of the loopback. Two ways lead in. A page sends a
-//! request to 127.0.0.1 by itself: a form, or a `fetch` of plain text, needs no permission. And a page of a host whose name suddenly means
-//! 127.0.0.1 (DNS rebinding) is of the same origin as this server, and reads all that it answers.
+//! Every web page in a browser of this machine reaches a server of the loopback, in two ways. A page can send a request
+//! to 127.0.0.1 by itself: a form, or a `fetch` of plain text, needs no permission. And a page of a host whose name
+//! suddenly resolves to 127.0.0.1 (DNS rebinding) has the same origin as this server, and can read everything that it
+//! answers.
 //!
-//! Browsers say who asks, and pages cannot change that: `Host` has the name that the page used, `Origin` the page's own, and
-//! `Sec-Fetch-Site` how the two belong together. So a request whose `Host` is no name of ours is refused, and so is one of another
-//! origin. A program that is no browser sends the host that it was given, and none of the others; it notices nothing. Neither the
-//! content type nor the method says anything about who asks.
+//! Browsers say where a request comes from, and pages cannot change that: `Host` has the name that the page used,
+//! `Origin` the page's own, and `Sec-Fetch-Site` the relation of the two. So a request whose `Host` is not a name of
+//! this server is refused, and so is a request of another origin. A program that is no browser sends the host that it
+//! was given and neither of the other headers, so it notices nothing. Neither the content type nor the method says
+//! where a request comes from.
 //!
 //! Pure: headers in, a verdict out.
 
@@ -22,25 +24,25 @@ use crate::host::{Authority, Host};
 
 const SITE: &str = "sec-fetch-site";
 
-/// What the server is called besides the loopback, which is always its own.
+/// The names of the server besides the loopback, which is always its own.
 pub(super) struct Ours {
-    /// The host of the address that it was told to listen on.
+    /// The host of the configured listening address.
     listen: Option<Host>,
     names: Vec<Host>,
 }
 
-/// What is wrong with where a request goes or comes from.
+/// What is wrong with the destination or the source of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Foreign {
-    /// The `Host` header is that of another server.
+    /// The `Host` header names another server.
     Host,
-    /// It is there twice, or is none.
+    /// The `Host` header occurs twice, or cannot be read.
     HostUnreadable,
     /// The request line names another server.
     Target,
-    /// A page of another origin asks.
+    /// The request comes from a page of another origin.
     Origin,
-    /// A page of another site asks.
+    /// The request comes from a page of another site.
     Site,
 }
 
@@ -49,7 +51,7 @@ pub(super) enum Foreign {
 pub(super) enum Arrival {
     /// At this address of the machine.
     Address(IpAddr),
-    /// At a socket that is a file, or where the system cannot tell.
+    /// At a socket file, or at an address that the system cannot tell.
     Local,
 }
 
@@ -61,7 +63,8 @@ impl Ours {
         }
     }
 
-    /// An address that this very connection arrived at means this server, whatever a name server says.
+    /// Whether a host is this server. The address at which this very connection arrived is, whatever a name server
+    /// says.
     fn has(&self, host: &Host, arrival: Arrival) -> bool {
         let is_where_it_arrived = match arrival {
             Arrival::Address(address) => self.listen.as_ref() == Some(host) || *host == Host::of(address),
@@ -71,7 +74,7 @@ impl Ours {
     }
 }
 
-/// Why a request is none for this server or from none of its own pages; `None` where it is fine.
+/// Returns why a request is not for this server or comes from a foreign page, or `None` if it is fine.
 pub(super) fn foreign(uri: &Uri, headers: &HeaderMap, arrival: Arrival, ours: &Ours) -> Option<Foreign> {
     judge(uri, headers, arrival, ours).err()
 }
@@ -82,7 +85,7 @@ fn judge(uri: &Uri, headers: &HeaderMap, arrival: Arrival, ours: &Ours) -> Resul
     if called.as_ref().is_some_and(is_strange) {
         return Err(Foreign::Host);
     }
-    // A whole address in the request line wins over `Host` (RFC 9112, 3.2.2), so that one is held against our names too.
+    // An absolute address in the request line overrides `Host` (RFC 9112, 3.2.2), so it is compared with our names too.
     let target = uri.authority().map(|target| Authority::read(target.as_str()).ok_or(Foreign::Target)).transpose()?;
     if target.as_ref().is_some_and(is_strange) {
         return Err(Foreign::Target);
@@ -95,7 +98,7 @@ fn judge(uri: &Uri, headers: &HeaderMap, arrival: Arrival, ours: &Ours) -> Resul
     if headers.get_all(SITE).iter().all(is_near) { Ok(()) } else { Err(Foreign::Site) }
 }
 
-/// What the `Host` header says. A caller that speaks HTTP/1.0 may send none; browsers always send one.
+/// Reads the `Host` header. A caller that speaks HTTP/1.0 may send none; browsers always send one.
 fn called(headers: &HeaderMap) -> Result<Option<Authority>, Foreign> {
     let mut all = headers.get_all(HOST).iter();
     let Some(first) = all.next() else { return Ok(None) };
@@ -103,8 +106,8 @@ fn called(headers: &HeaderMap) -> Result<Option<Authority>, Foreign> {
     read.map(Some).ok_or(Foreign::HostUnreadable)
 }
 
-/// Whether an `Origin` is the server as the request calls it, or has one of its names. `null` is the origin of a page that has none of
-/// its own, such as a file or a frame that is locked in.
+/// Whether an `Origin` is the server as the request addresses it, or has one of its names. `null` is the origin of a
+/// page without an origin of its own, such as a file or a sandboxed frame.
 fn is_of_ours(origin: &HeaderValue, called: Option<&Authority>, ours: &Ours) -> bool {
     let Some((scheme, rest)) = origin.to_str().ok().and_then(|origin| origin.split_once("://")) else { return false };
     let port_of_scheme = match scheme {

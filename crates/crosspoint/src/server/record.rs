@@ -1,4 +1,4 @@
-//! One line of log a request: ids first, never content.
+//! One log line per request: ids first, never content.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,10 +13,10 @@ use super::submit::NAME_BYTES_MAX;
 
 const JOBS: &str = "/api/v1/jobs/";
 
-/// Paths hold ids and names; more of one than this is neither, in bytes.
+/// Most bytes of a path that are logged. Paths hold ids and names, and anything longer is neither.
 const PATH_BYTES_MAX: usize = 200;
 
-/// The work that a request was about, where its path does not say so. It comes with the answer.
+/// The work that a request was about, if its path does not say so. It is attached to the answer.
 #[derive(Clone, Debug)]
 pub(super) struct About {
     job: Option<JobId>,
@@ -25,13 +25,13 @@ pub(super) struct About {
 }
 
 impl About {
-    /// It is a job.
+    /// Describes a job.
     pub(super) fn job(job: &Job) -> About {
         let request = &job.request;
         About { job: Some(request.id), request_id: request.request_id.clone(), work: Some(request.work.clone()) }
     }
 
-    /// It was refused, and has names of its own that are short enough to be names.
+    /// Describes a refused request, if its names are short enough to be names.
     pub(super) fn refused(refusal: &Refusal) -> Option<About> {
         let short = |name: &&str| name.len() <= NAME_BYTES_MAX;
         let request_id = refusal.request_id().filter(short)?.into();
@@ -47,7 +47,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// `None` where nobody reads it.
+    /// Begins a record; `None` if the log does not want it.
     pub(super) fn begin(method: &Method, uri: &Uri) -> Option<Record> {
         let wanted = tracing::enabled!(tracing::Level::INFO);
         wanted.then(|| Record { method: method.clone(), uri: uri.clone(), began: Instant::now() })
@@ -71,7 +71,7 @@ impl Record {
     }
 }
 
-/// Whatever else stands there is in the path, and nobody's id.
+/// Returns the id of the job that a path names. Any other text in that place is no id.
 fn job_in(path: &str) -> Option<JobId> {
     path.strip_prefix(JOBS)?.split('/').next()?.parse().ok()
 }

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 pub(super) use crate::passage::refusal::Refusal;
 use crate::passage::refusal::Situation;
 
-/// The status of an answer that refuses.
+/// Returns the HTTP status of a refusal.
 pub(super) fn status(refusal: &Refusal) -> StatusCode {
     match refusal.situation() {
         Situation::Invalid => StatusCode::BAD_REQUEST,
@@ -26,7 +26,7 @@ pub(super) fn status(refusal: &Refusal) -> StatusCode {
     }
 }
 
-/// The whole answer as it goes over a connection that no server serves.
+/// Returns the whole answer as bytes, for a connection that the HTTP library does not serve.
 pub(super) fn to_http(refusal: &Refusal) -> Vec<u8> {
     let body = refusal.body();
     let retry = refusal.retry_seconds().map_or_else(String::new, |seconds| format!("retry-after: {seconds}\r\n"));
@@ -49,7 +49,7 @@ impl IntoResponse for Refusal {
         if let Some(limit) = self.limit() {
             response.extensions_mut().insert(limit);
         }
-        // What it says comes later: every door has a shape of its own.
+        // The body is written later, because every door has a shape of its own.
         response.extensions_mut().insert(Arc::new(self));
         response
     }

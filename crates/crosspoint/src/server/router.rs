@@ -1,4 +1,4 @@
-//! Every endpoint.
+//! The router: every endpoint with its handler.
 
 use axum::Router;
 use axum::http::Method;
@@ -10,7 +10,7 @@ use super::demo_door;
 use super::refusal::Refusal;
 use super::{App, agents, bridge_door, documents, events, health, jobs, metrics, openapi, pull, run_door, task_door};
 
-/// The doors of contracts, by where they are.
+/// The doors of contracts, by their paths.
 pub(super) const DOORS: &[(&str, Contract)] = &[
     (run_door::PLACE, run_door::CONTRACT),
     (task_door::PLACE, task_door::CONTRACT),
@@ -19,7 +19,7 @@ pub(super) const DOORS: &[(&str, Contract)] = &[
     (demo_door::PLACE, demo_door::CONTRACT),
 ];
 
-/// Who speaks the run contract.
+/// The endpoints of the run contract.
 fn run_door() -> Router<App> {
     Router::new()
         .route("/agents/run/sync", post(run_door::run_sync))
@@ -27,7 +27,7 @@ fn run_door() -> Router<App> {
         .method_not_allowed_fallback(run_door::wrong_method)
 }
 
-/// Who speaks the task contract.
+/// The endpoints of the task contract.
 fn task_door() -> Router<App> {
     Router::new()
         .route("/tasks", post(task_door::submit_task))

@@ -1,8 +1,8 @@
 //! The run door: where callers of the run contract come in.
 //!
-//! Both endpoints take the same request and make the same job of it: asked at one and again at the other, it is the same run
-//! (RUN-9.2). They differ in how they wait: one for the outcome alone, the other for all that happens on the way. Neither
-//! stops a run by leaving it (RUN-10).
+//! Both endpoints take the same request and make the same job of it: the same request at one and then at the other is
+//! the same run (RUN-9.2). They differ in how they wait: one for the outcome only, the other for every event on the
+//! way. A caller that leaves does not stop the run (RUN-10).
 
 mod stream;
 
@@ -24,10 +24,10 @@ use crate::passage::answer;
 
 pub(super) const CONTRACT: Contract = Contract::Run;
 
-/// Where this door is.
+/// Path of this door.
 pub(super) const PLACE: &str = "/agents/run";
 
-/// Runs, and answers with what came of it.
+/// Runs, and answers with the outcome.
 pub(super) async fn run_sync(
     State(app): State<App>,
     caller: Caller,
@@ -49,7 +49,7 @@ pub(super) async fn run_sync(
     }
 }
 
-/// Runs, and tells of it as it goes on.
+/// Runs, and answers with a stream of events.
 pub(super) async fn run_stream(
     State(app): State<App>,
     caller: Caller,
@@ -65,12 +65,12 @@ pub(super) async fn wrong_method(method: Method) -> Refusal {
     Refusal::wrong_method(method.as_str()).clause("RUN-121")
 }
 
-/// The run as it is: of one that has ended the same bytes however often and wherever it is asked for.
+/// Writes the run in its current state. An ended run is always written with the same bytes, at either endpoint.
 fn written(run: &Admitted, job: &Job) -> String {
     long::look(outcome_bytes(job), || answer::document(job, CONTRACT, &run.beside))
 }
 
-/// A refusal that is about this run.
+/// Makes a refusal name this run.
 fn refuse(run: &Admitted, refusal: Refusal) -> Refusal {
     let request = &run.watch.job().request;
     let request_id = run.beside.known_as.as_deref().unwrap_or(&request.request_id);

@@ -1,7 +1,7 @@
 //! Refusals in the shape of a contract.
 //!
-//! Whatever refuses a request at the door of a contract, from a body that is too long to a disk that is full, its caller gets a document of
-//! that contract.
+//! Whatever the reason for which a request is refused at the door of a contract, from a body that is too long to a disk
+//! that is full, its caller gets a document of that contract.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use super::refusal::Refusal;
 use super::router::DOORS;
 use crate::passage::refusal;
 
-/// The contract in whose shape requests for this path are refused, where it belongs to a door. Whoever misspells a path of a door still
-/// speaks its contract.
+/// Returns the contract in whose shape requests for this path are refused, if the path belongs to a door. A caller that
+/// misspells a path of a door still speaks its contract.
 pub(super) fn contract_at(path: &str) -> Option<Contract> {
     let is_under = |door| path.strip_prefix(door).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     DOORS.iter().find(|(door, _)| is_under(*door)).map(|(_, contract)| *contract)
 }
 
-/// An answer with what it says, where it is a refusal: in the shape of its door, else in our own.
+/// Writes the body of a refusal: in the shape of its door, or else in our own. Other answers are returned unchanged.
 pub(super) fn filled(mut response: Response, door: Option<Contract>) -> Response {
     let Some(refusal) = response.extensions_mut().remove::<Arc<Refusal>>() else { return response };
     let body = match door {
@@ -41,7 +41,7 @@ pub(super) fn filled(mut response: Response, door: Option<Contract>) -> Response
     response
 }
 
-/// The refusal as a document of this contract, of now.
+/// Returns the refusal as a document of this contract, with the current time.
 pub(super) fn document(refusal: &Refusal, contract: Contract) -> String {
     refusal::document(refusal, contract, Uuid::new_v4(), &Time::on_the_wall().to_string())
 }

@@ -1,4 +1,4 @@
-//! Where connections come from: a port, or a socket that is a file. What serves them need not know which.
+//! The sources of connections: a port, or a socket file. The code that serves them need not know which.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::reach::Arrival;
 
-/// What connections are taken from.
+/// The source of connections.
 pub(crate) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
@@ -57,7 +57,7 @@ impl Stream {
         }
     }
 
-    /// Drops what the system still holds for the other end. For a socket that is a file it holds nothing after the close.
+    /// Discards what the system still holds for the other end. A socket file holds nothing after it was closed.
     pub(super) fn forget_unsent(&self) {
         match self {
             Stream::Tcp(stream) => drop(stream.set_zero_linger()),

@@ -1,6 +1,7 @@
-//! A socket whose other end must take what it asked for.
+//! A socket whose other end must read what it asked for.
 //!
-//! Somebody who asks for much and reads nothing would keep the answer in memory, and a place for connections, for ever.
+//! A caller that asks for much and reads nothing would otherwise hold the answer in memory, and one of the allowed
+//! connections, for ever.
 
 use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};
@@ -16,13 +17,13 @@ use super::App;
 use super::socket::Stream;
 use super::tally::Limit;
 
-/// Writes to it fail when not one byte was taken for so long.
+/// A socket. Writes to it fail if the other end takes no byte for `[limits] write_seconds`.
 pub(super) struct Unstalled {
     stream: Stream,
     app: App,
-    /// Runs only while something waits to be taken.
+    /// Runs only while written bytes wait to be taken.
     timer: Option<Pin<Box<Sleep>>>,
-    /// Whether something waits to be taken, for those who have given this away.
+    /// Whether written bytes wait to be taken. It is shared with the connection, which cannot see this socket.
     behind: Arc<AtomicBool>,
 }
 
@@ -31,7 +32,7 @@ impl Unstalled {
         Unstalled { stream, app, timer: None, behind }
     }
 
-    /// Comes to an end when the other end has left. Whatever it still says is not listened to.
+    /// Completes when the other end has left. Anything that it still sends is discarded.
     pub(super) async fn left(&self) {
         while self.stream.readable().await.is_ok() {
             match self.stream.try_read(&mut [0; 256]) {
@@ -47,7 +48,7 @@ impl Unstalled {
         self.stream
     }
 
-    /// What came of a write, or that it has taken too long.
+    /// Returns the result of a write, or an error if it has taken too long.
     fn within_time<T>(&mut self, written: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         self.behind.store(written.is_pending(), Ordering::Relaxed);
         if written.is_ready() {

@@ -1,11 +1,11 @@
-//! Answers that go on for long, without what a connection keeps for those that are short.
+//! Long answers, without the buffers that a connection keeps for short ones.
 //!
-//! The HTTP library keeps two buffers of 8 KiB for every connection: one for the next request, and one for the head of its
-//! answer. Ten thousand callers who wait for something to happen need neither. So the connection of such an answer is
-//! taken from the library as soon as its request has been read: what is left is the socket, and where the answer comes from. After it
-//! the connection is closed.
+//! The HTTP library keeps two buffers of 8 KiB for every connection: one for the next request, and one for the head of
+//! its answer. Ten thousand callers that wait for an event need neither. So the connection of a long answer is taken
+//! from the library as soon as its request has been read. What remains is the socket and the source of the answer.
+//! After the answer the connection is closed.
 //!
-//! A piece is asked for only when the last one has been taken, so that whoever reads slowly has nothing piling up here.
+//! A piece is asked for only when the last one has been taken, so that nothing piles up here for a slow caller.
 
 use std::fmt;
 use std::future::ready;
@@ -25,27 +25,27 @@ use tokio::io::AsyncWriteExt;
 
 use super::stall::Unstalled;
 
-/// A piece above this is written by itself rather than copied beside its frame.
+/// Largest piece that is copied next to its frame, in bytes. A larger piece is written by itself.
 const COPIED_BYTES_MAX: usize = 16 << 10;
 
-/// What an answer consists of, piece by piece.
+/// The pieces of an answer.
 type Pieces = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
-/// The pieces of an answer on their way to its connection; whoever is first takes them.
+/// The pieces of an answer on their way to its connection. They can be taken once.
 #[derive(Clone)]
 struct OnTheWay(Arc<Mutex<Option<Pieces>>>);
 
-/// An answer of these pieces.
+/// Makes an answer of these pieces.
 pub(super) fn response(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let mut response = Response::new(Body::empty());
     response.extensions_mut().insert(OnTheWay(Arc::new(Mutex::new(Some(Box::pin(pieces))))));
     response
 }
 
-/// An answer that is to be written by itself.
+/// An answer that is written directly to the socket.
 pub(super) struct Streamed {
     head: Vec<u8>,
-    /// Whether pieces are framed; else the end of the connection is the end of the answer.
+    /// Whether pieces are framed. Otherwise the end of the connection is the end of the answer.
     chunked: bool,
     pieces: Pieces,
 }
@@ -57,7 +57,7 @@ impl fmt::Debug for Streamed {
 }
 
 impl Streamed {
-    /// The answer, where it is one of pieces; the request was of this version.
+    /// Takes the answer out of `response` if it consists of pieces. `version` is that of the request.
     pub(super) fn taken_from(response: &mut Response, version: Version) -> Option<Streamed> {
         let OnTheWay(pieces) = response.extensions_mut().remove()?;
         let pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner).take()?;
@@ -65,14 +65,14 @@ impl Streamed {
         Some(Streamed { head: head(response.status(), response.headers_mut(), chunked), chunked, pieces })
     }
 
-    /// Writes it all, as fast as the other end takes it, and ends early where that has left.
+    /// Writes the whole answer as fast as the other end takes it, and stops early if the other end has left.
     pub(super) async fn write(self, socket: &mut Unstalled) -> io::Result<()> {
         let Streamed { head: mut out, chunked, mut pieces } = self;
         loop {
             let piece = tokio::select! {
                 biased;
                 piece = pieces.next() => piece,
-                // The head waits for no piece that may be long in coming.
+                // The head does not wait for the first piece, which may be long in coming.
                 () = ready(()), if !out.is_empty() => {
                     socket.write_all(&out).await?;
                     out = Vec::new();
@@ -91,7 +91,7 @@ impl Streamed {
             }
             out.extend_from_slice(end);
             socket.write_all(&out).await?;
-            // Nothing is kept while nothing happens.
+            // No buffer is kept while nothing happens.
             out = Vec::new();
         }
         if chunked {
@@ -101,9 +101,9 @@ impl Streamed {
     }
 }
 
-/// Writes what comes before a piece, and gives what comes after it.
+/// Writes what comes before a piece, and returns what comes after it.
 fn framed(out: &mut Vec<u8>, piece: &Bytes, chunked: bool) -> &'static [u8] {
-    // An empty chunk would be the last.
+    // An empty chunk would end the answer.
     if !chunked || piece.is_empty() {
         return b"";
     }

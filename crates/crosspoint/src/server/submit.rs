@@ -1,7 +1,7 @@
-//! Reading the document of a new job, and the small bodies of other wishes.
+//! Reading the document of a new job, and the small bodies of other requests.
 //!
-//! The document is kept as it came and its input is a range of it, so nothing is copied but names. Members that are not known are
-//! kept with it and mean nothing.
+//! The document is kept as it came and its input is a range of it, so only names are copied. Members that are not known
+//! are kept with it and mean nothing.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) fn new_job(document: &Bytes, headers: &HeaderMap, caller: Caller) -> 
     let tape = scan(document)?;
     let root = object(&tape, EXAMPLE)?;
     let mut wanted = Wanted::default();
-    // Whoever has made several mistakes should not have to come several times.
+    // All mistakes are reported at once, so that the caller need not try several times.
     let mut mistakes = Vec::new();
     for (name, value) in root.members() {
         wanted.read(&name.decode(), value, &mut mistakes);
@@ -61,7 +61,7 @@ pub(super) fn new_job(document: &Bytes, headers: &HeaderMap, caller: Caller) -> 
     })
 }
 
-/// The `Idempotency-Key` header.
+/// Reads the `Idempotency-Key` header.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<Box<str>>, Refusal> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let key = value.to_str().ok().filter(|key| (1..=NAME_BYTES_MAX).contains(&key.len()));
@@ -70,7 +70,7 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<Box<str>>, R
     key.map(|key| Some(key.into())).ok_or_else(unusable)
 }
 
-/// The `traceparent` header. One that cannot be read is none, as its recommendation says.
+/// Reads the `traceparent` header. One that cannot be read counts as missing, as its recommendation says.
 pub(super) fn traceparent(headers: &HeaderMap) -> Option<Trace> {
     Trace::parse(headers.get("traceparent")?.to_str().ok()?)
 }
@@ -84,7 +84,7 @@ pub(super) fn answer(document: &Bytes) -> Result<Body, Refusal> {
     Ok(Body::trusted(document.slice(start..end)))
 }
 
-/// Reads `{"drained": true|false}`; nothing at all means yes.
+/// Reads `{"drained": true|false}`. An empty body means true.
 pub(super) fn drained(document: &Bytes) -> Result<bool, Refusal> {
     if document.is_empty() {
         return Ok(true);
@@ -95,7 +95,7 @@ pub(super) fn drained(document: &Bytes) -> Result<bool, Refusal> {
     drained.ok_or_else(|| Refusal::invalid("`drained` must be true or false", hint).at("/drained"))
 }
 
-/// Reads `{"state": "open"|"closed"}`: whether it is to be open.
+/// Reads `{"state": "open"|"closed"}`, and returns whether the breaker is to be open.
 pub(super) fn breaker_open(document: &Bytes) -> Result<bool, Refusal> {
     let tape = scan(document)?;
     let hint = r#"send {"state": "open"} or {"state": "closed"}"#;
@@ -124,7 +124,7 @@ impl Wanted {
                 self.input = start..end;
             }
             "work" => self.work = noted(text("/work", value), mistakes).map(Into::into),
-            // Clients that write all members of a type write null for those they do not set.
+            // Clients that write all members of a type write null for those that they do not set.
             "request_id" | "agent" | "priority" | "limits" if value.is_null() => {}
             "request_id" => self.request_id = noted(text("/request_id", value), mistakes),
             "agent" => self.agent = noted(text("/agent", value), mistakes).map(Into::into),
@@ -135,7 +135,7 @@ impl Wanted {
     }
 }
 
-/// What was read; what is wrong with it is kept for later.
+/// Returns the value that was read, or adds its mistake to the list.
 fn noted<T>(read: Result<T, Refusal>, mistakes: &mut Vec<Refusal>) -> Option<T> {
     match read {
         Ok(value) => Some(value),
@@ -146,7 +146,7 @@ fn noted<T>(read: Result<T, Refusal>, mistakes: &mut Vec<Refusal>) -> Option<T> 
     }
 }
 
-/// The body as JSON on which all readers agree.
+/// Scans the body as JSON on which all readers agree.
 pub(super) fn scan(document: &Bytes) -> Result<Tape<'_>, Refusal> {
     let tape = scan_ambiguous(document)?;
     match tape.flaws().iter().find(|flaw| flaw.kind.is_ambiguous()) {
@@ -155,7 +155,7 @@ pub(super) fn scan(document: &Bytes) -> Result<Tape<'_>, Refusal> {
     }
 }
 
-/// The same, where readers may disagree on what it says.
+/// Scans the body as JSON, even if readers may disagree on what it says.
 pub(super) fn scan_ambiguous(document: &Bytes) -> Result<Tape<'_>, Refusal> {
     long::look(document.len(), || Tape::scan(document)).map_err(|broken| {
         let (line, column) = line_and_column(document, broken.error.offset);
@@ -166,12 +166,12 @@ pub(super) fn scan_ambiguous(document: &Bytes) -> Result<Tape<'_>, Refusal> {
     })
 }
 
-/// For these the hints speak of files.
+/// Whether the syntax error has a hint that speaks of files.
 fn syntax_is_cut(syntax: Syntax) -> bool {
     [Syntax::Empty, Syntax::EndsInString, Syntax::EndsInObject, Syntax::EndsInArray].contains(&syntax)
 }
 
-/// ALL-11: what readers disagree on is refused, wherever in the body it stands.
+/// ALL-11: refuses JSON on which readers disagree, wherever in the body it is.
 pub(super) fn ambiguous(document: &Bytes, flaw: &Flaw) -> Refusal {
     let (line, column) = line_and_column(document, flaw.offset as usize);
     let (what, hint, clause) = match flaw.kind {

@@ -1,7 +1,7 @@
 //! What the server counts itself: requests by route and status, and refusals by the limit that was reached.
 //!
-//! One addition to an atomic each. A route is a template of the description, such as `/api/v1/jobs/{id}`, never a path as it
-//! came; what is described nowhere is `other`.
+//! Each count is one addition to an atomic. A route is a template of the description, such as `/api/v1/jobs/{id}`,
+//! never the path of a request. Requests for routes that are not described count as `other`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use axum::http::{Method, StatusCode};
 
 pub(super) use crate::passage::refusal::Limit;
 
-/// The statuses that are told apart: all that are ever given.
+/// The statuses that are counted separately: all that the server uses.
 const STATUSES: [u16; 15] = [200, 202, 204, 400, 401, 403, 404, 405, 408, 409, 413, 429, 500, 503, 504];
 
 /// The names of one route.
@@ -25,7 +25,8 @@ const OTHER: Route = Route { method: "other", path: "other" };
 pub(super) struct Tally {
     refusals: [AtomicU64; Limit::ALL.len()],
     routes: Vec<Route>,
-    /// For each route, and at last for what is none, each status, and at last any other.
+    /// One row for each route and a last one for all other requests. Each row has a count for each status and a last
+    /// one for any other status.
     requests: Vec<[AtomicU64; STATUSES.len() + 1]>,
 }
 
@@ -39,7 +40,7 @@ impl Tally {
         self.refusals[limit as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Which route a request takes; to be asked before the request is given away.
+    /// Returns the index of a request's route. It must be called before the request is given away.
     pub(super) fn route(&self, method: &Method, path: &str) -> usize {
         let is_it = |route: &Route| route.method == method.as_str() && fits(route.path, path);
         self.routes.iter().position(is_it).unwrap_or(self.routes.len())
@@ -57,7 +58,7 @@ impl Tally {
         Limit::ALL.into_iter().map(|limit| (limit, self.refusals[limit as usize].load(Ordering::Relaxed)))
     }
 
-    /// How often each route was answered with each status, where it was at all; no status stands for any other.
+    /// How often each route was answered with each status, without zeros. `None` stands for any other status.
     pub(super) fn requests(&self) -> impl Iterator<Item = (Route, Option<u16>, u64)> {
         let routes = self.routes.iter().copied().chain([OTHER]);
         let statuses = || STATUSES.into_iter().map(Some).chain([None]);
@@ -69,7 +70,7 @@ impl Tally {
     }
 }
 
-/// Whether a path is one of a template, segment by segment.
+/// Whether a path fits a template, segment by segment.
 pub(super) fn fits(template: &str, path: &str) -> bool {
     let mut segments = path.split('/');
     let fit = template.split('/').all(|wanted| {

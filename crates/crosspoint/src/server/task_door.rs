@@ -1,9 +1,9 @@
 //! `/tasks`: where callers of the task contract come in (TASK-1 to TASK-9).
 //!
-//! A task is a job that its caller knows by an id of its own. Whoever waits, by `?wait=S` or `Prefer: wait=S`, is answered when the task has
-//! ended, and also when it asks for input: the one who waits is the one to be asked.
+//! A task is a job that its caller knows by an id of its own. A caller that waits, by `?wait=S` or `Prefer: wait=S`, is
+//! answered when the task has ended, and also when it asks for input, because that caller is the one to be asked.
 //!
-//! Whatever refuses a request here is told in the shape of the contract: [`super::shaped`] sees to that, around all of these.
+//! Every refusal here has the shape of the contract: [`super::shaped`] takes care of that for all these endpoints.
 
 mod asked;
 mod events;
@@ -37,7 +37,7 @@ pub(super) const CONTRACT: Contract = Contract::Task;
 
 const DOOR: Door = Door::Contract(CONTRACT);
 
-/// Where this door is.
+/// Path of this door.
 pub(super) const PLACE: &str = "/tasks";
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
@@ -106,12 +106,12 @@ pub(super) async fn follow_task(
     Ok(events::stream(app, watch, stretch))
 }
 
-/// The task as it stands.
+/// Writes the task in its current state.
 fn written(job: &Job, beside: &Beside) -> String {
     long::look(outcome_bytes(job), || answer::document(job, CONTRACT, beside))
 }
 
-/// TASK-4: 200 says that it has ended.
+/// TASK-4: 200 means that the task has ended.
 fn status(job: &Job) -> StatusCode {
     if job.outcome().is_some() { StatusCode::OK } else { StatusCode::ACCEPTED }
 }
@@ -119,19 +119,20 @@ fn status(job: &Job) -> StatusCode {
 fn located(mut response: Response, job: &Job) -> Response {
     let place = match job.request.door {
         DOOR => format!("/tasks/{}", percent_encoded(&job.request.request_id)),
-        // It is found here by its own id.
+        // A job of another door is found here by the job's own id.
         Door::Native | Door::Contract(_) => format!("/tasks/{}", job.id()),
     };
     if let Ok(place) = HeaderValue::try_from(place) {
         response.headers_mut().insert(LOCATION, place);
     }
-    // For the log, which knows jobs by their own ids.
+    // For the log, which names jobs by their own ids.
     response.extensions_mut().insert(About::job(job));
     response
 }
 
 impl App {
-    /// The task that a caller knows by this id: its own, else ours, as of work that was repeated or came by another door.
+    /// Finds a task by the caller's id for it, or else by the job's own id, as for work that was repeated or came in at
+    /// another door.
     async fn task(&self, caller: &Caller, id: &str) -> Result<Watch, Refusal> {
         let found = self.engine().find(DOOR, caller.name(), id).await.map_err(|why| refused::denied(&why, id))?;
         let found = match (found, id.parse()) {
@@ -141,7 +142,8 @@ impl App {
         found.ok_or_else(|| refused::no_such_task(Some(id)))
     }
 
-    /// The job once it has ended or asks for input, or as it is when the wait is over or the server stops.
+    /// Returns the job once it has ended or asks for input, or in its current state when the wait is over or the server
+    /// stops.
     async fn settled(&self, watch: &Watch, patience: &Patience) -> Arc<Job> {
         match patience.wait {
             Some(wait) => watch.settled(Instant::now() + wait).await,

@@ -1,4 +1,4 @@
-//! A server within the test, because what is counted is counted in its process.
+//! A server within the test process, because scans are counted per process.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::{Listener, run};
 use crate::config::{Config, Flags};
 use crate::desk::Desk;
 
-/// What an agent answers with, beside the ids: long outputs, and another long member.
+/// An agent's answer: long outputs, and another long member.
 fn answer(id: &str) -> String {
     let (outputs, provenance) = ("o".repeat(9_000), "p".repeat(3_000));
     format!(
@@ -37,7 +37,7 @@ async fn message(stream: &mut TcpStream) -> String {
     }
 }
 
-/// An agent of the run contract, with a stream or without one. It reads nothing but the id.
+/// An agent of the run contract, with a stream or without one. It reads only the id.
 async fn agent(listener: TcpListener, streams: bool) {
     loop {
         let (mut stream, _) = listener.accept().await.expect("a connection");
@@ -70,7 +70,7 @@ fn scratch(name: &str) -> PathBuf {
     path
 }
 
-/// What came of one run, and what was scanned for it.
+/// The result of one run, and the sizes that were scanned for it.
 struct Ran {
     request_bytes: usize,
     answer_bytes: usize,
@@ -114,7 +114,7 @@ async fn ran(path: &str, streams: bool) -> Ran {
     stop.cancel();
     serving.await.expect("it ends");
     let _ = std::fs::remove_dir_all(directory);
-    // The job's id is as long as any.
+    // All ids of jobs have the same length.
     let answer_bytes = answer(&format!("\"{}\"", uuid::Uuid::nil())).len();
     let outputs = "{\"o\":\"\"}".len() + 9_000;
     Ran {
@@ -126,8 +126,9 @@ async fn ran(path: &str, streams: bool) -> Ran {
     }
 }
 
-/// From the run door to a run agent and back: the request is read when it comes and when it is handed on; the agent's answer when it comes, once
-/// more as part of a stream, and without its outputs when it is told; what the caller gets is not read at all.
+/// From the run door to a run agent and back. The request is scanned when it arrives and when it is handed on. The
+/// agent's answer is scanned when it arrives, once more if it is part of a stream, and without its outputs when it is
+/// written for the caller. The caller's answer is not scanned at all.
 #[tokio::test(flavor = "multi_thread")]
 async fn documents_are_scanned_where_they_come_in_and_not_by_every_hand() {
     for (path, streams) in [("/agents/run/sync", true), ("/agents/run/sync", false), ("/agents/run/stream", true)] {

@@ -12,26 +12,26 @@ use crosspoint_engine::time::Time;
 pub(crate) use self::event::Event;
 use super::json::{Object, push_array, push_text};
 
-/// What a job's members cost beside its outcome, about: so that an answer is written without growing.
+/// About the size of a job without its outcome, as JSON, so that an answer is written without growing its buffer.
 const JOB_BYTES: usize = 512;
 
 /// How much of a job is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// All.
+    /// Everything.
     Whole,
     /// Without large outcomes.
     Listed,
 }
 
-/// What is not in the job itself.
+/// What is shown with a job but is not in the job itself.
 #[derive(Default)]
 pub(crate) struct Beside {
     pub(crate) stuck: Option<Stuck>,
     pub(crate) violations: Vec<Found>,
 }
 
-/// One job, whole.
+/// Writes one whole job.
 pub(crate) fn job(job: &Job, beside: &Beside) -> Vec<u8> {
     let outcome_bytes = job.outcome().map_or(0, |ending| outcome::bytes(ending));
     let mut out = Vec::with_capacity(JOB_BYTES + outcome_bytes);
@@ -124,7 +124,7 @@ pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView) {
 fn failures(breaker: Breaker) -> u32 {
     match breaker {
         Breaker::Closed { failures } => failures,
-        // An operator opened it, whatever the agent did.
+        // The operator opened it, so the agent's failures do not count.
         Breaker::Open { until: Time::NEVER } => 0,
         Breaker::Open { .. } | Breaker::HalfOpen => FAILURES_MAX,
     }

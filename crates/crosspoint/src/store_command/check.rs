@@ -1,4 +1,4 @@
-//! `crosspoint store check`
+//! `crosspoint store check`: checks the store and prints what is wrong with it.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! A file that is there whole or not at all: written without a name, synced, and put into its place.
+//! A file that exists whole or not at all: written without a name, synced, and moved into place.
 //!
-//! Without a name, because it holds content: whoever is interrupted or killed leaves nothing behind. Where the file system has no such
-//! files it is written under another name, which stays behind then.
+//! It has no name because it holds content: an interrupted or killed process leaves nothing behind. If the file system
+//! does not support files without a name, it is written under another name, and that file stays behind then.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -19,13 +19,13 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Beside the file, so that it can be renamed; for this user alone, because of what is in it.
+    /// Creates the draft beside the file, so that it can be renamed, and for this user only, because of its content.
     pub(super) fn of(path: &Path) -> io::Result<Draft> {
         use std::os::unix::fs::OpenOptionsExt;
-        // Where a link leads is what is to be written, and not the link.
+        // The target of a link is written, and not the link itself.
         let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-            // To rename a file over a device or a pipe would be the end of it.
+            // Renaming a file over a device or a pipe would destroy it.
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "what is there is no file; leave --output out to write to stdout",
@@ -42,17 +42,17 @@ impl Draft {
         Ok(Draft { path: path.to_owned(), draft, nameless, file: Some(BufWriter::new(file)) })
     }
 
-    /// Puts it into its place. Until then, and whenever that fails, what was there before is there.
+    /// Moves the draft into place. Until then, and whenever that fails, the previous file stays.
     pub(super) fn finish(mut self) -> io::Result<()> {
         let Some(file) = self.file.take() else { return Ok(()) };
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync_all()?;
         if self.nameless {
-            // A name can only be given where there is none, so that it takes two steps to replace a file.
+            // A name can only be given if it is free, so that replacing a file takes two steps.
             linkat(CWD, format!("/proc/self/fd/{}", file.as_raw_fd()), CWD, &self.draft, AtFlags::SYMLINK_FOLLOW)?;
         }
         fs::rename(&self.draft, &self.path)?;
-        // That it is there survives the loss of power, too, where directories can be synced.
+        // The rename survives a loss of power too, if directories can be synced.
         let _ = File::open(directory_of(&self.path)).and_then(|directory| directory.sync_all());
         Ok(())
     }
@@ -79,7 +79,7 @@ impl Write for Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After it was renamed there is none of this name.
+        // After the rename no file has this name.
         let _ = fs::remove_file(&self.draft);
     }
 }

@@ -1,7 +1,8 @@
-//! `crosspoint store export`
+//! `crosspoint store export`: writes jobs as lines of JSON.
 //!
-//! Jobs are read one after the other and written as they are read: memory holds one document, one outcome, or a few blocks of output. A job
-//! that the server removes in between is said to be gone; one that cannot be read is named, and the others are exported all the same.
+//! Jobs are read one after the other and written as they are read: memory holds one document, one outcome, or a few
+//! blocks of output. A job that the server removes meanwhile is reported as gone. A job that cannot be read is named,
+//! and the others are exported all the same.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -19,7 +20,7 @@ use super::progress::Progress;
 use crate::cli::{Since, StoreExport};
 use crate::{Outcome, printed, render};
 
-/// So many events are read at one go: each may be a block of output.
+/// Most events that are read at once. Each may be a block of output.
 const EVENTS_AT_ONCE: usize = 16;
 
 pub(super) fn export(path: &Path, arguments: &StoreExport) -> Result<Outcome> {
@@ -65,7 +66,7 @@ fn wanted(arguments: &StoreExport) -> Wanted {
 struct Export<'e> {
     readers: &'e Readers,
     out: &'e mut dyn Write,
-    /// Whether it is for a terminal, where nothing may move the cursor.
+    /// Whether the output is a terminal, where nothing may move the cursor.
     harmless: bool,
     jobs: u64,
     unread: u64,
@@ -73,9 +74,9 @@ struct Export<'e> {
 
 /// Why a job was not exported to its end.
 enum Stopped {
-    /// It cannot be read.
+    /// The job cannot be read.
     Fault(Fault),
-    /// Nothing can be written.
+    /// The output cannot be written.
     Out(io::Error),
 }
 
@@ -102,7 +103,7 @@ impl<'e> Export<'e> {
         Export { readers, out, harmless, jobs: 0, unread: 0 }
     }
 
-    /// Gives how many jobs could not be read.
+    /// Exports everything. Returns the number of jobs that could not be read.
     fn everything(mut self, wanted: &Wanted) -> Result<u64> {
         let progress = Progress::new();
         let (schema, last) = self.readers.origin()?;
@@ -114,7 +115,7 @@ impl<'e> Export<'e> {
         for member in self.readers.members()? {
             self.line(Line::member(&member).bytes()?)?;
         }
-        // Behind what cannot be read it goes on, in steps that grow.
+        // Skips what cannot be read in growing steps.
         let (mut after, mut step) = (Seq(0), 1);
         loop {
             let page = self.readers.numbers(after, wanted)?;
@@ -150,7 +151,7 @@ impl<'e> Export<'e> {
         Ok(self.unread)
     }
 
-    /// One job with everything; nothing where it is gone already.
+    /// Exports one job with everything, or nothing if it is already gone.
     fn job(&mut self, seq: Seq) -> Result<(), Stopped> {
         let Some(job) = self.readers.job_at(seq)? else { return Ok(()) };
         let id = job.id();
@@ -160,7 +161,7 @@ impl<'e> Export<'e> {
             self.line(Line::document(id, document).bytes()?)?;
         }
         let whole = self.events(&job)? && self.violations(&job)?;
-        // Asked last: what was read before was there, if the job is.
+        // Checked last: if the job still exists, everything that was read before belongs to it.
         if self.readers.job_at(seq)?.is_none() {
             self.line(Line::Gone { job: id }.bytes()?)?;
             return Ok(());
@@ -173,7 +174,7 @@ impl<'e> Export<'e> {
         Ok(())
     }
 
-    /// The events that the job had when it was read; gives whether all of them were there.
+    /// Exports the events that the job had when it was read. Returns whether all of them were there.
     fn events(&mut self, job: &Job) -> Result<bool, Stopped> {
         let (id, seq) = (job.id(), job.seq());
         let accepted = Entry { n: 1, at: job.request.accepted_at, what: What::Accepted };

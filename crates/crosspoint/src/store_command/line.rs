@@ -1,4 +1,5 @@
-//! The lines of an export. Each is one JSON object with a `kind`; docs/operations.md describes them, and who reads them depends on it.
+//! The lines of an export. Each is one JSON object with a `kind`. docs/operations.md describes them, and programs that
+//! read exports depend on that.
 
 use std::sync::Arc;
 
@@ -17,14 +18,14 @@ use serde::Serialize;
 
 use crate::server::view::{self, Beside};
 
-/// What the lines mean changes only with this number.
+/// Version of the format. The meaning of the lines changes only with this number.
 const FORMAT: u32 = 1;
 
-/// Everything but jobs, and what belongs to them.
+/// Every line except the `job` lines.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum Line<'l> {
-    /// The first.
+    /// The first line.
     Store {
         format: u32,
         schema: i64,
@@ -66,22 +67,22 @@ pub(super) enum Line<'l> {
         #[serde(flatten)]
         found: &'l Found,
     },
-    /// The job was removed while it was read: what was said of it before does not count.
+    /// The job was removed while it was read: the lines about it before this one do not count.
     Gone {
         job: JobId,
     },
-    /// The job could not be read, or not to its end; nor perhaps those after it.
+    /// The job could not be read, or not to its end. The same may hold for those after it.
     Unread {
         seq: u64,
     },
-    /// The last.
+    /// The last line.
     End {
         jobs: u64,
         unread: u64,
     },
 }
 
-/// Text as it is, anything else so that it can be had again byte for byte.
+/// Text as it is, and other bytes in a form from which they can be restored exactly.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Bytes<'b> {
@@ -99,19 +100,19 @@ pub(super) enum Data<'e> {
         #[serde(flatten)]
         bytes: Bytes<'e>,
     },
-    /// The outcome itself is said with the job.
+    /// The outcome itself is in the line of the job.
     End {
         at: Time,
     },
     Other(view::Event<'e>),
 }
 
-/// What callers are not shown of a job, and whoever takes it elsewhere needs.
+/// What callers are not shown of a job, and what is needed to move it elsewhere.
 #[derive(Serialize)]
 struct Record<'j> {
     seq: u64,
     caller: &'j str,
-    /// What makes a repeat the same job: `null`, `{"request_id": ...}` or `{"key": ...}`.
+    /// The request key: `null`, `{"request_id": ...}` or `{"key": ...}`.
     request_key: Option<KeyShown<'j>>,
     pinned: Option<&'j str>,
     traceparent: Option<&'j str>,
@@ -211,7 +212,7 @@ impl<'l> Line<'l> {
         Line::Event { job, n: entry.n, event: entry.what.name(), data }
     }
 
-    /// As it is written, without its end.
+    /// Returns the line without its line break.
     pub(super) fn bytes(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self).map(on_one_line)
     }
@@ -223,7 +224,7 @@ impl<'b> Bytes<'b> {
     }
 }
 
-/// The job as the API shows it, with its outcome whole; and its record.
+/// Returns the job as the API shows it, with its whole outcome, and its record.
 pub(super) fn job(job: &Job) -> serde_json::Result<Vec<u8>> {
     let shown = view::job(job, &Beside::default());
     let record = serde_json::to_vec(&record(job))?;
@@ -276,8 +277,8 @@ fn limits(limits: &Limits) -> LimitsShown {
     }
 }
 
-/// What callers and agents wrote goes through as it is, and may have line breaks between its values. Within strings JSON has
-/// none, so that a space in their place changes nothing.
+/// Replaces line breaks by spaces. JSON of callers and agents is written as it came, and may have line breaks between
+/// its values. Strings contain none, so the meaning does not change.
 fn on_one_line(mut json: Vec<u8>) -> Vec<u8> {
     for byte in &mut json {
         if matches!(byte, b'\n' | b'\r') {

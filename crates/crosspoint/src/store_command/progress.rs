@@ -1,11 +1,11 @@
-//! How far it is, for whoever waits at a terminal; nobody else is told.
+//! Shows progress to a user at a terminal, and nothing elsewhere.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How often the time beside the bar moves.
+/// Interval at which the time beside the bar is updated.
 const TICK: Duration = Duration::from_millis(100);
 const UNKNOWN: &str = "{spinner} {msg} {elapsed:>4}";
 const KNOWN: &str = "{bar:24} {percent:>3}%  {msg} {elapsed:>4}";
@@ -23,7 +23,7 @@ impl Progress {
         Progress(Some(bar))
     }
 
-    /// `of` is 0 where nobody knows.
+    /// Shows the progress. `of` is 0 if the total is not known.
     pub(super) fn show(&self, what: &'static str, at: u64, of: u64) {
         let Some(bar) = &self.0 else { return };
         bar.set_style(style(if of == 0 { UNKNOWN } else { KNOWN }));
@@ -32,7 +32,7 @@ impl Progress {
         bar.set_message(what);
     }
 
-    /// Something is printed that stays.
+    /// Runs `print`, whose output stays, with the bar hidden.
     pub(super) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some(bar) => bar.suspend(print),
@@ -50,6 +50,6 @@ impl Drop for Progress {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    // The templates are ours and known to be good; the default is a bar too.
+    // The templates are ours and known to be valid; the default is a bar too.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

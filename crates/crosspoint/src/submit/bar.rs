@@ -1,4 +1,4 @@
-//! What somebody sees who waits: a bar at a terminal, lines elsewhere, or every event.
+//! What a waiting user sees: a bar on a terminal, lines elsewhere, or every event.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -10,15 +10,15 @@ use crate::client::Event;
 use crate::jobs::event_line;
 use crate::render;
 
-/// How often the time beside the bar moves.
+/// Interval at which the time beside the bar is updated.
 const TICK: Duration = Duration::from_millis(100);
 const UNKNOWN: &str = "{spinner} {wide_msg} {elapsed:>4}";
 const KNOWN: &str = "{bar:24} {percent:>3}%  {wide_msg} {elapsed:>4}";
 
 pub(super) enum Shown {
-    /// On stderr, at a terminal.
+    /// On stderr, on a terminal.
     Bar(ProgressBar),
-    /// On stderr; the last line, so that none is said twice.
+    /// On stderr. Holds the last line, so that none is printed twice.
     Lines(String),
     /// On stdout.
     Events { json: bool },
@@ -30,7 +30,7 @@ impl Shown {
             return Shown::Events { json: wanted.json };
         }
         render::note(&format!("job {}", render::visible(id)));
-        // A terminal that cannot move its cursor is given lines too.
+        // A terminal that cannot move its cursor gets lines too.
         if !io::stderr().is_terminal() || std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
             return Shown::Lines(String::new());
         }
@@ -60,7 +60,7 @@ impl Shown {
         Ok(())
     }
 
-    /// A remark that stays.
+    /// Prints a remark that stays.
     pub(super) fn note(&self, text: &str) {
         match self {
             Shown::Bar(bar) => bar.suspend(|| render::note(text)),
@@ -68,7 +68,7 @@ impl Shown {
         }
     }
 
-    /// The bar has done its work.
+    /// Removes the bar.
     pub(super) fn clear(&self) {
         if let Shown::Bar(bar) = self {
             bar.finish_and_clear();
@@ -91,6 +91,6 @@ fn move_bar(bar: &ProgressBar, event: &Event) {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    // The templates are ours and known to be good; the default is a bar too.
+    // The templates are ours and known to be valid; the default is a bar too.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

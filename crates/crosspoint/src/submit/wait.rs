@@ -1,4 +1,4 @@
-//! Waiting for a job's outcome, and what to say when it has come, or does not come.
+//! Waiting for a job's outcome, and the output when it has come or does not come.
 
 use std::io::{self, Write};
 
@@ -19,16 +19,16 @@ pub(crate) struct Wanted {
     pub(crate) json: bool,
     /// Every event, instead of the outputs.
     pub(crate) follow: bool,
-    /// Only what came after this event.
+    /// Only events after this number.
     pub(crate) after: u32,
 }
 
-/// Ctrl-C is ours from now on.
+/// Takes over Ctrl-C.
 pub(crate) fn interrupts() -> Result<Signal> {
     signal(SignalKind::interrupt()).context("cannot watch for Ctrl-C")
 }
 
-/// Only the id, for those who do not wait.
+/// Prints only the id, for a user that does not wait.
 pub(crate) fn print_id(client: &Client, job: &Job, json: bool) -> Result<Outcome> {
     let text = if json { printed::one_line(&job.text) } else { render::visible(&job.is.id) };
     writeln!(io::stdout().lock(), "{text}")?;
@@ -45,7 +45,7 @@ pub(crate) fn interrupted_early() -> Outcome {
     Outcome::Interrupted
 }
 
-/// Shows how a job goes that somebody has submitted some time: without a server it may be one that nobody drives.
+/// Shows the course of a job that was submitted earlier. Without a server it may be a job that no process drives.
 pub(crate) async fn follow(client: &Client, id: &str, wanted: Wanted, interrupts: Signal) -> Result<Outcome> {
     if client.is_embedded() {
         let job = client.job(id).await?;
@@ -56,8 +56,8 @@ pub(crate) async fn follow(client: &Client, id: &str, wanted: Wanted, interrupts
     wait(client, id, wanted, interrupts).await
 }
 
-/// Shows how a job goes that was just submitted, until it has ended, waits for a person, or somebody is tired of waiting. Also
-/// one that was there already is driven: who asks for it again has it taken up.
+/// Shows the course of a job that was just submitted, until it has ended, waits for a person, or the user interrupts. A
+/// job that existed already is driven too: submitting it again has it taken up.
 pub(crate) async fn wait(client: &Client, id: &str, wanted: Wanted, mut interrupts: Signal) -> Result<Outcome> {
     let mut shown = Shown::new(wanted, id);
     let ended = tokio::select! {
@@ -74,7 +74,7 @@ pub(crate) async fn wait(client: &Client, id: &str, wanted: Wanted, mut interrup
     finish(client, &job?, wanted)
 }
 
-/// Nobody would ever hear the end of a job that nobody drives; what there is of it is shown.
+/// Shows what there is of a job that no process drives, because following it would never end.
 async fn held(client: &Client, job: &Job, wanted: Wanted) -> Result<Outcome> {
     if wanted.follow {
         let mut shown = Shown::new(wanted, &job.is.id);
@@ -88,14 +88,14 @@ async fn held(client: &Client, job: &Job, wanted: Wanted) -> Result<Outcome> {
     Ok(Outcome::CouldNot)
 }
 
-/// The job once it has ended or waits for a person.
+/// Returns the job once it has ended or waits for a person.
 async fn until_it_rests(client: &Client, id: &str, after: u32, shown: &mut Shown) -> Result<Job> {
     let mut follow = client.follow(id, after);
     loop {
         match follow.next().await? {
             Heard::Event(event) => {
                 shown.event(&event)?;
-                // A question of the past may have been answered.
+                // A past question may have been answered already.
                 if matches!(event.name.as_str(), "question" | "interrupted") {
                     let job = client.job_patiently(id).await?;
                     if job.is.is_asking() || job.is.is_poisoned() {

@@ -1,4 +1,4 @@
-//! The parts of an outcome, put into the homes that a document is written from.
+//! Puts the parts of an outcome into the homes that a document is written from.
 
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::artifact::Artifact;
@@ -7,7 +7,7 @@ use crosspoint_contracts::job::{Home, Job as Canonical};
 use crosspoint_contracts::json::{Tape, Value};
 use crosspoint_contracts::outcome::{Outcome, Status, Text};
 
-/// Puts an outcome that its agent gave in no words of its own, for a caller of this contract.
+/// Puts an outcome without an agent's document, for a caller of this contract.
 pub(super) fn put<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome, to: Contract) {
     match &outcome.reason {
         Some(reason) if outcome.status != Status::Completed => {
@@ -30,8 +30,8 @@ pub(super) fn put<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome, to: Contra
     put_usage(told, outcome);
 }
 
-/// ALL-8: an object is an object, a text is a text, and whatever else there is, is put into an object. What a program printed is a text that
-/// stands in an object: to those who want a text it is given as that.
+/// ALL-8: an object stays an object, a text stays a text, and any other value is put into an object. The output of a
+/// program is a text within an object: callers whose contract wants a text get that text.
 fn put_outputs<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome, to: Contract) {
     let outputs = outcome.outputs.as_ref().map_or("null", |outputs| outputs.get());
     let text = outcome.text.as_ref().and_then(|text| match text {
@@ -51,7 +51,7 @@ fn put_outputs<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome, to: Contract)
     }
 }
 
-/// What the work used, where the document itself does not say it.
+/// Puts what the work used, unless the document itself says it.
 pub(super) fn put_usage<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome) {
     let Some(usage) = &outcome.usage else { return };
     let Ok(tape) = Tape::scan(usage.bytes()) else { return };

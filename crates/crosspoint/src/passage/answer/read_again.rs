@@ -1,4 +1,4 @@
-//! An agent's own document, read again with the parts that an outcome keeps beside it.
+//! Reads an agent's own document again, together with the parts that an outcome keeps beside it.
 
 use crosspoint_contracts::content::{Body, Json};
 use crosspoint_contracts::exchange::Holds;
@@ -8,7 +8,7 @@ use crosspoint_contracts::outcome::{Outcome, Text};
 use crosspoint_contracts::reply::AgentDocument;
 use crosspoint_contracts::translate::read_response;
 
-/// What an agent said at the end, with all that it gave.
+/// Returns the agent's last document with everything that it gave.
 pub(super) fn at_the_end(outcome: &Outcome) -> Option<Canonical<'_>> {
     let said = outcome.document.as_ref()?;
     // The last event of a stream is a response like any other.
@@ -18,7 +18,7 @@ pub(super) fn at_the_end(outcome: &Outcome) -> Option<Canonical<'_>> {
         None => read_response(kind, said.document.bytes()).job?,
     };
     if let Some(reason) = &outcome.reason {
-        // What the agent's answer means is settled; its document alone may say less.
+        // What the agent's answer means is already decided; its document alone may say less.
         let code = told.get(Home::Code).cloned();
         told.fail(reason.failure);
         if let Some(code) = code {
@@ -30,7 +30,7 @@ pub(super) fn at_the_end(outcome: &Outcome) -> Option<Canonical<'_>> {
     Some(told)
 }
 
-/// The outputs are long, and were read when they came: they go where they stood without being read again.
+/// Puts the outputs back into their place. They are long and were read when they arrived, so they are not read again.
 fn give<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome) {
     let outputs = outcome.outputs.as_ref().map(Body::get);
     let is_text = outputs.is_some_and(|outputs| outputs.starts_with('"'));
@@ -41,8 +41,8 @@ fn give<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome) {
     told.give(outputs.filter(|_| !is_text).map(Json::new), text.map(Json::new));
 }
 
-/// The document with its artifacts in their place: what else is said of them may be carried in it, and the two are read together. `None` where
-/// they stand there already.
+/// Returns the document with its artifacts in their place. Further facts about them may be carried in the document, and
+/// both are read together. `None` if the artifacts are in the document already.
 fn with_artifacts(outcome: &Outcome, said: &AgentDocument) -> Option<String> {
     let artifacts = outcome.artifacts.as_ref()?;
     let part = said.kind.contract().exchange().parts.iter().find(|part| part.holds == Holds::Artifacts)?;

@@ -1,5 +1,6 @@
-//! Refusals in the shape of a contract: the code and the message where they belong, and the rest (`repeat`, `clause`, `hint`, where and
-//! what) in the error's open `details`, which a contract without such a field carries.
+//! Refusals in the shape of a contract. The code and the message go into their fields. The rest (`repeat`, `clause`,
+//! `hint`, the place and the findings) goes into the error's open `details`, which a contract without such a field
+//! carries.
 
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::exchange::{Exchange, Known};
@@ -12,7 +13,7 @@ use uuid::Uuid;
 
 use super::{Refusal, Situation};
 
-/// The refusal as a document of this contract. `id` is one that nobody has used, `now` the time.
+/// Writes the refusal as a document of this contract. `id` is an unused id, `now` the time.
 pub(crate) fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> String {
     let exchange = contract.exchange();
     let mut told = Job::made(exchange.response, Some(State::Failed));
@@ -26,7 +27,7 @@ pub(crate) fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &st
     match refusal.request_id() {
         Some(request_id) => drop(told.put(Home::RequestId, Json::string(request_id))),
         None => {
-            // RUN-5: an id that could not be read is made up, and that is said.
+            // RUN-5: an id that could not be read is generated, and the document says so.
             told.put(Home::RequestId, Json::string(&id.to_string()));
             let warnings = Json::new("[\"request_id was generated: none could be read from the request\"]");
             told.place(contract, exchange.warnings, warnings);
@@ -35,7 +36,7 @@ pub(crate) fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &st
     for known in exchange.response_has {
         let value = match known {
             Known::Work => refusal.work().map(Json::string),
-            // What carries would otherwise say that it was filled in.
+            // A contract that carries would otherwise note that the value was filled in.
             Known::ReportedAt if exchange.refusing.carries => Some(Json::string(now)),
             Known::Duration if exchange.refusing.carries => Some(Json::new("0.0")),
             Known::ReportedAt | Known::Duration | Known::StartedAt | Known::Agent | Known::Retries => None,
@@ -49,7 +50,7 @@ pub(crate) fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &st
         id,
         agent_types: &[],
         agent_type: "code",
-        // The others have fields for all that is said here.
+        // The other contracts have fields for everything that is written here.
         carrying: if exchange.refusing.carries { Carrying::On } else { Carrying::Off },
         known_as: None,
         completing: true,
@@ -58,8 +59,8 @@ pub(crate) fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &st
     translate::write(&told, contract, &fresh).map(translate::Written::into_text).unwrap_or_default()
 }
 
-/// Nobody refuses by cancelling, for which a contract may have no error. A body over its limit is the request's own fault: no waiting mends it,
-/// unless the contract has a word for it.
+/// Returns the failure to write. A refusal is never a cancellation, for which a contract may have no error. A body over
+/// its limit is a mistake of the request, which waiting does not mend, unless the contract has a code for it.
 fn failure(refusal: &Refusal, exchange: &Exchange) -> Failure {
     let too_large = refusal.situation == Situation::TooLarge && exchange.refusing.too_large.is_none();
     if refusal.failure == Failure::Cancelled || too_large { Failure::Invalid } else { refusal.failure }

@@ -1,4 +1,4 @@
-//! What callers may have meant: works and agents, as many as a hint has room for.
+//! Hints on what callers may have meant: known works and agents, as many as a hint has room for.
 
 use crosspoint_engine::runtime::Engine;
 
@@ -6,7 +6,7 @@ use crate::listed::listed;
 
 const ALL: &str = "GET /api/v1/agents lists all";
 
-/// Works that are known, for people.
+/// Lists the known works, for people.
 pub(crate) fn works(engine: &Engine) -> String {
     let agents = engine.agents();
     let mut works: Vec<&str> = agents.iter().flat_map(|agent| agent.spec.works.iter().map(|work| &**work)).collect();
@@ -15,7 +15,7 @@ pub(crate) fn works(engine: &Engine) -> String {
     listed(&works, ALL)
 }
 
-/// Agents that are known, for people.
+/// Lists the known agents, for people.
 pub(super) fn names(engine: &Engine) -> String {
     let agents = engine.agents();
     listed(&agents.iter().map(|agent| &*agent.spec.name).collect::<Vec<&str>>(), ALL)

@@ -1,14 +1,14 @@
 //! The limits that requests can reach.
 
-/// A limit that requests can reach, by its key under `[limits]` where it has one.
+/// A limit that requests can reach, named by its key under `[limits]` if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Limit {
-    /// Of jobs that have not ended; of one work, for one agent, of one caller.
+    /// Jobs that have not ended: of all, of one work, for one agent, of one caller.
     Jobs,
     JobsPerWork,
     JobsPerAgent,
     JobsPerCaller,
-    /// Of requests that wait to be committed, and their bytes.
+    /// Requests that wait to be committed, and their bytes.
     Waiting,
     BodyBytes,
     BodiesBytes,
@@ -16,11 +16,11 @@ pub(crate) enum Limit {
     HeaderSeconds,
     BodySeconds,
     WriteSeconds,
-    /// Of the store's bytes, or the disk's.
+    /// The size of the store, or of the disk.
     StoreBytes,
-    /// Of documents that wait to be judged.
+    /// Documents that wait to be judged.
     Documents,
-    /// None: the request was meant for another server, or came from a page of another site.
+    /// No limit: the request was meant for another server, or came from a page of another site.
     Foreign,
 }
 

@@ -1,4 +1,4 @@
-//! What a refusal says, as JSON: in our own shape, or what of it goes into the open field of a contract's error.
+//! A refusal as JSON: in our own shape, or as the open field of a contract's error.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -46,7 +46,7 @@ struct Error<'a> {
     findings: Vec<Found<'a>>,
 }
 
-/// What stands in the open field of a contract's error.
+/// The open field of a contract's error.
 #[derive(Serialize)]
 struct Details<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ struct Mistake<'a> {
 }
 
 impl Refusal {
-    /// What it says, in our own shape.
+    /// Writes the refusal in our own shape.
     pub(crate) fn body(&self) -> Vec<u8> {
         serde_json::to_vec(&Shown { error: self.error() }).unwrap_or_default()
     }
@@ -86,7 +86,7 @@ impl Refusal {
         }
     }
 
-    /// All that there is to say beside the code and the message, for the open field of a contract's error.
+    /// Writes everything but the code and the message, for the open field of a contract's error.
     pub(crate) fn details(&self) -> String {
         let mut error = self.error();
         (error.code, error.message) = (None, None);

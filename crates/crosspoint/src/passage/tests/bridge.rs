@@ -1,4 +1,4 @@
-//! Requests that come from files and responses that go there.
+//! Requests that come from files and responses that are written to files.
 
 use super::*;
 
@@ -112,7 +112,7 @@ fn what_a_bridge_agent_says_is_stored_once_and_comes_back_whole() {
     assert_eq!(got["metadata"], json!({"tokens": 7}));
     let run = parsed(&told(&done, Contract::Run), Kind::RunResponse);
     assert_eq!(run["outputs"], json!({"output": "# Größe\n\"x\""}));
-    // A text that is an object, by what was carried; and one that stands beside an object.
+    // An output that is an object according to what was carried, and one that is a text beside an object.
     let carried = r#"{"x_crosspoint":{"from":"run.response","form":{"output":"json"}}}"#;
     let done = finished(&job, Kind::BridgeResponse, &said("success", r#""{\"a\": \"ä\"}""#, none, carried));
     assert_eq!(parsed(&told(&done, Contract::Run), Kind::RunResponse)["outputs"], json!({"a": "ä"}));

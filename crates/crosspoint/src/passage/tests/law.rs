@@ -1,5 +1,6 @@
-//! The law of the passage: whatever a caller wrote reaches the agent, and whatever the agent said reaches the caller, at its place or
-//! carried. It is told by translating back: the document that comes of it has all that the first one had.
+//! The law of the passage: everything that a caller wrote reaches the agent, and everything that the agent wrote
+//! reaches the caller, in its place or carried. The tests check this by translating back: the resulting document has
+//! everything that the first one had.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,8 @@ use crosspoint_contracts::{read_jobs, translate};
 
 use super::*;
 
-/// The contracts that have doors and agents. Each of them beside the bridge: the others have tests of their own.
+/// The contracts that have doors and agents, each of them combined with the bridge. The other pairs have tests of their
+/// own.
 const PAIRS: [(Contract, Contract); 5] = [
     (Contract::Bridge, Contract::Bridge),
     (Contract::Bridge, Contract::Run),
@@ -17,7 +19,8 @@ const PAIRS: [(Contract, Contract); 5] = [
     (Contract::Task, Contract::Bridge),
 ];
 
-/// What every hand on the way writes anew: a span below the caller's (TASK-8), itself at the end of the chain, and whom it goes to (TASK-9).
+/// What each server on the way writes anew: a span below the caller's (TASK-8), itself at the end of the chain, and the
+/// target (TASK-9).
 const HANDED_ON: [&str; 3] = ["/observability/spanId", "/routing/delegationChain", "/routing/target"];
 
 fn request_of(contract: Contract) -> Kind {
@@ -40,12 +43,12 @@ fn response_of(contract: Contract) -> Kind {
     }
 }
 
-/// What a contract calls the id of a request.
+/// The name of the member that holds the id of a request.
 fn id_of(contract: Contract) -> &'static str {
     if contract == Contract::Task { "id" } else { "request_id" }
 }
 
-/// The golden documents of a kind: whatever the contract has, and members that nobody knows.
+/// Returns the golden documents of a kind. They have every member of the contract, and some unknown ones.
 fn golden(contract: Contract, what: &str) -> Vec<(String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(contract.name());
     let entries = fs::read_dir(folder).expect("it can be listed").map(|entry| entry.expect("it can be read"));
@@ -57,7 +60,7 @@ fn golden(contract: Contract, what: &str) -> Vec<(String, Value)> {
     all
 }
 
-/// A document as one of another contract.
+/// Translates a document into another contract.
 fn translated(document: &str, kind: Kind, to: Contract) -> Value {
     let options = Options { kind: Some(kind), ..Options::default() };
     let (reading, jobs) = read_jobs(document.as_bytes(), &options);
@@ -68,7 +71,7 @@ fn translated(document: &str, kind: Kind, to: Contract) -> Value {
     serde_json::from_str(&written.into_text()).expect("JSON")
 }
 
-/// The places of what is in the one and not in the other.
+/// Returns the places of what is in `part` and not in `whole`.
 fn missing(part: &Value, whole: &Value, place: &str) -> Vec<String> {
     match (part, whole) {
         (Value::Object(part), Value::Object(whole)) => {
@@ -108,13 +111,14 @@ fn whatever_an_agent_says_reaches_the_caller() {
             let Some(done) = ended(&job, response_of(agent), &said.to_string()) else { continue };
             let told = told(&done, door);
             let back = translated(&told, response_of(door), agent);
-            // The id is the caller's by then.
+            // The id is the caller's here.
             said[id_of(agent)] = back[id_of(agent)].clone();
-            // And outputs have one name of the two that are read.
+            // Outputs are read under two names, and written under one.
             if let Some(outputs) = said.as_object_mut().and_then(|said| said.remove("data")) {
                 said["outputs"] = outputs;
             }
-            // What is loose is not written again, and neither is what stands beside the nine of a response (BRIDGE-1.4): it is carried.
+            // Loose forms are not written again, nor are members beside the nine of a response (BRIDGE-1.4): they are
+            // carried.
             let told_of: Value = serde_json::from_str(&told).expect("JSON");
             let beside = if door == Contract::Run { &told_of } else { &told_of["metadata"] };
             let carried = &beside["x_crosspoint"]["fields"][agent.name()];
@@ -126,7 +130,7 @@ fn whatever_an_agent_says_reaches_the_caller() {
     }
 }
 
-/// The job with this outcome; `None` where the document is of no outcome.
+/// Returns the job with this outcome, or `None` if the document has no outcome.
 fn ended(job: &Job, kind: Kind, document: &str) -> Option<Job> {
     let reply = reply::read(kind, &Bytes::from(document.to_owned())).unwrap_or_else(|report| panic!("{report:?}"));
     let reply::Meaning::Ended(result) = reply.meaning else { return None };
@@ -136,7 +140,8 @@ fn ended(job: &Job, kind: Kind, document: &str) -> Option<Job> {
     Some(machine::step(job, event, Time(1_800_000_002_100_000), &policy).expect("it ends").job)
 }
 
-/// ALL-8: to whoever carried an object to us in files, an object goes back as one; whoever writes prompts gets texts alone.
+/// ALL-8: a requester that carried an object in its files gets an object back. A requester that writes prompts gets
+/// only texts.
 #[test]
 fn an_object_is_an_object_again_for_whoever_asked_with_one() {
     let carried = json!({"x_crosspoint": {"from": "run.request", "form": {"input": "json"}}});

@@ -1,4 +1,4 @@
-//! The bridge door: its operations, and what its documents look like.
+//! The bridge door: its operations, and its documents.
 #![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
 
 use std::borrow::Cow;
@@ -64,7 +64,7 @@ impl JsonSchema for BridgeRequest {
 
     fn json_schema(schemas: &mut SchemaGenerator) -> Schema {
         let mut schema = <Request<'static> as JsonSchema>::json_schema(schemas);
-        // Names are limited here, which the contract leaves open.
+        // The contract leaves the length of names open; this door limits it.
         for name in ["request_id", "agent_name"] {
             if let Some(member) = schema.pointer_mut(&format!("/properties/{name}")) {
                 let limits = json!({ "type": "string", "minLength": 1, "maxLength": NAME_BYTES_MAX });

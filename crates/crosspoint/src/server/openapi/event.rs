@@ -1,4 +1,4 @@
-//! The events of a job's stream, and what the `data` of each looks like.
+//! The events of a job's stream, and the `data` of each.
 #![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
 
 use std::borrow::Cow;
@@ -11,7 +11,8 @@ use super::operation::{Make, make};
 use super::shape::{Outcome, Question, Said};
 use super::word::{Any, FailureName, When};
 
-/// One event of a job's stream. `id` is its number within the job; come again with the last one as `Last-Event-ID`.
+/// One event of a job's stream. `id` is its number within the job. A caller that reconnects sends the last one as
+/// `Last-Event-ID`.
 pub(super) struct JobEvent;
 
 impl JsonSchema for JobEvent {

@@ -1,22 +1,22 @@
-//! How one operation is put.
+//! The description of one operation.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::passage::refusal::Shown;
 
-/// The schema of a type, once there is somebody who makes schemas.
+/// Makes the schema of a type with a given generator.
 pub(super) type Make = fn(&mut SchemaGenerator) -> Schema;
 
 const JSON: &str = "application/json";
 
-/// These can come of any request, because they are about its connection, its head, or us.
+/// Statuses that can answer any request, because they concern its connection, its head or the server.
 const ALWAYS: [u16; 4] = [403, 408, 500, 503];
 
-/// Of these, what comes before anybody has read the path, and so is in our own shape at every door.
+/// Those among them that are answered before the path was read, and so have our own shape at every door.
 const BEFORE_THE_PATH: [u16; 2] = [408, 503];
 
-/// One method of one path. It is named as its handler is.
+/// One method of one path. Its id is the name of its handler.
 pub(super) struct Operation {
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
@@ -28,7 +28,7 @@ pub(super) struct Operation {
     body: Option<Body>,
     answers: Vec<Answer>,
     refusals: Vec<u16>,
-    /// The shape of its refusals, where it is that of a contract.
+    /// The shape of its refusals, if that is the shape of a contract.
     refused_as: Option<Make>,
 }
 
@@ -72,17 +72,17 @@ impl Operation {
         self
     }
 
-    /// What stands in its path.
+    /// Adds a parameter of the path.
     pub(super) fn path(self, name: &str, description: &str, schema: &Value) -> Operation {
         self.parameter("path", name, description, schema, true)
     }
 
-    /// What may stand in its query.
+    /// Adds an optional parameter of the query.
     pub(super) fn query(self, name: &str, description: &str, schema: &Value) -> Operation {
         self.parameter("query", name, description, schema, false)
     }
 
-    /// What must stand in its query.
+    /// Adds a required parameter of the query.
     pub(super) fn query_required(self, name: &str, description: &str, schema: &Value) -> Operation {
         self.parameter("query", name, description, schema, true)
     }
@@ -98,17 +98,17 @@ impl Operation {
         self
     }
 
-    /// What it is sent.
+    /// Sets the required body.
     pub(super) fn body<T: JsonSchema>(self, description: &'static str, example: Value) -> Operation {
         self.takes(description, true, vec![(JSON, make::<T>, example)])
     }
 
-    /// What it may be sent.
+    /// Sets an optional body.
     pub(super) fn body_if_any<T: JsonSchema>(self, description: &'static str, example: Value) -> Operation {
         self.takes(description, false, vec![(JSON, make::<T>, example)])
     }
 
-    /// A document of any contract.
+    /// Sets a body that is a document of any contract.
     pub(super) fn document(self, example: Value) -> Operation {
         let stream = json!("event: started\ndata: {\"request_id\": \"r-1\"}\n\n");
         let content =
@@ -120,7 +120,7 @@ impl Operation {
         )
     }
 
-    /// Bytes as they are.
+    /// Sets a body of raw bytes.
     pub(super) fn bytes(self, description: &'static str) -> Operation {
         let any = |_: &mut SchemaGenerator| Schema::default();
         self.takes(description, true, vec![("application/octet-stream", any, json!("hello"))])
@@ -133,7 +133,7 @@ impl Operation {
         content: Vec<(&'static str, Make, Value)>,
     ) -> Operation {
         self.body = Some(Body { description, required, content });
-        // Of its size and the room for all of them.
+        // Refused for its content, or for its size.
         self.refuses(&[400, 413])
     }
 
@@ -141,7 +141,7 @@ impl Operation {
         self.answers_with::<T>(status, description, json!({}))
     }
 
-    /// With headers.
+    /// Adds an answer with headers.
     pub(super) fn answers_with<T: JsonSchema>(
         self,
         status: u16,
@@ -151,31 +151,31 @@ impl Operation {
         self.gives(Answer { status, description, media: JSON, make: make::<T>, headers })
     }
 
-    /// With text of another type.
+    /// Adds an answer that is text of another media type.
     pub(super) fn answers_text(self, media: &'static str, description: &'static str) -> Operation {
         let (make, headers) = (make::<String> as Make, json!({}));
         self.gives(Answer { status: 200, description, media, make, headers })
     }
 
-    /// With server-sent events, of which the schema describes one.
+    /// Adds an answer of server-sent events. The schema describes one event.
     pub(super) fn answers_events<T: JsonSchema>(self, description: &'static str) -> Operation {
         self.answers_events_with::<T>(description, json!({}))
     }
 
-    /// The same, with headers.
+    /// Like `answers_events`, with headers.
     pub(super) fn answers_events_with<T: JsonSchema>(self, description: &'static str, headers: Value) -> Operation {
         let (media, make) = ("text/event-stream", make::<T> as Make);
         self.gives(Answer { status: 200, description, media, make, headers })
     }
 
     fn gives(mut self, answer: Answer) -> Operation {
-        // What is answered so is not refused so, unless the answer says that it may be.
+        // A status of an answer is not listed as a refusal, unless the answer says that it may be one.
         self.refusals.retain(|status| *status != answer.status);
         self.answers.push(answer);
         self
     }
 
-    /// The statuses with which it may be refused, beside those of all requests.
+    /// Adds the statuses with which it may be refused, beside those of all requests.
     pub(super) fn refuses(mut self, statuses: &[u16]) -> Operation {
         self.refusals.extend(statuses);
         self.refusals.sort_unstable();
@@ -183,13 +183,13 @@ impl Operation {
         self
     }
 
-    /// In which shape it is refused; what comes before anybody has looked at the path is in our own.
+    /// Sets the shape of its refusals. Refusals from before the path was read have our own shape.
     pub(super) fn refuses_as<T: JsonSchema>(mut self) -> Operation {
         self.refused_as = Some(make::<T>);
         self
     }
 
-    /// As it stands in the description.
+    /// Returns its entry in the description.
     pub(super) fn described(&self, schemas: &mut SchemaGenerator) -> Value {
         let mut responses = Map::new();
         for answer in &self.answers {
@@ -214,7 +214,7 @@ impl Operation {
     }
 }
 
-/// The schema of a type.
+/// Returns the schema of a type.
 pub(super) fn make<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Schema {
     schemas.subschema_for::<T>()
 }

@@ -1,4 +1,4 @@
-//! The side of the API that agents use which joined: its shapes and its operations.
+//! The part of the API for agents that joined: its shapes and its operations.
 #![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
 
 use crosspoint_contracts::content::Nullable;
@@ -247,7 +247,7 @@ struct Leaving {
 const SESSION: &str = "5f0c6c1e-8d0a-4c2e-9d8b-0a4f3f2f9b11";
 const JOB: &str = "01a1e2d0-641e-7000-8000-0005a7fde28e";
 
-/// In the order of the router.
+/// The operations, in the order of the router.
 pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
     let name = json!({ "type": "string", "minLength": 1, "maxLength": NAME_BYTES_MAX, "pattern": "^[ -~]+$", "example": "shout" });
     let of_agent = |operation: Operation| operation.path("name", "The agent's name.", &name);

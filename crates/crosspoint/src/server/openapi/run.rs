@@ -1,7 +1,7 @@
-//! The run door: its operations, and what its documents look like.
+//! The run door: its operations, and its documents.
 //!
-//! The contract accepts more than is described here, and agents may add what they like: these are the members that this door
-//! always writes, which is what whoever makes a client wants to know.
+//! The contract accepts more than is described here, and agents may add members of their own. Described are the members
+//! that this door always writes, because authors of clients need to know those.
 #![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
 
 use std::borrow::Cow;
@@ -53,7 +53,7 @@ impl JsonSchema for RunRequest {
 
     fn json_schema(schemas: &mut SchemaGenerator) -> Schema {
         let mut schema = <Request<'static> as JsonSchema>::json_schema(schemas);
-        // Names are limited here, which the contract leaves open.
+        // The contract leaves the length of names open; this door limits it.
         for name in ["request_id", "task_type", "stage_id"] {
             if let Some(Value::Object(member)) = schema.pointer_mut(&format!("/properties/{name}")) {
                 member.insert("maxLength".to_owned(), json!(NAME_BYTES_MAX));
@@ -120,7 +120,7 @@ impl JsonSchema for RunEvent {
     }
 }
 
-/// What a run's stream ends with: always of a request whose names are known.
+/// The last event of a run's stream. It always belongs to a request whose names are known.
 fn ending(schemas: &mut SchemaGenerator) -> Schema {
     json_schema!({ "allOf": [make::<RunResponse>(schemas)], "required": ["task_type"] })
 }

@@ -1,4 +1,4 @@
-//! What requests and answers look like. The comments are what readers of the description get to see.
+//! The shapes of requests and answers. The comments on these types are the texts of the description.
 #![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
 
 use crosspoint_contracts::content::Nullable;

@@ -1,6 +1,7 @@
 //! Every operation, in the order of the router.
 //!
-//! A new endpoint needs its line there and its entry here: the tests compare the two, by path, method and the handler's name.
+//! A new endpoint needs its line in the router and its entry here: the tests compare the two, by path, method and the
+//! handler's name.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::judged::Judged;
 use crate::server::query::{LIST_DEFAULT, LIST_MAX};
 use crate::server::submit::NAME_BYTES_MAX;
 
-/// What an operator settled and callers must know.
+/// The configured values that callers must know.
 #[derive(Default)]
 pub(super) struct Facts {
     pub(super) wait_max: Duration,
@@ -33,7 +34,7 @@ pub(super) const TASKS: &str = "tasks";
 pub(super) const BRIDGE: &str = "bridge";
 const SERVER: &str = "server";
 
-/// Groups of operations.
+/// The groups of operations.
 pub(super) const TAGS: [(&str, &str); 7] = [
     (RUNS, "The door of the run contract: what comes in, goes out and is refused is a document of that contract."),
     (JOBS, "Work: submitted, followed, answered, stopped."),
@@ -44,7 +45,7 @@ pub(super) const TAGS: [(&str, &str); 7] = [
     (SERVER, "The server itself."),
 ];
 
-/// All of them.
+/// Returns every operation.
 pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
     let mut all = run::operations();
     all.extend(jobs(facts));

@@ -1,4 +1,4 @@
-//! The task door: its documents, which are those of the contract, and its operations.
+//! The task door: its operations, and its documents, which are those of the contract.
 #![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
 
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ use super::table::{Facts, TASKS, key, seconds};
 use super::word::RepeatName;
 use crate::server::submit::NAME_BYTES_MAX;
 
-/// A document of the contract, with whatever else its writer put into it.
+/// Defines a document of the contract that may have any other members too.
 macro_rules! open {
     ($($(#[$about:meta])* $name:ident: $document:ty;)*) => {$(
         $(#[$about])*
@@ -41,12 +41,12 @@ open! {
     TaskResponse: task::Response<'static>;
 }
 
-/// Members that the contract does not know are kept wherever they stand.
+/// Allows members that the contract does not know, at every level: they are kept.
 fn open(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
             object.values_mut().for_each(open);
-            // A condition on members says nothing about others.
+            // A condition on some members says nothing about the others.
             if object.contains_key("properties") && object.contains_key("type") {
                 object.entry("additionalProperties").or_insert(json!(true));
             }
@@ -105,7 +105,7 @@ impl JsonSchema for TaskEvent {
 const KEY: &str = "What makes a repeat the same task, in place of `id`.";
 const PREFER: &str = "`wait=S` waits as the query does, as far as that is allowed; the query wins.";
 
-/// All of them.
+/// Returns every operation of this door.
 pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
     let mut all = vec![submit(facts)];
     all.extend(one(facts));

@@ -1,5 +1,5 @@
-//! Words of closed lists, as the engine and the contracts spell them, so that a new one is described without anybody's doing;
-//! and strings and numbers that have a form.
+//! Closed lists of words as the engine and the contracts spell them, so that a new word is described without a change
+//! here, and strings and numbers of a certain form.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::desk::CONCURRENCY_MAX;
 use crate::server::submit::NAME_BYTES_MAX;
 
-/// A type that is one of these words.
+/// Defines types whose values are one of the given words.
 macro_rules! words {
     ($($(#[$about:meta])* $name:ident: $words:expr;)*) => {$(
         $(#[$about])*
@@ -60,7 +60,7 @@ words! {
     BreakerWish: ["open", "closed"];
 }
 
-/// A type that has a form.
+/// Defines types whose values have the given form.
 macro_rules! forms {
     ($($(#[$about:meta])* $name:ident: $schema:tt;)*) => {$(
         $(#[$about])*

@@ -1,7 +1,8 @@
-//! What readers disagree on in a body of reports (ALL-11).
+//! Members of a body of reports that readers disagree on (ALL-11).
 //!
-//! A name that stands twice in what an agent gave makes its answer unreadable, and ends the attempt; sending it again would not mend it. Anywhere
-//! else in the body it is a mistake of whoever reports, and nothing of the body is taken.
+//! A name that occurs twice within an agent's answer makes that answer unreadable and ends the attempt; sending it
+//! again would not mend it. Anywhere else in the body it is a mistake of the worker that reports, and nothing of the
+//! body is taken.
 
 use bytes::Bytes;
 use crosspoint_contracts::json::{Flaw, Tape, Value};
@@ -11,9 +12,9 @@ use super::super::submit::ambiguous;
 
 pub(super) struct Doubts<'t> {
     flaws: &'t [Flaw],
-    /// The nodes of those on which readers disagree, in order.
+    /// The nodes of the flaws on which readers disagree, in order.
     nodes: Vec<u32>,
-    /// How many of them are in answers.
+    /// Number of those nodes that are in answers.
     judged: usize,
 }
 
@@ -25,7 +26,7 @@ impl<'t> Doubts<'t> {
         Doubts { flaws: tape.flaws(), nodes, judged: 0 }
     }
 
-    /// Whether an answer has any. Each answer is asked about once.
+    /// Whether an answer contains such a node. Each answer is checked once.
     pub(super) fn are_in(&mut self, answer: Value<'_, '_>) -> bool {
         let before = |index: u32| self.nodes.partition_point(|node| *node < index);
         let count = before(answer.next_index()) - before(answer.index());
@@ -33,7 +34,7 @@ impl<'t> Doubts<'t> {
         count > 0
     }
 
-    /// Refuses a body that has others.
+    /// Refuses a body that has such nodes outside of answers.
     pub(super) fn refuse_others(&self, document: &Bytes) -> Result<(), Refusal> {
         let first = self.flaws.iter().find(|flaw| flaw.kind.is_ambiguous());
         match first.filter(|_| self.judged < self.nodes.len()) {

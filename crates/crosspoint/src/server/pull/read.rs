@@ -1,4 +1,5 @@
-//! Reading what agents that joined send. A mistake anywhere refuses all of a body, and says where it is.
+//! Reading the calls of agents that joined. A mistake anywhere refuses the whole body, and the refusal says where it
+//! is.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,26 +23,27 @@ use super::doubt::Doubts;
 use crate::desk::{CONCURRENCY_MAX, Holding, Joining, Report, Said};
 use crate::passage::reply;
 
-/// What an agent that joined speaks, for people.
+/// Name of the contract of agents that joined, for people.
 const CONTRACT: &str = "pull";
 
-/// So many works one agent may take: each is looked up when work is handed out.
+/// Most works that one agent may take. Each is looked up when work is handed out.
 const WORKS_MAX: usize = 1_000;
 
-/// So many reports at one go: they are decided and written together, while nothing else is.
+/// Most reports in one body. They are decided and written together, and nothing else is written meanwhile.
 const REPORTS_MAX: usize = 1_000;
 
-/// What may be said of a broken rule, in characters: which one it was, and never what it was about.
+/// Longest text about a broken rule, in characters. It says which rule was broken, and never quotes content.
 const RULE_CHARS_MAX: usize = 200;
 
-/// One block of output, in bytes: it is one row of the store, and is held in memory on its way there.
+/// Largest block of output, in bytes. It is one row of the store, and is held in memory on its way there.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-/// Leases, in seconds: shorter ones would run out by a pause of the machine, longer ones keep the work of the dead for too long.
+/// Allowed leases, in seconds. Shorter ones would expire during a pause of the machine, longer ones would keep the work
+/// of dead workers for too long.
 const LEASE_SECONDS: std::ops::RangeInclusive<f64> = 5.0..=300.0;
 const LEASE_SECONDS_DEFAULT: f64 = 15.0;
 
-/// How long a job may take, or its agent be silent, in seconds: nobody means less, and nobody waits for longer.
+/// Allowed times for a job, and for the silence of its agent, in seconds. Shorter or longer ones are not useful.
 const WORK_SECONDS: std::ops::RangeInclusive<f64> = 0.001..=4_294_967_295.0;
 
 const JOIN: &str = r#"send {"session": "a new UUID", "work": ["shout"], "concurrency": 4}"#;
@@ -56,11 +58,11 @@ pub(super) struct Taking {
     pub(super) session: Uuid,
     pub(super) room: usize,
     pub(super) holding: Vec<Holding>,
-    /// What it has to say first.
+    /// The reports that are taken before work is given.
     pub(super) reports: Vec<Report>,
 }
 
-/// Where a block of output goes.
+/// The place of a block of output.
 pub(super) struct Place {
     pub(super) session: Uuid,
     pub(super) job: JobId,
@@ -83,7 +85,8 @@ pub(super) fn joining(name: &str, document: &Bytes) -> Result<Joining, Refusal> 
         silence,
         total,
         repeats: if repeatable == Some(true) { Repeats::Always } else { Repeats::BeforeStart },
-        // It goes on without us; and what dies with it is begun again unless its operator says otherwise.
+        // The agent goes on without this server. Work that dies with the agent is begun again unless its operator says
+        // otherwise.
         recovery: if repeatable == Some(false) { Recovery::ResumeOnce } else { Recovery::Resume },
         output_bytes_max: root.whole("output_bytes", 0..=OUTPUT_BYTES_MAX)?.unwrap_or(OUTPUT_BYTES_DEFAULT),
         ..Policy::DEFAULT
@@ -104,7 +107,7 @@ pub(super) fn joining(name: &str, document: &Bytes) -> Result<Joining, Refusal> 
     })
 }
 
-/// In order and once each, so that the same works are the same terms.
+/// Reads the works, in order and once each, so that the same works are the same terms.
 fn works(root: &In<'_, '_>) -> Result<Vec<Arc<str>>, Refusal> {
     let mut works = BTreeSet::new();
     for item in root.items("work", WORKS_MAX)? {
@@ -162,7 +165,7 @@ fn reports_in(document: &Bytes, root: &In<'_, '_>, doubts: &mut Doubts<'_>) -> R
     items.map(|item| report(document, &item, doubts)).collect()
 }
 
-/// Exactly one of the seven.
+/// Reads a report, which has exactly one of the seven kinds.
 fn report(document: &Bytes, item: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Result<Report, Refusal> {
     const KINDS: [&str; 7] = ["heard", "progress", "violation", "ask", "declined", "result", "failure"];
     let (id, attempt) = item.attempt()?;
@@ -171,7 +174,7 @@ fn report(document: &Bytes, item: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Resul
     let inside = item.member(kind);
     let is_answer = ["ask", "result", "failure"].contains(&kind);
     let said = match kind {
-        // It is not to be sent again: nothing about it would change.
+        // The report is taken as a failure: sending it again would not change it.
         _ if is_answer && doubts.are_in(inside.value) => Said::Ended(Err(unreadable(inside.value.source()))),
         "heard" => Said::Heard,
         "progress" => Said::Progress(progress(document, &inside)?),
@@ -223,7 +226,7 @@ fn success(document: &Bytes, inside: &In<'_, '_>) -> Result<Success, Refusal> {
     inside.value.get("outputs").ok_or_else(|| inside.wrong("an object with `outputs`"))?;
     let outputs = inside.member("outputs");
     let artifacts = inside.body_of("artifacts", Type::Array, document)?;
-    // None are none, in whatever way that is said.
+    // An empty list is the same as no artifacts.
     let artifacts = artifacts.filter(|artifacts| artifacts.get() != "[]");
     Ok(Success { artifacts, ..Success::of(outputs.body(document)) })
 }
@@ -242,7 +245,7 @@ fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {
     let code = code.filter(|code| code.value.text().is_some()).map(|code| code.body(document));
     let never_began = inside.boolean("dispatched")? == Some(false);
     let dispatched = if never_began { Dispatched::No } else { Dispatched::Yes };
-    // Elsewhere this is said of work that was not begun for want of room; of work that was begun it is not known.
+    // Elsewhere this failure means that work did not begin for lack of room. For work that did begin it is not known.
     let repeat = (failure == Failure::ResourceLimit && !never_began).then_some(Repeat::Unknown);
     Ok(Failed { message, code, details, repeat, ..Failed::of(failure, dispatched) })
 }
@@ -271,7 +274,7 @@ pub(super) fn place(uri: &Uri, block: &Bytes) -> Result<Place, Refusal> {
     })
 }
 
-/// A value, where it is, and what would be right.
+/// A value, its place, and the hint for a mistake in it.
 struct In<'t, 's> {
     value: Value<'t, 's>,
     at: String,
@@ -279,13 +282,14 @@ struct In<'t, 's> {
 }
 
 impl<'t, 's> In<'t, 's> {
-    /// A member; where there is none, the object, so that what is wrong has a place.
+    /// Returns a member. If it is missing, returns the object itself with the member's place, so that a mistake has a
+    /// place.
     fn member(&self, name: &str) -> In<'t, 's> {
         let value = self.value.get(name).unwrap_or(self.value);
         In { value, at: format!("{}/{name}", self.at), hint: self.hint }
     }
 
-    /// A member that is there and not null.
+    /// Returns a member that is present and not null.
     fn given(&self, name: &str) -> Option<In<'t, 's>> {
         self.value.get(name).filter(|value| !value.is_null())?;
         Some(self.member(name))
@@ -341,7 +345,7 @@ impl<'t, 's> In<'t, 's> {
         if self.value.kind() == Type::Object { Ok(()) } else { Err(self.wrong("an object")) }
     }
 
-    /// A member of this type, as it was written.
+    /// Returns a member of this type, as it was written.
     fn body_of(&self, name: &str, kind: Type, document: &Bytes) -> Result<Option<Body>, Refusal> {
         let Some(inside) = self.given(name) else { return Ok(None) };
         if inside.value.kind() == kind { Ok(Some(inside.body(document))) } else { Err(inside.wrong(kind.described())) }

@@ -1,10 +1,12 @@
+//! Verdicts on requests by their headers and the address at which they arrived.
+
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::http::HeaderName;
 
 use super::*;
 
-/// Where a connection arrives that another machine made.
+/// The address at which connections from other machines arrive.
 const ARRIVED: Arrival = Arrival::Address(IpAddr::V4(Ipv4Addr::new(192, 168, 1, 5)));
 const LOOPBACK: Arrival = Arrival::Address(IpAddr::V4(Ipv4Addr::LOCALHOST));
 
@@ -17,7 +19,7 @@ fn ours() -> Ours {
     Ours::of(&server)
 }
 
-/// The verdict on a request for `target` with these headers.
+/// Returns the verdict on a request for `target` with these headers.
 fn judged(arrival: Arrival, target: &str, headers: &[(&'static str, &[u8])]) -> Option<Foreign> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {

@@ -1,8 +1,8 @@
-//! The stream of a run: `started`, how far it is as that changes, one terminal event, and the end.
+//! The stream of a run: `started`, progress as it changes, one terminal event, and the end.
 //!
-//! A stream keeps nothing but where it is. It looks at the job when the caller can take more, so that one who reads slowly
-//! misses steps in between and costs nothing, and ten thousand who wait cost little. Whatever happens behind, the last event
-//! is the one terminal event (RUN-7): also when this server stops, which ends the stream and not the run.
+//! A stream keeps only its position. It reads the job when the caller can take more. So a slow caller misses steps in
+//! between and costs nothing, and ten thousand waiting callers cost little. Whatever happens behind it, the last event
+//! is the one terminal event (RUN-7), even when this server stops, which ends the stream and not the run.
 
 use std::time::Instant;
 
@@ -25,10 +25,10 @@ use crate::server::{App, events, shaped};
 pub(super) fn response(app: App, run: Admitted) -> Result<Response, Refusal> {
     let job = run.watch.job();
     let request_id = run.beside.known_as.as_deref().unwrap_or(&job.request.request_id);
-    // Both are there: the contract demands it of every request.
+    // Both are present: the contract demands it of every request.
     let writer = StreamWriter::new(request_id, &job.request.work).map_err(|_| Refusal::internal())?;
     let telling = Telling { app, run, writer, told: Told::default(), over: false };
-    // RUN-6.3: after its last piece the connection is closed.
+    // RUN-6.3: the connection is closed after the last piece.
     let mut response = events::response(stream::unfold(telling, |mut telling| async move {
         let bytes = telling.next().await?;
         Some((bytes, telling))
@@ -37,20 +37,20 @@ pub(super) fn response(app: App, run: Admitted) -> Result<Response, Refusal> {
     Ok(response)
 }
 
-/// A stream, and how far it has been told.
+/// A stream, and what its caller has been told.
 struct Telling {
     app: App,
     run: Admitted,
     writer: StreamWriter,
     told: Told,
-    /// Whether the terminal event has been.
+    /// Whether the terminal event was written.
     over: bool,
 }
 
-/// What of a job a caller has been told of.
+/// What a caller has been told about a job.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Told {
-    /// When the progress was made.
+    /// The time of the last progress.
     progress: Option<Time>,
     /// The attempt that asks, and the number of its question.
     question: Option<(u32, u32)>,
@@ -65,7 +65,7 @@ impl Told {
         Told { progress: job.progress.as_ref().map(|_| job.progress_at), question }
     }
 
-    /// Whether this is news to somebody who was told of that. That a question was answered is none.
+    /// Whether this is news for a caller that was told `before`. An answered question is not.
     fn is_news_after(self, before: Told) -> bool {
         let progressed = self.progress.is_some() && self.progress != before.progress;
         progressed || (self.question.is_some() && self.question != before.question)
@@ -73,7 +73,7 @@ impl Told {
 }
 
 impl Telling {
-    /// The next bytes of the stream; `None` ends it.
+    /// Returns the next bytes of the stream, or `None` at its end.
     async fn next(&mut self) -> Option<Bytes> {
         if self.over {
             return None;
@@ -103,7 +103,8 @@ impl Telling {
         }
     }
 
-    /// RUN-10.2: whoever joins is told that it has started and how far it is; of a run that has ended only the end.
+    /// RUN-10.2: a caller that joins a run is told that it has started and how far it is. For a run that has ended it
+    /// gets only the outcome.
     fn begin(&mut self, job: &Job, out: &mut Vec<u8>) {
         let _ = self.writer.started(out);
         if self.run.joined && job.outcome().is_some() {
@@ -128,27 +129,27 @@ impl Telling {
         }
     }
 
-    /// A step that was made just before the end is told before it.
+    /// Writes progress. Progress made just before the end is written before the end.
     fn advance(&mut self, job: &Job, ended: bool, out: &mut Vec<u8>) {
-        // What was loose about the request is said once, at the end.
+        // Warnings about the request are written once, at the end.
         let beside = Beside { known_as: self.run.beside.known_as.clone(), ..Beside::default() };
         let data = match ended {
             true => answer::progress(job, CONTRACT, &beside),
             false => Some(answer::document(job, CONTRACT, &beside)),
         };
-        // What agents gave was judged when it came (ALL-11).
+        // The agent's data was checked when it arrived (ALL-11).
         if let Some(data) = data.filter(|data| !data.is_empty()) {
             let _ = self.writer.progress_of(out, &data);
         }
     }
 
-    /// The server stops; the run does not.
+    /// Ends the stream because the server stops. The run goes on.
     fn leave(&mut self, out: &mut Vec<u8>) {
         let refusal = refuse(&self.run, Refusal::leaving(self.run.watch.job().id()));
         self.finish(&shaped::document(&refusal, CONTRACT), out);
     }
 
-    /// How the run ended.
+    /// Writes the outcome of the run.
     fn end(&mut self, job: &Job, out: &mut Vec<u8>) {
         self.finish(&written(&self.run, job), out);
     }
@@ -161,7 +162,7 @@ impl Telling {
         }
     }
 
-    /// RUN-7: there is a terminal event, whatever was to be in it.
+    /// RUN-7: writes a terminal event in place of one that could not be written.
     fn fail(&mut self, out: &mut Vec<u8>) {
         let broken = Failure::BrokenContract;
         let _ = self.writer.fail(out, failure::write(broken).0, broken.sentence());

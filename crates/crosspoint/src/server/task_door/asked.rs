@@ -23,16 +23,16 @@ impl FromRequestParts<App> for TaskId {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<TaskId, Refusal> {
-        // What is no text is the id of no task.
+        // A path that is not text is not the id of any task.
         let Path(id) = Path::<String>::from_request_parts(parts, app).await.map_err(|_| refused::no_such_task(None))?;
         Ok(TaskId(id))
     }
 }
 
-/// How long a caller waits: `?wait=S`, else `Prefer: wait=S`.
+/// How long a caller waits: `?wait=S`, or else `Prefer: wait=S`.
 pub(in crate::server) struct Patience {
     pub(super) wait: Option<Duration>,
-    /// The wait that is granted because the header asked for it.
+    /// The wait in seconds that was granted because the header asked for it.
     preferred: Option<u64>,
 }
 
@@ -46,14 +46,14 @@ impl FromRequestParts<App> for Patience {
         }
         let headers = parts.headers.get_all("prefer").iter();
         let preferred = prefer::wait(headers.filter_map(|line| line.to_str().ok()));
-        // A preference is granted as far as it can be; a query that cannot be granted is a mistake.
+        // A preference is granted as far as possible. A query that cannot be granted is a mistake.
         let wait = preferred.map(|seconds| Duration::from_secs(seconds).min(app.0.wait_max));
         Ok(Patience { wait, preferred: wait.map(|wait| wait.as_secs()) })
     }
 }
 
 impl Patience {
-    /// An answer to the caller who has waited.
+    /// Makes the answer, and says which preference was applied.
     pub(super) fn answer(&self, status: StatusCode, document: String) -> Response {
         let mut response = response(status, document);
         if let Some(seconds) = self.preferred
@@ -65,7 +65,7 @@ impl Patience {
     }
 }
 
-/// A text as one segment of a path: all but what RFC 3986 calls unreserved is encoded.
+/// Encodes a text as one segment of a path. Every character that RFC 3986 does not call unreserved is encoded.
 pub(super) fn percent_encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

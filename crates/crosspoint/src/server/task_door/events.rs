@@ -1,8 +1,8 @@
-//! `/tasks/{id}/events`: a task as it stands, and each time that it has changed (TASK-4.4).
+//! `/tasks/{id}/events`: a task in its current state, and again each time that it has changed (TASK-4.4).
 //!
-//! A stream holds the job's watch and nothing else. It writes the task as it is when the caller takes it, so that whoever reads slowly misses
-//! what was in between and costs nothing. The last event is the task that has ended. When the server stops, the stream ends without
-//! one: the task goes on, and so does its caller, with `Last-Event-ID`.
+//! A stream holds only the job's watch. It writes the task as it is when the caller takes it, so a slow caller misses
+//! states in between and costs nothing. The last event is the ended task. When the server stops, the stream ends
+//! without it: the task goes on, and the caller reconnects with `Last-Event-ID`.
 
 use std::time::Instant;
 
@@ -51,13 +51,13 @@ pub(super) fn stream(app: App, watch: Watch, Stretch { after, only_past }: Stret
 struct Following {
     app: App,
     watch: Watch,
-    /// The number of the last of the job's events that the caller knows of.
+    /// The number of the last event of the job that the caller knows of.
     after: u32,
     only_past: bool,
     shown: Option<Shown>,
 }
 
-/// What tells two documents about a task apart: not all that happens to a job shows in them.
+/// What makes two documents about a task differ. Not every event of a job shows in them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Shown {
     phase: Phase,
@@ -76,7 +76,7 @@ impl Shown {
 }
 
 impl Following {
-    /// The next bytes of the stream; `None` ends it.
+    /// Returns the next bytes of the stream, or `None` at its end.
     async fn next(&mut self) -> Option<Bytes> {
         let until = Instant::now() + KEEP_ALIVE_PERIOD;
         loop {
@@ -108,7 +108,7 @@ fn written(job: &Job) -> Bytes {
     let answer = long::look(outcome_bytes(job), || answer::answer(job, CONTRACT, &Beside::default()));
     let status = if answer.is_readable { status_of(job) } else { Status::Failed.word() };
     let mut out = Vec::with_capacity(answer.text.len() + 64);
-    // Names of events are ours and have no line breaks.
+    // Names of events are ours and contain no line breaks.
     let _ = sse::event(&mut out, status, Some(u64::from(job.events)), &answer.text);
     out.into()
 }

@@ -1,19 +1,19 @@
-//! The `Prefer` header (RFC 7240), as far as it is about waiting.
+//! The `Prefer` header (RFC 7240), as far as it concerns waiting.
 
-/// The seconds of the first `wait` among these lines. What cannot be read is no preference, and no mistake either.
+/// Returns the seconds of the first `wait` in these lines. A value that cannot be read is ignored.
 pub(super) fn wait<'h>(lines: impl Iterator<Item = &'h str>) -> Option<u64> {
     let preferences = lines.flat_map(|line| parts(line, b','));
     let mut waits = preferences.filter_map(|preference| {
-        // What follows a semicolon are parameters, and `wait` has none.
+        // A semicolon begins parameters, and `wait` has none.
         let (name, value) = parts(preference, b';').next()?.split_once('=')?;
         name.trim().eq_ignore_ascii_case("wait").then(|| unquoted(value.trim()))
     });
-    // Of a preference that stands there more often only the first counts.
+    // If a preference occurs several times, only the first counts.
     let value = waits.next()?;
     value.bytes().all(|byte| byte.is_ascii_digit()).then(|| value.parse().ok())?
 }
 
-/// Splits at a sign, but not within quotes.
+/// Splits a text at a sign, but not within quotes.
 fn parts(text: &str, sign: u8) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Why the task door refuses, in the codes of its contract (TASK-6).
+//! The refusals of the task door, in the codes of its contract (TASK-6).
 
 use bytes::Bytes;
 use crosspoint_contracts::content::Body;
@@ -11,7 +11,7 @@ use crosspoint_engine::runtime::Denied;
 use crate::server::refusal::Refusal;
 use crate::server::submit;
 
-/// The refusal of a request about this task.
+/// Makes a refusal name this task.
 pub(super) fn of(id: &str) -> impl Fn(Refusal) -> Refusal {
     move |refusal| refusal.of_request(Some(id.to_owned()))
 }
@@ -23,7 +23,7 @@ pub(super) fn no_such_task(id: Option<&str>) -> Refusal {
     refusal.clause("TASK-4.2").of_request(id.map(str::to_owned))
 }
 
-/// Why a wish about a task was not granted.
+/// Returns the refusal of a request about a task that was denied.
 pub(super) fn denied(why: &Denied, id: &str) -> Refusal {
     let refusal = match why {
         Denied::NotFound => no_such_task(Some(id)),
@@ -46,7 +46,7 @@ pub(super) fn denied(why: &Denied, id: &str) -> Refusal {
     of(id)(refusal)
 }
 
-/// The contract's word for how a task is. One that waits for an operator goes on for its caller (ALL-13).
+/// The contract's word for the state of a task. For its caller, a task that waits for an operator goes on (ALL-13).
 pub(super) fn status_of(job: &Job) -> &'static str {
     if matches!(job.state, State::Poisoned) { status_word(Phase::Running) } else { status_word(job.phase()) }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::outcome;
 
-/// An event as callers see it: the `data` of a stream's event.
+/// An event as callers see it: the `data` of an event in a stream.
 pub(crate) struct Event<'e>(pub(crate) &'e Entry);
 
 impl Serialize for Event<'_> {
@@ -37,7 +37,7 @@ impl Serialize for Event<'_> {
                 let text = String::from_utf8_lossy(&block.0);
                 map.serialize_entry("text", &text)?;
                 if let Cow::Owned(_) = text {
-                    // The text has lost something, so the bytes are there too.
+                    // The text is not all of the bytes, so they are added.
                     map.serialize_entry("base64", &STANDARD.encode(&block.0))?;
                 }
             }

@@ -7,18 +7,18 @@ use crosspoint_engine::job::Ending;
 use super::Extent;
 use crate::server::json::Object;
 
-/// In lists, an outcome larger than this is left out, in bytes: a page of five hundred is for looking, not for fetching.
+/// Largest outcome that is shown in lists, in bytes. A page of five hundred jobs is for looking, not for fetching.
 const LISTED_BYTES_MAX: u64 = 4 << 10;
 
-/// What an outcome's members cost beside its parts, about.
+/// About the size of an outcome without its parts, as JSON.
 const MEMBERS_BYTES: usize = 256;
 
-/// About how long it is as JSON.
+/// About the size of an outcome as JSON.
 pub(super) fn bytes(ending: &Ending) -> usize {
     MEMBERS_BYTES + ending.bytes()
 }
 
-/// An outcome by itself.
+/// Writes an outcome by itself.
 pub(super) fn json(ending: &Ending) -> Body {
     let mut out = Vec::with_capacity(bytes(ending));
     let mut object = Object::open(&mut out);
@@ -27,7 +27,7 @@ pub(super) fn json(ending: &Ending) -> Body {
     Body::trusted(out)
 }
 
-/// An outcome as a member.
+/// Writes an outcome as a member.
 pub(super) fn push(object: &mut Object<'_>, ending: &Ending, extent: Extent) {
     let long = Some(ending.bytes() as u64).filter(|bytes| extent == Extent::Listed && *bytes > LISTED_BYTES_MAX);
     let mut shown = object.object("outcome");
@@ -65,7 +65,7 @@ fn push_parts(shown: &mut Object<'_>, outcome: &Outcome) {
     }
 }
 
-/// How it ended, and how long what came of it is.
+/// Writes how the job ended and the size of the outcome, without its parts.
 fn push_short(shown: &mut Object<'_>, outcome: &Outcome, bytes: u64) {
     shown.text("status", outcome.status.name());
     shown.raw("outputs", b"null");
