@@ -1,7 +1,7 @@
 //! HTTP to one agent. It moves bytes, within limits, and to no address but the configured one.
 //!
-//! There is one host, spoken to in HTTP/1.1, so that a request is a path and a few headers, and connections are a list of those that rest
-//! (`connections`). A general client looks up the host by its address again with every request.
+//! There is one host, spoken to in HTTP/1.1, so that a request is a path and a few headers, and idle connections are a
+//! list (`connections`). A general client looks the host up by its address again with every request.
 
 mod connections;
 mod tls;
@@ -23,14 +23,15 @@ use self::connections::{Connection, Connections};
 use crate::config::Remote;
 use crate::passage::trace::Trace;
 
-/// So often an agent may say that what it has is elsewhere on the same host.
+/// Most redirects within the same host that are followed for one request.
 const REDIRECTS_MAX: usize = 3;
 
-/// A body that nobody wants is read for so long, and up to so many bytes; after that a new connection is cheaper.
+/// Longest time, and most bytes, for reading a body that is not wanted. Beyond that a new connection is cheaper.
 const DISMISS_TIME_MAX: Duration = Duration::from_millis(100);
 const DISMISS_BYTES_MAX: usize = 64 << 10;
 
-/// After so many bytes of one answer others have their turn, in bytes: an agent that sends without end would otherwise keep a thread to itself.
+/// Bytes of one answer after which other tasks get their turn: an agent that sends without end would otherwise keep a
+/// thread to itself.
 const TURN_BYTES: usize = 64 << 10;
 
 const JSON: &str = "application/json";
@@ -46,9 +47,16 @@ pub(super) struct Http {
     bearer: Option<HeaderValue>,
 }
 
-/// A place below the agent's address.
+/// A path below the agent's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place(PathAndQuery);
+
+/// A request, before its place and the agent's own headers are known.
+struct Call<'c> {
+    /// The document of a POST, and the span it belongs to. A GET has neither.
+    posted: Option<(Bytes, &'c Trace)>,
+    accept: Media,
+}
 
 /// An answer whose body is still to come.
 pub(super) struct Answer {
@@ -56,13 +64,13 @@ pub(super) struct Answer {
     pub(super) media: Media,
     location: Option<HeaderValue>,
     body: Incoming,
-    /// The connection that it comes by, for the next request.
+    /// The connection that the answer comes by, for the next request.
     connection: Option<Connection>,
-    /// How many bytes were read since others had their turn.
+    /// How many bytes were read since other tasks had their turn.
     bytes_in_turn: usize,
 }
 
-/// What an answer is marked as.
+/// The media type of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Media {
     Json,
@@ -73,15 +81,15 @@ pub(super) enum Media {
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unanswered {
-    /// There is no connection: the agent has heard nothing.
+    /// No connection was made: the agent has received nothing.
     Unconnected,
     /// The connection was lost after something was sent.
     Lost,
-    /// What came is no HTTP that can be read.
+    /// What came is not HTTP that can be read.
     Garbled,
 }
 
-/// Why a body is not there whole.
+/// Why a body is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     /// It is longer than it may be.
@@ -105,14 +113,15 @@ impl Http {
         Http { connections: Connections::to(&base), base, host, bearer }
     }
 
-    /// A place below the agent's address. Paths are ours; what of them is no part of a path is escaped.
+    /// Returns a path below the agent's address. `path` comes from Crosspoint; characters that cannot be part of a path
+    /// are escaped.
     pub(super) fn place(&self, path: &str) -> Place {
         let mut url = self.base.clone();
         url.set_path(&[self.base.path(), path].concat());
         Place::of(&url)
     }
 
-    /// The same with a query, which is ours too.
+    /// Like `place`, with a query, which comes from Crosspoint too.
     pub(super) fn place_with(&self, path: &str, query: &str) -> Place {
         let mut url = self.base.clone();
         url.set_path(&[self.base.path(), path].concat());
@@ -128,40 +137,29 @@ impl Http {
         trace: &Trace,
         accept: Media,
     ) -> Result<Answer, Unanswered> {
-        let mut headers = HeaderMap::with_capacity(8);
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-        headers.insert(ACCEPT, accept.header());
-        headers.extend(HeaderValue::try_from(trace.header()).ok().map(|value| (TRACEPARENT, value)));
-        self.send(Method::POST, place, headers, document.into()).await
+        self.send(place, &Call { posted: Some((document.into(), trace)), accept }).await
     }
 
-    /// Gets the JSON that is at a place.
+    /// Gets the JSON that is at a path.
     pub(super) async fn get(&self, place: &Place) -> Result<Answer, Unanswered> {
-        let headers = HeaderMap::from_iter([(ACCEPT, Media::Json.header())]);
-        self.send(Method::GET, place, headers, Bytes::new()).await
+        self.send(place, &Call { posted: None, accept: Media::Json }).await
     }
 
-    /// Sends a request, and sends it again where the agent says that the same is to be had elsewhere on the same host.
-    async fn send(
-        &self,
-        method: Method,
-        place: &Place,
-        mut headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<Answer, Unanswered> {
-        headers.extend(self.bearer.clone().map(|bearer| (AUTHORIZATION, bearer)));
-        let mut answer = self.exchange(&method, place, headers.clone(), body.clone()).await?;
+    /// Sends a request, and sends it again if the agent redirects to another path on the same host.
+    async fn send(&self, place: &Place, call: &Call<'_>) -> Result<Answer, Unanswered> {
+        let mut answer = self.exchange(place, call).await?;
         let mut place = Cow::Borrowed(place);
         for _ in 0..REDIRECTS_MAX {
             let Some(to) = self.redirected(&place, &answer) else { break };
             answer.dismiss().await;
             place = Cow::Owned(Place::of(&to));
-            answer = self.exchange(&method, &place, headers.clone(), body.clone()).await?;
+            answer = self.exchange(&place, call).await?;
         }
         Ok(answer)
     }
 
-    /// Elsewhere on the same host, and as the same request, it may be; nowhere else.
+    /// Returns where an answer redirects to, if that is the same host and keeps the request the same. Other redirects
+    /// are not followed.
     fn redirected(&self, from: &Place, answer: &Answer) -> Option<Url> {
         let keeps = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT].contains(&answer.status);
         let location = answer.location.as_ref().filter(|_| keeps)?;
@@ -172,17 +170,12 @@ impl Http {
         (host(&self.base) == host(&to)).then_some(to)
     }
 
-    async fn exchange(
-        &self,
-        method: &Method,
-        place: &Place,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<Answer, Unanswered> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = method.clone();
+    async fn exchange(&self, place: &Place, call: &Call<'_>) -> Result<Answer, Unanswered> {
+        let mut request = Request::new(Full::new(call.body()));
+        *request.method_mut() = call.method();
         *request.uri_mut() = Uri::from(place.0.clone());
-        *request.headers_mut() = headers;
+        *request.headers_mut() = call.headers();
+        request.headers_mut().extend(self.bearer.clone().map(|bearer| (AUTHORIZATION, bearer)));
         request.headers_mut().extend(self.host.clone().map(|host| (HOST, host)));
         let (response, connection) = self.connections.send(request).await?;
         Ok(Answer::of(response, connection))
@@ -198,8 +191,30 @@ impl Place {
     }
 }
 
+impl Call<'_> {
+    fn method(&self) -> Method {
+        if self.posted.is_some() { Method::POST } else { Method::GET }
+    }
+
+    fn body(&self) -> Bytes {
+        self.posted.as_ref().map(|(document, _)| document.clone()).unwrap_or_default()
+    }
+
+    /// Made for each exchange: a redirect is rare, and a map of headers that is kept for it would be copied for every
+    /// request.
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(8);
+        headers.insert(ACCEPT, self.accept.header());
+        if let Some((_, trace)) = &self.posted {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+            headers.extend(HeaderValue::try_from(trace.header()).ok().map(|value| (TRACEPARENT, value)));
+        }
+        headers
+    }
+}
+
 impl Media {
-    /// Reads a `Content-Type`; parameters and case count for nothing.
+    /// Reads a `Content-Type`; parameters and case do not matter.
     fn of(header: &str) -> Media {
         let named = header.split(';').next().unwrap_or_default().trim().as_bytes();
         let ends = |end: &[u8]| {
@@ -214,7 +229,7 @@ impl Media {
         }
     }
 
-    /// As it is asked for.
+    /// The value of the `Accept` header.
     fn header(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Media::Json => JSON,
@@ -239,7 +254,8 @@ impl Answer {
         }
     }
 
-    /// The next bytes of the body, as they come; `None` at its end. It may be dropped and asked again, and loses nothing.
+    /// Returns the next bytes of the body, as they come; `None` at its end. The future may be dropped and called again,
+    /// and loses nothing.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, Unread> {
         if self.bytes_in_turn > TURN_BYTES {
             self.bytes_in_turn = 0;
@@ -248,29 +264,29 @@ impl Answer {
         loop {
             let Some(connection) = &mut self.connection else { return Ok(None) };
             let Some(frame) = connection.drive(self.body.frame()).await else {
-                // The connection can be used again; one whose answer is not read to its end is closed.
+                // The connection can be used again. A connection whose answer is not read to its end is closed.
                 self.connection.take().into_iter().for_each(Connection::rest);
                 return Ok(None);
             };
             let lost = |error: hyper::Error| if is_garbled(&error) { Unread::Garbled } else { Unread::Lost };
-            // What is no data is said after the body, and means nothing here.
+            // Frames that are no data are trailers, which mean nothing here.
             let Ok(data) = frame.map_err(lost)?.into_data() else { continue };
             self.bytes_in_turn += data.len();
             return Ok(Some(data));
         }
     }
 
-    /// Takes a body that nobody wants, where it is short and there, so that the connection can be used again.
+    /// Reads a body that is not wanted, if it is short and there already, so that the connection can be used again.
     pub(super) async fn dismiss(self) {
         let _ = tokio::time::timeout(DISMISS_TIME_MAX, self.whole(DISMISS_BYTES_MAX)).await;
     }
 
-    /// The whole body.
+    /// Reads the whole body.
     pub(super) async fn whole(mut self, bytes_max: usize) -> Result<Bytes, Unread> {
         if self.body.size_hint().exact().is_some_and(|length| length > bytes_max as u64) {
             return Err(Unread::TooLong);
         }
-        // Nearly always all of it arrives at once, and is used where it arrived.
+        // Nearly always all of it arrives at once, and is used without copying.
         let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
         let Some(second) = self.chunk().await? else {
             return if first.len() > bytes_max { Err(Unread::TooLong) } else { Ok(first) };
@@ -287,8 +303,8 @@ impl Answer {
     }
 }
 
-/// Whether there were bytes, and they could not be read. Who is there and speaks another language is not away, and will speak it the next
-/// time too: that is another failure, and no matter for a breaker.
+/// Whether bytes came that could not be read. An agent that is there and speaks another protocol is not away, and will
+/// speak it the next time too: that is another failure, and no matter for a breaker.
 fn is_garbled(error: &(dyn Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| (*error).source()).any(|error| {
         let unparsed = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse);
