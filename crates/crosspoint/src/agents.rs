@@ -1,6 +1,7 @@
-//! The agents that are built in, programs, and how a configuration becomes the engine's agents.
+//! The built-in agents, programs, and how a configuration becomes the engine's agents.
 //!
-//! A built-in agent is a [`Link`] like any other: the engine hands it an attempt, and it knows neither queues nor stores.
+//! A built-in agent is a [`Link`] like any other: the engine hands it an attempt, and it knows neither queues nor
+//! stores.
 
 mod ask;
 mod bridge;
@@ -32,7 +33,7 @@ use crosspoint_engine::runtime::{Gone, Link};
 pub(crate) use self::spoken::{Fate, Spoken};
 use crate::config::{Agent, Builtin, Config, Contract};
 
-/// The agents of a configuration, and how work reaches them; the sample agents where it has none.
+/// Returns the agents of a configuration and their links; the sample agents if it configures none.
 pub(crate) fn configured(config: &Config) -> Vec<(Spec, Arc<dyn Link>)> {
     let place = exec::Place::of(config);
     if config.agents.is_empty() {
@@ -65,7 +66,7 @@ fn link(settled: &Agent, place: &exec::Place, server: &str) -> Arc<dyn Link> {
     }
 }
 
-/// How long it may take until the programs of a configuration have ended that were asked to.
+/// Longest time until the programs of a configuration have ended after they were asked to.
 pub(crate) fn parting_time(config: &Config) -> Duration {
     let grace = config.agents.iter().filter_map(|agent| match &agent.contract {
         Contract::Exec(program) => Some(program.limits.grace),
@@ -74,9 +75,9 @@ pub(crate) fn parting_time(config: &Config) -> Duration {
     grace.max().map_or(Duration::ZERO, |grace| grace.saturating_add(exec::KILL_TIME_MAX))
 }
 
-/// What our end cut short (ALL-3): built-in agents and programs died with us, so they run again unless the operator says otherwise; task
-/// agents and those who answer in files went on without us, and are taken up; of a run nobody can know, so it runs again only if the operator
-/// says so.
+/// What happens to work that the end of the server cut short (ALL-3). Built-in agents and programs died with the
+/// server, so they run again unless the operator says otherwise. Task agents and agents that answer in files went on,
+/// so their work is taken up. What became of a run cannot be known, so it runs again only if the operator says so.
 fn recovery_of(settled: &Agent) -> Recovery {
     let fate = match &settled.contract {
         Contract::Builtin(_) | Contract::Exec(_) => Fate::Died,
@@ -108,7 +109,7 @@ fn policy_of(settled: &Agent) -> Policy {
     }
 }
 
-/// The job goes on without this attempt: whatever it says now is heard by nobody.
+/// The result of an attempt that was given up: the job goes on without it, and its further reports are dropped.
 fn gone(_: Gone) -> Failed {
     Failed::of(Failure::Cancelled, Dispatched::Yes)
 }
@@ -117,7 +118,7 @@ fn success(outputs: Body) -> Success {
     Success::of(outputs)
 }
 
-/// No sample agent takes longer than this over one job, whatever its input asks for.
+/// Longest time that a sample agent takes over one job, in seconds, whatever its input asks for.
 const SECONDS_MAX: f64 = 3_600.0;
 
 fn seconds(asked: Option<f64>, default: f64) -> Duration {

@@ -1,8 +1,9 @@
 //! `crosspoint bridge`: agents for programs that can only read and write files.
 //!
-//! In reading order: `work` has a server answer one request; `attend` is the requests of one directory, with `record` as its memory; `run` is
-//! the driver of one program, `watch` that of many directories, told of changes by `notice`. `ask`, `answer` and `status` are for those on
-//! the other sides of the files.
+//! In reading order: `work` has a server answer one request; `attend` is the requests of one directory, with `record`
+//! as its memory; `run` is the driver of one program, and `watch` that of many directories, which `notice` tells of
+//! changes. `ask`, `answer` and `status` are for the other sides of the files: programs that ask, people who answer,
+//! and people who look.
 
 mod answer;
 mod ask;

@@ -1,12 +1,13 @@
-//! The desk: where agents that joined are given their work and say what came of it.
+//! The pull queues: agents that joined take their work from here and report what came of it.
 //!
-//! Whoever works under an agent's name is a session, with an id of its own choosing and a lease. Nothing here depends on an answer
-//! that arrives: with every call for work a session lists all it holds, and what follows is worked out anew from that list. What
-//! we believe it holds and it does not list never arrived, and is given again; what it lists and we do not want is to be
-//! stopped. A session that keeps silent for as long as its lease is dead, and what it held died with it.
+//! Each worker under an agent's name is a session, with an id that it chose itself and a lease. Nothing here depends on
+//! an answer arriving. With every call for work a session lists all attempts that it holds, and the reply is worked out
+//! anew from that list. An attempt that the server believes the session holds and that is not listed never arrived, and
+//! is given again. An attempt that is listed and not wanted is to be stopped. A session that is silent for as long as
+//! its lease is dead, and the attempts that it held died with it.
 //!
-//! All of this is in memory. After a restart nobody has a session, the engine lays out what was under way, and whoever holds it
-//! has as long as a lease to join again and say so.
+//! All of this is in memory. After a restart there are no sessions. The engine hands out again what was under way, and
+//! the worker that holds an attempt has as long as a lease to join again and list it.
 
 mod counter;
 mod lease;
@@ -29,26 +30,27 @@ pub(crate) use said::{Mistake, Report, Said};
 pub(crate) use session::{Given, Holding, Ordered};
 use session::{Session, Wanted};
 
-/// So many may work under one name at a time: each is looked at when work is laid out for it.
+/// Most sessions under one name at a time: each is looked at when work is queued for the agent.
 pub(crate) const SESSIONS_MAX: usize = 1_000;
 
-/// So many jobs a session may have at a time: it lists them all with every call.
+/// Most jobs a session may hold at a time: it lists them all with every call.
 pub(crate) const CONCURRENCY_MAX: u32 = 10_000;
 
-/// What one call is given ends with the input that exceeds this, in bytes: the rest is for the next call.
+/// Most bytes of input in the answer to one call. The job whose input exceeds this is the last of the answer; the rest
+/// is for the next call.
 const GIVEN_BYTES_MAX: usize = 8 << 20;
 
 /// All agents that joined, by name.
 #[derive(Default)]
 pub(crate) struct Desk {
     counters: Mutex<BTreeMap<Arc<str>, Arc<Mutex<Counter>>>>,
-    /// Something may be due sooner than the next that was known.
+    /// Wakes the lease loop: something may be due sooner than the time it waits for.
     sooner: Notify,
-    /// When it is looked next whether a lease has run out, or something has lain here for too long.
+    /// When the lease loop next checks for leases that ran out and for work that was queued for too long.
     next_look: Mutex<Option<Instant>>,
 }
 
-/// Who joins, and for what.
+/// What a session says when it joins.
 pub(crate) struct Joining {
     pub(crate) session: Uuid,
     pub(crate) concurrency: u32,
@@ -56,22 +58,22 @@ pub(crate) struct Joining {
     pub(crate) spec: crosspoint_engine::core::Spec,
 }
 
-/// Why somebody cannot join.
+/// Why a session cannot join.
 pub(crate) enum NotJoined {
-    /// Others are there under this name, for other work or with other limits.
+    /// Other sessions under this name joined for other work or with other limits.
     Otherwise,
-    /// Too many are there under this name.
+    /// There are too many sessions under this name.
     Crowded,
-    /// The engine says no.
+    /// The engine refuses the agent.
     Refused(Unjoined),
 }
 
-/// Nobody here knows the session: it must join first.
+/// The session is not known: it must join first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JoinFirst;
 
 impl Desk {
-    /// Takes a session in, or what is new about it. Safe to repeat.
+    /// Adds a session, or updates it. Safe to repeat.
     pub(crate) async fn join(self: &Arc<Desk>, engine: &Engine, joining: Joining) -> Result<(), NotJoined> {
         let name = joining.spec.name.clone();
         if engine.agent(&name).is_some_and(|agent| agent.joined.is_none()) {
@@ -79,7 +81,8 @@ impl Desk {
         }
         let counter = self.counter(&name);
         let (joined, took, is_new, fell) = {
-            // Both are put in order with those of others while nobody else can change the counter.
+            // Both commands go into the inbox while the queue is locked, so that they are in order with those of other
+            // sessions.
             let mut counter = lock(&counter);
             let Entered { member, is_new, fell } = counter.join(&joining, Instant::now())?;
             (engine.join(member), engine.set_capacity(&name, counter.capacity()), is_new, fell)
@@ -91,7 +94,8 @@ impl Desk {
         };
         if joined.is_err() && is_new {
             drop(counter);
-            // Nobody waits for it: while nothing can be written, that would be for long.
+            // In a task of its own, because the caller must not wait for it: while the store cannot be written, that
+            // takes long.
             let (desk, engine) = (self.clone(), engine.clone());
             tokio::spawn(async move { desk.leave(&engine, &name, joining.session).await });
         } else if fell {
@@ -100,7 +104,7 @@ impl Desk {
         joined.map_err(NotJoined::Refused)
     }
 
-    /// Gives a session what there is for it, or waits for it until a time.
+    /// Gives a session what there is for it, or waits for something until a point in time.
     pub(crate) async fn take(
         &self,
         name: &str,
@@ -130,23 +134,23 @@ impl Desk {
         }
     }
 
-    /// Where reports of a session go in order: whoever has this may report.
+    /// Returns the lock that orders the reports of a session: only its holder may report.
     pub(crate) fn turn(&self, name: &str, session: Uuid) -> Result<Arc<tokio::sync::Mutex<()>>, JoinFirst> {
         let counter = self.known(name)?;
         lock(&counter).turn(session).ok_or(JoinFirst)
     }
 
-    /// A session that was to have this will not.
+    /// Takes back an attempt that a session was to be given and will not get.
     pub(crate) fn done_with(&self, name: &str, session: Uuid, id: JobId, attempt: u32) {
         if let Ok(counter) = self.known(name) {
             lock(&counter).done_with(session, id, attempt);
         }
     }
 
-    /// Keeps nothing of an agent that nobody knows: names cost memory, and anybody can make them up.
+    /// Drops the queue of an agent that is not known to the engine: names cost memory, and any caller can make them up.
     pub(crate) fn tidy(&self, name: &str) {
         let mut counters = lock(&self.counters);
-        // Whoever is about to use it has got hold of it.
+        // A call that is about to use the queue holds a reference to it.
         if counters.get(name).is_some_and(|counter| Arc::strong_count(counter) == 1 && lock(counter).is_idle()) {
             counters.remove(name);
         }
@@ -192,11 +196,11 @@ impl runtime::Desk for Desk {
     }
 }
 
-/// A call of a session that is under way: as long as there is one, the lease does not run.
+/// A call of a session that is under way. The lease does not run while there is one.
 struct Call {
     counter: Arc<Mutex<Counter>>,
     session: Uuid,
-    /// Which call for work it is, if it is one.
+    /// The number of the call for work, if it is one.
     round: Option<u64>,
 }
 
@@ -214,7 +218,7 @@ impl Drop for Call {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whoever panicked while holding it left at worst an attempt with nobody, which a lease or a restart finds.
+    // A panic while the lock was held leaves at worst an attempt without a session, which a lease or a restart finds.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,12 +1,14 @@
 //! `crosspoint agent`: joins a server and has a program do the work.
 //!
-//! Three loops and a task for each job. One asks for work and lists what is held (`orders`); one reports what came of it (`reports`);
-//! one watches the lease (`link` knows when the server was last sure to hear us). When that has run out, by our own clock and counted from
-//! when the last call that succeeded was *sent*, the server may have given our work to others: every program is killed. The server's
-//! clock began later, so it never gives the work away while a program of ours still runs, unless we were stopped or asleep ourselves.
+//! Three loops and a task for each job. One loop asks for work and lists what is held (`orders`). One reports what came
+//! of the jobs (`reports`). One watches the lease; `link` knows when the server was last sure to hear this worker. The
+//! lease is counted by the worker's own clock, from when the last successful call was *sent*. When it has run out, the
+//! server may have given the work to another worker, so every program is killed. The server's clock began later, so the
+//! server never gives the work away while a program of this worker still runs, unless the worker itself was stopped or
+//! asleep.
 //!
-//! In reading order: `link` is the way to the server; `hands` is what is held; `orders` reads what the server wants; `job` runs a program;
-//! `reports` says what came of it.
+//! In reading order: `link` is the way to the server; `hands` is what is held; `orders` reads what the server wants;
+//! `job` runs a program; `reports` sends what came of it.
 
 mod hands;
 mod job;
@@ -29,16 +31,16 @@ use hands::{Hands, Hold};
 use link::{Link, Pause, Trouble};
 use reports::Reports;
 
-/// How long programs under way may go on after the first Ctrl-C.
+/// How long running programs may go on after the first Ctrl-C.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// How long it may take to say goodbye.
+/// Longest time for telling the server that this worker leaves.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// After a lease ran out it is looked again so much later whether the server is back.
+/// Pause between looks at whether the server is back, after the lease ran out.
 const EXPIRED_PAUSE: Duration = Duration::from_millis(200);
 
-/// All that the loops and the jobs share.
+/// What the loops and the jobs share.
 struct Worker {
     link: Link,
     hands: Hands,
@@ -63,7 +65,7 @@ pub(crate) fn run(arguments: &Agent) -> Result<Outcome> {
             outcome = worker.leave_when_asked(&mut signals) => Ok(outcome),
         }
     });
-    // Nobody waits for what is still being read from programs that are dead.
+    // Does not wait for threads that still read from programs that are dead.
     runtime.shutdown_background();
     outcome
 }
@@ -80,13 +82,14 @@ fn program(arguments: &Agent) -> Result<Program> {
             processes: arguments.processes.unwrap_or(PROCESSES_DEFAULT),
             grace: seconds.unwrap_or(GRACE_DEFAULT),
         },
-        // A worker that was killed has a new session when it comes again: nobody gives it the old work before the old lease is over.
+        // A worker that was killed joins with a new session, and the server does not give it the old work before the
+        // old lease is over.
         ward: None,
     })
 }
 
 impl Worker {
-    /// Works until something is wrong that no waiting mends.
+    /// Works until a failure that waiting does not mend.
     async fn work(self: &Arc<Worker>, outgoing: reports::Outgoing) -> Failed {
         tokio::select! {
             failed = self.take() => failed,
@@ -105,13 +108,15 @@ impl Worker {
             let sent = Instant::now();
             let answer = tokio::select! {
                 answer = self.link.call(&path, body.into()) => answer,
-                // What it would be given is none; now there is room. Should its answer be lost, the next one says it again.
+                // This call would be given no jobs, and now there is room. If its answer is lost, the next one repeats
+                // it.
                 () = self.hands.has_room(), if room == 0 => continue,
             };
             match answer {
                 Ok(answer) => {
                     pause.reset();
-                    // We were asleep, or are somebody else by now: whatever this says may be about work that is others'.
+                    // The worker was asleep, or has a new session by now: the answer may be about work that other
+                    // sessions have.
                     if sent.elapsed() >= self.link.lease() || session != self.link.session() {
                         continue;
                     }
@@ -120,7 +125,8 @@ impl Worker {
                         nothing_new.reset();
                         continue;
                     }
-                    // A program that is being ended is listed until it has, and for so long the server says at once that it is to end.
+                    // A program that is being ended is listed until it has ended, and until then the server answers at
+                    // once that it is to end.
                     tokio::select! {
                         () = nothing_new.wait() => {}
                         () = self.hands.freed() => {}
@@ -138,7 +144,7 @@ impl Worker {
         }
     }
 
-    /// Joins, if that is what is missing.
+    /// Joins, if that is what the call failed for.
     async fn mend(&self, trouble: Trouble) -> Result<(), Trouble> {
         match trouble {
             Trouble::JoinFirst => self.link.join(self.hands.concurrency()).await,
@@ -146,7 +152,7 @@ impl Worker {
         }
     }
 
-    /// Does what the server wants; whether any of it was news.
+    /// Carries out what the server wants; returns whether any of it was new.
     fn obey(self: &Arc<Worker>, orders: orders::Orders) -> bool {
         let mut news = false;
         for (id, attempt) in orders.stop {
@@ -155,9 +161,9 @@ impl Worker {
         for given in orders.jobs {
             match self.hands.hold(&given.id, given.attempt) {
                 Hold::New(told) => drop(tokio::spawn(job::run(self.clone(), given, told))),
-                // The answer was on its way when we were asked to leave.
+                // The answer was on its way when this worker was asked to leave.
                 Hold::Declined => drop(tokio::spawn(job::decline(self.clone(), given))),
-                // Its list and its answer have crossed.
+                // The list of this worker and the server's answer have crossed.
                 Hold::Held => continue,
             }
             news = true;
@@ -189,7 +195,7 @@ impl Worker {
         }
     }
 
-    /// Waits for Ctrl-C; then lets what is under way end, and leaves.
+    /// Waits for Ctrl-C; then lets running programs end, and leaves.
     async fn leave_when_asked(self: &Arc<Worker>, signals: &mut Signals) -> Outcome {
         signals.next().await;
         let under_way = self.hands.leave();
@@ -213,8 +219,9 @@ impl Worker {
 }
 
 impl Worker {
-    /// Tells the server. A session that takes nothing is given nothing: what was laid out for us goes to others at once. A call that
-    /// waits for work is over when another comes: what it was given is in its answer, which is on its way then.
+    /// Tells the server that this worker takes no more. A session that takes nothing is given nothing, so what was
+    /// queued for it goes to other sessions at once. A call that waits for work is over when another one comes: what it
+    /// was given is in its answer, which is on its way then.
     async fn take_no_more(&self) {
         let _ = self.link.join(0).await;
         let (_, body) = self.hands.listing(self.link.session());
@@ -222,7 +229,7 @@ impl Worker {
     }
 }
 
-/// One line for people. A failed write to stderr leaves nobody to tell.
+/// Prints one line for people. If stderr cannot be written, there is nowhere to report that.
 fn say(line: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{line}");
 }

@@ -1,13 +1,15 @@
 //! Agents of the bridge contract: a person or a tool that answers in a directory.
 //!
-//! Here we are the requester. A job becomes a request file, and whoever wants to answers it by writing the response beside it; `bridge watch`
-//! and `bridge answer` do, and so does anybody by hand. There is one pair of files, so one job at a time is asked; the others wait in the
-//! queue. A response that cannot be used stays where it is, and the job goes on waiting, because a person can mend it.
+//! Here Crosspoint is the requester. A job becomes a request file, and any driver or person may answer it by writing
+//! the response beside it; `bridge watch` and `bridge answer` do so. There is one pair of files, so one job at a time
+//! is asked; the other jobs wait in the queue. A response that cannot be used stays where it is, and the job goes on
+//! waiting, because a person can mend it.
 //!
-//! The order of the steps makes a crash harmless between any two of them: the answer is taken, the outcome is on disk, and only then the files
-//! are removed ([`Link::tidy`]). What is left over where we ended before that is known by its id, which is that of a job of ours that has
-//! ended, and is cleared away when the next job is asked. [`place`] has the steps on disk, [`verdict`] says what an answer is worth,
-//! and [`talk`] is one job's way through them.
+//! The order of the steps makes a crash harmless between any two of them: the answer is taken, the outcome is on disk,
+//! and only then the files are removed ([`Link::tidy`]). Files that are left over because the server ended before that
+//! are recognised by their id, which is that of a job of this server that has ended, and are cleared away when the next
+//! job is asked. [`place`] has the steps on disk, [`verdict`] says what an answer is worth, and [`talk`] is one job's
+//! way through them.
 
 mod memory;
 mod place;
@@ -37,15 +39,17 @@ use crate::passage::outgoing::{self, Manner};
 pub(super) struct Bridge {
     place: Arc<Place>,
     manner: Manner,
-    /// Whether work that may have begun may begin again, where the operator says (ALL-3).
+    /// Whether work that may have begun may begin again, if the operator says so (ALL-3).
     repeatable: Option<bool>,
-    /// How long a job may take where its caller does not say.
+    /// How long a job may take if its caller does not say.
     total: Duration,
     /// The attempts whose answers were taken, and whose files are still to be removed.
     taken: Mutex<BTreeSet<(JobId, u32)>>,
-    /// The last attempt of each job that has begun and is not tidied yet. Its files have the job's id, and so have those of the one before it.
+    /// The last attempt of each job that has begun and is not tidied yet. Its files carry the job's id, as do those of
+    /// the attempt before it.
     last: Arc<Mutex<BTreeMap<JobId, u32>>>,
-    /// One step in the place at a time: the files of a job that has ended may be removed while the next one is asked already.
+    /// Allows one step in the directory at a time: the files of a job that has ended may be removed while the next one
+    /// is already being asked.
     step: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -70,12 +74,13 @@ impl Bridge {
         }
     }
 
-    /// Takes one step in the place, where waiting for a disk holds nobody up.
+    /// Takes one step in the directory, on a thread where waiting for a disk blocks no task.
     async fn files<T: Send + 'static>(
         &self,
         step: impl FnOnce(&Place) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
-        // It goes with the step, and not with whoever waits for it: an attempt may be given up in the middle of one.
+        // The lock belongs to the step, and not to the task that waits for it: an attempt may be given up in the middle
+        // of one.
         let one = self.step.clone().lock_owned().await;
         let place = self.place.clone();
         let stepping = tokio::task::spawn_blocking(move || {
@@ -96,7 +101,7 @@ impl Bridge {
         lock(&self.taken)
     }
 
-    /// Notes that an attempt begins: from now on, what is in the place under the job's id is this one's.
+    /// Notes that an attempt begins: from now on, files in the directory under the job's id belong to this attempt.
     fn begins(&self, job: JobId, number: u32) {
         lock(&self.last).insert(job, number);
     }
@@ -119,7 +124,7 @@ impl Link for Bridge {
 async fn run(link: &Bridge, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
     link.begins(attempt.job().id(), attempt.number());
     let document = attempt.document().await?;
-    // A request that says nothing is taken to mean two minutes (BRIDGE-110).
+    // A request without a timeout is taken to mean two minutes (BRIDGE-110).
     let left = attempt.time_left().unwrap_or(link.total);
     let outgoing = outgoing::request(attempt.job(), attempt.number(), &document, Some(left), &link.manner)?;
     if let Some(lost) = &outgoing.lost {
@@ -128,12 +133,12 @@ async fn run(link: &Bridge, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
     let text = String::from_utf8_lossy(&outgoing.text);
     let mut talk = Talk::new(link, attempt);
     let result = tokio::select! {
-        // What was answered counts, though somebody stops it in this very moment.
+        // An answer that has come counts, even if the attempt is stopped in this very moment.
         biased;
         result = talk.work(&text) => result,
         () = attempt.stopped() => Err(super::gone(Gone)),
     };
-    // Nothing that stops it comes in between here.
+    // A stop cannot interrupt this.
     talk.close().await;
     result
 }
@@ -144,7 +149,7 @@ async fn tidy(link: &Bridge, job: JobId, number: u32) {
     let (id, taken) = (job.to_string(), link.taken().remove(&(job, number)));
     let last = link.last.clone();
     let tidied = link.files(move |place| {
-        // The next attempt clears away what it finds of this one, and nobody can tell their files apart once it has asked.
+        // The next attempt clears away the files of this one, and once it has asked their files cannot be told apart.
         if lock(&last).get(&job).is_some_and(|last| *last > number) {
             return Ok(());
         }

@@ -15,16 +15,16 @@ use crate::config::{self, Config};
 use crate::exec::{self, Given, Next, Program, Running, Said, Ward};
 use crate::passage::trace::Trace;
 
-/// The file in the data directory by which a start waits for the programs of the one before.
+/// The file in the data directory by which a start waits for the programs of the previous one.
 const WARD_FILE: &str = "programs.lock";
 
-/// The clause that violations of programs are recorded under.
+/// The clause under which violations of programs are recorded.
 const CLAUSE: &str = "exec";
 
-/// After its grace a program is killed, which takes no longer than this; whoever hangs in the kernel is not waited for.
+/// Longest time that killing a program takes after its grace. A process that hangs in the kernel is not waited for.
 pub(super) const KILL_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// How often it is said that an attempt waits for others to be gone.
+/// How often an attempt that waits for leftovers of earlier attempts reports that it is alive.
 const WAITING_PERIOD: Duration = Duration::from_millis(200);
 
 /// Where the programs of one configuration run.
@@ -34,7 +34,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The directory of the configuration file; ours where there is none.
+    /// The directory of the configuration file; the current directory if there is no file.
     pub(super) fn of(config: &Config) -> Place {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let file = config.origin.as_deref().map(absolute);
@@ -73,7 +73,8 @@ impl Link for Exec {
 }
 
 async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
-    // A program does not outlive us: when we are about to end it is asked to end, and has its grace.
+    // A program does not outlive the server: when the server is about to end, the program is asked to end, and has its
+    // grace.
     let mut leaving = pin!(attempt.leaving());
     let given = given(&attempt).await?;
     let mut running = started(&link, given, &attempt, leaving.as_mut()).await?;
@@ -94,7 +95,7 @@ async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
         };
         match next {
             Next::Ended(result) => return result,
-            // What it says while it is ended is heard by nobody, but must be read so that it can end.
+            // What the program says while it is being ended is dropped, but must be read so that the program can end.
             Next::Said(_) if stopping => {}
             Next::Said(said) => {
                 let heard = tokio::select! {
@@ -112,13 +113,13 @@ async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
     }
 }
 
-/// Our end, and not the program's, is why nothing comes of it: its job is taken up at the next start (ALL-3).
+/// Ends the program because the server ends. Nothing is reported: the job is taken up at the next start (ALL-3).
 fn abandon(attempt: &Attempt, running: &mut Running) {
     attempt.abandon();
     running.stop();
 }
 
-/// Starts the program. That it must wait for the ghosts of earlier attempts is not the agent's silence.
+/// Starts the program. Waiting for leftovers of earlier attempts does not count as silence of the agent.
 async fn started(
     link: &Exec,
     given: Given,
@@ -165,7 +166,7 @@ async fn hear(said: Said, running: &mut Running, attempt: &mut Attempt) -> Resul
             Ok(())
         }
         Said::Ask(question) => {
-            // A program that ends while a person thinks waits for no answer.
+            // A program that ends while a person thinks needs no answer.
             tokio::select! {
                 answer = attempt.ask(question) => running.answer(answer?),
                 () = running.ended() => {}

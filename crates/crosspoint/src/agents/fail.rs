@@ -1,4 +1,4 @@
-//! `fail`: fails, for those who want to see what happens then.
+//! `fail`: always fails, so that callers can see what happens then.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ impl Link for Fail {
     }
 }
 
-/// `message` of the input is what it says, and `failure` the one of the closed list that it fails with.
+/// Builds the failure: `message` of the input is its message, and `failure` names the one of the closed list.
 fn wanted(input: &Body) -> Failed {
     let tape = Tape::scan(input.bytes()).ok();
     let root = tape.as_ref().and_then(Tape::root);

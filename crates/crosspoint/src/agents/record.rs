@@ -7,13 +7,13 @@ use crosspoint_contracts::Report;
 use crosspoint_contracts::clause::Clause;
 use crosspoint_engine::runtime::Attempt;
 
-/// So many different rules at most are recorded of one attempt.
+/// Most different rules that are recorded for one attempt.
 const RULES_MAX: usize = 32;
 
 /// A rule that the agent broke, and how; without content.
 pub(super) type Note = (&'static Clause, Cow<'static, str>);
 
-/// The record of one attempt. Nobody waits for it to be written: it is on disk before the outcome is.
+/// The record of one attempt. Writing it is not waited for: it is on disk before the outcome is.
 pub(super) struct Record {
     attempt: Arc<Attempt>,
     broken: Vec<&'static str>,
@@ -39,7 +39,8 @@ impl Record {
     }
 }
 
-/// What is wrong with a document. That something recommended is missing harms nobody, and would stand beside every job.
+/// Returns what is wrong with a document. A missing recommended member does no harm, and would be noted beside every
+/// job, so it is left out.
 pub(super) fn found(report: Report, recommended: &[&'static Clause]) -> Vec<Note> {
     let told = report.findings.into_iter().filter(|finding| !recommended.contains(&finding.clause));
     told.map(|finding| (finding.clause, finding.message)).collect()

@@ -15,16 +15,16 @@ use super::status::is_absent;
 use crate::config;
 use crate::passage::outgoing::{self, Manner, Outgoing};
 
-/// What an agent gets for a health check.
+/// Longest time for a health check.
 const HEALTH_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Where an agent may say that it is there (RUN-1). Many have only one of the two, or none.
+/// Where an agent may say that it is there (RUN-1). Many agents have only one of the two, or none.
 const HEALTH_PATHS: [&str; 2] = ["health/ready", "health"];
 
 pub(crate) struct Agent {
     pub(super) http: Http,
     manner: Manner,
-    /// More than this an agent may not say in one answer, in bytes.
+    /// Longest answer of the agent, in bytes.
     pub(super) answer_bytes_max: usize,
     silence: Option<Duration>,
 }
@@ -42,12 +42,12 @@ impl Agent {
         Agent { http: Http::new(remote), manner, answer_bytes_max, silence: settled.silence }
     }
 
-    /// How long it may say nothing about this attempt.
+    /// How long the agent may say nothing about this attempt.
     pub(super) fn silence(&self, attempt: &Attempt) -> Option<Duration> {
         self.silence.map(|settled| attempt.job().request.limits.silence.unwrap_or(settled))
     }
 
-    /// The request of an attempt. What the agent's contract cannot say and may not carry is put on record.
+    /// Writes the request of an attempt. What the agent's contract cannot say and may not carry is recorded.
     pub(super) async fn request(&self, attempt: &Attempt) -> Result<Outgoing, Failed> {
         let document = attempt.document().await?;
         let outgoing =
@@ -58,7 +58,8 @@ impl Agent {
         Ok(outgoing)
     }
 
-    /// How it is, by its own account. Neither document demands that it gives one: an agent that has no such place, and says so, is there.
+    /// Asks the agent for its health. Neither contract demands that it answers: an agent that has no such path, and
+    /// says so, is well.
     pub(super) async fn health(&self) -> Health {
         tokio::time::timeout(HEALTH_TIME_MAX, self.asked_after()).await.unwrap_or(Health::Sick)
     }
@@ -76,7 +77,7 @@ impl Agent {
     }
 }
 
-/// What it means for the attempt that there is no answer (ALL-3): work that surely never started may be tried again.
+/// Returns what a missing answer means for the attempt (ALL-3): work that surely never started may be tried again.
 pub(super) fn unanswered(unanswered: Unanswered) -> Failed {
     use Failure::{BrokenContract, Unavailable};
     match unanswered {
@@ -90,15 +91,16 @@ pub(super) fn unanswered(unanswered: Unanswered) -> Failed {
     }
 }
 
-/// An answer that is longer than it may be.
+/// The failure for an answer that is longer than it may be.
 pub(super) fn too_long(bytes_max: usize) -> Failed {
     let message = format!("The agent's output is longer than the {bytes_max} bytes that it may have.");
     let failed = Failed::said(Failure::ResourceLimit, Dispatched::Yes, &message);
-    // Again it would be as much.
+    // A repeat would be as long.
     Failed { repeat: Some(Repeat::Never), ..failed }
 }
 
-/// One line about each exchange: ids, codes and counts (RUN-11). The length is told of an answer that was read whole.
+/// Logs one line about each exchange: ids, codes and counts (RUN-11). The length is that of an answer that was read
+/// whole.
 pub(super) fn log(
     attempt: &Attempt,
     began: Instant,

@@ -1,8 +1,9 @@
 //! Agents of the run contract.
 //!
-//! The stream is asked for first, because progress arrives by it, and silence can be told from work. An agent that has none is
-//! asked for the whole answer, with the same document, and that is remembered for a while. What comes is read as leniently as
-//! the contract allows (RUN-3, RUN-7, RUN-8), and what is wrong with it is on record beside the job.
+//! The stream is asked for first, because progress arrives by it, and silence can be told from work. An agent without a
+//! stream is asked for the whole answer, with the same document, and its lack of a stream is remembered for a while.
+//! Answers are read as leniently as the contract allows (RUN-3, RUN-7, RUN-8), and what is wrong with them is recorded
+//! beside the job.
 
 mod report;
 mod stream;
@@ -30,16 +31,17 @@ use super::{Fate, Spoken};
 use crate::passage::outgoing::Outgoing;
 use crate::passage::trace::Trace;
 
-/// An agent without a stream is asked for one again after this: somebody may have given it one.
+/// How long an agent is taken to have no stream. After this it is asked for one again, because it may have got one.
 const STREAMLESS_FOR: Duration = Duration::from_secs(600);
 
-/// So many streams of one agent at most are read on after their outcome; others are closed at once.
+/// Most streams of one agent that are read on after their outcome; further ones are closed at once.
 const LINGERING_MAX: usize = 64;
 
-/// While an answer is awaited in one piece its silence is not told more often than this.
+/// Shortest time between two signs of life that are reported while an answer is awaited in one piece.
 const PATIENCE_MIN: Duration = Duration::from_millis(10);
 
-/// RUN-1, ALL-3, ALL-4: a run that our end cut short is nobody's, because it cannot be asked after.
+/// RUN-1, ALL-3, ALL-4: what became of a run that the end of the server cut short is not known, because a run cannot be
+/// asked after.
 pub(super) static SPOKEN: Spoken = Spoken {
     contract: Contract::Run,
     silence: Duration::from_secs(60),
@@ -54,7 +56,7 @@ pub(super) struct Run {
     agent: Agent,
     stream: Place,
     sync: Place,
-    /// Until when it is taken to have no stream. In memory: a restart asks again.
+    /// Until when the agent is taken to have no stream. It is kept in memory: after a restart the agent is asked again.
     streamless: Mutex<Option<Instant>>,
     lingering: Arc<Semaphore>,
 }
@@ -83,7 +85,7 @@ impl Link for Run {
         Box::pin(async move {
             let attempt = Arc::new(attempt);
             tokio::select! {
-                // What the agent has answered counts, though somebody stops it in this very moment.
+                // An answer that has come counts, even if the attempt is stopped in this very moment.
                 biased;
                 result = self.answer(&attempt) => result,
                 // The contract has no way to cancel: whatever is open is closed.
@@ -93,7 +95,7 @@ impl Link for Run {
     }
 
     fn check(self: Arc<Self>) -> Pin<Box<dyn Future<Output = Health> + Send>> {
-        // RUN-1. An agent that was written from the document alone has no such place.
+        // RUN-1. An agent that was written from the contract alone has no such path.
         Box::pin(async move { self.agent.health().await })
     }
 }
@@ -133,8 +135,8 @@ impl Run {
         self.whole(answer, errand).await
     }
 
-    /// Nothing is at that path, or so its status says. In the words of the contract that is the answer to this request; only where none are said,
-    /// the work has not been looked at (RUN-5).
+    /// Reads an answer whose status says that there is nothing at the path. If it is a document of the contract, it is
+    /// the answer to this request. Only if it is none has the work not been looked at (RUN-5).
     async fn absent(&self, answer: Answer, errand: &mut Errand) -> Option<Result<Success, Failed>> {
         let status = answer.status;
         let body = answer.whole(self.agent.answer_bytes_max).await.unwrap_or_default();
@@ -178,24 +180,25 @@ impl Run {
         }
     }
 
-    /// Whoever answers in one piece cannot show that it is alive, so only the total time counts (ALL-4).
+    /// Waits for an answer in one piece, and reports signs of life meanwhile: such an agent cannot show that it is
+    /// alive, so only the total time counts (ALL-4).
     async fn patiently<T>(&self, attempt: &Attempt, answer: impl Future<Output = T>) -> T {
         let Some(silence) = self.agent.silence(attempt) else { return answer.await };
         let mut period = tokio::time::interval((silence / 3).max(PATIENCE_MIN));
-        // The first is at once.
+        // Without this the first tick would come at once.
         period.reset();
         tokio::pin!(answer);
         loop {
             tokio::select! {
                 biased;
                 answered = &mut answer => return answered,
-                // Where nobody wants to hear it any more, it is stopped.
+                // An attempt that is not wanted any more is stopped elsewhere.
                 _ = period.tick() => drop(attempt.heard().await),
             }
         }
     }
 
-    /// It was asked for a stream just now, and had none.
+    /// Notes that the agent was asked for a stream just now, and had none.
     fn note_streamless(&self) {
         let mut streamless = self.streamless.lock().unwrap_or_else(PoisonError::into_inner);
         streamless.get_or_insert_with(|| Instant::now() + STREAMLESS_FOR);
@@ -211,14 +214,15 @@ impl Run {
 }
 
 impl Errand {
-    /// Nothing is where the agent should be. Whatever answers there speaks of the path, and the caller has not chosen it.
+    /// The failure when neither endpoint is there. Whatever answers there speaks of the path, which the caller has not
+    /// chosen.
     fn elsewhere(&mut self) -> Failed {
         self.record.clause(&RUN_121, "neither endpoint is there");
         let message = "The agent has neither endpoint of its contract at its address.";
         Failed::said(Failure::Unsupported, Dispatched::No, message)
     }
 
-    /// The head of an answer, or why there is none.
+    /// Returns the head of an answer, or why there is none; logs the exchange.
     fn answered(&mut self, answer: Result<Answer, Unanswered>) -> Result<Answer, Failed> {
         let told = answer.as_ref().map(|answer| (answer.status, None));
         remote::log(&self.attempt, self.began, told.map_err(|why| why as _));

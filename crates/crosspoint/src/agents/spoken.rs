@@ -19,29 +19,29 @@ static ALL: &[&Spoken] = &[
     &super::demo::SPOKEN,
 ];
 
-/// What must be known of a contract to have agents that speak it; its link says it.
+/// What must be known of a contract to have agents that speak it. The link of the contract defines it.
 pub(crate) struct Spoken {
     pub(crate) contract: Contract,
-    /// How long such an agent may be silent where nobody says (ALL-4).
+    /// How long such an agent may be silent if that is not configured (ALL-4).
     pub(crate) silence: Duration,
-    /// What becomes of its work when we end (ALL-3).
+    /// What becomes of its work when the server ends (ALL-3).
     pub(crate) fate: Fate,
-    /// Whether its requests have a mode that an operator may settle.
+    /// Whether its requests have a mode that an operator may configure.
     pub(crate) has_mode: bool,
-    /// The ends of addresses that are those of endpoints, and not of agents.
+    /// Ends of addresses that belong to endpoints, and not to agents.
     pub(crate) endpoints: &'static [&'static str],
-    /// The way to such an agent.
+    /// Makes the link to such an agent.
     pub(crate) link: fn(Agent, &config::Agent) -> Arc<dyn Link>,
 }
 
-/// What became of work that was under way when we ended.
+/// What became of work that was under way when the server ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It died with us.
+    /// It died with the server.
     Died,
     /// Its agent went on with it.
     WentOn,
-    /// Nobody can know.
+    /// It cannot be known.
     Unknown,
 }
 

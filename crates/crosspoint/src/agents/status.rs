@@ -4,11 +4,11 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::Failed;
 use reqwest::StatusCode;
 
-/// What a status comes to.
+/// What a status means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Meaning {
     pub(super) failure: Failure,
-    /// Whether the work may have begun; what was refused surely has not (ALL-3).
+    /// Whether the work may have begun; refused work surely has not (ALL-3).
     pub(super) dispatched: Dispatched,
     message: &'static str,
 }
@@ -19,7 +19,8 @@ impl Meaning {
     }
 }
 
-/// The statuses that need no document: whoever refuses at the gate, or stands before the agent, does not speak its contract.
+/// Returns the meaning of statuses that need no document: a refusal at the gate, or by a proxy in front of the agent,
+/// does not speak the agent's contract.
 pub(super) fn meaning(status: StatusCode) -> Option<Meaning> {
     use Dispatched::{No, Yes};
     let (failure, dispatched, message) = match status {

@@ -1,7 +1,8 @@
 //! Agents of the task contract.
 //!
-//! The request is posted, and what the agent answers decides the rest: a task that has ended is the simple pattern, any other is asked
-//! after until it has. What an answer means is decided in [`told`], when to ask again in [`pace`]; [`talk`] is the conversation.
+//! The request is posted, and the agent's answer decides the rest: a task that has ended is the simple pattern, any
+//! other is polled until it has. What an answer means is decided in [`told`], when to poll again in [`pace`]; [`talk`]
+//! is the conversation.
 
 mod memory;
 mod pace;
@@ -24,10 +25,10 @@ use super::http::Media;
 use super::remote::Agent;
 use super::{Fate, Spoken};
 
-/// What an agent gets to take a cancellation. Nobody's result hangs on it.
+/// Longest time that an agent has to take a cancellation. No result depends on it.
 const CANCEL_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// ALL-3, ALL-4: a task goes on without us, and is asked after.
+/// ALL-3, ALL-4: a task goes on when the server ends, and is polled again afterwards.
 pub(super) static SPOKEN: Spoken = Spoken {
     contract: Contract::Task,
     silence: Duration::from_secs(30),
@@ -39,7 +40,7 @@ pub(super) static SPOKEN: Spoken = Spoken {
 
 pub(super) struct Task {
     agent: Agent,
-    /// Whether work that may have begun may begin again, where the operator says (ALL-3).
+    /// Whether work that may have begun may begin again, if the operator says so (ALL-3).
     repeatable: Option<bool>,
 }
 
@@ -64,12 +65,13 @@ async fn run(task: &Task, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
     let trace = request.trace.clone();
     let mut talk = Talk::new(task, attempt, request);
     let result = tokio::select! {
-        // What the agent has answered counts, though somebody stops it in this very moment.
+        // An answer that has come counts, even if the attempt is stopped in this very moment.
         biased;
         result = talk.work() => result,
         () = attempt.stopped() => Err(super::gone(Gone)),
     };
-    // Where only the attempt was given up, the next one carries the same id: what the agent still does is then what is wanted.
+    // If only the attempt was given up, the next one carries the same id, and what the agent still does is what is
+    // wanted.
     if result.is_err() && attempt.is_over() {
         let http = &task.agent.http;
         let place = http.place(&format!("tasks/{}/cancel", attempt.job().id()));

@@ -1,7 +1,7 @@
-//! `crosspoint bridge answer`: somebody is the agent.
+//! `crosspoint bridge answer`: a person acts as the agent.
 //!
-//! It holds the lock of the directory like any driver, from before the request is looked at until it is answered, so that nobody else answers it
-//! meanwhile; and it takes the same steps in the same order.
+//! It holds the lock of the directory like any driver, from before the request is looked at until it is answered, so
+//! that no other driver answers it meanwhile. It takes the same steps in the same order.
 
 mod editor;
 
@@ -22,7 +22,7 @@ use crate::cli::BridgeAnswer;
 use crate::input::Source;
 use crate::{json_input, render};
 
-/// A request that somebody is about to answer.
+/// A request that a person is about to answer.
 struct Asked {
     pair: Pair,
     request_id: String,
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &BridgeAnswer) -> Result<Outcome> {
     write(&attended, &asked, &said, arguments)
 }
 
-/// The request that is meant. Where there is none, or several, or it cannot be answered, that is said.
+/// Picks the request that is meant. If there is none, or several, or it cannot be answered, that is printed.
 fn picked(waiting: Vec<Waiting>, arguments: &BridgeAnswer) -> Option<Asked> {
     let directory = render::visible(&arguments.directory.display().to_string());
     let wanted = arguments.phase.and_then(Pair::of_phase);
@@ -110,7 +110,7 @@ fn answerable(waiting: Waiting, directory: &Path) -> Option<Asked> {
             let name = render::visible(&directory.join(pair.request()).display().to_string());
             let mut stderr = anstream::stderr().lock();
             for finding in &malformed.report.findings {
-                // A failed write to stderr leaves nobody to tell.
+                // If stderr cannot be written, there is nowhere to report that.
                 let _ = render::finding(&mut stderr, &name, finding);
             }
             drop(stderr);
@@ -124,7 +124,7 @@ fn answerable(waiting: Waiting, directory: &Path) -> Option<Asked> {
     }
 }
 
-/// What is to be answered; `None` where it is nothing, which was said.
+/// Returns what is to be answered; `None` if there is nothing, which was printed.
 fn said(arguments: &BridgeAnswer, asked: &Asked) -> Result<Option<Said>> {
     if let Some(message) = &arguments.error {
         return Ok(Some(Said::Error(message.clone())));
@@ -159,7 +159,7 @@ fn write(attended: &Attended, asked: &Asked, said: &Said, arguments: &BridgeAnsw
     }
     let seconds = asked.request.as_ref().map_or(0.0, |request| {
         let took = jiff::Timestamp::now().duration_since(asked_at(request));
-        // Nobody needs more than milliseconds, and clocks differ.
+        // Milliseconds are enough, and clocks differ.
         (took.as_secs_f64().max(0.0) * 1_000.0).round() / 1_000.0
     });
     let (id, now) = (asked.request_id.as_str(), now());
@@ -206,7 +206,7 @@ fn could_not(fault: &Fault) -> Outcome {
     Outcome::CouldNot
 }
 
-/// What a request asks, for those who show it.
+/// What a request asks, to show it.
 fn prompt_of(request: &Request) -> String {
     said_in(&request.document, "prompt").unwrap_or_default()
 }

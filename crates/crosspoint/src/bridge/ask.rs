@@ -1,7 +1,7 @@
 //! `crosspoint bridge ask`
 //!
-//! The requesters' API for scripts: one process a question. Which process begins a run cannot be seen from here, so it is the driver or `--forget` that
-//! ends the last one.
+//! The requesters' API for scripts: one process for each question. This process cannot see which process begins a run,
+//! so the driver or `--forget` ends the last one.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &BridgeAsk) -> Result<Outcome> {
     })
 }
 
-/// The question; `None` where it is none, which was said on stderr.
+/// Returns the question; `None` if there is none, which was printed to stderr.
 fn question(agent: &str, arguments: &BridgeAsk) -> Result<Option<Question>> {
     if arguments.prompt.is_none() && io::stdin().is_terminal() {
         render::refused("the agent is told nothing", "give --prompt, or pipe a text in");
@@ -75,7 +75,7 @@ fn question(agent: &str, arguments: &BridgeAsk) -> Result<Option<Question>> {
     Ok(Some(question))
 }
 
-/// The text alone, on a line of its own, or why there is none.
+/// Prints the text alone, on a line of its own, or why there is none.
 fn print(agent: &str, answer: &Answer, inner: Option<Inner>) -> Result<Outcome> {
     let text = match inner {
         None => answer.text().map_err(Unusable::from),
@@ -106,7 +106,7 @@ fn print(agent: &str, answer: &Answer, inner: Option<Inner>) -> Result<Outcome> 
     Ok(Outcome::Fine)
 }
 
-/// What to do about a failure, where somebody knows.
+/// What to do about a failure, if the answer says it.
 fn hint(answer: &Answer) -> String {
     let metadata: serde_json::Value = serde_json::from_str(&answer.metadata).unwrap_or_default();
     let said = metadata["x_crosspoint"]["details"]["hint"].as_str();
@@ -116,7 +116,7 @@ fn hint(answer: &Answer) -> String {
     )
 }
 
-/// Whoever runs the script by hand sees nothing happen otherwise.
+/// Tells a user who runs the script by hand what to do; otherwise nothing would seem to happen.
 fn tell_how(path: &Path) {
     // While a driver is at work it holds the directory.
     let driven = Directory::open(path).is_ok_and(|directory| matches!(directory.lock(), Err(Fault::InUse(_))));

@@ -1,7 +1,8 @@
 //! The requests of one directory, for the one driver that holds its lock.
 //!
-//! The order of the steps is what makes a crash harmless between any two of them: the record notes a request before it is handed in; the response
-//! is there before the request is gone; and a request is only removed if it still is the one that was answered.
+//! The order of the steps makes a crash harmless between any two of them: the record notes a request before it is
+//! handed in; the response is there before the request is gone; and a request is only removed if it still is the one
+//! that was answered.
 
 use std::path::Path;
 
@@ -11,13 +12,13 @@ use crosspoint_bridge::{Directory, Fault, Found, Lock, Pair, Removed, failpoint,
 
 use super::record::{Known, Record};
 
-/// A directory that nobody else answers in at present.
+/// A directory that no other driver answers in at present.
 pub(super) struct Attended {
     pub(super) directory: Directory,
     pub(super) record: Record,
-    /// What stood in the place of the record and was set aside.
+    /// The name under which an unreadable record was set aside.
     pub(super) odd_record: Option<String>,
-    /// For whoever must hold the directory as long as we do, and longer if we die.
+    /// For a process that must hold the directory as long as this driver does, and longer if this driver dies.
     pub(super) lock: Lock,
 }
 
@@ -33,24 +34,24 @@ pub(super) enum Waiting {
     Unreadable(Pair, Fault),
 }
 
-/// Where a request is on its way.
+/// How far a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Its response is there: we ended before we could remove it.
+    /// Its response is there: a driver ended before it could remove the request.
     Answered,
-    /// It is ours to hand in.
+    /// This driver is to hand it in.
     Ours,
     /// A server with another store has it.
     Elsewhere,
 }
 
 impl Attended {
-    /// Takes the lock, and cleans up after whoever was killed here.
+    /// Takes the lock, and cleans up after drivers that were killed here.
     pub(super) fn open(path: &Path) -> Result<Attended, Fault> {
         Attended::opened(path, |directory, is_done| directory.sweep(is_done, request::BYTES_MAX))
     }
 
-    /// The same for a driver that was here before: it does not look at every name of the directory again.
+    /// Like `open`, for a driver that was here before: it does not look at every name of the directory again.
     pub(super) fn open_again(path: &Path) -> Result<Attended, Fault> {
         Attended::opened(path, |directory, is_done| directory.sweep_removed(is_done, request::BYTES_MAX))
     }
@@ -67,7 +68,7 @@ impl Attended {
         Ok(Attended { directory, record, odd_record, lock })
     }
 
-    /// What waits, in the order of the phases.
+    /// Returns what waits, in the order of the phases.
     pub(super) fn waiting(&self) -> Result<Vec<Waiting>, Fault> {
         let mut all = Vec::new();
         for pair in Pair::all() {
@@ -76,7 +77,7 @@ impl Attended {
         Ok(all)
     }
 
-    /// What waits under the names of one pair.
+    /// Returns what waits under the names of one pair.
     pub(super) fn waiting_as(&self, pair: Pair) -> Result<Option<Waiting>, Fault> {
         Ok(match request::look(&self.directory, pair) {
             Ok(Look::Nothing) => None,
@@ -88,7 +89,8 @@ impl Attended {
         })
     }
 
-    /// Whether the response to this request is there. Of an id that is not noted it is a person's, or another driver's.
+    /// Whether the response to this request is there. If the id is not noted, the response is that of a person or of
+    /// another driver.
     pub(super) fn is_answered(&self, known: Known<'_>) -> Result<bool, Fault> {
         Ok(!self.record.differs(known) && self.has_response(known)?)
     }
@@ -98,7 +100,7 @@ impl Attended {
         Ok(matches!(found, response::Look::Answer(_)))
     }
 
-    /// Where a request is on its way, for a driver whose server has this store.
+    /// Returns how far a request has come, for a driver whose server has this store.
     pub(super) fn stage(&self, request: &Request, store: &str) -> Result<Stage, Fault> {
         if self.is_answered(request.into())? {
             return Ok(Stage::Answered);
@@ -111,15 +113,16 @@ impl Attended {
         self.record.store_of(request_id).is_some_and(|other| other != store)
     }
 
-    /// Notes that these requests are handed in to the server with this store. Gives the names of responses that were set aside.
+    /// Notes that these requests are handed in to the server with this store. Returns the names of responses that were
+    /// set aside.
     pub(super) fn claim(&mut self, requests: &[&Request], store: &str) -> Result<Vec<String>, Fault> {
         let requests: Vec<Known<'_>> = requests.iter().map(|request| Known::from(*request)).collect();
         let command = self.record.command.clone();
         self.note(command, &requests, Some(store))
     }
 
-    /// Notes these requests of a command; others of another one are forgotten. Without a store they are handed in nowhere yet. Gives the names of
-    /// responses that were set aside.
+    /// Notes these requests of a command; requests that were noted for another command are forgotten. Without a store
+    /// they are not handed in yet. Returns the names of responses that were set aside.
     pub(super) fn note(
         &mut self,
         command: Option<String>,
@@ -128,7 +131,7 @@ impl Attended {
     ) -> Result<Vec<String>, Fault> {
         let mut aside = Vec::new();
         for known in requests {
-            // Before it is noted anew: once it is, that response would be taken for its answer.
+            // Before it is noted anew: after that, this response would be taken for its answer.
             if self.record.differs(*known) && self.has_response(*known)? {
                 aside.extend(self.directory.set_aside(&known.pair.response())?);
             }
@@ -136,7 +139,8 @@ impl Attended {
         let before = self.record.clone();
         if self.record.command != command {
             self.record.command = command;
-            // A watcher notes no command: which server has a request that is asked still is not forgotten with it.
+            // A watcher notes no command. Which server has a request that is still asked must not be forgotten with the
+            // old command.
             let is_asked = |id: &str| requests.iter().any(|known| known.request_id == id);
             self.record.requests.retain(|noted| is_asked(&noted.request_id));
         }
@@ -151,7 +155,8 @@ impl Attended {
         Ok(aside)
     }
 
-    /// Writes the response to a request, and removes the request. Gives the name under which another response was set aside.
+    /// Writes the response to a request, and removes the request. Returns the name under which another response was set
+    /// aside.
     pub(super) fn put(&self, known: Known<'_>, document: &str) -> Result<Option<String>, Fault> {
         failpoint::reached("driver", "answered");
         let aside = response::write(&self.directory, known.pair, document)?;

@@ -1,9 +1,9 @@
-//! Learning that something has come into a directory.
+//! Notices that something has come into a directory.
 //!
-//! The system tells (inotify) of files that were moved into place or closed after writing, and of nothing else: a build that writes ten thousand
-//! other files there costs us a look at each name and no more, and at rest there is nothing to do at all. Where it cannot tell - file systems
-//! of other machines, too many watches, another system - the directory is looked at again and again. Whoever is told looks for itself: a
-//! notice only says that it may be worth it.
+//! The system reports (inotify) files that were moved into place or closed after writing, and nothing else. A build
+//! that writes ten thousand other files there costs a look at each name and no more, and while nothing changes there is
+//! nothing to do at all. If the system cannot report changes (file systems of other machines, too many watches, another
+//! system), the directory is polled. A notice only says that a look may be worth it: its receiver looks for itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
@@ -17,47 +17,48 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::Instant;
 
-/// How often directories are looked at that nobody tells us of.
+/// How often directories are looked at whose changes the system does not report.
 pub(crate) const POLL_PAUSE: Duration = Duration::from_millis(250);
 
-/// How often all directories are looked at, in case that something was not told.
+/// How often all directories are looked at, in case a change was not reported.
 const RESCAN_PAUSE: Duration = Duration::from_secs(60);
 
-/// The names that matter begin and end like this. Those of files that are being written or were set aside end otherwise.
+/// How the names that matter begin and end. Names of files that are being written or were set aside end otherwise.
 const PREFIX: &[u8] = b".agent-re";
 const SUFFIX: &[u8] = b".json";
 
-/// So often the system is asked for more at one go: a build that never ends must not keep us here.
+/// Most reads in a row from the system: a build that never ends must not keep the caller here.
 const READS_MAX: usize = 64;
 
-/// File systems whose changes may be made by another machine, or by a program that does not tell: NFS, CIFS, SMB2, 9P, FUSE, Ceph, AFS, vboxsf.
+/// File systems whose changes may be made by another machine, or by a program that does not report them: NFS, CIFS,
+/// SMB2, 9P, FUSE, Ceph, AFS, vboxsf.
 const UNTOLD: [u64; 8] =
     [0x6969, 0xFF53_4D42, 0xFE53_4D42, 0x0102_1997, 0x6573_5546, 0x00C3_6400, 0x5346_414F, 0x786F_4256];
 
-/// How changes of a directory are learnt of.
+/// How changes of a directory are noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// The system tells.
+    /// The system reports them.
     BySystem,
-    /// By looking again and again, and why.
+    /// By polling, and why.
     Polled(&'static str),
 }
 
-/// The directories that are watched, by the order in which they came.
+/// The watched directories, by the order in which they were added.
 pub(crate) struct Notices {
     inotify: Option<AsyncFd<OwnedFd>>,
     watched: BTreeMap<i32, usize>,
     paths: Vec<PathBuf>,
-    /// Why nobody tells, where that is so for all.
+    /// Why the system reports nothing, if that is so for all directories.
     untold: &'static str,
-    /// Those that are looked at again and again.
+    /// The directories that are polled.
     polled: BTreeSet<usize>,
     poll_at: Instant,
     rescan_at: Instant,
 }
 
 impl Notices {
-    /// `poll` is to look again and again at all of them.
+    /// `poll` asks to poll all of them.
     pub(crate) fn new(poll: bool) -> Notices {
         let opened = (!poll).then(|| inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()).flatten();
         let now = Instant::now();
@@ -72,7 +73,7 @@ impl Notices {
         }
     }
 
-    /// Watches one more directory. What came before is not told of: look, after this.
+    /// Watches one more directory. Files that came before are not reported: look after this call.
     pub(crate) fn add(&mut self, path: &Path) -> Told {
         self.paths.push(path.to_owned());
         self.watch(self.paths.len() - 1)
@@ -106,7 +107,7 @@ impl Notices {
         }
     }
 
-    /// The directories that may be worth a look. What is told while nobody waits here is kept by the system.
+    /// Waits for the directories that may be worth a look. The system keeps what it reports while no caller waits here.
     pub(crate) async fn next(&mut self) -> BTreeSet<usize> {
         loop {
             let until = if self.polled.is_empty() { self.rescan_at } else { self.poll_at.min(self.rescan_at) };
@@ -128,7 +129,7 @@ impl Notices {
         let now = Instant::now();
         self.poll_at = now + POLL_PAUSE;
         if now < self.rescan_at {
-            // One that was gone, and is there again, may be told of from now on.
+            // A directory that was gone, and is there again, may be reported from now on.
             let polled = self.polled.clone();
             for index in &polled {
                 self.watch(*index);
@@ -140,8 +141,8 @@ impl Notices {
         (0..self.paths.len()).collect()
     }
 
-    /// Watches what the paths lead to now: a link may have been turned to another directory, of which nobody tells. What they lead to no
-    /// longer is let go.
+    /// Watches what the paths lead to now: a link may have been turned to another directory, which the system does not
+    /// report. Directories that no path leads to any more are no longer watched.
     fn watch_anew(&mut self) {
         let before = std::mem::take(&mut self.watched);
         for index in 0..self.paths.len() {
@@ -149,7 +150,7 @@ impl Notices {
         }
         let Some(inotify) = &self.inotify else { return };
         for watch in before.into_keys().filter(|watch| !self.watched.contains_key(watch)) {
-            // It is gone already where its directory is.
+            // If the directory is gone, its watch is gone already.
             let _ = inotify::remove_watch(inotify.get_ref(), watch);
         }
     }
@@ -172,7 +173,7 @@ impl Notices {
     }
 }
 
-/// To be woken when there is something to read.
+/// Wraps the descriptor to be woken when there is something to read.
 #[expect(
     deprecated,
     reason = "its successor is unsafe, because of descriptors that can be exchanged; an owned one cannot"
@@ -182,15 +183,15 @@ fn told_of(descriptor: OwnedFd) -> Option<AsyncFd<OwnedFd>> {
 }
 
 enum Event {
-    /// A file whose name matters has come, by the directory's watch.
+    /// A file whose name matters has come; identified by the directory's watch.
     Named(i32),
     /// The directory has gone.
     Gone(i32),
-    /// There were more than the system could keep.
+    /// There were more events than the system could keep.
     Missed,
 }
 
-/// What the system tells; without it, nothing, for ever.
+/// Waits for what the system reports; without inotify it waits for ever.
 async fn told(inotify: Option<&AsyncFd<OwnedFd>>) -> Vec<Event> {
     let Some(inotify) = inotify else { return std::future::pending().await };
     let Ok(mut ready) = inotify.readable().await else { return std::future::pending().await };
@@ -229,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// Nothing here takes so long, on however slow a machine.
+    /// Longest time for anything in these tests, on however slow a machine.
     const PATIENCE: Duration = Duration::from_secs(30);
 
     fn directory() -> PathBuf {
@@ -321,7 +322,8 @@ mod tests {
         let path = directory();
         let mut notices = Notices::new(false);
         notices.add(&path);
-        // More than the system keeps, by default: then it says that it has lost some, and all directories are worth a look.
+        // This is more than the system keeps by default. It then reports that it has lost some, and all directories are
+        // worth a look.
         for number in 0..20_000 {
             fs::write(path.join(format!("file-{}", number % 10)), "").expect("it can be written");
         }

@@ -1,8 +1,9 @@
 //! What drivers remember beside the files: `.agent-bridge.json`.
 //!
-//! It is written before a request is handed in, so that after a crash it is known whose the request was, which server has it, and that a response
-//! of that id is our own (BRIDGE-4.4), if it is to what is asked now. It holds ids and no content; the command and what is asked are known by
-//! digests, because their words may hold secrets.
+//! It is written before a request is handed in. So after a crash it is known which command the request belongs to,
+//! which server has it, and whether a response with that id was written by this driver (BRIDGE-4.4) and answers what is
+//! asked now. It holds ids and no content; the command and what is asked are known by digests, because their words may
+//! hold secrets.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -14,16 +15,16 @@ use uuid::Uuid;
 
 pub(super) use crosspoint_bridge::RECORD as NAME;
 
-/// More than this is no record, in bytes.
+/// Longest record, in bytes; a longer file is no record.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// The form of this version.
+/// The format version that this build writes.
 const FORM: u32 = 1;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     crosspoint: u32,
-    /// The program that left them, where it is known.
+    /// The digest of the program that left the requests, if it is known.
     pub(super) command: Option<String>,
     /// What was handed in and may not have been taken by its requester yet.
     pub(super) requests: Vec<Noted>,
@@ -33,18 +34,18 @@ pub(super) struct Record {
 pub(super) struct Noted {
     pub(super) file: String,
     pub(super) request_id: String,
-    /// Of what it asks; none where it was too large to be read.
+    /// The digest of what it asks; none if it was too large to be read.
     pub(super) digest: Option<String>,
     /// The store of the server that was given it, once it is.
     pub(super) store: Option<String>,
 }
 
-/// By what a request is known.
+/// What identifies a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'r> {
     pub(super) pair: Pair,
     pub(super) request_id: &'r str,
-    /// Of what it asks; none where it is too large to be read.
+    /// The digest of what it asks; none if it is too large to be read.
     pub(super) digest: Option<&'r str>,
 }
 
@@ -55,7 +56,7 @@ impl<'r> From<&'r Request> for Known<'r> {
 }
 
 impl Record {
-    /// What is remembered of a directory. What cannot be understood is set aside; its new name is given too.
+    /// Reads the record of a directory. A record that cannot be understood is set aside; its new name is returned too.
     pub(super) fn load(directory: &Directory) -> Result<(Record, Option<String>), Fault> {
         let found = match directory.read(NAME, BYTES_MAX) {
             Ok(None) => return Ok((Record::default(), None)),
@@ -78,7 +79,8 @@ impl Record {
 
     pub(super) fn forget(&mut self, directory: &Directory) -> Result<(), Fault> {
         *self = Record::default();
-        // In one step: by way of another name it would come back at the next start, and a program that has ended would be resumed.
+        // In one step: if it were renamed first, it would come back at the next start, and a program that has ended
+        // would be resumed.
         directory.discard(NAME, "record")
     }
 
@@ -87,13 +89,15 @@ impl Record {
         self.requests.iter().find(|noted| noted.request_id == request_id)?.store.as_deref()
     }
 
-    /// Whether a request of this id is noted that asks something else: what answers that one does not answer this one (ALL-1).
+    /// Whether a request of this id is noted that asks something else: what answers that one does not answer this one
+    /// (ALL-1).
     pub(super) fn differs(&self, known: Known<'_>) -> bool {
         let is_it = |noted: &&Noted| noted.file == known.pair.request() && noted.request_id == known.request_id;
         self.requests.iter().find(is_it).is_some_and(|noted| noted.digest.as_deref() != known.digest)
     }
 
-    /// Notes a request, in the place of the last one of its pair. Where it was handed in is not forgotten by noting it once more.
+    /// Notes a request, in the place of the last one of its pair. The store that it was handed in to is kept when it is
+    /// noted again.
     pub(super) fn note(&mut self, known: Known<'_>, store: Option<&str>) {
         let file = known.pair.request();
         let store = store.or(self.store_of(known.request_id)).map(str::to_owned);
@@ -103,7 +107,7 @@ impl Record {
     }
 }
 
-/// What a command is known by.
+/// The digest by which a command is known.
 pub(super) fn digest(command: &[OsString]) -> String {
     let mut words = Vec::new();
     for word in command {

@@ -1,7 +1,8 @@
-//! `crosspoint bridge run`: runs a program again and again, and in between has answered what it asks.
+//! `crosspoint bridge run`: runs a program again and again, and in between has its requests answered.
 //!
-//! `next` decides, `child` is the program, `keeper` ends it with us, `answering` has a server answer, `line` shows it. What is remembered is in the directory
-//! alone: after a crash of ours at any moment, the same command goes on from there.
+//! `next` decides, `child` is the program, `keeper` ends it when the driver ends, `answering` has a server answer,
+//! `line` shows it. What is remembered is in the directory alone: after a crash of the driver at any moment, the same
+//! command goes on from there.
 
 mod answering;
 mod child;
@@ -29,7 +30,7 @@ use crate::client::{self, Session};
 use crate::render;
 use crate::signals::Signals;
 
-/// How long somebody else may hold the directory: whoever was just killed may not be gone yet.
+/// Longest wait for a directory that another driver holds: a driver that was just killed may not be gone yet.
 const IN_USE_TIME_MAX: Duration = Duration::from_secs(2);
 const IN_USE_PAUSE: Duration = Duration::from_millis(20);
 
@@ -38,7 +39,7 @@ const GOES_ON: &str = "everything is kept: the same command goes on from here";
 pub(crate) fn run(arguments: &BridgeRun) -> Result<Outcome> {
     client::check_configuration(&arguments.reach)?;
     let directory = arguments.dir.clone().unwrap_or_else(|| PathBuf::from("."));
-    // The program is started by this thread and goes with it.
+    // The program is started by this thread, and ends with it.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot begin")?;
     runtime.block_on(async {
         let signals = Signals::new()?;
@@ -74,22 +75,22 @@ struct Driver<'a> {
     arguments: &'a BridgeRun,
     attended: Attended,
     program: Program,
-    /// What it is known by.
+    /// The digest by which the command is known.
     command: String,
     signals: Signals,
-    /// The server, once one was needed.
+    /// The connection to the server, once one was needed.
     session: Option<Session>,
     resumptions: Resumptions,
-    /// Whether the program was run by us at all.
+    /// Whether this driver has run the program at all.
     has_run: bool,
 }
 
-/// Who ends a session.
+/// Why a session ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// The program needs what it holds: only the store of this process is let go.
+    /// The program is about to run and may need the store: only a store that this process opened is let go.
     Program,
-    /// We ourselves.
+    /// The driver itself ends.
     Ours,
 }
 
@@ -238,7 +239,8 @@ impl Driver<'_> {
         }
     }
 
-    /// The store of this process is let go before the program runs, which may be another command of ours. A server is kept.
+    /// Ends the session if it is due. A store that this process opened is let go before the program runs, because the
+    /// program may be another crosspoint command. A server is kept.
     async fn end_session(&mut self, ending: Ending) {
         let is_due = |session: &mut Session| ending == Ending::Ours || session.client.is_embedded();
         if let Some(session) = self.session.take_if(|session| is_due(session)) {
@@ -246,7 +248,7 @@ impl Driver<'_> {
         }
     }
 
-    /// They are of one run, from its beginning to its good end.
+    /// Removes the answers of the last run: they belong to one run, from its beginning to its good end.
     fn forget_answers(&self) {
         if let Err(fault) = crosspoint_bridge::ask::forget(&self.attended.directory) {
             render::note(&format!("the answers of the last run cannot be removed: {fault}"));

@@ -1,7 +1,7 @@
 //! `crosspoint bridge status`: what waits in directories, since when, and what is wrong with it.
 //!
-//! Nothing is changed, and nothing is shown of what was asked or answered: names, times, clauses and places alone. Whoever is to answer can have
-//! the prompts shown (`--prompts`).
+//! Nothing is changed, and nothing is shown of what was asked or answered: names, times, clauses and places alone. A
+//! person who is to answer can have the prompts shown (`--prompts`).
 
 mod seen;
 
@@ -96,12 +96,12 @@ fn row(path: &Path, one: &Seen, now: jiff::Timestamp) -> Vec<String> {
 /// How much is left of the time that the requester gives.
 fn left(one: &Seen, now: jiff::Timestamp) -> Option<String> {
     let until = one.until?;
-    // A clock that goes ahead gives nobody more time.
+    // A requester's clock that runs ahead gives no more time.
     let from = one.since?.max(now);
     Some(if until <= from { "none".to_owned() } else { table::age(from, until) })
 }
 
-/// What is asked, where it is to be shown.
+/// Prints what is asked, if it is to be shown.
 fn ask(out: &mut impl Write, path: &Path, one: &Seen) -> io::Result<()> {
     let Some(prompt) = &one.prompt else { return Ok(()) };
     writeln!(out, "\n{}:", shown(path, &one.file))?;
@@ -121,7 +121,7 @@ fn explain(out: &mut impl Write, path: &Path, problem: &Problem) -> io::Result<(
     writeln!(out, "  {dim}={dim:#} hint: {}\n", render::visible(&problem.hint))
 }
 
-/// A file of a directory, as it would be typed.
+/// The path of a file of a directory, as it would be typed.
 fn shown(path: &Path, file: &str) -> String {
     let path = if path == Path::new(".") { Path::new(file).to_owned() } else { path.join(file) };
     render::visible(&path.display().to_string())

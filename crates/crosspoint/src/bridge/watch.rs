@@ -1,11 +1,12 @@
 //! `crosspoint bridge watch`: answers the requests in directories, for as long as it runs.
 //!
-//! At rest there is one thread that sleeps, and a few words for each directory. A notice leads to a *glance*, which costs no lock and no file, and
-//! where something waits to a *visit*: a task that takes the directory's lock, has everything answered that is there or comes meanwhile,
-//! cleans up and leaves. What goes wrong with one directory is said once and tried again with growing pauses, and no other directory feels it.
+//! At rest there is one thread that sleeps, and a few words of memory for each directory. A notice leads to a *glance*,
+//! which takes no lock and reads no file. If something waits, a *visit* follows: a task that takes the directory's
+//! lock, has everything answered that is there or comes meanwhile, cleans up and leaves. A fault of one directory is
+//! logged once and retried with growing pauses, and does not affect the other directories.
 //!
-//! In reading order: `place` is what is remembered of a directory, `survey` is all work on its files, `visit` is the task, `server` is who
-//! answers, and `says` is the lines of the log.
+//! In reading order: `place` is what is remembered of a directory, `survey` is all work on its files, `visit` is the
+//! task, `server` is the server that answers, and `says` is the lines of the log.
 
 mod place;
 mod says;
@@ -34,36 +35,37 @@ use place::Place;
 use server::Server;
 use visit::{Next, Shared, visit};
 
-/// Threads that work on files. So many syncs are under way at a time; and so many directories on a mount that is dead may hold up the others.
+/// Most threads that work on files. As many syncs are under way at a time, and as many directories on a dead mount can
+/// hold up the other directories.
 const FILE_THREADS_MAX: usize = 8;
 
-/// They end when they have had nothing to do for so long: at rest there are none.
+/// How long a file thread lives without work: at rest there are none.
 const FILE_THREAD_REST: Duration = Duration::from_secs(2);
 
-/// Files that may be open: two for each directory that is visited, a connection for each request (two where the server is in this process), and
-/// what an engine and its agents need.
+/// Limit of open files that is asked for: two for each visited directory, a connection for each request (two if the
+/// server is in this process), and what an engine and its agents need.
 const FILES_WANTED: u64 = 4096;
 
-/// Directories that one of them glances at in one go. As many are held up at most by one whose mount is dead.
+/// Directories that one thread glances at in one go. One whose mount is dead holds up at most as many.
 const GLANCES_AT_ONCE: usize = 256;
 
-/// Whoever stops us waits so long at most for a file that is being written.
+/// Longest wait at a stop for a file that is being written.
 const STOP_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Somebody else works in the directory, or a file is being written: so much later it is looked at again.
+/// Pause before a directory is looked at again in which another driver works or a file is being written.
 const AGAIN_PAUSE: Duration = Duration::from_secs(1);
 
-/// Pauses of a directory that cannot be worked in.
+/// First and longest pause before a directory that cannot be worked in is tried again.
 const TROUBLE_PAUSE_FIRST: Duration = Duration::from_millis(500);
 const TROUBLE_PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// Somebody else's lock is worth a line when it has been in the way for so long.
+/// How long another driver's lock must be in the way before that is logged.
 const IN_USE_SAID_AFTER: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(arguments: &BridgeWatch) -> Result<Outcome> {
     let Some(places) = settle(&arguments.directories) else { return Ok(Outcome::CouldNot) };
     let log = log::start_own(module_path!())?;
-    // Where the system allows fewer, some directories are tried again later.
+    // If the system allows fewer, some directories are tried again later.
     let _ = rlimit::increase_nofile_limit(FILES_WANTED);
     let runtime = Builder::new_current_thread()
         .enable_all()
@@ -77,7 +79,7 @@ pub(crate) fn run(arguments: &BridgeWatch) -> Result<Outcome> {
     outcome
 }
 
-/// The directories, each once; `None` where some are none, which is said.
+/// The directories, each once; `None` if some are not directories, which was said.
 fn settle(paths: &[PathBuf]) -> Option<Vec<PathBuf>> {
     let (mut known, mut settled, mut all_there) = (BTreeSet::new(), Vec::new(), true);
     for path in paths {
@@ -107,13 +109,13 @@ async fn watch(arguments: &BridgeWatch, paths: Vec<PathBuf>) -> Result<Outcome> 
     let shared = Arc::new(Shared::new(Server::new(session.client.clone()), arguments.routes.clone()));
     let mut watcher = Watcher::new(paths, arguments.poll, shared.clone());
     says::server(&session.client);
-    // So that it is said at once if nobody is there.
+    // So that it is logged at once if no server answers.
     let asked = tokio::spawn(async move { shared.server.store().await });
     tokio::select! {
         () = watcher.watch() => {}
         () = signals.next() => {}
     }
-    // What is under way goes on at the server, and is written at the next start.
+    // Jobs under way go on at the server, and their responses are written at the next start.
     asked.abort();
     says::stopped(watcher.visits.len());
     watcher.visits.shutdown().await;
@@ -125,10 +127,10 @@ struct Watcher {
     shared: Arc<Shared>,
     notices: Notices,
     places: Vec<Watched>,
-    /// Each gives what it saw of its directories: whether something waits there.
+    /// Each gives, for its directories, whether something waits there.
     glances: JoinSet<Vec<(usize, Result<bool, Fault>)>>,
     visits: JoinSet<(usize, Next)>,
-    /// When places are looked at again without a notice.
+    /// When directories are looked at again without a notice.
     due: BTreeSet<(Instant, usize)>,
 }
 
@@ -136,13 +138,13 @@ struct Watcher {
 struct Watched {
     place: Arc<Place>,
     standing: Standing,
-    /// It is being glanced at or visited.
+    /// Whether it is being glanced at or visited.
     is_busy: bool,
-    /// A notice came while it was.
+    /// Whether a notice came meanwhile.
     is_stirred: bool,
 }
 
-/// What is known about the state of a directory, so that changes are said and nothing else.
+/// What was logged about the state of a directory, so that only changes are logged.
 enum Standing {
     Fine,
     Gone,
@@ -170,14 +172,14 @@ impl Watcher {
         Watcher { shared, notices, places, glances: JoinSet::new(), visits: JoinSet::new(), due: BTreeSet::new() }
     }
 
-    /// For ever.
+    /// Watches for ever.
     async fn watch(&mut self) {
         self.glance(0..self.places.len());
         loop {
             let next_due = self.due.first().map(|(at, _)| *at);
             tokio::select! {
                 told = self.notices.next() => self.told(&told),
-                // Glances do not panic, and the tasks around visits do not; none is aborted while we are here.
+                // Glances do not panic, and neither do the tasks around visits; none is aborted while this loop runs.
                 Some(Ok(glanced)) = self.glances.join_next() => self.glanced(glanced),
                 Some(Ok((index, next))) = self.visits.join_next() => self.ended(index, next),
                 () = until(next_due) => {
@@ -196,7 +198,7 @@ impl Watcher {
                 watched.is_stirred = true;
                 watched.place.nudge.notify_one();
             } else if !matches!(watched.standing, Standing::Trouble { .. }) {
-                // Where there is trouble, its pause counts.
+                // If there is trouble, its pause counts.
                 worth.push(index);
             }
         }
@@ -209,7 +211,7 @@ impl Watcher {
         due.into_iter().map(|(_, index)| index).filter(|index| !self.places[*index].is_busy).collect()
     }
 
-    /// Looks whether something waits in these, none of which is busy.
+    /// Looks whether something waits in these directories, none of which is busy.
     fn glance(&mut self, indexes: impl Iterator<Item = usize>) {
         let mut indexes = indexes.peekable();
         while indexes.peek().is_some() {
@@ -237,7 +239,7 @@ impl Watcher {
     fn visit(&mut self, index: usize) {
         let visiting = visit(self.places[index].place.clone(), self.shared.clone());
         self.visits.spawn(async move {
-            // Within a task of its own: a mistake of ours in one directory is not the end of the others.
+            // Within a task of its own: a defect that shows in one directory must not end the visits to the others.
             let next = tokio::spawn(visiting).await;
             (index, next.unwrap_or_else(Next::from))
         });
@@ -256,7 +258,7 @@ impl Watcher {
                     }
                 }
                 watched.standing = Standing::Fine;
-                // What came while it ended was not seen by it.
+                // What came while the visit ended was not seen by it.
                 again.or(watched.is_stirred.then_some(Duration::ZERO))
             }
             Next::Gone => {
@@ -265,7 +267,7 @@ impl Watcher {
                 }
                 watched.standing = Standing::Gone;
                 place.forget();
-                // The notices know, and look again and again.
+                // `Notices` polls a directory that is gone.
                 None
             }
             Next::InUse => {

@@ -1,7 +1,8 @@
-//! One request, answered through a server: its document goes in at the door of the bridge, and what comes out is the response.
+//! One request, answered through a server: its document goes in at the bridge door, and what comes out is the response.
 //!
-//! The request's id is its key, so it can be handed in as often as it takes: the job is done once. A failure of the agent is an answer like any
-//! other (BRIDGE-9), and so is a refusal that will not change. That our own server is away is neither: then there is no answer yet.
+//! The request's id is its key, so it can be handed in as often as it takes: the job is done once. A failure of the
+//! agent is an answer like any other (BRIDGE-9), and so is a refusal that will not change. If the server itself is
+//! away, that is neither: then there is no answer yet.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,8 @@ const WAIT_SECONDS: u32 = 25;
 const PAUSE_FIRST: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// More than this is not read of an answer, in bytes. What is written is bounded more narrowly; this only bounds our memory.
+/// Most bytes that are read of an answer. What is written has a lower limit; this one only bounds the memory of this
+/// process.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 #[derive(Deserialize)]
@@ -34,7 +36,7 @@ struct Identity {
     store: String,
 }
 
-/// Which store the server keeps its jobs in: what was begun there must be ended there.
+/// Returns which store the server keeps its jobs in: a request that was begun there must be ended there.
 pub(super) async fn store_of(client: &Client) -> Result<String, Failed> {
     let text = client.get(PATH).await?;
     Ok(client.read::<Identity>(&text)?.store)
@@ -46,8 +48,8 @@ pub(super) struct Answered {
     pub(super) job: Option<String>,
 }
 
-/// Hands the request in until there is a response, and tells of the job as soon as there is one. The server may be away for no longer than
-/// this.
+/// Hands the request in until there is a response, and reports the job as soon as there is one. Fails when the server
+/// has been away for `away_max`.
 pub(super) async fn answered(
     client: &Client,
     request: &Request,
@@ -97,7 +99,8 @@ fn is_final(status: StatusCode) -> bool {
     status.is_client_error() && !passes
 }
 
-/// A refusal with the id of the request that it refuses. Who did not read the request that far made one up.
+/// Returns a refusal with the id of the request that it refuses. A server that did not read the request that far made
+/// one up.
 fn addressed(request_id: &str, body: Vec<u8>) -> Vec<u8> {
     let tape = Tape::scan(&body).ok();
     let id = tape.as_ref().and_then(|tape| tape.root()?.get("request_id")).map(Value::span);
@@ -107,7 +110,7 @@ fn addressed(request_id: &str, body: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The response as it is to be written, if it answers this request.
+/// Returns the response as it is to be written, if it answers this request.
 fn of_request(request_id: &str, body: Vec<u8>) -> Option<String> {
     let options = Options { kind: Some(Kind::BridgeResponse), levels: Levels::Wrapped, ..Options::default() };
     if body.len() >= ANSWER_BYTES_MAX {
@@ -118,7 +121,7 @@ fn of_request(request_id: &str, body: Vec<u8>) -> Option<String> {
         return None;
     }
     let seconds = response.duration_seconds;
-    // Laid out it is longer than it came.
+    // Formatted for the file, it is longer than it came.
     let text = String::from_utf8(body).ok()?;
     let fits = laid_out(&text).len() <= response::BYTES_MAX;
     Some(if fits { text } else { too_large(request_id, seconds) })
@@ -139,7 +142,7 @@ pub(super) fn request_too_large(request_id: &str, length: u64) -> String {
     response::error(request_id, "RequestTooLarge", &message, &now(), 0.0)
 }
 
-/// A server may take less than others do. It says so before it has read whose request it is.
+/// The answer when the server takes less than other servers do. It says so before it has read the request's id.
 fn too_large_for_server(request: &Request) -> String {
     let message = format!(
         "The request is {} bytes long, and the server takes less (`body_bytes` in its [limits]). Pass large content by path.",
@@ -148,7 +151,7 @@ fn too_large_for_server(request: &Request) -> String {
     response::error(&request.request_id, "RequestTooLarge", &message, &now(), 0.0)
 }
 
-/// The time, as responses say it.
+/// The current time, in the format of responses.
 pub(super) fn now() -> String {
     Time::on_the_wall().to_string()
 }

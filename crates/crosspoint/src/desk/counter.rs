@@ -1,5 +1,5 @@
-//! One agent's part of the desk: what is laid out for it, and who works under its name. It never waits, and knows time only as it is
-//! told.
+//! The queue of one agent: what is queued for it, and the sessions under its name. It never waits, and knows the time
+//! only from its arguments.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -17,41 +17,42 @@ use uuid::Uuid;
 use super::session::{Given, Laid, Ordered, Session, Wanted};
 use super::{JoinFirst, Joining, NotJoined, SESSIONS_MAX};
 
-/// However short a job's time is, work lies here for so long before it goes back: an agent that is there has taken it by then.
+/// Shortest time that work stays queued before it goes back, however short the job's limits are: an agent that is there
+/// has taken it by then.
 const LIES_MIN: Duration = Duration::from_millis(10);
 
-/// So many broken rules of one attempt are recorded.
+/// Most broken rules that are recorded for one attempt.
 const BROKEN_MAX: usize = 20;
 
 #[derive(Default)]
 pub(super) struct Counter {
-    /// What all who are there have joined for.
+    /// What all present sessions have joined for.
     terms: Option<Terms>,
     pub(super) sessions: BTreeMap<Uuid, Session>,
-    /// What nobody has taken yet, in the order in which it was handed out.
+    /// Attempts that no session has taken yet, in the order in which they were handed out.
     pub(super) ready: VecDeque<Laid>,
-    /// What was under way when we began, and until when whoever has it may say so.
+    /// Attempts that were under way when the server started, and until when the session that holds one may claim it.
     pub(super) unclaimed: BTreeMap<JobId, (Laid, Instant)>,
-    /// Whoever was woken last for new work; the next one is next.
+    /// The session that was woken last for new work; the one after it is next.
     woken: Uuid,
 }
 
 /// What a call for work comes to.
 pub(super) enum Served {
     Ordered(Ordered),
-    /// The session is here no more.
+    /// The session is gone.
     Left,
-    /// It has asked again: this answer is for nobody.
+    /// The session has called again: this answer goes to no call.
     AskedAgain,
 }
 
-/// What it comes to that somebody joins.
+/// What joining comes to.
 pub(super) struct Entered {
-    /// What is to be remembered of the agent.
+    /// What the engine is to remember of the agent.
     pub(super) member: Member,
     /// Whether the session is new.
     pub(super) is_new: bool,
-    /// Whether it takes less than before.
+    /// Whether the session takes less than before.
     pub(super) fell: bool,
 }
 
@@ -81,25 +82,27 @@ impl Counter {
         Ok(Entered { member: joining.member(lease), is_new: before.is_none(), fell })
     }
 
-    /// Whether there is nothing here that anybody could miss.
+    /// Whether the queue can be dropped: it holds no sessions and no attempts.
     pub(super) fn is_idle(&self) -> bool {
         self.sessions.is_empty() && self.ready.is_empty() && self.unclaimed.is_empty()
     }
 
-    /// How many jobs all who are there take.
+    /// Returns how many jobs all present sessions take together.
     pub(super) fn capacity(&self) -> u32 {
         self.sessions.values().fold(0, |sum: u32, session| sum.saturating_add(session.concurrency))
     }
 
-    /// What nobody has taken and there is no place for any more, the last first. That some who have work only wait for a person is
-    /// not known here: what goes back for them comes again at once.
+    /// Removes and returns the attempts that no session has taken and for which there is no room any more, the newest
+    /// of the queue. It is not known here which sessions only wait for a person, so an attempt that goes back because
+    /// of them comes again at once.
     pub(super) fn excess(&mut self) -> Vec<Laid> {
         let held: usize = self.sessions.values().map(|session| session.held.len()).sum();
         let free = (self.capacity() as usize).saturating_sub(held);
         if self.ready.len() > free { self.ready.split_off(free).into() } else { Vec::new() }
     }
 
-    /// What has lain here for so long that its time would soon be up, although nobody has begun with it.
+    /// Removes and returns the attempts that have been queued for so long that their time would soon be up, although no
+    /// session has begun them.
     pub(super) fn stale(&mut self, now: Instant) -> Vec<Laid> {
         if self.ready.iter().all(|laid| laid.until > now) {
             return Vec::new();
@@ -109,12 +112,12 @@ impl Counter {
         stale
     }
 
-    /// Takes a session out; gives what it held.
+    /// Removes a session; returns the attempts that it held.
     pub(super) fn leave(&mut self, session: Uuid) -> Option<Vec<(JobId, u32)>> {
         let session = self.sessions.remove(&session)?;
-        // A call of it that waits learns that it is over.
+        // A waiting call of the session learns that it is over.
         session.wake.notify_one();
-        // What it was woken for and has not taken is for others.
+        // Work that the session was woken for and has not taken goes to other sessions.
         self.wake_for_work();
         Some(session.held.values().map(|laid| (laid.job.id(), laid.attempt)).collect())
     }
@@ -126,7 +129,8 @@ impl Counter {
         Ok(())
     }
 
-    /// A call ends, also because whoever made it is gone. One for work waits no more, and what it was woken for is for others.
+    /// Ends a call, also when the session closed it. A call for work waits no more, and work that it was woken for goes
+    /// to other sessions.
     pub(super) fn call_ends(&mut self, session: Uuid, round: Option<u64>) {
         if let Some(session) = self.sessions.get_mut(&session) {
             session.calls = session.calls.saturating_sub(1);
@@ -144,17 +148,17 @@ impl Counter {
         Some(self.sessions.get(&session)?.turn.clone())
     }
 
-    /// A call for work begins, and one that is still open is over.
+    /// Begins a call for work; an earlier one of the session that is still open is over.
     pub(super) fn begin_take(&mut self, session: Uuid) -> Result<(u64, Duration, Arc<Notify>), JoinFirst> {
         let session = self.sessions.get_mut(&session).ok_or(JoinFirst)?;
         session.round += 1;
         session.ended.clear();
-        // The one before waits on the old bell, and must not be the one to hear the new.
+        // The earlier call waits on the old notifier, and must not consume a wake-up of the new one.
         std::mem::take(&mut session.wake).notify_one();
         Ok((session.round, session.lease, session.wake.clone()))
     }
 
-    /// What there is for a session, as one of its calls asks.
+    /// Returns what there is for a session, in answer to one of its calls.
     pub(super) fn serve(&mut self, id: Uuid, round: u64, wanted: &Wanted<'_>, first: bool) -> Served {
         let Some(session) = self.sessions.get_mut(&id) else { return Served::Left };
         if session.round != round {
@@ -177,7 +181,8 @@ impl Counter {
         Served::Ordered(ordered)
     }
 
-    /// When it must be looked at again, at the latest.
+    /// Queues attempts; those that were under way before a restart wait to be claimed instead. Returns when the first
+    /// of them is due.
     pub(super) fn lay_out(&mut self, handed: Vec<Handed>, now: Instant) -> Option<Instant> {
         let mut due: Option<Instant> = None;
         for given in handed {
@@ -195,7 +200,8 @@ impl Counter {
         due
     }
 
-    /// How long a job may lie here: half the time after which it would fail, because nobody is to hear that it may have begun.
+    /// Returns how long a job may stay queued: half the time after which it would fail, because then its caller would
+    /// be told that the job may have begun.
     fn patience(&self, job: &Job) -> Duration {
         let policy = self.terms.as_ref().map(|terms| &terms.policy);
         let total = policy.map_or(TOTAL_DEFAULT, |policy| policy.total);
@@ -204,7 +210,7 @@ impl Counter {
         (silence.min(total) / 2).max(LIES_MIN)
     }
 
-    /// Wakes as many as there is work for, in turns.
+    /// Wakes as many waiting sessions as there is work for, in turns.
     fn wake_for_work(&mut self) {
         let mut left = self.ready.len();
         if left == 0 {
@@ -226,7 +232,7 @@ impl Counter {
         }
     }
 
-    /// An attempt is not wanted any more. Whoever holds it learns so by listing it.
+    /// Drops an attempt that is not wanted any more. The session that holds it learns so when it lists it.
     pub(super) fn stop(&mut self, id: JobId, attempt: u32) {
         self.ready.retain(|laid| laid.job.id() != id || laid.attempt != attempt);
         if self.unclaimed.get(&id).is_some_and(|(laid, _)| laid.attempt == attempt) {
@@ -251,20 +257,20 @@ impl Counter {
         }
     }
 
-    /// An attempt that a session has, or takes up by speaking of it.
+    /// Returns an attempt that the session holds, or claims by reporting on it.
     pub(super) fn held_by(&mut self, session: Uuid, id: JobId, attempt: u32) -> Result<Option<&Laid>, JoinFirst> {
         let session = self.sessions.get_mut(&session).ok_or(JoinFirst)?;
         claim_one(&mut self.unclaimed, session, id, attempt);
         Ok(session.holds(id, attempt))
     }
 
-    /// Whether a session has said before that this rule was broken, or has said enough.
+    /// Whether the session has reported this broken rule before, or has reported as many as are recorded.
     pub(super) fn knows_broken(&self, session: Uuid, (id, attempt): (JobId, u32), rule: &str) -> bool {
         let laid = self.sessions.get(&session).and_then(|session| session.holds(id, attempt));
         laid.is_none_or(|laid| laid.broken.contains(rule) || laid.broken.len() >= BROKEN_MAX)
     }
 
-    /// It is recorded that this rule was broken.
+    /// Notes that this broken rule was recorded.
     pub(super) fn note_broken(&mut self, session: Uuid, (id, attempt): (JobId, u32), rule: &str) {
         let laid = self.sessions.get_mut(&session).and_then(|session| session.held.get_mut(&id));
         if let Some(laid) = laid.filter(|laid| laid.attempt == attempt) {
@@ -272,7 +278,7 @@ impl Counter {
         }
     }
 
-    /// The session has said all it had to say about this.
+    /// Notes that the session has reported the end of this attempt.
     pub(super) fn done_with(&mut self, session: Uuid, id: JobId, attempt: u32) {
         let Some(session) = self.sessions.get_mut(&session) else { return };
         if session.holds(id, attempt).is_some() {
@@ -282,7 +288,7 @@ impl Counter {
     }
 }
 
-/// What was under way when we began, and is on the list.
+/// Gives the session the attempts on its list that were under way when the server started.
 fn claim(unclaimed: &mut BTreeMap<JobId, (Laid, Instant)>, session: &mut Session, wanted: &Wanted<'_>) {
     if unclaimed.is_empty() {
         return;

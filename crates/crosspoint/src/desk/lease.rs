@@ -1,5 +1,6 @@
-//! Leases: who has not been heard of for as long as they may is dead, and what they held died with them. What nobody takes goes back to the
-//! queue, before its time is up and when there is no place for it any more: the clocks of work run from when it is laid out.
+//! Leases: a session that has not been heard of for its lease is dead, and the attempts that it held died with it. An
+//! attempt that no session takes goes back to the engine's queue before its time is up, because the clocks of an
+//! attempt run from the moment it is queued here. It also goes back when there is no room for it any more.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -15,26 +16,26 @@ use super::counter::Counter;
 use super::session::Laid;
 use super::{Desk, lock};
 
-/// Without anybody to watch, it is looked again so much later; whoever joins in between is told of.
+/// Pause of the lease loop when there is nothing to watch. A session that joins meanwhile wakes the loop.
 const IDLE: Duration = Duration::from_secs(3_600);
 
-/// What ended with a session, or was never taken up again.
+/// What was lost with a session, or was never claimed.
 struct Lost {
     name: Arc<str>,
     counter: Arc<Mutex<Counter>>,
     dead: Vec<(JobId, u32)>,
-    /// What nobody has taken for too long.
+    /// Attempts that were queued for too long without being taken.
     stale: Vec<Laid>,
-    /// Whether a session ended, so that less can be taken.
+    /// Whether a session ended, so that the agent takes less.
     session: bool,
 }
 
 impl Desk {
-    /// Watches the leases, for as long as it is polled.
+    /// Watches the leases for as long as it is polled.
     pub(crate) async fn keep_leases(self: Arc<Desk>, engine: Engine) {
         loop {
             let now = Instant::now();
-            // Whatever is laid out while we look, and is due before this, wakes us again.
+            // Work that is queued during this round, and is due before the time set here, wakes the loop again.
             *lock(&self.next_look) = Some(now + IDLE);
             for lost in self.lost(now) {
                 let (desk, engine) = (self.clone(), engine.clone());
@@ -46,17 +47,17 @@ impl Desk {
         }
     }
 
-    /// A session says that it does no more: what it holds comes back at once.
+    /// Removes a session that leaves: what it holds comes back at once.
     pub(crate) async fn leave(self: &Arc<Desk>, engine: &Engine, name: &str, session: Uuid) {
         let Ok(counter) = self.known(name) else { return };
         let Some(dead) = lock(&counter).leave(session) else { return };
         let lost = Lost { name: name.into(), counter, dead, stale: Vec::new(), session: true };
         let (desk, engine) = (self.clone(), engine.clone());
-        // In a task of its own: whoever asked may leave before it is done.
+        // In a task of its own: the client may disconnect before it is done.
         let _ = tokio::spawn(async move { desk.bury(&engine, lost).await }).await;
     }
 
-    /// What nobody has taken goes back to the queue: for when we are about to end, and nobody will.
+    /// Puts all attempts that no session has taken back into the engine's queue, because the server is about to end.
     pub(crate) async fn put_back(&self, engine: &Engine) {
         for (name, counter) in self.all() {
             let ready = lock(&counter).ready.drain(..).collect();
@@ -111,7 +112,7 @@ impl Desk {
         let Lost { name, counter, dead, stale, session } = lost;
         let told = session.then(|| {
             let inside = lock(&counter);
-            // Put in while nobody can join: a capacity that is told later is a later one.
+            // Put into the inbox while no session can join: a capacity that is sent later is a newer one.
             engine.set_capacity(&name, inside.capacity())
         });
         let died = |(id, attempt): (JobId, u32)| {
@@ -125,10 +126,10 @@ impl Desk {
         withdraw(engine, &name, stale).await;
         if let Some(told) = told {
             let _ = told.await;
-            // Once that is told, no more is laid out than there is place for; what was before goes back.
+            // From here on no more is queued than there is room for; what was queued before goes back.
             withdraw_excess(engine, &name, &counter).await;
             drop(counter);
-            // Of an agent that was forgotten, or never joined, this may have been the last.
+            // This may have been the last session of an agent that was forgotten or never joined.
             if engine.agent(&name).is_none() {
                 self.tidy(&name);
             }
@@ -136,7 +137,7 @@ impl Desk {
     }
 }
 
-/// Gives back what nobody has taken and there is no place for.
+/// Gives back the attempts that no session has taken and for which there is no room.
 pub(super) async fn withdraw_excess(engine: &Engine, name: &Arc<str>, counter: &Mutex<Counter>) {
     let excess = lock(counter).excess();
     withdraw(engine, name, excess).await;

@@ -1,4 +1,4 @@
-//! What sessions report: whether it is about something they have, and telling the engine.
+//! Reports of sessions: checks that they are about attempts that the session holds, and passes them to the engine.
 
 use std::sync::Arc;
 
@@ -14,47 +14,47 @@ use uuid::Uuid;
 use super::counter::Counter;
 use super::{Call, Desk, JoinFirst, lock};
 
-/// One thing that a session says about an attempt.
+/// One report of a session about an attempt.
 pub(crate) struct Report {
     pub(crate) id: JobId,
     pub(crate) attempt: u32,
     pub(crate) said: Said,
 }
 
-/// What it says.
+/// What a report says.
 pub(crate) enum Said {
-    /// It is alive.
+    /// The attempt is alive.
     Heard,
-    /// How far it is.
+    /// How far the attempt has come.
     Progress(Progress),
-    /// It needs a person.
+    /// The attempt needs an answer from a person.
     Ask {
-        /// Which question of this attempt it is, from 1: so that a repeat is known as one.
+        /// The number of the question within this attempt, from 1, by which a repeat is recognised.
         number: u32,
         question: Question,
     },
     /// A rule was broken, in a few words; nothing else changes.
     Broken(Box<str>),
-    /// It is given back: nothing of it was begun, and nothing will be.
+    /// The attempt is given back: nothing of it was begun, and nothing will be.
     Declined,
-    /// How it ended.
+    /// How the attempt ended.
     Ended(Result<Success, Failed>),
 }
 
-/// Why reports are not taken. None of them was.
+/// Why reports are not taken. If one is not, none is.
 pub(crate) enum Mistake {
-    /// Nobody here knows the session.
+    /// The session is not known.
     JoinFirst,
-    /// The report at this place asks before its last question was answered.
+    /// The report at this index asks before the previous question was answered.
     AsksTooMuch(usize),
-    /// We are about to end, or nothing can be committed; it is to be said again.
+    /// The server is about to end, or nothing can be committed. The session must report again.
     NotNow,
 }
 
-/// What is to be done about a report.
+/// What is to be done with a report.
 enum Course {
     Tell(Grip, Event),
-    /// It is recorded beside the job.
+    /// Recorded beside the job.
     Record {
         attempt: u32,
         rule: Box<str>,
@@ -63,7 +63,7 @@ enum Course {
 }
 
 impl Desk {
-    /// Tells the engine what a session reports. When it returns, what was taken is on disk.
+    /// Passes the reports of a session to the engine. When it returns, the reports that were taken are on disk.
     pub(crate) async fn report(
         &self,
         engine: &Engine,
@@ -73,7 +73,7 @@ impl Desk {
     ) -> Result<Vec<Heard>, Mistake> {
         let counter = self.known(name).map_err(|JoinFirst| Mistake::JoinFirst)?;
         let _call = Call::begin(&counter, session).map_err(|JoinFirst| Mistake::JoinFirst)?;
-        // One after the other: of two that say the same, the second must find what came of the first.
+        // One call after the other: of two calls with the same report, the second must find what came of the first.
         let turn = self.turn(name, session).map_err(|JoinFirst| Mistake::JoinFirst)?;
         let _turn = turn.lock().await;
         let ends: Vec<Option<(JobId, u32)>> = reports.iter().map(Report::ends).collect();
@@ -98,7 +98,7 @@ impl Desk {
             }
         }
         for (at, rule) in broken {
-            // Also within one call a rule is recorded once.
+            // A rule is recorded once, also when one call reports it twice.
             if !lock(&counter).knows_broken(session, at, &rule) {
                 engine.record_broken(at.0, rule.clone()).await.ok_or(Mistake::NotNow)?;
                 lock(&counter).note_broken(session, at, &rule);
@@ -145,7 +145,7 @@ fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Re
         return Ok((
             id,
             match said {
-                // The engine knows whether the agent had it at all, and whether a result still matters.
+                // The engine knows whether the agent ever had the attempt, and whether a result still matters.
                 Said::Ended(result) => Course::Tell(Grip::Lost, Event::Finish { attempt, result }),
                 Said::Declined | Said::Heard | Said::Progress(_) | Said::Broken(_) | Said::Ask { .. } => {
                     Course::Tell(Grip::Lost, Event::Heard { attempt })
@@ -163,7 +163,7 @@ fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Re
                 match number.checked_sub(answered) {
                     Some(1) => Course::Tell(Grip::Holds, Event::Ask { attempt, question }),
                     Some(2..) => return Err(Mistake::AsksTooMuch(at)),
-                    // It was asked, and answered: the answer comes with the next call for work.
+                    // It was asked and answered: the answer comes with the next call for work.
                     Some(0) | None => Course::Say(Heard::Taken),
                 }
             }
@@ -175,7 +175,7 @@ fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Re
 }
 
 impl Report {
-    /// The attempt that it ends.
+    /// The attempt that this report ends, if it does.
     pub(crate) fn ends(&self) -> Option<(JobId, u32)> {
         match self.said {
             Said::Ended(_) | Said::Declined => Some((self.id, self.attempt)),

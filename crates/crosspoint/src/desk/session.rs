@@ -1,4 +1,4 @@
-//! One who works under an agent's name: what it holds, and what it says it holds.
+//! One session under an agent's name: what it holds, and what it says it holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use tokio::sync::Notify;
 
-/// An attempt on the desk.
+/// An attempt in a pull queue.
 pub(super) struct Laid {
-    /// As it was when something last happened to it that its agent must know.
+    /// The job as it was when something last happened to it that its agent must know.
     pub(super) job: Arc<Job>,
     pub(super) attempt: u32,
-    /// Until it is given; should it have to be given again, it is read from the store.
+    /// Present until it is given to a session. If it has to be given again, it is read from the store.
     pub(super) input: Option<Bytes>,
-    /// Until when it may lie here with nobody taking it.
+    /// Until when it may stay queued without a session taking it.
     pub(super) until: Instant,
-    /// The rules that whoever has it says were broken.
+    /// The broken rules that its session has reported.
     pub(super) broken: BTreeSet<Box<str>>,
 }
 
@@ -27,15 +27,15 @@ pub(super) struct Session {
     pub(super) concurrency: u32,
     pub(super) lease: Duration,
     pub(super) heard_at: Instant,
-    /// Calls that are under way.
+    /// How many calls are under way.
     pub(super) calls: u32,
-    /// Which call for work is the last: an earlier one that is still open is nobody's any more.
+    /// The number of the latest call for work. An earlier call that is still open is over.
     pub(super) round: u64,
-    /// For how many jobs the call that waits has room; 0 where none waits.
+    /// For how many jobs the waiting call has room; 0 when no call waits.
     pub(super) waits_for: usize,
     pub(super) wake: Arc<Notify>,
     pub(super) held: BTreeMap<JobId, Laid>,
-    /// What was ended since the last call for work began: it lists them still, and knows already.
+    /// Jobs that ended since the latest call for work began. That call still lists them, and the session knows already.
     pub(super) ended: BTreeSet<JobId>,
     pub(super) turn: Arc<tokio::sync::Mutex<()>>,
 }
@@ -45,11 +45,11 @@ pub(super) struct Session {
 pub(crate) struct Holding {
     pub(crate) id: JobId,
     pub(crate) attempt: u32,
-    /// How many answers it has.
+    /// How many answers the session has for it.
     pub(crate) answers: u32,
 }
 
-/// What a call for work is about.
+/// What a call for work asks for.
 pub(super) struct Wanted<'h> {
     pub(super) room: usize,
     pub(super) holding: &'h [Holding],
@@ -61,9 +61,9 @@ pub(super) struct Wanted<'h> {
 pub(crate) struct Ordered {
     pub(crate) jobs: Vec<Given>,
     pub(crate) stop: Vec<(JobId, u32)>,
-    /// Which attempt, the number of the answer, and the answer.
+    /// The job, the attempt, the number of the answer, and the answer.
     pub(crate) answers: Vec<(JobId, u32, usize, Body)>,
-    /// How long the inputs are in all.
+    /// The length of all inputs together.
     bytes: usize,
 }
 
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// When it is dead unless it is heard of before; while a call is under way, it is well.
+    /// When the session is dead unless it is heard of before. It does not die while a call is under way.
     pub(super) fn dies_at(&self, now: Instant) -> Instant {
         if self.calls > 0 { now + self.lease } else { self.heard_at + self.lease }
     }
@@ -99,7 +99,7 @@ impl Session {
         self.held.get(&id).filter(|laid| laid.attempt == attempt)
     }
 
-    /// What of its list is not wanted any more, and the answers it does not have.
+    /// Adds the listed attempts that are not wanted any more, and the answers that the session does not have.
     pub(super) fn news(&self, wanted: &Wanted<'_>, ordered: &mut Ordered) {
         for listed in wanted.holding {
             match self.holds(listed.id, listed.attempt) {
@@ -110,7 +110,7 @@ impl Session {
         }
     }
 
-    /// What it holds and does not list never arrived.
+    /// Adds the attempts that the session holds and does not list: they never arrived.
     pub(super) fn give_again(&self, wanted: &Wanted<'_>, ordered: &mut Ordered) {
         let lost = self.held.iter().filter(|(id, _)| !wanted.listed.contains(id));
         let again = |laid: &Laid| Given { job: laid.job.clone(), attempt: laid.attempt, input: laid.input.clone() };
@@ -147,7 +147,7 @@ impl Ordered {
         self.jobs.push(given);
     }
 
-    /// Whether the rest is for the next call.
+    /// Whether the answer is large enough, so that the rest is for the next call.
     pub(super) fn is_enough(&self) -> bool {
         self.bytes >= super::GIVEN_BYTES_MAX
     }

@@ -1,14 +1,15 @@
-//! What we and a supervisor say to each other, over one socket. To it: its order, as JSON after its length in four bytes, and later
-//! perhaps a single byte that asks for the end. From it: a line of JSON for each thing it has to say.
+//! What parent and supervisor say to each other, over one socket. The parent sends the order, as JSON after its length
+//! in four bytes, and later perhaps a single byte that asks for the program's end. The supervisor sends a line of JSON
+//! for each report.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Sent to a supervisor: the program is to end. Nothing at all, the end of the connection, says that it is to be killed at once.
+/// Sent to a supervisor: the program is to end. If the connection closes without it, the program is killed at once.
 pub(super) const STOP: u8 = b's';
 
-/// The order to a supervisor. It goes over the socket and not into arguments, which everybody on the machine can read.
+/// The order to a supervisor. It goes over the socket and not into arguments, which every user of the machine can read.
 ///
 /// Paths are bytes, because not every path is UTF-8.
 #[derive(Serialize, Deserialize)]
@@ -24,29 +25,29 @@ pub(super) struct Order {
     pub(super) ward: Option<Vec<u8>>,
 }
 
-/// What a supervisor says.
+/// What a supervisor reports.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Report {
     /// The program runs.
     Started { pid: i32 },
-    /// It could not be started, for the system's reason.
+    /// The program could not be started, for the system's reason.
     NotStarted { step: Step, errno: i32 },
-    /// It printed to stderr.
+    /// The program printed to stderr.
     Heard,
-    /// It has ended, and everything that it had started.
+    /// The program has ended, and everything that it had started.
     Ended(Ending),
 }
 
-/// What comes before a program runs, and may fail.
+/// A step before a program runs that may fail.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Step {
-    /// The lock in the data directory.
+    /// Taking the lock in the data directory.
     Lock,
-    /// What the supervisor needs for itself.
+    /// Setting up what the supervisor needs for itself.
     Supervisor,
-    /// The program's own start.
+    /// Starting the program.
     Program,
 }
 

@@ -1,4 +1,4 @@
-//! Reads the lines that a program means for us: `@crosspoint ` and a JSON object.
+//! Reads the lines that a program means for Crosspoint: `@crosspoint ` and a JSON object.
 
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::json::{Tape, Type, Value};
@@ -19,18 +19,19 @@ const NOT_AN_OBJECT: &str = "a line that began with @crosspoint held no JSON obj
 const UNKNOWN: &str = "an @crosspoint line had a member that is not known there, and was kept as output";
 const WRONG: &str = "an @crosspoint line had a member of a wrong type, or lacked one, and was kept as output";
 
-/// Reads one line, as it was printed; or says which rule it breaks.
+/// Reads one line, as it was printed; an error says which rule it breaks.
 pub(super) fn read(line: &[u8]) -> Result<Directive, &'static str> {
     let tape = Tape::scan(line.strip_prefix(PREFIX).unwrap_or(line).trim_ascii()).map_err(|_| NOT_AN_OBJECT)?;
     let root = tape.root().filter(|root| root.kind() == Type::Object).ok_or(NOT_AN_OBJECT)?;
-    // ALL-11: what readers disagree on is no JSON to anybody. A number that few can hold is passed on like any other.
+    // ALL-11: JSON on which readers disagree is treated as no JSON. A number that few readers can hold is passed on
+    // like any other.
     if tape.is_ambiguous(root) {
         return Err(NOT_AN_OBJECT);
     }
     let names: Vec<String> = root.members().map(|(name, _)| name.decode().into_owned()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let member = |name: &str| root.get(name);
-    // Copied: it may be kept for long, and what was read along with it is not to be kept too.
+    // Copied: it may be kept for long, and the rest of the buffer it was read from must not be kept with it.
     let raw = |value: Value<'_, '_>| Body::trusted(value.source().to_owned());
     match names.as_slice() {
         [] => Err(WRONG),
@@ -62,7 +63,7 @@ fn object<'t, 's>(value: Option<Value<'t, 's>>) -> Result<Value<'t, 's>, &'stati
     value.filter(|value| value.kind() == Type::Object).ok_or(WRONG)
 }
 
-/// A text, where there is anything.
+/// Returns the text, if there is a value; a value of another type is an error.
 fn text(value: Option<Value<'_, '_>>) -> Result<Option<String>, &'static str> {
     let Some(value) = value else { return Ok(None) };
     let text = value.text().filter(|_| value.kind() == Type::String).ok_or(WRONG)?;

@@ -17,9 +17,9 @@ pub(super) struct End {
     /// Why it could not be started.
     pub(super) hindered: Option<(Step, i32)>,
     pub(super) ending: Option<Ending>,
-    /// We asked it to end: however it does then, its work is not done.
+    /// The program was asked to end: however it does then, its work is not done.
     pub(super) stopped: bool,
-    /// It has done something that no end can mend.
+    /// The program did something that fails the attempt, however it ends.
     pub(super) failed: Option<Failed>,
 }
 
@@ -33,12 +33,12 @@ struct Details<'e> {
 }
 
 impl End {
-    /// Whether the supervisor has said how it went.
+    /// Whether the supervisor has reported how it went.
     pub(super) fn is_known(&self) -> bool {
         self.hindered.is_some() || self.ending.is_some()
     }
 
-    /// How many processes were left behind.
+    /// How many processes the program left behind.
     pub(super) fn left(&self) -> u32 {
         self.ending.as_ref().map_or(0, |ending| ending.left)
     }
@@ -85,18 +85,18 @@ fn exceeded(over: Over, program: &Program, ending: &Ending) -> Failed {
     };
     Failed {
         details: Some(details(ending)),
-        // Part of the work may be done, and again it would need as much.
+        // Part of the work may be done, and a repeat would need as much.
         repeat: Some(Repeat::Never),
         ..said(Failure::ResourceLimit, &message)
     }
 }
 
-/// Whatever became of it, it had begun.
+/// A failure of a program that had begun.
 fn said(failure: Failure, message: &str) -> Failed {
     Failed::said(failure, Dispatched::Yes, message)
 }
 
-/// The supervisor is gone without a word, and nobody knows how far the program had come.
+/// The failure when the supervisor ended without a report: it is not known how far the program had come.
 fn unseen() -> Failed {
     said(Failure::Unavailable, "The program's supervisor was killed, and the program with it.")
 }

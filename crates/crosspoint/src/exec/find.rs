@@ -15,10 +15,10 @@ use rustix::io::Errno;
 use super::Program;
 use super::control::Step;
 
-/// Where programs are searched where nobody has set PATH.
+/// Where programs are searched when PATH is not set.
 const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// How much of a file the system looks at to learn what it is, in bytes.
+/// How much of a file the system reads to learn what it is, in bytes.
 const FIRST_LINE_BYTES_MAX: u64 = 256;
 
 /// What binaries begin with.
@@ -26,7 +26,7 @@ const ELF: &[u8] = b"\x7fELF";
 
 const NO_PROGRAM: &str = "it is no program of this machine; a script begins with #! and its interpreter";
 
-/// The program's file, as an absolute path. It may be gone a moment later: whoever starts it is told then.
+/// Returns the program's file, as an absolute path. The file may be gone a moment later, which the start then reports.
 pub(super) fn find(program: &Program) -> Result<PathBuf, Failed> {
     let name = program.argv.first().map_or("", String::as_str);
     let directory = &program.directory;
@@ -45,7 +45,8 @@ pub(super) fn find(program: &Program) -> Result<PathBuf, Failed> {
     in_path(name, program)
 }
 
-/// The same, and whether the system would know how to run it, as far as its first bytes say. It is not run for that.
+/// Like `find`, and checks whether the system would know how to run the file, as far as its first bytes say. The
+/// program is not run for that.
 pub(super) fn check(program: &Program) -> Result<(), Failed> {
     let name = program.argv.first().map_or("", String::as_str);
     known_format(&find(program)?, &program.directory).map_err(|why| unavailable(name, &why))
@@ -56,7 +57,7 @@ fn known_format(path: &Path, directory: &Path) -> Result<(), String> {
     if !fs::metadata(path).is_ok_and(|found| found.is_file()) {
         return Err(format!("{shown} is no file"));
     }
-    // Who may not read a program may execute it all the same.
+    // A user who may not read a program may still be allowed to execute it.
     let Ok(file) = File::open(path) else { return Ok(()) };
     let mut first = Vec::new();
     file.take(FIRST_LINE_BYTES_MAX).read_to_end(&mut first).map_err(|error| format!("{shown}: {error}"))?;
@@ -72,7 +73,7 @@ fn known_format(path: &Path, directory: &Path) -> Result<(), String> {
     }
 }
 
-/// Whether this machine was taught further formats; which they are only the system knows.
+/// Whether this machine was taught further formats; only the system knows which they are.
 fn has_more_formats() -> bool {
     let own = |name: &OsStr| name == "register" || name == "status";
     let all = fs::read_dir("/proc/sys/fs/binfmt_misc").into_iter().flatten().flatten();
@@ -84,7 +85,7 @@ fn in_path(name: &str, program: &Program) -> Result<PathBuf, Failed> {
     let path = path.unwrap_or_else(|| OsString::from(PATH_DEFAULT));
     let mut nearly = None;
     for place in env::split_paths(&path) {
-        // An empty or relative place means the program's directory.
+        // An empty or relative entry means the program's directory.
         let file = program.directory.join(place).join(name);
         match startable(&file) {
             Ok(()) => return Ok(file),
@@ -118,7 +119,7 @@ fn reason(error: &io::Error) -> &'static str {
     }
 }
 
-/// What the system says when a program that was found cannot be started.
+/// The failure when a program that was found could not be started.
 pub(super) fn not_started(program: &Program, step: Step, errno: i32) -> Failed {
     let name = program.argv.first().map_or("", String::as_str);
     match step {
@@ -147,7 +148,7 @@ fn not_executed(name: &str, errno: Errno) -> Failed {
     }
 }
 
-/// What the system says when not even the supervisor can be started.
+/// The failure when not even the supervisor could be started.
 pub(super) fn not_supervised(program: &Program, error: &io::Error) -> Failed {
     let name = program.argv.first().map_or("", String::as_str);
     match error.raw_os_error().map(Errno::from_raw_os_error) {
@@ -156,13 +157,13 @@ pub(super) fn not_supervised(program: &Program, error: &io::Error) -> Failed {
     }
 }
 
-/// An earlier attempt's program is alive, and cannot be killed.
+/// The failure when the program of an earlier attempt is alive, and cannot be killed.
 pub(super) fn haunted(program: &Program) -> Failed {
     let name = program.argv.first().map_or("", String::as_str);
     unavailable(name, "processes of an earlier attempt are still alive and cannot be killed")
 }
 
-/// The machine has no room for another process: that passes.
+/// The failure when the machine has no room for another process, which passes.
 fn exhausted(name: &str) -> Failed {
     let message = format!("The program {name} was not started: the machine has no room for another process.");
     not_dispatched(Failure::ResourceLimit, &message)
@@ -176,12 +177,12 @@ fn not_dispatched(failure: Failure, message: &str) -> Failed {
     Failed::said(failure, Dispatched::No, message)
 }
 
-/// What every program gets of our environment, where it is set.
+/// The variables that every program gets from Crosspoint's own environment, if they are set.
 pub(super) fn inherited() -> impl Iterator<Item = (&'static str, OsString)> {
     ["PATH", "HOME", "LANG", "TMPDIR"].into_iter().filter_map(|name| Some((name, env::var_os(name)?)))
 }
 
-/// Bytes of a path, for a line of JSON.
+/// The bytes of a path, for a line of JSON.
 pub(super) fn bytes_of(path: impl AsRef<OsStr>) -> Vec<u8> {
     path.as_ref().as_bytes().to_vec()
 }

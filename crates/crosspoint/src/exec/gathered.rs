@@ -1,7 +1,7 @@
 //! What the outcome of a program will hold, gathered while it runs, in bounded memory.
 //!
-//! Outputs are what the program gave last with an `@crosspoint ` line; else the last line it printed that is a JSON object; else what it
-//! printed, of which the last MiB is kept.
+//! The outputs are what the program gave last with an `@crosspoint ` line. If it gave none, they are the last line it
+//! printed that is a JSON object. If there is none either, they are what it printed, of which the last MiB is kept.
 
 use bytes::Bytes;
 use crosspoint_contracts::content::Body;
@@ -11,10 +11,10 @@ use crosspoint_contracts::reply::Success;
 use super::lines::{line_end, position};
 use super::tail::Tail;
 
-/// A longer line is not looked at as outputs, in bytes.
+/// Longest line that is considered as outputs, in bytes.
 const OBJECT_BYTES_MAX: usize = 1 << 20;
 
-/// All artifacts together, in bytes.
+/// Limit of all artifacts together, in bytes.
 pub(super) const ARTIFACTS_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Default)]
@@ -31,16 +31,16 @@ pub(super) struct Gathered {
 /// The line that is being printed, as far as it could be an object.
 #[derive(Default)]
 enum Line {
-    /// It begins.
+    /// Nothing of the line has come yet.
     #[default]
     Start,
-    /// It is nothing but blanks so far, or has begun like an object.
+    /// The line is nothing but blanks so far, or has begun like an object.
     Object(Vec<u8>),
-    /// It is none.
+    /// The line is no object.
     Other,
 }
 
-/// Artifacts are longer than they may be.
+/// The artifacts are longer than they may be.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooMuch;
 
@@ -58,7 +58,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// Sees a block of output. Most lines are passed over in one leap: only those that begin with a brace are looked at.
+    /// Takes a block of output. Most lines are skipped at once: only those that begin with a brace are looked at.
     pub(super) fn output(&mut self, block: &Bytes) {
         self.tail.push(block);
         let mut rest: &[u8] = block;
@@ -89,7 +89,7 @@ impl Gathered {
         }
     }
 
-    /// Where a line begins: leaps to the next that could be an object, and gives what is left from there.
+    /// At the start of a line: skips to the next line that could be an object, and returns the rest from there.
     fn begin<'r>(&mut self, rest: &'r [u8]) -> &'r [u8] {
         let line_start = |at: usize| rest[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let Some(brace) = position(rest, b'{') else {
@@ -116,7 +116,7 @@ impl Gathered {
         }
     }
 
-    /// What came of it.
+    /// Returns the outcome of a program that succeeded.
     pub(super) fn success(mut self) -> Success {
         // The last line may lack its line break.
         self.end_line();
@@ -127,12 +127,13 @@ impl Gathered {
     }
 }
 
-/// Whether a line is JSON that nobody reads in another way. With a name twice in an object, or nested too deep, it is just text (ALL-11).
+/// Whether all readers read a line as the same JSON. With a repeated name in an object, or nested too deep, it is just
+/// text (ALL-11).
 fn is_readable(line: &[u8]) -> bool {
     Tape::scan(line).is_ok_and(|tape| tape.root().is_some_and(|root| !tape.is_ambiguous(root)))
 }
 
-/// Whether what has come so far of a line, and this, begins like an object or not at all.
+/// Whether the line so far, with this part, begins like an object or has not begun.
 fn begins_like_an_object(line: &[u8], part: &[u8]) -> bool {
     let first = |bytes: &[u8]| bytes.trim_ascii_start().first().copied();
     first(line).or_else(|| first(part)).is_none_or(|byte| byte == b'{')
@@ -142,7 +143,7 @@ fn begins_like_an_object(line: &[u8], part: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// The outputs after these blocks were printed.
+    /// Returns the outputs after these blocks were printed.
     fn outputs(blocks: &[&str]) -> String {
         let mut gathered = Gathered::default();
         for block in blocks {

@@ -1,7 +1,7 @@
-//! A program's stdin: its input on one line, then the end, or the answers to what it asks, a line each.
+//! A program's stdin: its input on one line, then the end, or the answers to its questions, a line each.
 //!
-//! It is written by a task of its own, because a program may print before it reads, or never read. That it does not, or closes its
-//! stdin, is its own affair.
+//! It is written by a task of its own, because a program may print before it reads, or never read. A program that does
+//! not read, or closes its stdin, breaks no rule.
 
 use bytes::Bytes;
 use crosspoint_contracts::content::Body;
@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
-/// Writes until the program takes no more, or there is no more to come.
+/// Writes until the program takes no more, or no more can come.
 pub(super) async fn write(mut stdin: pipe::Sender, input: Body, mut answers: mpsc::UnboundedReceiver<Body>) {
     let mut next = Some(input);
     while let Some(value) = next.take() {
@@ -22,8 +22,8 @@ pub(super) async fn write(mut stdin: pipe::Sender, input: Body, mut answers: mps
     }
 }
 
-/// JSON text on one line. A line break within a string is escaped, so that those there are stand between values and say nothing; all
-/// else stays as it was spelled.
+/// Returns JSON text on one line. Line breaks within strings are escaped, so those that are found stand between values
+/// and mean nothing. Everything else stays as it was spelled.
 fn on_one_line(json: &Bytes) -> Bytes {
     let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
     if !json.iter().any(is_break) {

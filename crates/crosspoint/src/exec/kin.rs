@@ -1,11 +1,12 @@
 //! Whether a process has a supervisor.
 //!
-//! A job's id is in the environment of its program and of all that descends from it. It does not say whose program that is: a data directory that
-//! was copied, with a second server started on it, makes two servers with the same jobs. But a supervisor is the reaper of its descendants, so
-//! whatever a living one watches over has it among its ancestors, and is no orphan: it is the program of a server that runs.
+//! A job's id is in the environment of its program and of all that descends from it. The id does not say which server
+//! runs the program: a data directory that was copied, with a second server started on it, makes two servers with the
+//! same jobs. But a supervisor is the reaper of its descendants, so every process that a living supervisor watches over
+//! has it among its ancestors. Such a process is no orphan: it is the program of a server that runs.
 //!
-//! Parents change while we look: a process that loses its parent is given to the next reaper above. So each step is looked at anew, and a way
-//! that breaks off in the middle is gone again from its beginning.
+//! Parents change during the search: a process that loses its parent is given to the next reaper above. So each step
+//! reads the parent anew, and a walk that breaks off in the middle begins again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,24 +16,24 @@ use rustix::process::getpid;
 use super::supervise::COMMAND;
 use super::tree;
 
-/// So often a way upwards may break off. Each time a process has ended, and a process has few above it.
+/// Most walks upwards that may break off. Each time a process has ended, and a process has few ancestors.
 const TRIES_MAX: usize = 1_000;
 
-/// Who a process has above it.
+/// The ancestors of a process.
 struct Ancestors {
     pids: BTreeSet<i32>,
     /// Whether all of them were found.
     whole: bool,
 }
 
-/// Whether a living supervisor is among the ancestors of a process. A supervisor above ourselves does not count: it watches over us, and is
-/// given what our own supervisors have left.
+/// Whether a living supervisor is among the ancestors of a process. A supervisor above this process does not count: it
+/// watches over this process, and is given what the supervisors started here have left.
 pub(super) fn is_supervised(pid: i32) -> bool {
     let ours = settled(getpid().as_raw_nonzero().get());
     settled(pid).difference(&ours).any(|above| is_supervisor(*above))
 }
 
-/// The ancestors of a process, once they have held still for as long as it took to find them.
+/// The ancestors of a process, once they have not changed for as long as it took to find them.
 fn settled(pid: i32) -> BTreeSet<i32> {
     let mut tries = std::iter::repeat_with(|| ancestors(pid)).take(TRIES_MAX);
     tries.find(|found| found.whole).map(|found| found.pids).unwrap_or_default()
@@ -40,11 +41,12 @@ fn settled(pid: i32) -> BTreeSet<i32> {
 
 fn ancestors(pid: i32) -> Ancestors {
     let (mut at, mut pids) = (pid, BTreeSet::new());
-    // A process is nobody's ancestor twice, unless its number was given again meanwhile.
+    // A process is an ancestor only once, unless its pid was given again meanwhile.
     while let Some(parent) = parent_of(at)
         && pids.insert(parent)
     {
-        // It has ended, and the next parent is another; or it is hidden from us, and so are those above it.
+        // The parent has ended, and the next look finds another one; or it is hidden from this process, and so are
+        // those above it.
         if tree::look(parent).is_none() {
             return Ancestors { pids, whole: parent_of(at) == Some(parent) };
         }
@@ -53,17 +55,17 @@ fn ancestors(pid: i32) -> Ancestors {
     Ancestors { whole: pids.is_empty() || is_top(at), pids }
 }
 
-/// The parent as it is now, where there is one. The first process has none.
+/// The parent as it is now, if there is one. The first process has none.
 fn parent_of(pid: i32) -> Option<i32> {
     tree::look(pid).map(|process| process.parent).filter(|parent| *parent > 0)
 }
 
-/// Whether nobody is above it because it is the first, and not because it has ended.
+/// Whether nothing is above it because it is the first process, and not because it has ended.
 fn is_top(pid: i32) -> bool {
     tree::look(pid).is_some_and(|process| process.parent == 0)
 }
 
-/// A process that has ended has no words any more.
+/// Whether a process is a supervisor, by its command line. A process that has ended has none.
 fn is_supervisor(pid: i32) -> bool {
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let mut words = words.split(|byte| *byte == 0);

@@ -1,4 +1,5 @@
-//! Starts a program: its supervisor with our ends of its three connections, and its order.
+//! Starts a program: starts its supervisor with this process at the other end of its three connections, and sends the
+//! order.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -17,14 +18,14 @@ use super::control::Order;
 use super::turn::Turn;
 use super::{Given, Program, find, supervise};
 
-/// The supervisor's process, which is asked how it ended so that no zombie is left of it.
+/// The supervisor's process, which is reaped so that no zombie is left of it.
 pub(super) struct Supervisor {
     child: Option<Child>,
-    /// Given back when it was reaped.
+    /// Given back when the supervisor was reaped.
     turn: Option<Turn>,
 }
 
-/// What the supervisor is told; an error says that there is nothing to start.
+/// Returns the order for the supervisor; an error says that there is nothing to start.
 pub(super) fn order_of(program: &Program, given: &Given) -> Result<Vec<u8>, Failed> {
     let mut env = program.env.clone();
     let ours = [
@@ -48,7 +49,7 @@ pub(super) fn order_of(program: &Program, given: &Given) -> Result<Vec<u8>, Fail
     Ok(Body::of(&order).bytes().to_vec())
 }
 
-/// What a start gives: the supervisor, and our ends of its three connections.
+/// What a start gives: the supervisor, and this process's ends of its three connections.
 pub(super) struct Started<I, O, C> {
     pub(super) supervisor: Supervisor,
     pub(super) stdin: I,
@@ -61,14 +62,14 @@ impl Started<OwnedFd, OwnedFd, StdUnixStream> {
         let (stdin_end, stdin) = io::pipe()?;
         let (stdout, stdout_end) = io::pipe()?;
         let (control, control_end) = StdUnixStream::pair()?;
-        // The file that runs, whatever has become of it on disk. The program's own environment comes with the order: this one would be
-        // seen in lists of processes under the supervisor's name.
+        // The file that runs, whatever has become of it on disk. The program's own environment comes with the order:
+        // here it would be seen in lists of processes under the supervisor's name.
         let mut command = Command::new(Path::new("/proc/self/exe"));
         command.arg0("crosspoint").arg(supervise::COMMAND).env_clear().envs(find::inherited());
         command.stdin(stdin_end).stdout(stdout_end).stderr(OwnedFd::from(control_end));
         let supervisor = Supervisor { child: Some(command.spawn()?), turn: Some(turn) };
         let length = u32::try_from(order.len()).map_err(io::Error::other)?;
-        // The socket takes it at once: an order is some KiB.
+        // The socket takes it at once: an order is a few KiB.
         io::Write::write_all(&mut &control, &[&length.to_be_bytes(), order].concat())?;
         Ok(Started { supervisor, stdin: stdin.into(), stdout: stdout.into(), control })
     }
@@ -97,10 +98,10 @@ impl Drop for Supervisor {
         if let Ok(Some(_)) = child.try_wait() {
             return;
         }
-        // Without a thread to be had, a zombie until we end is the lesser evil; but then nobody learns when the program is gone, and its job
-        // gets no other for as long as we live.
+        // If no thread can be had, a zombie until this process ends is the lesser evil. But then it is never learned
+        // when the program is gone, and its job gets no other program for as long as this process lives.
         let turn = ManuallyDrop::new(turn);
-        // It ends very soon, but whoever drops this may not wait.
+        // The supervisor ends very soon, but the caller that drops this may not wait.
         let _ = std::thread::Builder::new().name("reaper".to_owned()).stack_size(64 << 10).spawn(move || {
             let _ = child.wait();
             drop(ManuallyDrop::into_inner(turn));

@@ -1,32 +1,32 @@
-//! Cuts what a program prints into blocks of output and the lines that are meant for us.
+//! Cuts what a program prints into blocks of output and directives, the lines that are meant for Crosspoint.
 //!
-//! Output is passed on as it comes, whole lines where there are any, in blocks of at most 64 KiB. A line that has not ended is kept for a
-//! moment, because the rest of it is probably on its way, but not for ever: a prompt has no line break. Only a line that may still
-//! become one of ours is kept until it ends. Pure: time is the caller's.
+//! Output is passed on as it comes, in whole lines if there are any, in blocks of at most 64 KiB. A line that has not
+//! ended is kept for a moment, because the rest of it is probably on its way, but not for ever: a prompt has no line
+//! break. Only a line that may still become a directive is kept until it ends. Pure: the caller keeps the time.
 
 use bytes::{Bytes, BytesMut};
 use std::io::BufRead;
 
-/// What a line begins with that is meant for us.
+/// What a directive begins with.
 pub(super) const PREFIX: &[u8] = b"@crosspoint ";
 
-/// A block of output is at most so long, in bytes.
+/// Longest block of output, in bytes.
 pub(super) const BLOCK_BYTES_MAX: usize = 64 << 10;
 
-/// A line that is meant for us is at most so long, in bytes: as long as what it can hold, which is outputs or an artifact.
+/// Longest directive, in bytes: as long as what it can hold, which is outputs or an artifact.
 pub(super) const LINE_BYTES_MAX: usize = 16 << 20;
 
 /// A piece of what was printed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Output(Bytes),
-    /// A line that is meant for us, as it was printed.
+    /// A line that is meant for Crosspoint, as it was printed.
     Directive(Bytes),
-    /// A line that was meant for us and is too long follows as output.
+    /// A directive that is too long follows as output.
     TooLong,
 }
 
-/// Whether the line that has not ended may have to wait.
+/// Whether a line that has not ended may have to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum More {
     /// More is on its way.
@@ -42,7 +42,7 @@ pub(super) struct Lines {
     buffer: BytesMut,
     /// Whether the buffer begins where a line does.
     at_start: bool,
-    /// How far the buffer was searched for the end of a line that is meant for us.
+    /// How far the buffer was searched for the end of a directive.
     searched: usize,
 }
 
@@ -57,7 +57,7 @@ impl Lines {
         &mut self.buffer
     }
 
-    /// Whether anything is left that time could bring on.
+    /// Whether anything is left that is passed on after a while.
     pub(super) fn is_waiting(&self) -> bool {
         let is_held = self.at_start && may_be_ours(&self.buffer);
         !self.buffer.is_empty() && !is_held
@@ -89,7 +89,7 @@ impl Lines {
         };
         self.searched = 0;
         if end > LINE_BYTES_MAX {
-            // It is output now, and as such it has begun.
+            // From here on the line is output, and not at its start.
             self.at_start = false;
             return Some(Piece::TooLong);
         }
@@ -97,7 +97,7 @@ impl Lines {
         Some(if line.starts_with(PREFIX) { Piece::Directive(line) } else { Piece::Output(line) })
     }
 
-    /// Where the next block ends; what begins the buffer is output.
+    /// Returns where the next block ends; the buffer begins with output.
     fn output_end(&self, more: More) -> Option<usize> {
         let window = &self.buffer[..self.buffer.len().min(BLOCK_BYTES_MAX)];
         if let Some(ours) = ours_within(window, &self.buffer) {
@@ -111,14 +111,14 @@ impl Lines {
         }
         match more {
             More::Comes => None,
-            // A character of which only the beginning is there waits for its end, as long as that takes.
+            // A character that is incomplete waits for its rest, as long as that takes.
             More::Late => Some(whole_characters(window)).filter(|end| *end > 0),
             More::Never => Some(window.len()),
         }
     }
 }
 
-/// Where within the window a line begins that is, or may become, meant for us; not at its very beginning.
+/// Returns where within the window, but not at its very beginning, a line begins that is or may become a directive.
 fn ours_within(window: &[u8], buffer: &[u8]) -> Option<usize> {
     let mut from = 1;
     while let Some(found) = window.get(from..).and_then(|rest| position(rest, b'@')) {
@@ -131,13 +131,13 @@ fn ours_within(window: &[u8], buffer: &[u8]) -> Option<usize> {
     None
 }
 
-/// Whether a line that begins so is meant for us, or may be once there is more of it.
+/// Whether a line that begins like this is a directive, or may be one once there is more of it.
 fn may_be_ours(line: &[u8]) -> bool {
     let known = line.len().min(PREFIX.len());
     line[..known] == PREFIX[..known]
 }
 
-/// So many bytes that no character is cut in two, where they are characters at all.
+/// Returns how many bytes to take so that no character is cut in two, if they are text at all.
 fn whole_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -145,12 +145,12 @@ fn whole_characters(bytes: &[u8]) -> usize {
     }
 }
 
-/// Where the first line ends, its line break included.
+/// Returns where the first line ends, its line break included.
 pub(super) fn line_end(bytes: &[u8]) -> Option<usize> {
     position(bytes, b'\n').map(|at| at + 1)
 }
 
-/// Where a byte is. This is the system's own search, which is fast in every build.
+/// Returns where a byte is. This is the system's own search, which is fast in every build.
 pub(super) fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
     let mut rest = bytes;
     let count = rest.skip_until(wanted).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! Our side of a program that runs: what it says, its answers, its end.
+//! The parent's side of a running program: what it says, its answers, its end.
 //!
-//! Nobody reads the program's pipe unless somebody asks for what comes next, so a program that prints faster than its output is stored
-//! waits, and costs no memory. Dropping a [`Running`] closes the connection to its supervisor, which kills the program.
+//! The program's pipe is read only while a caller waits for what comes next. So a program that prints faster than its
+//! output is stored waits, and costs no memory. Dropping a [`Running`] closes the connection to its supervisor, which
+//! kills the program.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
@@ -28,14 +29,14 @@ use super::tree::{self, Children};
 use super::turn::Turn;
 use super::{Given, Next, Program, Said, find, input};
 
-/// A line that has not ended is passed on after so long without more.
+/// How long a line that has not ended is kept without more arriving, before it is passed on.
 const PARTIAL_AFTER: Duration = Duration::from_millis(200);
 
-/// Once nobody is left who could print, nothing more comes; if somebody got hold of the pipe all the same, it is read no longer than this
-/// without anything coming.
+/// How long the pipe is read without anything arriving, once no process of the program is left that could print.
+/// Normally nothing more comes then, but another process may have got hold of the pipe.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// What a supervisor says on one line is at most so long, in bytes; stderr may be all escapes.
+/// Longest line of a supervisor, in bytes; stderr may be all escapes.
 const REPORT_BYTES_MAX: usize = 64 << 10;
 
 const TOO_LONG: &str = "an @crosspoint line was longer than 16 MiB, and was kept as output";
@@ -46,14 +47,14 @@ pub(crate) struct Running {
     program: Arc<Program>,
     job_id: String,
     supervisor: Supervisor,
-    /// `None` once the supervisor has closed it, which is when it ends.
+    /// `None` once the supervisor has closed it, which is when the supervisor ends.
     control: Option<UnixStream>,
     reports: BytesMut,
     /// `None` once nothing more comes.
     stdout: Option<pipe::Receiver>,
     lines: Lines,
-    /// When what has come of a line is passed on, or when we stop waiting for last words. It counts from the moment somebody waits: how
-    /// long they took over what came before is not the program's fault.
+    /// When the part of a line that has come is passed on, or when waiting for last output ends. It counts from the
+    /// moment a caller waits: how long the caller took over what came before is not the program's fault.
     patience: Option<Instant>,
     said: VecDeque<Said>,
     broken: BTreeSet<&'static str>,
@@ -61,11 +62,12 @@ pub(crate) struct Running {
     answers: Option<mpsc::UnboundedSender<Body>>,
     writer: JoinHandle<()>,
     end: End,
-    /// The search for what a supervisor has left that was killed.
+    /// The search for what a killed supervisor has left.
     orphans: Option<JoinHandle<Children>>,
 }
 
-/// Starts a program for a job, once nothing is left of one that was started for it before. An error says that nothing was started.
+/// Starts a program for a job, once nothing is left of an earlier program of that job. An error says that nothing was
+/// started.
 pub(crate) async fn start(program: Arc<Program>, given: Given) -> Result<Running, Failed> {
     let order = launch::order_of(&program, &given)?;
     let turn = Turn::take(&given.job_id).await;
@@ -96,15 +98,15 @@ pub(crate) async fn start(program: Arc<Program>, given: Given) -> Result<Running
     })
 }
 
-/// Ends what an earlier attempt has left. Nobody has, as long as its supervisor was there to see to it; but those who killed a server may
-/// have killed its supervisors along with it.
+/// Ends the processes that an earlier attempt has left. There are none as long as its supervisor lived to end them; but
+/// whatever killed a server may have killed its supervisors along with it.
 async fn leftovers(job_id: &str) -> Children {
     let job_id = job_id.to_owned();
     tokio::task::spawn_blocking(move || tree::end_orphans(None, None, &job_id)).await.unwrap_or(Children::Some)
 }
 
 impl Running {
-    /// What comes next. It may be dropped and asked again, and loses nothing.
+    /// Returns what comes next. The future may be dropped and called again, and loses nothing.
     pub(crate) async fn next(&mut self) -> Next {
         loop {
             if let Some(said) = self.said.pop_front() {
@@ -119,7 +121,7 @@ impl Running {
             }
             let patience = self.patience();
             tokio::select! {
-                // What is there is read first, however late it is.
+                // What has arrived is read first, however late it is.
                 biased;
                 read = read(self.stdout.as_mut(), &mut self.lines) => self.printed(read),
                 read = report(self.control.as_mut(), &mut self.reports) => self.reported(read),
@@ -128,7 +130,7 @@ impl Running {
         }
     }
 
-    /// Comes to an end when the program has, also while nobody reads what it prints.
+    /// Returns when the program has ended, also while its output is not being read.
     pub(crate) async fn ended(&mut self) {
         while self.control.is_some() {
             let read = report(self.control.as_mut(), &mut self.reports).await;
@@ -136,26 +138,26 @@ impl Running {
         }
     }
 
-    /// Whether it has not been seen to end.
+    /// Whether the program has not been seen to end.
     pub(crate) fn is_alive(&self) -> bool {
         self.control.is_some()
     }
 
-    /// Gives it an answer: one line of JSON.
+    /// Gives the program an answer: one line of JSON.
     pub(crate) fn answer(&mut self, answer: Body) {
-        // A program that has closed its stdin gets none, and ends as it likes.
+        // A program that has closed its stdin gets no answer, and ends as it likes.
         let _ = self.answers.as_ref().map(|answers| answers.send(answer));
     }
 
-    /// Asks it to end: SIGTERM to its process group, and after the grace SIGKILL to all that is left. [`Running::next`] then comes to an
-    /// end soon.
+    /// Asks the program to end: SIGTERM to its process group, and after the grace SIGKILL to all that is left.
+    /// [`Running::next`] returns the end soon after.
     pub(crate) fn stop(&mut self) {
         self.end.stopped = true;
         self.say_stop();
     }
 
     fn say_stop(&self) {
-        // One byte, now and then: there is always room for it, and if not, the supervisor is as good as gone.
+        // It is one byte, now and then: there is always room for it, and if not, the supervisor is as good as gone.
         let _ = self.control.as_ref().map(|control| rustix::io::write(control, &[STOP]));
     }
 
@@ -203,13 +205,13 @@ impl Running {
         }
     }
 
-    /// The attempt has failed, whatever else the program does.
+    /// Notes that the attempt has failed, whatever else the program does, and asks the program to end.
     fn fail(&mut self, failed: Failed) {
         self.end.failed.get_or_insert(failed);
         self.say_stop();
     }
 
-    /// Each rule once: a program that breaks one breaks it in every line.
+    /// Reports a broken rule, each rule once: a program that breaks one breaks it in every line.
     fn breaks(&mut self, rule: &'static str) {
         if self.broken.insert(rule) {
             self.said.push_back(Said::Broken(rule));
@@ -223,14 +225,15 @@ impl Running {
             match serde_json::from_slice(&line) {
                 Ok(Report::Started { pid }) => self.end.pid = Some(pid),
                 Ok(Report::NotStarted { step, errno }) => self.end.hindered = Some((step, errno)),
-                // While nobody asks, one sign of life is as good as many.
+                // While no caller takes them, one sign of life is as good as many.
                 Ok(Report::Heard) if self.said.iter().any(|said| matches!(said, Said::Heard)) => {}
                 Ok(Report::Heard) => self.said.push_back(Said::Heard),
                 Ok(Report::Ended(ending)) => self.end.ending = Some(ending),
                 Err(_) => {}
             }
         }
-        // How it ended is the last thing that a supervisor says; that it waits for somebody who cannot be killed holds up no outcome.
+        // How the program ended is the last thing that a supervisor says. It may then wait for a process that cannot be
+        // killed, which holds up no outcome.
         if closed || self.end.is_known() {
             self.control = None;
             self.last_words();
@@ -242,7 +245,7 @@ impl Running {
             self.breaks(LEFT_BEHIND);
         }
         if !self.end.is_known() {
-            // Somebody has killed the supervisor. What it watched over is ours to end.
+            // The supervisor was killed. What it watched over must be ended here.
             let (session, pid, job_id) = (self.supervisor.pid(), self.end.pid, self.job_id.clone());
             self.orphans = Some(tokio::task::spawn_blocking(move || tree::end_orphans(session, pid, &job_id)));
         }

@@ -1,10 +1,11 @@
-//! `crosspoint supervise`: the process between us and a program.
+//! `crosspoint supervise`: the process between the parent (the server or a worker) and a program.
 //!
-//! It is started with the program's stdin and stdout as its own and a socket to us as its stderr, gets its order over that, starts the
-//! program, and waits: for the program's end, for the word to stop it, for the connection to close, for a limit to be exceeded. In each
-//! case it kills whatever is left, says how the program ended, and ends. It has one thread, no runtime and hardly any memory.
+//! It is started with the program's stdin and stdout as its own, and with a socket to the parent as its stderr. It gets
+//! its order over that socket, starts the program, and waits: for the program's end, for the byte that asks for its
+//! end, for the connection to close, for a limit to be exceeded. In each case it kills whatever is left, reports how
+//! the program ended, and ends. It has one thread, no runtime and hardly any memory.
 //!
-//! Stderr of the program ends here: of it only the end is wanted, and that it comes at all is a sign of life.
+//! The supervisor reads the program's stderr: only its end is kept, and each read is a sign of life.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -24,15 +25,16 @@ use super::control::{Order, Report, Step};
 use super::watch::Watch;
 use super::{find, tree, ward};
 
-/// The word on the command line.
+/// The name of the command on the command line.
 pub(crate) const COMMAND: &str = "supervise";
 
-/// The open files that programs expect to be allowed; ours are more, and some programs close them all one by one.
+/// The limit of open files that programs expect. That of Crosspoint is higher, and some programs close all of them one
+/// by one.
 const FILES_SOFT: u64 = 1024;
 
 /// Runs as a supervisor, which ends when there is nothing left to supervise.
 pub(crate) fn run() -> ExitCode {
-    // What a panic says must not get among what we say.
+    // What a panic prints must not get among the reports.
     std::panic::set_hook(Box::new(|_| {}));
     match connected().map(supervise) {
         Some(Ok(())) => ExitCode::SUCCESS,
@@ -45,14 +47,15 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-/// The socket that takes the place of our stderr. Where somebody started us by hand there is none.
+/// The socket that takes the place of stderr. There is none if a user started the command by hand.
 fn connected() -> Option<UnixStream> {
     let control = UnixStream::from(io::stderr().as_fd().try_clone_to_owned().ok()?);
     control.peer_addr().ok().map(|_| control)
 }
 
 fn supervise(mut control: UnixStream) -> io::Result<()> {
-    // Away from the terminal: its Ctrl-C is for whoever started the server, and a program must not wait for somebody to type.
+    // Leaves the terminal: its Ctrl-C is for the user who started the server, and a program must not wait for input
+    // from it.
     let _ = setsid();
     let order = read_order(&mut control)?;
     let not_started = |step: Step, error: &io::Error| {
@@ -67,7 +70,7 @@ fn supervise(mut control: UnixStream) -> io::Result<()> {
         Ok(prepared) => prepared,
         Err(error) => return not_started(Step::Supervisor, &error),
     };
-    // Only now: had the other side died before we held the lock, its successor might have the job already.
+    // Only now: if the parent had died before this process held the lock, its successor might have the job already.
     match (&control).read(&mut [0]) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
         Ok(_) | Err(_) => return Ok(()),
@@ -78,7 +81,7 @@ fn supervise(mut control: UnixStream) -> io::Result<()> {
         Err(error) => return not_started(Step::Program, &error),
     };
     if let Err(error) = let_go(&nothing) {
-        // It runs, and nobody would watch over it.
+        // The program runs, and nothing would watch over it.
         tree::end(Duration::MAX, |_, _| {});
         return Err(error);
     }
@@ -87,7 +90,8 @@ fn supervise(mut control: UnixStream) -> io::Result<()> {
     Ok(())
 }
 
-/// What must be there before a program is started, because afterwards a failure would leave it alone.
+/// What must be there before a program is started, because a failure afterwards would leave the program without a
+/// supervisor.
 struct Prepared {
     /// `/dev/null`.
     nothing: File,
@@ -105,14 +109,15 @@ fn prepare(control: &UnixStream) -> io::Result<Prepared> {
     Ok(Prepared { nothing, stderr, writer })
 }
 
-/// The pipes are the program's alone from now on, so that both sides learn when the other has closed its end.
+/// Closes this process's ends of the pipes, so that the program and the parent each learn when the other has closed its
+/// end.
 fn let_go(nothing: &File) -> io::Result<()> {
     rustix::stdio::dup2_stdin(nothing)?;
     rustix::stdio::dup2_stdout(nothing)?;
     Ok(())
 }
 
-/// The order comes with its length, so that nothing after it is read along.
+/// Reads the order. It comes with its length, so that nothing after it is read along.
 fn read_order(control: &mut UnixStream) -> io::Result<Order> {
     let mut length = [0; 4];
     control.read_exact(&mut length)?;
@@ -125,7 +130,7 @@ fn path_of(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(std::ffi::OsString::from_vec(bytes))
 }
 
-/// Starts the program; an error says that it was not.
+/// Starts the program; an error says that it was not started.
 fn start(order: &Order, stderr: PipeWriter) -> io::Result<Pid> {
     let name = order.argv.first().map_or("", String::as_str);
     if let Ok((soft, hard)) = rlimit::Resource::NOFILE.get() {
@@ -139,14 +144,15 @@ fn start(order: &Order, stderr: PipeWriter) -> io::Result<Pid> {
     // A process always has an id.
     let pid = Pid::from_raw(child.id().cast_signed()).ok_or(Errno::SRCH)?;
     if let Some(bytes) = order.memory_bytes {
-        // A backstop against bursts between two looks. It is set from outside, because ours would count our allocator's reserve.
+        // A backstop against bursts between two looks. It is set from outside, because a limit set on this process
+        // would count its allocator's reserve.
         let twice = Some(bytes.saturating_mul(2));
         let _ = prlimit(Some(pid), Resource::Data, Rlimit { current: twice, maximum: twice });
     }
     Ok(pid)
 }
 
-/// One line to the other side, which may be gone.
+/// Sends one line to the parent, which may be gone.
 pub(super) fn say(control: &UnixStream, report: &Report) -> io::Result<()> {
     let mut line = serde_json::to_vec(report)?;
     line.push(b'\n');

@@ -1,4 +1,5 @@
-//! The end of a long output, for an outcome: everything is stored block by block as it comes, and the last MiB is kept at hand.
+//! The end of a long output, for an outcome: everything is stored block by block as it comes, and the last MiB is kept
+//! in memory.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -7,10 +8,10 @@ use crosspoint_contracts::content::Body;
 use crosspoint_contracts::reply::Success;
 use serde::Serialize;
 
-/// An outcome's text is at most so long, in bytes.
+/// Longest text of an outcome, in bytes.
 const TAIL_BYTES_MAX: usize = 1 << 20;
 
-/// The end of what an agent has printed so far.
+/// The end of what a program has printed so far.
 #[derive(Default)]
 pub(super) struct Tail {
     bytes: VecDeque<u8>,
@@ -26,7 +27,7 @@ struct Outputs<'a> {
     output_encoding: Option<&'static str>,
 }
 
-/// Said where the text is not all there was.
+/// Present when the text is not all that was printed.
 #[derive(Serialize)]
 struct Truncated {
     /// How many bytes were printed in all.
@@ -38,7 +39,7 @@ struct Truncated {
 }
 
 impl Tail {
-    /// Adds what was printed.
+    /// Adds a block that was printed.
     pub(super) fn push(&mut self, block: &[u8]) {
         self.total += block.len() as u64;
         let new = &block[block.len().saturating_sub(TAIL_BYTES_MAX)..];
@@ -47,7 +48,7 @@ impl Tail {
         self.bytes.extend(new);
     }
 
-    /// `{"output": text}` (ALL-8). The text begins with a whole character. Bytes that are no text are shown as
+    /// Returns `{"output": text}` (ALL-8). The text begins with a whole character. Bytes that are no text are shown as
     /// U+FFFD each, and `output_encoding` says so: what was printed is in the output events, byte for byte.
     pub(super) fn success(&mut self) -> Success {
         let cut = self.total > self.bytes.len() as u64;

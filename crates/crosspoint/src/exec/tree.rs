@@ -1,8 +1,9 @@
-//! Everything that descends from this process, and the end of it.
+//! Everything that descends from this process, and ending it.
 //!
-//! A supervisor is the reaper of its descendants: who loses its parent becomes its child, also a daemon with a session of its
-//! own. So as long as it has a child there may be somebody, and when it has none there is nobody: that is what ends the loop in [`end`],
-//! not a list, which is old as soon as it was made.
+//! A supervisor is the reaper of its descendants: a process that loses its parent becomes a child of the supervisor,
+//! also a daemon with a session of its own. So there may be a descendant as long as the supervisor has a child, and
+//! there is none when it has no child. That is what ends the loop in [`end`], not a list, which is outdated as soon as
+//! it is made.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -13,15 +14,16 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 
 use super::kin;
 
-/// Who forks faster than it is killed is stopped first; after so many rounds it is killed all the same, and looked for again.
+/// Most rounds of stopping processes before they are killed. A process that forks faster than it is killed is stopped
+/// first; after this many rounds it is killed all the same, and searched for again.
 const FREEZE_ROUNDS_MAX: u32 = 16;
 
-/// How often orphans are looked for until none are found, and how many looks in a row must find none: who is just becoming another program
-/// (exec) has no environment for a moment.
+/// Most rounds in which orphans are searched for, and how many rounds in a row must find none: a process that is just
+/// becoming another program (exec) has no environment for a moment.
 const ORPHAN_ROUNDS_MAX: u32 = 100;
 const ORPHAN_LOOKS: u32 = 2;
 
-/// How long to wait before looking again at who does not die: at first, and at most.
+/// First and longest pause before looking again at processes that do not die.
 const PAUSE_FIRST: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 
@@ -32,19 +34,20 @@ pub(super) struct Process {
     pub(super) parent: i32,
     pub(super) group: i32,
     pub(super) session: i32,
-    /// Its first thread has ended. Others of it may run on.
+    /// Its first thread has ended. Its other threads may run on.
     pub(super) headless: bool,
     pub(super) threads: u32,
     pub(super) resident_pages: u64,
 }
 
 impl Process {
-    /// It has ended as a whole, and its parent has not asked how.
+    /// Whether it has ended as a whole, and its parent has not asked how.
     fn is_zombie(&self) -> bool {
         self.headless && self.threads <= 1
     }
 
-    /// Whether this variable was in its environment when it began. Without its first thread only the others know.
+    /// Whether this variable was in its environment when it began. If its first thread has ended, only the other
+    /// threads know.
     fn carries(&self, variable: &[u8]) -> bool {
         let is_in =
             |path: String| fs::read(path).unwrap_or_default().split(|byte| *byte == 0).any(|one| one == variable);
@@ -56,12 +59,12 @@ impl Process {
     }
 }
 
-/// What was learned from reaping.
+/// What reaping has shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Children {
-    /// There are some still.
+    /// Children are left.
     Some,
-    /// There is nobody left.
+    /// No children are left.
     None,
 }
 
@@ -74,11 +77,11 @@ pub(super) fn all() -> Vec<Process> {
 
 /// One process, as it is now.
 pub(super) fn look(pid: i32) -> Option<Process> {
-    // A name need not be text, and nobody may hide behind that.
+    // A process name need not be text, and no process may hide behind that.
     parse(&String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/stat")).ok()?))
 }
 
-/// One line of `/proc/PID/stat`. The name in brackets may hold anything, brackets and line breaks too.
+/// Parses one line of `/proc/PID/stat`. The name in brackets may hold anything, brackets and line breaks too.
 fn parse(stat: &str) -> Option<Process> {
     let (pid, rest) = stat.split_once(" (")?;
     let (_, rest) = rest.rsplit_once(") ")?;
@@ -95,7 +98,8 @@ fn parse(stat: &str) -> Option<Process> {
     })
 }
 
-/// Those that descend from a process, without itself. A program may be thousands, so each is looked at once.
+/// Returns the descendants of a process, without itself. A program may have thousands of processes, so each is looked
+/// at once.
 pub(super) fn descendants(all: &[Process], root: i32) -> Vec<Process> {
     let mut children: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
     for process in all {
@@ -112,17 +116,17 @@ pub(super) fn descendants(all: &[Process], root: i32) -> Vec<Process> {
     found
 }
 
-/// Our own descendants, those too that have ended.
+/// The descendants of this process, including those that have ended.
 fn ours() -> Vec<Process> {
     descendants(&all(), getpid().as_raw_nonzero().get())
 }
 
-/// Our own descendants that have not ended.
+/// The descendants of this process that have not ended.
 pub(super) fn alive() -> Vec<Process> {
     ours().into_iter().filter(|process| !process.is_zombie()).collect()
 }
 
-/// Asks of every child that has ended how it did, so that no zombie is left; tells what it learned of each.
+/// Reaps every child that has ended, so that no zombie is left; passes on how each ended.
 pub(crate) fn reap(mut learned: impl FnMut(Pid, WaitStatus)) -> Children {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -134,8 +138,8 @@ pub(crate) fn reap(mut learned: impl FnMut(Pid, WaitStatus)) -> Children {
     }
 }
 
-/// Kills all our descendants and reaps them; whether nobody is left. Gives up after `time`: who hangs in the kernel or belongs to another
-/// user cannot be killed.
+/// Kills all descendants of this process and reaps them; returns whether any are left. Gives up after `time`: a process
+/// that hangs in the kernel or belongs to another user cannot be killed.
 pub(crate) fn end(time: Duration, mut learned: impl FnMut(Pid, WaitStatus)) -> Children {
     let began = Instant::now();
     let mut pause = PAUSE_FIRST;
@@ -155,12 +159,12 @@ pub(crate) fn end(time: Duration, mut learned: impl FnMut(Pid, WaitStatus)) -> C
     Children::None
 }
 
-/// Kills what a supervisor has left that was itself killed: whoever is in its session, in the program's group, or carries the job's id
-/// in its environment and has no supervisor. These are strangers to us now, so that this is as much as can be known of them. Says whether
-/// nobody is left.
+/// Kills what a supervisor that was itself killed has left: every process that is in its session, in the program's
+/// group, or carries the job's id in its environment and has no supervisor. These processes are no descendants of this
+/// one, so no more can be known of them. Returns whether any are left.
 pub(super) fn end_orphans(session: Option<i32>, program: Option<i32>, job_id: &str) -> Children {
     let own = getpid().as_raw_nonzero().get();
-    // Kernel threads have neither, and the first process has the first.
+    // Kernel threads have session and group 0, and the first process has 1.
     let (session, program) = (session.filter(|session| *session > 1), program.filter(|group| *group > 1));
     let mark = format!("CROSSPOINT_JOB_ID={job_id}").into_bytes();
     let is_orphan = |process: &Process| {
@@ -188,8 +192,8 @@ pub(super) fn end_orphans(session: Option<i32>, program: Option<i32>, job_id: &s
     Children::Some
 }
 
-/// Stops everybody, until a look finds nobody new: who is stopped cannot fork. Zombies too, whom it does not harm: of them it is hardest to
-/// say whether they have ended.
+/// Stops all descendants, until a look finds no new one: a stopped process cannot fork. Zombies are signalled too,
+/// which does not harm them: it is hardest to tell of them whether they have ended.
 fn freeze() -> Vec<Process> {
     let mut known = BTreeSet::new();
     for _ in 0..FREEZE_ROUNDS_MAX {
@@ -204,7 +208,7 @@ fn freeze() -> Vec<Process> {
     ours()
 }
 
-/// Who is gone already, or belongs to somebody else, is no failure: we look again.
+/// Sends a signal. It is no failure if the process is gone already or belongs to another user: the caller looks again.
 pub(super) fn kill(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
         let _ = kill_process(pid, signal);

@@ -1,15 +1,16 @@
 //! One program at a time for one job.
 //!
-//! An attempt that is given up has its grace to end in, and the next attempt may be due before that: two programs would do the same work
-//! beside each other. So whoever starts a program takes the job's turn first, and it is given back when the supervisor was reaped, which is
-//! when nothing of the program is left. The turns are those of this process, as its children are; between processes there is `ward`.
+//! An attempt that is given up has its grace to end in, and the next attempt may be due before that. Two programs would
+//! then do the same work beside each other. So each start of a program takes the job's turn first. The turn is given
+//! back when the supervisor was reaped, which is when nothing of the program is left. The turns are those of this
+//! process, as its children are; between processes there is `ward`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The jobs that have a program or wait for one to end.
+/// The jobs that have a program, or wait for one to end.
 static TURNS: Mutex<BTreeMap<String, Arc<Semaphore>>> = Mutex::new(BTreeMap::new());
 
 /// A job's turn, until it is dropped.
@@ -19,16 +20,16 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Waits for it.
+    /// Waits for the job's turn.
     pub(super) async fn take(job_id: &str) -> Turn {
         let job_id = job_id.to_owned();
         let turns = {
             let mut all = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry(job_id.clone()).or_insert_with(|| Arc::new(Semaphore::new(1))).clone()
         };
-        // Made before it is had, so that whoever gives up waiting cleans up too.
+        // Made before the turn is acquired, so that a caller that gives up waiting cleans up too.
         let mut turn = Turn { job_id, permit: None };
-        // It is never closed.
+        // The semaphore is never closed.
         turn.permit = turns.acquire_owned().await.ok();
         turn
     }
@@ -38,7 +39,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let mut all = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.permit.take());
-        // Whoever has it or waits for it holds it too.
+        // Each holder and each waiter of the turn has a reference too.
         if all.get(&self.job_id).is_some_and(|turns| Arc::strong_count(turns) == 1) {
             all.remove(&self.job_id);
         }

@@ -1,11 +1,13 @@
-//! Waiting for the programs of our last life.
+//! Waiting for the programs of the last start.
 //!
-//! When we are killed, each supervisor learns of it at once and kills its program. But "at once" is a matter of the scheduler,
-//! and our next start may be quicker: then a job would run beside its own ghost for a moment. So every supervisor holds a shared lock
-//! of one file for as long as anything of its program lives, and a new start takes the same lock alone, once, before it starts its first
-//! program. A supervisor that was just being started when we died takes its lock later, and then finds its connection closed.
+//! When a server is killed, each of its supervisors learns of it at once and kills its program. But "at once" is a
+//! matter of the scheduler, and the next start may be quicker: then a job would run beside its own earlier program for
+//! a moment. So every supervisor holds a shared lock on one file for as long as any process of its program lives, and a
+//! new start takes the same lock exclusively, once, before it starts its first program. A supervisor that was just
+//! being started when the server died takes its lock later, and then finds its connection closed.
 //!
-//! A process that cannot be killed (it hangs in the kernel) holds up the programs, not the server: its jobs wait, and their clocks run.
+//! A process that cannot be killed (it hangs in the kernel) holds up the programs, not the server: the jobs of programs
+//! wait, and their clocks run.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,10 +18,10 @@ use std::time::Duration;
 
 use tokio::sync::{OnceCell, oneshot};
 
-/// Waiting for longer is said in the log.
+/// A wait that is longer than this is logged.
 const REMARKABLE: Duration = Duration::from_secs(10);
 
-/// The file of all programs of one data directory.
+/// The lock file of all programs of one data directory.
 pub(crate) struct Ward {
     path: PathBuf,
     cleared: OnceCell<()>,
@@ -42,8 +44,8 @@ impl Ward {
     async fn wait(&self) -> io::Result<()> {
         let path = self.path.clone();
         let (done, mut locked) = oneshot::channel();
-        // Whoever locks a file waits in a thread, and this may be for long: it is one of our own, for which nobody waits when we end. The
-        // lock is given back as soon as it was had.
+        // Locking a file blocks a thread, and this may take long. So it has a thread of its own, for which nothing
+        // waits when the server ends. The lock is released as soon as it was acquired.
         thread::Builder::new()
             .name("ward".to_owned())
             .spawn(move || done.send(open(&path).and_then(|file| file.lock())))?;
@@ -58,7 +60,7 @@ impl Ward {
     }
 }
 
-/// Held by a supervisor until it ends.
+/// Takes the lock, which a supervisor holds until it ends.
 pub(super) fn hold(path: &Path) -> io::Result<File> {
     let file = open(path)?;
     file.lock_shared()?;

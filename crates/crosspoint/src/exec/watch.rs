@@ -1,4 +1,4 @@
-//! A supervisor's watch over a program that runs: waits for whatever comes first, and then ends all that is left.
+//! A supervisor's watch over a running program: waits for whatever comes first, and then ends all that is left.
 
 use std::io::{self, PipeReader, Read, Write};
 use std::os::fd::OwnedFd;
@@ -12,24 +12,28 @@ use super::control::{Ending, Order, Over, Report, STOP};
 use super::supervise::say;
 use super::tree::{self, Children};
 
-/// How much of stderr is kept: its end, in bytes.
+/// Longest part of stderr that is kept, in bytes: its end.
 const STDERR_BYTES_MAX: usize = 4 << 10;
 
-/// How often signs of life are passed on.
+/// Shortest time between two signs of life that are passed on.
 const HEARD_PERIOD: Duration = Duration::from_secs(1);
 
-/// How often the program's processes are looked at: near a limit, and far from all.
+/// How often the program's processes are looked at: near a limit, and far from all limits.
 const LOOK_PERIOD_MIN: Duration = Duration::from_millis(50);
 const LOOK_PERIOD_MAX: Duration = Duration::from_millis(500);
 
-/// Looking takes at most this share of the time, however many processes the machine has; but a limit that is hardly ever looked at is none.
+/// A pause is at least this many times as long as the look before it, so that looking takes a bounded share of the time
+/// however many processes the machine has. That pause has a longest length, because a limit that is hardly ever looked
+/// at is none.
 const LOOK_SHARE: u32 = 20;
 const LOOK_PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// How often it is asked whether the last has ended, once the program itself has, of those who were asked to.
+/// How often the supervisor checks whether the last process of the group has ended, after a stop and the end of the
+/// program itself.
 const FAREWELL_PERIOD: Duration = Duration::from_millis(10);
 
-/// Whoever cannot be killed within this time is not waited for: how the program ended is said without it.
+/// Longest wait for processes that cannot be killed: after this, how the program ended is reported without waiting for
+/// them.
 const KILL_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Why the waiting is over.
@@ -37,16 +41,16 @@ const KILL_TIME_MAX: Duration = Duration::from_secs(2);
 enum Why {
     /// The program has ended.
     Ended,
-    /// It was asked to end, and has not.
+    /// The program was asked to end, and has not ended within its grace.
     GraceOver,
-    /// The other side is gone, and nobody wants to know any more.
+    /// The parent is gone, so no report is wanted.
     Alone,
     Over(Over),
 }
 
 /// What there is to do.
 struct Ready {
-    /// The other side has said something, or is gone.
+    /// The parent has sent something, or is gone.
     told: bool,
     ended: bool,
     printed: bool,
@@ -55,21 +59,21 @@ struct Ready {
 /// A program that runs.
 pub(super) struct Watch {
     control: UnixStream,
-    /// Until it is closed.
+    /// `None` once it is closed.
     stderr: Option<PipeReader>,
     pid: Pid,
     order: Order,
     status: Option<WaitStatus>,
     tail: Vec<u8>,
     heard_at: Option<Instant>,
-    /// When the grace is over, once it was asked to end.
+    /// When the grace is over, once the program was asked to end.
     deadline: Option<Instant>,
     look_at: Instant,
     look_period: Duration,
 }
 
 impl Watch {
-    /// Stderr must not block.
+    /// `stderr` must not block.
     pub(super) fn new(control: UnixStream, stderr: PipeReader, pid: Pid, order: Order) -> Watch {
         Watch {
             control,
@@ -86,15 +90,15 @@ impl Watch {
     }
 
     pub(super) fn run(mut self) {
-        // Should the other side be gone already, the first look at it says so.
+        // If the parent is gone already, the first read from it says so.
         let _ = say(&self.control, &Report::Started { pid: self.pid.as_raw_nonzero().get() });
-        // A system that cannot watch the program cannot be trusted to end it later, so it ends now.
+        // A system that cannot watch the program cannot be trusted to end it later, so it is ended now.
         let why = self.wait().unwrap_or(Why::GraceOver);
         let left = self.end(why);
         if why != Why::Alone {
             self.report(why, left);
         }
-        // Whoever could not be killed in time is waited for here, so that the lock says the truth.
+        // Waits for processes that could not be killed in time, so that the lock stays held while they live.
         tree::end(Duration::MAX, |_, _| {});
     }
 
@@ -129,7 +133,7 @@ impl Watch {
         let until = [self.deadline, farewell].into_iter().flatten().fold(self.look_at, Instant::min);
         let left = until.saturating_duration_since(Instant::now());
         let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
-        // Once we know how it ended, the program's end is no news.
+        // Once its exit status is known, the program's end is no news.
         let program = self.status.is_none().then_some(program);
         let mut watched = vec![PollFd::new(&self.control, PollFlags::IN)];
         watched.extend(program.map(|program| PollFd::new(program, PollFlags::IN)));
@@ -143,13 +147,13 @@ impl Watch {
         Ok(Ready { told: next(true), ended: next(program.is_some()), printed: next(self.stderr.is_some()) })
     }
 
-    /// Whether the end of the program is the end of all. Where it was asked to end, so were those of its group, and they have their grace
-    /// also when it did not use its own.
+    /// Whether the end of the program ends the watch. If the program was asked to end, so was its whole group, and the
+    /// other processes have their grace also when the program did not use its own.
     fn is_over(&mut self) -> bool {
         self.deadline.is_none() || self.reap() == Children::None
     }
 
-    /// Hears what the other side wants; whether it is there at all.
+    /// Reads what the parent wants; returns whether the parent is there at all.
     fn listen(&mut self) -> bool {
         let mut byte = [0];
         match self.control.read(&mut byte) {
@@ -159,7 +163,7 @@ impl Watch {
                     self.deadline = Some(Instant::now() + Duration::from_millis(self.order.grace_millis));
                     let group = self.pid.as_raw_nonzero().get();
                     tree::kill_group(group, Signal::TERM);
-                    // Who was stopped must go on to hear it.
+                    // A stopped process must continue to receive the signal.
                     tree::kill_group(group, Signal::CONT);
                 }
                 true
@@ -168,10 +172,10 @@ impl Watch {
         }
     }
 
-    /// Reads what is there of stderr.
+    /// Reads what has arrived on stderr.
     fn drain(&mut self) {
         let mut buffer = [0; 16 << 10];
-        // A program that prints without end must not keep us from the rest.
+        // A program that prints without end must not keep the supervisor from its other tasks.
         for _ in 0..64 {
             let Some(stderr) = &mut self.stderr else { return };
             match stderr.read(&mut buffer) {
@@ -189,7 +193,7 @@ impl Watch {
         }
     }
 
-    /// Passes a sign of life on, unless the last was just now or nobody takes them.
+    /// Passes a sign of life on, unless the last was just now or the parent does not read them.
     fn heard(&mut self) {
         let now = Instant::now();
         if self.heard_at.is_none_or(|at| at + HEARD_PERIOD <= now) {
@@ -202,7 +206,8 @@ impl Watch {
         }
     }
 
-    /// Looks at the program's processes, reaps those that have ended, and says whether there are too many or they are too large.
+    /// Looks at the program's processes, reaps those that have ended, and returns whether they are too many or too
+    /// large.
     fn look(&mut self, began: Instant) -> Option<Why> {
         self.reap();
         if self.status.is_some() && self.is_over() {
@@ -234,12 +239,12 @@ impl Watch {
         })
     }
 
-    /// Kills whoever is left, and says how many that were besides the program itself.
+    /// Kills every process that is left, and returns how many there were besides the program itself.
     fn end(&mut self, why: Why) -> u32 {
         let pid = self.pid.as_raw_nonzero().get();
-        // The number is its own as long as nobody has asked how it ended.
+        // The program's pid is its own until the program is reaped.
         if why != Why::Ended && self.status.is_none() {
-            // All of the group at once, before any of them can do anything about it.
+            // All of the group at once, before any of them can react.
             tree::kill_group(pid, Signal::KILL);
         }
         if self.reap() == Children::None {
@@ -247,7 +252,7 @@ impl Watch {
         }
         let alive = tree::alive();
         let left = if why == Why::Ended { alive.iter().filter(|process| process.pid != pid).count() } else { 0 };
-        // Only while somebody is in it: else the number may be another's by now.
+        // Only while a process is in the group: else the number may belong to another group by now.
         if alive.iter().any(|process| process.group == pid) {
             tree::kill_group(pid, Signal::KILL);
         }
@@ -263,7 +268,7 @@ impl Watch {
     fn report(&mut self, why: Why, left: u32) {
         self.drain();
         let status = self.status;
-        // It begins with a whole character.
+        // The text begins with a whole character.
         let skipped = self.tail.iter().take(3).take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000).count();
         let ending = Ending {
             code: status.and_then(WaitStatus::exit_status),

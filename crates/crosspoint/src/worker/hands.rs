@@ -1,4 +1,4 @@
-//! What this worker holds: from when it is given a job until the server has acknowledged what came of it.
+//! What this worker holds: each job from when it is given until the server has acknowledged its result.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,15 +9,15 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// So many jobs may be held: as many as a call for work may list.
+/// Most jobs that may be held: as many as a call for work may list.
 const HELD_MAX: usize = 10_000;
 
 pub(super) struct Hands {
     inside: Mutex<Inside>,
-    /// Something was put down, or waits for a person.
+    /// A job was put down, or began to wait for a person.
     freed: Notify,
     concurrency: usize,
-    /// How many programs may wait for people beside those that work: each is a process.
+    /// How many programs may wait for people besides those that work: each is a process.
     waiting_max: usize,
 }
 
@@ -25,40 +25,40 @@ pub(super) struct Hands {
 struct Inside {
     held: BTreeMap<String, Held>,
     leaving: bool,
-    /// A call is under way that may be answered with jobs.
+    /// Whether a call is under way that may be answered with jobs.
     asking: bool,
 }
 
 struct Held {
     attempt: u32,
-    /// How many answers have come.
+    /// How many answers have arrived.
     answers: u32,
-    /// How many questions were asked. While one is open, the program only waits, and somebody else may work.
+    /// How many questions were asked. While one is open, the program only waits, and another job may run.
     asked: u32,
-    /// Its program has ended, and what came of it is on its way: it is not to be stopped any more.
+    /// The program has ended and its result is being reported, so the job can no longer be stopped.
     ended: bool,
-    /// Nothing of its program is alive; what it has printed may still be on its way.
+    /// No process of the program is alive; what it printed may still have to be sent.
     over: bool,
     stop: CancellationToken,
     kill: CancellationToken,
     answered: mpsc::UnboundedSender<Body>,
 }
 
-/// What becomes of a job that is given.
+/// What becomes of a job that the server gives.
 pub(super) enum Hold {
     /// It is begun.
     New(Told),
-    /// It is here already.
+    /// It is held already.
     Held,
-    /// It is given back, because no more are begun.
+    /// It is given back, because the worker is leaving.
     Declined,
 }
 
 /// What a job is told while it runs.
 pub(super) struct Told {
-    /// It is not wanted any more.
+    /// The job is not wanted any more.
     pub(super) stop: CancellationToken,
-    /// It must be dead at once.
+    /// The program must be dead at once.
     pub(super) kill: CancellationToken,
     pub(super) answers: mpsc::UnboundedReceiver<Body>,
 }
@@ -68,12 +68,13 @@ impl Hands {
         Hands { inside: Mutex::default(), freed: Notify::new(), concurrency, waiting_max }
     }
 
-    /// How many jobs are taken at a time: none any more by one who leaves.
+    /// How many jobs are taken at a time; none when the worker is leaving.
     pub(super) fn concurrency(&self) -> usize {
         if self.lock().leaving { 0 } else { self.concurrency }
     }
 
-    /// For how many jobs there is room, and the call that says so and lists all that is held.
+    /// Returns for how many jobs there is room, and the body of a call for work that says so and lists all that is
+    /// held.
     pub(super) fn taking(&self, session: Uuid) -> (usize, String) {
         let (room, body) = self.listing(session);
         self.lock().asking = room > 0;
@@ -81,7 +82,7 @@ impl Hands {
         (room, body)
     }
 
-    /// The same for a call beside that one.
+    /// Like `taking`, for a call beside that one.
     pub(super) fn listing(&self, session: Uuid) -> (usize, String) {
         let inside = self.lock();
         let room = self.room(&inside);
@@ -95,13 +96,13 @@ impl Hands {
         (room, body)
     }
 
-    /// The call that said so has failed, and brings nothing.
+    /// Notes that the call for work has failed and brings no jobs.
     pub(super) fn given_nothing(&self) {
         self.lock().asking = false;
         self.freed.notify_waiters();
     }
 
-    /// Takes a job in hand. One that is to be given back is held until the server has acknowledged that.
+    /// Begins to hold a job. A job that is to be given back is held until the server has acknowledged that.
     pub(super) fn hold(&self, id: &str, attempt: u32) -> Hold {
         let mut inside = self.lock();
         if inside.held.contains_key(id) {
@@ -116,7 +117,7 @@ impl Hands {
         if ended { Hold::Declined } else { Hold::New(told) }
     }
 
-    /// Whether it was not stopped before.
+    /// Stops a job; returns whether it was not being stopped before.
     pub(super) fn stop(&self, id: &str, attempt: u32) -> bool {
         let inside = self.lock();
         let held = inside.held.get(id).filter(|held| held.attempt == attempt && !held.ended);
@@ -124,7 +125,7 @@ impl Hands {
         held.map(|held| held.stop.cancel()).is_some()
     }
 
-    /// It has asked so many questions, and waits for the answer to the last.
+    /// Notes that the program has asked this many questions, and waits for the answer to the last.
     pub(super) fn asked(&self, id: &str, number: u32) {
         if let Some(held) = self.lock().held.get_mut(id) {
             held.asked = number;
@@ -132,7 +133,7 @@ impl Hands {
         self.freed.notify_waiters();
     }
 
-    /// Passes an answer on, if it is the next one: it comes until we list it.
+    /// Passes an answer on, if it is the next one. The server repeats an answer until the worker lists it.
     pub(super) fn answer(&self, id: &str, attempt: u32, number: u32, answer: Body) -> bool {
         let mut inside = self.lock();
         let held = inside.held.get_mut(id).filter(|held| held.attempt == attempt && held.answers + 1 == number);
@@ -142,14 +143,14 @@ impl Hands {
         true
     }
 
-    /// Its program has ended, and what came of it is about to be reported.
+    /// Notes that the program has ended, and that its result is about to be reported.
     pub(super) fn ended(&self, id: &str) {
         if let Some(held) = self.lock().held.get_mut(id) {
             held.ended = true;
         }
     }
 
-    /// Its program is not alive any more, though not all that it has said is said.
+    /// Notes that the program is not alive any more, although not all of its output has been sent.
     pub(super) fn over(&self, id: &str) {
         if let Some(held) = self.lock().held.get_mut(id) {
             held.over = true;
@@ -161,21 +162,21 @@ impl Hands {
         self.freed.notify_waiters();
     }
 
-    /// Kills every program that still runs; how many that are.
+    /// Kills every program that still runs; returns how many.
     pub(super) fn kill_all(&self) -> usize {
         let inside = self.lock();
         let running = inside.held.values().filter(|held| !held.ended && !held.over && !held.kill.is_cancelled());
         running.map(|held| held.kill.cancel()).count()
     }
 
-    /// Takes no more; how much there still is.
+    /// Takes no more jobs; returns how many are still held.
     pub(super) fn leave(&self) -> usize {
         let mut inside = self.lock();
         inside.leaving = true;
         inside.held.len()
     }
 
-    /// Comes to an end when there is room.
+    /// Returns when there is room.
     pub(super) async fn has_room(&self) {
         loop {
             let freed = self.freed.notified();
@@ -186,7 +187,7 @@ impl Hands {
         }
     }
 
-    /// Comes to an end when something is put down, or waits for a person.
+    /// Returns when a job is put down, or begins to wait for a person.
     pub(super) async fn freed(&self) {
         self.freed.notified().await;
     }
@@ -198,7 +199,7 @@ impl Hands {
         if inside.leaving || waiting >= self.waiting_max { 0 } else { room }
     }
 
-    /// Comes to an end when nothing is held, and nothing is on its way here.
+    /// Returns when nothing is held, and no call is under way that could bring jobs.
     pub(super) async fn empty(&self) {
         loop {
             let freed = self.freed.notified();

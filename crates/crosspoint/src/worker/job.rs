@@ -17,26 +17,26 @@ use super::{Worker, say};
 use crate::exec::{self, Next, Running, Said};
 use crate::render;
 
-/// One block of output, in bytes: a quarter of what the server takes at one go.
+/// Longest block of output in one call, in bytes: a quarter of what the server takes.
 const BLOCK_BYTES_MAX: usize = 256 << 10;
 
-/// How it went.
+/// How the program went.
 enum Went {
     Ended(Result<Success, Failed>),
-    /// The server did not want it any more.
+    /// The server did not want the job any more.
     Stopped,
 }
 
-/// Why a program that runs is to end.
+/// Why a running program is to end.
 enum Unwanted {
     /// The job goes on without this attempt.
     Gone,
-    /// The server will never take what the program says, and waits for what comes of it: were nothing said, it would be given again,
-    /// and again.
+    /// The server will never take what the program says, and still waits for a result. If nothing were reported, it
+    /// would give the job out again and again.
     Refused(Refusal),
 }
 
-/// What is said about one attempt, and where it is.
+/// Passes on what the program of one attempt says, and counts its output bytes and questions.
 struct Saying<'w> {
     worker: &'w Worker,
     given: &'w Given,
@@ -49,7 +49,7 @@ pub(super) async fn run(worker: Arc<Worker>, given: Given, mut told: Told) {
     let kill = told.kill.clone();
     let went = tokio::select! {
         went = work(&worker, &given, &mut told) => Some(went),
-        // Dropping what runs the program kills it, and all that it has started.
+        // Dropping the future that runs the program kills it, and all that it has started.
         () = kill.cancelled() => None,
     };
     let how = match went {
@@ -70,7 +70,8 @@ pub(super) async fn run(worker: Arc<Worker>, given: Given, mut told: Told) {
     say(&format!("job {id}  {name}  {how}  {:.1} s", began.elapsed().as_secs_f64()));
 }
 
-/// Gives back what came after we were asked to leave. A server that does not know how to take it back is told that nothing was begun.
+/// Gives back a job that came after the worker was asked to leave. A server that does not know how to take a job back
+/// is told that nothing was begun.
 pub(super) async fn decline(worker: Arc<Worker>, given: Given) {
     let Given { id, attempt, .. } = &given;
     let report = format!(r#"{{"id":"{id}","attempt":{attempt},"declined":true}}"#);
@@ -93,7 +94,7 @@ async fn work(worker: &Worker, given: &Given, told: &mut Told) -> Went {
     let stop = told.stop.clone();
     let started = tokio::select! {
         started = exec::start(worker.program.clone(), job) => started,
-        // It may wait for what an earlier attempt has left behind.
+        // The start may wait for processes that an earlier attempt has left behind.
         () = stop.cancelled() => return Went::Stopped,
     };
     let mut running = match started {
@@ -116,7 +117,7 @@ async fn work(worker: &Worker, given: &Given, told: &mut Told) -> Went {
                 return refused.map_or(Went::Stopped, |refusal| Went::Ended(Err(not_taken(refusal))));
             }
             Next::Ended(result) => return Went::Ended(result),
-            // What it says while it is ended is heard by nobody, but must be read so that it can end.
+            // What the program says while it is being ended is dropped, but must be read so that the program can end.
             Next::Said(_) if stopping => {}
             Next::Said(said) => {
                 let heard = tokio::select! {
@@ -147,8 +148,8 @@ impl Saying<'_> {
         loop {
             tokio::select! {
                 said = &mut saying => return said,
-                // While the server is away this may take long. A program that has ended meanwhile is not to be killed for it: there
-                // is only something left to say.
+                // While the server is away this may take long. A program that has ended meanwhile must not be killed
+                // for it: only reports are left to send.
                 () = running.ended(), if running.is_alive() => hands.over(&id),
             }
         }
@@ -165,12 +166,12 @@ impl Saying<'_> {
             Said::Broken(rule) => {
                 say(&format!("job {}: {rule}", render::visible(&self.given.id)));
                 match self.report("violation", &json!(rule).to_string(), "").await {
-                    // That it cannot be recorded is no reason to end anything.
+                    // That the rule cannot be recorded is no reason to end the program.
                     Err(Unwanted::Refused(_)) => Ok(()),
                     said @ (Ok(()) | Err(Unwanted::Gone)) => said,
                 }
             }
-            // Asked by whoever has the program, who gets the answer.
+            // Handled by `hear`, which has the program that gets the answer.
             Said::Ask(_) => Ok(()),
         }
     }
@@ -180,7 +181,7 @@ impl Saying<'_> {
         let number = format!(r#","n":{}"#, self.asked);
         self.report("ask", question.json().get(), &number).await?;
         self.worker.hands.asked(&self.given.id, self.asked);
-        // A program that ends while a person thinks waits for no answer.
+        // A program that ends while a person thinks needs no answer.
         tokio::select! {
             answer = told.answers.recv() => drop(answer.map(|answer| running.answer(answer))),
             () = running.ended() => {}
@@ -198,7 +199,7 @@ impl Saying<'_> {
         }
     }
 
-    /// Stores a block, however long the server is away: a program that prints meanwhile waits.
+    /// Stores a block of output, however long the server is away. A program that prints meanwhile waits.
     async fn output(&mut self, mut block: Bytes) -> Result<(), Unwanted> {
         let link = &self.worker.link;
         let mut pause = Pause::new(link.lease());
@@ -224,7 +225,7 @@ impl Saying<'_> {
     }
 }
 
-/// Says how an attempt ended. What the server will never take is replaced by a failure that says so, in a few words.
+/// Reports how an attempt ended. A result that the server will never take is replaced by a short failure that says so.
 async fn say_last(worker: &Worker, given: &Given, result: &Result<Success, Failed>) -> Fate {
     match worker.reports.say(ending(given, result)).await {
         Fate::Refused(refusal) => worker.reports.say(ending(given, &Err(not_taken(refusal)))).await,

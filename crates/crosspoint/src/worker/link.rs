@@ -1,4 +1,4 @@
-//! The way to the server: calls, joining, and when it was last sure to hear us.
+//! The way to the server: calls, joining, and when the server was last sure to hear this worker.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,49 +14,50 @@ use crate::cli::{Agent, Reach};
 use crate::client::{Client, Failed, segment};
 use crate::render;
 
-/// A call for work waits for so much of the lease: as long as the server lets it.
+/// A call for work waits for the lease divided by this, which is as long as the server lets it.
 const LEASE_SHARE: u32 = 3;
 
-/// A pause between tries is at least so long, and at most this or a quarter of the lease.
+/// Shortest and longest pause between tries. The longest is also at most a quarter of the lease.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// While the server says nothing new again and again, it is asked at least so often: there may be work between.
+/// Longest pause between calls while the server says nothing new again and again: there may be new work.
 const NOTHING_NEW_MAX: Duration = Duration::from_secs(1);
 
-/// A call for work that waits for none.
+/// The path of a call for work that does not wait.
 pub(super) const LOOK_PATH: &str = "take?wait=0";
 
 pub(super) struct Link {
     client: Mutex<Client>,
     name: String,
-    /// As whom we take work. Whoever has let go of work that the server thinks it has is somebody else from then on.
+    /// The id under which work is taken. When this worker has let go of work that the server thinks it has, it goes on
+    /// with a new one.
     session: Mutex<Uuid>,
     lease: Duration,
-    /// What is said when joining, but for the concurrency.
+    /// The body of a join, without session and concurrency.
     terms: serde_json::Value,
     /// When the last call that succeeded was sent.
     alive_at: Mutex<Instant>,
-    /// One joins at a time.
+    /// Held while joining, so that only one call joins at a time.
     joining: tokio::sync::Mutex<()>,
-    /// Since when others are in the way who joined for other work.
+    /// Since when sessions that joined for other work have kept this one from joining.
     hindered_since: Mutex<Option<Instant>>,
-    /// Whether it was said that the server is not there.
+    /// Whether the user was told that the server is away.
     away: AtomicBool,
     joined_once: AtomicBool,
 }
 
-/// Why a call came to nothing.
+/// Why a call failed.
 pub(super) enum Trouble {
-    /// The server does not know us.
+    /// The server does not know this session.
     JoinFirst,
-    /// The server is not there, or cannot do it now.
+    /// The server is away, or cannot answer now.
     Away,
-    /// The server will never do it.
+    /// The server will never accept the call.
     Refused(Failed),
 }
 
-/// The pauses between tries: they grow, and differ between workers that failed together.
+/// The pauses between tries. They grow, and differ between workers that failed together.
 pub(super) struct Pause {
     next: Duration,
     most: Duration,
@@ -97,8 +98,8 @@ impl Link {
         *lock(&self.session)
     }
 
-    /// Goes on as somebody else. What the server thinks we have died with who we were: it must not be given to us as if it had never
-    /// arrived, in the same attempt.
+    /// Goes on as a new session. What the server thinks the old session has died with it: the server must not give it
+    /// to this worker again, in the same attempt, as if it had never arrived.
     pub(super) fn begin_anew(&self) {
         *lock(&self.session) = Uuid::new_v4();
     }
@@ -111,12 +112,12 @@ impl Link {
         format!("take?wait={}", (self.lease / LEASE_SHARE).as_secs_f64())
     }
 
-    /// Until when nobody else can have been given what we hold.
+    /// Until when no other worker can have been given what this one holds.
     pub(super) fn alive_until(&self) -> Instant {
         *lock(&self.alive_at) + self.lease
     }
 
-    /// One call of this session. `what` is the end of its path.
+    /// Makes one call of this session. `what` is the end of its path.
     pub(super) async fn call(&self, what: &str, body: Bytes) -> Result<Bytes, Trouble> {
         let sent = Instant::now();
         let client = lock(&self.client).clone();
@@ -135,7 +136,7 @@ impl Link {
         }
     }
 
-    /// Joins, to take so much at a time.
+    /// Joins, to take this many jobs at a time.
     pub(super) async fn join(&self, concurrency: usize) -> Result<(), Trouble> {
         let _one = self.joining.lock().await;
         let mut body = self.terms.clone();
@@ -159,14 +160,15 @@ impl Link {
                 Ok(())
             }
             Err(failed) if may_pass(&failed) => Err(self.away(&failed)),
-            // Whoever is there for other work may be who we were before we were killed: its lease runs out.
+            // The session that is there for other work may be this worker's own from before it was killed: its lease
+            // runs out.
             Err(failed) if failed.is_at("/work") && self.is_worth_waiting(&failed) => Err(Trouble::Away),
-            // A name that is taken: no waiting mends that.
+            // The name is taken: waiting does not mend that.
             Err(failed) => Err(Trouble::Refused(failed)),
         }
     }
 
-    /// Whether those in the way may still be dead ones.
+    /// Whether the sessions in the way may still be dead ones.
     fn is_worth_waiting(&self, failed: &Failed) -> bool {
         let mut since = lock(&self.hindered_since);
         if since.is_none() {
@@ -175,7 +177,7 @@ impl Link {
                 "{failed}; if they are dead they are gone after their lease: it is tried for {lease} s"
             ));
         }
-        // The last try comes a pause later.
+        // The last try comes one pause after this limit.
         since.get_or_insert_with(Instant::now).elapsed() < self.lease + self.lease / 4
     }
 
@@ -206,7 +208,7 @@ impl Link {
     }
 }
 
-/// Whether it may go better in a moment: the server, or somebody before it, is away, slow or has too much to do.
+/// Whether a later try may succeed: the server, or a proxy in front of it, is away, slow or overloaded.
 fn may_pass(failed: &Failed) -> bool {
     failed.passes() || matches!(failed.status(), Some(StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS))
 }
@@ -216,7 +218,7 @@ impl Pause {
         Pause { next: PAUSE_MIN, most: PAUSE_MAX.min(lease / 4) }
     }
 
-    /// For when the server is there, and says nothing new.
+    /// The pauses while the server is there and says nothing new.
     pub(super) fn short() -> Pause {
         Pause { next: PAUSE_MIN, most: NOTHING_NEW_MAX }
     }
@@ -226,7 +228,7 @@ impl Pause {
     }
 
     pub(super) async fn wait(&mut self) {
-        // From half of it to all of it.
+        // From half of the pause to all of it.
         let chance = f64::from(Uuid::new_v4().as_fields().0) / f64::from(u32::MAX);
         let pause = self.next.mul_f64(0.5 + chance / 2.0);
         self.next = (self.next * 2).min(self.most);
@@ -235,6 +237,6 @@ impl Pause {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // These are single assignments: whoever panicked has made all of one or none.
+    // Each lock guards a single assignment: a panic has left all of it or none.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -36,9 +36,9 @@ impl Orders {
     }
 }
 
-/// `None` says that this is not what our servers say.
+/// Reads the answer to a call for work; `None` says that it is not one of a Crosspoint server.
 pub(super) fn read(answer: &Bytes) -> Option<Orders> {
-    // Inputs and answers are as deep as callers may write them, and here they are inside of more.
+    // Inputs and answers are as deep as callers may write them, and here they are nested in further levels.
     let tape = Tape::scan_within(answer, Levels::Wrapped).ok()?;
     let root = tape.root()?;
     Some(Orders {

@@ -1,4 +1,4 @@
-//! Reports on their way to the server: all that are waiting at one go, again and again until they are acknowledged.
+//! Reports on their way to the server: all that are waiting go in one call, which is repeated until it is acknowledged.
 
 use bytes::Bytes;
 use crosspoint_contracts::json::{Tape, Value};
@@ -9,28 +9,28 @@ use super::link::{Pause, Trouble};
 use super::{Worker, say};
 use crate::client::Failed;
 
-/// So many reports, or bytes of them, go at one go.
+/// Most reports in one call, and most bytes of them before no further report is added.
 const REPORTS_MAX: usize = 200;
 const BYTES_MAX: usize = 4 << 20;
 
-/// Where jobs put what they have to say.
+/// Where jobs put their reports.
 pub(super) struct Reports(mpsc::UnboundedSender<Letter>);
 
-/// What they have put there.
+/// The reports that jobs have put there.
 pub(super) type Outgoing = mpsc::UnboundedReceiver<Letter>;
 
-/// One report, and who waits for what becomes of it.
+/// One report, and the channel on which its job waits for the result.
 pub(super) struct Letter {
     report: String,
     fate: oneshot::Sender<Fate>,
 }
 
-/// What becomes of a report.
+/// What became of a report.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is on the server's disk.
     Taken,
-    /// The server does not want to hear of this attempt any more.
+    /// The server does not want reports about this attempt any more.
     Gone,
     /// The server will never take it, and still believes that the attempt goes on.
     Refused(Refusal),
@@ -51,12 +51,12 @@ impl Refusal {
 
 impl Reports {
     pub(super) fn new() -> (Reports, Outgoing) {
-        // Each job waits for one to be acknowledged before it says the next, so there are never many.
+        // Each job waits for one report to be acknowledged before it sends the next, so there are never many.
         let (sender, outgoing) = mpsc::unbounded_channel();
         (Reports(sender), outgoing)
     }
 
-    /// Says something, and waits until it is decided what becomes of it.
+    /// Queues a report, and waits until the server has decided on it.
     pub(super) async fn say(&self, report: String) -> Fate {
         let (fate, decided) = oneshot::channel();
         if self.0.send(Letter { report, fate }).is_err() {
@@ -66,10 +66,10 @@ impl Reports {
     }
 }
 
-/// Sends what there is, for ever.
+/// Sends queued reports for ever.
 pub(super) async fn send(worker: &Worker, mut outgoing: Outgoing) -> Failed {
     let mut pause = Pause::new(worker.link.lease());
-    // The jobs hold the other end for as long as we live.
+    // The worker holds the sending end for as long as it lives.
     while let Some(first) = outgoing.recv().await {
         let mut letters = vec![first];
         let mut bytes = letters[0].report.len();
@@ -120,7 +120,7 @@ async fn deliver(worker: &Worker, letters: Vec<Letter>, pause: &mut Pause) -> Re
     Ok(())
 }
 
-/// What became of each; `None` if the answer is not one of our servers.
+/// Reads what became of each report; `None` if the answer is not one of a Crosspoint server.
 fn fates(answer: &Bytes, count: usize) -> Option<Vec<Fate>> {
     let tape = Tape::scan(answer).ok()?;
     let words = tape.root()?.get("reports")?.items();

@@ -1,4 +1,4 @@
-//! What is remembered of a request in a directory, should we end meanwhile: what was asked, and where.
+//! What is remembered of a request in a directory, in case the server ends meanwhile: what was asked, and where.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -8,20 +8,21 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Memory<'m> {
-    /// The id of the request. Stores of earlier versions do not say it; it is that of the job.
+    /// The id of the request. Stores of earlier versions do not have it; it is that of the job.
     #[serde(default)]
     request_id: String,
     asked_in: Cow<'m, str>,
 }
 
 impl Memory<'_> {
-    /// Remembers that the request of an attempt was put into this place; that is on disk when this returns.
+    /// Remembers that the request of an attempt was put into this directory; that is on disk when this returns.
     pub(super) async fn keep(attempt: &Attempt, place: &Path) -> Result<(), Unremembered> {
         let memory = Memory { request_id: attempt.job().id().to_string(), asked_in: place.to_string_lossy() };
         attempt.remember(serde_json::to_vec(&memory).unwrap_or_default()).await
     }
 
-    /// Whether it is remembered that the request of an attempt was put into this very place: an agent may have been given another one since.
+    /// Whether it is remembered that the request of an attempt was put into this very directory: the agent may have
+    /// been configured with another one since.
     pub(super) fn tells_of(attempt: &Attempt, place: &Path) -> bool {
         let memory = attempt.memory().and_then(|memory| serde_json::from_slice::<Memory<'_>>(memory).ok());
         let is_ours = |id: &str| id.is_empty() || id == attempt.job().id().to_string();

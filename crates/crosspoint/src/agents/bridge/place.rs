@@ -1,7 +1,8 @@
-//! The place where an agent is asked: a directory with one pair of files. Everything here waits for a disk.
+//! The directory where an agent is asked: one pair of files. Everything here waits for a disk.
 //!
-//! Whatever is in the place and is not ours is left alone: a request of somebody else is theirs to take back. The request is put there over
-//! nothing, so that of two who ask at one time one is told that the other was first.
+//! Files in the directory that are not this server's are left alone: a foreign request is for its requester to take
+//! back. The request is written without replacing a file, so that of two requesters at one time one learns that the
+//! other was first.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -13,58 +14,58 @@ use crosspoint_bridge::{Directory, Fault, Leftover, Pair, half_removed};
 use crosspoint_engine::breaker::Health;
 use rustix::fs::Access;
 
-/// The one pair of the place.
+/// The one pair of files in the directory.
 const PAIR: Pair = Pair::PLAIN;
 
-/// So much is read of a file of somebody else in search of its id, in bytes.
+/// Most bytes of a foreign file that are read in search of its id.
 const SEARCH_BYTES_MAX: u64 = 1 << 20;
 
-/// The name of the request, as people are told.
+/// The name of the request file, as people are told.
 pub(super) fn request_name() -> String {
     PAIR.request()
 }
 
-/// The name of the response, as people are told.
+/// The name of the response file, as people are told.
 pub(super) fn response_name() -> String {
     PAIR.response()
 }
 
 pub(super) struct Place {
     path: PathBuf,
-    /// More than this is not taken for an answer, in bytes.
+    /// Longest file that is taken for an answer, in bytes.
     pub(super) bytes_max: usize,
 }
 
-/// A file that is where a request is to be put, or its response will be.
+/// A file that stands where a request is to be put, or where its response will be.
 pub(super) struct InTheWay {
     pub(super) file: Which,
     pub(super) thing: Thing,
 }
 
-/// Which of the two files.
+/// Which file of the pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     Request,
     Response,
-    /// A request that somebody was about to remove.
+    /// A request that a driver was about to remove.
     HalfRemovedRequest,
-    /// A response that somebody was about to remove.
+    /// A response that a driver was about to remove.
     HalfRemovedResponse,
 }
 
-/// What it is.
+/// What stands in the way.
 pub(super) enum Thing {
-    /// A document that has this id.
+    /// A document with this id.
     Of(String, SystemTime),
-    /// A file without one.
+    /// A file without an id.
     Nameless,
-    /// Something else than a file.
+    /// Something other than a file.
     NotAFile(&'static str),
 }
 
-/// What is to be seen of an answer.
+/// What is found of an answer.
 pub(super) enum Seen {
-    /// Nothing, and whether the request is still there.
+    /// No answer, and whether the request is still there.
     Nothing { asked: bool },
     /// A file.
     Written(Written),
@@ -72,11 +73,11 @@ pub(super) enum Seen {
     NotAFile(&'static str),
 }
 
-/// A file in the place of the response. It is content, and does not print itself.
+/// A file under the name of the response. It is content, and does not print itself.
 pub(super) struct Written {
-    /// As much of it as may be an answer, and a byte more.
+    /// As much of it as may be an answer, and one byte more.
     pub(super) bytes: Vec<u8>,
-    /// By what another look knows that it is the same.
+    /// Identifies this version of the file: another look that finds the same mark found the same file.
     pub(super) mark: (SystemTime, u64),
 }
 
@@ -100,7 +101,7 @@ impl Place {
         &self.path
     }
 
-    /// The directory. It is made where nothing but its last part is missing.
+    /// Opens the directory. It is created if only its last part is missing.
     fn open(&self) -> Result<Directory, Fault> {
         match Directory::open(&self.path) {
             Err(Fault::Gone(path)) => {
@@ -111,7 +112,7 @@ impl Place {
         }
     }
 
-    /// What keeps a request from being put there.
+    /// Returns what keeps a request from being put there.
     pub(super) fn in_the_way(&self) -> Result<Option<InTheWay>, Fault> {
         let directory = self.open()?;
         for file in [Which::Request, Which::Response, Which::HalfRemovedRequest, Which::HalfRemovedResponse] {
@@ -129,7 +130,7 @@ impl Place {
         Ok(None)
     }
 
-    /// Puts a request there; says whether the place was free.
+    /// Writes a request; returns whether the name was free.
     pub(super) fn put(&self, document: &str) -> Result<bool, Fault> {
         self.open()?.write_anew(&PAIR.request(), "target", &laid_out(document))
     }
@@ -156,7 +157,8 @@ impl Place {
         Ok(Seen::Written(Written { mark: (found.modified, found.length), bytes: found.bytes }))
     }
 
-    /// An answer that nobody has taken yet is set aside by a driver that answers somebody else there (BRIDGE-4.2). It is an answer all the same.
+    /// Looks for an answer that was set aside: a driver that answers another request there sets aside a response that
+    /// was not taken yet (BRIDGE-4.2). It is an answer all the same.
     fn look_aside(&self, directory: &Directory, id: &str) -> Result<Seen, Fault> {
         let asked = self.has(id)?;
         let response = PAIR.response();
@@ -170,13 +172,13 @@ impl Place {
         Ok(Seen::Nothing { asked })
     }
 
-    /// Removes a file that has this id.
+    /// Removes a file if it has this id.
     pub(super) fn remove(&self, file: Which, id: &str) -> Result<(), Fault> {
         let directory = Directory::open(&self.path)?;
         directory.remove(&file.name(), |found| is_of(found, id), self.bytes_max as u64 + 1).map(|_| ())
     }
 
-    /// Moves a file out of the way, and gives its new name if it still was there.
+    /// Moves a file out of the way, and returns its new name if it still was there.
     pub(super) fn set_aside(&self, file: Which) -> Result<Option<String>, Fault> {
         Directory::open(&self.path)?.set_aside(&file.name())
     }

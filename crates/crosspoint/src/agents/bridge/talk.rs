@@ -1,4 +1,4 @@
-//! One job in the place: it is asked, and its answer is waited for.
+//! One job in the directory: asks it, and waits for its answer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,19 +20,21 @@ use crate::agents::record::Record;
 use crate::agents::{gone, remote};
 use crate::bridge::notice::Notices;
 
-/// How often it is looked whether the place is free: that a file goes nobody tells.
+/// How often the link checks whether the directory is free: the removal of a file is not notified.
 const FREE_PAUSE: Duration = Duration::from_millis(250);
 
-/// What cannot be understood is looked at again so much later before that is said: somebody may be writing it in place.
+/// Pause before a file that cannot be understood is read again, and only then reported: a tool may be writing it in
+/// place.
 const SECOND_LOOK: Duration = Duration::from_millis(300);
 
-/// Whoever asked has so long to take a response that answers no request of ours; then it is stale (BRIDGE-4).
+/// How long a response that answers no request of this server is left for its requester to take; after that it is stale
+/// (BRIDGE-4).
 const UNTAKEN_AGE_MAX: Duration = Duration::from_secs(60);
 
-/// What a step begins with as long as the request is not in its place.
+/// What a progress step begins with as long as the request is not in its place.
 const UNASKED: &str = "Not asked yet: ";
 
-/// The last step, when there is an answer.
+/// The last progress step, when there is an answer.
 const ANSWERED: &str = "Answered";
 
 pub(super) struct Talk<'t> {
@@ -45,13 +47,13 @@ pub(super) struct Talk<'t> {
     record: Record,
 }
 
-/// What to do with what is in the way.
+/// What to do with a file in the way.
 enum Way {
-    /// It is what we left, and is done with.
+    /// It was left by this server, and is done with.
     Remove,
-    /// Nobody waits for it. It is kept under another name.
+    /// No requester waits for it. It is kept under another name.
     SetAside,
-    /// Somebody else has to take it away; for people.
+    /// Its owner has to take it away; the text is for people.
     Wait(String),
 }
 
@@ -69,8 +71,9 @@ impl<'t> Talk<'t> {
         self.answered().await
     }
 
-    /// Whether an attempt that is taken up has nothing to ask any more (ALL-3). Drivers write the response before they remove the request:
-    /// where neither is there, and it is not on record that it was asked, it was not.
+    /// Whether an attempt that is taken up need not be asked any more (ALL-3). Drivers write the response before they
+    /// remove the request. So if neither is there, and it is not on record that the request was put there, the job was
+    /// not asked.
     async fn is_asked(&mut self) -> Result<bool, Failed> {
         if !self.attempt.is_resumed() {
             return Ok(false);
@@ -79,7 +82,7 @@ impl<'t> Talk<'t> {
         let found = self.link.files(move |place| Ok((place.has(&id)?, place.look(&id)?))).await;
         let (asked, seen) = match found {
             Ok(found) => found,
-            // It is asked again, or it is said why it cannot be.
+            // It is asked again, or the reason why it cannot be is reported then.
             Err(Fault::Gone(_)) => (false, Seen::Nothing { asked: false }),
             Err(fault) => return Err(self.unusable(&fault, Dispatched::Yes)),
         };
@@ -92,7 +95,7 @@ impl<'t> Talk<'t> {
         }
         match (Memory::tells_of(self.attempt, self.link.place.path()), self.link.repeatable) {
             (_, Some(true)) | (false, None) => Ok(false),
-            // Somebody has taken the request away, and may be at work.
+            // The request was taken away, and an agent may be at work.
             (true, Some(false) | None) => Ok(true),
             (false, Some(false)) => {
                 let message = "Nobody knows whether the request was in its place when the server ended.";
@@ -120,7 +123,7 @@ impl<'t> Talk<'t> {
         }
     }
 
-    /// Clears the way, or waits a little for somebody else to do it.
+    /// Clears the way, or waits a little for the owner of the file to do so.
     async fn clear(&mut self, in_the_way: InTheWay) -> Result<(), Failed> {
         let file = in_the_way.file;
         let decided = self.decide(&in_the_way).await?;
@@ -154,7 +157,7 @@ impl<'t> Talk<'t> {
             Err(_) => None,
         };
         Ok(match ours {
-            // What an attempt before this one came to is on record.
+            // The result of an earlier attempt is on record.
             Some(job) if job.id() == self.attempt.job().id() => Way::Remove,
             Some(job) if job.outcome().is_some() => {
                 if is_request || is_taken(&job, &self.link.manner.agent) {
@@ -224,7 +227,7 @@ impl<'t> Talk<'t> {
         }
     }
 
-    /// The last word, before what it came to: what was wrong meanwhile is no longer.
+    /// Shows a last step before the outcome, because what was shown before no longer holds.
     pub(super) async fn close(&mut self) {
         // A job that is over needs none.
         if self.taken && !self.attempt.is_over() {
@@ -232,12 +235,12 @@ impl<'t> Talk<'t> {
         }
     }
 
-    /// Says how it stands with what was asked.
+    /// Shows the state of a request that was asked.
     async fn show_asked(&mut self, what: &str) -> Result<(), Failed> {
         self.show(format!("{}{what}", asked_in(self.link.place.path()))).await
     }
 
-    /// Says how it stands, where that is new.
+    /// Shows a step, if it is new.
     async fn show(&mut self, step: String) -> Result<(), Failed> {
         if self.shown.as_ref() != Some(&step) {
             self.attempt.progress(None, Some(&step)).await.map_err(gone)?;
@@ -246,7 +249,7 @@ impl<'t> Talk<'t> {
         Ok(())
     }
 
-    /// Where it is, is for operators; what is wrong with it, for callers too.
+    /// Reports an unusable directory. Its path is logged for operators; callers are told only what is wrong with it.
     fn unusable(&self, fault: &Fault, dispatched: Dispatched) -> Failed {
         tracing::warn!(job = %self.id, %fault, "the directory of an agent cannot be used");
         let message = format!("The agent's directory cannot be used: {}.", in_words(fault));
@@ -254,7 +257,7 @@ impl<'t> Talk<'t> {
     }
 }
 
-/// The first step, once the request is in its place.
+/// The first progress step, once the request is in its place.
 fn waits_in(place: &Path) -> String {
     format!("Waits for an answer: crosspoint bridge answer {}", place.display())
 }
@@ -264,7 +267,7 @@ fn asked_in(place: &Path) -> String {
     format!("Asked in {}: ", place.display())
 }
 
-/// Whether the outcome of a job is what this agent said, so that nobody needs the file.
+/// Whether the outcome of a job is what this agent answered, so that the file is no longer needed.
 fn is_taken(job: &Job, agent: &str) -> bool {
     let Some(outcome) = job.outcome().filter(|_| job.agent.as_deref() == Some(agent)) else { return false };
     outcome.status == Status::Completed || outcome.document.is_some()
@@ -274,7 +277,7 @@ fn is_fresh(modified: SystemTime) -> bool {
     modified.elapsed().is_ok_and(|age| age < UNTAKEN_AGE_MAX)
 }
 
-/// What is wrong, without where.
+/// What is wrong, without the path.
 fn in_words(fault: &Fault) -> String {
     match fault {
         Fault::Gone(_) => "it is not there".to_owned(),

@@ -1,4 +1,4 @@
-//! What a file in the place of the response is worth: decided from its bytes alone.
+//! What a file under the name of the response is worth: decided from its bytes alone.
 
 use bytes::Bytes;
 use crosspoint_bridge::document::id_of;
@@ -11,13 +11,13 @@ use super::place::response_name;
 use crate::agents::record::{Note, found};
 use crate::passage::reply::{self, Meaning};
 
-/// What it is worth.
+/// What the file is worth.
 pub(super) enum Verdict {
-    /// It is the answer; what is loose about it stands beside.
+    /// It is the answer; the notes say what is loose about it.
     Answer(Result<Success, Box<Failed>>, Vec<Note>),
     /// It is longer than an answer may be.
     TooLong,
-    /// It is none, and somebody should mend it; the step says so.
+    /// It is no answer, and should be mended; the step says so.
     Wrong { step: String, notes: Vec<Note> },
 }
 
@@ -36,13 +36,13 @@ pub(super) fn judged(bytes: Vec<u8>, id: &str, bytes_max: usize) -> Verdict {
         }
         Ok(reply) => match reply.meaning {
             Meaning::Ended(result) => Verdict::Answer(result, found(reply.report, &[])),
-            // A response has no word for anything but an end.
+            // A response can say nothing but an end.
             Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => malformed(reply.report),
         },
     }
 }
 
-/// All that is wrong is on record; the first is what is shown.
+/// All findings are recorded; only the first error is shown.
 fn malformed(report: Report) -> Verdict {
     let first = report.findings.iter().find(|finding| finding.clause.level == Level::Error);
     let first = first.map(|finding| format!(": {} ({})", finding.message, finding.clause.id)).unwrap_or_default();

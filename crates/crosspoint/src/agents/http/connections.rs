@@ -1,8 +1,8 @@
-//! The connections to one agent: those that rest, the last used first, and new ones where none does.
+//! The connections to one agent: idle ones, the last used first, and new ones if none is idle.
 //!
-//! A connection is usually driven by a task of its own, which hands every piece of an answer to the task that reads it: two switches a piece.
-//! Here the task that waits for an answer drives the connection itself ([`drive`]), and a connection that rests is driven by nobody: whether it was
-//! closed meanwhile is found out when it is wanted again.
+//! A connection is usually driven by a task of its own, which hands every piece of an answer to the task that reads it:
+//! two switches a piece. Here the task that waits for an answer drives the connection itself ([`drive`]). No task
+//! drives an idle connection: whether it was closed meanwhile is found out when it is wanted again.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -30,17 +30,17 @@ use super::{Unanswered, is_garbled};
 
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// A connection that nobody needs is closed after this. Servers close idle ones too, some after five seconds; one that is closed just as a
-/// request goes out over it leaves nobody knowing whether the work began.
+/// Longest time that a connection is kept open while idle. Servers close idle connections too, some after five seconds.
+/// If a connection is closed just as a request goes out over it, it is not known whether the work began.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// How long a connection is without a word before the other side is asked whether it is there, how often it may say nothing, and how long what
-/// was sent may go unheard: then the connection is lost.
+/// How long a connection is silent before a keepalive is sent, how many keepalives may go unanswered, and how long sent
+/// bytes may go unacknowledged. Beyond that the connection is lost.
 const KEEPALIVE_PERIOD: Duration = Duration::from_secs(15);
 const KEEPALIVES_LOST_MAX: u32 = 3;
 const UNHEARD_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// So many connections rest at most; others are closed.
+/// Most connections that are kept open while idle; further ones are closed.
 const RESTING_MAX: usize = 256;
 
 /// What bytes travel over: a socket, or TLS over one.
@@ -54,7 +54,7 @@ pub(super) struct Connections(Arc<Inner>);
 struct Inner {
     host: String,
     port: u16,
-    /// `None` where the agent is not asked over TLS.
+    /// `None` if the agent is not reached over TLS.
     tls: Option<Tls>,
     resting: Mutex<Resting>,
 }
@@ -62,27 +62,27 @@ struct Inner {
 #[derive(Default)]
 struct Resting {
     connections: Vec<(Connection, Instant)>,
-    /// Whether a task closes those that rest for too long.
+    /// Whether a task closes connections that are idle for too long.
     watched: bool,
 }
 
 /// A connection, for one request after the other.
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
-    /// `None` once it is over.
+    /// `None` once the connection is over.
     driven: Option<Driven>,
-    /// The socket below it, to look whether the other side has closed it.
+    /// The socket of the connection, to check whether the agent has closed it.
     socket: OwnedFd,
     home: Weak<Inner>,
 }
 
 impl Connection {
-    /// Waits for what this connection brings about, and drives it meanwhile.
+    /// Waits for a future that this connection brings about, and drives the connection meanwhile.
     pub(super) async fn drive<T>(&mut self, wanted: impl Future<Output = T>) -> T {
         drive(&mut self.driven, wanted).await
     }
 
-    /// The answer was read to its end: the connection is free for the next request.
+    /// Makes the connection idle after an answer was read to its end: it is free for the next request.
     pub(super) fn rest(self) {
         let Some(home) = self.home.upgrade().filter(|_| self.driven.is_some() && !self.sender.is_closed()) else {
             return;
@@ -103,7 +103,7 @@ async fn drive<T>(driven: &mut Option<Driven>, wanted: impl Future<Output = T>) 
         if let Poll::Ready(done) = wanted.as_mut().poll(context) {
             return Poll::Ready(done);
         }
-        // What went wrong with it is told to whoever waits for it.
+        // An error of the connection also reaches the future that is waited for.
         if let Some(connection) = driven
             && connection.as_mut().poll(context).is_ready()
         {
@@ -114,7 +114,7 @@ async fn drive<T>(driven: &mut Option<Driven>, wanted: impl Future<Output = T>) 
     .await
 }
 
-/// Closes what rests for too long, as long as anything rests.
+/// Closes connections that are idle for too long, as long as any are idle.
 async fn close_stale(home: Weak<Inner>) {
     loop {
         tokio::time::sleep(IDLE_TIME_MAX).await;
@@ -133,14 +133,15 @@ async fn close_stale(home: Weak<Inner>) {
 
 impl Connections {
     pub(super) fn to(url: &Url) -> Connections {
-        // A host of six groups stands in brackets within a URL.
+        // An IPv6 address stands in brackets within a URL.
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let tls = (url.scheme() == "https").then(|| Tls::new(&host));
         let port = url.port_or_known_default().unwrap_or(0);
         Connections(Arc::new(Inner { host, port, tls, resting: Mutex::default() }))
     }
 
-    /// Sends a request over a connection that rests, or a new one. What a connection that was closed meanwhile gives back unsent goes over the next.
+    /// Sends a request over an idle connection, or a new one. A request that an idle connection gives back unsent,
+    /// because it was closed meanwhile, goes over the next.
     pub(super) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
@@ -167,7 +168,8 @@ impl Connections {
         loop {
             let (mut connection, since) = self.0.resting().connections.pop()?;
             let Connection { sender, driven, .. } = &mut connection;
-            // It may have been closed since; or its last request is still on its way, to an agent that has answered without reading it.
+            // It may have been closed since. Or its last request is still being sent, to an agent that has answered
+            // without reading it.
             let ready = drive(driven, sender.ready()).now_or_never();
             if since.elapsed() < IDLE_TIME_MAX
                 && matches!(ready, Some(Ok(())))
@@ -208,7 +210,8 @@ impl Inner {
         Ok((sender, Box::pin(driven), below))
     }
 
-    /// The first of the host's addresses that answers. Each has its part of the time, so that one that is silent hides no other.
+    /// Connects to the first of the host's addresses that answers. Each has its part of the time, so that a silent
+    /// address does not use up the time of the others.
     async fn socket(&self) -> io::Result<TcpStream> {
         let addresses: Vec<SocketAddr> = tokio::net::lookup_host((&*self.host, self.port)).await?.collect();
         let part = CONNECT_TIME_MAX / u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
@@ -228,7 +231,8 @@ impl Inner {
     }
 }
 
-/// Asks the system itself: the runtime hears of a close only when it next looks, and a request that is sent until then is lost.
+/// Asks the system itself: the runtime hears of a close only when it next polls, and a request that is sent before that
+/// is lost.
 fn is_open(socket: &OwnedFd) -> bool {
     match recv(socket, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
         Ok((bytes, _)) => bytes > 0,
@@ -236,8 +240,8 @@ fn is_open(socket: &OwnedFd) -> bool {
     }
 }
 
-/// Has the system ask whether the other side is there still, also while an answer is awaited for long: a machine that lost its power closes
-/// nothing.
+/// Has the system check whether the agent is still there, also during a long wait for an answer: a machine that lost
+/// its power closes nothing.
 fn watch_over(socket: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_keepalive(socket, true)?;
     sockopt::set_tcp_keepidle(socket, KEEPALIVE_PERIOD)?;
@@ -257,14 +261,14 @@ mod tests {
 
     const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-    /// Connections to a listener, and that.
+    /// Returns connections to a listener, and the listener.
     async fn here() -> (Connections, TcpListener) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let url = format!("http://{}/", listener.local_addr().expect("it has an address"));
         (Connections::to(&Url::parse(&url).expect("an address")), listener)
     }
 
-    /// Posts so many bytes, and reads the answer to its end.
+    /// Posts this many bytes, and reads the answer to its end.
     async fn post(connections: &Connections, bytes: usize) -> Result<u16, Unanswered> {
         let mut request = Request::new(Full::new(Bytes::from(vec![b'x'; bytes])));
         *request.method_mut() = hyper::Method::POST;
@@ -276,7 +280,7 @@ mod tests {
         Ok(status)
     }
 
-    /// Answers every request that comes with so many bytes over one connection.
+    /// Answers this many requests over one connection.
     async fn answer(socket: &mut TcpStream, times: usize) {
         for _ in 0..times {
             let mut buffer = [0; 4096];
@@ -291,7 +295,7 @@ mod tests {
         let serving = tokio::spawn(async move {
             let (mut socket, _) = listener.accept().await.expect("a connection");
             answer(&mut socket, 3).await;
-            // The end of the connection, and no other connection.
+            // The connection ends, and there is no other.
             let end = socket.read(&mut [0; 16]).await.expect("it ends");
             (end, listener.accept().now_or_never().is_none())
         });

@@ -10,12 +10,12 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// TLS to one host; `None` where the system has no certificates that can be read.
+/// TLS to one host; `None` if the system has no certificates that can be read.
 pub(super) struct Tls(pub(super) Option<(TlsConnector, ServerName<'static>)>);
 
 impl Tls {
     pub(super) fn new(host: &str) -> Tls {
-        // Installing it twice is no harm: the first one stays.
+        // Installing it twice does no harm: the first one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let name = ServerName::try_from(host.to_owned());
         let config = ClientConfig::with_platform_verifier().inspect_err(|error| {
@@ -28,7 +28,7 @@ impl Tls {
         Tls(connector.ok().zip(name.ok()))
     }
 
-    /// Who cannot be told from another is not even connected to.
+    /// Fails without certificates: an agent whose identity cannot be checked is not even connected to.
     pub(super) fn ready(&self) -> io::Result<()> {
         if self.0.is_some() { Ok(()) } else { Err(io::Error::other("there are no certificates to know it by")) }
     }

@@ -1,7 +1,7 @@
-//! What is told of an attempt while its stream is read.
+//! Reports about an attempt while its stream is read.
 //!
-//! To report is to wait for a commit, and a stream must be read meanwhile: its outcome may be next. So one report is under way at
-//! a time, and of the progress that comes meanwhile only the sum waits.
+//! A report waits for a commit, and the stream must be read meanwhile, because its outcome may be next. So one report
+//! is under way at a time, and progress that arrives meanwhile is merged into one waiting report.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -11,10 +11,12 @@ use crosspoint_contracts::reply::Progress;
 use crosspoint_engine::runtime::Attempt;
 use futures_util::FutureExt;
 
-/// Bytes without progress in them are told as life no more often than this, where that is often enough.
+/// Shortest time between two signs of life for bytes without progress in them, if that is often enough for the agent's
+/// silence.
 const LIFE_PERIOD: Duration = Duration::from_secs(1);
 
-/// So many times life is told while silence would run out: a report waits for a commit, and one may be late.
+/// How often signs of life are reported within the time that the agent may be silent: a report waits for a commit, and
+/// one may be late.
 const TOLD_PER_SILENCE: u32 = 4;
 
 pub(super) struct Reports<'a> {
@@ -26,22 +28,22 @@ pub(super) struct Reports<'a> {
 }
 
 impl<'a> Reports<'a> {
-    /// The agent may be silent for so long, where that is limited.
+    /// `silence` is how long the agent may be silent, if that is limited.
     pub(super) fn new(attempt: &'a Attempt, silence: Option<Duration>) -> Reports<'a> {
         let life_period = life_period(silence);
         Reports { attempt, under_way: None, waiting: None, told_at: Instant::now(), life_period }
     }
 
-    /// Something came, whatever it is.
+    /// Notes that something came, whatever it is.
     pub(super) fn heard(&mut self) {
         if self.under_way.is_none() && self.told_at.elapsed() >= self.life_period {
             let attempt = self.attempt;
-            // A job that goes on without this attempt stops it: nothing is to be done about it here.
+            // A job that goes on without this attempt stops it, so there is nothing to do about the result here.
             self.begin(Box::pin(async move { _ = attempt.heard().await }));
         }
     }
 
-    /// It says how far it is.
+    /// Notes how far the agent says it is.
     pub(super) fn progress(&mut self, progress: Progress) {
         let before = self.waiting.take();
         let (percent, step) = before.map_or((None, None), |before| (before.percent, before.step));
@@ -53,7 +55,7 @@ impl<'a> Reports<'a> {
         self.next();
     }
 
-    /// Comes back when a report was made; never where none is under way.
+    /// Returns when a report was made; never if none is under way.
     pub(super) async fn made(&mut self) {
         match &mut self.under_way {
             Some(report) => report.await,
@@ -63,9 +65,9 @@ impl<'a> Reports<'a> {
         self.next();
     }
 
-    /// Hands over what waits. Nobody waits for it any more, and yet it is seen before the outcome.
+    /// Hands over what is left. It is not waited for, and yet it is committed before the outcome.
     pub(super) fn last(mut self) {
-        // A report is in its place in the queue from the moment that it is asked about.
+        // A report has its place in the inbox from the moment its future is first polled.
         if let Some(report) = self.under_way.take() {
             report.now_or_never();
         }

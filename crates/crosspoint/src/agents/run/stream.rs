@@ -19,15 +19,15 @@ use crate::agents::http::{Answer, Unread};
 use crate::agents::record::Record;
 use crate::passage::reply;
 
-/// What follows an outcome is listened to for so long, and so much of it, to know whether the agent keeps the rules and whether the
-/// connection can be used again.
+/// Longest time, and most bytes, for reading on after an outcome. It shows whether the agent keeps the rules and
+/// whether the connection can be used again.
 const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 1 << 20;
 
-/// A line holds the name of its field beside the data.
+/// A line holds the name of its field besides the data.
 const FIELD_BYTES: usize = "data: ".len();
 
-/// A stream that is read.
+/// A stream that is being read.
 struct Stream {
     answer: Answer,
     reader: Reader,
@@ -41,7 +41,7 @@ struct Stream {
 
 /// Why a stream is over without an outcome.
 enum Over {
-    /// It was ended.
+    /// The agent ended it.
     Ended,
     /// The connection was lost.
     Lost,
@@ -108,7 +108,7 @@ impl Run {
         }
     }
 
-    /// The outcome waits for nobody; what follows it is heard meanwhile.
+    /// Leaves a stream after its outcome. The outcome is not held up; what follows it is read meanwhile.
     fn leave(&self, mut stream: Stream) {
         // Usually the end has come with the outcome, or comes with the next packet.
         match stream.answer.chunk().now_or_never() {
@@ -144,7 +144,7 @@ impl Stream {
                     self.reader.push(&bytes, &mut events).err().map(Over::from)
                 }
                 Ok(None) => Some(self.reader.finish(&mut events).err().map_or(Over::Ended, Over::from)),
-                // An event that is whole but for its last line may be the outcome.
+                // An event that is whole except for its last line may be the outcome.
                 Err(unread) => Some(self.reader.finish(&mut events).err().map_or(unread.into(), Over::from)),
             };
             if let Some(outcome) = self.hear(&mut events, reports) {
@@ -156,7 +156,7 @@ impl Stream {
         }
     }
 
-    /// Takes events; those that came together with the outcome, too.
+    /// Takes events, including those that came together with the outcome.
     fn hear(&mut self, events: &mut Vec<Event>, reports: &mut Reports<'_>) -> Option<StreamEvent> {
         let mut outcome = None;
         for event in events.drain(..) {
@@ -186,7 +186,7 @@ impl Stream {
         meaning
     }
 
-    /// It ended, and nobody knows how the run did.
+    /// Judges a stream that ended without an outcome.
     fn unended(&mut self, status: StatusCode) -> verdict::Verdict {
         let follower = std::mem::replace(&mut self.follower, Follower::new(""));
         if let Some(breach) = follower.end() {
@@ -205,7 +205,7 @@ impl Stream {
         }
     }
 
-    /// Hears what comes after the outcome, for a while (RUN-7).
+    /// Reads what comes after the outcome, for a while (RUN-7).
     async fn listen(mut self, bytes: Option<Bytes>, _permit: OwnedSemaphorePermit) {
         let end = tokio::time::timeout(LINGER_TIME_MAX, self.rest(bytes)).await;
         if end != Ok(true) {
@@ -213,7 +213,7 @@ impl Stream {
         }
     }
 
-    /// Whether it comes to its end within bounds.
+    /// Returns whether the stream comes to its end within bounds.
     async fn rest(&mut self, bytes: Option<Bytes>) -> bool {
         let mut left = LINGER_BYTES_MAX;
         let mut events = Vec::new();
@@ -235,7 +235,7 @@ impl Stream {
                     self.finish();
                     return true;
                 }
-                // It has closed, if not nicely.
+                // The connection is closed, if not cleanly.
                 Err(_) => return true,
             };
         }

@@ -18,7 +18,7 @@ use crate::agents::status;
 use crate::long;
 use crate::passage::reply::{self, Meaning, Reply};
 
-/// What harms nobody where it is missing.
+/// Clauses whose breach does no harm: what they recommend is missing.
 const RECOMMENDED: [&Clause; 1] = [&RUN_104];
 
 const UNREADABLE: &str = "The agent's answer could not be read.";
@@ -29,7 +29,7 @@ pub(super) struct Verdict {
     pub(super) violations: Vec<Note>,
 }
 
-/// The answer to a sync run, or to a stream that was refused.
+/// Judges the answer to a sync run, or to a stream that was refused.
 pub(super) fn of_answer(status: StatusCode, body: &Bytes, request_id: &str) -> Verdict {
     match read(body) {
         Ok(reply) => of_reply(status, reply, body, request_id),
@@ -37,7 +37,7 @@ pub(super) fn of_answer(status: StatusCode, body: &Bytes, request_id: &str) -> V
     }
 }
 
-/// The same where it is a document of the contract.
+/// Like `of_answer`, if the answer is a document of the contract.
 pub(super) fn of_document(status: StatusCode, body: &Bytes, request_id: &str) -> Option<Verdict> {
     let reply = read(body).ok()?;
     Some(of_reply(status, reply, body, request_id))
@@ -55,7 +55,7 @@ fn of_reply(status: StatusCode, reply: Reply, body: &Bytes, request_id: &str) ->
     }
     let refused = !status.is_success();
     let result = match reply.meaning {
-        // Whoever refuses may not have read the id; any other answer is somebody else's.
+        // A refusal may come before the id was read; any other answer with another id answers another request.
         Meaning::Ended(Err(failed)) if ours || refused => Err(weighed(status, reply.code.as_deref(), *failed)),
         Meaning::Ended(Ok(success)) if ours => Ok(success),
         Meaning::Ended(_) | Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => {
@@ -69,7 +69,7 @@ fn of_reply(status: StatusCode, reply: Reply, body: &Bytes, request_id: &str) ->
     Verdict { result, violations }
 }
 
-/// The outcome of a stream; what is wrong with it was said when it was heard.
+/// Judges the outcome of a stream; what is wrong with it was recorded when it was read.
 pub(super) fn of_event(event: StreamEvent) -> Result<Success, Failed> {
     let data = Bytes::from(event.data);
     match read(&data).map(|reply| reply.meaning) {
@@ -80,7 +80,7 @@ pub(super) fn of_event(event: StreamEvent) -> Result<Success, Failed> {
     }
 }
 
-/// A stream that was ended without an outcome. `refused` is the last terminal event that could not be taken for one.
+/// Judges a stream that ended without an outcome. `refused` is the last terminal event that could not be taken for one.
 pub(super) fn of_unended_stream(status: StatusCode, refused: &[u8]) -> Verdict {
     let result = if status.is_success() {
         let message = "The agent ended its stream without an outcome that can be taken; the job's violations say more.";
@@ -91,7 +91,7 @@ pub(super) fn of_unended_stream(status: StatusCode, refused: &[u8]) -> Verdict {
     Verdict { result, violations: vec![(&RUN_7, "the stream ended before its terminal event".into())] }
 }
 
-/// A stream whose connection was lost before there was an outcome.
+/// Judges a stream whose connection was lost before there was an outcome.
 pub(super) fn of_lost_stream() -> Verdict {
     let message = "The connection to the agent was lost before there was an outcome.";
     Verdict {
@@ -100,7 +100,7 @@ pub(super) fn of_lost_stream() -> Verdict {
     }
 }
 
-/// A stream whose framing went wrong before there was an outcome.
+/// Judges a stream whose framing went wrong before there was an outcome.
 pub(super) fn of_garbled_stream() -> Verdict {
     Verdict {
         result: Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, "The agent's stream could not be read.")),
@@ -108,14 +108,14 @@ pub(super) fn of_garbled_stream() -> Verdict {
     }
 }
 
-/// An answer that is not there whole.
+/// Judges an answer that is incomplete.
 pub(super) fn of_unread(unread: Unread, status: StatusCode, bytes_max: usize) -> Verdict {
     match unread {
         Unread::TooLong => Verdict {
             result: Err(too_long(bytes_max)),
             violations: vec![(&ALL_145, "the answer is longer than it may be".into())],
         },
-        // Whoever refuses says so with its first line.
+        // A refusal is complete with its status line.
         Unread::Lost | Unread::Garbled if status::meaning(status).is_some() => {
             Verdict { result: Err(by_status(status)), violations: Vec::new() }
         }
@@ -134,7 +134,8 @@ pub(super) fn of_unread(unread: Unread, status: StatusCode, bytes_max: usize) ->
 }
 
 fn of_unreadable(status: StatusCode, report: Report, body: &[u8]) -> Verdict {
-    // What stands between us and the agent refuses in words of its own; that breaks no rule of the agent's.
+    // A proxy between Crosspoint and the agent refuses in words of its own, which breaks no rule of the agent's
+    // contract.
     let violations = if status::meaning(status).is_some() { Vec::new() } else { found(report, &RECOMMENDED) };
     let mut failed = by_status(status);
     if failed.failure == Failure::BrokenContract {
@@ -143,7 +144,8 @@ fn of_unreadable(status: StatusCode, report: Report, body: &[u8]) -> Verdict {
     Verdict { result: Err(failed), violations }
 }
 
-/// What an answer means that says it failed: what it says, and where that says little, its status (RUN-3.11).
+/// Returns the failure of an answer that says it failed: what it says, and if that says little, what its status says
+/// (RUN-3.11).
 fn weighed(status: StatusCode, code: Option<&str>, failed: Failed) -> Failed {
     let meaning = status::meaning(status);
     let is_plain = failed.failure == Failure::AgentFailed && code != Some(write(Failure::AgentFailed).0);
@@ -156,7 +158,7 @@ fn weighed(status: StatusCode, code: Option<&str>, failed: Failed) -> Failed {
     Failed { failure, dispatched, ..failed }
 }
 
-/// What a status alone says, also of those that should have come with a document.
+/// Returns what a status alone says, also for statuses that should have come with a document.
 fn by_status(status: StatusCode) -> Failed {
     if let Some(meaning) = status::meaning(status) {
         return meaning.failed();

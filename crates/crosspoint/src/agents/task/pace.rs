@@ -1,21 +1,22 @@
-//! When to ask again how a task stands.
+//! When to poll a task again.
 //!
-//! At once and soon at first, because most tasks are short; then less and less often, because the others are long. An agent that answers
-//! only when the task has ended, or when the wait is over (TASK-4), keeps the pace itself: what a poll took counts as rest.
+//! The first poll is at once and the next follow soon, because most tasks are short. Then polls come less and less
+//! often, because the remaining tasks are long. An agent that answers only when the task has ended, or when the wait is
+//! over (TASK-4), keeps the pace itself: the time that a poll took counts as rest.
 
 use std::time::Duration;
 
 /// The shortest pause: short beside any work worth handing over, long beside what a poll costs.
 const FIRST: Duration = Duration::from_millis(100);
 
-/// Progress, a question and the end are at most so much older than they look.
+/// The longest pause while the agent works. Progress, a question and the end are noticed at most this much late.
 const LAST: Duration = Duration::from_secs(2);
 
-/// While a person thinks, the agent is only asked whether it still waits.
+/// The longest pause while a person thinks: the agent is only asked whether it still waits.
 const LAST_ASKING: Duration = Duration::from_secs(10);
 
-/// The longest wait that a poll asks for, in whole seconds: an agent that tells of nothing but the end until then tells of progress
-/// as often as one that does not wait at all.
+/// The longest wait that a poll asks for, in whole seconds. An agent that reports nothing but the end until then
+/// reports progress as often as one that does not wait at all.
 pub(super) const WAIT_MAX: Duration = LAST;
 
 /// The pauses between polls.
@@ -26,22 +27,23 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// While the agent works. The first look is at once: an agent that waits for the end answers when it is there.
+    /// The pace while the agent works. The first poll is at once: an agent that waits for the end answers when it is
+    /// there.
     pub(super) fn working() -> Pace {
         Pace { next: Duration::ZERO, last: LAST }
     }
 
-    /// While a person is asked.
+    /// The pace while a person is asked.
     pub(super) fn asking() -> Pace {
         Pace { next: FIRST, last: LAST_ASKING }
     }
 
-    /// Something has happened, so more may.
+    /// Shortens the next pause: something has happened, so more may.
     pub(super) fn quicken(&mut self) {
         self.next = FIRST;
     }
 
-    /// How long to rest after a poll that took so long.
+    /// Returns how long to rest after a poll that took this long.
     pub(super) fn rest(&mut self, took: Duration) -> Duration {
         let rest = self.next.saturating_sub(took);
         self.next = (self.next * 2).clamp(FIRST, self.last);

@@ -1,4 +1,4 @@
-//! Questions that an agent has for a person, and the answers that go down to it.
+//! Questions that an agent has for a person, and the answers that are delivered to it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,27 +19,28 @@ use crate::agents::gone;
 use crate::agents::status::is_absent;
 use crate::passage::reply::Meaning;
 
-/// What is asked where the agent does not say (TASK-2.6).
+/// The question if the agent does not say what it asks (TASK-2.6).
 const UNSAID: &str = r#""The agent needs input.""#;
 
-/// So often an answer is sent that the agent does not take.
+/// Most times that an answer is sent while it is not known whether the agent has taken it.
 const DELIVERIES_MAX: u32 = 10;
 
-/// An agent that has taken an answer may show its question a little longer; so many polls later it is asked anew.
+/// An agent that has taken an answer may show its question a little longer. After this many polls the person is asked
+/// anew.
 const SETTLING_POLLS: u32 = 3;
 
 /// What was asked and answered in an attempt.
 pub(super) struct Questions {
     /// What a person is asked at present.
     open: Option<Question>,
-    /// Answers that may not have reached the agent, in the order of their questions: nobody is asked twice.
+    /// Answers that may not have reached the agent, in the order of their questions, so that no person is asked twice.
     owed: VecDeque<Answered>,
-    /// Whether the task was begun anew, and asks all again.
+    /// Whether the task was begun anew, and asks everything again.
     pub(super) replays: bool,
     answered: Arc<Vec<Answered>>,
     /// How many answers people have given in this attempt.
     given: usize,
-    /// Whether the last of them that is not owed is on its way, and the task has not gone on since.
+    /// Whether the last answer that is not owed is on its way, and the task has not gone on since.
     on_its_way: bool,
 }
 
@@ -47,21 +48,22 @@ pub(super) struct Questions {
 enum Sent {
     /// The agent has it. It may say how the task stands now.
     Taken(Option<Meaning>),
-    /// It does not want it.
+    /// The agent does not want it.
     Refused,
-    /// It has no place for answers.
+    /// The agent has no endpoint for answers.
     Absent,
-    /// Nobody knows.
+    /// It is not known whether the agent has it.
     Unheard,
 }
 
 impl Questions {
-    /// An attempt that is taken up may have been cut short between an answer and its delivery: what is remembered tells.
+    /// The server may have ended between an answer and its delivery. What is remembered of an attempt that is taken up
+    /// tells.
     pub(super) fn of(attempt: &Attempt, memory: Option<&Memory>) -> Questions {
         let job = attempt.job();
         let given = job.running().map_or(0, |running| running.asked as usize);
         let answered = job.answers.clone();
-        // Where nothing is remembered, it was the last one at most.
+        // If nothing is remembered, at most the last answer is missing.
         let taken = memory.map_or(given.saturating_sub(1), |memory| memory.answers).min(given);
         let owed = answered.iter().take(given).skip(taken).cloned().collect();
         let (open, owed) = match &job.state {
@@ -74,7 +76,7 @@ impl Questions {
         Questions { open, owed, replays, answered, given, on_its_way: false }
     }
 
-    /// The task is begun anew, and so will ask all again.
+    /// Notes that the task is begun anew, and so will ask everything again.
     pub(super) fn begin_again(&mut self) {
         self.owed = self.answered.iter().take(self.given).cloned().collect();
         self.replays = true;
@@ -97,10 +99,10 @@ impl Questions {
 }
 
 impl Talk<'_> {
-    /// Takes a question back that the agent no longer has.
+    /// Takes back a question that the agent no longer has.
     pub(super) async fn settle_question(&mut self, stands: &Meaning) -> Result<(), Failed> {
         if matches!(stands, Meaning::Running(_)) && !self.questions.replays {
-            // It goes on, so that it has its answer: whatever it asks next, in whatever words, is another question.
+            // The task goes on, so it has its answer: whatever it asks next, in whatever words, is another question.
             self.questions.owed.clear();
             self.questions.on_its_way = false;
             self.remember().await?;
@@ -117,7 +119,7 @@ impl Talk<'_> {
         self.attempt.unasked().await.map_err(gone)
     }
 
-    /// Asks a person and hands the answer down, unless the task goes on by itself.
+    /// Asks a person and delivers the answer, unless the task goes on by itself.
     pub(super) async fn ask(&mut self, question: Option<Question>) -> Result<Meaning, Failed> {
         let question = put(question);
         // What was on its way before is past: the task asks anew.
@@ -142,7 +144,7 @@ impl Talk<'_> {
         self.deliver(&question, &answer).await
     }
 
-    /// Polls until the task waits for this no more.
+    /// Polls until the task no longer waits for an answer to this question.
     async fn until_other(&mut self, question: &Question) -> Result<Meaning, Failed> {
         loop {
             let stands = self.poll().await?;
@@ -152,7 +154,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Hands an answer down. Where it is not clear that it arrived, the task says whether it still waits.
+    /// Delivers an answer. If it is not clear that it arrived, a poll shows whether the task still waits.
     async fn deliver(&mut self, question: &Question, answer: &Body) -> Result<Meaning, Failed> {
         let document = Bytes::from(format!("{{\"input\":{}}}", answer.get()));
         for _ in 0..DELIVERIES_MAX {
@@ -167,7 +169,7 @@ impl Talk<'_> {
                     return Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, message));
                 }
                 Sent::Unheard if is_asking(&stands, question) => {}
-                // An agent that does not like the answer may be given another.
+                // An agent that refuses the answer may be given another.
                 Sent::Taken(_) | Sent::Refused | Sent::Absent | Sent::Unheard => return Ok(stands),
             }
         }
@@ -203,7 +205,7 @@ impl Talk<'_> {
         Ok(Sent::Unheard)
     }
 
-    /// How the task stands once the agent has had the time to look at the answer.
+    /// Returns how the task stands once the agent has had the time to read the answer.
     async fn taken(&mut self, stands: Option<Meaning>, question: &Question) -> Result<Meaning, Failed> {
         let mut stands = match stands {
             Some(stands) => stands,
@@ -219,7 +221,7 @@ impl Talk<'_> {
     }
 }
 
-/// The question as it is put.
+/// The question as it is put to a person.
 fn put(question: Option<Question>) -> Question {
     question.unwrap_or_else(|| Question::of(UNSAID))
 }

@@ -22,25 +22,27 @@ use crate::agents::{gone, remote};
 use crate::passage::outgoing::Outgoing;
 use crate::passage::reply::{self, Meaning};
 
-/// An answer must begin within this, the wait that it was asked for apart. Then it is asked again.
+/// Longest time until an answer begins, in addition to the wait that was asked for. Then the agent is asked again.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// A post that has no answer for so long may be the simple pattern with long work: meanwhile it is looked whether the agent lives.
+/// How often an unanswered post is followed by a look at the task. The post may be the simple pattern with long work,
+/// so the link checks meanwhile whether the agent lives.
 const BESIDE_PERIOD: Duration = Duration::from_secs(5);
 
-/// Answered polls are told as life no more often than this.
+/// Shortest time between two signs of life for answered polls.
 const LIFE_PERIOD: Duration = Duration::from_secs(1);
 
-/// All these are at most this part of how long the agent may be silent: whatever comes of them comes in time.
+/// Each of these times is at most the time that the agent may be silent divided by this, so that their results come in
+/// time.
 const SILENCE_PARTS: u32 = 4;
 
-/// So many answers in a row may be wrong before the task is given up.
+/// Wrong answers in a row after which the task is given up.
 const WRONG_MAX: u32 = 3;
 
-/// So often it is looked for a task whose post was not answered.
+/// Most looks for a task whose post was not answered.
 const LOOKS_MAX: u32 = 5;
 
-/// What is on record where it is not even HTTP.
+/// What is recorded if an answer is not even HTTP.
 const GARBLED: &str = "what came is no HTTP that can be read";
 
 pub(super) struct Talk<'t> {
@@ -53,11 +55,11 @@ pub(super) struct Talk<'t> {
     took: Duration,
     /// How many answers in a row were wrong.
     wrong: u32,
-    /// What was shown last of how far it is; once it has begun.
+    /// The progress that was shown last; `None` until the task has begun.
     shown: Option<Progress>,
     told_at: Option<Instant>,
     record: Record,
-    /// What is on record of where the task is.
+    /// What is stored about the task.
     memory: Option<Memory>,
 }
 
@@ -111,7 +113,8 @@ impl<'t> Talk<'t> {
         }
     }
 
-    /// A task that was with the agent when we ended is taken up where it is; one that the agent does not know is begun (ALL-3).
+    /// Begins the task. One that was with the agent when the server ended is taken up where it is; one that the agent
+    /// does not know is posted (ALL-3).
     async fn begin(&mut self) -> Result<Meaning, Failed> {
         if self.attempt.is_resumed() {
             match self.find().await? {
@@ -123,19 +126,20 @@ impl<'t> Talk<'t> {
         self.post().await
     }
 
-    /// Whether a task that was taken up, and that the agent does not know, is posted again (ALL-3). An agent that says so in the words of
-    /// the contract keeps its tasks, and has this one no more or has never had it. What answers where there is no such place says nothing: the
-    /// agent may know the simple pattern alone, and be at work.
+    /// Whether a task that was taken up, and that the agent does not know, is posted again (ALL-3). An agent that says
+    /// so in the words of the contract keeps its tasks, so it has this one no more or has never had it. An answer that
+    /// only says that the path is unknown says nothing about the task: the agent may know the simple pattern alone, and
+    /// be at work.
     fn begins_again(&self, in_its_words: bool) -> bool {
         self.task.repeatable.unwrap_or(in_its_words)
     }
 
-    /// By what the agent knows the task.
+    /// The id by which the agent knows the task.
     fn id(&self) -> String {
         self.memory.as_ref().map_or_else(|| self.attempt.job().id().to_string(), |memory| memory.task.clone())
     }
 
-    /// Puts on record that the agent has the task, and how many answers it surely has.
+    /// Stores that the agent has the task, and how many answers it surely has.
     pub(super) async fn remember(&mut self) -> Result<(), Failed> {
         let (answers, replays) = (self.questions.taken(), self.questions.replays);
         let memory = Memory { task: self.attempt.job().id().to_string(), answers, replays };
@@ -146,7 +150,7 @@ impl<'t> Talk<'t> {
         Ok(())
     }
 
-    /// Looks until something is said of the task.
+    /// Looks until an answer says something about the task.
     async fn find(&mut self) -> Result<Found, Failed> {
         loop {
             let told = self.look().await?;
@@ -160,7 +164,7 @@ impl<'t> Talk<'t> {
         }
     }
 
-    /// Asks again and again, until it is said how the task stands.
+    /// Polls until an answer says how the task stands.
     pub(super) async fn poll(&mut self) -> Result<Meaning, Failed> {
         loop {
             self.rest().await;
@@ -179,7 +183,8 @@ impl<'t> Talk<'t> {
         tokio::time::sleep(rest).await;
     }
 
-    /// Bears a few wrong answers in a row, and any number of times that nothing was said: for that there is the silence.
+    /// Tolerates a few wrong answers in a row, and any number of polls that say nothing: the limit on silence ends
+    /// those.
     fn bear(&mut self, told: Told) -> Result<Option<Meaning>, Failed> {
         let failed = match told {
             Told::Nothing(_) => return Ok(None),
@@ -196,7 +201,7 @@ impl<'t> Talk<'t> {
         if self.wrong < WRONG_MAX { Ok(None) } else { Err(failed) }
     }
 
-    /// Posts the task. Where the answer does not say what became of it, the agent is asked.
+    /// Posts the task. If the answer does not say what became of it, the agent is asked.
     async fn post(&mut self) -> Result<Meaning, Failed> {
         let told = match self.posted().await? {
             Ok(told) => told,
@@ -230,7 +235,7 @@ impl<'t> Talk<'t> {
         }
     }
 
-    /// The answer to the post, or what is found out meanwhile.
+    /// Returns the answer to the post, or what is found out meanwhile.
     async fn posted(&mut self) -> Result<Result<Told, Mute>, Failed> {
         let Task { agent, .. } = self.task;
         let (document, trace) = (self.request.text.clone(), self.request.trace.clone());
@@ -248,8 +253,8 @@ impl<'t> Talk<'t> {
         Ok(answer.map(|answer| self.hear(Asked::Post, &answer)))
     }
 
-    /// Looks now and then while the post is not answered; comes back with a task that will not go on by itself. An agent that only
-    /// knows the simple pattern says that it knows no such task, and that it lives.
+    /// Looks at the task now and then while the post is not answered; returns a task that will not go on by itself. An
+    /// agent that knows only the simple pattern answers that it knows no such task, which shows that it lives.
     async fn look_beside(&mut self) -> Result<Meaning, Failed> {
         loop {
             tokio::time::sleep(self.part_of_silence(BESIDE_PERIOD)).await;
@@ -262,7 +267,8 @@ impl<'t> Talk<'t> {
         }
     }
 
-    /// The task, if the agent has it after all. That it has not proves nothing: it may have died over it, or keep none.
+    /// Returns the task, if the agent has it after all. If it has not, that proves nothing: it may have died over the
+    /// task, or keep none.
     async fn found_or(&mut self, failed: Failed) -> Result<Meaning, Failed> {
         for _ in 0..LOOKS_MAX {
             if let Told::Stands(stands) = self.look().await? {
@@ -303,14 +309,14 @@ impl<'t> Talk<'t> {
         }
     }
 
-    /// Judges an answer, and puts on record what is wrong with it.
+    /// Judges an answer, and records what is wrong with it.
     pub(super) fn hear(&mut self, asked: Asked, answer: &Whole) -> Told {
         let (told, notes) = told::read(asked, answer, &self.attempt.job().request);
         self.record.all(notes);
         told
     }
 
-    /// Posts something about the task, and waits for the answer no longer than for any other.
+    /// Posts something about the task, with the same limit on the wait for the answer as for any other.
     pub(super) async fn send(&self, what: &str, document: Bytes) -> Result<Whole, Mute> {
         let agent = &self.task.agent;
         let place = agent.http.place(&format!("tasks/{}/{what}", self.id()));
@@ -320,7 +326,7 @@ impl<'t> Talk<'t> {
         logged(self.attempt, began, whole(answer.unwrap_or(Err(Unanswered::Lost)), agent.answer_bytes_max).await)
     }
 
-    /// Shows how far it is, where that is new.
+    /// Shows the progress of the task, if it is new.
     async fn show(&mut self, stands: Meaning) -> Result<(), Failed> {
         let Meaning::Running(progress) = stands else {
             if self.shown.is_some() {
@@ -340,7 +346,7 @@ impl<'t> Talk<'t> {
         Ok(())
     }
 
-    /// The agent has answered.
+    /// Reports a sign of life, because the agent has answered.
     pub(super) async fn alive(&mut self) -> Result<(), Failed> {
         let period = self.part_of_silence(LIFE_PERIOD);
         if self.told_at.is_none_or(|at| at.elapsed() >= period) {
@@ -350,7 +356,7 @@ impl<'t> Talk<'t> {
         Ok(())
     }
 
-    /// This, or less where the agent may not be silent for long.
+    /// Returns `most`, or less if the agent may not be silent for long.
     fn part_of_silence(&self, most: Duration) -> Duration {
         self.task.agent.silence(self.attempt).map_or(most, |silence| most.min(silence / SILENCE_PARTS))
     }
@@ -371,7 +377,7 @@ fn logged(attempt: &Attempt, began: Instant, answer: Result<Whole, Mute>) -> Res
     answer
 }
 
-/// An answer with its body.
+/// Reads an answer with its body.
 async fn whole(answer: Result<Answer, Unanswered>, bytes_max: usize) -> Result<Whole, Mute> {
     let answer = answer.map_err(Mute::Unanswered)?;
     let (status, media) = (answer.status, answer.media);

@@ -1,4 +1,4 @@
-//! What an answer of an agent says of a task: decided from status, type and body alone.
+//! What an answer of an agent says about a task: decided from status, type and body alone.
 
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
@@ -20,36 +20,37 @@ use crate::passage::reply::{self, Meaning, Reply};
 pub(super) enum Asked {
     /// To take the task.
     Post,
-    /// How it stands.
+    /// How the task stands.
     Look,
     /// To take an answer.
     Input,
 }
 
-/// An answer, whole.
+/// A complete answer.
 pub(super) struct Whole {
     pub(super) status: StatusCode,
     pub(super) media: Media,
     pub(super) body: Bytes,
 }
 
-/// What it says.
+/// What an answer says.
 pub(super) enum Told {
     /// How the task stands.
     Stands(Meaning),
-    /// That the agent does not know the task; in the words of its contract, or of whatever answers where there is no such place.
+    /// The agent does not know the task. It says so in the words of its contract, or something answers that the path is
+    /// unknown.
     Unknown { in_its_words: bool },
-    /// That it knows the id with other content.
+    /// The agent knows the id with other content.
     Conflict,
-    /// That it will not, and why.
+    /// The agent refuses, and why.
     Refused(Box<Failed>),
-    /// Nothing of this task: the agent is in trouble, or busy. This is what it comes to if nobody says more.
+    /// Nothing about this task: the agent is in trouble, or busy. This is the failure if nothing more is said.
     Nothing(Failure),
     /// Something that cannot be read, or is about another task; as it came.
     Broken(Bytes),
 }
 
-/// What harms nobody where it is missing.
+/// Clauses whose breach does no harm: what they recommend is missing.
 const RECOMMENDED: [&Clause; 2] = [&TASK_2_4, &TASK_112];
 
 /// Reads an answer about the task of a request.
@@ -61,11 +62,11 @@ pub(super) fn read(asked: Asked, answer: &Whole, request: &Request) -> (Told, Ve
     };
     let in_its_words = document.is_some();
     let told = match (asked, document) {
-        // Whoever refuses may not have read the id.
+        // A refusal may come before the id was read.
         (Asked::Post, Some((_, Meaning::Ended(Err(failed))))) if !status.is_success() => {
             posted_in_vain(answer, Some(*failed))
         }
-        // An answer that is whole counts more than its status.
+        // A complete document counts more than its status.
         (_, Some((true, meaning))) if status.is_success() || status.is_server_error() => Told::Stands(meaning),
         (_, Some((false, _))) if status.is_success() => {
             notes.push((&TASK_121, "an answer is about another task".into()));
@@ -73,7 +74,7 @@ pub(super) fn read(asked: Asked, answer: &Whole, request: &Request) -> (Told, Ve
         }
         (_, None) if status.is_success() => Told::Broken(answer.body.clone()),
         (_, _) => {
-            // Whoever stands before the agent refuses in words of its own; that breaks no rule of the agent's.
+            // A proxy in front of the agent refuses in words of its own, which breaks no rule of the agent's contract.
             notes.clear();
             if asked == Asked::Post { posted_in_vain(answer, None) } else { asked_in_vain(answer, in_its_words) }
         }
@@ -87,7 +88,7 @@ pub(super) fn read(asked: Asked, answer: &Whole, request: &Request) -> (Told, Ve
     (told, notes)
 }
 
-/// What is wrong around a document that counts.
+/// Returns what is wrong with status or media type of a document that counts.
 fn beside(answer: &Whole) -> Option<Note> {
     if !answer.status.is_success() {
         Some((&TASK_4, format!("the task came with HTTP {}", answer.status.as_u16()).into()))
@@ -98,7 +99,8 @@ fn beside(answer: &Whole) -> Option<Note> {
     }
 }
 
-/// The task did not come to be, unless the agent broke down over it. `failed` is what the agent says of that in its contract.
+/// Judges a post that created no task, unless the agent broke down over it. `failed` is what the agent says about that
+/// in its contract.
 fn posted_in_vain(answer: &Whole, failed: Option<Failed>) -> Told {
     let status = answer.status;
     let meaning = status::meaning(status);
@@ -122,12 +124,12 @@ fn posted_in_vain(answer: &Whole, failed: Option<Failed>) -> Told {
         }
         Some(_) | None => return Told::Broken(answer.body.clone()),
     };
-    // Its own words stay, whatever the status makes of them.
+    // The agent's own words stay, whatever the status makes of them.
     let (failure, dispatched) = (refused.failure, refused.dispatched);
     Told::Refused(Box::new(failed.map_or(refused, |own| Failed { failure, dispatched, ..own })))
 }
 
-/// The task is with the agent, as far as we know; what it says now changes little.
+/// Judges an answer about a task that is with the agent, as far as is known: the answer changes little.
 fn asked_in_vain(answer: &Whole, in_its_words: bool) -> Told {
     match answer.status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
@@ -141,7 +143,7 @@ fn asked_in_vain(answer: &Whole, in_its_words: bool) -> Told {
     }
 }
 
-/// What an answer comes to that says nothing of the task.
+/// The failure for an answer that says nothing about the task.
 fn trouble(status: StatusCode) -> Failure {
     status::meaning(status).map_or(Failure::BrokenContract, |meaning| meaning.failure)
 }

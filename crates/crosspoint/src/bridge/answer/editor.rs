@@ -1,4 +1,4 @@
-//! An answer that is written in an editor, with the request shown below a line that is cut off.
+//! An answer that is written in an editor, with the request shown below a cut line.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, IsTerminal, Write};
@@ -13,12 +13,12 @@ use uuid::Uuid;
 use super::prompt_of;
 use crate::render;
 
-/// From here on nothing is read.
+/// Nothing is read from this line on.
 const CUT: &str = "# ------------------------ >8 ------------------------";
 
 const FILE: &str = "ANSWER.md";
 
-/// A directory of its own, which nobody else looks into. It goes with this, unless it is to be kept.
+/// A private directory for the file. It is removed on drop, unless it is to be kept.
 struct Desk {
     path: PathBuf,
     kept: bool,
@@ -42,13 +42,13 @@ impl Desk {
 impl Drop for Desk {
     fn drop(&mut self) {
         if !self.kept {
-            // What cannot be removed is cleared away with everything else there.
+            // What cannot be removed is cleared away with everything else in the temporary directory.
             let _ = fs::remove_dir_all(&self.path);
         }
     }
 }
 
-/// What somebody writes; `None` where that is nothing, which was said.
+/// Returns what the person writes; `None` if that is nothing, which was printed.
 pub(super) fn text(request: Option<&Request>) -> Result<Option<String>> {
     let mut desk = Desk::new()?;
     let path = desk.write(&shown(request))?;
@@ -80,7 +80,7 @@ pub(super) fn text(request: Option<&Request>) -> Result<Option<String>> {
     Ok(Some(answer.to_owned()))
 }
 
-/// Keeps an answer that could not be given, and says where.
+/// Keeps an answer that could not be given, and prints where.
 pub(super) fn keep(text: &str) {
     let kept = Desk::new().and_then(|mut desk| {
         desk.kept = true;
@@ -91,7 +91,7 @@ pub(super) fn keep(text: &str) {
     }
 }
 
-/// What is above the cut; `None` where there is no cut.
+/// Returns what is above the cut; `None` if there is no cut.
 fn answer(written: &str) -> Option<&str> {
     let mut end = 0;
     for line in written.split_inclusive('\n') {
@@ -103,7 +103,7 @@ fn answer(written: &str) -> Option<&str> {
     None
 }
 
-/// What the editor begins with.
+/// The text that the editor begins with.
 fn shown(request: Option<&Request>) -> String {
     let mut lines = vec![
         String::new(),
@@ -125,7 +125,7 @@ fn shown(request: Option<&Request>) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Opens the editor; says whether it ended well. It is a command of the shell, as everywhere.
+/// Opens the editor; returns whether it ended well. It is run as a command of the shell, as is usual.
 fn edited(path: &Path) -> Result<bool> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let named = of("VISUAL").or_else(|| of("EDITOR"));

@@ -1,4 +1,4 @@
-//! Having everything answered that a program asked for at once.
+//! Has everything answered that a program asked for at once.
 
 use std::time::Duration;
 
@@ -21,33 +21,33 @@ use crate::client::{Client, Failed, Job, Need, Session};
 use crate::render;
 use crate::signals::Signals;
 
-/// How long a server may be away that was there before: as long as a restart takes, and then some.
+/// Longest time that a known server may be away: as long as a restart takes, and some more.
 const AWAY_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// How long one is looked for that nobody has spoken to yet.
+/// Longest search for a server that was not reached yet.
 const FIRST_TIME_MAX: Duration = Duration::from_secs(2);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// What is answered, for whom and by whom.
+/// What is answered, for which command and by which server.
 pub(super) struct Asked<'a> {
     pub(super) requests: Vec<Request>,
-    /// Requests that are too large to be handed in, and how long they are.
+    /// Requests that are too large to be handed in, and their lengths.
     pub(super) too_large: Vec<(Pair, String, u64)>,
-    /// What the command is known by.
+    /// The digest by which the command is known.
     pub(super) command: &'a str,
     pub(super) routes: &'a Routes,
     pub(super) reach: &'a Reach,
 }
 
-/// How it went.
+/// How the answering went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Done {
     All,
-    /// Somebody asked us to stop before all was answered.
+    /// The driver was asked to stop before all was answered.
     Interrupted,
 }
 
-/// Has all of it answered: each response is written as soon as it has come.
+/// Has all requests answered: each response is written as soon as it has come.
 pub(super) async fn answer(
     attended: &mut Attended,
     asked: Asked<'_>,
@@ -64,7 +64,7 @@ pub(super) async fn answer(
     let all: Vec<Known<'_>> = asked.requests.iter().map(Known::from).chain(too_large).collect();
     let command = Some(asked.command.to_owned());
     if session.is_none() {
-        // Whoever answers while we look for a server answers this command.
+        // A person or driver that answers during the search for a server answers this command.
         note(attended, command.clone(), &all, None)?;
     }
     let mut store = None;
@@ -92,7 +92,7 @@ fn note(attended: &mut Attended, command: Option<String>, all: &[Known<'_>], sto
     Ok(())
 }
 
-/// What needs nobody: responses that are there already, and requests that nobody would take.
+/// Handles what needs no server: responses that are there already, and requests that no server would take.
 fn without_a_server(attended: &Attended, asked: &Asked<'_>, open: &[&Request]) -> Result<()> {
     let is_open = |pair| open.iter().any(|request| request.pair == pair);
     for request in asked.requests.iter().filter(|request| !is_open(request.pair)) {
@@ -135,7 +135,7 @@ async fn by_server(
     }
 }
 
-/// One request, and its line while it takes.
+/// Has one request answered, and updates its line meanwhile.
 async fn ask<'r>(
     client: &Client,
     request: &'r Request,
@@ -154,7 +154,7 @@ async fn ask<'r>(
         if let Some(id) = id {
             line::follow(client, &id, &line).await;
         }
-        // The answer comes the other way.
+        // The answer comes from the other future.
         std::future::pending::<()>().await;
     };
     let answered = tokio::select! {
@@ -164,7 +164,7 @@ async fn ask<'r>(
     (request, line, answered.map(|answered| answered.document))
 }
 
-/// Finds the server where none is known yet, and says which store it has.
+/// Finds the server if none is known yet, and returns which store it has.
 async fn begin(session: &mut Option<Session>, reach: &Reach) -> Result<String> {
     let session = match session {
         Some(session) => session,
@@ -182,7 +182,7 @@ async fn begin(session: &mut Option<Session>, reach: &Reach) -> Result<String> {
     }
 }
 
-/// Where no server runs, several drivers of one working directory take turns with its store.
+/// Opens a session. If no server runs, several drivers of one working directory take turns with its store.
 async fn found(reach: &Reach) -> Result<Session> {
     let until = Instant::now() + AWAY_TIME_MAX;
     let mut said = false;

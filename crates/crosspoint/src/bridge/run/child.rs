@@ -1,8 +1,8 @@
 //! The program that asks: found, started, waited for, and told of signals.
 //!
-//! It must not outlive us: `keeper` sees to that. Should the keeper itself be killed, the system kills the program, but only who it is itself
-//! can ask for that. So this same binary is started first, asks, and becomes the program. The system means the thread that started it,
-//! and so that is the keeper's main one, which ends last.
+//! It must not outlive the driver: `keeper` ensures that. If the keeper itself is killed, the system kills the program,
+//! but only a process itself can ask the system for that. So this same binary is started first, asks, and becomes the
+//! program. The system watches the thread that started it, and so that is the keeper's main thread, which ends last.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -27,7 +27,7 @@ use crate::signals::{Asked, Signals};
 /// The word on the command line by which this binary is to become a program.
 pub(crate) const COMMAND: &str = "@bridge-child";
 
-/// What shells say of a program that is not there, and of one that cannot be run.
+/// The exit codes of shells for a program that is not there, and for one that cannot be run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
 
@@ -37,7 +37,7 @@ pub(super) struct Program {
     directory: PathBuf,
 }
 
-/// Whether it is begun or gone on with.
+/// Whether the program is begun or resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Fresh,
@@ -45,7 +45,8 @@ pub(super) enum Way {
 }
 
 impl Program {
-    /// Finds it, so that what is mistyped is said before anything is done; else gives the exit code for it.
+    /// Finds the program, so that a mistyped name is reported before anything is done; an error is the exit code for
+    /// it.
     pub(super) fn find(command: &[OsString], directory: &Path) -> Result<Program, u8> {
         let (name, rest) = command.split_first().ok_or(NOT_FOUND)?;
         let has_place = name.as_bytes().contains(&b'/');
@@ -62,7 +63,7 @@ impl Program {
         }
     }
 
-    /// Runs it until it ends, and says whether somebody asked us to stop meanwhile.
+    /// Runs the program until it ends, and returns whether the driver was asked to stop meanwhile.
     pub(super) async fn run(&self, way: Way, signals: &mut Signals, lock: &Lock) -> Result<(Ended, bool)> {
         let mut ends = signal(SignalKind::child()).context("cannot watch for the program's end")?;
         let mut kept = self.start(way, lock)?;
@@ -79,7 +80,7 @@ impl Program {
                 }
             }
         };
-        // Ctrl-C is for both of us, and its end may have come to us before.
+        // Ctrl-C is for driver and program, and the program's end may have been noticed before it.
         asked_to_stop |= signals.has_come().await;
         Ok((ended(status), asked_to_stop))
     }
@@ -94,7 +95,7 @@ impl Program {
     }
 }
 
-/// A program with a slash in its name is meant from where it was typed, else from the directory.
+/// A program with a slash in its name is meant relative to where it was typed, else relative to the directory.
 fn placed(name: &OsStr, directory: &Path) -> (OsString, PathBuf) {
     let typed = Path::new(name);
     let here = env::current_dir().map(|here| here.join(typed)).unwrap_or_else(|_| typed.to_owned());
@@ -107,7 +108,7 @@ fn placed(name: &OsStr, directory: &Path) -> (OsString, PathBuf) {
     }
 }
 
-/// The first of this name in PATH that can be run, else the first at all.
+/// Returns the first file of this name in PATH that can be run, else the first at all.
 fn searched(name: &OsStr) -> Option<(OsString, PathBuf)> {
     let all = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let found: Vec<PathBuf> =
@@ -117,7 +118,8 @@ fn searched(name: &OsStr) -> Option<(OsString, PathBuf)> {
     Some((name.to_owned(), path.clone()))
 }
 
-/// A terminal tells its whole foreground group of Ctrl-C, the program too; it must not hear it twice, nor not at all.
+/// Passes a signal on. A terminal sends Ctrl-C to its whole foreground group, the program too: the program must get it
+/// exactly once.
 fn pass_on(asked: Asked, kept: &Kept) {
     match asked {
         Asked::Interrupt if is_in_foreground() => {}
@@ -150,7 +152,7 @@ pub(crate) fn become_program() -> ExitCode {
         return ExitCode::from(2);
     };
     let asked = set_parent_process_death_signal(Some(Signal::KILL));
-    // Had it died before we asked, nobody would tell.
+    // If the parent died before the signal was requested, no signal would come.
     if asked.is_err() || getppid() != Some(parent) {
         return ExitCode::FAILURE;
     }

@@ -1,14 +1,16 @@
-//! The process between us and the program, so that nothing of the program outlives us.
+//! The process between the driver and the program, so that nothing of the program outlives the driver.
 //!
-//! Whoever starts us again after we were killed must not meet what the last program has started: a script's own commands, what `make` runs.
-//! The system would kill the program when we die, but not its children. So this same binary is started as a keeper, in the same group and
-//! at the same terminal. It becomes the one to whom orphans fall, starts the program, waits for it, and says how it ended. When we die it
-//! learns so from the socket between us, kills all that descends from it, and ends. Until then it holds the directory's lock, which is the
-//! same one as ours: the next driver has the directory when nobody is left.
+//! A driver that is started again after it was killed must not meet what the last program has started: a script's own
+//! commands, what `make` runs. The system would kill the program when the driver dies, but not the program's children.
+//! So this same binary is started as a keeper, in the same group and at the same terminal. It becomes the reaper of
+//! orphans, starts the program, waits for it, and reports how it ended. When the driver dies, the keeper learns so from
+//! the socket between them, kills all that descends from it, and ends. Until then it holds the directory's lock, which
+//! is the same lock as the driver's: the next driver gets the directory when none of these processes is left.
 //!
-//! What a program leaves running when it ends by itself is its own affair: the keeper ends with the program, and holds nothing for it.
+//! What a program leaves running when it ends by itself is its own affair: the keeper ends with the program, and holds
+//! nothing for it.
 //!
-//! The socket takes the place of the keeper's stdin; the real one, and the lock, are sent through it.
+//! The socket takes the place of the keeper's stdin; the real stdin, and the lock, are sent through it.
 
 use std::ffi::OsString;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -36,19 +38,19 @@ use crate::signals::Asked;
 /// The word after [`COMMAND`] by which this binary is to be a keeper.
 pub(super) const KEEP: &str = "keep";
 
-/// What we send: what the keeper needs, and then which signal the program is to get.
+/// What the driver sends: first what the keeper needs, and then which signal the program is to get.
 const BEGIN: u8 = b'B';
 const INTERRUPT: u8 = b'I';
 const TERMINATE: u8 = b'T';
 
-/// A program that runs, as its driver sees it.
+/// A running program, as its driver sees it.
 pub(super) struct Kept {
     keeper: Child,
     line: UnixStream,
 }
 
 impl Kept {
-    /// Starts a program, whose keeper has this lock from now on.
+    /// Starts a program; its keeper holds this lock from now on.
     pub(super) fn start(words: &[OsString], directory: &Path, lock: BorrowedFd<'_>) -> io::Result<Kept> {
         let (line, theirs) = UnixStream::pair()?;
         let keeper = again(KEEP, words).current_dir(directory).stdin(OwnedFd::from(theirs)).spawn()?;
@@ -61,7 +63,7 @@ impl Kept {
         Ok(Kept { keeper, line })
     }
 
-    /// How it ended, once it has. Where the keeper was killed and cannot say, that is how.
+    /// Returns how the program ended, once it has. If the keeper was killed and cannot say, its own status is returned.
     pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         let Some(status) = self.keeper.try_wait()? else { return Ok(None) };
         self.line.set_nonblocking(true)?;
@@ -70,7 +72,7 @@ impl Kept {
         Ok(Some(if is_said { ExitStatus::from_raw(i32::from_ne_bytes(said)) } else { status }))
     }
 
-    /// Has the program told of a signal. It may have ended just now, and then it needs none.
+    /// Has the keeper send the program a signal. The program may have ended just now, and then it needs none.
     pub(super) fn tell(&self, asked: Asked) {
         let word = match asked {
             Asked::Interrupt => INTERRUPT,
@@ -80,7 +82,7 @@ impl Kept {
     }
 }
 
-/// This same binary, to be something else: the file that runs, whatever has become of it on disk.
+/// The command to run this same binary in another role: the file that runs, whatever has become of it on disk.
 fn again(what: &str, words: &[OsString]) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("crosspoint").arg(COMMAND).arg(what).args(words);
@@ -90,12 +92,12 @@ fn again(what: &str, words: &[OsString]) -> Command {
 /// Runs as a keeper.
 pub(super) fn keep(words: &[OsString]) -> ExitCode {
     let Some(Received { line, stdin, lock }) = received() else {
-        // Either somebody started us by hand, or our driver is dead already.
+        // Either a user started this by hand, or the driver is dead already.
         return ExitCode::FAILURE;
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let kept = runtime.and_then(|runtime| runtime.block_on(watch(line, stdin, words)));
-    // Nobody is left, or nobody who is ours to end.
+    // No process is left, or none that the keeper has to end.
     drop(lock);
     match kept {
         Ok(()) => ExitCode::SUCCESS,
@@ -118,7 +120,7 @@ fn received() -> Option<Received> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut begin = [0];
-    // The program is not to have the lock: what it leaves behind would hold it.
+    // The program must not inherit the lock: processes that it leaves behind would hold it.
     recvmsg(&line, &mut [IoSliceMut::new(&mut begin)], &mut control, RecvFlags::CMSG_CLOEXEC).ok()?;
     let mut descriptors = Vec::new();
     for message in control.drain() {
@@ -145,7 +147,7 @@ async fn watch(line: UnixStream, stdin: OwnedFd, words: &[OsString]) -> io::Resu
         tree::reap(|pid, how| ended = ended.or((Some(pid) == program).then_some(how)));
         if let Some(how) = ended {
             let line = line.into_std()?;
-            // Whoever is gone need not know.
+            // If the driver is gone, it need not know.
             let _ = (&line).write_all(&how.as_raw().to_ne_bytes());
             return Ok(());
         }
@@ -157,7 +159,7 @@ async fn watch(line: UnixStream, stdin: OwnedFd, words: &[OsString]) -> io::Resu
         match (asked, program) {
             (Some(INTERRUPT), Some(program)) => drop(kill_process(program, Signal::INT)),
             (Some(TERMINATE), Some(program)) => drop(kill_process(program, Signal::TERM)),
-            // Nobody is there to ask any more.
+            // The driver is gone.
             (_, _) => {
                 tree::end(Duration::MAX, |_, _| {});
                 return Ok(());
@@ -166,8 +168,9 @@ async fn watch(line: UnixStream, stdin: OwnedFd, words: &[OsString]) -> io::Resu
     }
 }
 
-/// What a terminal sends goes to the whole group, us too; it is for the program, and for the driver to think about. What is caught here is
-/// as it always was for the program; what whoever started us ignores stays ignored.
+/// Catches the signals that a terminal sends. They go to the whole group, the keeper too, but are meant for the
+/// program, and the driver decides about them. The program has the default action again for what is caught here.
+/// Signals that were ignored when the keeper was started stay ignored.
 fn outlive_signals() -> io::Result<Vec<Caught>> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

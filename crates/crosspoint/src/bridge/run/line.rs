@@ -1,5 +1,6 @@
-//! What somebody sees while requests are answered: at a terminal a line each that moves, elsewhere a line when one is handed in. That it is
-//! answered is said everywhere. All of it is on stderr, and none of it is what was asked or answered.
+//! What the user sees while requests are answered: at a terminal a moving line for each request, elsewhere a line when
+//! one is handed in. That it is answered is printed everywhere. All of it goes to stderr, and none of it is what was
+//! asked or answered.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write;
@@ -14,16 +15,16 @@ use crate::client::{Client, Event, Heard, Job};
 use crate::jobs::event_line;
 use crate::render;
 
-/// How often the time moves.
+/// How often the displayed time moves.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A name longer than this is cut off, in bytes.
+/// Longest name that is shown, in bytes; a longer one is cut off.
 const NAME_BYTES_MAX: usize = 60;
 
-/// All the lines of one answering.
+/// All the lines of one round of answering.
 pub(super) struct Shown(Option<MultiProgress>);
 
-/// That of one request.
+/// The line of one request.
 pub(super) struct Line {
     shown: Option<MultiProgress>,
     bar: Option<ProgressBar>,
@@ -36,7 +37,7 @@ pub(super) struct Line {
 
 impl Shown {
     pub(super) fn new() -> Shown {
-        // A terminal that cannot move its cursor is given lines too.
+        // A terminal that cannot move its cursor is given plain lines too.
         let moves = io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         Shown(moves.then(MultiProgress::new))
     }
@@ -54,7 +55,7 @@ impl Shown {
 }
 
 impl Line {
-    /// It is a job now; said once.
+    /// Shows that the request is a job now; once.
     pub(super) fn handed_in(&self, job: &Job) {
         if !self.handed_in.replace(true) && self.bar.is_none() {
             render::note(&format!("{}: job {}", self.title, render::visible(&job.is.id)));
@@ -70,7 +71,7 @@ impl Line {
         }
     }
 
-    /// Where nothing moves, each step is a line.
+    /// Shows each step as a line, if nothing moves.
     fn step(&self, event: &Event) {
         let step = event_line::progress_of(event).and_then(|(_, step)| step);
         if let Some(step) = step.filter(|step| *step != *self.step.borrow()) {
@@ -79,7 +80,8 @@ impl Line {
         }
     }
 
-    /// Somebody has to answer first; said once. What is asked may be anything: whoever answers is shown it.
+    /// Shows that a person has to answer first; once. The question is not shown, because it may hold anything: the
+    /// person who answers is shown it.
     fn waits(&self, client: &Client, job: &Job) {
         if self.waits.replace(true) {
             return;
@@ -96,7 +98,7 @@ impl Line {
         self.note(&format!("{}: waits for a person; {how}", self.title));
     }
 
-    /// The response is there.
+    /// Shows that the response is there.
     pub(super) fn answered(&self, document: &str) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -104,7 +106,7 @@ impl Line {
         self.note(&format!("{}: {}", self.title, how(document, self.since.elapsed(), self.handed_in.get())));
     }
 
-    /// A remark that stays.
+    /// Prints a remark that stays.
     pub(super) fn note(&self, text: &str) {
         match &self.shown {
             Some(all) => all.suspend(|| render::note(text)),
@@ -114,7 +116,7 @@ impl Line {
 }
 
 impl Drop for Line {
-    /// However the waiting ends, nothing of a line that moves may stay.
+    /// However the waiting ends, nothing of a moving line may stay.
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -122,14 +124,14 @@ impl Drop for Line {
     }
 }
 
-/// Shows how a job goes, for as long as somebody waits. It is decoration: where it fails, nothing else does.
+/// Shows how a job goes, for as long as it is polled. It is decoration: if it fails, nothing else does.
 pub(super) async fn follow(client: &Client, id: &str, line: &Line) {
     let mut follow = client.follow(id, 0);
     while let Ok(heard) = follow.next().await {
         match heard {
             Heard::Event(event) => {
                 line.event(&event);
-                // A question of the past may have been answered.
+                // An earlier question may have been answered.
                 if event.name == "question"
                     && let Ok(job) = client.job_patiently(id).await
                     && job.is.is_asking()
@@ -143,7 +145,7 @@ pub(super) async fn follow(client: &Client, id: &str, line: &Line) {
     }
 }
 
-/// Whose it is, as `phase 3 planning · reviewer`.
+/// The phase and agent of a request, as `phase 3 planning · reviewer`.
 pub(super) fn title(request: &Request) -> String {
     let name = |name: &str| render::visible(&render::shortened(name, NAME_BYTES_MAX));
     let phase = request.phase.map(|phase| format!("phase {phase}"));
@@ -153,7 +155,7 @@ pub(super) fn title(request: &Request) -> String {
     if phase.is_empty() { agent } else { format!("{phase} \u{b7} {agent}") }
 }
 
-/// Of a response, what may be shown of it.
+/// The members of a response that may be shown.
 #[derive(Deserialize)]
 struct Told {
     status: String,
@@ -163,7 +165,8 @@ struct Told {
     metadata: serde_json::Value,
 }
 
-/// How it went. What an agent says is between it and the program; a refusal is ours, and whoever runs the program can mend it.
+/// How it went. What an agent says is between it and the program. A refusal comes from Crosspoint, and the user who
+/// runs the program can mend it.
 fn how(document: &str, took: Duration, is_job: bool) -> String {
     let seconds = took.as_secs_f64();
     let Ok(Told { status, error_type: Some(kind), error_message, metadata }) = serde_json::from_str(document) else {
@@ -185,7 +188,7 @@ fn style() -> ProgressStyle {
         // Writing to a line cannot fail.
         let _ = write!(out, "{}:{:02}", seconds / 60, seconds % 60);
     };
-    // The template is ours and known to be good; the default is a line too.
+    // The template is a constant and known to be good; the default is a line too.
     ProgressStyle::with_template("{spinner} {prefix} \u{b7} {clock}{wide_msg}")
         .unwrap_or_else(|_| ProgressStyle::default_spinner())
         .with_key("clock", clock)

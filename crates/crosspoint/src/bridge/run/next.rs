@@ -2,27 +2,27 @@
 
 use crosspoint_bridge::NEED_AGENT;
 
-/// What the record says of the program that left it.
+/// Which program left the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recorded {
     /// None is known.
     Nobody,
     /// This very command.
     Us,
-    /// Another one.
+    /// Another command.
     Another,
 }
 
-/// How a program is begun with.
+/// How to begin with a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
-    /// As it was typed.
+    /// Run it as it was typed.
     Fresh,
-    /// With the word that says that it goes on.
+    /// Run it with the argument that says that it goes on.
     Resumed,
-    /// What it asked before is answered first.
+    /// First answer what it asked before.
     Answer,
-    /// What is kept here is another command's.
+    /// The files here belong to another command.
     NotOurs,
 }
 
@@ -34,21 +34,21 @@ pub(super) enum Ended {
     Signal(i32),
 }
 
-/// How often it was resumed, and how often it may be.
+/// How often the program was resumed, and how often it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Resumptions {
     pub(super) done: u32,
     pub(super) max: u32,
 }
 
-/// What its end means.
+/// What the end of a program means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
-    /// It is done: nothing is remembered of it, and its exit code is ours.
+    /// It is done: nothing is remembered of it, and the driver exits with its exit code.
     Done(u8),
-    /// It was cut short: what is remembered stays, and this is our exit code.
+    /// It was cut short: what is remembered stays, and the driver exits with this code.
     CutShort(u8),
-    /// Somebody asked us to stop, and so it did: what is remembered stays.
+    /// The driver was asked to stop, and the program stopped too: what is remembered stays.
     Interrupted,
     /// It needs an agent.
     Answer,
@@ -58,19 +58,20 @@ pub(super) enum After {
     TooOften,
 }
 
-/// What comes of signals by convention of shells.
+/// What shells add to the number of a signal for an exit code.
 const BY_SIGNAL: i32 = 128;
 
-/// What a shell says of a program that somebody interrupted.
+/// The exit code of shells for a program that was interrupted.
 const INTERRUPTED: u8 = 130;
 
 pub(super) fn begin(requests: usize, recorded: Recorded) -> Begin {
     match (requests, recorded) {
-        // BRIDGE-4.4: only our own recorded answer is gone on with at once.
+        // BRIDGE-4.4: only a recorded answer to this very command is gone on with at once.
         (0, Recorded::Us) => Begin::Resumed,
         (0, Recorded::Nobody) => Begin::Fresh,
         (_, Recorded::Nobody | Recorded::Us) => Begin::Answer,
-        // Even where nothing waits: it was told that everything is kept, and a run of ours would take its answers from it or be given them.
+        // Even if nothing waits: the user of that command was told that everything is kept, and a run of this command
+        // would take its answers or be given them.
         (_, Recorded::Another) => Begin::NotOurs,
     }
 }
@@ -121,7 +122,7 @@ mod tests {
     fn it_is_resumed_as_often_as_it_may_and_no_more() {
         let resumed = |done| after(Ended::Exit(42), false, 1, Resumptions { done, max: 2 });
         assert_eq!([resumed(0), resumed(1), resumed(2)], [After::Answer, After::Answer, After::TooOften]);
-        // What is wrong with the program itself is said first.
+        // What is wrong with the program itself is reported first.
         assert_eq!(after(Ended::Exit(42), false, 0, Resumptions { done: 2, max: 2 }), After::NothingAsked);
     }
 

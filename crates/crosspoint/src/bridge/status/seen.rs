@@ -17,7 +17,7 @@ use crate::bridge::record;
 pub(super) struct Place {
     /// What waits there.
     pub(super) requests: Vec<Seen>,
-    /// Files that nobody waits for, and what they are.
+    /// Files that no requester waits for, and what they are.
     pub(super) leftovers: Vec<(String, &'static str)>,
 }
 
@@ -30,19 +30,19 @@ pub(super) struct Seen {
     pub(super) phase: Option<i64>,
     pub(super) phase_name: Option<String>,
     pub(super) since: Option<jiff::Timestamp>,
-    /// When the time is over that the requester gives.
+    /// When the time that the requester gives is over.
     pub(super) until: Option<jiff::Timestamp>,
-    /// What is asked: content, and only where it is to be shown.
+    /// What is asked. It is content, and only present if it is to be shown.
     pub(super) prompt: Option<String>,
     pub(super) problems: Vec<Problem>,
 }
 
-/// How it stands with it.
+/// The state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nobody is at it.
+    /// No driver works in the directory.
     Waiting,
-    /// Somebody holds the lock of the directory.
+    /// A driver holds the lock of the directory.
     BeingAnswered,
     /// The response is there, and was not taken yet.
     Answered,
@@ -65,7 +65,7 @@ pub(super) struct Problem {
     pub(super) message: String,
     pub(super) at: String,
     pub(super) hint: String,
-    /// With its place, where it was found by reading.
+    /// With its place, if it was found by reading.
     pub(super) finding: Option<Finding>,
 }
 
@@ -168,10 +168,10 @@ impl Problem {
     }
 }
 
-/// Looks at a directory; `prompts` is to keep what is asked, too.
+/// Looks at a directory; `prompts` says whether to keep what is asked, too.
 pub(super) fn look(path: &Path, prompts: bool) -> Result<Place, Fault> {
     let directory = Directory::open(path)?;
-    // It is held for this moment alone: drivers try for longer.
+    // The lock is held for this moment alone; drivers try for longer.
     let held = match directory.lock() {
         Ok(_) => false,
         Err(Fault::InUse(_)) => true,
@@ -254,7 +254,7 @@ fn until(request: &Request, since: jiff::Timestamp) -> Option<jiff::Timestamp> {
     since.checked_add(jiff::SignedDuration::try_from_secs_f64(seconds).ok()?).ok()
 }
 
-/// How it stands with a request by what is in the place of its response, and what is wrong with that.
+/// Returns the state of a request by what is under the name of its response, and what is wrong with that.
 fn of_response(directory: &Directory, pair: Pair, id: &str, idle: State) -> Result<(State, Vec<Problem>), Fault> {
     let file = pair.response();
     Ok(match response::look(directory, pair, id)? {
@@ -272,7 +272,7 @@ fn of_response(directory: &Directory, pair: Pair, id: &str, idle: State) -> Resu
     })
 }
 
-/// A response whose request is gone: it was answered by a driver, and waits for its requester.
+/// A response whose request is gone: a driver answered it, and it waits for its requester.
 fn lone_response(directory: &Directory, pair: Pair) -> Result<Option<Seen>, Fault> {
     let file = pair.response();
     let found = match directory.read(&file, response::BYTES_MAX as u64) {

@@ -1,4 +1,4 @@
-//! One directory that is watched: where it is, and what in it was looked at and left.
+//! One watched directory: where it is, and what in it was looked at and left.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -15,49 +15,50 @@ use crate::bridge::attend::Attended;
 use crate::bridge::record;
 use crate::render;
 
-/// A directory that was the same at so many full glances needs none: where it is looked at again and again, that is for 2 s, and no file system's
-/// clock ticks more slowly. Files that come change the directory's own times.
+/// Full glances without a change after which a directory is calm and needs none. When directories are polled that is 2
+/// s, and no file system's clock ticks more slowly. New files change the directory's own times.
 const CALM_AFTER: u8 = 8;
 
-/// After so many short glances there is a full one all the same.
+/// Glances without a change after which a calm directory gets full glances again.
 const CALM_UNTIL: u8 = 248;
 
 pub(super) struct Place {
     pub(super) path: PathBuf,
-    /// Whoever visits it is told here that something has come.
+    /// Tells the visit of this directory that something has come.
     pub(super) nudge: Notify,
     memory: Mutex<Memory>,
 }
 
-/// What was found under the names of requests, was said, and is left as it is.
+/// What was found under the names of requests, was logged, and is left as it is.
 #[derive(Default)]
 pub(super) struct Memory {
     pub(super) left: BTreeMap<Pair, Left>,
-    /// What looks broken, and since when it has looked just so: whoever writes it may not be done.
+    /// Requests that look broken, and since when they have been unchanged: their writer may not be done.
     pub(super) suspects: BTreeMap<Pair, (Mark, Instant)>,
     /// The last response that was written under each name.
     pub(super) wrote: BTreeMap<Pair, Wrote>,
-    /// It was looked at since we began.
+    /// Whether it was looked at since this process began.
     is_known: bool,
-    /// It was swept since we began: whatever is half-written since then can wait for the next who begins.
+    /// Whether it was swept since this process began. What is left half-written after that can wait for the next
+    /// process.
     is_swept: bool,
-    /// What the directory itself was like when nothing was there, and how often.
+    /// The directory's own times when nothing was there, and at how many glances they were the same.
     calm: (Option<Times>, u8),
 }
 
-/// Its inode, and when it was modified and changed.
+/// The inode of a directory, and when it was modified and changed.
 type Times = [i64; 5];
 
 /// What was seen at a glance.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Glanced {
     Nothing,
-    /// Only what was said already.
+    /// Only files that were logged already.
     Left,
     Something,
 }
 
-/// Until when something is left.
+/// Until when a file is left as it is.
 pub(super) enum Left {
     /// Until it changes.
     AsItIs(Mark),
@@ -85,7 +86,7 @@ impl Place {
         Place { path, nudge: Notify::new(), memory: Mutex::default() }
     }
 
-    /// For people.
+    /// The path, for people.
     pub(super) fn name(&self) -> String {
         render::visible(&self.path.display().to_string())
     }
@@ -94,7 +95,7 @@ impl Place {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Becomes the one who answers there. Only the first visit looks at every name of the directory.
+    /// Takes the directory's lock, to answer there. Only the first visit looks at every name of the directory.
     pub(super) fn open(&self) -> Result<Attended, Fault> {
         if self.memory().is_swept {
             return Attended::open_again(&self.path);
@@ -107,7 +108,7 @@ impl Place {
     /// Whether a visit is worth it. Takes no lock and leaves nothing behind.
     pub(super) fn glance(&self) -> Result<bool, Fault> {
         let mut memory = self.memory();
-        // Before anything is looked for, so that whatever comes later shows next time.
+        // Read before anything is looked for, so that what comes later shows next time.
         let times = std::fs::metadata(&self.path).ok().map(|metadata| times(&metadata));
         let looks = if times.is_some() && memory.calm.0 == times { memory.calm.1 + 1 } else { 0 };
         memory.calm = (times, looks % CALM_UNTIL);
@@ -143,12 +144,12 @@ impl Place {
         Ok(if memory.left.is_empty() { Glanced::Nothing } else { Glanced::Left })
     }
 
-    /// It went away: if it comes back, it may be another.
+    /// Forgets a directory that went away: if it comes back, it may be another one.
     pub(super) fn forget(&self) {
         *self.memory() = Memory::default();
     }
 
-    /// What need not be looked at.
+    /// Returns the requests that need not be looked at.
     pub(super) fn left(&self, directory: &Directory) -> Result<BTreeMap<Pair, Mark>, Fault> {
         let mut marks = BTreeMap::new();
         for (pair, left) in &self.memory().left {

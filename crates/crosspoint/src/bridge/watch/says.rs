@@ -16,13 +16,13 @@ use crate::bridge::asked;
 use crate::client::{Client, Failed};
 use crate::render::{shortened, visible};
 
-/// Bytes of a name that is shown: it may be as long as a request.
+/// Most bytes of a name that are shown: it may be as long as a request.
 const NAME_BYTES_MAX: usize = 80;
 
-/// What is wrong with one file, in lines: the first ones say enough.
+/// Most lines about what is wrong with one file: the first ones say enough.
 const FINDINGS_MAX: usize = 5;
 
-/// Whom a line is about.
+/// What a line is about.
 pub(super) struct About<'a> {
     pub(super) place: &'a Place,
     pub(super) pair: Pair,
@@ -33,7 +33,7 @@ pub(super) struct About<'a> {
 /// How a request ended.
 pub(super) struct Ended {
     status: &'static str,
-    /// Why, where it was refused: then there is no job that says it.
+    /// Why, if the request was refused: then there is no job that says it.
     error_type: Option<String>,
 }
 
@@ -103,7 +103,7 @@ pub(super) fn odd_record(place: &Place, aside: &str) {
     warn!(dir = %place.name(), "the record could not be understood, and was set aside as {}", visible(aside));
 }
 
-/// What is to be said about a request that is answered all the same.
+/// Logs what is odd about a request that is answered all the same.
 pub(super) fn remarks(place: &Place, request: &Request) {
     for (clause, what) in asked::remarks(request) {
         warn!(dir = %place.name(), file = %request.pair, clause, "{}", visible(&what));
@@ -133,7 +133,7 @@ pub(super) fn answered(about: &About<'_>, ended: &Ended, took: Duration, aside: 
     );
 }
 
-/// The response to what was asked before under the same id.
+/// Logs that the response to an earlier request with the same id was set aside.
 pub(super) fn set_aside(place: &Place, aside: &str) {
     let dir = place.name();
     warn!(%dir, clause = "BRIDGE-4.2", "a response answered another request than the one that is there, and was set aside as {}", visible(aside));

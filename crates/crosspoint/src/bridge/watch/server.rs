@@ -1,4 +1,4 @@
-//! Who answers: a server that may be away for a while, and that may be another one when it is back.
+//! The server that answers: it may be away for a while, and may be another one when it is back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,13 +11,13 @@ use crate::client::Client;
 const PAUSE_FIRST: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// A server that is only restarted is not worth a line.
+/// How long a server must be away before that is logged: a restart is not worth a line.
 const AWAY_SAID_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Server {
     client: Mutex<Client>,
     is_away: AtomicBool,
-    /// Where nobody answers, one asks for all.
+    /// Held by the one task that asks for all others while the server is away.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -30,7 +30,7 @@ impl Server {
         self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The store of the server, as soon as there is one to ask.
+    /// Returns the store of the server, as soon as there is a server to ask.
     pub(super) async fn store(&self) -> String {
         if !self.is_away.load(Ordering::Relaxed)
             && let Ok(store) = work::store_of(&self.client()).await

@@ -1,4 +1,4 @@
-//! All work on the files of a directory that is visited: on a thread that may wait for a disk.
+//! All work on the files of a visited directory: on a thread that may wait for a disk.
 
 use std::collections::BTreeMap;
 
@@ -13,26 +13,26 @@ use crate::bridge::work;
 /// What was found at one look.
 pub(super) struct Survey {
     pub(super) found: Vec<Seen>,
-    /// There is more than there was room for.
+    /// There are more requests than there was room for.
     pub(super) more: bool,
-    /// Responses to what was asked before under the same id, by the names under which they were set aside.
+    /// Responses to earlier requests with the same ids, by the names under which they were set aside.
     pub(super) aside: Vec<String>,
 }
 
 /// What was found under one request's name.
 pub(super) struct Seen {
     pub(super) pair: Pair,
-    /// From before it was read: should it have changed since, it is looked at again.
+    /// From before it was read: if the file has changed since, it is looked at again.
     pub(super) mark: Mark,
     pub(super) what: What,
 }
 
 pub(super) enum What {
-    /// It is noted as ours, and is to be handed in.
+    /// It is noted in the record, and is to be handed in.
     Request(Box<Request>),
-    /// Its response was there; now it is gone.
+    /// Its response was there; the request is removed.
     WasAnswered,
-    /// A server with another store has it, by the record of this mark.
+    /// A server with another store has it, according to the record with this mark.
     Elsewhere(Option<Mark>),
     /// It was answered as too large, and this response was set aside for that.
     TooLarge {
@@ -43,18 +43,19 @@ pub(super) enum What {
     Unreadable(Fault),
 }
 
-/// A response that was written, and the digest of what it answers.
+/// The mark of a response that was written, and the digest of the request that it answers.
 pub(super) type Wrote = (Mark, String);
 
-/// What came of an answer.
+/// What came of writing an answer.
 pub(super) enum Put {
-    /// It was written, is known by this mark, and another response was set aside for it.
+    /// It was written and has this mark; another response was set aside for it under this name.
     Written(Option<Mark>, Option<String>),
-    /// Its request is gone, or is another one: nobody waits for it.
+    /// Its request is gone, or is another one: no requester waits for it.
     Unwanted,
 }
 
-/// Looks at what has changed since it was `seen`, but at no more than there is room for; and notes what is to be handed in.
+/// Looks at the requests that have changed since they were `seen`, but at no more than there is room for, and notes
+/// those that are to be handed in.
 pub(super) fn survey(
     attended: &mut Attended,
     (seen, wrote): (&BTreeMap<Pair, Mark>, &BTreeMap<Pair, Wrote>),
@@ -90,7 +91,8 @@ pub(super) fn survey(
     Ok(survey)
 }
 
-/// Sets aside what we wrote to other words under the same id and nobody took. Its note is gone with the request that it was of.
+/// Sets aside a response that this driver wrote to other words under the same id, if it was not taken. Its note is gone
+/// with the request that it answers.
 fn without_another(attended: &Attended, request: &Request, wrote: &Wrote) -> Result<Option<String>, Fault> {
     let (name, (mark, digest)) = (request.pair.response(), wrote);
     let is_ours = *digest != request.digest && attended.directory.mark(&name)? == Some(*mark);
@@ -135,9 +137,10 @@ pub(super) fn put(attended: &Attended, known: Known<'_>, document: &str) -> Resu
     }
 }
 
-/// Cleans up before the lock is given back: a request is noted for as long as it is there, so that nobody else takes it meanwhile.
+/// Cleans up before the lock is given back. A request stays noted for as long as it is there, so that no other driver
+/// takes it meanwhile.
 pub(super) fn tidy(attended: &mut Attended) -> Result<(), Fault> {
-    // What a program's own driver remembers is for that one, when it is started again.
+    // What a program's own driver remembers is for that driver, when it is started again.
     if attended.record.command.is_some() || attended.record == Record::default() {
         return Ok(());
     }
@@ -161,7 +164,7 @@ fn is_there(attended: &Attended, file: &str, request_id: &str) -> Result<bool, F
     match attended.directory.read(file, request::BYTES_MAX + 1) {
         Ok(found) => Ok(found.is_some_and(|found| is_of(&found, request_id))),
         Err(Fault::NotAFile { .. }) => Ok(false),
-        // It may be: what cannot be read is noted for as long as it is there.
+        // It may be there: a file that cannot be read stays noted for as long as it is there.
         Err(Fault::Denied { path, .. }) if path == attended.directory.path().join(file) => Ok(true),
         Err(fault) => Err(fault),
     }

@@ -1,7 +1,7 @@
 //! A visit to a directory in which something waits: from taking its lock to giving it back.
 //!
-//! Whatever ends a visit in the middle - a disk that is full, a directory that vanishes, a kill - leaves the request where it is, noted. The
-//! next visit hands it in again, and because its id is its key, gets the outcome of the job that there is.
+//! Whatever ends a visit in the middle (a full disk, a directory that vanishes, a kill) leaves the request where it is,
+//! noted. The next visit hands it in again and, because its id is its key, gets the outcome of the job that exists.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use crate::bridge::work;
 use crate::cli::Routes;
 use crate::client::Failed;
 
-/// Requests under way at a time, over all directories. Each is a connection to the server, up to 1 MiB of request and then up to 64 MiB of
-/// answer in memory; what is beyond waits in its file.
+/// Most requests under way at a time, over all directories. Each is a connection to the server, up to 1 MiB of request
+/// and then up to 64 MiB of answer in memory; further requests wait in their files.
 const UNDER_WAY_MAX: usize = 256;
 
-/// When a server has not taken a request for so long, it is asked whether it still is the same one.
+/// How long a server may be away with a request, before the driver checks whether it still is the same server.
 const AWAY_TIME: Duration = Duration::from_secs(5);
 
-/// What looks broken is given so long to become whole: whoever writes in place may not be done.
+/// How long a request that looks broken is given to become whole: its writer may write in place and not be done.
 const WRITING_TIME: Duration = Duration::from_secs(1);
 
 /// What all visits share.
@@ -46,15 +46,15 @@ impl Shared {
     }
 }
 
-/// What is to come after a visit.
+/// What comes after a visit.
 pub(super) enum Next {
     /// Nothing waits that could be answered; look again after this time.
     Rest(Option<Duration>),
     /// The directory is not there.
     Gone,
-    /// Somebody else works in it.
+    /// Another driver works in it.
     InUse,
-    /// It could not be done, and what to do about it.
+    /// The visit failed: what is wrong, and what to do about it.
     Trouble(String, String),
 }
 
@@ -90,7 +90,7 @@ pub(super) async fn visit(place: Arc<Place>, shared: Arc<Shared>) -> Next {
 }
 
 async fn visited(place: &Arc<Place>, shared: Arc<Shared>) -> Result<Next, Next> {
-    // First what may take long: nobody is kept out of the directory by it.
+    // What may take long comes first, while no other driver is kept out of the directory.
     let permit = shared.room.clone().acquire_owned().await.map_err(|_| Next::Rest(None))?;
     let store = shared.server.store().await;
     let opening = place.clone();
@@ -121,23 +121,23 @@ async fn visited(place: &Arc<Place>, shared: Arc<Shared>) -> Result<Next, Next> 
 struct Visit {
     place: Arc<Place>,
     shared: Arc<Shared>,
-    /// Of the server that is given the requests.
+    /// The store of the server that is given the requests.
     store: String,
-    /// What was looked at under the names of requests.
+    /// The marks of the requests that were looked at.
     seen: BTreeMap<Pair, Mark>,
     spare: Vec<OwnedSemaphorePermit>,
     under_way: JoinSet<Done>,
     in_hand: BTreeMap<Pair, InHand>,
     look_again: Option<Instant>,
-    /// There is more than there is room for.
+    /// There are more requests than there is room for.
     more: bool,
-    /// Nothing more is begun, because of this.
+    /// Nothing more is begun, for this reason.
     stopped: Option<Next>,
 }
 
 struct InHand {
     request_id: String,
-    /// Of what it asks: written anew with other words it is another one.
+    /// The digest of what it asks: written anew with other words it is another request.
     digest: String,
     task: AbortHandle,
 }
@@ -151,7 +151,7 @@ struct Done {
     job: Option<String>,
     began: Instant,
     came: Came,
-    /// Kept until the answer is written: it may be large.
+    /// Kept until the answer is written, which may be large.
     _permit: OwnedSemaphorePermit,
 }
 
@@ -183,7 +183,7 @@ impl Visit {
         Ok(self.stopped.unwrap_or(Next::Rest(rest)))
     }
 
-    /// Begins with all that is new, as far as there is room.
+    /// Begins all new requests, as far as there is room.
     async fn look(&mut self, mut attended: Attended) -> Result<Attended, Next> {
         if self.stopped.is_some() {
             return Ok(attended);
@@ -215,7 +215,7 @@ impl Visit {
         Ok(attended)
     }
 
-    /// Nothing more is begun; what is under way may end, unless there is no place for it.
+    /// Begins nothing more; what is under way may end, unless the directory is gone.
     fn stop(&mut self, why: Next) -> Result<(), Next> {
         match why {
             Next::Gone => Err(Next::Gone),
@@ -245,7 +245,7 @@ impl Visit {
                 None
             }
             What::Elsewhere(record) => {
-                // Only the record may have changed since it was said.
+                // Only the record may have changed since this was logged.
                 if memory.left.get(&pair).is_none_or(|left| left.mark() != mark) {
                     says::elsewhere(&place, pair);
                 }
@@ -283,7 +283,7 @@ impl Visit {
     fn begin(&mut self, request: Box<Request>) {
         let (pair, request_id, digest) = (request.pair, request.request_id.clone(), request.digest.clone());
         if self.is_in_hand(pair, &request_id, &digest) {
-            // The same one, written anew.
+            // The same request, written anew.
             return;
         }
         let Some(permit) = self.spare.pop() else { return };
@@ -291,13 +291,13 @@ impl Visit {
         let answering = answered(self.place.clone(), self.shared.clone(), self.store.clone(), request, permit);
         let task = self.under_way.spawn(answering);
         if let Some(before) = self.in_hand.insert(pair, InHand { request_id, digest, task }) {
-            // Nobody waits for that one any more. Its job goes on.
+            // The earlier request is no longer waited for. Its job goes on.
             says::replaced(&self.place, pair);
             before.task.abort();
         }
     }
 
-    /// Writes what came.
+    /// Writes the answer that came.
     async fn settle(&mut self, attended: Attended, done: Result<Done, JoinError>) -> Result<Attended, Next> {
         let done = match done {
             Ok(done) => done,
@@ -367,7 +367,7 @@ async fn answered(
             }
         };
         let client = shared.server.client();
-        // One that is in this process is never another one.
+        // A server in this process is never another one.
         let away_max = if client.is_embedded() { Duration::MAX } else { AWAY_TIME };
         match work::answered(&client, &request, work, away_max, accepted).await {
             Ok(answered) => {
@@ -377,7 +377,7 @@ async fn answered(
             Err(failed) if !failed.passes() => break Came::Failed(failed),
             Err(_) => {}
         }
-        // That one says that it is away, and when it is back.
+        // `Server::store` logs that the server is away, and when it is back.
         if shared.server.store().await != store {
             break Came::OtherStore;
         }

@@ -1,3 +1,5 @@
+//! Checks which sessions are woken for work, and when untaken work goes back.
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -53,7 +55,7 @@ fn handed(seq: u64) -> Handed {
     Handed { job: Arc::new(Job::accepted(Arc::new(request))), attempt: 1, document: None, resumed: None }
 }
 
-/// A call for one job that finds nothing, and waits; its number and its bell.
+/// Begins a call for one job that finds nothing and waits; returns the number and the notifier of the call.
 fn waits(counter: &mut Counter, session: u128) -> (u64, Arc<Notify>) {
     let session = Uuid::from_u128(session);
     assert!(counter.call_begins(session).is_ok());

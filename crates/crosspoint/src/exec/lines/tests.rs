@@ -1,8 +1,8 @@
-//! What is printed comes out as it was, whichever way it is cut.
+//! Checks that what is printed comes out unchanged, however it is cut.
 
 use super::*;
 
-/// Everything that comes of texts which arrive one after the other, and then end.
+/// Returns all pieces of texts that arrive one after the other, and then end.
 fn pieces(texts: &[&[u8]]) -> Vec<Piece> {
     let mut lines = Lines::new();
     let mut pieces = Vec::new();
@@ -56,12 +56,12 @@ fn a_line_that_has_not_ended_waits_and_then_goes() {
     lines.room().extend_from_slice("Name? ü".as_bytes().split_last().expect("it is long").1);
     assert_eq!(lines.take(More::Comes), None);
     assert!(lines.is_waiting());
-    // The character that is not whole stays.
+    // The incomplete character stays.
     assert_eq!(lines.take(More::Late), Some(output(b"Name? ")));
     assert_eq!(lines.take(More::Late), None);
     lines.room().extend_from_slice(&"ü".as_bytes()[1..]);
     assert_eq!(lines.take(More::Late), Some(Piece::Output(Bytes::from_static("ü".as_bytes()))));
-    // In the middle of a line nothing is ours.
+    // In the middle of a line nothing is a directive.
     lines.room().extend_from_slice(b"@crosspoint {}\n");
     assert_eq!(lines.take(More::Comes), Some(output(b"@crosspoint {}\n")));
 }
