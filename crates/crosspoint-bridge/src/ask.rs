@@ -1,4 +1,4 @@
-//! For programs that ask.
+//! For programs that ask agents.
 //!
 //! ```no_run
 //! use crosspoint_bridge::{Question, ask};
@@ -10,15 +10,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Whoever runs the program is its driver (`crosspoint bridge run -- PROGRAM`). The first time [`ask()`] has no answer: it leaves the request and the
-//! program ends with [`NEED_AGENT`]. The driver has it answered and starts the program again, with [`RESUME`]. The program simply begins at its
-//! beginning: what was answered before is answered at once, until it comes to the next question or to its end. So whatever it does between two
-//! questions, it must be able to do again.
+//! The driver runs the program (`crosspoint bridge run -- PROGRAM`). The first time, [`ask()`] has no answer: it leaves
+//! the request and ends the program with [`NEED_AGENT`]. The driver has the request answered and starts the program
+//! again, with [`RESUME`]. The program begins at its beginning again: questions that were answered before are answered
+//! at once, until the program comes to a new question or to its end. So the program must be able to repeat everything
+//! that it does between two questions.
 //!
-//! How that is remembered: beside the files there is a directory `.agent-answers` with the id of the run and all answers that were taken in it.
-//! The id of a question is made of its words and the run's id. So the same words are the same question, another run asks anew, and the
-//! answer to a question that was not asked is never taken for one. A response file is taken by moving it there in one step: a program
-//! that is killed has either taken it or not.
+//! The answers are remembered in a directory `.agent-answers` beside the files. It holds the id of the run and all
+//! answers that were taken in the run. The id of a question is made of its words and the run's id. So the same words
+//! are the same question, another run asks anew, and a response to another question is never taken for the answer. A
+//! response file is taken by moving it there in one step: a program that is killed has either taken it or not.
 
 mod answer;
 mod memory;
@@ -42,60 +43,61 @@ use memory::Memory;
 pub use question::Question;
 pub use refused::{Malformed, Refused};
 
-/// One run of a program, over all the times that it is started until it is done.
+/// One run of a program, which spans all its starts until the program is done.
 #[derive(Debug)]
 pub struct Run {
     directory: Directory,
 }
 
-/// What came of asking.
+/// The result of asking a question.
 #[derive(Debug)]
 pub enum Asked {
-    /// It is answered; that the agent failed is an answer, too.
+    /// The question is answered. A failure of the agent is an answer too.
     Answered(Box<Answer>),
-    /// The request is there, and the program is to end with [`NEED_AGENT`] when it has cleaned up.
+    /// The request is written. The program is to clean up and end with [`NEED_AGENT`].
     NeedsAgent,
 }
 
-/// Gives the answer, or leaves the request in the working directory and ends the program with [`NEED_AGENT`].
+/// Returns the answer, or leaves the request in the working directory and ends the program with [`NEED_AGENT`].
 ///
-/// A program that was not started with [`RESUME`] begins a new run. To clean up before the program ends, to ask in another directory or to decide
-/// yourself what is a new run, see [`Run`].
+/// A program that was not started with [`RESUME`] begins a new run. Use [`Run`] to clean up before the program ends, to
+/// ask in another directory, or to decide when a new run begins.
 pub fn ask(question: &Question) -> Result<Answer, Refused> {
     Run::here()?.ask(question)
 }
 
-/// Forgets what was asked in the working directory and what was answered: the program is done.
+/// Forgets what was asked and answered in the working directory. Called when the program is done.
 pub fn finish() -> Result<(), Fault> {
     forget(&Directory::open(Path::new("."))?)
 }
 
-/// Forgets the run of a program: its answers, and its requests that nobody has answered yet. What others left stays.
+/// Forgets the run of a program: its answers, and its requests that are not answered yet. Files of other programs stay.
 pub fn forget(directory: &Directory) -> Result<(), Fault> {
     memory::forget(directory)
 }
 
 impl Run {
-    /// The run of this process in its working directory: a new one, unless it was started with [`RESUME`].
+    /// Opens the run of this process in its working directory: a new run, unless the process was started with
+    /// [`RESUME`].
     pub fn here() -> Result<Run, Fault> {
         let path = Path::new(".");
         let resumed = std::env::args_os().skip(1).any(|word| word == RESUME);
         if resumed { Run::resume(path) } else { Run::begin(path) }
     }
 
-    /// A new run in this directory. What the last one left is forgotten.
+    /// Begins a new run in this directory and forgets what the last run left.
     pub fn begin(path: &Path) -> Result<Run, Fault> {
         let run = Run::resume(path)?;
         forget(&run.directory)?;
         Ok(run)
     }
 
-    /// Goes on with the run in this directory; a new one where there is none.
+    /// Continues the run in this directory, or begins one where there is none.
     pub fn resume(path: &Path) -> Result<Run, Fault> {
         Ok(Run { directory: Directory::open(path)? })
     }
 
-    /// Gives the answer, or leaves the request and ends the program with [`NEED_AGENT`].
+    /// Returns the answer, or leaves the request and ends the program with [`NEED_AGENT`].
     pub fn ask(&self, question: &Question) -> Result<Answer, Refused> {
         match self.try_ask(question)? {
             Asked::Answered(answer) => Ok(*answer),
@@ -103,13 +105,14 @@ impl Run {
         }
     }
 
-    /// Gives the answer, or leaves the request and says that an agent is needed. Questions of several phases can be left before the program
-    /// ends; of one phase, or of none, one at a time can wait.
+    /// Returns the answer, or leaves the request and returns [`Asked::NeedsAgent`]. A program can leave questions of
+    /// several phases before it ends, but only one question per phase, and one without a phase, can wait at a time.
     pub fn try_ask(&self, question: &Question) -> Result<Asked, Refused> {
         let pair = question.pair()?;
         let memory = Memory::of(&self.directory)?;
         let id = question.id(memory.run());
-        // Before anything is looked at: a question that cannot be asked is refused in every run, not only in the first.
+        // Built before any file is read: a question that cannot be asked is refused at every start, not only at the
+        // first.
         let document = question.document(id, &format!("{:.3}", jiff::Timestamp::now()))?;
         if let Some(answer) = memory.answer(id)? {
             return Ok(Asked::Answered(answer));
@@ -121,24 +124,27 @@ impl Run {
         Ok(Asked::NeedsAgent)
     }
 
-    /// The program is done: what was asked and answered is forgotten.
+    /// Forgets what was asked and answered. Called when the program is done.
     pub fn finish(self) -> Result<(), Fault> {
         forget(&self.directory)
     }
 
-    /// Takes the response if it is the answer. One that is there before the question was asked is nobody's mistake: whoever answers sets it aside.
+    /// Takes the response if it is the answer. A response that was there before the question was asked is no error: the
+    /// driver sets it aside when it answers.
     fn response(&self, memory: &Memory<'_>, pair: Pair, id: Uuid) -> Result<Option<Box<Answer>>, Refused> {
         let was_asked = memory.has_asked(&id.to_string())?;
         match response::look(&self.directory, pair, &id.to_string())? {
             Response::Nothing => Ok(None),
             Response::Answer(_) => {
                 let answer = memory.take(pair, id)?;
-                // Usually it is gone. If its driver was killed, the next one need not look at it again.
+                // Usually the driver has removed the request. If it was killed before that, the next driver need not
+                // look at it.
                 request::remove(&self.directory, pair, &id.to_string())?;
                 failpoint::reached("ask", "taken");
                 Ok(Some(answer))
             }
-            // Its requester was killed when it had just taken the first: another driver has answered the request once more.
+            // The program was killed just after it had taken the first answer, and another driver answered the request
+            // once more.
             Response::Foreign(found) if memory.has_answer(&found)? => Ok(None),
             Response::Foreign(found) => {
                 let is_ours = memory.has_asked(&found)?;
@@ -167,7 +173,8 @@ impl Run {
         })
     }
 
-    /// Leaves the request, unless it is there. One of this run that waits in its place is asked again when the program comes to it.
+    /// Leaves the request, unless it is there already. A waiting request of this run is overwritten: the program asks
+    /// it again when it comes to that question.
     fn leave(&self, memory: &Memory<'_>, pair: Pair, id: Uuid, document: &[u8]) -> Result<(), Refused> {
         let waiting = match request::look(&self.directory, pair)? {
             Request::Nothing => None,

@@ -1,10 +1,12 @@
 //! A directory of the bridge.
 //!
-//! Everything goes through one open descriptor of the directory, so that nothing can be slipped in between a look and a step by renaming it.
-//! Files are written whole or not at all (BRIDGE-7): under a name of their own, synced, renamed, and the directory synced. Whatever is planted
-//! under their names - links, pipes, devices, directories - is neither followed nor opened; it can only be moved out of the way.
+//! Every step goes through one open descriptor of the directory, so that renaming the directory between a look and a
+//! step cannot slip in another one. Files are written whole or not at all (BRIDGE-7): under a name of their own,
+//! synced, renamed, and the directory synced. Links, pipes, devices and directories under the names of files are
+//! neither followed nor opened; they can only be moved out of the way.
 //!
-//! One driver at a time works in a directory: it holds a lock on the directory itself, which needs no file and goes with its process.
+//! One driver at a time works in a directory. It holds a lock on the directory itself, which needs no file and ends
+//! with the driver's process.
 
 mod clear;
 mod names;
@@ -24,62 +26,63 @@ pub use self::names::{Leftover, half_removed};
 use crate::failpoint;
 use crate::fault::Fault;
 
-/// The steps of writing a file, as failpoints name them after what is written: `response.created` and so on.
+/// The steps of writing a file. Failpoints name them after the file that is written: `response.created` and so on.
 pub const WRITE_STEPS: [&str; 5] = ["created", "written", "synced", "renamed", "kept"];
 
-/// What is written for others to read may hold anything: only its owner reads it.
+/// Files may hold any content, so only their owner may read them.
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A directory that is open.
+/// An open directory.
 #[derive(Debug)]
 pub struct Directory {
     descriptor: OwnedFd,
     path: PathBuf,
 }
 
-/// Whoever holds it is the one driver of the directory.
+/// The lock of a directory. The process that holds it is the one driver of the directory.
 #[derive(Debug)]
 pub struct Lock {
-    /// Of its own: the lock goes when it and all its copies are closed.
+    /// A descriptor of its own: the lock is released when it and all its copies are closed.
     descriptor: OwnedFd,
 }
 
-/// Whoever is given a copy of it holds the lock too, and on when the process that took it is gone.
+/// A process that is given a copy of the descriptor holds the lock too, even after the process that took it has ended.
 impl AsFd for Lock {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 }
 
-/// What is in a file. It is content, and does not print itself.
+/// The contents of a file. It has no `Debug`, because the bytes are content.
 pub struct Found {
-    /// As much of it as was wanted.
+    /// The beginning of the file, up to the limit that the reader gave.
     pub bytes: Vec<u8>,
-    /// How long the file is.
+    /// The length of the file, in bytes.
     pub length: u64,
-    /// When it was last written.
+    /// When the file was last written.
     pub modified: SystemTime,
 }
 
-/// By what it is known, without reading it, that what has a name is still what it was.
+/// Tells, without reading the file, whether a name still stands for the same unchanged file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     inode: u64,
     length: i64,
     modified: (i64, i64),
-    /// Changes with the rights to it too: what could not be read may be readable now.
+    /// Also changes with the file's permissions: a file that could not be read may be readable now.
     changed: (i64, i64),
 }
 
 impl Directory {
-    /// Opens a directory that is there.
+    /// Opens a directory, which must exist.
     pub fn open(path: &Path) -> Result<Directory, Fault> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let descriptor = fs::open(path, flags, Mode::empty()).map_err(|errno| Fault::of(path, errno))?;
         Ok(Directory { descriptor, path: path.to_owned() })
     }
 
-    /// Opens a directory within this one, which only its owner may look into, and makes it where it is not there. A link is not followed.
+    /// Opens a directory within this one, and makes it where it does not exist, readable by its owner only. A link is
+    /// not followed.
     pub(crate) fn within_made(&self, name: &str) -> Result<Directory, Fault> {
         match fs::mkdirat(&self.descriptor, name, Mode::RWXU) {
             Ok(()) => self.sync()?,
@@ -89,7 +92,7 @@ impl Directory {
         self.within(name)?.ok_or_else(|| Fault::Gone(self.path.join(name)))
     }
 
-    /// The same, but `None` where it is not there.
+    /// Opens a directory within this one, or returns `None` where it does not exist. A link is not followed.
     pub(crate) fn within(&self, name: &str) -> Result<Option<Directory>, Fault> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match fs::openat(&self.descriptor, name, flags, Mode::empty()) {
@@ -99,12 +102,13 @@ impl Directory {
         }
     }
 
-    /// As it was named.
+    /// Returns the path as the directory was opened with it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Becomes the one driver of the directory; [`Fault::InUse`] where somebody else is.
+    /// Takes the lock that makes this process the one driver of the directory. Fails with [`Fault::InUse`] where
+    /// another driver holds it.
     pub fn lock(&self) -> Result<Lock, Fault> {
         let again = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let descriptor =
@@ -116,21 +120,21 @@ impl Directory {
         }
     }
 
-    /// Whether something has this name, whatever it is.
+    /// Returns whether there is an entry of this name, whatever it is.
     pub fn has(&self, name: &str) -> Result<bool, Fault> {
         Ok(self.look(name)?.is_some())
     }
 
-    /// What has this name, as far as it can be told without reading it; `None` where there is nothing.
+    /// Returns the mark of the entry of this name without reading it, or `None` where there is no such entry.
     pub fn mark(&self, name: &str) -> Result<Option<Mark>, Fault> {
         Ok(self.look(name)?.map(|stat| mark(&stat)))
     }
 
-    /// Reads a file, but no more of it than this; `None` where there is none.
+    /// Reads at most `bytes_max` bytes of a file. Returns `None` where there is no such file.
     pub fn read(&self, name: &str, bytes_max: u64) -> Result<Option<Found>, Fault> {
         let Some(stat) = self.look(name)? else { return Ok(None) };
         self.expect_file(name, &stat)?;
-        // Between the look and now it may have become a pipe that nobody writes to, or a link.
+        // Between the look and now the file may have been replaced by a link, or by a pipe that no process writes to.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened = match fs::openat(&self.descriptor, name, flags, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
@@ -142,18 +146,18 @@ impl Directory {
         let file = std::fs::File::from(opened);
         (&file).take(bytes_max).read_to_end(&mut bytes).map_err(|source| self.other(name, source))?;
         let length = u64::try_from(stat.st_size).unwrap_or_default();
-        // Somebody may be writing it in place.
+        // Another process may be writing the file in place.
         let length = if (bytes.len() as u64) < bytes_max { bytes.len() as u64 } else { length.max(bytes_max) };
         Ok(Some(Found { bytes, length, modified: modified(&stat) }))
     }
 
-    /// Writes a file whole or not at all. `what` names it for failpoints.
+    /// Writes a file whole or not at all, over a file that has the name. `what` names the file for failpoints.
     pub fn write(&self, name: &str, what: &str, bytes: &[u8]) -> Result<(), Fault> {
         let put = |temporary: &str| fs::renameat(&self.descriptor, temporary, &self.descriptor, name);
         self.write_and(name, what, bytes, put)
     }
 
-    /// The same, but over nothing: says whether it is this one that is there now.
+    /// Writes a file whole or not at all, but only where no file has the name. Returns whether it was written.
     pub fn write_anew(&self, name: &str, what: &str, bytes: &[u8]) -> Result<bool, Fault> {
         let mut first = true;
         self.write_and(name, what, bytes, |temporary| match self.rename_anew(temporary, name) {
@@ -177,7 +181,7 @@ impl Directory {
         let written = self.write_under(&temporary, what, bytes);
         let written = written.and_then(|()| put(&temporary).map_err(|errno| self.fault(name, errno)));
         if let Err(fault) = written {
-            // Where it cannot even be removed, the next sweep does.
+            // If the file cannot be removed either, the next sweep removes it.
             let _ = fs::unlinkat(&self.descriptor, &temporary, AtFlags::empty());
             return Err(fault);
         }
@@ -191,7 +195,7 @@ impl Directory {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = fs::openat(&self.descriptor, temporary, flags, FILE_MODE);
         let mut file = std::fs::File::from(opened.map_err(|errno| self.fault("", errno))?);
-        // The mask of the process may have taken the owner's own rights away.
+        // The umask of the process may have taken away the owner's own rights.
         fs::fchmod(&file, FILE_MODE).map_err(|errno| self.fault(temporary, errno))?;
         failpoint::reached(what, "created");
         file.write_all(bytes).map_err(|source| self.other(temporary, source))?;
@@ -201,13 +205,13 @@ impl Directory {
         Ok(())
     }
 
-    /// Leaves an empty file as a mark. It is not synced: whoever looks for it can do without.
+    /// Leaves an empty file as a mark. It is not synced: a mark that is lost does no harm.
     pub(crate) fn leave_mark(&self, name: &str) -> Result<(), Fault> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         fs::openat(&self.descriptor, name, flags, FILE_MODE).map(drop).map_err(|errno| self.fault(name, errno))
     }
 
-    /// Moves a file into a directory within this one, under another name. `what` names it for failpoints.
+    /// Moves a file into a directory within this one, under another name. `what` names the file for failpoints.
     pub(crate) fn move_into(&self, name: &str, within: &Directory, to: &str, what: &str) -> Result<(), Fault> {
         let moved = fs::renameat(&self.descriptor, name, &within.descriptor, to);
         moved.map_err(|errno| self.fault(name, errno))?;
@@ -218,18 +222,18 @@ impl Directory {
         Ok(())
     }
 
-    /// Moves it back out, over nothing.
+    /// Moves a file back out of a directory within this one, if no file has the name there.
     pub(crate) fn move_out_of(&self, within: &Directory, from: &str, name: &str) -> Result<(), Fault> {
         let moved = fs::renameat_with(&within.descriptor, from, &self.descriptor, name, RenameFlags::NOREPLACE);
         moved.map_err(|errno| self.fault(name, errno))
     }
 
-    /// The names of files that have to do with the bridge, or seem to.
+    /// Returns the names of all entries that belong to the bridge or look like it, in order.
     pub fn names(&self) -> Result<Vec<String>, Fault> {
         self.names_that(|name| name.starts_with(".agent-"))
     }
 
-    /// The names of all files whose names are text.
+    /// Returns the names of all entries whose names are UTF-8, in order.
     pub(crate) fn all_names(&self) -> Result<Vec<String>, Fault> {
         self.names_that(|_| true)
     }
@@ -241,7 +245,7 @@ impl Directory {
         Ok(names)
     }
 
-    /// Shows the names one by one, in no order: there may be more than anybody wants to keep.
+    /// Calls `show` with each name, in no order, without keeping them: there may be very many.
     fn each_name(&self, mut show: impl FnMut(&str)) -> Result<(), Fault> {
         for entry in fs::Dir::read_from(&self.descriptor).map_err(|errno| self.fault("", errno))? {
             let entry = entry.map_err(|errno| self.fault("", errno))?;
@@ -253,11 +257,11 @@ impl Directory {
         Ok(())
     }
 
-    /// Renames, but over nothing.
+    /// Renames a file, but not over another one.
     fn rename_anew(&self, from: &str, to: &str) -> Result<(), Errno> {
         let (directory, flags) = (&self.descriptor, RenameFlags::NOREPLACE);
         match fs::renameat_with(directory, from, directory, to, flags) {
-            // Some file systems do not know how. Whoever holds the lock is alone with its own names.
+            // Some file systems do not support this. The holder of the lock is the only one to use its own names.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 match fs::statat(directory, to, AtFlags::SYMLINK_NOFOLLOW) {
                     Err(Errno::NOENT) => fs::renameat(directory, from, directory, to),
@@ -277,7 +281,7 @@ impl Directory {
         }
     }
 
-    /// A directory that was removed has no names any more, and nothing can be put into it.
+    /// Returns whether the directory still exists. A removed directory holds no names, and nothing can be put into it.
     fn is_there(&self) -> bool {
         fs::fstat(&self.descriptor).is_ok_and(|stat| stat.st_nlink > 0)
     }
@@ -305,7 +309,7 @@ impl Directory {
 
     fn fault(&self, name: &str, errno: Errno) -> Fault {
         let path = if name.is_empty() { self.path.clone() } else { self.path.join(name) };
-        // A step that finds nothing in a directory that is there found a file gone.
+        // Where the directory still exists, the file is what is missing; otherwise the directory is.
         Fault::of(if self.is_there() { &path } else { &self.path }, errno)
     }
 

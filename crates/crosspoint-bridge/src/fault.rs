@@ -5,43 +5,43 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-/// What went wrong with the files of a directory.
+/// What went wrong with a directory or with a file in it.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// There is no such directory, or no longer.
+    /// The directory or the file does not exist, or no longer.
     #[error("{} is not there", .0.display())]
     Gone(PathBuf),
-    /// It is something else than a directory.
+    /// The path is not a directory.
     #[error("{} is not a directory", .0.display())]
     NotADirectory(PathBuf),
-    /// It may not be read, or not be written.
+    /// The path may not be read, or may not be written.
     #[error("{}: {why}", path.display())]
     Denied {
-        /// What it is about.
+        /// The path that may not be used.
         path: PathBuf,
-        /// The system's own word.
+        /// The reason that the system gives.
         why: &'static str,
     },
-    /// There is no room.
+    /// The file system has no room for this path.
     #[error("there is no room for {}", .0.display())]
     Full(PathBuf),
-    /// Under the name of a file there is something that is not followed or opened.
+    /// The name of a file is taken by an entry that is not followed or opened, such as a link or a pipe.
     #[error("{} is {what}, not a file to read", path.display())]
     NotAFile {
-        /// What it is about.
+        /// The path of the entry.
         path: PathBuf,
-        /// What it is.
+        /// What the entry is instead.
         what: &'static str,
     },
-    /// Somebody else works in it.
+    /// Another driver works in this directory.
     #[error("another driver works in {}", .0.display())]
     InUse(PathBuf),
-    /// Anything else that the system says.
+    /// Any other error of the system.
     #[error("{}: {source}", path.display())]
     Other {
-        /// What it is about.
+        /// The path that the error is about.
         path: PathBuf,
-        /// The system's own word.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -61,7 +61,7 @@ impl Fault {
         }
     }
 
-    /// What to do about it.
+    /// Returns what to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Fault::Gone(_) => "make the directory, or name another",

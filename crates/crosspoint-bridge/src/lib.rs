@@ -1,12 +1,15 @@
 //! The files of the bridge contract.
 //!
-//! A program that cannot call agents (the *requester*) leaves a request in a directory and exits with [`NEED_AGENT`]. Somebody
-//! (the *driver*) has it answered, leaves the response beside it, removes the request and starts the program again.
+//! A program that cannot call agents (the *requester*) leaves a request in a directory and exits with [`NEED_AGENT`]. A
+//! second program (the *driver*) has it answered, leaves the response beside it, removes the request and starts the
+//! requester again.
 //!
-//! In reading order: a [`Pair`] is the names of the two files, a [`Directory`] reads and writes them so that nobody ever sees half of one
-//! and nothing planted under their names is followed, and [`request`] and [`response`] say what was found in them.
+//! In reading order: a [`Pair`] is the names of the two files. A [`Directory`] reads and writes them so that no reader
+//! sees half of a file, and follows no link that was planted under their names. [`request`] and [`response`] say what
+//! was found in them.
 //!
-//! Programs that ask need none of these: [`ask()`] gives the answer, or has the program run again when there is one.
+//! Programs that ask need none of these: [`ask()`] returns the answer, or ends the program so that it is run again when
+//! there is one.
 
 pub mod ask;
 mod directory;
@@ -22,11 +25,11 @@ pub use directory::{Directory, Found, Leftover, Lock, Mark, Removed, WRITE_STEPS
 pub use fault::Fault;
 pub use pair::Pair;
 
-/// What drivers remember of a directory, in it.
+/// The file in which drivers remember what they did in a directory.
 pub const RECORD: &str = ".agent-bridge.json";
 
-/// What a program exits with that needs an agent (BRIDGE-121).
+/// The exit code of a program that needs an agent (BRIDGE-121).
 pub const NEED_AGENT: u8 = 42;
 
-/// The word that a program is given when it is started again (BRIDGE-122).
+/// The argument that a program gets when it is started again (BRIDGE-122).
 pub const RESUME: &str = "--resume";

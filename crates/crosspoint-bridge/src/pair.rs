@@ -1,4 +1,4 @@
-//! The names of the files: one pair, or one for each phase (BRIDGE-126).
+//! The names of the files: one pair without a phase, and one pair for each phase (BRIDGE-126).
 
 use std::fmt;
 
@@ -10,27 +10,27 @@ impl Pair {
     /// `.agent-request.json` and `.agent-response.json`.
     pub const PLAIN: Pair = Pair(None);
 
-    /// The plain pair, then those of the phases in their order.
+    /// Returns the plain pair, then the pairs of the phases in order.
     pub fn all() -> impl Iterator<Item = Pair> {
         std::iter::once(Pair::PLAIN).chain((1..=9).map(|phase| Pair(Some(phase))))
     }
 
-    /// The pair of a phase, 1 to 9.
+    /// Returns the pair of a phase, or `None` unless the phase is 1 to 9.
     pub fn of_phase(phase: u8) -> Option<Pair> {
         (1..=9).contains(&phase).then_some(Pair(Some(phase)))
     }
 
-    /// The phase that its names say.
+    /// Returns the phase in the names, or `None` for the plain pair.
     pub fn phase(self) -> Option<u8> {
         self.0
     }
 
-    /// What the requester writes.
+    /// Returns the name of the request file, which the requester writes.
     pub fn request(self) -> String {
         self.named("request")
     }
 
-    /// What the driver writes.
+    /// Returns the name of the response file, which the driver writes.
     pub fn response(self) -> String {
         self.named("response")
     }
@@ -43,7 +43,7 @@ impl Pair {
     }
 }
 
-/// For people: the name of its request.
+/// Shows the name of the request file.
 impl fmt::Display for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.request())

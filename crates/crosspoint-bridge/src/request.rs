@@ -15,53 +15,53 @@ use crate::document::{id_of, is_of};
 use crate::fault::Fault;
 use crate::pair::Pair;
 
-/// Drivers answer a request over this as too large, in bytes (BRIDGE-8).
+/// Largest request that drivers take, in bytes. A larger one is answered as too large (BRIDGE-8).
 pub const BYTES_MAX: u64 = 1 << 20;
 
-/// So much of a request that is too large is read in search of its id, in bytes.
+/// Most bytes of a too large request that are read in search of its id.
 const SEARCH_BYTES_MAX: u64 = 64 << 20;
 
-/// A request older than this is answered with a warning (BRIDGE-8.3).
+/// Age from which a request is answered with a warning (BRIDGE-8.3).
 pub const AGE_MAX: Duration = Duration::from_secs(600);
 
-/// How long the requester waits where it does not say (BRIDGE-110).
+/// How long the requester waits if its request does not say (BRIDGE-110).
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(120);
 
-/// A request that can be acted on. What it asks is content, and does not print itself.
+/// A request that can be acted on. `Debug` does not print what it asks, because that is content.
 pub struct Request {
-    /// Where it was found.
+    /// The pair of files that it was found in.
     pub pair: Pair,
-    /// The requester's id for it.
+    /// The requester's id for the request.
     pub request_id: String,
-    /// The work or the agent that is wanted.
+    /// The work or the agent that the requester wants.
     pub agent_name: String,
-    /// The phase of the requester's run: as the request says it, else as the file's name does.
+    /// The phase of the requester's run: from the request, else from the file's name.
     pub phase: Option<i64>,
-    /// What the requester calls the phase.
+    /// The requester's name for the phase.
     pub phase_name: Option<String>,
-    /// How long the requester waits, in seconds, as the request says it.
+    /// How long the requester waits, in seconds, where the request says so.
     pub timeout_seconds: Option<f64>,
-    /// The file, as it is.
+    /// The bytes of the file, unchanged.
     pub document: Vec<u8>,
-    /// What it asks of whom, as a digest: the same id with another one is another request (ALL-1).
+    /// A digest of the agent's name and the input. The same id with another digest is another request (ALL-1).
     pub digest: String,
-    /// When it was made, as the request says it.
+    /// When the request was made, where it says so.
     pub created_at: Option<String>,
     /// When the file was written.
     pub written: SystemTime,
-    /// What is loose about it.
+    /// The warnings about the request.
     pub report: Report,
 }
 
-/// What is under the name of a request.
+/// What was found under the name of a request.
 pub enum Look {
-    /// Nothing.
+    /// No file.
     Nothing,
-    /// A request.
+    /// A request that can be acted on.
     Request(Box<Request>),
-    /// One that is too large, and its id.
+    /// A request that is too large.
     TooLarge {
-        /// The requester's id for it.
+        /// The requester's id for the request.
         request_id: String,
         /// How long the file is, in bytes.
         length: u64,
@@ -72,13 +72,13 @@ pub enum Look {
 
 /// A file that cannot be acted on.
 pub struct Malformed {
-    /// What is wrong with it.
+    /// What is wrong with the file.
     pub report: Report,
-    /// The file, for those who show where.
+    /// The bytes of the file, for callers that show where it is wrong.
     pub document: Vec<u8>,
-    /// Its id, where one can be found in it.
+    /// The id, where one can be found in the file.
     pub request_id: Option<String>,
-    /// When it was written.
+    /// When the file was written.
     pub written: SystemTime,
 }
 
@@ -88,7 +88,7 @@ impl fmt::Debug for Request {
     }
 }
 
-/// Looks at the request of a pair.
+/// Reads and judges the request of a pair.
 pub fn look(directory: &Directory, pair: Pair) -> Result<Look, Fault> {
     let name = pair.request();
     let Some(found) = directory.read(&name, BYTES_MAX + 1)? else { return Ok(Look::Nothing) };
@@ -102,12 +102,12 @@ pub fn look(directory: &Directory, pair: Pair) -> Result<Look, Fault> {
     })
 }
 
-/// Removes the request that has this id; another one stays.
+/// Removes the request if it has this id. Another request stays.
 pub fn remove(directory: &Directory, pair: Pair, request_id: &str) -> Result<Removed, Fault> {
     directory.remove(&pair.request(), |found| is_of(found, request_id), SEARCH_BYTES_MAX)
 }
 
-/// Removes the request that has this id and this digest; another one stays, also one of the same id.
+/// Removes the request if it has this id and this digest. Any other request stays, even one of the same id.
 pub fn remove_same(directory: &Directory, pair: Pair, request_id: &str, digest: &str) -> Result<Removed, Fault> {
     let is_same = |found: &Found| is_of(found, request_id) && digest_of(&found.bytes).is_some_and(|of| of == digest);
     directory.remove(&pair.request(), is_same, SEARCH_BYTES_MAX)
@@ -121,7 +121,7 @@ fn digest_of(document: &[u8]) -> Option<String> {
     }
 }
 
-/// Of what is compared when an id comes again: neither times nor how it is laid out.
+/// Digests what is compared when an id comes again: the agent's name and the input, but neither times nor whitespace.
 fn digest(agent_name: &str, document: &[u8]) -> String {
     let input = input(document).unwrap_or_default();
     let tape = Tape::scan(input.as_bytes()).ok();
@@ -133,7 +133,7 @@ fn judged(pair: Pair, found: Found) -> Look {
     let options = Options { kind: Some(Kind::BridgeRequest), ..Options::default() };
     let reading = read(&found.bytes, &options);
     let Some(Document::BridgeRequest(request)) = &reading.document else { return Look::Malformed(malformed(found)) };
-    // The response has to carry it, and a repeat is known by it.
+    // The response has to carry the id, and a repeat is recognised by it.
     if request.request_id.get().is_empty() {
         let mut report = reading.report;
         for finding in report.findings.iter_mut().filter(|finding| finding.pointer == "/request_id") {

@@ -13,49 +13,49 @@ use crate::document::{is_of, laid_out};
 use crate::fault::Fault;
 use crate::pair::Pair;
 
-/// Drivers write an error in the place of a response over this, in bytes (BRIDGE-8.2).
+/// Largest response that drivers write, in bytes. In place of a larger one they write an error (BRIDGE-8.2).
 pub const BYTES_MAX: usize = 10 << 20;
 
-/// More of a response than this nobody reads, in bytes.
+/// Most bytes of a response that are read.
 const READ_BYTES_MAX: u64 = 64 << 20;
 
-/// What a file is that somebody else has closed to us.
+/// Describes a file that this user may not read.
 const CLOSED: &str = "closed to this user";
 
-/// What is under the name of a response.
+/// What was found under the name of a response.
 pub enum Look {
-    /// Nothing.
+    /// No file.
     Nothing,
     /// The answer to the request.
     Answer(Box<Answer>),
-    /// The answer to another request, whose id this is (BRIDGE-4).
+    /// The answer to another request, with the id of that request (BRIDGE-4).
     Foreign(String),
     /// A file that cannot be read as a response.
     Malformed {
-        /// What is wrong with it.
+        /// What is wrong with the file.
         report: Report,
-        /// The file, for those who show where.
+        /// The bytes of the file, for callers that show where it is wrong.
         document: Vec<u8>,
     },
-    /// Something that is no file, or none that we may read, and what it is.
+    /// An entry that is no file, or a file that this user may not read, with a description of it.
     NotAFile(&'static str),
 }
 
-/// An answer. Its words are content, and do not print themselves.
+/// An answer. `Debug` does not print its words, because they are content.
 pub struct Answer {
-    /// How it ended.
+    /// How the work ended.
     pub status: Status,
-    /// What the agent said, where it succeeded: any text, often JSON.
+    /// What the agent said, if it succeeded: any text, often JSON.
     pub response: Option<String>,
     /// What went wrong, for people.
     pub error_message: Option<String>,
     /// What went wrong, for programs.
     pub error_type: Option<String>,
-    /// How long the agent took.
+    /// How long the agent took, in seconds.
     pub duration_seconds: f64,
-    /// Further facts: a JSON object.
+    /// Further facts, as a JSON object.
     pub metadata: String,
-    /// The file, as it is.
+    /// The bytes of the file, unchanged.
     pub document: Vec<u8>,
 }
 
@@ -65,22 +65,22 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// Looks at the response of a pair, as the answer to the request of this id.
+/// Reads the response of a pair as the answer to the request of this id.
 pub fn look(directory: &Directory, pair: Pair, request_id: &str) -> Result<Look, Fault> {
     look_under(directory, &pair.response(), request_id)
 }
 
-/// Looks at a response that may have been put elsewhere.
+/// Reads a response that may have been moved elsewhere.
 pub(crate) fn look_under(directory: &Directory, name: &str, request_id: &str) -> Result<Look, Fault> {
     let found = match directory.read(name, READ_BYTES_MAX) {
         Ok(None) => return Ok(Look::Nothing),
         Ok(Some(found)) => found,
         Err(Fault::NotAFile { what, .. }) => return Ok(Look::NotAFile(what)),
-        // It can be moved out of the way all the same (BRIDGE-4.2). That the directory is closed is another matter.
+        // The file can still be moved out of the way (BRIDGE-4.2). A directory that may not be read is a fault.
         Err(Fault::Denied { path, .. }) if path == directory.path().join(name) => return Ok(Look::NotAFile(CLOSED)),
         Err(fault) => return Err(fault),
     };
-    // Drivers write it around what agents gave.
+    // Drivers wrap the JSON of agents in the response, which adds levels.
     let options = Options { kind: Some(Kind::BridgeResponse), levels: Levels::Wrapped, ..Options::default() };
     let reading = read(&found.bytes, &options);
     let Some(Document::BridgeResponse(response)) = &reading.document else {
@@ -104,7 +104,8 @@ pub(crate) fn look_under(directory: &Directory, name: &str, request_id: &str) ->
     Ok(Look::Answer(Box::new(Answer { document: found.bytes, ..answer })))
 }
 
-/// Writes a response: laid out for people, and over nothing that was there. Gives the name of what was set aside for it (BRIDGE-4.2).
+/// Writes a response, indented for people. A file that has the name is set aside first, and its new name is returned
+/// (BRIDGE-4.2).
 pub fn write(directory: &Directory, pair: Pair, document: &str) -> Result<Option<String>, Fault> {
     let name = pair.response();
     let aside = directory.set_aside(&name)?;
@@ -112,12 +113,12 @@ pub fn write(directory: &Directory, pair: Pair, document: &str) -> Result<Option
     Ok(aside)
 }
 
-/// Removes the answer to the request of this id; another one stays.
+/// Removes the response if it answers the request of this id. Another response stays.
 pub fn remove(directory: &Directory, pair: Pair, request_id: &str) -> Result<Removed, Fault> {
     directory.remove(&pair.response(), |found| is_of(found, request_id), READ_BYTES_MAX)
 }
 
-/// A response that says what went wrong. `now` is when, as it is to be written.
+/// Returns a response that says what went wrong. `now` is the time of the error, as it is to be written.
 pub fn error(request_id: &str, error_type: &str, message: &str, now: &str, duration_seconds: f64) -> String {
     format!(
         r#"{{"request_id":{},"version":"1.0","status":"error","response":null,"error_message":{},"error_type":{},"created_at":{},"duration_seconds":{duration_seconds:?},"metadata":{{}}}}"#,
@@ -128,7 +129,7 @@ pub fn error(request_id: &str, error_type: &str, message: &str, now: &str, durat
     )
 }
 
-/// A response that says what an agent said.
+/// Returns a response with the text of an agent.
 pub fn success(request_id: &str, text: &str, now: &str, duration_seconds: f64) -> String {
     format!(
         r#"{{"request_id":{},"version":"1.0","status":"success","response":{},"error_message":null,"error_type":null,"created_at":{},"duration_seconds":{duration_seconds:?},"metadata":{{}}}}"#,

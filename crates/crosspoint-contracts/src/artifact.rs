@@ -1,8 +1,8 @@
 //! Named pieces of output (ALL-10).
 //!
-//! Contracts know more or less of them: a path and an operation, a name and a media type, or nothing but an id. What one cannot
-//! say of a piece is carried, by the piece's name, so that a piece that is taken away or added on the way is
-//! taken away or added.
+//! Contracts differ in what they say of a piece: a path and an operation, a name and a media type, or only an id. What
+//! a contract cannot say of a piece is carried under the piece's name, so that a piece that is removed or added on the
+//! way stays removed or added.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,15 +15,15 @@ use crate::kind::Contract;
 /// One named piece of output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Artifact<'s> {
-    /// Its name, a path in some contracts; a JSON string.
+    /// The name, which is a path in some contracts; a JSON string.
     pub name: Json<'s>,
-    /// Its media type, where the name does not say it.
+    /// The media type, if it differs from what the name's extension stands for.
     pub media_type: Option<Json<'s>>,
-    /// What is done to the file, unless it is new.
+    /// What is done to the file, unless the file is new.
     pub operation: Option<Json<'s>>,
-    /// All of it, where it is at hand.
+    /// The whole content, where it is at hand.
     pub content: Option<Json<'s>>,
-    /// Members without a home, and whose they are.
+    /// Members without a home, each with the contract it belongs to.
     pub own: Vec<(Contract, String, Json<'s>)>,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Debug for Artifact<'_> {
     }
 }
 
-/// What a contract's documents say of artifacts.
+/// How a contract's documents list artifacts.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
     /// An array of objects.
@@ -42,35 +42,36 @@ pub(crate) enum Form {
     Names,
 }
 
-/// Says of each name whether it can be taken.
+/// Says for each name whether the contract takes it.
 pub(crate) type Fits = fn(&[Cow<'_, str>]) -> Vec<bool>;
 
-/// How a contract calls the parts.
+/// How a contract names the members of an artifact.
 #[derive(Clone, Copy)]
 pub(crate) struct Names {
     pub(crate) contract: Contract,
     pub(crate) name: &'static str,
     pub(crate) media_type: Option<&'static str>,
     pub(crate) operation: Option<&'static str>,
-    /// Which names the contract takes, each beside the others; what it does not take is carried whole. Without this it takes all.
+    /// Which names the contract takes, judged together as one list. An artifact whose name it does not take is carried
+    /// whole. Without this function the contract takes all names.
     pub(crate) fits: Option<Fits>,
 }
 
-/// What is left of one artifact once a contract has written what it can.
+/// What is left of one artifact after a contract has written what it can.
 pub(crate) struct Left<'j, 's> {
     artifact: &'j Artifact<'s>,
-    /// Its place in the list, where nothing of it was written.
+    /// The artifact's place in the list, where nothing of it was written.
     whole: Option<usize>,
     media_type: bool,
     operation: bool,
     content: bool,
-    /// Content had to be made up.
+    /// Whether the content had to be made up.
     made_content: bool,
     own_of: Option<Contract>,
 }
 
 impl Form {
-    /// Writes the list, and gives what could not be said.
+    /// Writes the list, and returns what the contract could not say.
     pub(crate) fn write<'j, 's>(self, artifacts: &'j [Artifact<'s>]) -> (String, Vec<Left<'j, 's>>) {
         let mut out = String::from("[");
         let mut left = Vec::new();
@@ -87,13 +88,13 @@ impl Form {
             left.push(self.write_one(&mut out, artifact));
         }
         out.push(']');
-        // Of pieces with the same name all are listed, so that each finds its own part again.
+        // All artifacts that share a name are listed, so that each finds its own part again.
         let any = left.iter().any(Left::says_something);
         left.retain(|left| any && (left.says_something() || repeated.contains(left.artifact.name.get())));
         (out, left)
     }
 
-    /// Empty where all fit.
+    /// Returns for each artifact whether it fits. Empty where all fit.
     fn fits(self, artifacts: &[Artifact<'_>]) -> Vec<bool> {
         let Form::Objects(Names { fits: Some(fits), .. }) = self else { return Vec::new() };
         let names: Vec<Cow<'_, str>> =
@@ -178,7 +179,7 @@ impl<'s> Artifact<'s> {
     }
 }
 
-/// The media type that a name's extension stands for.
+/// Returns the media type that the name's extension stands for.
 pub fn media_type(name: &str) -> &'static str {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).unwrap_or_default();
     match extension.as_str() {
@@ -198,7 +199,7 @@ pub fn media_type(name: &str) -> &'static str {
 }
 
 impl<'j, 's> Left<'j, 's> {
-    /// Everything of an artifact that stands at this place of the list.
+    /// Everything of the artifact at this place of the list.
     pub(crate) fn whole(artifact: &'j Artifact<'s>, at: usize) -> Left<'j, 's> {
         Left {
             artifact,
@@ -225,7 +226,7 @@ impl<'j, 's> Left<'j, 's> {
             || self.own().next().is_some()
     }
 
-    /// As it is carried.
+    /// Writes what is left in the form in which it is carried.
     pub(crate) fn push(&self, out: &mut String) {
         out.push('{');
         push_known(out, "name");
@@ -275,7 +276,7 @@ impl<'j, 's> Left<'j, 's> {
     }
 }
 
-/// One artifact as it was carried.
+/// One artifact as it was read from what was carried.
 pub(crate) struct Carried<'s> {
     artifact: Artifact<'s>,
     at: Option<usize>,
@@ -283,7 +284,7 @@ pub(crate) struct Carried<'s> {
 }
 
 impl<'s> Carried<'s> {
-    /// Reads what [`Left::push`] wrote. What does not look like it is nothing we carried.
+    /// Reads what [`Left::push`] wrote. Anything that does not have that form was not carried by us.
     pub(crate) fn read(item: Value<'_, 's>) -> Option<Carried<'s>> {
         let known = ["name", "type", "operation", "content", "no_content", "at", "fields"];
         if item.members().any(|(name, _)| known.iter().all(|known| name != **known)) {
@@ -310,7 +311,7 @@ impl<'s> Carried<'s> {
     }
 }
 
-/// Names that stand more than once, as they are spelled.
+/// Names that occur more than once, as they are spelled.
 fn repeated_names<'j>(artifacts: &'j [Artifact<'_>]) -> BTreeSet<&'j str> {
     let mut seen = BTreeSet::new();
     if artifacts.len() < 2 {
@@ -319,7 +320,7 @@ fn repeated_names<'j>(artifacts: &'j [Artifact<'_>]) -> BTreeSet<&'j str> {
     artifacts.iter().map(|artifact| artifact.name.get()).filter(|name| !seen.insert(*name)).collect()
 }
 
-/// Joins what a document lists with what was carried of it. A carried piece that is not listed any more was taken away.
+/// Joins what a document lists with what was carried of it. A carried piece that is no longer listed was removed.
 pub(crate) fn joined<'s>(mut listed: Vec<Artifact<'s>>, carried: Vec<Carried<'s>>) -> Vec<Artifact<'s>> {
     let (mut whole, parts): (Vec<_>, Vec<_>) = carried.into_iter().partition(|carried| carried.at.is_some());
     let mut places: BTreeMap<String, VecDeque<usize>> = BTreeMap::new();
@@ -345,7 +346,7 @@ pub(crate) fn joined<'s>(mut listed: Vec<Artifact<'s>>, carried: Vec<Carried<'s>
 }
 
 impl<'s> Artifact<'s> {
-    /// What the document says counts before what was carried.
+    /// What the document says takes precedence over what was carried.
     fn complete(&mut self, part: Carried<'s>) {
         let empty = self.content.as_ref().is_none_or(|content| content.get() == "\"\"");
         if part.no_content && empty {

@@ -1,7 +1,7 @@
 //! Every rule of every contract, as data.
 //!
-//! A clause is one normative sentence with an id that never changes: validator, checker, error texts and docs
-//! all cite it. The rules of a contract are in its own `clause` module, those that all contracts share in [`all`].
+//! A clause is one normative sentence with an id that never changes: validator, checker, error texts and docs all cite
+//! it. The rules of a contract are in its own `clause` module, those that all contracts share are in [`all`].
 //!
 //! Ids below 100 are this project's rulings on what the contracts' documents leave open (`MSG-3`, and `MSG-3.2` for the
 //! second sentence of that ruling); from 101 up they are the documents' own sentences. Sentences that say the same
@@ -11,17 +11,17 @@ pub mod all;
 
 use crate::Contract;
 
-/// How bad it is to break a clause.
+/// How serious it is to break a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// The documents say "should", "preferably" or "recommended", or the looseness is one we read.
+    /// The documents say "should", "preferably" or "recommended", or the form is a looseness that we read.
     Warning,
-    /// The documents say "must" or state it plainly.
+    /// The documents say "must" or state the rule plainly.
     Error,
 }
 
 impl Level {
-    /// `error` or `warning`, as printed.
+    /// Returns `error` or `warning`, as printed.
     pub fn name(self) -> &'static str {
         match self {
             Level::Warning => "warning",
@@ -42,7 +42,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// `document`, `exchange` or `operation`, as printed.
+    /// Returns `document`, `exchange` or `operation`, as printed.
     pub fn name(self) -> &'static str {
         match self {
             Scope::Document => "document",
@@ -55,26 +55,26 @@ impl Scope {
 /// One rule.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Clause {
-    /// For example `BRIDGE-2`.
+    /// The id, for example `BRIDGE-2`.
     pub id: &'static str,
-    /// Error or warning.
+    /// Whether breaking it is an error or a warning.
     pub level: Level,
     /// What can break it.
     pub scope: Scope,
-    /// Where it is written: the document and its section, or `rulings`.
+    /// Where the rule is written: the document and its section, or `rulings`.
     pub document: &'static str,
     /// The rule in one line.
     pub text: &'static str,
     /// How to mend what breaks it.
     pub hint: &'static str,
-    /// Ids of clauses that follow from it: whoever keeps it keeps them.
+    /// Ids of clauses that follow from this one: a document that keeps this one keeps them too.
     pub implies: &'static [&'static str],
-    /// The tests that show it, for clauses no single document can break.
+    /// The tests that show the rule, for clauses that no single document can break.
     pub shown_by: &'static [&'static str],
 }
 
-/// Defines clauses as constants, so that citing one that does not exist fails to compile, and the
-/// table that lists them in order.
+/// Defines clauses as constants, so that citing a clause that does not exist fails to compile, and the table that lists
+/// them in order.
 macro_rules! clauses {
     ($($name:ident = $id:literal $level:ident $scope:ident, $document:literal:
         $text:literal
@@ -100,17 +100,17 @@ macro_rules! clauses {
 }
 pub(crate) use clauses;
 
-/// The rules that hold for every contract, in order.
+/// Returns the rules that hold for every contract, in order.
 pub fn shared() -> &'static [&'static Clause] {
     all::TABLE
 }
 
-/// The rules of one contract, in order.
+/// Returns the rules of one contract, in order.
 pub fn of(contract: Contract) -> &'static [&'static Clause] {
     contract.entry().clauses
 }
 
-/// All rules, the shared ones first.
+/// Returns all rules, the shared ones first.
 pub fn every() -> impl Iterator<Item = &'static Clause> {
     let contracts = Contract::ALL.iter().flat_map(|&contract| of(contract));
     shared().iter().chain(contracts).copied()

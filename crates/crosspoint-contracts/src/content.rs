@@ -1,8 +1,7 @@
 //! What callers and agents wrote, in types that never print it.
 //!
-//! Content may be a patient's record or a bank's ledger. Its types show their size under `Debug` and have no
-//! `Display`, so that a log line or a panic cannot leak it; only code that asks by name gets
-//! at the text.
+//! Content may be a patient's record or a bank's ledger. Its types show their size under `Debug` and have no `Display`,
+//! so that a log line or a panic cannot leak it. Only code that asks for the text by name gets it.
 
 mod body;
 
@@ -23,7 +22,7 @@ impl<'s> Raw<'s> {
         Raw(source)
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     pub fn get(self) -> &'s str {
         self.0
     }
@@ -50,7 +49,7 @@ impl<'s> RawObject<'s> {
         RawObject(source)
     }
 
-    /// The JSON text, from brace to brace.
+    /// Returns the JSON text, from brace to brace.
     pub fn get(self) -> &'s str {
         self.0
     }
@@ -68,34 +67,34 @@ impl fmt::Debug for RawObject<'_> {
     }
 }
 
-/// A JSON value that is passed on or was made on the way, as text.
+/// A JSON value as text, passed on from a document or made on the way.
 ///
-/// Equality is that of the spelling, not of the value.
+/// Two values are equal if they are spelled alike, even where they mean the same otherwise.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Json<'s>(Cow<'s, str>);
 
 impl<'s> Json<'s> {
-    /// JSON text that was read before, so is known to be JSON.
+    /// Wraps JSON text that was read before, so is known to be JSON.
     pub fn new(source: impl Into<Cow<'s, str>>) -> Json<'s> {
         Json(source.into())
     }
 
-    /// A JSON string of this text.
+    /// Makes a JSON string of this text.
     pub fn string(text: &str) -> Json<'static> {
         Json(Cow::Owned(crate::json::quoted(text)))
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     pub fn get(&self) -> &str {
         &self.0
     }
 
-    /// The same value, no longer tied to where it was read.
+    /// Returns the same value, no longer borrowed from the document it was read from.
     pub fn into_owned(self) -> Json<'static> {
         Json(Cow::Owned(self.0.into_owned()))
     }
 
-    /// The characters of a JSON string; `None` for any other value.
+    /// Returns the characters of a JSON string, or `None` for any other value.
     pub fn text(&self) -> Option<Cow<'_, str>> {
         let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
         Some(crate::json::Text::of_string(inner).decode())
@@ -118,17 +117,17 @@ impl<T> Default for Nullable<T> {
     }
 }
 
-/// A member that the contract does not know: kept, in the order it came.
+/// A member that the contract does not know. It is kept, in the order in which it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extra<'s> {
-    /// Its name.
+    /// The member's name.
     pub name: Text<'s>,
-    /// Its value.
+    /// The member's value.
     pub value: Raw<'s>,
 }
 
-/// An id that travels as it was spelled. Ids that trace work are for logs and may be shown; those that say whom or what it is
-/// about are `hidden` like any content.
+/// Declares an id that travels as it was spelled. Ids that trace work are for logs and may be shown. Ids that say whom
+/// or what the work is about are `hidden`, like any content.
 macro_rules! id {
     ($(#[$doc:meta])* hidden $name:ident $schema:tt) => {
         $crate::content::id!(@type $(#[$doc])* $name $schema);
@@ -154,7 +153,7 @@ macro_rules! id {
         pub struct $name<'s>(pub(crate) $crate::content::Text<'s>);
 
         impl<'s> $name<'s> {
-            /// The id, byte for byte as it was spelled once escapes are undone.
+            /// Returns the id byte for byte as it was spelled, once escapes are undone.
             pub fn get(self) -> std::borrow::Cow<'s, str> {
                 self.0.decode()
             }
@@ -200,7 +199,7 @@ impl<T: JsonSchema> JsonSchema for Nullable<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let value = generator.subschema_for::<T>();
-        // The mark keeps the null when that of optional members is taken away.
+        // The mark keeps this null when the null of optional members is taken away.
         json_schema!({ "anyOf": [value, { "type": "null" }], "nullable": true })
     }
 }

@@ -1,4 +1,4 @@
-//! The front door: bytes in, a typed document and all findings out.
+//! The entry point for reading: bytes in, a typed document and all findings out.
 
 pub use crate::Document;
 
@@ -9,28 +9,28 @@ use crate::json::{Broken, FlawKind, Levels, Syntax, SyntaxError, Tape, Type, Val
 use crate::kind::{self, Form, Framed, Kind, Undetected};
 use crate::report::{Findings, Place, Report};
 
-/// What the reader knows beside the document.
+/// What the reader knows besides the document.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'o> {
-    /// Read it as this kind; otherwise the kind is detected.
+    /// The kind to read the document as. Without it the kind is detected.
     pub kind: Option<Kind>,
     /// What the text inside a bridge response must be.
     pub inner: Inner,
-    /// Whether part of a stream is enough.
+    /// Whether a part of a stream is enough.
     pub extent: Extent,
-    /// Agent types the operator added to the five of the message contract.
+    /// Agent types that the operator added to the five of the message contract.
     pub agent_types: &'o [&'o str],
-    /// How deep it may nest.
+    /// How deep the document may nest.
     pub levels: Levels,
 }
 
 /// How much of a stream there must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extent {
-    /// All of it, from its first event to the terminal one.
+    /// The whole stream, from its first event to the terminal one.
     #[default]
     Whole,
-    /// Any events of it, one after the other.
+    /// Any consecutive events of the stream.
     Part,
 }
 
@@ -44,23 +44,24 @@ pub enum Inner {
     Json,
 }
 
-/// What reading gave.
+/// The result of reading a document.
 #[derive(Debug)]
 pub struct Reading<'s> {
-    /// What is to be said about the document.
+    /// The findings about the document.
     pub report: Report,
     /// The document, unless there was an error.
     pub document: Option<Document<'s>>,
-    /// Why the kind is not known, where it is not.
+    /// Why the kind is not known, where it could not be detected.
     pub undetected: Option<Undetected>,
 }
 
-/// Reads one document and finds all that is wrong with it.
+/// Reads one document and finds everything that is wrong with it.
 pub fn read<'s>(bytes: &'s [u8], options: &Options<'_>) -> Reading<'s> {
     read_and(bytes, options, |_, _| ()).0
 }
 
-/// The same, and hands what was scanned to whoever wants more of it than the typed document, if it has no error.
+/// Reads a document like [`read`]. If it has no error, `more` is called with its tape, for callers that need more than
+/// the typed document.
 pub(crate) fn read_and<'s, T>(
     bytes: &'s [u8],
     options: &Options<'_>,
@@ -93,7 +94,7 @@ pub(crate) fn read_and<'s, T>(
     (Reading { report: findings.into_report(Some(kind), &tape, bytes), document, undetected: None }, more)
 }
 
-/// What can be said of bytes that are no JSON.
+/// Reports what can be said of bytes that are no JSON.
 fn unscanned<'s>(broken: &Broken<'_>, options: &Options<'_>, bytes: &[u8]) -> Reading<'s> {
     let mut findings = Findings::default();
     note_syntax(&broken.error, &ALL_101, &mut findings);
@@ -103,7 +104,7 @@ fn unscanned<'s>(broken: &Broken<'_>, options: &Options<'_>, bytes: &[u8]) -> Re
     Reading { report, document: None, undetected: None }
 }
 
-/// How the bytes are read where they are not JSON.
+/// Returns how the bytes are read where they are not JSON.
 fn framed(bytes: &[u8], options: &Options<'_>) -> Option<&'static Framed> {
     match options.kind {
         Some(kind) => kind.entry().framed(),
@@ -114,16 +115,16 @@ fn framed(bytes: &[u8], options: &Options<'_>) -> Option<&'static Framed> {
     }
 }
 
-/// Reads an object as the kind it is.
+/// Reads an object as a document of this kind.
 fn object<'s>(kind: Kind, root: Value<'_, 's>, findings: &mut Findings, options: &Options<'_>) -> Option<Document<'s>> {
     match &kind.entry().form {
         Form::Object { read, .. } => Some(read(&mut Fields::new(root, findings), options)),
-        // What is framed is no object and was read before.
+        // A framed document is no object, and was read before.
         Form::Framed(_) => None,
     }
 }
 
-/// Notes why the bytes are no JSON, under the clause for that particular reason or else `malformed`.
+/// Notes why the bytes are no JSON, under the clause for that particular reason or else under `malformed`.
 pub(crate) fn note_syntax(error: &SyntaxError, malformed: &'static Clause, findings: &mut Findings) {
     let clause = match error.kind {
         Syntax::NotUtf8 | Syntax::Utf16 => &ALL_102,

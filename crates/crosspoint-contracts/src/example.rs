@@ -1,14 +1,14 @@
-//! What a missing member could look like, so that nobody has to look it up.
+//! Examples of what a missing member could look like, so that the author of a document need not look it up.
 
 use std::borrow::Cow;
 
-/// How to add a member, where its name alone tells what it looks like.
+/// Returns how to add a member, where its name alone tells what it looks like.
 pub(crate) fn hint(name: &str) -> Option<Cow<'static, str>> {
     let (name, example) = EXAMPLES.iter().find(|(known, _)| *known == name)?;
     Some(Cow::Owned(format!("Add \"{name}\": {example}.")))
 }
 
-/// Members that mean the same wherever they stand. `status`, `type` and the like do not, and have the hint of their clause.
+/// Members that mean the same in every object. `status`, `type` and the like do not, and have the hint of their clause.
 const EXAMPLES: &[(&str, &str)] = &[
     // message
     ("protocol_version", "\"1.0\""),

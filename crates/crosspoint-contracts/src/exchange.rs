@@ -1,7 +1,7 @@
-//! What talking in a contract means beyond its documents: all that a door, a link and the engine must know of it.
+//! What an exchange in a contract means beyond its documents: all that a door, a link and the engine must know of it.
 //!
-//! A contract says it in `<contract>/exchange.rs`, as data. Code that serves callers or calls agents asks here, and so has no branch on a
-//! contract: a new one brings an [`Exchange`] of its own, or does not compile.
+//! Each contract states this in `<contract>/exchange.rs`, as data. Code that serves callers or calls agents asks here,
+//! so it has no branch on a contract. A new contract brings its own [`Exchange`], or does not compile.
 
 use std::borrow::Cow;
 
@@ -15,31 +15,32 @@ use crate::report::Finding;
 pub struct Exchange {
     /// The kind of document that asks for work.
     pub request: Kind,
-    /// The kind that says what came of it.
+    /// The kind of document that says how the work ended.
     pub response: Kind,
-    /// What a request says, of which only the contract knows where it stands.
+    /// Returns what a request says at places that only the contract knows.
     pub asked: for<'s> fn(&Document<'s>) -> Option<Asked<'s>>,
-    /// The member by which a caller knows its request.
+    /// The member by which a caller identifies its request.
     pub id: &'static str,
     /// The member that names the work.
     pub work: &'static str,
-    /// Names that are compared, shown and logged whole, by the pointer of their member.
+    /// Members whose values are compared, shown and logged whole: their pointers and their homes.
     pub names: &'static [(&'static str, Home)],
-    /// Whether the work may be the name of an agent, to whom it then goes.
+    /// Whether the work may be the name of an agent, which then gets it.
     pub work_may_name_agent: bool,
-    /// Whether no two requests of a caller have one id, whatever else makes a repeat the same job. Callers then ask for work by that id.
+    /// Whether no two requests of a caller share an id, whatever else makes a repeat the same job. Callers then ask for
+    /// work by that id.
     pub ids_are_unique: bool,
-    /// Makes the input of a document in which it is no single value.
+    /// Makes the input of a document in which it is not a single value.
     pub input: Option<MakeInput>,
-    /// How long the work may take where the request does not say.
+    /// How long the work may take where the request does not say, in seconds.
     pub seconds_default: Option<u32>,
-    /// What every request says to its agent, though the caller did not.
+    /// What every request tells its agent, even where the caller did not say it.
     pub request_has: &'static [Home],
     /// The long members of a response, which an outcome keeps as parts.
     pub parts: &'static [Part],
-    /// Whether what comes of work is a text to it, and not an object (ALL-8).
+    /// Whether the output of work is a text in this contract, and not an object (ALL-8).
     pub gives_text: bool,
-    /// Where the agent's own code stands in a response.
+    /// The path to the agent's own error code in a response.
     pub code: &'static [&'static str],
     /// What a response says of a job where its agent did not.
     pub response_has: &'static [Known],
@@ -47,46 +48,46 @@ pub struct Exchange {
     pub question: Place,
     /// Where warnings to a caller stand.
     pub warnings: Place,
-    /// Whether cancelled work is told as an error, which then says whether to repeat it.
+    /// Whether cancelled work is reported as an error, which then says whether to repeat it.
     pub cancelled_is_error: bool,
-    /// The HTTP status of an answer that says that work has ended with this.
+    /// Returns the HTTP status of an answer that says that the work ended with this failure.
     pub http_status: fn(Failure) -> u16,
     /// How requests are refused.
     pub refusing: Refusing,
 }
 
-/// Makes one JSON value of what a document gives its agent; `None` where it is no valid one.
+/// Makes one JSON value of what a document gives its agent. Returns `None` if the document is not valid.
 pub type MakeInput = fn(&[u8]) -> Option<String>;
 
-/// What a request says, of which only the contract knows where it stands.
+/// What a request says at places that only the contract knows.
 #[derive(Clone, Debug)]
 pub struct Asked<'s> {
-    /// What its caller calls it; `None` where the contract has no such id. What is carried may name another, by which somebody before the
-    /// caller knows it.
+    /// The caller's id for the request; `None` where the contract has no such id. The carried facts may hold another
+    /// id, from a caller before this one.
     pub id: Option<Cow<'s, str>>,
-    /// The input, where it is one value of the document.
+    /// The input, where it is a single value of the document.
     pub input: Option<&'s str>,
 }
 
-/// What is known of a job without its agent.
+/// What is known of a job without asking its agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// The work. What the caller calls it counts, whatever the agent says.
+    /// The work. The caller's name for it takes precedence over the agent's.
     Work,
-    /// When it began.
+    /// When the work began.
     StartedAt,
-    /// When it ended.
+    /// When the work ended.
     ReportedAt,
-    /// How long it took.
+    /// How long the work took.
     Duration,
-    /// Who did it.
+    /// The agent that did the work.
     Agent,
-    /// How often it was tried again.
+    /// How many times the work was tried again.
     Retries,
 }
 
 impl Known {
-    /// Where it lives.
+    /// Returns the home of the fact.
     pub fn home(self) -> Home {
         match self {
             Known::Work => Home::Work,
@@ -99,91 +100,93 @@ impl Known {
     }
 }
 
-/// Where something stands in a document.
+/// Where a value stands in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In the member of this home.
     Home(Home),
     /// At this pointer, in a member that only this contract has.
     Member(&'static str),
-    /// Where things are carried, under this name; an agent's own word there is left alone.
+    /// Among the carried facts, under this name. A value that the agent itself wrote there is left alone.
     Carried(&'static str),
 }
 
 /// A long member of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The way to it.
+    /// The path to the member.
     pub path: &'static [&'static str],
-    /// What it is. Of several members for one thing the first counts: another beside it is a member like any other.
+    /// What the member holds. Where several members hold the same thing, the first one counts, and another beside it is
+    /// treated as any other member.
     pub holds: Holds,
-    /// What stands for it in the agent's document.
+    /// What replaces the member in the stored document of the agent.
     pub stand_in: &'static str,
 }
 
 /// What a part holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// What the agent gave.
+    /// The agent's output.
     Output,
-    /// Named pieces of it.
+    /// Named pieces of output.
     Artifacts,
 }
 
 /// How a contract refuses requests.
 pub struct Refusing {
-    /// Why a document is refused for this, and the contract's code where it has a more exact one than the failure's.
+    /// Why a document with this finding is refused, and the contract's code where it has a more exact one than the
+    /// failure's.
     pub malformed: fn(&Finding) -> (Failure, Option<&'static str>),
-    /// The clause that an empty id breaks, where the document's own rules let one pass.
+    /// The clause that an empty id breaks, where the rules for the document allow an empty one.
     pub empty_id: Option<&'static str>,
     /// The code for a name that is longer than we take.
     pub too_long: Option<&'static str>,
-    /// The code for a document that is longer than we take. Without one it is merely invalid.
+    /// The code for a document that is longer than we take. Without a code the document is refused as invalid.
     pub too_large: Option<&'static str>,
-    /// No agent takes the work.
+    /// The wording where no agent takes the work.
     pub unknown_work: Wording,
-    /// No agent has the name that the request gives.
+    /// The wording where no agent has the name that the request gives.
     pub unknown_agent: Wording,
-    /// The agent that the request names does not take the work.
+    /// The wording where the agent that the request names does not take the work.
     pub not_its_work: Wording,
-    /// The request key is that of a job with another work, or with another input.
+    /// Returns the wording where the request key is that of a job with another work or with another input.
     pub conflict: fn(Differs) -> Wording,
-    /// Whether the field that is wrong is named by itself.
+    /// Whether a refusal names the wrong field in a member of its own.
     pub names_fields: bool,
-    /// Whether what has no field is carried.
+    /// Whether a refusal carries the facts that the contract has no field for.
     pub carries: bool,
 }
 
-/// What differs between two requests of one key.
+/// What differs between two requests of the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Differs {
-    /// The work.
+    /// The work differs.
     Work,
-    /// The input.
+    /// The input differs.
     Input,
 }
 
-/// How a refusal is worded. What is not given is worded as everywhere.
+/// How a refusal is worded. A part that is not given is worded as in the other contracts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wording {
     /// The contract's own code.
     pub code: Option<&'static str>,
     /// The clause that is broken.
     pub clause: Option<&'static str>,
-    /// Where in the request it is wrong, as a JSON pointer.
+    /// Where the request is wrong, as a JSON pointer.
     pub at: Option<&'static str>,
     /// What is wrong, and what to do about it.
     pub text: Option<(&'static str, &'static str)>,
 }
 
 impl Wording {
-    /// As everywhere, at this place.
+    /// The usual wording, at this place.
     pub const fn at(pointer: &'static str) -> Wording {
         Wording { code: None, clause: None, at: Some(pointer), text: None }
     }
 }
 
-/// As everywhere.
+/// The usual wording.
 pub(crate) fn plain_conflict(_: Differs) -> Wording {
     Wording::default()
 }
@@ -194,19 +197,19 @@ pub(crate) fn plainly_invalid(_: &Finding) -> (Failure, Option<&'static str>) {
 }
 
 impl Contract {
-    /// The homes that make a repeat the same job (ALL-1); none where each request is a job of its own.
+    /// Returns the homes that make a repeat the same job (ALL-1). Empty where each request is a job of its own.
     pub fn key_homes(self) -> &'static [Home] {
         self.entry().map.key
     }
 
-    /// What talking in it means.
+    /// Returns what an exchange in this contract means.
     pub fn exchange(self) -> &'static Exchange {
         self.entry().exchange
     }
 }
 
 impl<'s> Job<'s> {
-    /// Puts a value where a contract says that it stands.
+    /// Puts a value at the place that a contract gives for it.
     pub fn place(&mut self, contract: Contract, place: Place, value: crate::content::Json<'s>) {
         match place {
             Place::Home(home) => drop(self.put(home, value)),
@@ -218,7 +221,7 @@ impl<'s> Job<'s> {
         }
     }
 
-    /// What a contract's document had at such a place.
+    /// Returns the value that a contract's document had at this place.
     pub fn placed(&self, contract: Contract, place: Place) -> Option<&crate::content::Json<'s>> {
         match place {
             Place::Home(home) => self.get(home),

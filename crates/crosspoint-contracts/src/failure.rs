@@ -1,15 +1,15 @@
 //! Why work failed, in one closed list for all contracts.
 //!
 //! Each contract writes every failure with an exhaustive match and reads its own codes back, in its `failure` module. A
-//! new failure does not compile until every contract says how it is written, and the tests ask for its page in
+//! new failure does not compile until every contract says how it is written, and the tests demand its page in
 //! `docs/failures`.
 
 use std::fmt;
 
-/// A reason that is part of the protocols.
+/// A reason for which work failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
-    /// Nothing was heard in time.
+    /// The agent was not heard from in time.
     Timeout,
     /// The agent could not be reached.
     Unavailable,
@@ -17,46 +17,46 @@ pub enum Failure {
     Invalid,
     /// The token is missing or wrong.
     Unauthenticated,
-    /// There is not enough of something.
+    /// A resource limit was exceeded.
     ResourceLimit,
-    /// Nobody takes this work.
+    /// No agent takes this work.
     Unsupported,
     /// The agent did the work and says that it failed.
     AgentFailed,
-    /// Somebody stopped it.
+    /// The work was cancelled.
     Cancelled,
-    /// The work went in a circle, or through too many hands.
+    /// The work went in a circle, or through too many agents.
     Delegation,
     /// The same request key came with other work or input.
     Conflict,
     /// The agent's answer cannot be read.
     BrokenContract,
-    /// The fault is ours.
+    /// The fault is in the orchestrator.
     Internal,
 }
 
 /// Whether sending the same request again is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// The work was surely not done.
+    /// The work was certainly not done.
     Safe,
-    /// It may have been done.
+    /// The work may have been done.
     Unknown,
-    /// It would fail again, or do the work twice.
+    /// The request would fail again, or the work would be done twice.
     Never,
 }
 
 /// Whether the work had been handed to an agent when it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatched {
-    /// No agent has seen it.
+    /// No agent has seen the work.
     No,
-    /// An agent may have begun.
+    /// An agent may have begun the work.
     Yes,
 }
 
 impl Failure {
-    /// All twelve, in the order in which codes that several share are read.
+    /// All twelve. Where several share a code, the first of them is read from it.
     pub const ALL: [Failure; 12] = [
         Failure::Timeout,
         Failure::Unavailable,
@@ -72,7 +72,7 @@ impl Failure {
         Failure::Internal,
     ];
 
-    /// As it is spelled everywhere outside the five contracts.
+    /// Returns the name, as it is spelled everywhere outside the five contracts.
     pub fn name(self) -> &'static str {
         match self {
             Failure::Timeout => "timeout",
@@ -90,12 +90,12 @@ impl Failure {
         }
     }
 
-    /// The failure of that name.
+    /// Returns the failure of this name.
     pub fn from_name(name: &str) -> Option<Failure> {
         Failure::ALL.into_iter().find(|failure| failure.name() == name)
     }
 
-    /// One sentence for people, where the agent gave none. It holds no content.
+    /// Returns one sentence for people, for use where the agent gave none. It holds no content.
     pub fn sentence(self) -> &'static str {
         match self {
             Failure::Timeout => "The agent did not answer in time.",
@@ -113,7 +113,7 @@ impl Failure {
         }
     }
 
-    /// Whether the caller may send the same request again.
+    /// Returns whether the caller may send the same request again.
     pub fn repeat(self, dispatched: Dispatched) -> Repeat {
         match self {
             Failure::Unavailable if dispatched == Dispatched::No => Repeat::Safe,
@@ -129,7 +129,7 @@ impl Failure {
         }
     }
 
-    /// Whether the engine tries again by itself, where the agent allows that.
+    /// Returns whether the engine tries again by itself, where the agent's policy allows that.
     pub fn is_retried(self) -> bool {
         match self {
             Failure::Timeout | Failure::Unavailable | Failure::ResourceLimit => true,
@@ -153,7 +153,7 @@ impl fmt::Display for Failure {
 }
 
 impl Repeat {
-    /// As callers are told.
+    /// Returns the word that callers are given.
     pub fn name(self) -> &'static str {
         match self {
             Repeat::Safe => "safe",

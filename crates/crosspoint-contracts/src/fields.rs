@@ -1,9 +1,9 @@
-//! Reading members of objects into types, noting what is wrong on the way.
+//! Reads members of objects into types, and notes what is wrong with them.
 //!
-//! Reading and validating are one thing: every member is asked for once, with the clause that is broken if it is
-//! missing and a reader that knows the clause for a wrong type. What could not be read becomes a
-//! placeholder so that the rest is still looked at; the placeholder never gets out, because a document with
-//! an error is not handed out at all.
+//! Reading and validating are one step. Every member is asked for once, with the clause that is broken if it is missing
+//! and a reader that knows the clause for a wrong type. A member that could not be read becomes a placeholder, so that
+//! the rest is still checked. The placeholder never gets out, because a document with an error is not handed out at
+//! all.
 
 mod value;
 mod word;
@@ -22,7 +22,7 @@ use crate::example;
 use crate::json::Value;
 use crate::report::{Findings, Place};
 
-/// The members of one object, ticked off as they are read.
+/// The members of one object, marked as they are read.
 pub(crate) struct Fields<'t, 's, 'f> {
     object: Value<'t, 's>,
     members: Vec<Member<'t, 's>>,
@@ -37,31 +37,30 @@ struct Member<'t, 's> {
 
 impl<'t, 's, 'f> Fields<'t, 's, 'f> {
     pub(crate) fn new(object: Value<'t, 's>, findings: &'f mut Findings) -> Self {
-        // Hardly any object of the contracts has more.
+        // Hardly any object of the contracts has more members.
         let mut members = Vec::with_capacity(12);
         members.extend(object.members().map(|(name, value)| Member { name, value, read: false }));
         Fields { object, members, findings }
     }
 
-    /// The object itself.
     pub(crate) fn object(&self) -> Value<'t, 's> {
         self.object
     }
 
-    /// Whether there is such a member, without reading it.
+    /// Returns whether there is such a member, without marking it as read.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.peek(name).is_some()
     }
 
-    /// A member's value, without reading it.
+    /// Returns a member's value, without marking it as read.
     pub(crate) fn peek(&self, name: &str) -> Option<Value<'t, 's>> {
         self.members.iter().find(|member| member.name == *name).map(|member| member.value)
     }
 
-    /// A member's value, counted as read.
+    /// Returns a member's value, and marks it as read.
     pub(crate) fn take(&mut self, name: &str) -> Option<Value<'t, 's>> {
         let mut first = None;
-        // A repeated member is reported as such; it is not also one that nobody knows.
+        // A repeated member is reported as repeated; it is not also reported as unknown.
         for member in self.members.iter_mut().filter(|member| member.name == *name) {
             member.read = true;
             first = first.or(Some(member.value));
@@ -69,14 +68,14 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
         first
     }
 
-    /// The first member that is spelled like this name but for case, hyphens and underscores, counted as read.
+    /// Returns the first member whose name differs only in case, hyphens and underscores, and marks it as read.
     pub(crate) fn take_spelled(&mut self, name: &str) -> Option<Value<'t, 's>> {
         let member = self.members.iter_mut().find(|member| is_spelling_of(name, member.name))?;
         member.read = true;
         Some(member.value)
     }
 
-    /// A member that must be there.
+    /// Reads a member that must be there.
     pub(crate) fn required<T: Default>(
         &mut self,
         name: &'static str,
@@ -92,7 +91,7 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
         }
     }
 
-    /// A member that must be there, with a hint of its own for when it is not.
+    /// Reads a member that must be there, with its own hint for when it is missing.
     pub(crate) fn required_or<T: Default>(
         &mut self,
         name: &'static str,
@@ -107,7 +106,7 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
         T::default()
     }
 
-    /// A member that may be there.
+    /// Reads a member that may be missing.
     pub(crate) fn optional<T>(
         &mut self,
         name: &'static str,
@@ -117,7 +116,7 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
         read(value, self.findings)
     }
 
-    /// A member of an accepted looseness. One that cannot be read stays among the unread ones, so that it is kept.
+    /// Reads a member of an accepted looseness. A member that cannot be read stays unread, so that it is kept.
     pub(crate) fn tolerated<T>(
         &mut self,
         name: &'static str,
@@ -134,14 +133,15 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
         self.missing_with_hint(name, clause, example::hint(name).unwrap_or(Cow::Borrowed(clause.hint)));
     }
 
-    /// Notes that a member is missing, and whether it is only spelled in another way.
+    /// Notes that a member is missing, or that it is only spelled differently.
     fn missing_with_hint(&mut self, name: &'static str, clause: &'static Clause, hint: Cow<'static, str>) {
         let misspelled = self.members.iter_mut().find(|member| !member.read && is_spelling_of(name, member.name));
         let Some(misspelled) = misspelled else {
             let place = Place::Missing(self.object.index(), name);
             return self.findings.note_with_hint(clause, place, format!("`{name}` is missing"), hint);
         };
-        // It is known now, so it is not also one that nobody knows; with a mere warning it must still be kept.
+        // The member is explained now, so an error need not report it as unknown too. Beside a mere warning it must
+        // still be kept.
         misspelled.read = clause.level == Level::Error;
         let place = Place::Member(misspelled.value.index());
         let message = format!("`{name}` is missing; this looks like it, spelled differently");
@@ -159,7 +159,7 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
         self.findings.note(clause, place, message);
     }
 
-    /// The same, with a hint more exact than the clause's own.
+    /// Notes something about a member, with a more exact hint than the clause's own.
     pub(crate) fn note_member_with_hint(
         &mut self,
         name: &str,
@@ -175,20 +175,20 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
         self.peek(name).map_or(Place::Value(self.object.index()), |value| Place::Member(value.index()))
     }
 
-    /// The members nobody has read.
+    /// Returns the members that are not marked as read.
     pub(crate) fn unread(&self) -> impl Iterator<Item = (Text<'s>, Value<'t, 's>)> {
         self.members.iter().filter(|member| !member.read).map(|member| (member.name, member.value))
     }
 
-    /// The members nobody has read, to keep.
+    /// Returns the members that are not marked as read, to keep them.
     pub(crate) fn rest(&self) -> Vec<Extra<'s>> {
         self.unread().map(|(name, value)| Extra { name, value: Raw::new(value.source()) }).collect()
     }
 }
 
-/// Whether two names differ in nothing but case, hyphens and underscores: `createdAt` and `created_at`.
+/// Whether two names differ only in case, hyphens and underscores: `createdAt` and `created_at`.
 fn is_spelling_of(name: &str, found: Text<'_>) -> bool {
-    // Longer than any name we know; nothing is decoded for it.
+    // A name more than twice as long is not taken for a misspelling, and need not be decoded.
     if found.raw().len() > 2 * name.len() {
         return false;
     }

@@ -1,8 +1,9 @@
 //! The canonical job: what a document of any contract says, in one form.
 //!
-//! Each contract reads itself into a [`Job`] and writes itself out of one, and none knows another: N + N translations, not
-//! N x N. A job is a row of [`Home`]s, each holding a JSON value as it was spelled, so that what goes in comes out
-//! byte for byte. What has no home is kept by its place in the contract it came from ([`Own`]), and travels along.
+//! Each contract reads its documents into a [`Job`] and writes them from one, and no contract knows another: N + N
+//! translations, not N x N. A job is a row of [`Home`]s, each holding a JSON value as it was spelled, so that values
+//! come out byte for byte as they went in. A member without a home is kept by its place in the contract it came from
+//! ([`Own`]), and travels along.
 
 mod home;
 mod view;
@@ -20,20 +21,20 @@ use crate::failure::Failure;
 use crate::json::quoted;
 use crate::kind::{Contract, Kind};
 
-/// How a job is doing.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Accepted, not begun.
+    /// Accepted, but not begun.
     Queued,
     /// Being worked on.
     Running,
-    /// For a person.
+    /// Waiting for a person.
     Waiting,
-    /// Ended well.
+    /// Ended with success.
     Completed,
-    /// Ended badly.
+    /// Ended with a failure.
     Failed,
-    /// Ended because somebody stopped it.
+    /// Ended because it was cancelled.
     Cancelled,
 }
 
@@ -59,7 +60,7 @@ impl State {
     const ALL: [State; 6] =
         [State::Queued, State::Running, State::Waiting, State::Completed, State::Failed, State::Cancelled];
 
-    /// As it is spelled everywhere outside the five contracts.
+    /// Returns the name, as it is spelled everywhere outside the five contracts.
     pub fn name(self) -> &'static str {
         match self {
             State::Queued => "queued",
@@ -82,7 +83,7 @@ impl State {
         }
     }
 
-    /// Whether nothing follows.
+    /// Returns whether the job has ended, so that nothing follows.
     pub fn is_ended(self) -> bool {
         match self {
             State::Completed | State::Failed | State::Cancelled => true,
@@ -91,27 +92,27 @@ impl State {
     }
 }
 
-/// A member that has no home, and where it stood.
+/// A member that has no home, and its place.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Own<'s> {
-    /// Whose member it is.
+    /// The contract that the member belongs to.
     pub contract: Contract,
     /// A JSON pointer into that contract's document.
     pub pointer: String,
-    /// What stood there.
+    /// The member's value.
     pub value: Json<'s>,
 }
 
-// Names of members may be content too.
+// Names of members may be content too, so only the pointer's length is shown.
 impl fmt::Debug for Own<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}[{} bytes]{:?}", self.contract.name(), self.pointer.len(), self.value)
     }
 }
 
-/// Something a document has because its contract demands it, although the job does not have it in that form.
+/// A member that a document has because its contract demands it, although the job does not have it in that form.
 ///
-/// Coming back it counts for nothing as long as it is unchanged.
+/// When the document comes back, the member is ignored as long as its value is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Filled<'s> {
     pub(crate) contract: Contract,
@@ -122,25 +123,25 @@ pub(crate) struct Filled<'s> {
 /// One unit of work, or a report on one.
 #[derive(Clone)]
 pub struct Job<'s> {
-    /// What it came as, before any translation.
+    /// The kind of document that the job came as, before any translation.
     pub origin: Kind,
-    // Boxed because a job is handed on more often than it is looked into.
+    // Boxed because a job is handed on more often than it is read.
     homes: Box<[Option<Json<'s>>; Home::ALL.len()]>,
-    /// Named pieces of output; `None` where the document says nothing of them.
+    /// Named pieces of output; `None` where the document does not mention any.
     pub artifacts: Option<Vec<Artifact<'s>>>,
     /// Members without a home.
     pub own: Vec<Own<'s>>,
-    /// The contracts the job went through, in order, since it left its own.
+    /// The contracts that the job went through, in order, since it left its own.
     pub(crate) via: Vec<Contract>,
     pub(crate) filled: Vec<Filled<'s>>,
-    /// What stood among the carried members and is not ours.
+    /// Carried members that this project did not write.
     pub(crate) strange: Vec<(String, Json<'s>)>,
-    /// What we say of it beside all that, under names of ours.
+    /// Further remarks of this project, under names of its own.
     pub(crate) remarks: Vec<(&'static str, Json<'s>)>,
-    /// The id of the request it belongs to, where only the other events of its stream say it. Contracts that demand an id
-    /// on every document get this one; coming back it counts for nothing.
+    /// The id of the request that the job belongs to, where only the other events of its stream give it. Contracts that
+    /// demand an id in every document get this one. When the document comes back, the id is ignored.
     pub(crate) stream_id: Option<Json<'s>>,
-    /// Something in it was not checked by a reader or nests deep, so what is written of it is checked.
+    /// Whether a value in it was not checked by a reader or nests deep, so that documents written from it are checked.
     pub(crate) wary: bool,
 }
 
@@ -160,7 +161,7 @@ impl<'s> Job<'s> {
         }
     }
 
-    /// The same job, no longer tied to the bytes it was read from.
+    /// Returns the same job, no longer borrowed from the bytes that it was read from.
     pub fn into_owned(self) -> Job<'static> {
         let own = |own: Own<'_>| Own { contract: own.contract, pointer: own.pointer, value: own.value.into_owned() };
         let filled = |filled: Filled<'_>| Filled {
@@ -182,13 +183,13 @@ impl<'s> Job<'s> {
         }
     }
 
-    /// What a home holds, as JSON.
+    /// Returns the value of a home, as JSON.
     pub fn get(&self, home: Home) -> Option<&Json<'s>> {
         self.homes[home as usize].as_ref()
     }
 
-    /// A job that came as no document: what there is to say of it is put into its homes. `origin` is what it would have
-    /// come as, had it come.
+    /// Makes a job that came as no document; its facts are to be put into its homes. `origin` is the kind that it would
+    /// have come as.
     pub fn made(origin: Kind, state: Option<State>) -> Job<'s> {
         let mut job = Job::new(origin);
         if let Some(state) = state {
@@ -197,7 +198,7 @@ impl<'s> Job<'s> {
         job
     }
 
-    /// Puts a value into a home, if it is one that the home holds.
+    /// Puts a value into a home, if the home holds such values. Returns whether it does.
     pub fn put(&mut self, home: Home, value: Json<'s>) -> bool {
         let fits = home.holds().accepts_json(value.get());
         if fits {
@@ -206,23 +207,23 @@ impl<'s> Job<'s> {
         fits
     }
 
-    /// Replaces what came of it: an object, a text, or both.
+    /// Replaces the output: an object, a text, or both.
     pub fn give(&mut self, outputs: Option<Json<'s>>, text: Option<Json<'s>>) {
         self.homes[Home::Outputs as usize] = outputs;
         self.homes[Home::Text as usize] = text;
     }
 
-    /// Adds something that no contract has a field for: it stands among what is carried, under a name that is no home's.
+    /// Adds a fact that no contract has a field for. It is carried, under a name that is not the name of a home.
     pub fn carry(&mut self, name: &str, value: Json<'s>) {
         self.strange.push((name.to_owned(), value));
     }
 
-    /// Says why it failed. It is cancelled, too, where that is why.
+    /// Sets why the job failed, and the state: [`State::Cancelled`] for [`Failure::Cancelled`], else [`State::Failed`].
     pub fn fail(&mut self, failure: Failure) {
         self.set_failure(failure);
     }
 
-    /// Puts a value into a home.
+    /// Puts a value into a home without checking it.
     pub(crate) fn set(&mut self, home: Home, value: Json<'s>) {
         self.homes[home as usize] = Some(value);
     }
@@ -231,10 +232,10 @@ impl<'s> Job<'s> {
         self.homes[home as usize] = None;
     }
 
-    /// How it is doing; a request says nothing of that.
+    /// Returns the state of the job. A request has none.
     pub fn state(&self) -> Option<State> {
         let held = self.get(Home::State)?;
-        // As we write it, nearly always.
+        // Nearly always it is spelled as we write it.
         let known = State::ALL.into_iter().find(|state| state.json() == held.get());
         known.or_else(|| State::ALL.into_iter().find(|state| held.text().is_some_and(|name| state.name() == name)))
     }
@@ -243,18 +244,18 @@ impl<'s> Job<'s> {
         self.set(Home::State, Json::new(state.json()));
     }
 
-    /// Why it failed.
+    /// Returns why the job failed.
     pub fn failure(&self) -> Option<Failure> {
         Failure::from_name(&self.get(Home::Failure)?.text()?)
     }
 
-    /// A failure is also a state: cancelled is one of its own.
+    /// Sets the failure and the state that goes with it: being cancelled is a state of its own.
     pub(crate) fn set_failure(&mut self, failure: Failure) {
         self.set(Home::Failure, Json::string(failure.name()));
         self.set_state(if failure == Failure::Cancelled { State::Cancelled } else { State::Failed });
     }
 
-    /// Puts on record that an agent broke its contract. The message names fields and clauses, never content.
+    /// Records that an agent broke its contract. The message names fields and clauses, never content.
     pub fn add_violation(&mut self, clause: &'static Clause, message: &str) {
         let mut all =
             self.get(Home::Violations).map_or("[", |held| held.get().trim_end().trim_end_matches(']')).to_owned();
@@ -265,7 +266,7 @@ impl<'s> Job<'s> {
         self.set(Home::Violations, Json::new(all));
     }
 
-    /// A member of a contract that has no home.
+    /// Returns the member without a home that a contract's document had at this pointer, and its index.
     pub(crate) fn own_at(&self, contract: Contract, pointer: &str) -> Option<(usize, &Own<'s>)> {
         self.own.iter().enumerate().find(|(_, own)| own.contract == contract && own.pointer == pointer)
     }

@@ -1,15 +1,14 @@
 //! JSON that remembers where it was written.
 //!
-//! A validator must name *all* that is wrong with a document, with line and column, and must not
-//! trip over the first mistake. A deserialiser into types stops at the first; a tree of values has
-//! forgotten the places. So the bytes are scanned once into a flat *tape* of nodes, each a span of
-//! the source and the index of its next sibling. Everything after that, from detection to typed
-//! reading, walks the tape; strings and opaque payloads stay slices of the source.
+//! A validator must name *all* that is wrong with a document, with line and column, and must not stop at the first
+//! mistake. A deserialiser into types stops at the first; a tree of values has forgotten the places. So the bytes are
+//! scanned once into a flat *tape* of nodes, each a span of the source and the index of its next sibling. Everything
+//! after that, from detection to typed reading, walks the tape; strings and opaque payloads stay slices of the source.
 //!
-//! Edges: the scanner keeps its own stack, so nesting costs no call stack; depth and size have
-//! limits; repeated members, lone surrogates, numbers no reader can hold and a byte order mark do not
-//! stop the scan but are noted as [`Flaw`]s. After a syntax error the tape holds what was read
-//! so far, so that a truncated document can still be told by its first members.
+//! The scanner keeps its own stack, so nesting costs no call stack. Depth and size have limits. Repeated members, lone
+//! surrogates, numbers that no reader can hold and a byte order mark do not stop the scan but are noted as [`Flaw`]s.
+//! After a syntax error the tape holds what was read so far, so that a truncated document can still be recognised by
+//! its first members.
 
 mod bytes;
 #[cfg(debug_assertions)]
@@ -32,24 +31,25 @@ pub(crate) use write::{push_known, push_name, push_quoted};
 
 use std::fmt;
 
-/// How deep values may nest: as deep as `serde_json` reads, so that a document that passes here is readable by the
-/// parsers our users have.
+/// How deep values may nest: as deep as `serde_json` reads, so that the parsers of our users can read every document
+/// that passes here.
 pub const DEPTH_MAX: usize = 127;
 
-/// How many levels a document of ours may nest beyond [`DEPTH_MAX`]. What others gave was within the limit; a writer puts it into the members
-/// of another document, perhaps carried, and that must not turn an answer that was taken into one that cannot be read.
+/// Most levels that a document of ours may nest beyond [`DEPTH_MAX`]. What a caller or an agent gave was within that
+/// limit. A writer puts it into the members of another document, perhaps among the carried facts, and that must not
+/// turn an accepted answer into one that cannot be read.
 pub const WRAPPING_LEVELS_MAX: usize = 8;
 
-/// How large one document may be, in bytes; offsets are kept in 32 bits.
+/// Largest document, in bytes: offsets are kept in 32 bits.
 pub const DOCUMENT_BYTES_MAX: usize = u32::MAX as usize;
 
 /// How deep a document may nest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Levels {
-    /// It came from others: [`DEPTH_MAX`].
+    /// A document from outside: up to [`DEPTH_MAX`] levels.
     #[default]
     Received,
-    /// We have written it around what came from others: [`WRAPPING_LEVELS_MAX`] more.
+    /// A document that we have written around one from outside: [`WRAPPING_LEVELS_MAX`] levels more.
     Wrapped,
 }
 
@@ -62,7 +62,7 @@ impl Levels {
     }
 }
 
-/// What a node of the tape is.
+/// The type of a node of the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// `{...}`
@@ -82,7 +82,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// The type with its article, for messages: "an object".
+    /// Returns the type with its article, for messages: "an object".
     pub fn described(self) -> &'static str {
         match self {
             Type::Object => "an object",
@@ -103,11 +103,11 @@ struct Node {
     /// Index of the node after this one and everything inside it.
     next: u32,
     kind: Type,
-    /// A string or key that holds at least one backslash.
+    /// Whether this is a string or key with at least one backslash.
     escaped: bool,
 }
 
-/// One JSON document, scanned.
+/// One scanned JSON document.
 pub struct Tape<'s> {
     source: &'s str,
     nodes: Vec<Node>,
@@ -120,7 +120,7 @@ pub struct Tape<'s> {
 pub struct Broken<'s> {
     /// What stopped the scan.
     pub error: SyntaxError,
-    /// The nodes before that place; its containers end there.
+    /// The nodes before that place. Containers that were open there end there.
     pub so_far: Tape<'s>,
 }
 
@@ -128,12 +128,12 @@ impl<'s> Tape<'s> {
     /// Scans one document.
     ///
     /// # Errors
-    /// The first place at which the bytes stop being JSON, with what was read before it.
+    /// Returns the first place at which the bytes stop being JSON, with what was read before it.
     pub fn scan(bytes: &'s [u8]) -> Result<Tape<'s>, Box<Broken<'s>>> {
         Tape::scan_within(bytes, Levels::Received)
     }
 
-    /// Scans a document that may be one of ours.
+    /// Scans a document that may nest this deep.
     ///
     /// # Errors
     /// As for [`Tape::scan`].
@@ -143,39 +143,39 @@ impl<'s> Tape<'s> {
         scan::document(bytes, levels)
     }
 
-    /// The outermost value; `None` where not even its first byte was read.
+    /// Returns the outermost value, or `None` where not even its first byte was read.
     pub fn root(&self) -> Option<Value<'_, 's>> {
         (!self.nodes.is_empty()).then_some(Value { tape: self, at: 0 })
     }
 
-    /// What is wrong with the document although it can be read.
+    /// Returns what is wrong with the document although it can be read.
     pub fn flaws(&self) -> &[Flaw] {
         &self.flaws
     }
 
-    /// Whether readers disagree on what the value says, or on anything in it (ALL-11).
+    /// Returns whether readers disagree on what the value, or anything in it, says (ALL-11).
     pub fn is_ambiguous(&self, value: Value<'_, '_>) -> bool {
         let within = value.index()..value.next_index();
         self.flaws.iter().any(|flaw| flaw.kind.is_ambiguous() && within.contains(&flaw.node))
     }
 
-    /// How deep values nest in it, at most.
+    /// Returns how many levels the values in it nest at most.
     pub(crate) fn deepest(&self) -> usize {
         self.deepest
     }
 
-    /// How many nodes there are; indices below it are valid for [`Tape::node`].
+    /// Returns the number of nodes. Indices below it are valid for [`Tape::node`].
     pub fn len(&self) -> u32 {
-        // The scanner refuses documents of more bytes than `u32::MAX`, and a node has a byte at least.
+        // The scanner refuses documents of more than `u32::MAX` bytes, and a node has at least one byte.
         u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether nothing was read.
+    /// Returns whether nothing was read.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The node at an index.
+    /// Returns the node at an index.
     pub fn node(&self, at: u32) -> Option<Value<'_, 's>> {
         (at < self.len()).then_some(Value { tape: self, at })
     }
@@ -187,7 +187,7 @@ impl fmt::Debug for Tape<'_> {
     }
 }
 
-/// One value of a tape. Copying it copies an index.
+/// One value of a tape. It is an index into the tape, so copying it is cheap.
 #[derive(Clone, Copy)]
 pub struct Value<'t, 's> {
     tape: &'t Tape<'s>,
@@ -199,34 +199,34 @@ impl<'t, 's> Value<'t, 's> {
         self.tape.nodes[self.at as usize]
     }
 
-    /// Where the node stands on the tape.
+    /// Returns the index of the node on the tape.
     pub fn index(self) -> u32 {
         self.at
     }
 
-    /// Index of the node after this one and everything inside it.
+    /// Returns the index of the node after this one and everything inside it.
     pub fn next_index(self) -> u32 {
         self.node().next
     }
 
-    /// What it is.
+    /// Returns the type of the value.
     pub fn kind(self) -> Type {
         self.node().kind
     }
 
-    /// First byte of it in the source, and the byte after its last.
+    /// Returns the value's first byte in the source, and the byte after its last.
     pub fn span(self) -> (usize, usize) {
         let node = self.node();
         (node.start as usize, node.end as usize)
     }
 
-    /// The bytes it was written with.
+    /// Returns the value as it was written.
     pub fn source(self) -> &'s str {
         let (start, end) = self.span();
         self.tape.source.get(start..end).unwrap_or_default()
     }
 
-    /// The text of a string or key.
+    /// Returns the text of a string or key, or `None` for any other value.
     pub fn text(self) -> Option<Text<'s>> {
         let node = self.node();
         if !matches!(node.kind, Type::String | Type::Key) {
@@ -239,18 +239,19 @@ impl<'t, 's> Value<'t, 's> {
         Some(Text::from_raw(inner, node.escaped))
     }
 
-    /// A boolean's value.
+    /// Returns a boolean's value, or `None` for any other value.
     pub fn boolean(self) -> Option<bool> {
         (self.kind() == Type::Boolean).then(|| self.source() == "true")
     }
 
-    /// A number's value as floating point; infinite where it is beyond that.
+    /// Returns a number's value as floating point, or `None` for any other value. It is infinite where a float cannot
+    /// hold it.
     pub fn float(self) -> Option<f64> {
         (self.kind() == Type::Number).then(|| self.source().parse().ok())?
     }
 
-    /// A number's value where it is whole, however it was spelled: `3`, `3.0`, `30e-1`. JSON Schema
-    /// calls these integers too.
+    /// Returns a number's value if it is whole, however it was spelled: `3`, `3.0`, `30e-1`. JSON Schema calls these
+    /// integers too.
     pub fn integer(self) -> Option<i64> {
         if self.kind() != Type::Number {
             return None;
@@ -259,16 +260,16 @@ impl<'t, 's> Value<'t, 's> {
             return Some(whole);
         }
         let float = self.float()?;
-        // Beyond 2^53 a float no longer says which integer was meant.
+        // Beyond 2^53 a float no longer tells which integer was meant.
         (float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0).then_some(float as i64)
     }
 
-    /// Whether it is `null`.
+    /// Returns whether the value is `null`.
     pub fn is_null(self) -> bool {
         self.kind() == Type::Null
     }
 
-    /// The members of an object, in order; none for anything else.
+    /// Returns the members of an object, in order. Empty for any other value.
     pub fn members(self) -> impl Iterator<Item = (Text<'s>, Value<'t, 's>)> {
         let end = if self.kind() == Type::Object { self.next_index() } else { 0 };
         let tape = self.tape;
@@ -285,7 +286,7 @@ impl<'t, 's> Value<'t, 's> {
         })
     }
 
-    /// The items of an array, in order; none for anything else.
+    /// Returns the items of an array, in order. Empty for any other value.
     pub fn items(self) -> impl Iterator<Item = Value<'t, 's>> {
         let end = if self.kind() == Type::Array { self.next_index() } else { 0 };
         let tape = self.tape;
@@ -297,17 +298,17 @@ impl<'t, 's> Value<'t, 's> {
         })
     }
 
-    /// The first member of that name.
+    /// Returns the first member of that name.
     pub fn get(self, name: &str) -> Option<Value<'t, 's>> {
         self.members().find_map(|(key, value)| (key == *name).then_some(value))
     }
 
-    /// The member's name, where this value is one.
+    /// Returns the name of the member whose value this is, or `None` if it is no member's value.
     pub fn member_name(self) -> Option<Text<'s>> {
         self.key()?.text()
     }
 
-    /// The key node in front of a member's value.
+    /// Returns the key node in front of a member's value.
     pub fn key(self) -> Option<Value<'t, 's>> {
         let key = Value { tape: self.tape, at: self.at.checked_sub(1)? };
         (key.kind() == Type::Key).then_some(key)

@@ -1,4 +1,4 @@
-//! Kinds of documents: what a contract says of each, and telling them apart.
+//! Kinds of documents: what a contract says of each, and how they are told apart.
 
 mod detect;
 mod marks;
@@ -22,15 +22,15 @@ use crate::report::Report;
 /// What a contract says of one of its kinds.
 pub(crate) struct Entry {
     pub(crate) kind: Kind,
-    /// What its bytes are.
+    /// The form of its bytes.
     pub(crate) form: Form,
-    /// Its JSON Schema.
+    /// Makes its JSON Schema.
     pub(crate) schema: fn() -> Value,
-    /// Tells the names that the contract itself gives to files of this kind, where it gives any.
+    /// Recognises the file names that the contract itself gives to documents of this kind, where it gives any.
     pub(crate) file_name: Option<fn(&str) -> bool>,
 }
 
-/// What the bytes of a document are.
+/// The form of a document's bytes.
 pub(crate) enum Form {
     /// One JSON object.
     Object {
@@ -43,22 +43,22 @@ pub(crate) enum Form {
     Framed(Framed),
 }
 
-/// How a document is read and written whose bytes are not JSON.
+/// How a document whose bytes are not JSON is read and written.
 pub(crate) struct Framed {
-    /// Whether bytes of an unknown kind begin like it.
+    /// Whether bytes of an unknown kind begin like a document of this kind.
     pub(crate) looks_like: fn(&[u8]) -> bool,
-    /// Reads the whole and finds all that is wrong with it.
+    /// Reads the whole document and finds everything that is wrong with it.
     pub(crate) read: fn(&[u8], Extent) -> (Report, Option<Document<'static>>),
-    /// The jobs in a document of this kind, in order.
+    /// Returns the jobs in a document of this kind, in order.
     pub(crate) jobs: fn(&Document<'_>) -> Vec<Job<'static>>,
-    /// The job in one piece that came by itself while the work went on.
+    /// Returns the job in one piece that came by itself while the work went on.
     pub(crate) piece: fn(&str) -> Option<Job<'static>>,
     /// Puts a job that was written as JSON into its frame.
     pub(crate) frame: fn(&Job<'_>, &str) -> Option<String>,
 }
 
 impl Entry {
-    /// How it is read and written where its bytes are not JSON.
+    /// Returns how it is read and written, if its bytes are not JSON.
     pub(crate) fn framed(&self) -> Option<&Framed> {
         match &self.form {
             Form::Object { .. } => None,
@@ -66,7 +66,7 @@ impl Entry {
         }
     }
 
-    /// What tells it from other objects, if it is one.
+    /// Returns what tells it from other objects, if it is an object.
     const fn marks(&self) -> Option<&Marks> {
         match &self.form {
             Form::Object { marks, .. } => Some(marks),
@@ -76,7 +76,8 @@ impl Entry {
 }
 
 impl Contract {
-    /// The member whose word tells the kinds of this contract apart, and the words: where they are alike but for that.
+    /// Returns the member whose word tells the kinds of this contract apart, and the words, if all its kinds have such
+    /// a member.
     pub fn told_by(self) -> Option<(&'static str, Vec<&'static str>)> {
         let kinds = Kind::ALL.into_iter().filter(|kind| kind.contract() == self);
         let words: Vec<_> = kinds.map(|kind| kind.entry().marks().and_then(|marks| marks.word)).collect();
@@ -86,24 +87,24 @@ impl Contract {
         Some((member, words?.concat()))
     }
 
-    /// The contract of that name.
+    /// Returns the contract of that name.
     pub fn from_name(name: &str) -> Option<Contract> {
         Contract::ALL.into_iter().find(|contract| contract.name() == name)
     }
 }
 
 impl Kind {
-    /// The kind of that name.
+    /// Returns the kind of that name.
     pub fn from_name(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Whether its bytes are not JSON but JSON in frames, such as the events of a stream.
+    /// Returns whether its bytes are not one JSON object but JSON in frames, such as the events of a stream.
     pub fn is_framed(self) -> bool {
         self.entry().framed().is_some()
     }
 
-    /// Reads what an agent said on its way: a document, or one piece of a framed one.
+    /// Reads what an agent said while it worked: a document, or one piece of a framed document.
     pub fn read_piece(self, said: &str) -> Option<Job<'static>> {
         match self.entry().framed() {
             Some(framed) => (framed.piece)(said),
@@ -114,7 +115,7 @@ impl Kind {
         }
     }
 
-    /// The kind that a file of this name must be: the contracts themselves give these names.
+    /// Returns the kind that a file of this name must be. The contracts themselves give these names.
     pub fn of_file_name(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.entry().file_name.is_some_and(|is| is(name)))
     }

@@ -1,10 +1,10 @@
-//! The agent contracts: what their documents look like, reading them, and saying what is wrong.
+//! The agent contracts: what their documents look like, how they are read, and what is wrong with them.
 //!
 //! Pure: no I/O, no async, no clock. Bytes come in, typed documents and findings go out.
 //!
 //! In reading order:
 //! - [`clause`]: every rule as data, with the id that validator, checker, errors and docs cite;
-//! - [`kind`]: kinds of documents, and telling them apart;
+//! - [`kind`]: kinds of documents, and how they are told apart;
 //! - [`json`]: one scan of the bytes into a tape that remembers places;
 //! - [`content`]: what callers and agents wrote, in types that never print it;
 //! - [`report`]: findings, and where in the source they are;
@@ -12,8 +12,8 @@
 //! - the contracts, which are listed at the end of this file: each with its `wire` types, its `read`, which is also its
 //!   validation, its `map` to the job, and its `entry`, by which all shared code finds it;
 //! - `list`: what the list at the end of this file means;
-//! - [`sse`]: server-sent events, both ways;
-//! - [`document`]: the front door, bytes to [`document::Reading`];
+//! - [`sse`]: server-sent events, reading and writing;
+//! - [`document`]: the entry point for reading, bytes to [`document::Reading`];
 //! - [`schema`]: JSON Schemas, made from the types;
 //! - [`job`], [`map`], [`translate()`]: any contract into any other.
 
@@ -49,7 +49,7 @@ pub use translate::{read_jobs, translate};
 #[cfg(test)]
 use bolero as _;
 
-// The one list of contracts: a module each, and below what it is called and which kinds of documents it has.
+// The one list of contracts. Each has a module here, and below its name and its kinds of documents.
 
 pub mod bridge;
 #[cfg(feature = "demo-contract")]
@@ -63,41 +63,41 @@ pub mod workflow;
 list::contracts! {
     /// Two files, and a program that exits and is resumed.
     Bridge = bridge {
-        /// `.agent-request.json`
+        /// The request of a program: `.agent-request.json`.
         BridgeRequest = request: bridge::Request<'s>;
-        /// `.agent-response.json`
+        /// The answer of a driver: `.agent-response.json`.
         BridgeResponse = response: bridge::Response<'s>;
     }
     /// A stateless function from envelope to envelope.
     Workflow = workflow {
         /// What a workflow's agent is given.
         WorkflowInput = input: workflow::Input<'s>;
-        /// What it gives back.
+        /// What a workflow's agent gives back.
         WorkflowOutput = output: workflow::Output<'s>;
     }
     /// Messages between orchestrator and agents.
     Message = message {
-        /// Do this.
+        /// Asks an agent to do work.
         WorkRequest = work_request: message::Message<'s, message::WorkRequest<'s>>;
-        /// This is how far it is.
+        /// Reports how far the work is.
         WorkStatus = work_status: message::Message<'s, message::WorkStatus<'s>>;
-        /// It is done.
+        /// Reports the result of the work.
         WorkResult = work_result: message::Message<'s, message::WorkResult<'s>>;
-        /// Something prevents the normal flow.
+        /// Reports an error that prevents the normal flow.
         MessageError = error: message::Message<'s, message::ErrorReport<'s>>;
     }
     /// Requests with polling.
     Task = task {
         /// A task to do.
         TaskRequest = request: task::Request<'s>;
-        /// How a task is doing.
+        /// The state or the outcome of a task.
         TaskResponse = response: task::Response<'s>;
     }
     /// An HTTP run, in one answer or as a stream.
     Run = run {
         /// A run to do.
         RunRequest = request: run::Request<'s>;
-        /// What came of a run.
+        /// The outcome of a run.
         RunResponse = response: run::Response<'s>;
         /// The events of a run.
         RunStream = stream: run::Stream;
@@ -114,11 +114,11 @@ list::contracts! {
     }
 }
 
-// What commands and servers must know of one contract alone, wherever documents of any are read.
+// Part of one contract, but needed by commands and servers wherever documents of any contract are read.
 pub use message::AGENT_TYPES;
 
-/// What a job would have come as that came in by our own API: of all requests this one knows most of what that knows.
+/// The kind that a job of our own API is treated as. Of all requests it has members for most of what that API knows.
 pub const NATIVE_REQUEST: Kind = Kind::TaskRequest;
 
-/// What would say how such a job ended.
+/// The kind that reports how such a job ended.
 pub const NATIVE_RESPONSE: Kind = Kind::TaskResponse;

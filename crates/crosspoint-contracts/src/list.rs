@@ -1,8 +1,8 @@
 //! The one list of contracts, and what a contract on it provides.
 //!
-//! The list stands in `lib.rs`. All that shared code wants to know of a contract it finds from there in the contract's own
-//! [`Entry`], so no shared file names a contract, and a new one comes in with files of its own and its lines on the
-//! list: `docs/adding-a-contract.md`.
+//! The list is in `lib.rs`. From there shared code finds all that it needs to know of a contract in the contract's own
+//! [`Entry`]. So no shared file names a contract, and a new one comes with its own files and its lines on the list:
+//! `docs/adding-a-contract.md`.
 
 use crate::clause::Clause;
 use crate::exchange::Exchange;
@@ -17,12 +17,13 @@ pub(crate) struct Entry {
     pub(crate) clauses: &'static [&'static Clause],
     /// How its documents map to the job.
     pub(crate) map: &'static Map,
-    /// What talking in it means.
+    /// What an exchange in it means.
     pub(crate) exchange: &'static Exchange,
 }
 
 impl Entry {
-    /// The entry of one of its kinds. Asked while compiling, so that a kind on the list without an entry is found there.
+    /// Returns the entry of one of its kinds. Evaluated at compile time, so that a kind on the list without an entry
+    /// does not compile.
     pub(crate) const fn kind(&self, kind: Kind) -> &'static kind::Entry {
         let mut at = 0;
         while at < self.kinds.len() {
@@ -35,10 +36,10 @@ impl Entry {
     }
 }
 
-/// Makes [`Contract`](crate::Contract), [`Kind`] and [`Document`](crate::Document) of the list.
+/// Makes [`Contract`](crate::Contract), [`Kind`] and [`Document`](crate::Document) from the list.
 ///
-/// A contract stands there as `Variant = module { kinds }`, a kind as `Variant = name: Type`. Names that are seen outside
-/// follow: `module` for the contract, `module.name` for the kind. Below its comment a line may say when it is there.
+/// A contract is listed as `Variant = module { kinds }`, a kind as `Variant = name: Type`. The public names follow from
+/// that: `module` for the contract, `module.name` for the kind. A `cfg` below the comment says when an entry exists.
 macro_rules! contracts {
     ($(
         $(#[doc = $contract_doc:literal])+ $(#[cfg($contract_if:meta)])? $Contract:ident = $module:ident {
@@ -52,18 +53,18 @@ macro_rules! contracts {
         }
 
         impl Contract {
-            /// All of them.
+            /// All contracts.
             pub const ALL: [Contract; [$($(#[cfg($contract_if)])? Contract::$Contract),+].len()] =
                 [$($(#[cfg($contract_if)])? Contract::$Contract),+];
 
-            /// For example `bridge`.
+            /// Returns the name, for example `bridge`.
             pub fn name(self) -> &'static str {
                 match self {
                     $($(#[cfg($contract_if)])? Contract::$Contract => stringify!($module),)+
                 }
             }
 
-            /// What the contract provides.
+            /// Returns what the contract provides.
             pub(crate) const fn entry(self) -> &'static $crate::list::Entry {
                 match self {
                     $($(#[cfg($contract_if)])? Contract::$Contract => &$crate::$module::entry::CONTRACT,)+
@@ -78,25 +79,25 @@ macro_rules! contracts {
         }
 
         impl Kind {
-            /// All of them, by contract.
+            /// All kinds, grouped by contract.
             pub const ALL: [Kind; [$($($(#[cfg($kind_if)])? Kind::$Kind),+),+].len()] =
                 [$($($(#[cfg($kind_if)])? Kind::$Kind),+),+];
 
-            /// For example `bridge.response`.
+            /// Returns the name, for example `bridge.response`.
             pub fn name(self) -> &'static str {
                 match self {
                     $($($(#[cfg($kind_if)])? Kind::$Kind => concat!(stringify!($module), ".", stringify!($name)),)+)+
                 }
             }
 
-            /// The contract it belongs to.
+            /// Returns the contract that the kind belongs to.
             pub fn contract(self) -> Contract {
                 match self {
                     $($($(#[cfg($kind_if)])? Kind::$Kind => Contract::$Contract,)+)+
                 }
             }
 
-            /// What the contract says of this kind.
+            /// Returns what the contract says of this kind.
             pub(crate) const fn entry(self) -> &'static $crate::kind::Entry {
                 match self {
                     $($($(#[cfg($kind_if)])? Kind::$Kind => const { $crate::$module::entry::CONTRACT.kind(Kind::$Kind) },)+)+

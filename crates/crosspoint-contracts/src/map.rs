@@ -1,9 +1,9 @@
 //! How contracts map to the job.
 //!
-//! A contract describes each of its documents as a `Shape`: a tree of members, each with the home it fills and how its
-//! spelling differs from the home's. One pass over a shape reads a document into a job (`read`), another writes a job
-//! as a document (`write`), and the table of `docs/translation.md` is the same shapes printed. So a mapping is
-//! said once, and a contract is a list of members, not code.
+//! A contract describes each of its documents as a `Shape`: a tree of members, each with the home that it fills and how
+//! its spelling differs from the home's. One pass over a shape reads a document into a job (`read`), another writes a
+//! job as a document (`write`), and the table of `docs/translation.md` is the same shapes printed. So a mapping is
+//! stated once, and a contract is a list of members, not code.
 
 mod carry;
 mod code;
@@ -35,15 +35,15 @@ use crate::kind::{Contract, Kind};
 pub(crate) struct Map {
     /// The homes that make a repeat the same job (ALL-1).
     pub(crate) key: &'static [Home],
-    /// All shapes its documents have.
+    /// All shapes of its documents.
     pub(crate) shapes: &'static [&'static Shape],
-    /// The shape of a document that was read.
+    /// Returns the shape of a document that was read.
     pub(crate) reading: fn(Kind, Value<'_, '_>) -> Option<&'static Shape>,
-    /// The shape a job is written in; `None` where the contract has no document for it.
+    /// Returns the shape that a job is written in, or `None` where the contract has no document for it.
     pub(crate) writing: fn(&Job<'_>) -> Option<&'static Shape>,
 }
 
-/// The map of a contract.
+/// Returns the map of a contract.
 pub(crate) fn of(contract: Contract) -> &'static Map {
     contract.entry().map
 }

@@ -1,10 +1,11 @@
-//! The message contract: one envelope for everything an orchestrator and its agents say to each other.
+//! The message contract: one envelope for everything that an orchestrator and its agents say to each other.
 //!
-//! A `work_request` goes to an agent; any number of `work_status` come back, then one `work_result` or `error`.
-//! The envelope is the same for all, over REST and over a queue. A later dialect is in use by deployed agents and
-//! is read with a warning (MSG-16).
+//! A `work_request` goes to an agent; any number of `work_status` come back, then one `work_result` or `error`. The
+//! envelope is the same for all, over REST and over a queue. Deployed agents use a later dialect, which is read with a
+//! warning (MSG-16).
 //!
-//! Beside the documents there are the decisions of the contract that need neither clock nor wire: which codes are sent again ([`code`]), which version to speak ([`version`]), and how long output travels ([`chunk`]).
+//! Besides the documents, these modules hold the decisions of the contract that need neither clock nor network: which
+//! codes are sent again ([`code`]), which version to speak ([`version`]), and how long output travels ([`chunk`]).
 
 pub mod chunk;
 pub mod clause;

@@ -1,7 +1,8 @@
 //! How a job ended, in parts.
 //!
-//! An outcome is what an agent gave or why nothing came of it, each part as it was spelled. It is stored in these parts and rendered only
-//! where it is shown, so that code which wants one of them takes it instead of reading a document again.
+//! An outcome is the output of an agent, or the reason why there is none, each part as it was spelled. It is stored in
+//! these parts and rendered only where it is shown, so that code that needs one part takes it instead of reading a
+//! document again.
 
 use std::ops::Range;
 
@@ -12,14 +13,14 @@ use crate::failure::{Failure, Repeat};
 use crate::json::{self, Tape, Type, Value};
 use crate::reply::{AgentDocument, Failed, Success};
 
-/// The three ways to end.
+/// The three ways in which a job can end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// The work was done.
     Completed,
     /// The work could not be done.
     Failed,
-    /// Somebody stopped it.
+    /// The work was cancelled.
     Cancelled,
 }
 
@@ -28,15 +29,15 @@ pub enum Status {
 pub struct Outcome {
     /// Which of the three ways.
     pub status: Status,
-    /// Why it was not completed.
+    /// Why the job was not completed.
     pub reason: Option<Reason>,
-    /// What the agent gave: an object, a text, any JSON.
+    /// The agent's output: an object, a text, any JSON.
     pub outputs: Option<Body>,
-    /// The text that it gave, where there is one (ALL-8).
+    /// The agent's text, where there is one (ALL-8).
     pub text: Option<Text>,
     /// A JSON array of artifacts, where there are any.
     pub artifacts: Option<Body>,
-    /// What the work used: a JSON object of the homes that hold it, where the agent said it.
+    /// The resources that the work used, where the agent gave them: a JSON object of the homes that hold them.
     pub usage: Option<Body>,
     /// The agent's own document, without what the parts above hold.
     pub document: Option<AgentDocument>,
@@ -45,33 +46,33 @@ pub struct Outcome {
 /// Why a job was not completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// From the closed list.
+    /// The failure, from the closed list.
     pub failure: Failure,
     /// Whether sending the request again is safe.
     pub repeat: Repeat,
-    /// One sentence, a JSON string; the failure's own where there is none.
+    /// One sentence, as a JSON string. Without it the failure's own sentence is used.
     pub message: Option<Body>,
-    /// A code that is more exact than the failure, a JSON string: the agent's own, where it has one.
+    /// A code that is more exact than the failure, as a JSON string: the agent's own, where it has one.
     pub code: Option<Body>,
-    /// What else is known, a JSON object; the code is in it too, because this is what people are shown.
+    /// What else is known, as a JSON object. It holds the code too, because people are shown this object.
     pub details: Option<Body>,
 }
 
 /// Where the text of an outcome is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Text {
-    /// Within the outputs, at this range of their bytes: they are a text, or an object that holds nothing but one as `output`, which is
-    /// what a program printed.
+    /// Within the outputs, at this range of their bytes. The outputs are a text, or an object with a text as its only
+    /// member `output`, which is what a program printed.
     Within(Range<usize>),
-    /// Beside them: a JSON string.
+    /// Beside the outputs, as a JSON string.
     Beside(Body),
 }
 
 impl Status {
-    /// All three.
+    /// All three statuses.
     pub const ALL: [Status; 3] = [Status::Completed, Status::Failed, Status::Cancelled];
 
-    /// As it is spelled outside the contracts.
+    /// Returns the name, as it is spelled outside the contracts.
     pub fn name(self) -> &'static str {
         match self {
             Status::Completed => "completed",
@@ -82,13 +83,14 @@ impl Status {
 }
 
 impl Outcome {
-    /// The outcome of a job that ends with what its agent gave.
+    /// Returns the outcome of a job that ends with the result of its agent.
     pub fn completed(success: Success) -> Outcome {
         let Success { outputs, text, artifacts, usage, document } = success;
         Outcome { status: Status::Completed, reason: None, outputs, text, artifacts, usage, document }
     }
 
-    /// The outcome of a job that ends with a failed attempt. An agent may say by itself that it was stopped.
+    /// Returns the outcome of a job that ends with a failed attempt. An agent may itself report that the work was
+    /// cancelled.
     pub fn failed(failed: Failed, repeat: Repeat) -> Outcome {
         let Failed { failure, message, code, details, document, .. } = failed;
         Outcome {
@@ -102,17 +104,17 @@ impl Outcome {
         }
     }
 
-    /// Why it was not completed, and whether sending the request again is safe.
+    /// Returns why the job was not completed, and whether sending the request again is safe.
     pub fn why(&self) -> Option<(Failure, Repeat)> {
         self.reason.as_ref().map(|reason| (reason.failure, reason.repeat))
     }
 
-    /// The failure that it ended with.
+    /// Returns the failure that the job ended with.
     pub fn failure(&self) -> Option<Failure> {
         self.reason.as_ref().map(|reason| reason.failure)
     }
 
-    /// The text that the agent gave, as a JSON string.
+    /// Returns the agent's text, as a JSON string.
     pub fn text(&self) -> Option<Body> {
         match self.text.as_ref()? {
             Text::Within(range) => {
@@ -123,12 +125,12 @@ impl Outcome {
         }
     }
 
-    /// Whether the agent gave an object.
+    /// Returns whether the agent's output is an object.
     pub fn outputs_are_object(&self) -> bool {
         self.outputs.as_ref().is_some_and(|outputs| outputs.bytes().starts_with(b"{"))
     }
 
-    /// How long its parts are together, in bytes.
+    /// Returns how long its parts are together, in bytes. The usage and the reason's code are not counted.
     pub fn bytes(&self) -> usize {
         let beside = match &self.text {
             Some(Text::Beside(text)) => Some(text),
@@ -142,13 +144,13 @@ impl Outcome {
     }
 }
 
-/// Where the text of such outputs is, if they are nothing but a text: see [`Text::Within`].
+/// Returns where the text of these outputs is, if they are nothing but a text: see [`Text::Within`].
 pub fn text_within(outputs: &Body) -> Option<Range<usize>> {
     let bytes: &Bytes = outputs.bytes();
     if bytes.starts_with(b"\"") {
         return Some(0..bytes.len());
     }
-    // Most objects are told by how they begin, without reading them.
+    // Most objects are recognised by their first bytes, without reading them.
     let name = bytes.strip_prefix(b"{")?.trim_ascii_start().strip_prefix(b"\"")?;
     let name = &name[..name.iter().position(|byte| *byte == b'"')?];
     if name != b"output" && !name.contains(&b'\\') {

@@ -1,7 +1,8 @@
-//! The words agents speak in: what they give, why they failed, how far they are, what they ask, what they print.
+//! The vocabulary of agents: their output, why they failed, how far they are, what they ask, what they print.
 //!
-//! A program's supervisor, a link to an agent of a contract and a function that is an agent all say these, and none of them needs to know
-//! who keeps jobs. What agents print is a [`Block`](crate::content::Block).
+//! A program's supervisor, a link to an agent of a contract and a function that is an agent all use these types, and
+//! none of them needs to know which part of the program keeps jobs. What agents print is a
+//! [`Block`](crate::content::Block).
 
 use std::borrow::Cow;
 
@@ -13,74 +14,76 @@ use crate::json::{Tape, Type};
 use crate::kind::Kind;
 use crate::outcome::{Text, text_within};
 
-/// What an agent gave.
+/// The result of an agent that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Success {
-    /// An object, a text, any JSON.
+    /// The output: an object, a text, any JSON.
     pub outputs: Option<Body>,
-    /// The text among them or beside them.
+    /// The text within the outputs or beside them.
     pub text: Option<Text>,
     /// A JSON array of artifacts.
     pub artifacts: Option<Body>,
-    /// What the work used: a JSON object of the homes that hold it.
+    /// The resources that the work used: a JSON object of the homes that hold them.
     pub usage: Option<Body>,
-    /// What else it said.
+    /// The agent's own document, for everything else that it said.
     pub document: Option<AgentDocument>,
 }
 
 /// Why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// From the closed list.
+    /// The failure, from the closed list.
     pub failure: Failure,
     /// Whether the agent may have begun.
     pub dispatched: Dispatched,
-    /// One sentence, a JSON string; the failure's own where there is none.
+    /// One sentence, as a JSON string. Without it the failure's own sentence is used.
     pub message: Option<Body>,
-    /// A code that is more exact than the failure: a JSON string.
+    /// A code that is more exact than the failure, as a JSON string.
     pub code: Option<Body>,
-    /// What else is known, a JSON object: the agent's own code and details, an exit code, the answer that could not be read.
+    /// What else is known, as a JSON object: the agent's own code and details, an exit code, the answer that could not
+    /// be read.
     pub details: Option<Body>,
-    /// Whether the work died with its agent: it may have begun, but surely goes on no more.
+    /// Whether the work died with its agent: it may have begun, but certainly does not go on.
     pub died: bool,
-    /// Whether the caller may send it again, where more is known than the closed list can say.
+    /// Whether the caller may send the request again, where more is known than the closed list can say.
     pub repeat: Option<Repeat>,
-    /// What else the agent said.
+    /// The agent's own document, for everything else that it said.
     pub document: Option<Box<AgentDocument>>,
 }
 
 /// How far a job is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// 0 to 100.
+    /// How far the work is, from 0 to 100.
     pub percent: Option<f64>,
-    /// What is being done, in the agent's words: a JSON string.
+    /// What is being done, in the agent's words, as a JSON string.
     pub step: Option<Body>,
-    /// All that it said.
+    /// The agent's own document, with all that it said.
     pub document: Option<AgentDocument>,
 }
 
-/// What an agent asks a person: a JSON object with `prompt`, and `schema` where the answer must have one.
+/// A question of an agent to a person: a JSON object with `prompt`, and `schema` where the answer must have one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question(Body);
 
-/// What an agent said, as a document of its own contract: kept beside what was understood of it, for callers who understand more.
+/// What an agent said, as a document of its own contract. It is kept beside what was understood of it, for callers that
+/// understand more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentDocument {
-    /// What it is.
+    /// The kind of the document.
     pub kind: Kind,
     /// The document, without what is kept elsewhere.
     pub document: Body,
 }
 
 impl Success {
-    /// What an agent gave, and nothing more.
+    /// Returns the result of an agent that gave only these outputs.
     pub fn of(outputs: Body) -> Success {
         let text = text_within(&outputs).map(Text::Within);
         Success { outputs: Some(outputs), text, ..Success::default() }
     }
 
-    /// What a program printed, as `{"output": text}` (ALL-8).
+    /// Returns what a program printed, as `{"output": text}` (ALL-8).
     pub fn printed(text: &str) -> Success {
         const BEFORE: &str = "{\"output\":";
         let outputs: Bytes = [BEFORE, Body::of(&text).get(), "}"].concat().into();
@@ -90,7 +93,7 @@ impl Success {
 }
 
 impl Failed {
-    /// A failure about which no more is known.
+    /// Returns a failure of which no more is known.
     pub fn of(failure: Failure, dispatched: Dispatched) -> Failed {
         Failed {
             failure,
@@ -104,17 +107,17 @@ impl Failed {
         }
     }
 
-    /// A failure in our own words.
+    /// Returns a failure with a message of our own.
     pub fn said(failure: Failure, dispatched: Dispatched, message: &str) -> Failed {
         Failed { message: Some(Body::of(&message)), ..Failed::of(failure, dispatched) }
     }
 
-    /// The work died with its agent.
+    /// Returns the failure of work that died with its agent.
     pub fn dead(message: &str) -> Failed {
         Failed { died: true, ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
     }
 
-    /// The same, with a code that is more exact than the failure.
+    /// Adds a code that is more exact than the failure.
     #[must_use]
     pub fn coded(self, code: &str) -> Failed {
         let details = Body::of(&serde_json::json!({ "code": code }));
@@ -123,23 +126,24 @@ impl Failed {
 }
 
 impl Question {
-    /// A question that was read before: an object with a `prompt`.
+    /// Wraps a question that was read before: an object with a `prompt`.
     pub fn read(object: Body) -> Question {
         Question(object)
     }
 
-    /// A question without a schema. The prompt is a JSON string.
+    /// Returns a question without a schema. The prompt is a JSON string.
     pub fn of(prompt: &str) -> Question {
         Question(Body::trusted(["{\"prompt\":", prompt, "}"].concat()))
     }
 
-    /// The object, as the agent wrote it.
+    /// Returns the object, as the agent wrote it.
     pub fn json(&self) -> &Body {
         &self.0
     }
 
-    /// The object as callers are told it. TASK-2.5: a schema is an object. JSON Schema knows two that are not, and each has an object that means
-    /// the same; what is no schema at all helps nobody to answer.
+    /// Returns the object as callers get it, with a schema that is an object (TASK-2.5). JSON Schema has two schemas
+    /// that are not objects, and each is replaced by an object that means the same. Any other value is no schema and
+    /// becomes `{}`, because it would help no caller to answer.
     pub fn told(&self) -> Cow<'_, str> {
         let question = self.0.get();
         let with_object = || {

@@ -1,8 +1,8 @@
-//! Findings: what is wrong, where, which clause says so, how to mend it.
+//! Findings: what is wrong, where, which clause says so, and how to mend it.
 //!
-//! While a document is read, a finding notes only a node of the tape. Pointers, lines and columns are worked
-//! out afterwards, for all findings in one sweep: a valid document pays nothing for them, and a
-//! large one with thousands of findings pays once.
+//! While a document is read, a finding notes only a node of the tape. Pointers, lines and columns are computed
+//! afterwards, for all findings in one pass. A valid document pays nothing for them, and a large one with thousands of
+//! findings pays once.
 
 use std::borrow::Cow;
 
@@ -10,31 +10,31 @@ use crate::clause::{Clause, Level};
 use crate::json::{Tape, Text, Type, Value};
 use crate::kind::Kind;
 
-/// Findings of each level listed for one document. Past that the list is as long as the document and helps nobody. Errors and
-/// warnings are counted apart, so that no number of warnings hides an error.
+/// Most findings of each level that are listed for one document. A longer list would be as long as the document and
+/// help no reader. Errors and warnings are counted separately, so that no number of warnings hides an error.
 pub const FINDINGS_MAX: usize = 10_000;
 
-/// Bytes of a finding's pointer. A member's name may be as long as the document, and there may be thousands of findings
-/// inside it; what is cut ends in an ellipsis.
+/// Most bytes of a finding's pointer. A member's name may be as long as the document, and there may be thousands of
+/// findings inside it. A pointer that is cut ends in an ellipsis.
 pub const POINTER_BYTES_MAX: usize = 1_024;
 
 /// One violation of one clause at one place.
 ///
-/// Messages name fields, types and clauses and never quote values: they may end up in logs.
+/// Messages name fields, types and clauses and never quote values, because they may end up in logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The rule that is broken.
     pub clause: &'static Clause,
-    /// JSON pointer (RFC 6901) to the place; for a missing member, to where it should be. In a stream the
-    /// first part counts the events from 0.
+    /// JSON pointer (RFC 6901) to the place; for a missing member, to where it should be. In a stream the first part is
+    /// the number of the event, from 0.
     pub pointer: String,
-    /// Line, from 1.
+    /// Line number, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
     /// First byte of the place in the source, and the byte after its last.
     pub span: (usize, usize),
-    /// What is wrong.
+    /// What is wrong, in words.
     pub message: Cow<'static, str>,
     /// How to mend it.
     pub hint: Cow<'static, str>,
@@ -42,37 +42,37 @@ pub struct Finding {
     pub wrong: Wrong,
 }
 
-/// In which way something is wrong, for contracts that have a word for each.
+/// In which way a member is wrong, for contracts that have a code for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// It is not there.
+    /// The member is missing.
     Missing,
-    /// It is of another type than it should be.
+    /// The member has the wrong type.
     Type,
-    /// It is not what it should be, though of the right type.
+    /// The member has the right type but a wrong value.
     Value,
 }
 
-/// All that is to be said about one document.
+/// All findings about one document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What the document is, where that is known.
+    /// The kind of the document, where it is known.
     pub kind: Option<Kind>,
-    /// In order of their place.
+    /// The findings, in order of their places.
     pub findings: Vec<Finding>,
-    /// Findings past [`FINDINGS_MAX`], counted but not listed.
+    /// Number of findings past [`FINDINGS_MAX`], which are counted but not listed.
     pub unlisted: usize,
-    /// Those of them that are errors.
+    /// Number of the unlisted findings that are errors.
     pub unlisted_errors: usize,
 }
 
 impl Report {
-    /// Whether no error was found; warnings are allowed.
+    /// Returns whether no error was found. Warnings are allowed.
     pub fn is_valid(&self) -> bool {
         self.count(Level::Error) == 0
     }
 
-    /// Findings of that level, unlisted ones included.
+    /// Returns the number of findings of that level, unlisted ones included.
     pub fn count(&self, level: Level) -> usize {
         let listed = self.findings.iter().filter(|finding| finding.clause.level == level).count();
         match level {
@@ -81,7 +81,7 @@ impl Report {
         }
     }
 
-    /// Puts findings in the order of their places and works out lines and columns.
+    /// Sorts the findings by their places and computes lines and columns.
     pub(crate) fn locate_lines(&mut self, source: &[u8]) {
         self.findings.sort_by_key(|finding| finding.span.0);
         let mut lines = LineCounter::new(source);
@@ -98,14 +98,15 @@ pub(crate) enum Place {
     Value(u32),
     /// A member, at its name.
     Member(u32),
-    /// A member that is not there, at the object that lacks it.
+    /// A missing member, at the object that lacks it.
     Missing(u32, &'static str),
     /// A byte inside a value.
     Inside(u32, usize),
 }
 
 impl Place {
-    /// What is not there is missing; of what is there the value is wrong, unless somebody knows better.
+    /// Returns how a finding at this place is wrong, unless the caller knows better: a missing member is missing, of a
+    /// present one the value is wrong.
     fn wrong(self) -> Wrong {
         match self {
             Place::Missing(..) => Wrong::Missing,
@@ -149,7 +150,7 @@ struct Count {
 }
 
 impl Tally {
-    /// Counts one finding; says whether there is room for it in the list.
+    /// Counts one finding. Returns whether there is room for it in the list.
     pub(crate) fn admit(&mut self, level: Level) -> bool {
         let count = match level {
             Level::Error => &mut self.errors,
@@ -164,13 +165,13 @@ impl Tally {
         room
     }
 
-    /// Counts findings that another report did not list.
+    /// Counts the findings that another report did not list.
     pub(crate) fn add_unlisted(&mut self, report: &Report) {
         self.errors.unlisted += report.unlisted_errors;
         self.warnings.unlisted += report.unlisted - report.unlisted_errors;
     }
 
-    /// The report on what was listed.
+    /// Returns the report with these findings.
     pub(crate) fn report(self, kind: Option<Kind>, findings: Vec<Finding>) -> Report {
         let unlisted = self.errors.unlisted + self.warnings.unlisted;
         Report { kind, findings, unlisted, unlisted_errors: self.errors.unlisted }
@@ -182,12 +183,12 @@ impl Findings {
         self.push(Note { clause, place, message: message.into(), hint: None, wrong: place.wrong() });
     }
 
-    /// Notes that a value is of another type than it should be.
+    /// Notes that a value has the wrong type.
     pub(crate) fn note_type(&mut self, clause: &'static Clause, place: Place, message: impl Into<Cow<'static, str>>) {
         self.push(Note { clause, place, message: message.into(), hint: None, wrong: Wrong::Type });
     }
 
-    /// Notes that a member is missing, at another that looks like it.
+    /// Notes that a member is missing, at a member that looks like it.
     pub(crate) fn note_misspelled(
         &mut self,
         clause: &'static Clause,
@@ -199,7 +200,7 @@ impl Findings {
         self.push(Note { clause, place, message: message.into(), hint, wrong: Wrong::Missing });
     }
 
-    /// Notes a finding with a hint more exact than the clause's own.
+    /// Notes a finding with a more exact hint than the clause's own.
     pub(crate) fn note_with_hint(
         &mut self,
         clause: &'static Clause,
@@ -216,17 +217,17 @@ impl Findings {
         }
     }
 
-    /// Whether an error was noted; what was read is then not handed out.
+    /// Whether an error was noted. Then the document is not handed out.
     pub(crate) fn any_error(&self) -> bool {
         self.tally.errors.listed > 0
     }
 
-    /// Works out pointers and spans, but no lines and columns.
+    /// Computes pointers and spans, but no lines and columns.
     pub(crate) fn into_unplaced_report(self, kind: Option<Kind>, tape: &Tape<'_>) -> Report {
         self.tally.report(kind, locate(self.notes, tape))
     }
 
-    /// Works out pointers, lines and columns.
+    /// Computes pointers, lines and columns.
     pub(crate) fn into_report(self, kind: Option<Kind>, tape: &Tape<'_>, source: &[u8]) -> Report {
         let mut report = self.into_unplaced_report(kind, tape);
         report.locate_lines(source);
@@ -234,7 +235,7 @@ impl Findings {
     }
 }
 
-/// Turns notes into findings with pointers and spans, by one walk over the tape up to the last node noted.
+/// Turns notes into findings with pointers and spans, in one walk over the tape up to the last noted node.
 fn locate(mut notes: Vec<Note>, tape: &Tape<'_>) -> Vec<Finding> {
     notes.sort_by_key(|note| note.place.node());
     let mut findings = Vec::with_capacity(notes.len());
@@ -271,13 +272,13 @@ impl Note {
     }
 }
 
-/// The way from the root to the node last stepped on.
+/// The path from the root to the node that was visited last.
 #[derive(Default)]
 struct Path {
     open: Vec<Container>,
-    /// Token of the node last stepped on, within its container.
+    /// Token of the node that was visited last, within its container.
     last: Option<String>,
-    /// A key was stepped on and its value comes next.
+    /// Set when a key was visited and its value comes next.
     pending_key: Option<String>,
 }
 
@@ -309,7 +310,7 @@ impl Path {
         if matches!(value.kind(), Type::Object | Type::Array) {
             let items = (value.kind() == Type::Array).then_some(0);
             self.open.push(Container { end: value.next_index(), token, items });
-            // The container itself is the last of `open` now; its token must not be counted twice.
+            // The container itself is the last of `open` now. Its token must not be counted twice.
             self.last = None;
         }
     }
@@ -324,7 +325,7 @@ impl Path {
     }
 }
 
-/// A member's name as part of a pointer. Of a long one only the beginning is kept.
+/// Returns a member's name as a token of a pointer. Only the beginning of a long name is kept.
 fn token(name: Text<'_>) -> String {
     let raw = name.raw();
     if raw.len() <= POINTER_BYTES_MAX {
@@ -334,7 +335,7 @@ fn token(name: Text<'_>) -> String {
     raw[..end].to_owned()
 }
 
-/// The pointer to the place that these names and numbers lead to.
+/// Returns the pointer that these names and numbers make.
 pub(crate) fn pointer(tokens: &[&str]) -> String {
     let mut pointer = Pointer::default();
     tokens.iter().for_each(|token| pointer.push(token));
@@ -349,7 +350,7 @@ struct Pointer {
 }
 
 impl Pointer {
-    /// Appends one reference token, escaped as RFC 6901 says, unless the pointer is long enough.
+    /// Appends one reference token, escaped as RFC 6901 demands, unless the pointer is cut already.
     fn push(&mut self, token: &str) {
         if self.cut {
             return;
@@ -369,7 +370,7 @@ impl Pointer {
 /// Ends a pointer that was cut.
 const CUT: &str = "...";
 
-/// Line and column of ascending offsets, counted once through the source.
+/// Computes lines and columns of ascending offsets in one pass through the source.
 struct LineCounter<'s> {
     source: &'s [u8],
     offset: usize,
@@ -382,7 +383,7 @@ impl<'s> LineCounter<'s> {
         LineCounter { source, offset: 0, line: 1, column: 1 }
     }
 
-    /// Where the byte is. Offsets must not go back.
+    /// Returns line and column of a byte. Offsets must not descend from call to call.
     fn at(&mut self, offset: usize) -> (usize, usize) {
         let end = offset.min(self.source.len());
         while self.offset < end {

@@ -1,8 +1,8 @@
 //! The run contract: one HTTP request, answered at once or by a stream of events.
 //!
-//! The [`Request`] is the same for both endpoints. The answer is a [`Response`], or a [`Stream`] of events whose last
-//! one, the only terminal one, holds what the response would have held. Its order is [`Life`]; a [`Follower`] judges a
-//! stream as it comes, and a [`StreamWriter`] writes one.
+//! The [`Request`] is the same for both endpoints. The answer is a [`Response`], or a [`Stream`] of events. The last
+//! event, the only terminal one, holds what the response would have held. The order of events is [`Life`]. A
+//! [`Follower`] judges a stream as it comes, and a [`StreamWriter`] writes one.
 
 pub mod clause;
 pub(crate) mod entry;

@@ -1,7 +1,7 @@
 //! JSON Schemas (2020-12) of all kinds, made from the types.
 //!
-//! A schema accepts what reading accepts without an error, looseness included, as far as JSON Schema can say it: that a
-//! day exists, that two paths differ or that a chunk is as long as it says, it cannot.
+//! A schema accepts what reading accepts without an error, looseness included, as far as JSON Schema can express it. It
+//! cannot express that a day exists, that two paths differ or that a chunk is as long as it says.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -9,17 +9,17 @@ use serde_json::{Map, Value, json};
 
 use crate::kind::Kind;
 
-/// The schema of one kind.
+/// Returns the schema of one kind.
 pub fn of(kind: Kind) -> Value {
     finish(kind, (kind.entry().schema)())
 }
 
-/// The schema as it is printed and kept in `schemas/`.
+/// Returns the schema as it is printed and kept in `schemas/`.
 pub fn text(kind: Kind) -> String {
     format!("{:#}\n", of(kind))
 }
 
-/// The schema of one type.
+/// Returns the schema of one type.
 pub(crate) fn generate<T: JsonSchema>() -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<T>();
@@ -36,8 +36,9 @@ fn finish(kind: Kind, mut schema: Value) -> Value {
     schema
 }
 
-/// Undoes two habits of the generator: an optional member is not therefore nullable (what may be null is in a type
-/// of its own, [`Nullable`](crate::content::Nullable)), and the widths of Rust's numbers are nobody's concern.
+/// Undoes two habits of the generator. An optional member does not become nullable: what may be null has a type of its
+/// own, [`Nullable`](crate::content::Nullable). The widths of Rust's numbers are removed, because they mean nothing to
+/// readers.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain;
 
@@ -57,12 +58,12 @@ impl schemars::transform::Transform for Plain {
     }
 }
 
-/// `int32`, `uint`, `double` and the like.
+/// Whether a format is `int32`, `uint`, `double` or the like.
 fn is_rust_width(format: &str) -> bool {
     ["int", "uint", "float", "double"].iter().any(|width| format.starts_with(width))
 }
 
-/// Takes away the null that `Option` brought along. What is really nullable marks itself.
+/// Removes the null that `Option` brought along. A member that may really be null has a mark.
 fn drop_null(property: &mut Map<String, Value>) {
     if property.remove("nullable").is_some() {
         return;

@@ -1,8 +1,9 @@
 //! Timestamps as the contracts spell them: ISO 8601, kept byte for byte.
 //!
-//! What is read here and what the published pattern says is the same, but for the length of months: date and time, in the
-//! extended form (`2025-11-24T14:22:45.5+01:00`) or the basic one (`20251124T142245Z`), a `T` or a space between them,
-//! seconds and minutes optional, any number of decimals. The spelling is kept because it must come back unchanged.
+//! The reader here accepts what the published pattern accepts, except for days that a month does not have: date and
+//! time, in the extended form (`2025-11-24T14:22:45.5+01:00`) or the basic form (`20251124T142245Z`), a `T` or a space
+//! between them, seconds and minutes optional, any number of decimals. The spelling is kept because it must come back
+//! unchanged.
 
 use jiff::civil::Date;
 
@@ -16,7 +17,7 @@ pub struct Timestamp<'s> {
 }
 
 impl<'s> Timestamp<'s> {
-    /// Reads date and time, with or without offset; `None` for anything else, such as 30 February.
+    /// Reads date and time, with or without offset. Returns `None` for any other text, such as 30 February.
     pub fn parse(text: Text<'s>) -> Option<Timestamp<'s>> {
         let decoded = text.decode();
         let mut rest = Rest(&decoded);
@@ -30,12 +31,12 @@ impl<'s> Timestamp<'s> {
         rest.0.is_empty().then_some(Timestamp { text, has_offset })
     }
 
-    /// Whether it says how far from UTC it is.
+    /// Returns whether the timestamp gives its offset from UTC.
     pub fn has_offset(self) -> bool {
         self.has_offset
     }
 
-    /// As it was spelled.
+    /// Returns the timestamp as it was spelled.
     pub fn text(self) -> Text<'s> {
         self.text
     }
@@ -48,7 +49,7 @@ enum Form {
     Basic,
 }
 
-/// What is still to be read.
+/// The text that is still to be read.
 struct Rest<'r>(&'r str);
 
 impl Rest<'_> {
@@ -137,10 +138,10 @@ macro_rules! pattern {
     };
 }
 
-/// A timestamp, for JSON Schema.
+/// The pattern of a timestamp, for JSON Schema.
 pub(crate) const PATTERN: &str = pattern!(r"([Zz]|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)?");
 
-/// A timestamp that must say how far from UTC it is, for JSON Schema.
+/// The pattern of a timestamp that must give its offset from UTC, for JSON Schema.
 pub(crate) const WITH_OFFSET_PATTERN: &str = pattern!(r"([Zz]|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)");
 
 inline_schema!(Timestamp<'_>, { "type": "string", "pattern": PATTERN });

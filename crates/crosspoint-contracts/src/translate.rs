@@ -1,9 +1,9 @@
-//! Any contract into any other, and back unchanged.
+//! Translates any contract into any other, and back unchanged.
 //!
-//! Reading and writing meet only in the [`Job`]. The law that holds for every pair of contracts: what is read from one,
-//! written as another, read again and written back is the document that was read, or its strict form where it was loose.
-//! It is not reached by carrying the original along: what the other contract has a field for stands in that field, and a
-//! change there shows in what comes back.
+//! Reading and writing meet only in the [`Job`]. One law holds for every pair of contracts: a document that is read
+//! from one, written as another, read again and written back is the document that was read, or its strict form where it
+//! was loose. This is not achieved by carrying the original along: a value for which the other contract has a field
+//! stands in that field, and a change there shows in the document that comes back.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,25 +21,25 @@ use crate::report::Report;
 
 /// A document that was written.
 pub struct Written {
-    /// What it is.
+    /// The kind of the document.
     pub kind: Kind,
     text: String,
-    /// What its contract has no field for, by home or by place. It was carried, or lost where carrying is off.
+    /// Facts that its contract has no field for, by home or by place. They were carried, or lost where carrying is off.
     pub homeless: Vec<Homeless>,
     filled: FilledPlaces,
 }
 
-/// Something that a contract has no field for.
+/// A fact that a contract has no field for.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Homeless {
-    /// A fact that has a name of ours.
+    /// A fact with a name of ours.
     Known(&'static str),
-    /// A member of whoever wrote the document, by its place or name.
+    /// A member of the document's author, by its place or name.
     Own(String),
 }
 
 impl Homeless {
-    /// What it is called. Names of others may be content.
+    /// Returns the name or place. The author's names may be content.
     pub fn name(&self) -> &str {
         match self {
             Homeless::Known(name) => name,
@@ -58,17 +58,17 @@ impl fmt::Debug for Homeless {
 }
 
 impl Written {
-    /// The document: JSON, or events for a `run.stream`.
+    /// Returns the document: JSON, or events for a `run.stream`.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Places of what was made up or put in another way, because the contract demands it.
+    /// Returns the places of values that were made up or written differently, because the contract demands it.
     pub fn filled(&self) -> impl Iterator<Item = &str> {
         self.filled.iter()
     }
 
-    /// The document, to keep.
+    /// Returns the document, to keep it.
     pub fn into_text(self) -> String {
         self.text
     }
@@ -83,22 +83,22 @@ impl fmt::Debug for Written {
 /// Why a job cannot be written in a contract.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// The contract has no document for it.
+    /// The contract has no document for the job.
     #[error("{from} has no counterpart in the {} contract: {why}", to.name())]
     NoCounterpart {
-        /// What the job is.
+        /// The kind that the job came as.
         from: Kind,
-        /// What it was to become.
+        /// The contract that it was to be written in.
         to: Contract,
-        /// What keeps it from having one.
+        /// Why it has none.
         why: &'static str,
     },
-    /// What was written breaks the contract, because something carried does not fit or the nesting is too deep.
+    /// The written document breaks the contract, because a carried value does not fit or the nesting is too deep.
     #[error("the {kind} this becomes breaks its contract")]
     Broken {
-        /// What was written.
+        /// The kind that was written.
         kind: Kind,
-        /// What is wrong with it.
+        /// What is wrong with the document.
         report: Box<Report>,
     },
 }
@@ -106,9 +106,9 @@ pub enum Refused {
 const NOT_ENDED: &str = "the work has not ended, and that contract knows only how work ended";
 const NO_JOB: &str = "it is an agent's sign of life, about no job";
 
-/// Reads a document into a job; a stream into one for each of its events.
+/// Reads a document into a job, or a stream into one job for each of its events.
 ///
-/// There are none where the document has an error, or is about no job, such as a heartbeat.
+/// Returns no job where the document has an error, or is about no job, such as a heartbeat.
 pub fn read_jobs<'s>(bytes: &'s [u8], options: &Options<'_>) -> (Reading<'s>, Vec<Job<'s>>) {
     let (reading, job) = document::read_and(bytes, options, job_of);
     let jobs = match (&reading.document, reading.report.kind.and_then(|kind| kind.entry().framed())) {
@@ -118,15 +118,15 @@ pub fn read_jobs<'s>(bytes: &'s [u8], options: &Options<'_>) -> (Reading<'s>, Ve
     (reading, jobs)
 }
 
-/// A response of an agent, and where in it stands what an outcome keeps as parts.
+/// A response of an agent, and the places in it of what an outcome keeps as parts.
 pub struct Response<'s> {
-    /// What is to be said about the document, and the document.
+    /// The findings about the document, and the document.
     pub reading: Reading<'s>,
-    /// The job that it tells of; `None` where the document has an error.
+    /// The job that the document is about; `None` where the document has an error.
     pub job: Option<Job<'s>>,
     /// Its long members, in the order of the document.
     pub parts: Vec<(Part, Range<usize>)>,
-    /// The code that stands in it, also where it says no more than the failure does.
+    /// The code in the document, even where it says no more than the failure does.
     pub code: Option<String>,
 }
 
@@ -140,7 +140,7 @@ pub fn read_response<'s>(kind: Kind, bytes: &'s [u8]) -> Response<'s> {
     Response { reading, job, parts, code }
 }
 
-/// The way to a value within a document.
+/// Returns the value at a path within a document.
 fn at<'t, 's>(tape: &'t Tape<'s>, path: &[&str]) -> Option<Value<'t, 's>> {
     path.iter().try_fold(tape.root()?, |value, name| value.get(name))
 }
@@ -170,7 +170,7 @@ fn job_of<'s>(kind: Kind, tape: &Tape<'s>) -> Option<Job<'s>> {
     Some(job)
 }
 
-/// Whether what was scanned may nest too deep in another contract. Near the limit the result is checked.
+/// Whether a scanned document may nest too deep in another contract. Near the limit the result is checked.
 pub(crate) fn nests_deep(tape: &Tape<'_>) -> bool {
     tape.deepest() + WRAPPING_LEVELS_MAX > DEPTH_MAX
 }
@@ -178,10 +178,10 @@ pub(crate) fn nests_deep(tape: &Tape<'_>) -> bool {
 /// Writes a job as a document of a contract.
 ///
 /// # Errors
-/// The contract has no document for it, or what was written is not valid.
+/// Fails if the contract has no document for the job, or if the written document is not valid.
 pub fn write(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, Refused> {
     let mut written = unframed(job, to, fresh)?;
-    // What came in a frame goes back into one, even where another kind holds the same.
+    // A job that came in a frame goes back into one, even where another kind holds the same.
     let returns = job.origin.contract() == to && job.origin.entry().framed().is_some();
     let kind = if returns { job.origin } else { written.kind };
     if let Some(framed) = kind.entry().framed().and_then(|framed| (framed.frame)(job, &written.text)) {
@@ -194,7 +194,7 @@ pub fn write(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, 
     Ok(written)
 }
 
-/// The same without a frame, for doors that frame what they send.
+/// Writes a job without a frame, for doors that frame what they send.
 ///
 /// # Errors
 /// As for [`write()`].
@@ -214,7 +214,7 @@ fn unframed(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, R
     Ok(Written { kind: shape.kind, text: body.text, homeless: body.homeless, filled: body.filled })
 }
 
-/// What was carried came from outside, and what nests deep may nest too deep now: the result is read like any document.
+/// Carried values came from outside, and deep values may nest too deep now, so the result is read like any document.
 fn check(kind: Kind, text: &str, fresh: &Fresh<'_>) -> Result<(), Refused> {
     let agent_types = fresh.agent_types;
     let options =
@@ -223,14 +223,14 @@ fn check(kind: Kind, text: &str, fresh: &Fresh<'_>) -> Result<(), Refused> {
     if report.is_valid() { Ok(()) } else { Err(Refused::Broken { kind, report: Box::new(report) }) }
 }
 
-/// What translating gave.
+/// The result of translating a document.
 #[derive(Debug)]
 pub struct Translation {
-    /// What is to be said about the document that was read.
+    /// The findings about the document that was read.
     pub report: Report,
-    /// Why its kind is not known, where it is not.
+    /// Why its kind is not known, where it could not be detected.
     pub undetected: Option<kind::Undetected>,
-    /// What it became: one document, or one for each event of a stream.
+    /// The written documents: one, or one for each event of a stream.
     pub written: Vec<Result<Written, Refused>>,
 }
 
@@ -245,7 +245,7 @@ pub fn translate(bytes: &[u8], options: &Options<'_>, to: Contract, fresh: &Fres
     Translation { report: reading.report, undetected: reading.undetected, written }
 }
 
-/// No two documents of a stream may share the ids that are new in them.
+/// Returns the id for the document at this place of a stream: no two of its documents may share their new ids.
 fn nth_id(id: Uuid, at: usize) -> Uuid {
     if at == 0 { id } else { map::derived(&format!("{at} {id}")) }
 }

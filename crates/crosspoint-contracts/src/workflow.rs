@@ -1,8 +1,7 @@
 //! The workflow contract: a stateless function from an input envelope to an output envelope.
 //!
-//! The [`Input`] says where in which workflow the agent stands, which files matter and what to do; the [`Output`]
-//! says what happened, which files to write and what should come next. Agents do not know each
-//! other or the graph.
+//! The [`Input`] says where in which workflow the agent stands, which files matter and what to do. The [`Output`] says
+//! what happened, which files to write and what should come next. Agents do not know each other or the graph.
 //!
 //! [`migrate()`] rewrites what agents older than the envelopes were given and gave back.
 

@@ -1,17 +1,17 @@
 //! What became of a question.
 //!
-//! Two things are parsed apart (BRIDGE-5): the file, which was done when there is an [`Answer`], and the text in it, which is only done where somebody
-//! wants it, because it may be anything.
+//! The file and the text in it are parsed separately (BRIDGE-5). The file is already parsed when there is an
+//! [`Answer`]. The text may be anything, so it is only parsed where the program asks for JSON.
 
 use crosspoint_contracts::json::Tape;
 
 use crate::response::{Answer, Status};
 
-/// The agent did not do it. That is no mistake of the bridge: the program has its own idea of what to do then.
+/// The agent did not do the work. This is no failure of the bridge: the program decides what to do then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} ({error_type})")]
 pub struct Failed {
-    /// Whether it took too long, or failed otherwise.
+    /// Whether the agent took too long or failed otherwise.
     pub status: Status,
     /// What went wrong, for programs.
     pub error_type: String,
@@ -19,26 +19,26 @@ pub struct Failed {
     pub message: String,
 }
 
-/// There is no JSON in an answer.
+/// Why there is no JSON in an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// Because the agent did not do it.
+    /// The agent did not do the work.
     #[error(transparent)]
     Failed(#[from] Failed),
-    /// Because what it said is something else (BRIDGE-5.2).
+    /// The agent's text is not JSON (BRIDGE-5.2).
     #[error("the answer is not JSON: {what} (at byte {offset} of its text)")]
     NotJson {
-        /// What is wrong with it.
+        /// What is wrong with the text.
         what: &'static str,
-        /// How to mend it.
+        /// How to mend the text.
         hint: &'static str,
-        /// Where it goes wrong, in bytes from the beginning of the text.
+        /// Where the text goes wrong, in bytes from its beginning.
         offset: usize,
     },
 }
 
 impl Answer {
-    /// How it ended. An error of the type timeout is a timeout, however it is written (BRIDGE-3.4).
+    /// How the work ended. An error of the type timeout is a timeout, whichever status the file gives (BRIDGE-3.4).
     pub fn ended(&self) -> Status {
         match self.status {
             Status::Error if self.error_type.as_deref() == Some("timeout") => Status::Timeout,
@@ -46,7 +46,7 @@ impl Answer {
         }
     }
 
-    /// What the agent said: any text.
+    /// Returns what the agent said, which may be any text.
     pub fn text(&self) -> Result<&str, Failed> {
         match &self.response {
             Some(text) => Ok(text),
@@ -58,7 +58,7 @@ impl Answer {
         }
     }
 
-    /// The same, known to be one JSON value.
+    /// Returns what the agent said, checked to be one JSON value.
     pub fn json(&self) -> Result<&str, Unusable> {
         let text = self.text()?;
         match Tape::scan(text.as_bytes()) {

@@ -1,4 +1,4 @@
-//! What a program's run remembers: `.agent-answers`.
+//! What is remembered of a program's run: `.agent-answers`.
 //!
 //! | file | |
 //! |---|---|
@@ -20,19 +20,19 @@ use crate::{failpoint, request};
 const NAME: &str = ".agent-answers";
 const RUN: &str = "run";
 
-/// The id of a run has 36 characters and the end of its line.
+/// Most bytes that are read of the file `run`. A run's id has 36 characters and a line end.
 const RUN_BYTES_MAX: u64 = 64;
 
 pub(super) struct Memory<'d> {
-    /// Where the files of the bridge are.
+    /// The directory with the request and response files.
     directory: &'d Directory,
-    /// Where this is.
+    /// The directory `.agent-answers` within it.
     answers: Directory,
     run: Uuid,
 }
 
 impl Memory<'_> {
-    /// What is remembered of the run in a directory, which begins with this where nothing is.
+    /// Opens what is remembered of the run in a directory, or begins a run where nothing is remembered.
     pub(super) fn of(directory: &Directory) -> Result<Memory<'_>, Fault> {
         let answers = directory.within_made(NAME)?;
         let run = match run_of(&answers)? {
@@ -46,13 +46,14 @@ impl Memory<'_> {
         self.run
     }
 
-    /// The answer that was taken before.
+    /// Returns the answer that was taken before.
     pub(super) fn answer(&self, id: Uuid) -> Result<Option<Box<Answer>>, Refused> {
         let name = answer_name(id);
         match response::look_under(&self.answers, &name, &id.to_string())? {
             Look::Nothing => Ok(None),
             Look::Answer(answer) => Ok(Some(answer)),
-            // Somebody else has been at it: nobody writes there but us, and then only what was looked at.
+            // Another program changed the file: only this module writes here, and it writes only responses that it has
+            // checked.
             Look::Foreign(found) => {
                 let path = self.answers.path().join(name);
                 Err(Refused::Foreign { path, expected: id.to_string(), found, is_ours: false })
@@ -65,13 +66,13 @@ impl Memory<'_> {
         }
     }
 
-    /// Takes the response, which was looked at and is the answer.
+    /// Takes the response, which was looked at before and is the answer.
     pub(super) fn take(&self, pair: Pair, id: Uuid) -> Result<Box<Answer>, Refused> {
         let (name, response) = (answer_name(id), pair.response());
         self.directory.move_into(&response, &self.answers, &name, "answer")?;
         match self.answer(id) {
             Ok(Some(answer)) => Ok(answer),
-            // Another one was put in its place in this very moment: it goes back to where it was.
+            // The response was replaced between the look and the move: the replacement is moved back.
             Ok(None) => Err(Fault::Gone(self.answers.path().join(name)).into()),
             Err(refused) => {
                 self.directory.move_out_of(&self.answers, &name, &response)?;
@@ -82,7 +83,8 @@ impl Memory<'_> {
 
     /// Whether the question of this id was asked in this run.
     pub(super) fn has_asked(&self, id: &str) -> Result<bool, Fault> {
-        // Only ids of our own making are looked for: what stands in a file may be any name.
+        // Only ids that have the form of ours are looked up: a file may give any text as its id, and the id becomes a
+        // name.
         match Uuid::try_parse(id) {
             Ok(id) => self.answers.has(&asked_name(id)),
             Err(_) => Ok(false),
@@ -116,7 +118,7 @@ fn run_of(answers: &Directory) -> Result<Option<Uuid>, Fault> {
     Ok(text.and_then(|text| Uuid::try_parse(text.trim()).ok()))
 }
 
-/// A new run. Where two begin at a time they agree on one.
+/// Begins a new run. Where two processes begin one at the same time, both use the id that was written first.
 fn begun(answers: &Directory) -> Result<Uuid, Fault> {
     let run = Uuid::new_v4();
     if answers.write_anew(RUN, "run", format!("{run}\n").as_bytes())? {
@@ -125,13 +127,13 @@ fn begun(answers: &Directory) -> Result<Uuid, Fault> {
     if let Some(first) = run_of(answers)? {
         return Ok(first);
     }
-    // What is there is no id. No answer can be found without it, so nothing is lost.
+    // The file does not hold an id. No answer can be found without the id, so nothing is lost.
     answers.write(RUN, "run", format!("{run}\n").as_bytes())?;
     Ok(run)
 }
 
-/// Forgets a run. First what of it waits in the directory, which could not be known for its own any more afterwards; then its id, without which its
-/// answers are nobody's; then those.
+/// Forgets a run. First come its requests that still wait in the directory, because afterwards they could not be told
+/// from those of other runs. Then its id, without which its answers belong to no run. Then the answers.
 pub(super) fn forget(directory: &Directory) -> Result<(), Fault> {
     let Some(answers) = directory.within(NAME)? else { return Ok(()) };
     let names = answers.all_names()?;
@@ -147,10 +149,11 @@ pub(super) fn forget(directory: &Directory) -> Result<(), Fault> {
     directory.remove_empty(NAME)
 }
 
-/// Takes a question back. A response to it stays: whoever wrote it may want it, and it is in nobody's way (BRIDGE-4.2).
+/// Withdraws a question. A response to it stays: its author may want it, and it is in the way of no other file
+/// (BRIDGE-4.2).
 fn withdraw(directory: &Directory, id: &str) -> Result<(), Fault> {
     for pair in Pair::all() {
-        // What is no file is not ours.
+        // An entry that is no file was not written by this run.
         match request::remove(directory, pair, id) {
             Ok(_) | Err(Fault::NotAFile { .. }) => {}
             Err(fault) => return Err(fault),

@@ -1,4 +1,4 @@
-//! What is asked.
+//! What a program asks of an agent, and the id of the question.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::document::laid_out;
 use crate::pair::Pair;
 use crate::request;
 
-/// What is asked of an agent. Its words are content, and do not print themselves.
+/// What a program asks of an agent. `Debug` does not print the words, because they are content.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,7 +37,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// Asks for a work or an agent of this name, which is told this.
+    /// Asks the work or the agent of this name, and gives it this prompt.
     pub fn new(agent_name: impl Into<String>, prompt: impl Into<String>) -> Question {
         Question {
             agent_name: agent_name.into(),
@@ -50,42 +50,43 @@ impl Question {
         }
     }
 
-    /// Structured input beside the prompt: the text of a JSON object.
+    /// Adds structured input beside the prompt: the text of a JSON object.
     #[must_use]
     pub fn context(mut self, json: impl Into<String>) -> Question {
         self.context = Some(json.into());
         self
     }
 
-    /// The phase of the program, 1 to 9: the files of that phase are used, and those of several can wait at a time.
+    /// Sets the phase of the program, 1 to 9. Each phase has its own files, so questions of several phases can wait at
+    /// the same time.
     #[must_use]
     pub fn phase(mut self, phase: u8) -> Question {
         self.phase = Some(phase);
         self
     }
 
-    /// What the phase is called.
+    /// Sets the name of the phase.
     #[must_use]
     pub fn phase_name(mut self, name: impl Into<String>) -> Question {
         self.phase_name = Some(name.into());
         self
     }
 
-    /// How long the agent may take; [`request::TIMEOUT_DEFAULT`] where it is not said.
+    /// Sets how long the agent may take. The default is [`request::TIMEOUT_DEFAULT`].
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Question {
         self.timeout = Some(timeout);
         self
     }
 
-    /// The model that is wanted.
+    /// Sets the model that the program wants.
     #[must_use]
     pub fn model(mut self, name: impl Into<String>) -> Question {
         self.model = Some(name.into());
         self
     }
 
-    /// The files that it is asked by.
+    /// Returns the pair of files by which the question is asked.
     pub(super) fn pair(&self) -> Result<Pair, Refused> {
         match self.phase {
             None => Ok(Pair::PLAIN),
@@ -93,7 +94,7 @@ impl Question {
         }
     }
 
-    /// Its id in a run: the same words are the same question. How long it may take is no part of them.
+    /// Returns the id of the question in a run. The same words are the same question; the timeout is no part of them.
     pub(super) fn id(&self, run: Uuid) -> Uuid {
         let phase = self.phase.map(|phase| phase.to_string());
         let words = [
@@ -106,7 +107,7 @@ impl Question {
         ];
         let mut bytes = Vec::new();
         for word in words {
-            // With its length before it, no word can be taken for the end of another.
+            // The length before each word keeps the end of one word from being read as the beginning of the next.
             let length = word.map_or_else(|| "-".to_owned(), |word| word.len().to_string());
             bytes.extend_from_slice(length.as_bytes());
             bytes.push(b':');
@@ -115,7 +116,7 @@ impl Question {
         Uuid::new_v5(&run, &bytes)
     }
 
-    /// The request file. `now` is when it is written.
+    /// Returns the bytes of the request file. `now` is the time at which it is written.
     pub(super) fn document(&self, id: Uuid, now: &str) -> Result<Vec<u8>, Refused> {
         if self.agent_name.is_empty() {
             return Err(Refused::Unfit("no agent is named (BRIDGE-108)"));
@@ -143,7 +144,7 @@ impl Question {
             return Err(Refused::TooLarge(document.len()));
         }
         let options = Options { kind: Some(Kind::BridgeRequest), ..Options::default() };
-        // What is left are flaws within the context, as a name that stands twice in one object.
+        // Only flaws within the context are left to find, such as a name that stands twice in one object.
         if read(&document, &options).document.is_none() {
             return Err(Refused::Unfit(
                 "the context is JSON that readers do not agree on; crosspoint validate says where",

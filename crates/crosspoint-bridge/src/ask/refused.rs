@@ -1,4 +1,4 @@
-//! Why a question cannot be asked, or its answer not be taken, and what to do about it.
+//! Why a question cannot be asked or its answer cannot be taken, and what to do about it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use crate::request;
 /// Why there is neither an answer nor a request. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// The question is no request that could be acted on.
+    /// The question would make a request that no driver could act on.
     #[error("{0}")]
     Unfit(&'static str),
-    /// The request would be so long, in bytes, and drivers refuse it (BRIDGE-8).
+    /// The request would be this long, in bytes, which is more than drivers accept (BRIDGE-8).
     #[error("the request is {0} bytes long, and at most {max} are read", max = request::BYTES_MAX)]
     TooLarge(usize),
-    /// A request of somebody else waits in its place.
+    /// Another program's request waits in its place.
     #[error("another request waits in {}", .0.display())]
     Taken(PathBuf),
     /// The response is the answer to another request (BRIDGE-4.3).
@@ -30,10 +30,10 @@ pub enum Refused {
         expected: String,
         /// The id in the file.
         found: String,
-        /// Whether it answers another question of this run.
+        /// Whether the file answers another question of this run.
         is_ours: bool,
     },
-    /// The response cannot be read as one.
+    /// The file cannot be read as a response.
     #[error(transparent)]
     Malformed(Box<Malformed>),
     /// The files cannot be used.
@@ -41,18 +41,18 @@ pub enum Refused {
     Fault(#[from] Fault),
 }
 
-/// A response that cannot be read as one. It is content, and does not print itself.
+/// A file that cannot be read as a response. `Debug` does not print its bytes, because they are content.
 pub struct Malformed {
     /// The file, which is still there.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// What is wrong with the file.
     pub report: Report,
-    /// What it holds, for those who show where.
+    /// The bytes of the file, for callers that show where it is wrong.
     pub document: Vec<u8>,
 }
 
 impl Refused {
-    /// What to do about it.
+    /// Returns what to do about it.
     pub fn hint(&self) -> &str {
         match self {
             Refused::Unfit(_) => "mend the question in the program",
@@ -72,7 +72,7 @@ impl Refused {
     }
 }
 
-/// What stands for an id in somebody else's file may be as long as the file.
+/// Shortens an id for an error message. The id in a foreign file may be as long as the file.
 fn beginning(id: &str) -> String {
     const CHARACTERS_MAX: usize = 100;
     let mut shown: String = id.chars().take(CHARACTERS_MAX).collect();
@@ -89,7 +89,7 @@ impl Malformed {
     }
 }
 
-/// With the clauses, and where they are broken.
+/// Names the broken clauses and their places.
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is not a valid response", self.path.display())?;

@@ -1,4 +1,4 @@
-//! Getting files out of the way: set aside, removed, swept up after those who were killed.
+//! Sets files aside, removes them, and cleans up after processes that were killed.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use super::{Directory, Found, modified};
 use crate::failpoint;
 use crate::fault::Fault;
 
-/// A file of that age, half-written, is nobody's any more.
+/// Age from which a half-written file counts as abandoned by its writer.
 const ABANDONED_AGE: Duration = Duration::from_secs(60);
 
-/// What came of removing a file that must be a certain one.
+/// The result of removing a file that must be a certain one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removed {
-    /// It is gone now.
+    /// The file was removed.
     Yes,
-    /// It was gone already.
+    /// The file was gone already.
     Absent,
-    /// It is another one, and is still there.
+    /// Another file has the name, and it was left there.
     Another,
 }
 
 impl Directory {
-    /// Moves what has this name out of the way, whatever it is, and gives its new name: `NAME.stale-N` (BRIDGE-4.2). `None` where there is
-    /// nothing, or not any more.
+    /// Moves the entry of this name out of the way, whatever it is, and returns its new name: `NAME.stale-N`
+    /// (BRIDGE-4.2). Returns `None` where there is no such entry, or no longer.
     pub fn set_aside(&self, name: &str) -> Result<Option<String>, Fault> {
         if !self.has(name)? {
             return Ok(None);
@@ -48,14 +48,15 @@ impl Directory {
         }
     }
 
-    /// Removes a file if it is what is expected. Should another have been written over it in this very moment, that one stays.
+    /// Removes a file if it is the expected one. A file that is written over it at the same moment stays.
     pub fn remove(&self, name: &str, is_expected: impl Fn(&Found) -> bool, bytes_max: u64) -> Result<Removed, Fault> {
         match self.read(name, bytes_max)? {
             None => return Ok(Removed::Absent),
             Some(found) if !is_expected(&found) => return Ok(Removed::Another),
             Some(_) => {}
         }
-        // Whoever put it there may go on as soon as it is answered: what is moved away is looked at again before it is gone for good.
+        // The requester may go on as soon as it has its answer and write the next request. So the file is moved away
+        // first and read again before it is unlinked.
         let moved = half_removed(name);
         match fs::renameat(&self.descriptor, name, &self.descriptor, &moved) {
             Err(Errno::NOENT) => return Ok(Removed::Absent),
@@ -64,41 +65,42 @@ impl Directory {
         failpoint::reached("removal", "moved");
         let is_another = match self.read(&moved, bytes_max) {
             Ok(found) => found.is_some_and(|found| !is_expected(&found)),
-            // What cannot be read is not what was read before.
+            // A file that cannot be read is not the one that was read before.
             Err(_) => true,
         };
         if is_another {
             self.put_back(&moved, name)?;
             return Ok(Removed::Another);
         }
-        // Requester and driver may clear away the same file at one time, and either may be first.
+        // The requester and the driver may remove the same file at the same time, and either may be first.
         self.unlink(&moved)?;
         failpoint::reached("removal", "unlinked");
         self.sync()?;
         Ok(Removed::Yes)
     }
 
-    /// Gives a file back the name it had before it was to be removed. Where a newer one has that name by now, that one stays and the older
-    /// is gone: a name holds one file, and whoever writes the next writes it over the last. So it would have been without us. For any
-    /// other reason nothing is unlinked: it is somebody else's, and the next sweep tries again.
+    /// Gives a file that was to be removed its name back. Where a newer file has that name by now, the newer one stays
+    /// and the older one is unlinked: a name holds one file, and the next writer would have overwritten the older one
+    /// anyway. On any other error nothing is unlinked, because the file is not ours, and the next sweep tries again.
     fn put_back(&self, moved: &str, name: &str) -> Result<(), Fault> {
         match self.rename_anew(moved, name) {
             Ok(()) => Ok(()),
             Err(Errno::EXIST) => self.unlink(moved),
-            // Somebody else was first with it.
+            // Another process moved or removed it first.
             Err(Errno::NOENT) if self.is_there() => Ok(()),
             Err(errno) => Err(self.fault(moved, errno)),
         }
     }
 
-    /// Removes a file at once, whatever it holds; nothing where there is none. `what` names it for failpoints.
+    /// Removes a file at once, whatever it holds. Does nothing where there is none. `what` names the file for
+    /// failpoints.
     pub fn discard(&self, name: &str, what: &str) -> Result<(), Fault> {
         self.unlink(name)?;
         failpoint::reached(what, "discarded");
         self.sync()
     }
 
-    /// Removes a file, whatever it holds; nothing where there is none.
+    /// Removes a file, whatever it holds. Does nothing where there is none.
     pub(crate) fn unlink(&self, name: &str) -> Result<(), Fault> {
         match fs::unlinkat(&self.descriptor, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -106,7 +108,7 @@ impl Directory {
         }
     }
 
-    /// Removes a directory within this one if nothing is in it.
+    /// Removes a directory within this one if it is empty.
     pub(crate) fn remove_empty(&self, name: &str) -> Result<(), Fault> {
         match fs::unlinkat(&self.descriptor, name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
@@ -114,8 +116,9 @@ impl Directory {
         }
     }
 
-    /// Cleans up after those who were killed while they wrote or removed a file. For the one driver alone, before it does anything else.
-    /// It looks at every name of the directory, of which there may be very many.
+    /// Cleans up after processes that were killed while they wrote or removed a file. Only the driver that holds the
+    /// lock may call this, before it does anything else. It looks at every name of the directory, and there may be very
+    /// many.
     pub fn sweep(&self, is_done: impl Fn(&Found) -> bool, bytes_max: u64) -> Result<(), Fault> {
         self.sweep_removed(is_done, bytes_max)?;
         let mut half_written = Vec::new();
@@ -128,8 +131,9 @@ impl Directory {
         Ok(())
     }
 
-    /// The part of it that may not wait, and that costs the same in any directory: what was half removed is put back, unless it is known to
-    /// be done with. What is no file was not put there by us, and is left alone.
+    /// Does the part of [`Directory::sweep`] that may not wait, at a cost that does not grow with the directory: files
+    /// that were half removed are put back, unless `is_done` says that they are finished with. An entry that is no file
+    /// was not put there by us, and is left alone.
     pub fn sweep_removed(&self, is_done: impl Fn(&Found) -> bool, bytes_max: u64) -> Result<(), Fault> {
         for name in names::removable() {
             let moved = half_removed(&name);
@@ -143,7 +147,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Whether somebody was killed while a file of this name was being removed.
+    /// Returns whether a process was killed while it removed a file of this name.
     pub fn is_half_removed(&self, name: &str) -> Result<bool, Fault> {
         Ok(self.look(&half_removed(name))?.is_some_and(|stat| is_file(&stat)))
     }

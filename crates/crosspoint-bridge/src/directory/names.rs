@@ -1,34 +1,34 @@
 //! What the names of files say.
 //!
-//! The directory is not ours alone: other tools leave files there, and some call theirs `.agent-` something as well. So only what this crate
-//! itself makes of the names it knows is taken for its own.
+//! Other tools leave files in the directory too, and some of them use names that begin with `.agent-`. So only names
+//! that this crate derives from the names it knows count as its own.
 
 use crate::RECORD;
 use crate::pair::Pair;
 
-/// What stands between a file's name and the mark of whoever writes it.
+/// Stands between a file's name and the mark of its writer.
 pub(super) const TEMPORARY: &str = ".tmp-";
 
-/// What stands between a file's name and the number under which it was set aside.
+/// Stands between a file's name and the number under which it was set aside.
 pub(super) const STALE: &str = ".stale-";
 
-/// The mark of what is being removed.
+/// The mark of a file that is being removed.
 const REMOVED: &str = "removed";
 
-/// The mark of a writer: an id without dashes.
+/// Length of a writer's mark: a UUID without dashes.
 const MARK_LENGTH: usize = 32;
 
-/// What a name says of a file that is in nobody's use.
+/// What a name says of a file that is no longer in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leftover<'n> {
-    /// Somebody was killed while it was written or removed.
+    /// A process was killed while it wrote or removed the file.
     Half,
-    /// It was set aside; it had this name before.
+    /// The file was set aside. It had this name before.
     Stale(&'n str),
 }
 
 impl Leftover<'_> {
-    /// What a name says, if it is of this sort.
+    /// Returns what the name says, or `None` if it is not the name of a leftover.
     pub fn of(name: &str) -> Option<Leftover<'_>> {
         if is_half_written(name) || removable().any(|original| half_removed(&original) == name) {
             return Some(Leftover::Half);
@@ -38,19 +38,19 @@ impl Leftover<'_> {
     }
 }
 
-/// What a file is called while it is being removed.
+/// Returns the name that a file has while it is being removed.
 pub fn half_removed(name: &str) -> String {
     format!("{name}{TEMPORARY}{REMOVED}")
 }
 
-/// Whether it is what a writer calls a file until it is whole.
+/// Whether this is a name that a writer gives to a file until the file is whole.
 pub(super) fn is_half_written(name: &str) -> bool {
     let Some((original, mark)) = name.split_once(TEMPORARY) else { return false };
     let is_mark = mark.len() == MARK_LENGTH && mark.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     is_mark && is_known(original)
 }
 
-/// The names of what is removed by way of another name: the record is not.
+/// Returns the names of the files that are renamed before they are removed. The record is not one of them.
 pub(super) fn removable() -> impl Iterator<Item = String> {
     Pair::all().flat_map(|pair| [pair.request(), pair.response()])
 }

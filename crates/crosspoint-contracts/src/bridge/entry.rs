@@ -1,4 +1,4 @@
-//! What the bridge contract is to the rest of the crate.
+//! The entry by which shared code finds the bridge contract.
 
 use super::{Request, Response, clause, exchange, map, read};
 use crate::document::Document;
@@ -49,7 +49,7 @@ const RESPONSE: kind::Entry = kind::Entry {
         read: |fields, options| Document::BridgeResponse(read::response(fields, options)),
     },
     schema: generate::<Response<'_>>,
-    // A driver renames what it finds stale.
+    // A driver renames a response that it finds stale.
     file_name: Some(|name| {
         name.starts_with(".agent-response") && (name.ends_with(".json") || name.contains(".json.stale-"))
     }),

@@ -1,4 +1,4 @@
-//! What talking in the bridge contract means.
+//! What an exchange in the bridge contract means.
 
 use crate::document::{Document, Options};
 use crate::exchange::{Asked, Exchange, Holds, Known, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid};
@@ -7,7 +7,7 @@ use crate::kind::Kind;
 use crate::map::prompt_object;
 use crate::translate::read_jobs;
 
-/// BRIDGE-110: how long a requester waits that does not say it.
+/// How long a requester waits if its request does not say, in seconds (BRIDGE-110).
 const SECONDS_DEFAULT: u32 = 120;
 
 pub(crate) static EXCHANGE: Exchange = Exchange {
@@ -22,7 +22,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     ids_are_unique: false,
     input: Some(input),
     seconds_default: Some(SECONDS_DEFAULT),
-    // Whoever finds the request in a directory goes by how old it is.
+    // The driver that finds the request in a directory goes by the request's age.
     request_has: &[Home::CreatedAt],
     parts: &[Part { path: &["response"], holds: Holds::Output, stand_in: "\"\"" }],
     gives_text: true,
@@ -31,11 +31,11 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     question: Place::Home(Home::Question),
     warnings: Place::Carried("warnings"),
     cancelled_is_error: true,
-    // BRIDGE-9: a requester has its own fallback, so that every answer is one.
+    // BRIDGE-9: a requester has its own fallback, so every answer is a success of HTTP.
     http_status: |_| 200,
     refusing: Refusing {
         malformed: plainly_invalid,
-        // The response has to carry it, and a repeat is known by it.
+        // The response has to carry the id, and a repeat is recognised by it.
         empty_id: Some("BRIDGE-4.5"),
         too_long: None,
         // BRIDGE-8.
@@ -54,11 +54,11 @@ fn asked<'s>(document: &Document<'s>) -> Option<Asked<'s>> {
     Some(Asked { id: Some(request.request_id.get()), input: None })
 }
 
-/// What a request gives its agent, as one JSON object: prompt and context, or the object that the work had elsewhere and that travelled
-/// in them. `None` where this is no valid request.
+/// Returns what a request gives its agent, as one JSON object: prompt and context, or the object that the work had in
+/// another contract and that travelled in them. Returns `None` if the document is no valid request.
 ///
-/// It cannot be a slice of the document, as the inputs of other contracts are: it stands in two members, and what was carried stands
-/// between what is the requester's own.
+/// The input cannot be a slice of the document, as in other contracts: it stands in two members, and carried facts
+/// stand among the requester's own.
 pub fn input(document: &[u8]) -> Option<String> {
     let options = Options { kind: Some(Kind::BridgeRequest), ..Options::default() };
     let (_, jobs) = read_jobs(document, &options);

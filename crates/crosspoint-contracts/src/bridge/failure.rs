@@ -3,7 +3,7 @@
 use super::wire::Status;
 use crate::failure::Failure;
 
-/// How a failure is written.
+/// Returns the status and the `error_type` of a failure.
 pub fn write(failure: Failure) -> (Status, &'static str) {
     match failure {
         Failure::Timeout => (Status::Timeout, "timeout"),
@@ -21,7 +21,7 @@ pub fn write(failure: Failure) -> (Status, &'static str) {
     }
 }
 
-/// What an `error_type` means. An agent's own is the agent's failure.
+/// Returns what an `error_type` means. A type that only the agent knows is the agent's failure.
 pub fn read(error_type: &str) -> Failure {
     match error_type {
         // The driver writes these where a file is over its limit.

@@ -43,7 +43,7 @@ const METADATA: Member = block("metadata", &[]).required(Fill::Raw("{}"));
 const ERROR_MESSAGE: Member =
     home("error_message", Home::Message, Codec::Named("\"The work failed.\"")).required(Fill::Sentence);
 
-/// A response, in which the status and the three members that go with it differ.
+/// The shape of a response. Responses differ in the status and the three members that go with it.
 macro_rules! response {
     ($when:literal, $state:expr, [$status:expr, $response:expr, $message:expr, $type:expr]) => {
         Shape {
@@ -80,7 +80,7 @@ static ERROR: Shape = response!(
     [fixed("status", "\"error\""), NO_RESPONSE, ERROR_MESSAGE, code("error_type", &ERROR_CODES)]
 );
 
-/// Whatever its type is called, it is a timeout.
+/// With the status timeout, every error type means a timeout.
 static TIMEOUT_CODES: Codes = Codes { write: |_| "timeout", read: |_| Failure::Timeout, read_beside: None };
 
 static TIMEOUT: Shape = response!(
@@ -89,7 +89,7 @@ static TIMEOUT: Shape = response!(
     [fixed("status", "\"timeout\""), NO_RESPONSE, ERROR_MESSAGE, code("error_type", &TIMEOUT_CODES)]
 );
 
-/// As printed in the contract: an error of the type timeout. It keeps its status.
+/// An error of the type timeout, as the contract's document prints it. It keeps its status.
 static ERROR_TIMEOUT: Shape = response!(
     "error of type timeout",
     None,
@@ -122,7 +122,7 @@ fn writing(job: &Job<'_>) -> Option<&'static Shape> {
             Some(if printed && job.get(Home::Code).is_none() { &ERROR_TIMEOUT } else { &TIMEOUT })
         }
         Some(State::Failed | State::Cancelled) => Some(&ERROR),
-        // The requester sleeps until there is an answer.
+        // The requester sleeps until there is an answer, so there is no document for work that has not ended.
         Some(State::Queued | State::Running | State::Waiting) => None,
     }
 }

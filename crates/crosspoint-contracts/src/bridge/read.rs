@@ -1,4 +1,4 @@
-//! Reading the two files, clause by clause.
+//! Reads the two files, clause by clause.
 
 use super::clause::*;
 use super::wire::{Request, RequestId, Response, Status};
@@ -12,7 +12,7 @@ use crate::report::{Findings, Place};
 
 const PROMPT_HINT: &str = "Add \"prompt\": \"...\", what the agent is told.";
 
-/// The one version spoken.
+/// The only version that is spoken.
 const VERSION: &str = "1.0";
 
 pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
@@ -32,7 +32,7 @@ pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
 }
 
 pub(crate) fn response<'s>(fields: &mut Fields<'_, 's, '_>, options: &Options<'_>) -> Response<'s> {
-    // Leaving some of the nine out is a common mistake, so each says what to add.
+    // Leaving out some of the nine fields is a common mistake, so each has a hint that says what to add.
     let response = Response {
         request_id: fields.required_or(
             "request_id",
@@ -92,9 +92,9 @@ fn request_id<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<Reque
     Some(RequestId(text))
 }
 
-/// `response`, with the three mistakes people make there named as what they are.
+/// Reads `response`, and reports the three common mistakes there by what they are.
 fn output<'s>(fields: &mut Fields<'_, 's, '_>, inner: Inner) -> Nullable<Text<'s>> {
-    // A null response beside a `result` is the same mistake.
+    // A null response beside a `result` is the same mistake as a missing one.
     let empty = fields.peek("response").is_none_or(Value::is_null);
     let misnamed = if empty { fields.take_spelled("result") } else { None };
     let value = match fields.take("response").filter(|_| misnamed.is_none()) {
@@ -125,7 +125,7 @@ fn output<'s>(fields: &mut Fields<'_, 's, '_>, inner: Inner) -> Nullable<Text<'s
     Nullable(Some(text))
 }
 
-/// Checks the text inside the response, which is a document of its own, and says where in the file it goes wrong.
+/// Checks the text inside the response, which is a document of its own, and reports where in the file it goes wrong.
 fn inner_json(value: Value<'_, '_>, text: Text<'_>, findings: &mut Findings) {
     let decoded = text.decode();
     let (tape, error) = match Tape::scan(decoded.as_bytes()) {
@@ -136,7 +136,7 @@ fn inner_json(value: Value<'_, '_>, text: Text<'_>, findings: &mut Findings) {
     let syntax = error.map(|error| (error.offset, (error.kind.message(), error.kind.hint())));
     let mut wrong: Vec<(usize, (&str, &str))> = flaws.chain(syntax).collect();
     wrong.sort_unstable();
-    // From here on offsets ascend, so that the text is walked once however many there are.
+    // The offsets ascend from here on, so the text is walked once, however many findings there are.
     let mut places = text.places();
     for (offset, (complaint, hint)) in wrong {
         let place = Place::Inside(value.index(), value.span().0 + 1 + places.raw_offset(offset));
@@ -145,7 +145,7 @@ fn inner_json(value: Value<'_, '_>, text: Text<'_>, findings: &mut Findings) {
     }
 }
 
-/// What readers make of JSON that can be read, and how to mend it; numbers are theirs to round.
+/// Returns what is wrong with JSON that can be read, and how to mend it. Readers may round numbers as they like.
 fn inner_flaw(kind: FlawKind) -> Option<(&'static str, &'static str)> {
     match kind {
         FlawKind::ByteOrderMark => Some(("it begins with a byte order mark", "Remove it; readers refuse it.")),
@@ -169,7 +169,8 @@ fn duration(value: Value<'_, '_>, findings: &mut Findings) -> Option<f64> {
     amount(&BRIDGE_6)(value, findings)
 }
 
-/// What success and failure each demand of the three other fields. Values of the wrong type were reported already.
+/// Checks what success and failure each demand of the three other fields. Values of the wrong type were reported
+/// already.
 fn status_agrees(fields: &mut Fields<'_, '_, '_>) {
     let Some(status) = fields.peek("status").and_then(Value::text).and_then(<Status as fields::Word>::of) else {
         return;

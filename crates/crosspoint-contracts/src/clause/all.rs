@@ -1,4 +1,4 @@
-//! What holds for every contract.
+//! The rules that hold for every contract.
 
 super::clauses! {
     ALL_1 = "ALL-1" Error Exchange, "rulings":

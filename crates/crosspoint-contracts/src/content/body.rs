@@ -5,21 +5,22 @@ use std::fmt;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-/// JSON text, as a caller or an agent wrote it: passed on, not parsed and printed again.
+/// JSON text as a caller or an agent wrote it: passed on, not parsed and printed again.
 ///
-/// Cloning shares the bytes. It has no `Display`, and `Debug` shows the size alone.
+/// Cloning shares the bytes. It has no `Display`, and `Debug` shows the size only.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Body(Bytes);
 
 impl Body {
-    /// JSON text that was read before, so is known to be JSON.
+    /// Wraps JSON text that was read before, so is known to be JSON.
     pub fn trusted(bytes: impl Into<Bytes>) -> Body {
         Body(bytes.into())
     }
 
-    /// What serde writes of a value.
+    /// Serialises a value.
     pub fn of(value: &impl serde::Serialize) -> Body {
-        // Our own types hold no map with keys that JSON has no room for, so this cannot fail; an empty value is JSON too.
+        // This cannot fail, because our own types hold no map whose keys JSON cannot write. `null` stands in all the
+        // same.
         Body(serde_json::to_vec(value).map_or_else(|_| Bytes::from_static(b"null"), Bytes::from))
     }
 
@@ -30,12 +31,12 @@ impl Body {
         Ok(Body(bytes))
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     pub fn get(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("null")
     }
 
-    /// The bytes of it.
+    /// Returns the bytes of the JSON text.
     pub fn bytes(&self) -> &Bytes {
         &self.0
     }
@@ -56,7 +57,7 @@ impl serde::Serialize for Body {
     }
 }
 
-/// Any bytes of output, for the same reason.
+/// Any bytes of output, which are shared and never printed for the same reasons.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Block(pub Bytes);
 

@@ -1,4 +1,4 @@
-//! Readers of single values: each knows a type, and the clause that is broken by any other.
+//! Readers of single values. Each reader knows a type, and the clause that a value of another type breaks.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +9,7 @@ use crate::json::{Type, Value};
 use crate::report::{Findings, Place};
 use crate::timestamp::Timestamp;
 
-/// `name` in backquotes, or what an item of an array is called in messages.
+/// Returns the member's name in backquotes, or what an item of an array is called in messages.
 pub(super) fn label(value: Value<'_, '_>) -> String {
     match value.member_name() {
         Some(name) => format!("`{}`", name.decode()),
@@ -18,13 +18,13 @@ pub(super) fn label(value: Value<'_, '_>) -> String {
     }
 }
 
-/// Notes that a value is of another type than it should be.
+/// Notes that a value has the wrong type.
 pub(crate) fn wrong_type(value: Value<'_, '_>, wanted: &str, clause: &'static Clause, findings: &mut Findings) {
     let message = format!("{} is {}, not {wanted}", label(value), value.kind().described());
     findings.note_type(clause, Place::Value(value.index()), message);
 }
 
-/// Notes something about a value; the message continues its name.
+/// Notes something about a value. The message continues after the value's name.
 pub(crate) fn complain(value: Value<'_, '_>, clause: &'static Clause, continued: &str, findings: &mut Findings) {
     findings.note(clause, Place::Value(value.index()), format!("{} {continued}", label(value)));
 }
@@ -147,7 +147,7 @@ pub(crate) fn timestamp_with_offset<'t, 's>(
     }
 }
 
-/// The hyphenated form of RFC 9562 alone: other spellings would be other bytes for the same id.
+/// Accepts only the hyphenated form of RFC 9562: other spellings would be other bytes for the same id.
 pub(crate) fn is_uuid(text: Text<'_>) -> bool {
     text.decode().parse::<uuid::fmt::Hyphenated>().is_ok()
 }
@@ -173,7 +173,7 @@ pub(crate) fn uuid<'t, 's>(clause: &'static Clause) -> impl Fn(Value<'t, 's>, &m
     }
 }
 
-/// An object that stays as it is.
+/// An object that is kept as it is.
 pub(crate) fn opaque<'t, 's>(
     clause: &'static Clause,
 ) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<RawObject<'s>> {
@@ -186,7 +186,7 @@ pub(crate) fn opaque<'t, 's>(
     }
 }
 
-/// Whatever stands there.
+/// Any value.
 pub(crate) fn any<'t, 's>(value: Value<'t, 's>, _: &mut Findings) -> Option<Raw<'s>> {
     Some(Raw::new(value.source()))
 }
@@ -218,7 +218,7 @@ pub(crate) fn array<'t, 's: 't, T>(
         let mut items = Vec::new();
         for value in value.items() {
             let read = item(value, findings);
-            // With an error the document is not handed out, and its items need not be kept.
+            // A document with an error is not handed out, so its items need not be kept.
             if !findings.any_error() {
                 items.extend(read);
             }

@@ -8,10 +8,10 @@ use crate::report::{Findings, Place};
 
 /// A closed set of words, such as the values of a status.
 pub(crate) trait Word: Copy + Sized + 'static {
-    /// Every word with what it means.
+    /// Every word with its meaning.
     const WORDS: &'static [(&'static str, Self)];
 
-    /// The meaning of a word.
+    /// Returns the meaning of a word.
     fn of(text: Text<'_>) -> Option<Self> {
         Self::WORDS.iter().find(|(word, _)| text == **word).map(|&(_, meaning)| meaning)
     }
@@ -29,7 +29,8 @@ pub(crate) fn word<'t, 's, W: Word>(clause: &'static Clause) -> impl Fn(Value<'t
     }
 }
 
-/// Notes a word outside its set. Where only the case is wrong, or white space stands around it, that is said.
+/// Notes a word outside its set. The hint says so where only the case is wrong, or where white space surrounds the
+/// word.
 pub(crate) fn not_a_word(
     value: Value<'_, '_>,
     text: Text<'_>,
@@ -59,10 +60,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them.
+            /// All words of the set.
             pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
 
-            /// As the contract spells it.
+            /// Returns the word as the contract spells it.
             pub fn word(self) -> &'static str {
                 match self {
                     $($name::$variant => $word),+
@@ -70,7 +71,7 @@ macro_rules! words {
             }
         }
 
-        /// Stands in for a word that could not be read; such a document is not handed out.
+        /// Stands in for a word that could not be read. A document with such a word is not handed out.
         impl Default for $name {
             fn default() -> Self {
                 <Self as $crate::fields::Word>::WORDS[0].1

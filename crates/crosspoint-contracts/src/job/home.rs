@@ -1,11 +1,11 @@
-//! The homes of a job: every fact that more than one contract knows, or that the engine must know, has one.
+//! The homes of a job. Every fact that more than one contract knows, or that the engine must know, has a home.
 //!
-//! What a contract knows alone has no home and is kept beside the job by its place ([`super::Own`]).
+//! A fact that only one contract knows has no home. It is kept beside the job by its place ([`super::Own`]).
 
 use crate::fields::is_timestamp;
 use crate::json::{Tape, Type, Value};
 
-/// What a home holds. What comes from elsewhere is checked against it before it is believed.
+/// What a home holds. Values from outside are checked against this before they are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holds {
     /// Any value.
@@ -58,7 +58,8 @@ impl Holds {
         }
     }
 
-    /// The same of a text that is known to be JSON. It is read only where its two ends do not say it: megabytes are not read once more.
+    /// Whether a text, which is known to be JSON, is a value that this home holds. The text is scanned only where its
+    /// first and last byte do not tell, so that megabytes are not read once more.
     pub(crate) fn accepts_json(self, json: &str) -> bool {
         let read = || Tape::scan(json.as_bytes()).is_ok_and(|tape| tape.root().is_some_and(|it| self.accepts(it)));
         self.accepts_by_ends(json).unwrap_or_else(read)
@@ -98,10 +99,10 @@ macro_rules! homes {
         }
 
         impl Home {
-            /// All of them.
+            /// All homes.
             pub const ALL: &'static [Home] = &[$(Home::$home),+];
 
-            /// As it is called where it is carried.
+            /// Returns the name under which the fact is carried.
             pub fn name(self) -> &'static str {
                 match self { $(Home::$home => $name),+ }
             }
@@ -118,7 +119,7 @@ const ANY_WHOLE: Holds = Holds::Whole(i64::MIN, i64::MAX);
 homes! {
     /// The caller's id for the request.
     RequestId = "request_id" Holds::Text;
-    /// The caller's id for the task, where that is another.
+    /// The caller's id for the task, where it differs from the request's id.
     TaskId = "task_id" Holds::Text;
     /// The kind of work.
     Work = "work" Holds::Text;
@@ -126,23 +127,23 @@ homes! {
     Input = "input" Holds::Object;
     /// The input, where it is a text.
     Prompt = "prompt" Holds::Text;
-    /// What goes with the prompt.
+    /// Structured input that goes with the prompt.
     PromptContext = "prompt_context" Holds::Object;
-    /// Who asks.
+    /// The caller that asks.
     Source = "source" Holds::Text;
-    /// Who is asked.
+    /// The agent that is asked.
     Target = "target" Holds::Text;
-    /// Who had the work before.
+    /// The agents that had the work before.
     DelegationChain = "delegation_chain" Holds::Texts;
-    /// The conversation it belongs to.
+    /// The conversation that the work belongs to.
     Conversation = "conversation" Holds::Text;
-    /// The job it is a part of.
+    /// The job that the work is a part of.
     Parent = "parent" Holds::Text;
-    /// The person behind it.
+    /// The person for whom the work is done.
     User = "user" Holds::Text;
     /// When the request was written.
     CreatedAt = "created_at" Holds::Time;
-    /// The workflow it belongs to.
+    /// The workflow that the work belongs to.
     Workflow = "workflow" Holds::Text;
     /// The stage of that workflow.
     Stage = "stage" Holds::Text;
@@ -150,37 +151,37 @@ homes! {
     Phase = "phase" Holds::Whole(1, 9);
     /// The feature that is worked on.
     Feature = "feature" Holds::TextOrNull;
-    /// How many times round.
+    /// The number of the iteration, from 1.
     Iteration = "iteration" Holds::Whole(1, i64::MAX);
-    /// Files that matter, by name.
+    /// Paths of files that matter to the work, by name.
     Paths = "paths" Holds::Paths;
-    /// What the agent before has to say.
+    /// What the previous agent has to say.
     Notes = "notes" Holds::Texts;
-    /// How long it may take, in seconds.
+    /// How long the work may take, in seconds.
     SecondsMax = "seconds_max" Holds::Amount;
-    /// How much memory it may use, in megabytes.
+    /// How much memory the work may use, in megabytes.
     MemoryMax = "memory_mb_max" Holds::Amount;
-    /// How it may be tried again.
+    /// How the work may be tried again.
     RetryPolicy = "retry_policy" Holds::Object;
-    /// How urgent it is.
+    /// How urgent the work is.
     Priority = "priority" Holds::Word(&["low", "normal", "high", "urgent"]);
     /// The trace, without hyphens.
     Trace = "trace" Holds::Text;
-    /// The caller's span of it.
+    /// The caller's span of the trace.
     Span = "span" Holds::Text;
-    /// What travels along the trace.
+    /// Values that travel along the trace.
     Baggage = "baggage" Holds::Object;
-    /// The model that is wished for.
+    /// The model that the caller wants.
     Model = "model" Holds::TextOrNull;
-    /// DEMO, LIVE.
+    /// The mode of the run: `DEMO` or `LIVE`.
     Mode = "mode" Holds::Text;
-    /// How sensitive it is.
+    /// How sensitive the work is.
     RiskTier = "risk_tier" Holds::Text;
-    /// The field it is about.
+    /// The subject area of the work.
     Domain = "domain" Holds::Text;
-    /// How the job is doing.
+    /// The state of the job.
     State = "state" Holds::Word(super::STATES);
-    /// How far it is, 0 to 100.
+    /// How far the work is, from 0 to 100.
     Percent = "percent" Holds::Number;
     /// What is being done.
     Step = "step" Holds::Text;
@@ -188,23 +189,23 @@ homes! {
     StepNumber = "step_number" ANY_WHOLE;
     /// What the step printed.
     StepOutput = "step_output" Holds::Text;
-    /// Which part of a long output that is.
+    /// Which part of a long output `StepOutput` is.
     OutputChunk = "output_chunk" Holds::Text;
-    /// What a person is asked.
+    /// The question to a person.
     Question = "question" Holds::Object;
-    /// What came of it, where it is an object.
+    /// The output, where it is an object.
     Outputs = "outputs" Holds::Object;
-    /// What came of it, where it is a text.
+    /// The output, where it is a text.
     Text = "text" Holds::Text;
-    /// Why it failed.
+    /// Why the work failed, from the closed list.
     Failure = "failure" Holds::Word(super::FAILURES);
-    /// The agent's own code, where the failure's name does not say it.
+    /// The agent's own code, where it says more than the failure's name.
     Code = "code" Holds::Text;
-    /// Why it failed, in words.
+    /// Why the work failed, in words.
     Message = "message" Holds::Text;
     /// What helps to understand the failure.
     Details = "details" Holds::Anything;
-    /// Whether the caller can do something about it.
+    /// Whether the caller can do something about the failure.
     Recoverable = "recoverable" Holds::Truth;
     /// The exit code of a program that failed.
     ExitCode = "exit_code" Holds::Whole(1, i64::MAX);
@@ -212,18 +213,18 @@ homes! {
     Recommendation = "recommendation" Holds::Word(&["proceed", "retry", "escalate"]);
     /// When the work began.
     StartedAt = "started_at" Holds::Time;
-    /// When it was reported.
+    /// When the outcome or the state was reported.
     ReportedAt = "reported_at" Holds::Time;
-    /// How long it took.
+    /// How long the work took, in seconds.
     Duration = "duration_seconds" Holds::Number;
-    /// Graphics memory used.
+    /// Graphics memory used, in megabytes.
     GpuMemory = "gpu_vram_mb" ANY_WHOLE;
-    /// Processor time used.
+    /// Processor time used, in milliseconds.
     CpuTime = "cpu_time_ms" ANY_WHOLE;
-    /// Who did it.
+    /// The agent that did the work.
     Agent = "agent" Holds::Text;
-    /// How often it was tried again.
+    /// How many times the work was tried again.
     Retries = "retries" ANY_WHOLE;
-    /// What an agent did that its contract forbids: clauses and what was seen.
+    /// What an agent did that its contract forbids: the clauses, and what was seen.
     Violations = "violations" Holds::Array;
 }

@@ -1,4 +1,4 @@
-//! Typed views of a job, for those who act on it.
+//! Typed views of a job, for code that acts on it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,66 +12,66 @@ use crate::map;
 /// What an agent is given.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'j> {
-    /// An open object.
+    /// An object.
     Object(&'j Json<'j>),
-    /// A text, and what goes with it.
+    /// A text, and the object that goes with it.
     Prompt(&'j Json<'j>, Option<&'j Json<'j>>),
-    /// Nothing was given.
+    /// The document has no input.
     None,
 }
 
-/// What came of a job: an object, a text, or both; or why it failed.
+/// How a job ended: with an object, a text or both as output; or why it failed.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome<'j> {
-    /// It worked.
+    /// The work succeeded.
     Completed {
-        /// What the agent gave as an object.
+        /// The agent's output as an object.
         outputs: Option<&'j Json<'j>>,
-        /// What the agent gave as a text.
+        /// The agent's output as a text.
         text: Option<&'j Json<'j>>,
     },
-    /// It did not.
+    /// The work failed.
     Failed {
         /// Why, from the closed list.
         failure: Failure,
         /// The agent's own code, where it says more.
         code: Option<&'j Json<'j>>,
-        /// The agent's own words.
+        /// The agent's own message.
         message: Option<&'j Json<'j>>,
     },
-    /// Somebody stopped it.
+    /// The work was cancelled.
     Cancelled,
 }
 
-/// What happened to a job, as one document tells it.
+/// What happened to a job, according to one document.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'j> {
-    /// Somebody wants it done.
+    /// A caller asks for the work.
     Requested,
-    /// It was taken and waits for its turn.
+    /// The work was accepted and waits for its turn.
     Queued,
-    /// It goes on.
+    /// The work is being done.
     Progress {
-        /// 0 to 100.
+        /// How far the work is, from 0 to 100.
         percent: Option<&'j Json<'j>>,
         /// What is being done.
         step: Option<&'j Json<'j>>,
-        /// What that printed.
+        /// What the step printed.
         output: Option<&'j Json<'j>>,
     },
-    /// It waits for a person.
+    /// The work waits for a person.
     Waiting {
-        /// What is asked.
+        /// The question to the person.
         question: Option<&'j Json<'j>>,
     },
-    /// It has ended; nothing follows.
+    /// The work has ended. Nothing follows.
     Ended(Outcome<'j>),
 }
 
-/// How often and when a caller wants work to be tried again (TASK-7).
+/// How many times and when a caller wants work to be tried again (TASK-7).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetryPolicy {
-    /// In all, the first attempt included.
+    /// Most attempts in all, including the first.
     pub attempts_max: Option<f64>,
     /// How the pauses grow.
     pub growth: Growth,
@@ -82,11 +82,11 @@ pub struct RetryPolicy {
 /// How the pauses between attempts grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// Each is twice the last.
+    /// Each pause is twice as long as the last.
     Exponential,
-    /// Each is the first longer than the last.
+    /// Each pause is longer than the last by the length of the first.
     Linear,
-    /// All are the same.
+    /// All pauses have the same length.
     Fixed,
 }
 
@@ -94,7 +94,7 @@ pub enum Growth {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestKey(Vec<Option<String>>);
 
-// A part of it may say whom the work is about.
+// A part of the key may say whom the work is about, so only its size is shown.
 impl fmt::Debug for RequestKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes: usize = self.0.iter().flatten().map(String::len).sum();
@@ -103,12 +103,12 @@ impl fmt::Debug for RequestKey {
 }
 
 impl<'s> Job<'s> {
-    /// The name that routes the work to agents.
+    /// Returns the name that routes the work to agents.
     pub fn work(&self) -> Option<Cow<'_, str>> {
         self.get(Home::Work)?.text()
     }
 
-    /// What the agent is given.
+    /// Returns what the agent is given.
     pub fn input(&self) -> Input<'_> {
         match (self.get(Home::Prompt), self.get(Home::Input)) {
             (Some(prompt), _) => Input::Prompt(prompt, self.get(Home::PromptContext)),
@@ -117,7 +117,7 @@ impl<'s> Job<'s> {
         }
     }
 
-    /// How often and when it is to be tried again, where the caller says so.
+    /// Returns how many times and when the work is to be tried again, where the caller says so.
     pub fn retry_policy(&self) -> Option<RetryPolicy> {
         let policy = self.get(Home::RetryPolicy)?;
         let tape = Tape::scan(policy.get().as_bytes()).ok()?;
@@ -135,7 +135,7 @@ impl<'s> Job<'s> {
         })
     }
 
-    /// What the document tells of the job.
+    /// Returns what the document tells of the job.
     pub fn event(&self) -> Event<'_> {
         match self.state() {
             None => Event::Requested,
@@ -158,7 +158,8 @@ impl<'s> Job<'s> {
         }
     }
 
-    /// What makes a repeat of this request the same job; `None` where its contract has no such thing (ALL-1).
+    /// Returns what makes a repeat of this request the same job, or `None` where its contract has no request key
+    /// (ALL-1).
     pub fn request_key(&self) -> Option<RequestKey> {
         let homes = map::of(self.origin.contract()).key;
         let part = |home: &Home| self.get(*home).and_then(|value| Some(value.text()?.into_owned()));

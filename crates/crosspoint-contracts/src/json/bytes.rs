@@ -2,7 +2,7 @@
 
 /// Whether no 64-bit integer and no finite float can hold the number.
 pub(super) fn out_of_range(number: &str, float: bool) -> bool {
-    // Anything of at most 18 characters fits unless it has an exponent.
+    // Any integer of at most 18 characters fits.
     if !float {
         return number.len() > 18 && number.parse::<i64>().is_err() && number.parse::<u64>().is_err();
     }
@@ -13,12 +13,12 @@ pub(super) fn digits(bytes: &[u8], from: usize) -> usize {
     bytes.get(from..).map_or(0, |rest| rest.iter().take_while(|byte| byte.is_ascii_digit()).count())
 }
 
-/// The first byte at or after `from` that ends a run of plain string bytes: a quote, a backslash or a control
-/// character; the end of input if there is none.
+/// Returns the first byte at or after `from` that ends a run of plain string bytes: a quote, a backslash or a control
+/// character. Returns the end of the input if there is none.
 ///
-/// Most strings are short, so eight bytes at a time are looked at as one word, which says exactly where the run ends. In a
-/// long string larger blocks without an early exit let the compiler compare many bytes at once, at the speed of
-/// memory.
+/// Most strings are short, so the first bytes are checked eight at a time as one word, which tells exactly where the
+/// run ends. In a long string, larger blocks without an early exit let the compiler compare many bytes at once, at the
+/// speed of memory.
 pub(super) fn plain_end(bytes: &[u8], from: usize) -> usize {
     const WORDS_NEAR: usize = 8;
     const BLOCK: usize = 64;
@@ -46,10 +46,10 @@ fn is_special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\' || byte < 0x20
 }
 
-/// Which of eight bytes, the lowest first, is the first special one.
+/// Returns which of eight bytes, the lowest first, is the first special one.
 ///
-/// A byte's high bit is set where subtracting borrows from it: where it was below 0x20, or zero after comparing by
-/// exclusive or. Borrows go upwards only, so the lowest bit set is right.
+/// A byte's high bit is set where the subtraction borrows from it: where the byte was below 0x20, or zero after
+/// comparing by exclusive or. Borrows go upwards only, so the lowest bit that is set is right.
 fn special_in(word: u64) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;

@@ -1,16 +1,16 @@
-//! The text of a JSON string, undecoded until somebody needs it.
+//! The text of a JSON string, not decoded until it is needed.
 //!
-//! Most strings that pass through are never looked at: they are copied from one document into the next. So a
-//! [`Text`] is the slice between the quotes as it was written, and only [`Text::decode`]
-//! allocates, and only where there are escapes.
+//! Most strings that pass through are never looked at: they are copied from one document into the next. So a [`Text`]
+//! is the slice between the quotes as it was written. Only [`Text::decode`] allocates, and only where there are
+//! escapes.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// An escape has at most six times the bytes it stands for, so most texts differ without being decoded.
+/// Most bytes of an escape for each byte that it stands for. So most texts are known to differ without being decoded.
 const ESCAPE_FACTOR: usize = 6;
 
-/// A JSON string's content. It came from a caller or an agent, so it never prints itself.
+/// The content of a JSON string. It came from a caller or an agent, so `Debug` shows only its size.
 #[derive(Clone, Copy, Default)]
 pub struct Text<'s> {
     raw: &'s str,
@@ -22,22 +22,22 @@ impl<'s> Text<'s> {
         Text { raw, escaped }
     }
 
-    /// What stood between the quotes of a string that was scanned before.
+    /// Wraps the text between the quotes of a string that was scanned before.
     pub(crate) fn of_string(raw: &'s str) -> Text<'s> {
         Text { raw, escaped: raw.contains('\\') }
     }
 
-    /// As it stood between the quotes, escapes and all.
+    /// Returns the text as it stood between the quotes, with its escapes.
     pub fn raw(self) -> &'s str {
         self.raw
     }
 
-    /// Whether it has no characters.
+    /// Returns whether the text has no characters.
     pub fn is_empty(self) -> bool {
         self.raw.is_empty()
     }
 
-    /// The characters it stands for. A lone surrogate, which stands for none, becomes U+FFFD; the
+    /// Returns the characters that the text stands for. A lone surrogate stands for none and becomes U+FFFD; the
     /// scanner has reported it.
     pub fn decode(self) -> Cow<'s, str> {
         if !self.escaped {
@@ -53,7 +53,7 @@ impl<'s> Text<'s> {
         Cow::Owned(decoded)
     }
 
-    /// How many bytes [`Text::decode`] would have, without decoding.
+    /// Returns the length in bytes that [`Text::decode`] would have, without decoding.
     pub fn decoded_bytes(self) -> usize {
         if !self.escaped {
             return self.raw.len();
@@ -61,12 +61,12 @@ impl<'s> Text<'s> {
         self.pieces().map(Piece::decoded_bytes).sum()
     }
 
-    /// Finds where bytes of the decoded text stand in [`Text::raw`].
+    /// Returns a finder of the places of decoded bytes in [`Text::raw`].
     pub fn places(self) -> Places<'s> {
         Places { pieces: self.pieces(), current: None, decoded: 0, raw: 0 }
     }
 
-    /// Whether an escape in it stands for half of a surrogate pair, which is no character.
+    /// Whether one of its escapes stands for half of a surrogate pair, which is no character.
     pub(super) fn has_lone_surrogate(self) -> bool {
         let mut rest = self.raw;
         self.escaped
@@ -110,17 +110,17 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// Walks along a text once, for any number of ascending offsets.
+/// Finds places in a text for any number of ascending offsets, in one walk along it.
 pub struct Places<'s> {
     pieces: Pieces<'s>,
     current: Option<Piece<'s>>,
-    /// Where the current piece begins, in the decoded text and in the raw one.
+    /// Where the current piece begins, in the decoded text and in the raw text.
     decoded: usize,
     raw: usize,
 }
 
 impl Places<'_> {
-    /// Where a byte of the decoded text stands in the raw one. Offsets must not go back.
+    /// Returns where a byte of the decoded text stands in the raw text. Offsets must not descend from call to call.
     pub fn raw_offset(&mut self, decoded_offset: usize) -> usize {
         loop {
             let Some(piece) = self.current.or_else(|| self.pieces.next()) else { return self.raw };
@@ -191,7 +191,7 @@ impl<'s> Iterator for Pieces<'s> {
     }
 }
 
-/// The character of `\u00e9` or of a surrogate pair at the start of `rest`, and its length there.
+/// Returns the character of `\u00e9` or of a surrogate pair at the start of `rest`, and its length there.
 fn unicode_escape(rest: &str) -> (char, usize) {
     let Some(first) = code_unit(rest) else { return (char::REPLACEMENT_CHARACTER, 2) };
     if let Some(character) = char::from_u32(u32::from(first)) {
@@ -205,7 +205,7 @@ fn unicode_escape(rest: &str) -> (char, usize) {
     }
 }
 
-/// The UTF-16 code unit of a `\u00e9` at the start of `text`.
+/// Returns the UTF-16 code unit of a `\u00e9` at the start of `text`.
 pub(super) fn code_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?

@@ -1,13 +1,13 @@
-//! What can be wrong with a document as JSON, before any contract is asked.
+//! What can be wrong with a document as JSON, before any contract is consulted.
 
-/// Something that does not stop the scan.
+/// A flaw that does not stop the scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flaw {
-    /// Index of the node it concerns; for the byte order mark, the root's.
+    /// Index of the node that has the flaw; for the byte order mark, the root's.
     pub node: u32,
-    /// First byte of the place in the source.
+    /// First byte of the flaw in the source.
     pub offset: u32,
-    /// What it is.
+    /// What the flaw is.
     pub kind: FlawKind,
 }
 
@@ -25,7 +25,8 @@ pub enum FlawKind {
 }
 
 impl FlawKind {
-    /// Whether readers disagree on what the document says. They agree on the others, or lose digits.
+    /// Returns whether readers disagree on what a document with this flaw says. With the other flaws they agree, or
+    /// lose digits.
     pub fn is_ambiguous(self) -> bool {
         match self {
             FlawKind::RepeatedMember | FlawKind::LoneSurrogate => true,
@@ -45,14 +46,14 @@ pub struct SyntaxError {
     pub inside: u32,
 }
 
-/// Why bytes are not JSON. Each names the mistake as people make it.
+/// Why bytes are not JSON. Each variant names the mistake as its author makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     /// Nothing but white space.
     Empty,
     /// The document is over [`super::DOCUMENT_BYTES_MAX`].
     TooLarge,
-    /// Nested deeper than [`super::DEPTH_MAX`].
+    /// Nested deeper than its [`super::Levels`] allow.
     TooDeep,
     /// A byte sequence that is not UTF-8.
     NotUtf8,
@@ -66,7 +67,7 @@ pub enum Syntax {
     EndsInArray,
     /// A control character stands unescaped in a string.
     ControlCharacter,
-    /// A backslash before something that cannot be escaped.
+    /// A backslash before a character that cannot be escaped.
     BadEscape,
     /// `01`, `1.`, `.5`, `+1`, `1e`.
     BadNumber,
@@ -80,11 +81,11 @@ pub enum Syntax {
     BareName,
     /// A string or name in typographic quotes.
     TypographicQuotes,
-    /// Three backquotes: the document stands in a fence of Markdown.
+    /// Three backquotes: the document is in a Markdown fence.
     Fence,
     /// Words where the document should begin.
     Prose,
-    /// `...` for something that was left out.
+    /// `...` in place of content that was left out.
     Ellipsis,
     /// A comma where a value or a name should be.
     StrayComma,
@@ -92,20 +93,20 @@ pub enum Syntax {
     Comment,
     /// A comma before the closing bracket.
     TrailingComma,
-    /// Two members or items with nothing between them.
+    /// Two members or items without a comma between them.
     MissingComma,
     /// A member name without its colon.
     MissingColon,
     /// A closing bracket of the other kind, or one too many.
     WrongBracket,
-    /// More after the document.
+    /// More content after the end of the document.
     Trailing,
-    /// None of the above.
+    /// Any other bytes that begin no JSON value.
     NotAValue,
 }
 
 impl Syntax {
-    /// What is wrong, in one sentence.
+    /// Returns what is wrong, in one sentence.
     pub fn message(self) -> &'static str {
         match self {
             Syntax::Empty => "the document is empty",
@@ -138,7 +139,7 @@ impl Syntax {
         }
     }
 
-    /// How to mend it.
+    /// Returns how to mend it.
     pub fn hint(self) -> &'static str {
         match self {
             Syntax::Empty => "Check that whoever wrote the file finished; write it whole, then rename it into place.",

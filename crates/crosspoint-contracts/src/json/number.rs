@@ -1,14 +1,14 @@
-//! Whether two numbers are the same, by their exact decimal values.
+//! Compares two numbers by their exact decimal values.
 //!
-//! Floating point would call two account numbers of twenty digits one. Big integers would have to write `1e999999999` out. Neither is
-//! needed: a number is its significant digits and the place of its point. The digits are compared as they are spelled, and of the
-//! two places only the difference counts, which is worked out digit by digit. So the time is that of reading both texts once,
-//! whatever their exponents are, and nothing is allocated.
+//! Floating point would take two different account numbers of twenty digits for the same. Big integers would have to
+//! write `1e999999999` out. Neither is needed: a number is its significant digits and the place of its point. The
+//! digits are compared as they are spelled. Of the two places only the difference counts, and it is computed digit by
+//! digit. So the time is that of reading both texts once, whatever their exponents are, and nothing is allocated.
 
-/// Beyond this the difference of two exponents is never made up for: a text has at most 2^32 digits.
+/// Largest difference of two exponents that digits could make up for: a text has at most 2^32 digits.
 const DIFFERENCE_MAX: i64 = 100_000_000_000_000_000;
 
-/// Whether two JSON numbers have the same value: `1`, `1.0`, `10e-1` and `0.1E1` have.
+/// Whether two JSON numbers have the same value, as `1`, `1.0`, `10e-1` and `0.1E1` have.
 pub(super) fn equal(a: &str, b: &str) -> bool {
     let (a, b) = (Decimal::of(a), Decimal::of(b));
     if a.is_zero() || b.is_zero() {
@@ -24,12 +24,12 @@ struct Decimal<'s> {
     negative: bool,
     /// From the first digit that is not zero to the last, perhaps with a point between.
     significant: &'s str,
-    /// How far the point stands after the first significant digit.
+    /// How many digits after the start of the significant ones the point stands; negative where it stands before them.
     point: i64,
     exponent: Exponent<'s>,
 }
 
-/// What stands after `e`, as it is spelled.
+/// The exponent, as it is spelled after `e`.
 #[derive(Clone, Copy)]
 struct Exponent<'s> {
     sign: i64,
@@ -43,7 +43,7 @@ impl<'s> Decimal<'s> {
         let significant = mantissa.trim_matches(['0', '.']);
         let whole = mantissa.find('.').unwrap_or(mantissa.len());
         let first = mantissa.find(|digit| !matches!(digit, '0' | '.')).unwrap_or(0);
-        // The point itself takes a place between the whole part and what follows it.
+        // The point itself takes up a place between the whole part and the fraction.
         let point = if first < whole { offset(whole - first) } else { -offset(first - whole - 1) };
         Decimal { negative: unsigned.len() < number.len(), significant, point, exponent: Exponent::of(exponent) }
     }
@@ -63,7 +63,7 @@ impl<'s> Exponent<'s> {
         Exponent { sign, digits: spelled.trim_start_matches(['+', '-']).trim_start_matches('0') }
     }
 
-    /// What its digit at a place is worth, counted from the highest of so many.
+    /// Returns the signed digit at a place, where the exponent is padded with zeros to `places` digits.
     fn digit(self, at: usize, places: usize) -> i64 {
         let missing = places - self.digits.len();
         let digit = at.checked_sub(missing).map_or(0, |at| self.digits.as_bytes()[at] - b'0');
@@ -71,17 +71,18 @@ impl<'s> Exponent<'s> {
     }
 }
 
-/// By how much one exponent is larger than another; `None` where that is more than any two texts can make up for.
+/// Returns by how much one exponent is larger than the other, or `None` where that is more than any two texts can make
+/// up for.
 fn difference(a: Exponent<'_>, b: Exponent<'_>) -> Option<i64> {
     let places = a.digits.len().max(b.digits.len());
     (0..places).try_fold(0_i64, |difference, at| {
         let difference = difference * 10 + a.digit(at, places) - b.digit(at, places);
-        // What follows changes it by less than two in its last place, so it only grows from here.
+        // The digits that follow change the difference by less than two in its last place, so it only grows from here.
         (difference.abs() <= DIFFERENCE_MAX).then_some(difference)
     })
 }
 
-/// Places in a text, which has at most 4 GiB.
+/// Converts a number of places in a text, which has at most 4 GiB.
 fn offset(places: usize) -> i64 {
     i64::try_from(places).unwrap_or(i64::MAX)
 }

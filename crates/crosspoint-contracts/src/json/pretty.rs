@@ -1,21 +1,21 @@
-//! JSON laid out again: for people, or on one line.
+//! Prints JSON anew: indented for people, or on one line.
 //!
-//! Only white space between the nodes changes. Numbers and strings keep their spelling and members their order, so that what
-//! is printed says exactly what was read. The tape is walked in its flat order; nesting costs no call stack.
+//! Only the white space between the nodes changes. Numbers and strings keep their spelling and members their order, so
+//! the printed text says exactly what was read. The tape is walked in its flat order; nesting costs no call stack.
 
 use super::{Type, Value, push_quoted};
 
-/// The value over several lines, two spaces a level. Empty objects and arrays stay on one line.
+/// Returns the value over several lines, indented by two spaces per level. Empty objects and arrays stay on one line.
 pub fn pretty(value: Value<'_, '_>) -> String {
     print(value, Layout::Indented)
 }
 
-/// The value on one line, without any space between its parts.
+/// Returns the value on one line, without any space between its parts.
 pub fn compact(value: Value<'_, '_>) -> String {
     print(value, Layout::Compact)
 }
 
-/// The same, with escapes undone but for those that JSON demands.
+/// Returns the value on one line, with all escapes undone except those that JSON demands.
 pub fn plain(value: Value<'_, '_>) -> String {
     print(value, Layout::Plain)
 }
@@ -43,12 +43,12 @@ struct Printer {
     open: Vec<Container>,
 }
 
-/// An object or array whose end was not yet reached.
+/// An object or array whose end is not reached yet.
 struct Container {
     kind: Type,
-    /// Index of the node after it.
+    /// Index of the node after the container.
     end: u32,
-    /// Something was printed inside it.
+    /// Whether something was printed inside it.
     begun: bool,
 }
 
@@ -79,7 +79,7 @@ impl Printer {
         }
     }
 
-    /// A member's value follows its key; anything else in a container begins a part of its own.
+    /// A member's value follows its key. Any other value in a container begins a part of its own.
     fn begin_item(&mut self) {
         if self.open.last().is_some_and(|container| container.kind == Type::Array) {
             self.begin_part();

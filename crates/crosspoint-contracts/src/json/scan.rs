@@ -1,4 +1,4 @@
-//! Bytes to tape, in one pass, without recursion.
+//! Scans bytes into a tape, in one pass, without recursion.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::bytes::{digits, out_of_range, plain_end};
 use super::decode::{Text, code_unit};
 use super::{Broken, DOCUMENT_BYTES_MAX, Flaw, FlawKind, Levels, Node, Syntax, SyntaxError, Tape, Type};
 
-/// Members up to which comparing all pairs is cheaper than sorting.
+/// Most members for which comparing all pairs is cheaper than sorting.
 const PAIRWISE_MEMBERS_MAX: usize = 16;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -15,7 +15,7 @@ pub(super) fn document(bytes: &[u8], levels: Levels) -> Result<Tape<'_>, Box<Bro
     if bytes.len() > DOCUMENT_BYTES_MAX {
         return Err(broken(Scanner::new("", levels), 0, Syntax::TooLarge));
     }
-    // No document begins with a NUL or has one after its first character, unless characters are wider than a byte.
+    // A document has a NUL as its first or second byte only where characters are wider than a byte.
     let utf16 =
         bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || bytes.iter().take(2).any(|byte| *byte == 0);
     match std::str::from_utf8(bytes) {
@@ -25,7 +25,7 @@ pub(super) fn document(bytes: &[u8], levels: Levels) -> Result<Tape<'_>, Box<Bro
             let kind = if utf16 { Syntax::Utf16 } else { Syntax::NotUtf8 };
             let valid = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
             let mut scanner = Scanner::new(valid, levels);
-            // Whatever stops this scan, the encoding is the reason to report.
+            // Whatever else stops this scan, the encoding is the reason to report.
             let _ = scanner.document();
             Err(broken(scanner, error.valid_up_to(), kind))
         }
@@ -51,7 +51,7 @@ fn broken(mut scanner: Scanner<'_>, offset: usize, kind: Syntax) -> Box<Broken<'
     Box::new(Broken { error: SyntaxError { offset, kind, inside }, so_far: scanner.into_tape() })
 }
 
-/// Offsets and counts fit: `document` refuses sources over `u32::MAX` bytes.
+/// Offsets and counts fit, because `document` refuses sources over `u32::MAX` bytes.
 fn narrow(offset: usize) -> u32 {
     u32::try_from(offset).unwrap_or(u32::MAX)
 }
@@ -63,7 +63,7 @@ struct Scanner<'s> {
     nodes: Vec<Node>,
     open: Vec<u32>,
     flaws: Vec<Flaw>,
-    /// The keys of the object that is being closed; kept so that its memory serves every object.
+    /// The keys of the object that is being closed. The memory is kept for the next object.
     keys: Vec<u32>,
     deepest: usize,
     levels: Levels,
@@ -71,7 +71,7 @@ struct Scanner<'s> {
 
 impl<'s> Scanner<'s> {
     fn new(source: &'s str, levels: Levels) -> Scanner<'s> {
-        // Envelopes have a node for every twenty bytes or so; one long string has one in all.
+        // Envelopes have a node for about every twenty bytes; one long string is a single node.
         let nodes = Vec::with_capacity((source.len() / 16).clamp(8, 1024));
         Scanner {
             source,
@@ -99,7 +99,7 @@ impl<'s> Scanner<'s> {
             return Err(Syntax::Empty);
         }
         loop {
-            // A value begins here. An opened container with something inside begins another.
+            // A value begins here. An opened container that is not empty begins another one.
             if self.value()? {
                 continue;
             }
@@ -109,7 +109,7 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    /// Reads a scalar, an empty container or the opening of another; says whether a value must follow.
+    /// Reads a scalar, an empty container or the opening of another container. Returns whether a value must follow.
     fn value(&mut self) -> Result<bool, Syntax> {
         match self.peek() {
             Some(b'{') => {
@@ -140,7 +140,7 @@ impl<'s> Scanner<'s> {
         Ok(false)
     }
 
-    /// Closes what ends here and reads up to the next value; says whether the document is complete.
+    /// Closes the containers that end here and reads up to the next value. Returns whether the document is complete.
     fn after_value(&mut self) -> Result<bool, Syntax> {
         while let Some(&container) = self.open.last() {
             let is_object = self.nodes[container as usize].kind == Type::Object;
@@ -332,7 +332,7 @@ impl<'s> Scanner<'s> {
         self.flaws.push(Flaw { node, offset: narrow(offset), kind });
     }
 
-    /// The next byte that is not white space.
+    /// Skips white space and returns the byte after it.
     fn peek(&mut self) -> Option<u8> {
         while let Some(&byte) = self.bytes.get(self.at) {
             if !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
@@ -343,13 +343,13 @@ impl<'s> Scanner<'s> {
         None
     }
 
-    /// The document ended where it must not.
+    /// Returns the error for a document that ends too early.
     fn cut_off(&self) -> Syntax {
         let in_array = self.open.last().is_some_and(|&container| self.nodes[container as usize].kind == Type::Array);
         if in_array { Syntax::EndsInArray } else { Syntax::EndsInObject }
     }
 
-    /// Names the mistake behind a byte that cannot stand here, or falls back to `otherwise`.
+    /// Returns the mistake behind a byte that cannot stand here, or `otherwise` if it is none of the known ones.
     fn stray(&self, otherwise: Syntax) -> Syntax {
         let rest = &self.bytes[self.at..];
         let begins = |words: &[&str]| words.iter().any(|word| rest.starts_with(word.as_bytes()));
@@ -410,7 +410,8 @@ impl<'s> Scanner<'s> {
         Text::from_raw(raw, node.escaped)
     }
 
-    /// What makes a name the same as another: its characters; with a lone surrogate, which is none, its spelling.
+    /// Returns what makes two names the same: the characters, or the spelling where a lone surrogate stands for no
+    /// character.
     fn identity(&self, key: u32) -> (bool, Cow<'s, str>) {
         let name = self.name(key);
         if name.has_lone_surrogate() { (true, Cow::Borrowed(name.raw())) } else { (false, name.decode()) }
@@ -421,7 +422,7 @@ impl<'s> Scanner<'s> {
         if first.escaped || second.escaped {
             return self.identity(a) == self.identity(b);
         }
-        // Lengths differ most of the time.
+        // The lengths differ most of the time.
         first.end - first.start == second.end - second.start
             && self.bytes[first.start as usize..first.end as usize]
                 == self.bytes[second.start as usize..second.end as usize]

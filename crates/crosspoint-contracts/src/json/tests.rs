@@ -1,3 +1,4 @@
+//! Tests of the scanner, the tape and its values.
 use super::*;
 
 fn text_of(json: &str) -> String {

@@ -1,7 +1,7 @@
-//! Writing JSON text, and comparing it.
+//! Writes JSON text, and compares it.
 //!
-//! Most of what is written are slices of what was read. Only text that is made up here, or joined from several
-//! pieces, needs quotes and escapes anew.
+//! Most of what is written are slices of what was read. Only text that is made up here, or joined from several pieces,
+//! needs quotes and escapes anew.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ pub(crate) fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Appends what stands between the quotes.
+/// Appends the text between the quotes of a JSON string.
 fn push_escaped(out: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
@@ -45,31 +45,32 @@ fn push_escape(out: &mut String, byte: u8) {
     }
 }
 
-/// The text as a JSON string, quotes included.
+/// Returns the text as a JSON string, quotes included.
 pub fn quoted(text: &str) -> String {
     let mut out = String::new();
     push_quoted(&mut out, text);
     out
 }
 
-/// Starts the next member of an object whose brace is the last thing written, or that has members already.
+/// Starts the next member of an object whose opening brace was just written, or that has members already.
 pub(crate) fn push_name(out: &mut String, name: &str) {
     out.push_str(if out.ends_with('{') { "\"" } else { ",\"" });
     push_escaped(out, name);
     out.push_str("\":");
 }
 
-/// The same for a name of our own, which needs no escapes.
+/// Starts the next member like [`push_name`], but with a name of our own, which needs no escapes.
 pub(crate) fn push_known(out: &mut String, name: &'static str) {
     out.push_str(if out.ends_with('{') { "\"" } else { ",\"" });
     out.push_str(name);
     out.push_str("\":");
 }
 
-/// Whether two values are the same: order of members, white space, escapes and the spelling of numbers do not count.
+/// Returns whether two values are the same. The order of members, white space, escapes and the spelling of numbers do
+/// not count.
 ///
-/// Numbers are equal if their exact decimal values are, so that two account numbers of any length are not taken for one (ALL-1). It
-/// recurses, and no deeper than [`super::DEPTH_MAX`].
+/// Numbers are equal if their exact decimal values are, so that two different account numbers of any length are never
+/// taken for the same (ALL-1). The function recurses, but no deeper than [`super::DEPTH_MAX`].
 pub fn equal(a: Value<'_, '_>, b: Value<'_, '_>) -> bool {
     if a.source() == b.source() {
         return true;
@@ -88,7 +89,7 @@ pub fn equal(a: Value<'_, '_>, b: Value<'_, '_>) -> bool {
     }
 }
 
-/// The members by name, so that two objects of a million are compared in one pass.
+/// Returns the members sorted by name, so that two objects with a million members are compared in one pass.
 fn sorted<'t, 's>(object: Value<'t, 's>) -> Vec<(Cow<'s, str>, Value<'t, 's>)> {
     let mut members: Vec<_> = object.members().map(|(name, value)| (name.decode(), value)).collect();
     members.sort_by(|a, b| a.0.cmp(&b.0));

@@ -1,8 +1,8 @@
-//! Telling kinds apart.
+//! Tells kinds of documents apart.
 //!
-//! A document does not say what it is, so its members are weighed: a name that only one kind has counts most, a name that
-//! many share counts little, and a status or type that belongs to the kind counts for it. A broken document is still
-//! recognised by what is left of it, and where two kinds are too close the answer is "ambiguous", with what was
+//! A document does not say what it is, so its members are weighed: a name that only one kind has counts most, a name
+//! that many kinds share counts little, and a status or type that belongs to the kind counts for it. A broken document
+//! is still recognised by what is left of it. Where two kinds are too close the answer is "ambiguous", with what was
 //! found of each.
 
 use std::cmp::Reverse;
@@ -12,25 +12,25 @@ use std::sync::LazyLock;
 use super::{Contract, Kind, Marks};
 use crate::json::Value;
 
-/// What a member weighs that one contract's documents alone have; one that is shared weighs its share.
+/// Weight of a member that only one contract's documents have. The weight of a shared member is divided among them.
 const WEIGHT: u32 = 60;
 
-/// What a word that belongs to the kind weighs.
+/// Weight of a word that belongs to the kind.
 const WORD_WEIGHT: u32 = WEIGHT / 2;
 
-/// What a member within the envelope weighs: all of them together less than the word that names the type.
+/// Weight of a member within the envelope: all of them together weigh less than the word that names the type.
 const INSIDE_WEIGHT: u32 = 5;
 
 /// What was found of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The kind.
+    /// The kind that the document may be.
     pub kind: Kind,
-    /// Its members that the document has.
+    /// The members of that kind that the document has.
     pub found: Vec<&'static str>,
 }
 
-/// Why the kind could not be told.
+/// Why the kind could not be detected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undetected {
     /// No member of any kind was found. All kinds were tried.
@@ -39,7 +39,7 @@ pub enum Undetected {
     Ambiguous(Vec<Candidate>),
 }
 
-/// Tells what an object is.
+/// Detects the kind of an object.
 pub(crate) fn detect(object: Value<'_, '_>) -> Result<Kind, Undetected> {
     let weights = weigh(object);
     let (best, &weight) = weights.iter().enumerate().max_by_key(|(_, weight)| **weight).unwrap_or((0, &0));
@@ -50,10 +50,10 @@ pub(crate) fn detect(object: Value<'_, '_>) -> Result<Kind, Undetected> {
     if clear { Ok(Kind::ALL[best]) } else { Err(Undetected::Ambiguous(candidates(object, &weights, weight / 2))) }
 }
 
-/// What an object weighs as each of [`Kind::ALL`].
+/// The weight of an object as each of [`Kind::ALL`].
 type Weights = [u32; Kind::ALL.len()];
 
-/// Kinds of one contract share most members, so a little more decides; other contracts must be well behind.
+/// Kinds of one contract share most members, so a slightly higher weight decides. Other contracts must be well behind.
 fn clearly_behind(weights: &Weights, kind: usize, best: usize) -> bool {
     if Kind::ALL[kind].contract() == Kind::ALL[best].contract() {
         weights[kind] < weights[best]
@@ -62,7 +62,7 @@ fn clearly_behind(weights: &Weights, kind: usize, best: usize) -> bool {
     }
 }
 
-/// The kinds that weigh enough, the heaviest first, with what was found of each.
+/// Returns the kinds that weigh enough, the heaviest first, with what was found of each.
 fn candidates(object: Value<'_, '_>, weights: &Weights, enough: u32) -> Vec<Candidate> {
     let mut weighed: Vec<(Kind, &Marks, u32)> =
         marked().map(|(kind, marks)| (kind, marks, weights[kind as usize])).collect();
@@ -72,19 +72,19 @@ fn candidates(object: Value<'_, '_>, weights: &Weights, enough: u32) -> Vec<Cand
     weighed.into_iter().map(|(kind, marks, _)| Candidate { kind, found: found(marks) }).collect()
 }
 
-/// The kinds that are objects, each with what tells it from the others.
+/// Returns the kinds that are objects, each with what tells it apart.
 fn marked() -> impl Iterator<Item = (Kind, &'static Marks)> {
     Kind::ALL.into_iter().filter_map(|kind| Some((kind, kind.entry().marks()?)))
 }
 
-/// Weighs an object by one pass over its members.
+/// Weighs an object in one pass over its members.
 fn weigh(object: Value<'_, '_>) -> Weights {
     let mut weights = [0; Kind::ALL.len()];
     let mut counted = [false; KNOWN_MAX];
     for (name, value) in object.members() {
         let name = name.decode();
         let Ok(at) = KNOWN.binary_search_by_key(&by_length(&name), |known| by_length(known.name)) else { continue };
-        // A member that stands a million times tells no more than once.
+        // A member that occurs a million times tells no more than one that occurs once.
         if std::mem::replace(&mut counted[at], true) {
             continue;
         }
@@ -111,7 +111,7 @@ impl Marks {
     }
 }
 
-/// As many as all kinds have signs; fewer names, because many are shared.
+/// The number of signs that all kinds have together. There are fewer names, because many are shared.
 const KNOWN_MAX: usize = {
     let (mut signs, mut at) = (0, 0);
     while at < Kind::ALL.len() {
@@ -127,7 +127,7 @@ const KNOWN_MAX: usize = {
 struct Known {
     name: &'static str,
     weight: u32,
-    /// Which kinds have it.
+    /// The kinds that have the member.
     kinds: Vec<(Kind, &'static Marks)>,
 }
 
@@ -149,8 +149,8 @@ fn known(name: &'static str) -> Known {
     Known { name, weight: WEIGHT / sorts(&kinds), kinds }
 }
 
-/// How many sorts of documents these are: kinds of one contract with the same members share one envelope
-/// and count once.
+/// Returns how many sorts of documents these are: kinds of one contract with the same members share one envelope and
+/// count once.
 fn sorts(kinds: &[(Kind, &Marks)]) -> u32 {
     let envelopes: BTreeSet<(Contract, &[&str])> =
         kinds.iter().map(|(kind, marks)| (kind.contract(), marks.members)).collect();

@@ -1,16 +1,17 @@
-//! What tells one kind of object from the others.
+//! What tells one kind of object from another.
 
-/// What tells a kind from the others.
+/// What tells a kind apart.
 pub(crate) struct Marks {
-    /// Its top-level members, all that its type has.
+    /// All top-level members of its type.
     pub(super) members: &'static [&'static str],
-    /// Those of them that are no sign of it.
+    /// Top-level members that are no sign of the kind.
     unweighed: &'static [&'static str],
-    /// No members of it but common mistakes, which must not lead away from it.
+    /// Names that are common mistakes rather than members of the kind. They count for the kind, so that a mistake does
+    /// not lead away from it.
     mistakes: &'static [&'static str],
-    /// Where it has an envelope: the member in it, and what that holds.
+    /// For a kind with an envelope: the member that holds the content, and the members of the content.
     pub(super) inside: Option<(&'static str, &'static [&'static str])>,
-    /// A member whose value is one of a closed set.
+    /// A member whose value is one of a closed set, and the set.
     pub(super) word: Option<(&'static str, &'static [&'static str])>,
 }
 
@@ -39,13 +40,13 @@ impl Marks {
         self
     }
 
-    /// The top-level members that are a sign of it.
+    /// Returns the top-level members that are a sign of the kind.
     pub(super) fn signs(&self) -> impl Iterator<Item = &'static str> {
         let members = self.members.iter().filter(|member| !self.unweighed.contains(member));
         members.chain(self.mistakes).copied()
     }
 
-    /// More than it has signs, or as many.
+    /// Returns an upper bound for the number of signs.
     pub(super) const fn signs_max(&self) -> usize {
         self.members.len() + self.mistakes.len()
     }

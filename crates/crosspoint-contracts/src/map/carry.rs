@@ -1,17 +1,19 @@
 //! What travels along because the other contract has no field for it.
 //!
-//! It stands under one key in the open object of a contract, or beside its members where it has none:
+//! It stands under one key in the open object of a contract, or beside the top-level members where there is no such
+//! object:
 //!
 //! ```json
 //! {"from": "run.request", "mode": "LIVE", "fields": {"run": {"/tenant": 7}}, "filled": {"task": {"/id": "..."}}}
 //! ```
 //!
-//! `from` is what the job came as. Homes stand by their names; `fields` are members without a home, by their places;
-//! `form` marks texts that are objects and objects that are texts; `filled` names the contracts on the way, and what
-//! their documents have only because they demand it, which counts for nothing coming back unless somebody changed it.
+//! `from` is the kind that the job came as. Homes stand by their names. `fields` are members without a home, by their
+//! places. `form` marks texts that are objects and objects that are texts. `filled` names the contracts on the way, and
+//! the values that their documents have only because the contract demands them. When the document comes back, such a
+//! value is ignored unless it was changed.
 //!
-//! It comes from outside, so it is believed only as far as it fits: a home must hold what a home holds. Whatever else
-//! stands there is kept and passed on.
+//! All this comes from outside, so it is believed only as far as it fits: a value for a home must be of the type
+//! that the home holds. Anything else that stands there is kept and passed on.
 
 use crate::artifact;
 use crate::content::Json;
@@ -21,19 +23,19 @@ use crate::kind::{Contract, Kind};
 
 use super::outcome::Mark;
 
-/// The one key.
+/// The key that everything is carried under.
 pub(crate) const KEY: &str = "x_crosspoint";
 
-/// Where things are kept that stood under a name of ours and did not fit it.
+/// Holds values that stood under a name of ours and did not fit it.
 const MISFITS: &str = "misfits";
 
-/// Whether a name among the carried members means something to us.
+/// Whether a name among the carried members is one of ours.
 fn is_ours(name: &str) -> bool {
     let known = ["from", "form", "fields", "filled", MISFITS, artifact::CARRIED];
     known.contains(&name) || Home::ALL.iter().any(|home| home.name() == name)
 }
 
-/// Appends what is not ours: under its name, or apart where the name is.
+/// Appends members that are not ours: under their names, or apart where a name is one of ours.
 pub(super) fn push_strange(out: &mut String, strange: &[(String, Json<'_>)]) {
     let (misfits, others): (Vec<_>, Vec<_>) = strange.iter().partition(|(name, _)| is_ours(name));
     for (name, value) in others {
@@ -52,12 +54,12 @@ pub(super) fn push_strange(out: &mut String, strange: &[(String, Json<'_>)]) {
     out.push('}');
 }
 
-/// In which forms things stand in a document.
+/// In which forms input and output stand in a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub(crate) input: Option<Mark>,
     pub(crate) output: Option<Mark>,
-    /// Artifacts were carried, if only to say that there are none.
+    /// Whether artifacts were carried, if only to say that there are none.
     pub(crate) artifacts: bool,
 }
 
@@ -73,7 +75,7 @@ impl<'s> Carry<'s> {
         Carry { job: Job::new(kind), marks: Marks::default(), artifacts: Vec::new() }
     }
 
-    /// Reads what stands under the key; `None` where that is not ours.
+    /// Reads the value under the key, or returns `None` where we did not write it.
     pub(crate) fn read(value: Value<'_, 's>, kind: Kind) -> Option<Carry<'s>> {
         let from = Kind::from_name(&value.get("from")?.text()?.decode())?;
         let mut carry = Carry { job: Job::new(from), ..Carry::nothing(kind) };
@@ -137,7 +139,7 @@ impl<'s> Carry<'s> {
     }
 }
 
-/// Goes through `{contract: {pointer: value}}`. False where it is anything else.
+/// Calls `act` for each entry of `{contract: {pointer: value}}`. Returns false where the value has another form.
 fn for_each_place<'t, 's>(value: Value<'t, 's>, mut act: impl FnMut(Contract, String, Value<'t, 's>)) -> bool {
     let all_known = value
         .members()
@@ -152,7 +154,7 @@ fn for_each_place<'t, 's>(value: Value<'t, 's>, mut act: impl FnMut(Contract, St
     true
 }
 
-/// The pointer to a member, or to one inside it.
+/// Returns the pointer to a member, or to a member inside it.
 pub(super) fn pointer(path: &[&str], inside: Option<&str>) -> String {
     let mut pointer = String::with_capacity(64);
     path.iter().copied().chain(inside).for_each(|name| push_token(&mut pointer, name));
@@ -162,7 +164,7 @@ pub(super) fn pointer(path: &[&str], inside: Option<&str>) -> String {
 /// Appends one token of a JSON pointer.
 pub(crate) fn push_token(pointer: &mut String, name: &str) {
     pointer.push('/');
-    // Hardly any name has these.
+    // Hardly any name has one of these.
     if !name.bytes().any(|byte| matches!(byte, b'~' | b'/')) {
         return pointer.push_str(name);
     }

@@ -1,7 +1,7 @@
 //! Failures as the codes of a contract.
 //!
-//! A code is the failure's own, or the agent's where that reads as the same failure. An agent's code that this contract
-//! would take for something else is carried instead, and so is a failure that shares its code with another.
+//! A code is the failure's own, or the agent's where it reads as the same failure. An agent's code that this contract
+//! would take for another failure is carried instead, and so is a failure that shares its code with another.
 
 use super::read::In;
 use super::write::Out;
@@ -12,11 +12,11 @@ use crate::json::Value;
 
 /// How a contract writes and reads failures.
 pub(crate) struct Codes {
-    /// The code of a failure.
+    /// Returns the code of a failure.
     pub(crate) write: fn(Failure) -> &'static str,
-    /// What a code means.
+    /// Returns what a code means.
     pub(crate) read: fn(&str) -> Failure,
-    /// What it means beside the other members that a job is written with, where these tell.
+    /// Returns what a code means beside the other members that a job is written with, where these tell.
     pub(crate) read_beside: Option<fn(&str, &Job<'_>) -> Failure>,
 }
 
@@ -27,7 +27,7 @@ impl Codes {
         let own = out.job().get(Home::Code).map(|code| (code.text().unwrap_or_default().into_owned(), code.clone()));
         if let Some((text, code)) = &own
             && !text.is_empty()
-            // Read again it would be taken for the failure's own.
+            // When it is read again, it would be taken for the failure's own code.
             && text != default
             && (self.read)(text) == failure
         {
@@ -43,7 +43,7 @@ impl Codes {
         if own.is_none() && read_again == failure {
             out.take(Home::Failure);
         } else {
-            // What is carried counts as long as nobody changes the code that stands for it.
+            // The carried failure counts as long as the code that stands in for it is unchanged.
             out.stands_in(code.clone());
         }
         code
@@ -55,7 +55,7 @@ impl Codes {
             return found.job.set_failure(carried);
         }
         let Some(text) = value.text() else { return };
-        // Several failures may share a code; the one that was carried is meant.
+        // Several failures may share a code. The carried one is meant.
         let carried = found.job.failure().filter(|carried| text == *(self.write)(*carried));
         let failure = carried.unwrap_or_else(|| (self.read)(&text.decode()));
         found.job.set_failure(failure);

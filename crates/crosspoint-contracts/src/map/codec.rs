@@ -1,7 +1,8 @@
 //! How a contract's spelling of a value differs from that of its home.
 //!
-//! A home holds a value as its first contract spelled it. Another contract may demand more of it: a UUID, a non-empty string,
-//! whole milliseconds. What cannot be said exactly is said as well as it can be, and the original is carried beside it.
+//! A home holds a value as its first contract spelled it. Another contract may demand more of the value: a UUID, a
+//! non-empty string, whole milliseconds. A value that cannot be written exactly is written as closely as possible, and
+//! the original is carried beside it.
 
 use std::borrow::Cow;
 
@@ -12,18 +13,18 @@ use crate::content::Json;
 use crate::fields::{has_offset, is_uuid};
 use crate::json::Text;
 
-/// Between a home and a member.
+/// Converts between a home and a member.
 #[derive(Clone, Copy)]
 pub(crate) enum Codec {
-    /// The same.
+    /// The same spelling.
     Same,
-    /// A string that is not empty; else this one.
+    /// A string that is not empty; this string in place of an empty one.
     Named(&'static str),
-    /// A UUID; else the UUIDv5 of the string (ALL-7).
+    /// A UUID; the UUIDv5 of the string in place of any other string (ALL-7).
     Uuid,
-    /// A UUID of a trace, whose home has no hyphens.
+    /// The UUID of a trace, which has no hyphens in its home.
     HyphenatedTrace,
-    /// A date and time that says how far from UTC it is.
+    /// A date and time with its offset from UTC.
     WithOffset,
     /// A number from 0 up.
     Amount,
@@ -31,14 +32,14 @@ pub(crate) enum Codec {
     WholePercent,
     /// A whole number of seconds.
     WholeSeconds,
-    /// A whole number of milliseconds, whose home is in seconds.
+    /// A whole number of milliseconds, which its home holds in seconds.
     Milliseconds,
-    /// The contract's own.
+    /// A conversion that only this contract has.
     Own(for<'j> fn(&'j str, &Fresh<'_>) -> Cow<'j, str>),
 }
 
 impl Codec {
-    /// The home's value as this contract spells it.
+    /// Returns the home's value as this contract spells it.
     pub(crate) fn write<'j>(self, held: &'j str, fresh: &Fresh<'_>) -> Cow<'j, str> {
         match self {
             Codec::Same => Cow::Borrowed(held),
@@ -56,7 +57,7 @@ impl Codec {
         }
     }
 
-    /// Whether the home can be told from what was written.
+    /// Whether the home's value can be restored from what was written.
     pub(crate) fn is_exact(self, held: &str, written: &str) -> bool {
         match self {
             Codec::Same => true,
@@ -76,7 +77,7 @@ impl Codec {
         matches!(self, Codec::Milliseconds) && whole(&thousandths(spelled), 3) != spelled
     }
 
-    /// What this contract's spelling says, as the home holds it.
+    /// Returns the value in the spelling of the home.
     pub(crate) fn read(self, spelled: &str) -> Cow<'_, str> {
         match self {
             Codec::Same
@@ -111,7 +112,7 @@ pub(super) fn quoted_id(id: Uuid) -> String {
     ["\"", id.hyphenated().encode_lower(&mut text), "\""].concat()
 }
 
-/// The UUID of an id that is none. The namespace is fixed, so that everybody derives the same.
+/// Returns the UUID of an id that is none. The namespace is fixed, so that every program derives the same UUID.
 pub(crate) fn derived(id: &str) -> Uuid {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, id.as_bytes())
 }
@@ -127,7 +128,7 @@ fn hyphenated(held: &str) -> Cow<'_, str> {
 }
 
 fn with_offset(held: &str) -> Cow<'_, str> {
-    // It was a date and time when it was read, and most end like this.
+    // The value was a date and time when it was read, and most end like this.
     if held.ends_with("Z\"") || has_offset(text(held)) {
         return Cow::Borrowed(held);
     }
@@ -142,13 +143,13 @@ fn whole_percent(held: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}", percent as u8))
 }
 
-/// Whether readers take a number for a whole one, however it is spelled: `3`, `3.0`.
+/// Whether readers take a number for a whole number, however it is spelled: `3`, `3.0`.
 fn is_whole(held: &str) -> bool {
     let exact = |float: f64| float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0;
     held.parse::<i64>().is_ok() || held.parse().is_ok_and(exact)
 }
 
-/// A decimal number with its point moved to the right, rounded to a whole one.
+/// Returns a decimal number with its point moved to the right, rounded to a whole number.
 fn whole(held: &str, places: usize) -> Cow<'_, str> {
     if places == 0 && is_whole(held) {
         return Cow::Borrowed(held);
@@ -157,11 +158,12 @@ fn whole(held: &str, places: usize) -> Cow<'_, str> {
         return Cow::Owned(exact);
     }
     let scaled = held.parse::<f64>().unwrap_or(0.0) * 10f64.powi(i32::try_from(places).unwrap_or(0));
-    // A float beyond 64 bits ends at their bound.
+    // A float beyond 64 bits becomes the bound of the integer type.
     Cow::Owned(format!("{}", scaled.round() as i64))
 }
 
-/// Exact where the number is plain, has no more decimals than places, and the result fits 64 bits.
+/// Returns the exact result if the number has no exponent and no more decimals than places, and the result fits 64
+/// bits.
 fn moved_point(held: &str, places: usize) -> Option<String> {
     let (whole, decimals) = held.split_once('.').unwrap_or((held, ""));
     let plain =
@@ -170,7 +172,7 @@ fn moved_point(held: &str, places: usize) -> Option<String> {
     plain.then(|| digits.parse::<i64>().ok())?.map(|number| number.to_string())
 }
 
-/// Whole milliseconds as seconds: `2500` is `2.5`.
+/// Returns whole milliseconds as seconds: `2500` is `2.5`.
 fn thousandths(spelled: &str) -> String {
     let Ok(whole) = spelled.parse::<i64>() else { return (spelled.parse::<f64>().unwrap_or(0.0) / 1e3).to_string() };
     let (sign, size) = (if whole < 0 { "-" } else { "" }, whole.unsigned_abs());

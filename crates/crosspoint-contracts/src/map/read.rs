@@ -1,4 +1,4 @@
-//! Reading a document into a job, along its shape.
+//! Reads a document into a job, along its shape.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,24 @@ use crate::job::{Home, Job, Own, State};
 use crate::json::{Text, Type, Value};
 use crate::kind::Contract;
 
-/// More members than any object of a shape has.
+/// Most members that an object of a shape may have.
 pub(super) const MEMBERS_MAX: usize = 24;
 
-/// A document on its way into a job.
+/// A document that is being read into a job.
 pub(crate) struct In<'s> {
     pub(crate) job: Job<'s>,
     contract: Contract,
     /// Marks of forms, and artifacts, as they were carried.
     marks: carry::Marks,
     artifacts: Vec<artifact::Carried<'s>>,
-    /// Whether something was carried in this document.
+    /// Whether anything was carried in this document.
     carried: bool,
     carrier: Option<&'static str>,
-    /// The way to the member that is being read. A pointer is made of it only where one is needed.
+    /// The path to the member that is being read. A pointer is made of it only where one is needed.
     path: Vec<&'static str>,
-    /// What stands in for something in this document, by place.
+    /// Values that stand in for something in this document, by place.
     filled: BTreeMap<String, Json<'s>>,
-    /// What was carried of this contract's own members, by place; what stands there counts before it.
+    /// Carried values of this contract's own members, by place. A value in the document itself takes precedence.
     own: BTreeMap<String, Json<'s>>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn document<'s>(shape: &'static Shape, root: Value<'_, 's>) -> Job<'s
 }
 
 impl<'s> In<'s> {
-    /// What the form of a document says. A failure without a code is the carried one, else the agent's.
+    /// Sets the state that the form of a document tells. A failure without a code is the carried one, else the agent's.
     fn state(&mut self, shape: &Shape) {
         match shape.state {
             Some(State::Failed) => {
@@ -70,14 +70,14 @@ impl<'s> In<'s> {
                 self.job.set_state(State::Completed);
                 self.job.clear(Home::Failure);
             }
-            // What was carried cannot end a job that goes on.
+            // A carried state cannot end a job that goes on.
             Some(State::Queued | State::Running | State::Waiting) => {
                 if self.job.state().is_none_or(State::is_ended) {
                     self.job.set_state(State::Running);
                 }
                 self.job.clear(Home::Failure);
             }
-            // A request has no state, and a failure's code says it.
+            // A request has no state, and a failure's code sets it.
             None => self.job.clear(Home::State),
         }
     }
@@ -87,7 +87,7 @@ impl<'s> In<'s> {
             None => self.path.is_empty(),
             Some(name) => self.path == [name],
         };
-        // One pass sorts the members, because a document may have a million that nobody knows.
+        // One pass sorts the members, because a document may have a million unknown ones.
         let mut known: [Option<Value<'_, 's>>; MEMBERS_MAX] = [None; MEMBERS_MAX];
         let mut unknown: Vec<(Text<'s>, Value<'_, 's>)> = Vec::new();
         for (name, value) in object.members() {
@@ -97,7 +97,7 @@ impl<'s> In<'s> {
                 None => unknown.push((name, value)),
             }
         }
-        // In the order of the shape, because what a member says may depend on those before it.
+        // In the order of the shape, because the meaning of a member may depend on the members before it.
         for (member, value) in members.iter().zip(known) {
             match value {
                 Some(value) => self.enter(member.name, |found| found.member(member, value)),
@@ -135,7 +135,7 @@ impl<'s> In<'s> {
         }
     }
 
-    /// Somebody took a member away that stood for something carried: then that is gone too.
+    /// A missing member that stood in for a carried value was removed on the way, so the carried value is dropped too.
     fn missing(&mut self, member: &Member) {
         let stood_in = || self.filled.contains_key(&carry::pointer(&self.path, None));
         if let Is::Home(home, _) = member.is
@@ -150,7 +150,7 @@ impl<'s> In<'s> {
         if value.kind() != Type::Object {
             return self.keep(value);
         }
-        // An empty object says nothing but that it was there, which goes without saying where it must be.
+        // An empty object says only that it was there. That need not be kept where the contract requires the object.
         let required = matches!(member.need, Need::Required(_));
         if value.members().next().is_none() && !required && !self.is_stand_in(value) {
             self.keep(value);
@@ -174,7 +174,7 @@ impl<'s> In<'s> {
             self.keep(value);
         }
         if let Need::Follows(from) = &member.need {
-            // The home must not be there when it is asked what would follow without it.
+            // The home must be empty while the value that would follow without it is computed.
             let read = self.job.get(home).cloned();
             self.job.clear(home);
             if from(&self.job).get() != value.source() {
@@ -223,7 +223,7 @@ impl<'s> In<'s> {
         if self.marks.input != Some(Mark::Object) {
             return;
         }
-        // An object of prompt and context that went out as the two of them.
+        // An object of prompt and context that was written as the two members.
         if let Some(prompt) = self.job.get(Home::Prompt) {
             let object = outcome::prompt_object(prompt, self.job.get(Home::PromptContext));
             self.job.set(Home::Input, Json::new(object));
@@ -277,19 +277,19 @@ impl<'s> In<'s> {
         self.job.own.push(Own { contract: self.contract, pointer, value });
     }
 
-    /// The same, unless it only stands in for something.
+    /// Keeps a member without a home by its place, unless it only stands in for something.
     fn keep_own(&mut self, value: Value<'_, 's>) {
         if !self.is_stand_in(value) {
             self.keep(value);
         }
     }
 
-    /// Whether this value was filled in when the document was written, and nobody changed it.
+    /// Whether this value was filled in when the document was written, and is unchanged.
     pub(crate) fn is_stand_in(&self, value: Value<'_, '_>) -> bool {
         !self.filled.is_empty() && self.stands_in_at(&carry::pointer(&self.path, None), value)
     }
 
-    /// Whether something stood in for something else at this place, when the document was written.
+    /// Whether a value stood in for something at this place when the document was written.
     pub(crate) fn has_stand_in(&self, pointer: &str) -> bool {
         self.filled.contains_key(pointer)
     }
@@ -298,7 +298,7 @@ impl<'s> In<'s> {
         self.filled.get(pointer).is_some_and(|filled| outcome::same(filled.get(), value))
     }
 
-    /// An object without those of its members that stand in for something.
+    /// Returns an object without those of its members that stand in for something.
     pub(crate) fn without_stand_ins(&self, object: Value<'_, 's>) -> Json<'s> {
         let mut rest = String::from("{");
         let mut all = true;

@@ -12,17 +12,17 @@ use crate::kind::Kind;
 
 /// One form that documents of a kind take.
 pub(crate) struct Shape {
-    /// What the document is.
+    /// The kind of the document.
     pub(crate) kind: Kind,
-    /// Tells the shapes of one kind apart in the table; empty where there is one.
+    /// Tells the shapes of one kind apart in the table; empty where there is only one.
     pub(crate) when: &'static str,
-    /// What such a document says of the job by its mere form.
+    /// The state of the job that the form of such a document tells.
     pub(crate) state: Option<State>,
-    /// In the order they are written; the one that carries is the last.
+    /// The members in the order in which they are written. The carrier is the last.
     pub(crate) members: &'static [Member],
-    /// The open object in which things are carried; `None` for the document itself.
+    /// The open object in which facts are carried; `None` for the document itself.
     pub(crate) carrier: Option<&'static str>,
-    /// Existing readers refuse members they do not know at the top level.
+    /// Whether existing readers refuse members that they do not know at the top level.
     pub(crate) closed: bool,
     /// An accepted looseness: documents of this shape are read and never written.
     pub(crate) loose: bool,
@@ -33,17 +33,17 @@ pub(crate) struct Member {
     pub(crate) name: &'static str,
     pub(crate) is: Is,
     pub(crate) need: Need,
-    /// The contract leaves open what stands here, so it fills its home only where it fits.
+    /// The contract leaves open what this member holds, so it fills its home only where the value fits.
     pub(crate) open: bool,
 }
 
 /// What a member is.
 pub(crate) enum Is {
-    /// The same in every document of this shape.
+    /// The same value in every document of this shape.
     Fixed(&'static str),
     /// A fact with a home.
     Home(Home, Codec),
-    /// Known to this contract alone: kept by its place, and believed from elsewhere if it fits.
+    /// A member that only this contract knows: kept by its place. A carried value is believed if it fits.
     Own(Holds),
     /// Read but never written: an accepted looseness.
     Loose(Read, &'static [Home]),
@@ -53,7 +53,7 @@ pub(crate) enum Is {
     Input,
     /// The input, as a text.
     Prompt,
-    /// What goes with the prompt. It is the carrier too.
+    /// What goes with the prompt. This member is the carrier too.
     PromptContext,
     /// The outcome, as an object.
     OutputObject,
@@ -65,30 +65,30 @@ pub(crate) enum Is {
     Artifacts(Form),
     /// The failure, as this contract's code.
     Code(&'static Codes),
-    /// Worked out by the contract.
+    /// A member that the contract computes.
     Made(Made),
 }
 
-/// Takes what a value says into a job.
+/// Reads a value into a job.
 pub(crate) type Read = for<'t, 's> fn(&mut In<'s>, Value<'t, 's>);
 
-/// How a contract works a member out.
+/// How a contract computes a member.
 pub(crate) struct Made {
     pub(crate) write: fn(&mut Out<'_, '_>) -> Option<Json<'static>>,
     pub(crate) read: Read,
-    /// For the table.
+    /// The homes to show in the table.
     pub(crate) homes: &'static [Home],
 }
 
-/// What is written where the job has nothing.
+/// What is written where the job has no value.
 pub(crate) enum Need {
-    /// Nothing.
+    /// Nothing is written.
     Optional,
-    /// This: readers refuse the document without it.
+    /// This value, because readers refuse the document without it.
     Required(Fill),
-    /// This, in what we originate; what comes back is as it was.
+    /// This value, in documents that we originate. A document that goes back where it came from stays as it was.
     Recommended(Fill),
-    /// What follows from the rest. A home is filled only where a document says something else.
+    /// The value that follows from the rest of the job. The home is filled only where a document says something else.
     Follows(fn(&crate::job::Job<'_>) -> Json<'static>),
 }
 
@@ -117,7 +117,7 @@ impl Member {
         self
     }
 
-    /// The homes it fills, its own first.
+    /// Returns the homes that the member fills, its own first.
     pub(crate) fn homes(&self) -> Vec<Home> {
         match &self.is {
             Is::Fixed(_) | Is::Own(_) | Is::Block(_) | Is::Artifacts(_) => Vec::new(),

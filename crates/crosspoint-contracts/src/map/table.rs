@@ -7,31 +7,31 @@ use crate::job::{Home, State};
 use crate::json::Value;
 use crate::kind::{Contract, Kind};
 
-/// What one member of a document is to a job.
+/// What one member of a document means to a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The document.
+    /// The kind of the document.
     pub kind: Kind,
-    /// Which of its shapes, where there are several.
+    /// Which of the kind's shapes, where there are several.
     pub when: &'static str,
     /// The part of a job's life that such a document is about.
     pub part: Part,
-    /// The member's place.
+    /// The member's place, as a JSON pointer.
     pub pointer: String,
-    /// What it says.
+    /// What the member says.
     pub says: Says,
 }
 
-/// Parts of a job's life; documents of other contracts are of the same.
+/// The parts of a job's life, which are the same for the documents of every contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Somebody wants it done.
+    /// A caller asks for the work.
     Request,
-    /// It goes on.
+    /// The work is being done.
     Underway,
-    /// It ended well.
+    /// The job ended with success.
     Completed,
-    /// It ended badly, or was stopped.
+    /// The job failed or was cancelled.
     Failed,
 }
 
@@ -54,21 +54,21 @@ fn says_why(member: &Member) -> bool {
 /// What a member says of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Says {
-    /// Nothing: it is the same in every document of the shape.
+    /// Nothing, because it is the same in every document of the shape.
     Always(&'static str),
     /// What these homes hold, its own first.
     Homes(Vec<Home>),
-    /// The same, but it is read and not written.
+    /// What these homes hold, in a member that is read and not written.
     LooseHomes(Vec<Home>),
     /// Which artifacts there are.
     Artifacts,
     /// A part of each artifact: its name, media type, operation or content.
     ArtifactPart(&'static str),
-    /// Something that has no home.
+    /// A fact that has no home.
     Own,
 }
 
-/// Every member of every document of a contract.
+/// Returns every member of every document of a contract.
 pub fn table(contract: Contract) -> Vec<Row> {
     let mut rows = Vec::new();
     for shape in super::of(contract).shapes {
@@ -77,7 +77,7 @@ pub fn table(contract: Contract) -> Vec<Row> {
     rows
 }
 
-/// Every member that a document of this shape may have.
+/// Returns every member that a document of this shape may have.
 pub fn table_of(kind: Kind, root: Value<'_, '_>) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Some(shape) = (super::of(kind.contract()).reading)(kind, root) {
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// The object that carries is written last, when it is known what is left.
+    /// The carrier is written last, when it is known what is left.
     #[test]
     fn what_carries_is_the_last_member() {
         for shape in Contract::ALL.iter().flat_map(|contract| crate::map::of(*contract).shapes) {

@@ -1,4 +1,4 @@
-//! Writing a job as a document, along a shape.
+//! Writes a job as a document, along a shape.
 
 mod fill;
 mod form;
@@ -23,15 +23,15 @@ use crate::json::{Tape, push_known, push_name};
 use crate::kind::Contract;
 use crate::translate::Homeless;
 
-/// What was written, before it is known what frame it stands in.
+/// The text of a document, before it is put into a frame.
 pub(crate) struct Body {
     pub(crate) text: String,
-    /// What the contract has no field for, by home or place.
+    /// Facts that the contract has no field for, by home or place.
     pub(crate) homeless: Vec<Homeless>,
     pub(crate) filled: FilledPlaces,
 }
 
-/// The places of what was filled in.
+/// The places of values that were filled in.
 #[derive(Default)]
 pub(crate) struct FilledPlaces {
     places: String,
@@ -44,24 +44,24 @@ impl FilledPlaces {
     }
 }
 
-/// A job on its way into a document.
+/// A job that is being written as a document.
 pub(crate) struct Out<'j, 's> {
     job: &'j Job<'s>,
     fresh: &'j Fresh<'j>,
     shape: &'static Shape,
     contract: Contract,
     text: String,
-    /// The way to the member that is being written. A pointer is made of it only where one is needed.
+    /// The path to the member that is being written. A pointer is made of it only where one is needed.
     path: Vec<&'static str>,
-    /// Whether any member without a home is this contract's.
+    /// Whether any member without a home belongs to this contract.
     has_own: bool,
     taken: [bool; Home::ALL.len()],
     own_taken: Vec<bool>,
     marks: Marks,
     artifacts_left: Vec<Left<'j, 's>>,
-    /// What is filled in here, by place.
+    /// Values that are filled in here, by place.
     filled: Vec<(Range<usize>, Json<'j>)>,
-    /// The places of what is filled in, one after the other: most have short lives.
+    /// The places of filled-in values, one after the other in one string, because most are dropped soon.
     places: String,
 }
 
@@ -96,16 +96,17 @@ pub(crate) fn document(job: &Job<'_>, shape: &'static Shape, fresh: &Fresh<'_>) 
     Body { text: out.text, homeless, filled }
 }
 
-/// About what a document has beside its content.
+/// Approximate size of a document without its content, in bytes.
 const ENVELOPE_BYTES: usize = 1024;
 
-/// The whole document in one allocation, so that a large payload is copied once.
+/// Returns the size of the content, so that the whole document is one allocation and a large payload is copied once.
 fn size_of_homes(job: &Job<'_>) -> usize {
     let homes = Home::ALL.iter().filter_map(|home| job.get(*home)).map(|value| value.get().len());
     homes.chain(job.own.iter().map(|own| own.value.get().len() + own.pointer.len() + 16)).sum()
 }
 
-/// What is kept of a document beside its members, such as an event's name, is for whoever frames it.
+/// Marks what is kept of a document beside its members, such as an event's name: the code that frames the document
+/// writes it.
 fn own_taken(job: &Job<'_>, contract: Contract) -> Vec<bool> {
     job.own
         .iter()
@@ -117,7 +118,7 @@ fn lists_artifacts(shape: &Shape) -> bool {
     shape.members.iter().any(|member| matches!(member.is, Is::Artifacts(_)))
 }
 
-/// Where a contract does not list them, all artifacts are left.
+/// Returns all artifacts, for contracts that do not list them.
 fn whole<'j, 's>(job: &'j Job<'s>) -> Vec<Left<'j, 's>> {
     let artifacts = job.artifacts.iter().flatten();
     artifacts.enumerate().map(|(at, artifact)| Left::whole(artifact, at)).collect()
@@ -132,26 +133,27 @@ impl<'j, 's> Out<'j, 's> {
         self.fresh
     }
 
-    /// Says that the document shows all that a home holds.
+    /// Notes that the document shows all that a home holds.
     pub(crate) fn take(&mut self, home: Home) {
         self.taken[home as usize] = true;
     }
 
-    /// Says that this value, at the place that is being written, stands for something else or for nothing.
+    /// Notes that this value, at the place that is being written, stands in for another value or for none.
     pub(crate) fn stands_in(&mut self, value: Json<'j>) {
         let start = self.places.len();
         self.path.iter().for_each(|name| carry::push_token(&mut self.places, name));
         self.filled.push((start..self.places.len(), value));
     }
 
-    /// A member of this contract without a home, at the place that is being written. It counts as shown.
+    /// Returns the member without a home at the place that is being written, and marks it as shown.
     pub(crate) fn own_here(&mut self) -> Option<&'j str> {
         let (at, own) = self.own_at_path()?;
         self.own_taken[at] = true;
         Some(own.value.get())
     }
 
-    /// A document that was no object with members, and of which nothing else is known, is what it was.
+    /// Writes the document as it was, if it was no object with members and nothing else is known of the job. Returns
+    /// whether it did.
     fn is_all_there_is(&mut self) -> bool {
         let whole =
             self.job.own_at(self.contract, "").filter(|_| self.text == "{" && self.homes_left().next().is_none());
@@ -162,7 +164,7 @@ impl<'j, 's> Out<'j, 's> {
         true
     }
 
-    /// What the form of the document says by itself. A document on work under way has a member that says it.
+    /// Takes what the form of the document tells by itself. A document on work under way has a member for the state.
     fn take_state(&mut self) {
         let said = match self.shape.state {
             Some(State::Queued | State::Running | State::Waiting) if self.job.state() != Some(State::Running) => return,
@@ -177,17 +179,17 @@ impl<'j, 's> Out<'j, 's> {
         }
     }
 
-    /// Whether a member without a home stands at this place and is this.
+    /// Whether the member without a home at this place has this value.
     pub(crate) fn own_is(&self, json: &str) -> bool {
         self.own_at_path().is_some_and(|(_, own)| own.value.get() == json)
     }
 
-    /// Whether the job goes back to the contract it came from.
+    /// Whether the job goes back to the contract that it came from.
     pub(crate) fn returns(&self) -> bool {
         self.job.origin.contract() == self.contract
     }
 
-    /// Whether what is merely recommended is left out: nothing is added to what goes back.
+    /// Whether merely recommended members are left out: nothing is added to a document that goes back.
     pub(crate) fn leaves_out(&self) -> bool {
         self.returns() && !self.fresh.completing
     }
@@ -204,7 +206,7 @@ impl<'j, 's> Out<'j, 's> {
         }
     }
 
-    /// The object that carries is written last, when it is known what is left.
+    /// Whether the member is the carrier, which is written last, when it is known what is left.
     fn is_carrier(&self, member: &Member) -> bool {
         self.path.is_empty() && self.shape.carrier == Some(member.name)
     }
@@ -216,7 +218,7 @@ impl<'j, 's> Out<'j, 's> {
         done
     }
 
-    /// What this contract has without a home at the place that is being written.
+    /// Returns the member without a home at the place that is being written, and its index.
     fn own_at_path(&self) -> Option<(usize, &'j Own<'s>)> {
         if !self.has_own {
             return None;
@@ -224,7 +226,7 @@ impl<'j, 's> Out<'j, 's> {
         self.job.own_at(self.contract, &carry::pointer(&self.path, None))
     }
 
-    /// Members nobody knows go back to where they stood.
+    /// Writes members that the contract does not know back to their places.
     fn unknown(&mut self, members: &'static [Member]) {
         if !self.has_own || (self.shape.closed && self.path.is_empty()) {
             return;
@@ -238,7 +240,7 @@ impl<'j, 's> Out<'j, 's> {
                 continue;
             }
             let name = token.replace("~1", "/").replace("~0", "~");
-            // Where things are carried, one that is not ours must wait and see whether the key is free.
+            // A foreign value under the key of the carrier has to wait until it is known whether the key is free.
             let is_key = name == KEY && self.is_carrier_place();
             if !is_key && members.iter().all(|member| member.name != name) {
                 push_name(&mut self.text, &name);
@@ -269,11 +271,13 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     fn inner_block(&mut self, member: &'static Member, members: &'static [Member]) {
-        // An empty object that stood there stands there again. Anything else was carried by somebody else and goes on.
+        // An empty object that stood here is written again. Any other value was carried here by another program and is
+        // passed on.
         let stood = self.own_at_path().filter(|(_, own)| is_same(own.value.get(), "{}")).map(|(at, _)| at);
         if let Some(at) = stood {
             self.own_taken[at] = true;
-            // Where something is carried inside, it is not seen to be empty, so that this is carried too.
+            // With something carried inside, the object is no longer empty, so the fact that it was empty is carried
+            // too.
             self.own_taken[at] = self.shape.carrier != Some(member.name) || self.carries_nothing();
         }
         let before = self.text.len();
@@ -312,13 +316,13 @@ impl<'j, 's> Out<'j, 's> {
             Is::Artifacts(form) => self.artifacts(*form),
             Is::Code(codes) => Some(Cow::Owned(codes.written(self).get().to_owned())),
             Is::Made(made) => (made.write)(self).map(|json| Cow::Owned(json.get().to_owned())),
-            // Both write themselves.
+            // Both are written elsewhere.
             Is::Block(_) | Is::PromptContext => return None,
         };
         value.or_else(|| self.open_own(member)).or_else(|| self.needed(member))
     }
 
-    /// A fixed value may have been spelled in another way.
+    /// Returns a fixed value, in the spelling in which it came.
     fn fixed(&mut self, fixed: &'static str) -> Cow<'j, str> {
         let spelled = self.own_at_path().map(|(_, own)| own.value.get());
         let same = spelled.filter(|spelled| is_same(spelled, fixed));
@@ -338,7 +342,7 @@ impl<'j, 's> Out<'j, 's> {
         } else {
             self.stands_in(Json::new(written.clone()));
         }
-        // The same number may have been spelled in another way.
+        // The same number may have come in another spelling.
         let spelled = self.own_at_path().map(|(_, own)| own.value.get()).filter(|own| is_same(own, &written));
         let Some(spelled) = spelled else { return Some(written) };
         self.own_here();
@@ -351,7 +355,7 @@ impl<'j, 's> Out<'j, 's> {
         if fits { self.own_here().map(Cow::Borrowed) } else { None }
     }
 
-    /// Where the contract leaves open what stands there, it may be something that did not fit the home.
+    /// Returns the value that did not fit the home, where the contract leaves open what the member holds.
     fn open_own(&mut self, member: &Member) -> Option<Cow<'j, str>> {
         if member.open { self.own_here().map(Cow::Borrowed) } else { None }
     }

@@ -1,6 +1,6 @@
 //! Which bytes of a long output a step carries: `bytes 0-262144 of 524288`, or the short form `bytes 0-256k`.
 //!
-//! [`split()`] cuts long output into blocks, and [`Reassembler`] puts together what others have cut (MSG-9).
+//! [`split()`] cuts long output into blocks, and [`Reassembler`] puts the blocks of other senders together (MSG-9).
 
 mod ranges;
 mod reassemble;
@@ -18,16 +18,16 @@ use crate::content::{Text, inline_schema};
 /// A range of output, END exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// First byte.
+    /// Offset of the first byte.
     pub start: u64,
-    /// The byte after the last.
+    /// Offset of the byte after the last.
     pub end: u64,
-    /// All bytes there will be; the short form leaves it open.
+    /// Length of the whole output in bytes. The short form does not give it.
     pub total: Option<u64>,
 }
 
 impl Chunk {
-    /// Reads either form; `None` unless START <= END <= TOTAL.
+    /// Reads either form. Returns `None` unless START <= END <= TOTAL.
     pub fn parse(text: Text<'_>) -> Option<Chunk> {
         let text = text.decode();
         let range = text.strip_prefix("bytes ")?;
@@ -40,13 +40,13 @@ impl Chunk {
         (chunk.start <= chunk.end && chunk.end <= total.unwrap_or(u64::MAX)).then_some(chunk)
     }
 
-    /// How many bytes it covers; none if its end lies before its start, which no parsed chunk's does.
+    /// Returns how many bytes the chunk covers: 0 if its end lies before its start, which no parsed chunk's does.
     pub fn bytes(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
 }
 
-/// The form that is written; without a total, the short form, in plain bytes.
+/// Writes the long form, or without a total the short form, in plain bytes.
 impl fmt::Display for Chunk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "bytes {}-{}", self.start, self.end)?;
@@ -57,13 +57,13 @@ impl fmt::Display for Chunk {
     }
 }
 
-/// Digits, with `k` for 1,024.
+/// Reads digits, with `k` for 1,024.
 fn size(text: &str) -> Option<u64> {
     let (digits, unit) = match text.strip_suffix('k') {
         Some(digits) => (digits, 1024),
         None => (text, 1),
     };
-    // `parse` alone would take a plus sign.
+    // `parse` alone would accept a plus sign.
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| digits.parse::<u64>().ok()?.checked_mul(unit))?
 }

@@ -1,6 +1,6 @@
-//! The context of an error, which must carry what its code demands (MSG-4.2).
+//! The context of an error, which must have the fields that the error's code demands (MSG-4.2).
 //!
-//! It is what other contracts call details. Details that do not say what the code demands get it added, and it is taken away
+//! Other contracts call it details. Fields that the code demands are added to details that lack them, and are removed
 //! again on the way back.
 
 use super::error::{CONTEXT_FIELDS, ContextField};
@@ -47,7 +47,7 @@ pub(super) fn write(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
     Some(Json::new(text))
 }
 
-/// Whether details can stand as the context: what is demanded and there is of the right type.
+/// Whether details can be the context: every demanded field that they have is of the right type.
 fn fits(details: Value<'_, '_>, wanted: &[(&str, ContextField)]) -> bool {
     let mut findings = Findings::default();
     for (name, field) in wanted {
@@ -58,7 +58,7 @@ fn fits(details: Value<'_, '_>, wanted: &[(&str, ContextField)]) -> bool {
     details.kind() == Type::Object && !findings.any_error()
 }
 
-/// What a demanded field says where nobody said it.
+/// Returns the value of a demanded field that the details do not have.
 fn made_up(name: &str, job: &Job<'_>, fresh: &Fresh<'_>) -> Json<'static> {
     let held = |home: Home| job.get(home).cloned().map(Json::into_owned);
     match name {

@@ -1,4 +1,4 @@
-//! What the message contract is to the rest of the crate.
+//! The entry by which shared code finds the message contract.
 
 use schemars::JsonSchema;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(crate) static CONTRACT: Entry = Entry {
     exchange: &exchange::EXCHANGE,
 };
 
-/// The type and the members of the payload tell the four from each other.
+/// The type and the members of the payload tell the four kinds apart.
 const fn marks(message_type: &'static [&'static str], payload: &'static [&'static str]) -> Marks {
     Marks::of(ENVELOPE).unweighed(LATER).word("type", message_type).inside("payload", payload)
 }
@@ -36,10 +36,10 @@ const ENVELOPE: &[&str] = &[
     "priority",
 ];
 
-/// Of the later dialect.
+/// Members of the later dialect.
 const LATER: &[&str] = &["priority"];
 
-/// The envelope around a payload, with the one word its type must be.
+/// Returns the schema of the envelope around a payload, with the one word that its type must be.
 fn schema<Payload: JsonSchema>(message_type: MessageType) -> Value {
     let mut schema = generate::<Message<'_, Payload>>();
     schema["allOf"] = json!([{ "properties": { "type": { "const": message_type.word() } } }]);

@@ -1,4 +1,4 @@
-//! Reading an error payload: its code decides what its context must carry.
+//! Reads an error payload. Its code decides which fields its context must have.
 
 use super::clause::{MSG_4, MSG_4_2, MSG_16, MSG_114, MSG_115, MSG_116};
 use super::code;
@@ -9,7 +9,7 @@ use crate::json::{Type, Value};
 use crate::report::{Findings, Place};
 use crate::timestamp::PATTERN;
 
-/// What a context field of an error code is.
+/// The type of a context field.
 #[derive(Clone, Copy)]
 pub(crate) enum ContextField {
     Integer,
@@ -21,7 +21,7 @@ pub(crate) enum ContextField {
 }
 
 impl ContextField {
-    /// For JSON Schema; `nullable` keeps the null when that of optional members is taken away.
+    /// Returns the JSON Schema. `nullable` keeps this null when the null of optional members is taken away.
     pub(crate) fn schema(self) -> serde_json::Value {
         match self {
             ContextField::Integer => serde_json::json!({ "type": "integer" }),
@@ -50,7 +50,7 @@ impl ContextField {
 
 fn void<T>(_: Option<T>) {}
 
-/// The table of error codes: the context fields each must carry.
+/// The error codes, each with the context fields that it demands.
 pub(crate) const CONTEXT_FIELDS: &[(i64, &[(&str, ContextField)])] = &[
     (code::TIMEOUT, &[("attempted_retries", ContextField::Integer), ("last_attempt", ContextField::Timestamp)]),
     (code::UNAVAILABLE, &[("agent_id", ContextField::String), ("last_heartbeat", ContextField::TimestampOrNull)]),

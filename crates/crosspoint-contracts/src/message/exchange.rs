@@ -1,4 +1,4 @@
-//! What talking in the message contract means.
+//! What an exchange in the message contract means.
 
 use crate::content::RawObject;
 use crate::document::Document;
@@ -48,7 +48,8 @@ fn asked<'s>(document: &Document<'s>) -> Option<Asked<'s>> {
     Some(Asked { id: Some(message.request_id.get()), input })
 }
 
-/// MSG-13, MSG-17: an answer on the same connection is one, however the work went; only a token has a status of its own.
+/// MSG-13, MSG-17: an answer on the same connection is a success of HTTP, however the work went. Only a refused token
+/// has a status of its own.
 fn http_status(failure: Failure) -> u16 {
     if failure == Failure::Unauthenticated { 401 } else { 200 }
 }

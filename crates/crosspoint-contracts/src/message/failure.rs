@@ -3,7 +3,7 @@
 use super::code;
 use crate::failure::Failure;
 
-/// How a failure is written: an error code, or `None` for the agent's own failure, which is a `work_result`.
+/// Returns the error code of a failure, or `None` for the agent's own failure, which is a `work_result`.
 pub fn write(failure: Failure) -> Option<i64> {
     match failure {
         Failure::Timeout => Some(code::TIMEOUT),
@@ -21,7 +21,7 @@ pub fn write(failure: Failure) -> Option<i64> {
     }
 }
 
-/// What an error code means. One that nobody knows is the agent's failure.
+/// Returns what an error code means. An unknown code is the agent's failure.
 pub fn read(error_code: i64) -> Failure {
     Failure::ALL.into_iter().find(|failure| write(*failure) == Some(error_code)).unwrap_or(Failure::AgentFailed)
 }

@@ -64,7 +64,7 @@ fn type_or_agent<'j>(held: &'j str, fresh: &Fresh<'_>) -> Cow<'j, str> {
     type_or(held, fresh.agent_type, fresh)
 }
 
-/// An agent's name that is no type gives way to one that is.
+/// Keeps a name that is an agent type, and replaces any other name with this type.
 fn type_or<'j>(held: &'j str, other: &str, fresh: &Fresh<'_>) -> Cow<'j, str> {
     let known = |name: &str| AGENT_TYPES.iter().chain(fresh.agent_types).any(|known| *known == name);
     let is_type = Json::new(held).text().is_some_and(|name| known(&name));
@@ -100,7 +100,7 @@ static WORK_REQUEST: Shape = Shape {
     loose: false,
 };
 
-/// Five degrees of the later dialect are four here, so the number is kept too.
+/// The five degrees of the later dialect are four here, so the number is kept too.
 fn read_priority<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
     found.keep(value);
     let word = match value.integer() {
@@ -141,7 +141,7 @@ static WORK_STATUS: Shape = Shape {
     ..WORK_REQUEST
 };
 
-/// `paused` is for waiting with a question (ALL-5); a pause without one is the agent's own affair.
+/// `paused` means waiting with a question (ALL-5). A pause without a question concerns only the agent.
 fn write_status(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
     let job = out.job();
     let status = match job.state()? {
@@ -156,7 +156,7 @@ fn write_status(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
         State::Running => {
             out.own_here();
         }
-        // The state is carried.
+        // The status stands in for the state, which is carried.
         State::Queued | State::Waiting | State::Completed | State::Failed | State::Cancelled => {
             out.stands_in(Json::string(status));
         }
@@ -188,7 +188,7 @@ const RESOURCES_USED: Member = block(
 )
 .required(Fill::Raw("{}"));
 
-/// Of the later dialect.
+/// Members of the later dialect.
 const DURATION_MS: Member = loose("duration_ms", read_duration_ms, &[Home::Duration]);
 const AGENT_ID: Member = loose("agent_id", read_agent_id, &[Home::Agent]);
 const ERROR_MESSAGE: Member = loose("error_message", read_error_message, &[Home::Message]);
@@ -207,7 +207,7 @@ fn read_agent_id<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
     }
 }
 
-/// Where a failed result has words for its failure, its output is only what was printed.
+/// Where a failed result has a message for its failure, its output is only what was printed.
 fn read_error_message<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
     let failed = found.job.state() != Some(State::Completed);
     if value.text().is_none_or(Text::is_empty) || !failed {
@@ -219,7 +219,7 @@ fn read_error_message<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
     found.job.set(Home::Message, Json::new(value.source()));
 }
 
-/// The envelope of a result around a payload.
+/// The shape of a result around a payload.
 macro_rules! result {
     ($when:literal, $loose:literal, $state:expr, $payload:expr) => {
         Shape {
@@ -237,7 +237,7 @@ const SUCCESS_STATUS: Member = fixed("status", "\"success\"");
 const FAILED_STATUS: Member = fixed("status", "\"failed\"");
 const NO_EXIT_CODE: Member = fixed("exit_code", "0");
 const EXIT_CODE: Member = home("exit_code", Home::ExitCode, Codec::Same).follows(|_| Json::new("1"));
-/// What a failed task printed is all that is said of why.
+/// The output of a failed task is the only explanation of its failure.
 const FAILED_OUTPUT: Member = home("output", Home::Message, Codec::Same).required(Fill::Sentence);
 
 static SUCCESS: Shape = result!(
@@ -274,7 +274,7 @@ static LATER_FAILED: Shape = result!(
     &[TASK_ID, FAILED_STATUS, EXIT_CODE, FAILED_OUTPUT, RESOURCES_USED, DURATION_MS, AGENT_ID, ERROR_MESSAGE,]
 );
 
-/// In v1.0 it is an error.
+/// In v1.0 a cancelled job is an error.
 static LATER_CANCELLED: Shape = result!(
     "cancelled, later dialect",
     true,
@@ -327,16 +327,16 @@ static LATER_ERROR: Shape = Shape {
     ..WORK_REQUEST
 };
 
-/// The error code of a job.
+/// Returns the error code of a job.
 pub(super) fn error_code(job: &Job<'_>) -> i64 {
     let failure = job.failure().unwrap_or(Failure::AgentFailed);
     failure::write(failure).or_else(|| own_code(job)).unwrap_or(OTHER_CODE)
 }
 
-/// Where an agent's failure must be an error and has no code.
+/// The code of an agent's failure that must be an error and has no code.
 const OTHER_CODE: i64 = 5999;
 
-/// A code of an agent's own within the range of the contract (MSG-4).
+/// Returns the agent's own code, if it is within the range of the contract (MSG-4).
 fn own_code(job: &Job<'_>) -> Option<i64> {
     let code: i64 = job.get(Home::Code)?.text()?.parse().ok()?;
     let unknown = (5001..=5999).contains(&code) && failure::read(code) == Failure::AgentFailed;
@@ -380,7 +380,7 @@ fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
         return Some(if has("error_context") { &ERROR } else { &LATER_ERROR });
     }
     if kind == Kind::WorkStatus {
-        // A sign of life of an agent is about no job.
+        // A heartbeat of an agent is about no job.
         return (!super::read::is_heartbeat(has)).then_some(&WORK_STATUS);
     }
     let status = payload.get("status")?.text()?.decode();

@@ -1,4 +1,4 @@
-//! Reading the envelope and its payloads, clause by clause.
+//! Reads the envelope and its payloads, clause by clause.
 
 use super::chunk::{Chunk, WHOLE_BYTES_MAX};
 use super::clause::*;
@@ -18,13 +18,13 @@ use crate::json::Value;
 use crate::report::{Findings, Place};
 use crate::timestamp::Timestamp;
 
-/// The one version spoken.
+/// The only version that is spoken.
 const VERSION: &str = {
     let [only] = SPOKEN;
     only
 };
 
-/// The types every deployment has.
+/// The agent types that every deployment has.
 pub const AGENT_TYPES: &[&str] = &["orchestrator", "infra", "desktop", "code", "research"];
 
 /// Reads the envelope around a payload of the given type.
@@ -51,14 +51,14 @@ pub(crate) fn message<'t, 's, Payload: Default>(
     }
 }
 
-/// Of the later dialect, so there is always something to say about it.
+/// Reads a member of the later dialect, which is always reported.
 fn priority(value: Value<'_, '_>, findings: &mut Findings) -> Option<i64> {
     let priority = integer(&MSG_16, 1..=5)(value, findings)?;
     complain(value, &MSG_16, "is of the later dialect, not of v1.0", findings);
     Some(priority)
 }
 
-/// Notes a type other than the one the document is read as.
+/// Notes a type that differs from the type as which the document is read.
 fn type_agrees(fields: &mut Fields<'_, '_, '_>, wanted: MessageType) {
     let Some(value) = fields.peek("type") else { return };
     let Some(found) = value.text().and_then(MessageType::of) else { return };
@@ -83,7 +83,7 @@ fn agent_type<'t, 's>(
     }
 }
 
-/// Without an offset a timestamp is read as UTC, with a warning.
+/// Reads a timestamp. Without an offset it is read as UTC, with a warning.
 fn utc_timestamp<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<Timestamp<'s>> {
     let timestamp = timestamp(&MSG_2)(value, findings)?;
     if !timestamp.has_offset() {
@@ -110,10 +110,10 @@ fn hints<'s>(fields: &mut Fields<'_, 's, '_>) -> Hints<'s> {
     }
 }
 
-/// Members only a heartbeat has.
+/// Members that only a heartbeat has.
 const HEARTBEAT_MARKS: &[&str] = &["agent_type", "current_task_id", "resources"];
 
-/// Whether a status is a sign of life rather than progress, by what it has.
+/// Whether a status is a heartbeat rather than progress, judged by its members.
 pub(crate) fn is_heartbeat(has: impl Fn(&str) -> bool) -> bool {
     let marks = HEARTBEAT_MARKS.iter().filter(|mark| has(mark)).count();
     marks > ["task_id", "progress_percent", "step"].iter().filter(|mark| has(mark)).count()
@@ -163,13 +163,13 @@ fn step<'s>(fields: &mut Fields<'_, 's, '_>) -> Step<'s> {
     };
     let bytes = step.output.map_or(0, Text::decoded_bytes);
     match step.output_chunk {
-        // An output that is no string was reported, and its length means nothing.
+        // An output that is no string was reported already, and its length means nothing.
         Some(_) if step.output.is_none() && fields.has("output") => {}
         Some(chunk) if chunk.bytes() != bytes as u64 => {
             let message = format!("`output` is {bytes} bytes long, and the chunk says {}", chunk.bytes());
             fields.note_member("output_chunk", &MSG_9_3, message);
         }
-        // Unsplit it can still be read, so refusing it would only lose work.
+        // An unsplit output can still be read, so refusing it would only lose work.
         None if !fields.has("output_chunk") && bytes > WHOLE_BYTES_MAX => {
             fields.note_member("output", &MSG_9, format!("`output` is {bytes} bytes long and not split"));
         }
@@ -187,7 +187,7 @@ fn chunk(value: Value<'_, '_>, findings: &mut Findings) -> Option<Chunk> {
     chunk
 }
 
-/// Which members tell that a result is written in the later dialect.
+/// Returns the dialect of a result, judged by its members.
 fn result_dialect(fields: &Fields<'_, '_, '_>) -> Dialect {
     let status = fields.peek("status").and_then(Value::text).and_then(ResultStatus::of);
     let later_status = matches!(status, Some(ResultStatus::Completed | ResultStatus::Cancelled));
@@ -229,13 +229,13 @@ fn result_status(value: Value<'_, '_>, findings: &mut Findings) -> Option<Result
     let text = string(&MSG_110)(value, findings)?;
     let status = ResultStatus::of(text);
     if status.is_none() {
-        // The words of the later dialect are read but must not be offered.
+        // The words of the later dialect are read, but the message must not offer them.
         not_a_word(value, text, &["success", "failed"], &MSG_110, findings);
     }
     status
 }
 
-/// A member that means something in the later dialect alone; in v1.0 it is one nobody knows.
+/// Reads a member that only the later dialect has. In v1.0 it is an unknown member.
 pub(super) fn later<'t, 's: 't, T>(
     fields: &mut Fields<'t, 's, '_>,
     dialect: Dialect,

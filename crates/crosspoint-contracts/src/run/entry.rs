@@ -1,4 +1,4 @@
-//! What the run contract is to the rest of the crate.
+//! The entry by which shared code finds the run contract.
 
 use super::{Request, Response, clause, exchange, jobs, map, read, schema, stream};
 use crate::document::Document;

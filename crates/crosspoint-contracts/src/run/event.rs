@@ -1,7 +1,7 @@
-//! One event of a stream: reading its data by its role, and finding what is wrong with it.
+//! One event of a stream: reads its data by its role, and finds what is wrong with it.
 //!
-//! Whoever judges, follows or writes a stream asks here about each event, so that they cannot differ. What spans events
-//! is kept elsewhere: their order in [`Life`](super::Life), the id they share in [`Echo`].
+//! The judge, the follower and the writer of streams all ask here about each event, so that they cannot differ. What
+//! spans events is kept elsewhere: their order in [`Life`](super::Life), the id that they share in [`Echo`].
 
 use std::fmt;
 
@@ -22,26 +22,27 @@ use crate::sse::Event;
 /// One event of a stream.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StreamEvent {
-    /// From the `event:` line, or from inside the data.
+    /// The name, from the `event:` line or from inside the data.
     pub name: String,
-    /// One JSON value.
+    /// The data: one JSON value.
     pub data: String,
 }
 
 impl StreamEvent {
-    /// What it is in the life of its stream.
+    /// Returns the role of the event in the life of its stream.
     pub fn role(&self) -> Role {
         Role::of(&self.name)
     }
 
-    /// The event as a job, or what it says of one; `None` where its data is not JSON.
+    /// Returns the event as a job, or what it says of one. Returns `None` where its data is not JSON.
     pub fn job(&self) -> Option<Job<'static>> {
         jobs::of_event(self)
     }
 
-    /// Reads the data by the event's role. It borrows from the event, because data over several lines is joined there.
+    /// Reads the data by the event's role. The result borrows from the event, because data over several lines is joined
+    /// there.
     ///
-    /// `None` where the data has an error, which never comes from an event of a [`Stream`](super::Stream).
+    /// Returns `None` where the data has an error, which an event of a [`Stream`](super::Stream) never has.
     pub fn read(&self) -> Option<Said<'_>> {
         let examined = examine(Some(&self.name), self.data.as_bytes(), &mut Echo::Unknown, Levels::Received);
         examined.said.filter(|_| examined.report.is_valid())
@@ -59,22 +60,22 @@ impl fmt::Debug for StreamEvent {
 pub enum Said<'s> {
     /// The run has begun.
     Started(Started<'s>),
-    /// The run goes on.
+    /// The run is under way.
     Progress(Progress<'s>),
     /// The run has ended.
     Terminal(Box<Terminal<'s>>),
-    /// Something of the agent's own.
+    /// An event that only the agent knows.
     Other(Raw<'s>),
 }
 
-/// RUN-9: the request id that `started`, `progress` and terminal events must carry if they carry any.
+/// The request id that `started`, `progress` and terminal events must carry if they carry any (RUN-9).
 #[derive(Debug)]
 pub(super) enum Echo {
-    /// No event has carried one yet.
+    /// No event has carried an id yet.
     Unknown,
-    /// What the request said.
+    /// The id of the request.
     OfRequest(String),
-    /// What the first event that carried one said.
+    /// The id of the first event that carried one.
     OfEvent(String),
 }
 
@@ -105,17 +106,17 @@ impl Echo {
     }
 }
 
-/// What one event's data is.
+/// The result of examining one event's data.
 pub(super) struct Examined<'s> {
-    /// From the `event:` line, or from inside the data.
+    /// The name, from the `event:` line or from inside the data.
     pub(super) name: String,
-    /// Placeholders and all where there are errors; `None` where it cannot be read at all.
+    /// What the event says, with placeholders where there are errors; `None` where it cannot be read at all.
     pub(super) said: Option<Said<'s>>,
-    /// What is wrong with the data; spans are places in it, lines and columns are not worked out.
+    /// What is wrong with the data. Spans are places in the data; lines and columns are not computed.
     pub(super) report: Report,
 }
 
-/// Reads one event's data by its role and finds all that is wrong with it.
+/// Reads one event's data by its role and finds everything that is wrong with it.
 pub(super) fn examine<'s>(name: Option<&str>, data: &'s [u8], echo: &mut Echo, levels: Levels) -> Examined<'s> {
     let mut findings = Findings::default();
     let tape = match Tape::scan_within(data, levels) {
@@ -140,7 +141,7 @@ fn said<'s>(role: Role, root: Value<'_, 's>, echo: &mut Echo, findings: &mut Fin
         wrong_type(root, "an object", &RUN_124, findings);
         return None;
     }
-    // An event of the agent's own may mean anything by `request_id`.
+    // In an event that only the agent knows, `request_id` may mean anything.
     if role != Role::Other {
         echo.check(root, findings);
     }
@@ -152,7 +153,7 @@ fn said<'s>(role: Role, root: Value<'_, 's>, echo: &mut Echo, findings: &mut Fin
     })
 }
 
-/// What is wrong with an event before its data is looked at.
+/// Returns what is wrong with an event before its data is looked at.
 pub(super) fn framing(event: &Event) -> impl Iterator<Item = (&'static Clause, &'static str)> + use<> {
     let unterminated = (!event.terminated).then_some((&RUN_8_3, "the last event has no empty line after it"));
     let broken_name = event.name_is_broken.then_some((&ALL_102, "the event's name is not UTF-8"));
@@ -160,7 +161,7 @@ pub(super) fn framing(event: &Event) -> impl Iterator<Item = (&'static Clause, &
     [unterminated, broken_name, no_data].into_iter().flatten()
 }
 
-/// Without an `event:` line the data may say what it is.
+/// Returns the name that the data gives, for an event without an `event:` line.
 fn name_inside(root: Value<'_, '_>, findings: &mut Findings) -> String {
     let inside = ["event", "type"].iter().find_map(|member| root.get(member)?.text());
     let place = Place::Value(root.index());
@@ -174,7 +175,7 @@ fn name_inside(root: Value<'_, '_>, findings: &mut Findings) -> String {
         Some(known) => {
             findings.note_with_hint(&RUN_6_5, place, message, format!("Write above the data line: event: {known}."));
         }
-        // Other names are the agent's own and not repeated.
+        // Other names are the agent's own, and are not repeated in the hint.
         None => findings.note(&RUN_6_5, place, message),
     }
     name

@@ -1,4 +1,4 @@
-//! What talking in the run contract means.
+//! What an exchange in the run contract means.
 
 use super::failure;
 use crate::content::RawObject;
@@ -25,7 +25,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     ],
     gives_text: false,
     code: &["error", "code"],
-    // Its terminal events name the work.
+    // The terminal events of this contract name the work.
     response_has: &[Known::Work],
     question: Place::Member("/question"),
     warnings: Place::Member("/warnings"),

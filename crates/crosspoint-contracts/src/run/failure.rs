@@ -1,8 +1,8 @@
-//! Failures as `error.code`, and the HTTP status they are answered with.
+//! Failures as `error.code`, and the HTTP status of the answer.
 
 use crate::failure::Failure;
 
-/// How a failure is written: the code, and the HTTP status of a sync run that ends with it.
+/// Returns the code of a failure, and the HTTP status of a sync run that ends with it.
 pub fn write(failure: Failure) -> (&'static str, u16) {
     match failure {
         Failure::Timeout => ("TIMEOUT", 200),
@@ -20,16 +20,16 @@ pub fn write(failure: Failure) -> (&'static str, u16) {
     }
 }
 
-/// What a code means. An agent's own is the agent's failure.
+/// Returns what a code means. A code that only the agent knows is the agent's failure.
 pub fn read(code: &str) -> Failure {
     Failure::ALL.into_iter().find(|failure| write(*failure).0 == code).unwrap_or(Failure::AgentFailed)
 }
 
-/// What an answer over HTTP means that says it failed: its code, or without one its status (RUN-3.9).
+/// Returns what a failed answer over HTTP means, by its code, or without one by its status (RUN-3.9).
 pub fn read_answer(code: Option<&str>, status: u16) -> Failure {
     match (code, status) {
         (Some(code), _) => read(code),
-        // Nothing there for this task type, or not by this way.
+        // The agent has nothing for this task type, or not for this method.
         (None, 404 | 405) => Failure::Unsupported,
         (None, 400..=499) => Failure::Invalid,
         (None, _) => Failure::AgentFailed,

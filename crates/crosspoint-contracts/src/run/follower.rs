@@ -1,12 +1,12 @@
-//! Following a stream that is still coming: what each event means for the run, and what is wrong with it.
+//! Follows a stream that is still coming: what each event means for the run, and what is wrong with it.
 //!
-//! A document can wait for its end before it is judged; a live stream cannot. Its caller must know at once
-//! whether an event is news to pass on or the outcome, and an agent that ends badly must not take the outcome with it. So
-//! a terminal event that lacks what a result needs does not end the stream: a better one may follow (RUN-7.2). Once one
-//! has counted, nothing counts any more, however good it is.
+//! A document can be judged at its end; a live stream cannot. Its caller must know at once whether an event is news to
+//! pass on or the outcome, and an agent that ends badly must not lose the outcome. So a terminal event that lacks what
+//! a result needs does not end the stream: a better one may follow (RUN-7.2). Once a terminal event has counted, no
+//! later event counts, however good it is.
 //!
-//! Violations are clauses and fixed texts, fit for a log. They hold no pointer, because the members of a
-//! pointer are named by the agent.
+//! Violations are clauses and fixed texts, fit for a log. They hold no pointer, because the agent chooses the names of
+//! the members in a pointer.
 
 use std::borrow::Cow;
 
@@ -24,37 +24,38 @@ pub struct Follower {
     echo: Echo,
 }
 
-/// What one event means for its run.
+/// What one event means for its run, and what is wrong with it.
 #[derive(Debug)]
 pub struct Heard {
-    /// What to do with it.
+    /// What to do with the event.
     pub meaning: Meaning,
-    /// What is wrong with it, up to [`FINDINGS_MAX`](crate::report::FINDINGS_MAX) of each level.
+    /// What is wrong with the event, up to [`FINDINGS_MAX`](crate::report::FINDINGS_MAX) of each level.
     pub violations: Vec<Violation>,
-    /// A terminal event that came before any has counted, and does not count: it is nobody's outcome, but shows what the agent meant.
+    /// A terminal event that does not count, from before any has counted. It is not the outcome, but shows what the
+    /// agent meant.
     pub refused: Option<StreamEvent>,
 }
 
 /// What one event means for its run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// The run goes on: `started`, `progress`, or an event of the agent's own, without an error in its data.
+    /// The run goes on: `started`, `progress`, or an event that only the agent knows, without an error in its data.
     News(StreamEvent),
-    /// The run has ended with this: the first terminal event of this request that has all required fields.
+    /// The run has ended with this event: the first terminal event of this request that has all required fields.
     ///
-    /// Another part of it may still be broken. Then the violations have an error, and [`StreamEvent::read`] gives `None`:
-    /// the agent has answered, and its answer cannot be used.
+    /// Another part of it may still be broken. Then the violations include an error, and [`StreamEvent::read`] returns
+    /// `None`: the agent has answered, and its answer cannot be used.
     Outcome(StreamEvent),
-    /// Nothing: it came too late, or its data cannot be used. The violations say why.
+    /// Nothing, because the event came too late, or its data cannot be used. The violations say why.
     Nothing,
 }
 
-/// One clause broken by an upstream.
+/// One clause that an upstream broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The rule that is broken.
     pub clause: &'static Clause,
-    /// What is wrong; never content.
+    /// What is wrong. It never holds content.
     pub message: Cow<'static, str>,
 }
 
@@ -71,7 +72,7 @@ impl From<Finding> for Violation {
 }
 
 impl Follower {
-    /// A follower at the start of the stream that answers this request.
+    /// Returns a follower at the start of the stream that answers this request.
     pub fn new(request_id: &str) -> Follower {
         Follower { life: Life::New, echo: Echo::OfRequest(request_id.to_owned()) }
     }
@@ -105,12 +106,12 @@ impl Follower {
 
     /// Takes the end of the stream, in whatever way it came.
     ///
-    /// With a violation the run has no outcome yet, and its own stream must be ended as failed.
+    /// If it returns a violation, the run has no outcome yet, and its own stream must be ended as failed.
     pub fn end(self) -> Option<Violation> {
         self.life.end().map(Violation::from)
     }
 
-    /// Decides what an event is good for.
+    /// Decides what use an event has.
     fn weigh(&self, examined: &Examined<'_>) -> Use {
         if self.life == Life::Ended {
             return Use::None;
@@ -125,8 +126,8 @@ impl Follower {
         }
     }
 
-    /// Tells the machine. A terminal event that does not count is to it like one of the agent's own, until one has counted:
-    /// from then on it is what it says it is, and one too many.
+    /// Steps the state machine. A terminal event that does not count is treated as an event of the agent's own until
+    /// one has counted. After that it is treated as a terminal event, and is one too many.
     fn step(&mut self, role: Role, usable: Use) -> Option<Violation> {
         let held_back = role == Role::Terminal && usable != Use::Outcome && self.life != Life::Ended;
         let (life, breach) = self.life.step(if held_back { Role::Other } else { role });
@@ -135,7 +136,7 @@ impl Follower {
     }
 }
 
-/// What an event is good for.
+/// The use of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     News,

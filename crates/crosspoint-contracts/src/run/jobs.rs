@@ -12,7 +12,7 @@ use crate::map;
 use crate::sse;
 use crate::translate::nests_deep;
 
-/// One job for each event.
+/// Returns one job for each event.
 pub(super) fn of_stream(document: &Document<'_>) -> Vec<Job<'static>> {
     let Document::RunStream(stream) = document else { return Vec::new() };
     let mut jobs: Vec<Job<'static>> = stream.events.iter().filter_map(of_event).collect();
@@ -23,7 +23,7 @@ pub(super) fn of_stream(document: &Document<'_>) -> Vec<Job<'static>> {
     jobs
 }
 
-/// An event is a job's document like any other; its name is kept beside it.
+/// Reads an event as a document of a job, like any other. Its name is kept beside it.
 pub(super) fn of_event(event: &StreamEvent) -> Option<Job<'static>> {
     let tape = Tape::scan(event.data.as_bytes()).ok()?;
     let root = tape.root()?;
@@ -41,14 +41,14 @@ pub(super) fn of_event(event: &StreamEvent) -> Option<Job<'static>> {
     if event.name != usual_name(role) {
         keep(EVENT, Json::string(&event.name));
     }
-    // Data that is no object, or an empty one, is all there is to the event.
+    // Data that is no object, or an empty one, is kept whole: the event says nothing else.
     if root.members().next().is_none() {
         keep("", Json::new(root.source().to_owned()));
     }
     Some(job)
 }
 
-/// The job in the data of a `progress` event.
+/// Returns the job in the data of a `progress` event.
 pub(super) fn of_progress(data: &str) -> Option<Job<'static>> {
     of_event(&StreamEvent { name: PROGRESS.to_owned(), data: data.to_owned() })
 }
@@ -60,7 +60,8 @@ fn usual_name(role: Role) -> &'static str {
     }
 }
 
-/// Puts the data of an event into its frame, where it is one: a terminal event says what work it is about.
+/// Puts the data of an event into its frame. Returns `None` for a job without a state, and for an ended one without its
+/// work, which a terminal event must name.
 pub(super) fn frame(job: &Job<'_>, data: &str) -> Option<String> {
     let ended = job.state()?.is_ended();
     if ended && job.get(Home::Work).is_none() {
@@ -68,7 +69,7 @@ pub(super) fn frame(job: &Job<'_>, data: &str) -> Option<String> {
     }
     let role = if ended { Role::Terminal } else { Role::Progress };
     let name = job.own_at(Contract::Run, EVENT).and_then(|(_, own)| own.value.text());
-    // The name may have been carried by anybody, so it must go with what the job says.
+    // The name may have been carried by any program, so it must agree with the state of the job.
     let name = name.filter(|name| (Role::of(name) == Role::Terminal) == ended);
     let mut event = Vec::with_capacity(data.len() + 32);
     if sse::event(&mut event, name.as_deref().unwrap_or(usual_name(role)), None, data).is_err() {

@@ -1,43 +1,43 @@
 //! The life of a stream: `started`, `progress` as it comes, one terminal event, nothing after it.
 //!
-//! Three who never meet must agree on this order: who judges a stream that has ended, who follows one that is
-//! still coming, and who writes one. So the order stands here once, as a table of states and
-//! roles, and nobody else compares indices or keeps a flag. A breach does not stop the machine: what was out of order is
-//! reported, and the next event is judged from where the stream really is.
+//! Three parts that never meet must agree on this order: the judge of a stream that has ended, the follower of a stream
+//! that is still coming, and the writer of a stream. So the order is stated here once, as a table of states and roles,
+//! and no other code compares indices or keeps a flag. A breach does not stop the machine: it is reported, and the next
+//! event is judged from where the stream really is.
 //!
-//! Which events the machine is told of is for its user to decide. One that judges a document tells it of every event;
-//! one that follows a live stream holds back the terminal event that lacks what a result needs (RUN-7.2).
+//! The user of the machine decides which events it is given. The judge of a document gives it every event. The follower
+//! of a live stream holds back a terminal event that lacks what a result needs (RUN-7.2).
 
 use super::clause::{RUN_6, RUN_6_2};
 use crate::clause::Clause;
 
-/// What begins a stream.
+/// The name of the event that begins a stream.
 pub(super) const STARTED: &str = "started";
-/// What may come any number of times after that.
+/// The name of the event that may come any number of times after that.
 pub(super) const PROGRESS: &str = "progress";
-/// RUN-6.4: the terminal event that we write.
+/// The name of the terminal event that we write (RUN-6.4).
 pub(super) const FINAL: &str = "final";
 /// The names under which a terminal event is read.
 pub(super) const TERMINAL_NAMES: &[&str] = &[FINAL, "complete", "done"];
 
-/// What an event is in the life of its stream.
+/// The role of an event in the life of its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The run has begun.
     Started,
-    /// The run goes on.
+    /// The run is under way.
     Progress,
     /// The run has ended.
     Terminal,
-    /// Something of the agent's own.
+    /// An event that only the agent knows.
     Other,
 }
 
 impl Role {
-    /// Every role.
+    /// All roles.
     pub const ALL: [Role; 4] = [Role::Started, Role::Progress, Role::Terminal, Role::Other];
 
-    /// The role of an event of that name. Case counts.
+    /// Returns the role of an event of that name. Case matters.
     pub fn of(name: &str) -> Role {
         match name {
             STARTED => Role::Started,
@@ -51,22 +51,22 @@ impl Role {
 /// Where a stream is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Life {
-    /// No event yet.
+    /// No event has come yet.
     #[default]
     New,
-    /// An event, but no terminal one.
+    /// An event has come, but no terminal one.
     Running,
-    /// The terminal event has been.
+    /// The terminal event has come.
     Ended,
 }
 
 impl Life {
-    /// Every state.
+    /// All states.
     pub const ALL: [Life; 3] = [Life::New, Life::Running, Life::Ended];
 
-    /// Decides what one event does to the stream, and whether it was out of order.
+    /// Returns the state after an event, and how the event was out of order if it was.
     ///
-    /// A second `started` while the stream runs is no breach: the contract says only what comes first.
+    /// A second `started` while the stream runs is no breach: the contract only says which event comes first.
     pub fn step(self, role: Role) -> (Life, Option<Breach>) {
         match (self, role) {
             (Life::New, Role::Started) => (Life::Running, None),
@@ -79,7 +79,7 @@ impl Life {
         }
     }
 
-    /// Decides whether the stream may end here.
+    /// Returns the breach if the stream may not end here.
     pub fn end(self) -> Option<Breach> {
         match self {
             Life::New | Life::Running => Some(Breach::NoTerminal),
@@ -91,18 +91,18 @@ impl Life {
 /// How a stream breaks its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breach {
-    /// Its first event is another than `started`.
+    /// The first event is not `started`.
     NotStartedFirst,
-    /// A terminal event after the terminal one.
+    /// A second terminal event comes after the first.
     SecondTerminal,
-    /// Any other event after the terminal one.
+    /// Another event comes after the terminal one.
     AfterTerminal,
-    /// It ends without a terminal event.
+    /// The stream ends without a terminal event.
     NoTerminal,
 }
 
 impl Breach {
-    /// The rule that is broken.
+    /// Returns the rule that is broken.
     pub fn clause(self) -> &'static Clause {
         match self {
             Breach::NotStartedFirst => &RUN_6,
@@ -110,7 +110,7 @@ impl Breach {
         }
     }
 
-    /// What is wrong, said of the event, or of the stream as a whole.
+    /// Returns what is wrong, in words about the event or about the stream as a whole.
     pub fn message(self) -> &'static str {
         match self {
             Breach::NotStartedFirst => "the first event is not `started`",

@@ -65,7 +65,7 @@ const WARNINGS: Member = own("warnings", Holds::Array).recommended(Fill::Raw("[]
 const GROUNDING: Member = own("grounding", Holds::Object);
 const SUCCESS_MARK: Member = made("success", Made { write: write_success, read: keep, homes: &[Home::State] });
 
-/// A response, in which status, output and error differ.
+/// The shape of a response. Responses differ in status, output and error.
 macro_rules! response {
     ($when:literal, $loose:literal, $state:expr, [$status:expr, $output:expr, $error:expr]) => {
         Shape {
@@ -94,7 +94,7 @@ macro_rules! response {
 }
 
 const STATUS: Member = made("status", Made { write: write_status, read: read_status, homes: &[Home::State] });
-/// A success may have one, with a warning; it says nothing of the job.
+/// A success may have an error, with a warning; it says nothing of the job.
 const STRAY_ERROR: Member = own("error", Holds::Object);
 
 static SUCCESS: Shape = response!("ok", false, State::Completed, [STATUS, output_object("outputs"), STRAY_ERROR]);
@@ -123,7 +123,7 @@ static ERROR: Shape = response!(
     ]
 );
 
-/// `started` says no more than what the run is.
+/// `started` says only what the run is.
 static STARTED: Shape = Shape {
     kind: Kind::RunStream,
     when: "started",
@@ -145,10 +145,10 @@ static PROGRESS: Shape = Shape {
     ..STARTED
 };
 
-/// Where the name of an event is kept. It is no pointer, so no member of the data can stand there.
+/// Where the name of an event is kept. It is no pointer, so no member of the data can have this place.
 pub(crate) const EVENT: &str = "event";
 
-/// Both words are canonical; the one that came is kept.
+/// Both words are canonical. The one that came is kept.
 fn write_status(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
     let success = out.own_is("\"success\"");
     if success {
@@ -163,7 +163,7 @@ fn read_status<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
     }
 }
 
-/// A mark that was there is there again and says what the status says; what we originate has it.
+/// Writes `ok` with the meaning of the status, if the document had it before or if we originate the document.
 fn write_ok(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
     let mark = Json::new(if out.job().state() == Some(State::Completed) { "true" } else { "false" });
     if out.own_here().is_none() {
@@ -203,7 +203,7 @@ fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
     })
 }
 
-/// The shape of an event's data, by the event's name.
+/// Returns the shape of an event's data, by the event's name.
 pub(crate) fn event_shape(name: &str) -> &'static Shape {
     if name == "started" { &STARTED } else { &PROGRESS }
 }

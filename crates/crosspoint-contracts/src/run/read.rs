@@ -1,4 +1,4 @@
-//! Reading request, response and terminal event, clause by clause.
+//! Reads request, response and terminal event, clause by clause.
 
 use super::clause::*;
 use super::wire::{
@@ -27,7 +27,8 @@ pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
     }
 }
 
-/// What each part of a result breaks when it is missing: the answer to a sync run and a terminal event differ.
+/// The clauses that a missing part of a result breaks. They differ between the answer to a sync run and a terminal
+/// event.
 struct Demands {
     request_id: &'static Clause,
     outputs: &'static Clause,
@@ -56,7 +57,7 @@ pub(crate) fn started<'s>(fields: &mut Fields<'_, 's, '_>) -> Started<'s> {
     }
 }
 
-/// A member that should be there.
+/// Reads a member that should be there.
 fn echoed<'s>(fields: &mut Fields<'_, 's, '_>, member: &'static str, clause: &'static Clause) -> Option<Text<'s>> {
     if !fields.has(member) {
         fields.missing(member, clause);
@@ -110,7 +111,7 @@ fn result<'s>(fields: &mut Fields<'_, 's, '_>, demands: &Demands) -> Response<'s
     response
 }
 
-/// `outputs`, or `data` in its place.
+/// Reads `outputs`, or `data` in its place.
 fn outputs<'s>(fields: &mut Fields<'_, 's, '_>, demands: &Demands) -> (Option<RawObject<'s>>, Option<RawObject<'s>>) {
     if fields.has("outputs") {
         return (fields.optional("outputs", opaque(demands.outputs)), None);
@@ -128,7 +129,7 @@ fn status(value: Value<'_, '_>, findings: &mut Findings) -> Option<Status> {
     let text = string(&RUN_3)(value, findings)?;
     let status = Status::of(text);
     match status {
-        // `degraded` is read but not among the words to use, so the message must not offer it.
+        // `degraded` is read, but documents should not use it, so the message must not offer it.
         None => crate::fields::not_a_word(value, text, &["ok", "success", "error"], &RUN_3, findings),
         Some(Status::Degraded) => complain(value, &RUN_3_7, "is degraded, which is read as a success", findings),
         Some(Status::Ok | Status::Success | Status::Error) => {}
@@ -144,7 +145,7 @@ fn not_null(value: Value<'_, '_>, findings: &mut Findings) -> Option<()> {
     Some(())
 }
 
-/// What the three marks say together. Marks of the wrong type were reported already.
+/// Checks that the three marks agree. Marks of the wrong type were reported already.
 fn marks_agree(fields: &mut Fields<'_, '_, '_>, response: &Response<'_>) {
     if !fields.has("status") {
         for mark in ["ok", "success"] {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::wire::Response;
 use crate::schema;
 
-/// A stream as an array of its events; its framing is not JSON.
+/// Returns the schema of a stream as an array of its events. Its framing is not JSON.
 pub(super) fn stream() -> Value {
     let mut response = schema::generate::<Response<'_>>();
     if let Some(root) = response.as_object_mut() {

@@ -1,4 +1,4 @@
-//! Judging a whole stream: `started` first, `progress` as it comes, one terminal event, last.
+//! Judges a whole stream: `started` first, `progress` as it comes, one terminal event, last.
 
 use std::borrow::Cow;
 
@@ -16,11 +16,11 @@ use crate::sse::{Event, Limits, Reader};
 /// A stream without errors.
 #[derive(Debug)]
 pub struct Stream {
-    /// In the order they came; the last is the terminal one.
+    /// The events in the order in which they came. The last is the terminal one.
     pub events: Vec<StreamEvent>,
 }
 
-/// Bytes handed to the event reader at a time, so that only the events of one piece are in memory twice.
+/// Bytes that are given to the event reader at a time, so that only the events of one piece are in memory twice.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Reads a stream that has ended.
@@ -30,7 +30,7 @@ pub(crate) fn read(source: &[u8], extent: Extent) -> (Report, Option<Stream>) {
     let mut pending = Vec::new();
     let mut events = Vec::new();
     for piece in source.chunks(PIECE_BYTES) {
-        // Without limits reading cannot fail.
+        // Without limits, reading cannot fail.
         let _ = reader.push(piece, &mut pending);
         events.extend(pending.drain(..).filter_map(|event| judge.event(event)));
     }
@@ -51,14 +51,14 @@ struct Judge<'s> {
     source: &'s [u8],
     findings: Vec<Finding>,
     tally: Tally,
-    /// Events so far, and where the last one begins.
+    /// The number of events so far, and where the last one begins.
     events: usize,
     last_offset: usize,
     /// The request id that the events share.
     echo: Echo,
-    /// What order the events came in.
+    /// The state of the stream after the events so far.
     life: Life,
-    /// A terminal name with its case wrong, as it should be spelled.
+    /// The right spelling of a terminal name that came with its case wrong.
     misspelled: Option<&'static str>,
     extent: Extent,
 }
@@ -112,7 +112,7 @@ impl<'s> Judge<'s> {
         }
     }
 
-    /// A part of a stream may begin anywhere and end anywhere.
+    /// Whether a breach counts. A part of a stream may begin anywhere and end anywhere.
     fn counts(&self, breach: Breach) -> bool {
         match breach {
             Breach::NotStartedFirst | Breach::NoTerminal => self.extent == Extent::Whole,
@@ -120,10 +120,10 @@ impl<'s> Judge<'s> {
         }
     }
 
-    /// What can be said only at the end.
+    /// Notes what can only be said at the end.
     fn whole(&mut self) {
         if let Err(error) = std::str::from_utf8(self.source) {
-            // Bytes in names and data were found there; these are in a comment or a field nobody knows.
+            // Bytes in names and data were reported there. These are in a comment or in an unknown field.
             if !self.findings.iter().any(|finding| finding.clause == &ALL_102) {
                 let before = self.events.saturating_sub(1);
                 self.note(&ALL_102, before, error.valid_up_to(), "these bytes are not UTF-8");
@@ -156,14 +156,14 @@ impl<'s> Judge<'s> {
         });
     }
 
-    /// Gives the finding noted last a hint more exact than its clause's own.
+    /// Gives the last finding a more exact hint than its clause's own.
     fn hint_at_last(&mut self, hint: Option<impl Into<Cow<'static, str>>>) {
         if let (Some(finding), Some(hint)) = (self.findings.last_mut(), hint) {
             finding.hint = hint.into();
         }
     }
 
-    /// Takes over what was found in one event's data: places in it become places in the stream.
+    /// Adds what was found in one event's data: places in the data become places in the stream.
     fn adopt(&mut self, index: usize, event: &Event, report: Report) {
         self.tally.add_unlisted(&report);
         for mut finding in report.findings {
@@ -189,10 +189,10 @@ impl<'s> Judge<'s> {
     }
 }
 
-/// How much of a line is looked at for its end; a line may be as long as the stream.
+/// Most bytes of a line that are searched for its end. A line may be as long as the stream.
 const LINE_BYTES_SHOWN: usize = 256;
 
-/// What something without a single event probably is.
+/// Returns a hint at what a source without a single event probably is.
 fn no_event_hint(source: &[u8]) -> Option<&'static str> {
     let start = source.trim_ascii_start();
     let begins = |word: &str| start.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()));

@@ -1,13 +1,12 @@
-//! Writing a stream that nobody can find fault with.
+//! Writes a stream that breaks no rule.
 //!
-//! A run may end while a late progress is still on its way, or fail before anybody said that it had started. Callers
-//! would each have to remember which comes first, and one would forget. So the writer knows where the
-//! stream is: it puts `started` in front by itself, and refuses, as a value, whatever comes after the terminal
-//! event.
+//! A run may end while a late progress event is still on its way, or fail before anything reported that it had started.
+//! Callers would each have to remember which event comes first, and one would forget. So the writer knows where the
+//! stream is: it writes `started` first by itself, and refuses, with an error value, any event after the terminal one.
 //!
-//! Data is examined before it is written, by the very code that judges streams of others, and refused for a warning as
-//! for an error: reading is tolerant, writing is strict. What is refused leaves no byte behind. Writing is appending to
-//! the caller's buffer, so the same call is safe to repeat with an empty one.
+//! Data is examined before it is written, by the same code that judges streams of other programs, and is refused for a
+//! warning as for an error: reading is tolerant, writing is strict. Refused data leaves no byte behind. Writing appends
+//! to the caller's buffer, so the same call is safe to repeat with an empty buffer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,25 +27,25 @@ pub struct StreamWriter {
 /// Why nothing was written.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Every event of a run is told by these two.
+    /// The request id or the task type is empty, and these identify every event of a run.
     #[error("a stream needs a request_id and a task_type that are not empty")]
     Nameless,
     /// The stream has had its terminal event.
     #[error("the stream has ended: nothing is written after its terminal event")]
     Ended(Breach),
-    /// The data has a finding, if only a warning. Places are places in the data.
+    /// The data has a finding, if only a warning. Its places are places in the data.
     #[error("the event's data breaks {}", clauses(.0))]
     Faulty(Report),
-    /// The terminal event answers another task than the request's.
+    /// The terminal event has another task type than the request.
     #[error("the terminal event's task_type is not that of the request")]
     OtherTask,
 }
 
 impl StreamWriter {
-    /// A writer at the start of the stream that answers this request.
+    /// Returns a writer at the start of the stream that answers this request.
     ///
     /// # Errors
-    /// One of the two is empty, which no request allows.
+    /// Fails if one of the two is empty, which no request allows.
     pub fn new(request_id: &str, task_type: &str) -> Result<StreamWriter, Refused> {
         if request_id.is_empty() || task_type.is_empty() {
             return Err(Refused::Nameless);
@@ -55,15 +54,15 @@ impl StreamWriter {
         Ok(StreamWriter { request_id, task_type, life: Life::New })
     }
 
-    /// Where the stream is in its life.
+    /// Returns where the stream is in its life.
     pub fn life(&self) -> Life {
         self.life
     }
 
-    /// Makes sure that the stream has begun; writes nothing where it has.
+    /// Makes sure that the stream has begun. Writes nothing if it has.
     ///
     /// # Errors
-    /// The stream has ended.
+    /// Fails if the stream has ended.
     pub fn started(&mut self, out: &mut Vec<u8>) -> Result<(), Refused> {
         match self.life {
             Life::New => {
@@ -83,7 +82,7 @@ impl StreamWriter {
     /// Writes how far the run is: any JSON value.
     ///
     /// # Errors
-    /// The stream has ended, or the data is no faultless JSON, or carries the id of another request.
+    /// Fails if the stream has ended, or if the data is not faultless JSON or carries the id of another request.
     pub fn progress(&mut self, out: &mut Vec<u8>, data: &str) -> Result<(), Refused> {
         self.write(out, PROGRESS, data)
     }
@@ -91,32 +90,34 @@ impl StreamWriter {
     /// Writes the terminal event, with all that a result needs in its data.
     ///
     /// # Errors
-    /// The stream has ended, or the data is not that of a faultless terminal event for this request.
+    /// Fails if the stream has ended, or if the data is not that of a faultless terminal event for this request.
     pub fn finish(&mut self, out: &mut Vec<u8>, data: &str) -> Result<(), Refused> {
         self.write(out, FINAL, data)
     }
 
-    /// Writes how far the run is, of data that was read when it came and written by us: nobody looks at it again.
+    /// Writes how far the run is, from data that was read when it came and was written by us. The data is not examined
+    /// again.
     ///
     /// # Errors
-    /// The stream has ended.
+    /// Fails if the stream has ended.
     pub fn progress_of(&mut self, out: &mut Vec<u8>, data: &str) -> Result<(), Refused> {
         self.write_unseen(out, PROGRESS, data)
     }
 
-    /// Writes the terminal event, of such data.
+    /// Writes the terminal event, from data that was read when it came and was written by us. The data is not examined
+    /// again.
     ///
     /// # Errors
-    /// The stream has ended.
+    /// Fails if the stream has ended.
     pub fn finish_with(&mut self, out: &mut Vec<u8>, data: &str) -> Result<(), Refused> {
         self.write_unseen(out, FINAL, data)
     }
 
-    /// RUN-7: writes the terminal event of a run that has no result: it failed, timed out, was cancelled, or its upstream
-    /// died. The recommended fields are there too, because we originate it (RUN-3.6).
+    /// Writes the terminal event of a run that has no result (RUN-7): it failed, timed out, was cancelled, or its
+    /// upstream died. The recommended fields are there too, because we originate the event (RUN-3.6).
     ///
     /// # Errors
-    /// The stream has ended.
+    /// Fails if the stream has ended.
     pub fn fail(&mut self, out: &mut Vec<u8>, code: &str, message: &str) -> Result<(), Refused> {
         let data = format!(
             concat!(
@@ -135,7 +136,7 @@ impl StreamWriter {
     /// Writes a comment, which keeps proxies from closing a quiet stream. It is no event and may come before `started`.
     ///
     /// # Errors
-    /// The stream has ended.
+    /// Fails if the stream has ended.
     pub fn comment(&self, out: &mut Vec<u8>) -> Result<(), Refused> {
         if self.life == Life::Ended {
             return Err(Refused::Ended(Breach::AfterTerminal));
@@ -162,7 +163,7 @@ impl StreamWriter {
             Some(breach @ (Breach::SecondTerminal | Breach::AfterTerminal | Breach::NoTerminal)) => {
                 Err(Refused::Ended(breach))
             }
-            // What has not started is started before.
+            // A stream that has not started is started first.
             Some(Breach::NotStartedFirst) | None => Ok(()),
         }
     }
@@ -194,7 +195,7 @@ impl fmt::Debug for StreamWriter {
     }
 }
 
-/// The ids of the clauses that a report names, each once.
+/// Returns the ids of the clauses that a report names, each once.
 fn clauses(report: &Report) -> String {
     let ids: BTreeSet<&str> = report.findings.iter().map(|finding| finding.clause.id).collect();
     ids.into_iter().collect::<Vec<_>>().join(", ")

@@ -1,8 +1,8 @@
-//! Bytes to events, incrementally.
+//! Reads bytes into events, incrementally.
 
 use std::fmt;
 
-/// What one event may cost.
+/// Limits on the size of one event.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Longest line, in bytes. A line is held in memory until it ends.
@@ -14,30 +14,30 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 16 MiB each: more than any run's outputs should be, little enough to hold for many streams. Pretty-printed JSON of
-    /// that size has fewer lines.
+    /// 16 MiB for a line and for the data of an event: more than the outputs of any run should be, but little enough to
+    /// hold for many streams. Pretty-printed JSON of that size has fewer lines than the limit.
     fn default() -> Self {
         Limits { line_bytes_max: 16 << 20, event_bytes_max: 16 << 20, event_lines_max: 1 << 20 }
     }
 }
 
 impl Limits {
-    /// As much as the input has; for input that is in memory already.
+    /// Returns no limits, for input that is in memory already.
     pub fn unbounded() -> Limits {
         Limits { line_bytes_max: usize::MAX, event_bytes_max: usize::MAX, event_lines_max: usize::MAX }
     }
 }
 
-/// A limit was passed; the rest of the stream cannot be understood any more.
+/// A limit was exceeded. The rest of the stream cannot be understood any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TooLarge {
-    /// A line that does not end.
+    /// A line is longer than this, in bytes.
     #[error("a line of the stream is longer than {0} bytes")]
     Line(usize),
-    /// An event that does not end.
+    /// An event has more data than this, in bytes.
     #[error("an event of the stream has more than {0} bytes of data")]
     Event(usize),
-    /// An event of endless lines.
+    /// An event has more data lines than this.
     #[error("an event of the stream has more than {0} lines of data")]
     Lines(usize),
 }
@@ -45,17 +45,17 @@ pub enum TooLarge {
 /// One event.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Event {
-    /// The `event:` line; `None` without one or where it is empty.
+    /// The value of the `event:` line; `None` without one or where it is empty.
     pub name: Option<String>,
-    /// The name was not UTF-8 and is shown with replacements.
+    /// Whether the name was not UTF-8 and holds replacement characters.
     pub name_is_broken: bool,
     /// The `data:` lines, joined by line feeds; `None` without one.
     pub data: Option<Vec<u8>>,
-    /// The `id:` line.
+    /// The value of the `id:` line.
     pub id: Option<String>,
-    /// The `retry:` line, in milliseconds.
+    /// The value of the `retry:` line, in milliseconds.
     pub retry: Option<u64>,
-    /// Whether an empty line ended it.
+    /// Whether an empty line ended the event.
     pub terminated: bool,
     /// First byte of the event in the stream.
     pub offset: usize,
@@ -64,7 +64,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// Where a byte of `data` stands in the stream.
+    /// Returns where a byte of `data` stands in the stream.
     pub fn stream_offset(&self, data_offset: usize) -> usize {
         let after = self.lines.partition_point(|(start, _)| *start <= data_offset);
         let line = after.checked_sub(1).and_then(|line| self.lines.get(line));
@@ -79,7 +79,7 @@ impl fmt::Debug for Event {
     }
 }
 
-/// Takes bytes, gives events.
+/// Takes bytes and produces events.
 #[derive(Debug, Default)]
 pub struct Reader {
     limits: Limits,
@@ -91,22 +91,22 @@ pub struct Reader {
     taken: usize,
     /// Place of the first byte of the current line.
     line_offset: usize,
-    /// The last byte was CR: an LF right after it ends no further line.
+    /// Whether the last byte was CR: an LF right after it ends no further line.
     after_cr: bool,
-    /// The first line has been read, so that a byte order mark can no longer come.
+    /// Whether the first line has been read, so that a byte order mark can no longer come.
     begun: bool,
 }
 
 impl Reader {
-    /// A reader at the start of a stream.
+    /// Returns a reader at the start of a stream.
     pub fn new(limits: Limits) -> Reader {
         Reader { limits, ..Reader::default() }
     }
 
-    /// Takes what arrived and appends the events it completes.
+    /// Takes the bytes that arrived and appends the events that they complete.
     ///
     /// # Errors
-    /// A limit was passed. The stream should be given up.
+    /// Fails if a limit was exceeded. The stream should be given up.
     pub fn push(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), TooLarge> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -135,10 +135,10 @@ impl Reader {
         Ok(())
     }
 
-    /// Ends the stream and appends the event it was in, if any.
+    /// Ends the stream and appends the event that has not ended, if any.
     ///
     /// # Errors
-    /// A limit was passed by the last line.
+    /// Fails if the last line exceeds a limit.
     pub fn finish(&mut self, events: &mut Vec<Event>) -> Result<(), TooLarge> {
         let line = std::mem::take(&mut self.partial);
         if !line.is_empty() {
@@ -148,7 +148,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The event so far; a block of nothing but `id:` or `retry:` is none.
+    /// Returns the event so far. A block with only `id:` or `retry:` is no event.
     fn take_event(&mut self) -> Option<Event> {
         self.event.take().filter(|event| event.name.is_some() || event.data.is_some())
     }
@@ -191,7 +191,7 @@ impl Reader {
     }
 
     fn field(&mut self, field: &[u8], value: &[u8], start: usize, value_offset: usize) -> Result<(), TooLarge> {
-        // Comments begin with the colon; fields nobody knows are ignored.
+        // Comments begin with the colon. Unknown fields are ignored.
         if !matches!(field, b"event" | b"data" | b"id" | b"retry") {
             return Ok(());
         }
@@ -204,7 +204,7 @@ impl Reader {
                 event.name_is_broken = std::str::from_utf8(value).is_err();
             }
             b"id" if !value.contains(&0) => event.id = Some(text()),
-            // Digits alone: `parse` would take a plus sign.
+            // Digits only: `parse` would accept a plus sign.
             b"retry" if value.iter().all(u8::is_ascii_digit) => event.retry = text().parse().ok().or(event.retry),
             b"data" => {
                 let data = event.data.get_or_insert_with(Vec::new);

@@ -1,15 +1,15 @@
-//! Events to bytes.
+//! Writes events as bytes.
 
-/// A name that would end its own line and begin another field.
+/// The name of an event would end its own line and begin another field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event's name cannot hold a line break")]
 pub struct LineBreak;
 
-/// Appends one event: its name, its sequence number where it has one, and its data, over as many `data:` lines as
-/// it has lines.
+/// Appends one event: its name, its sequence number where it has one, and its data, with one `data:` line for each line
+/// of the data.
 ///
 /// # Errors
-/// The name holds a line break; nothing is appended.
+/// Fails if the name holds a line break. Then nothing is appended.
 pub fn event(out: &mut Vec<u8>, name: &str, id: Option<u64>, data: &str) -> Result<(), LineBreak> {
     if name.contains(['\r', '\n']) {
         return Err(LineBreak);
@@ -29,12 +29,12 @@ pub fn event(out: &mut Vec<u8>, name: &str, id: Option<u64>, data: &str) -> Resu
     Ok(())
 }
 
-/// Appends a comment, which says nothing but that the stream is alive.
+/// Appends a comment, which only shows that the stream is alive.
 pub fn comment(out: &mut Vec<u8>) {
     out.extend_from_slice(b":\n\n");
 }
 
-/// Splits at every line end a reader knows: CRLF, LF and CR. In JSON these stand only between tokens, where all
+/// Splits at every line end that a reader knows: CRLF, LF and CR. In JSON these stand only between tokens, where all
 /// white space is the same.
 fn lines(data: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(data);

@@ -1,4 +1,4 @@
-//! What the task contract is to the rest of the crate.
+//! The entry by which shared code finds the task contract.
 
 use super::{Request, Response, clause, exchange, map, read};
 use crate::document::Document;

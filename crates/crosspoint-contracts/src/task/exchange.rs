@@ -1,4 +1,4 @@
-//! What talking in the task contract means.
+//! What an exchange in the task contract means.
 
 use super::failure;
 use crate::document::Document;
@@ -18,7 +18,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     ids_are_unique: true,
     input: None,
     seconds_default: None,
-    // TASK-8: every hop is a span, also where the caller told of none.
+    // TASK-8: every hop is a span, even where the caller gave none.
     request_has: &[Home::Trace],
     parts: &[
         Part { path: &["result"], holds: Holds::Output, stand_in: "{}" },
@@ -29,9 +29,9 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     response_has: &[Known::StartedAt, Known::ReportedAt, Known::Duration, Known::Agent, Known::Retries],
     question: Place::Home(Home::Question),
     warnings: Place::Carried("warnings"),
-    // It is a status of its own, without an error.
+    // Cancelled is a status of its own, without an error.
     cancelled_is_error: false,
-    // TASK-4: that a task has ended is no matter of the status.
+    // TASK-4: the HTTP status does not tell that a task has ended.
     http_status: |_| 200,
     refusing: Refusing {
         malformed: |finding| {

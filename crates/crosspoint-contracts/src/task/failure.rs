@@ -5,9 +5,9 @@ use crate::delegation;
 use crate::failure::Failure;
 use crate::report::{Finding, Wrong};
 
-/// How a failure is written: a code of the task family, and whether the caller can do something about it.
+/// Returns the code of the task family for a failure, and whether the caller can do something about it.
 ///
-/// A cancelled task has the status of its own and no error; the code is for doors that must answer with one.
+/// A cancelled task has a status of its own and no error; the code is for doors that must answer with one.
 pub fn write(failure: Failure) -> (&'static str, bool) {
     match failure {
         Failure::Timeout => ("TIMEOUT", true),
@@ -25,7 +25,8 @@ pub fn write(failure: Failure) -> (&'static str, bool) {
     }
 }
 
-/// What a code means. Several failures share codes: the first of the list counts, and what was carried counts before that.
+/// Returns what a code means. Where several failures share a code, the first of the list counts, and a carried failure
+/// takes precedence over that.
 pub fn read(code: &str) -> Failure {
     match code {
         "INVALID_INPUT" | "MISSING_REQUIRED_FIELD" | "INVALID_FIELD_TYPE" | "INVALID_FIELD_VALUE" => Failure::Invalid,
@@ -38,7 +39,7 @@ pub fn read(code: &str) -> Failure {
     }
 }
 
-/// What a code means beside its `recoverable`, which tells two failures apart that share one.
+/// Returns what a code means beside its `recoverable`, which tells two failures apart that share a code.
 pub fn read_error(code: &str, recoverable: bool) -> Failure {
     let shared = Failure::ALL.into_iter().find(|failure| write(*failure) == (code, recoverable));
     match (read(code), shared) {
@@ -47,7 +48,7 @@ pub fn read_error(code: &str, recoverable: bool) -> Failure {
     }
 }
 
-/// Why a request is refused for what was found in it, and the most exact code for that.
+/// Returns why a request with this finding is refused, and the most exact code for that.
 pub fn of_finding(finding: &Finding) -> (Failure, &'static str) {
     let clause = finding.clause;
     if clause == &TASK_9_2 {
@@ -56,7 +57,7 @@ pub fn of_finding(finding: &Finding) -> (Failure, &'static str) {
     if clause == &TASK_9_3 {
         return (Failure::Delegation, delegation::TOO_LONG);
     }
-    // What holds for all contracts is about the document as a whole, and about no field of it.
+    // Clauses that hold for all contracts are about the document as a whole, and not about one of its fields.
     if clause.id.starts_with("ALL-") {
         return (Failure::Invalid, "INVALID_INPUT");
     }

@@ -69,7 +69,7 @@ const ARTIFACTS: Member = artifacts(
     }),
 );
 
-/// A finished task says when it was; the contract recommends metadata.
+/// A finished task says when it finished; the contract recommends metadata.
 const METADATA: Member = block(
     "metadata",
     &[
@@ -127,7 +127,7 @@ static FAILED: Shape = Shape {
     ..COMPLETED
 };
 
-/// What follows from the failure where the agent did not say something else.
+/// Returns the value that follows from the failure, for use where the agent did not say something else.
 fn recoverable(job: &Job<'_>) -> &'static str {
     let failure = job.failure().unwrap_or(Failure::AgentFailed);
     if failure::write(failure).1 { "true" } else { "false" }
@@ -139,10 +139,10 @@ fn write_recoverable(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
     own.or_else(|| Some(Json::new(recoverable(out.job()))))
 }
 
-/// Two failures share a code, and this tells them apart.
+/// Reads `recoverable`, which tells two failures apart that share a code.
 fn read_recoverable<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
     let bare = found.job.get(Home::Code).is_none() && found.job.failure() == Some(Failure::AgentFailed);
-    // A code that stands in for something was told by what was carried.
+    // For a code that stands in for another, the carried failure counts.
     if bare && !found.has_stand_in("/error/code") {
         let code = failure::write(Failure::AgentFailed).0;
         found.job.set_failure(failure::read_error(code, value.boolean() == Some(true)));

@@ -1,4 +1,4 @@
-//! Reading request and response, clause by clause.
+//! Reads request and response, clause by clause.
 
 use super::clause::*;
 use super::wire::{
@@ -188,7 +188,7 @@ fn input_request<'s>(fields: &mut Fields<'_, 's, '_>) -> InputRequest<'s> {
     }
 }
 
-/// Which blocks go with which status.
+/// Checks which blocks go with which status.
 fn status_agrees(status: Status, fields: &mut Fields<'_, '_, '_>) {
     for (member, goes_with, clause) in [("result", Status::Completed, &TASK_2), ("error", Status::Failed, &TASK_2_2)] {
         match fields.peek(member) {

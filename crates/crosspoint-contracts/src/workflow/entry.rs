@@ -1,4 +1,4 @@
-//! What the workflow contract is to the rest of the crate.
+//! The entry by which shared code finds the workflow contract.
 
 use super::{Input, Output, clause, exchange, map, read};
 use crate::document::Document;

@@ -1,4 +1,4 @@
-//! What talking in the workflow contract means.
+//! What an exchange in the workflow contract means.
 
 use crate::document::Document;
 use crate::exchange::{Asked, Exchange, Holds, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid};

@@ -3,7 +3,8 @@
 use super::wire::Recommendation;
 use crate::failure::Failure;
 
-/// What should happen next after a failure, where the agent did not say. `success` is false with all of them.
+/// Returns what should happen next after a failure, for use where the agent did not say. `success` is false with all of
+/// them.
 pub fn write(failure: Failure) -> Recommendation {
     match failure {
         Failure::Timeout

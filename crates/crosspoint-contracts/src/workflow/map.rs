@@ -91,7 +91,7 @@ static FAILURE: Shape = Shape {
     ..SUCCESS
 };
 
-/// After a failure, proceeding contradicts itself (WF-3.2).
+/// After a failure, the recommendation to proceed would be a contradiction (WF-3.2).
 fn not_proceed(held: &str) -> Cow<'_, str> {
     if held == "\"proceed\"" { "\"escalate\"".into() } else { held.into() }
 }
@@ -100,11 +100,11 @@ fn recommended(job: &Job<'_>) -> Json<'static> {
     Json::string(failure::write(job.failure().unwrap_or(Failure::AgentFailed)).word())
 }
 
-/// Which paths may be written, each beside the others (WF-4): of two that are the same file the first, of a file and one inside it
-/// the file.
+/// Returns which paths may be written, judged together (WF-4). Of two that are the same file the first may be written;
+/// of a file and one inside it the file.
 fn fits(names: &[Cow<'_, str>]) -> Vec<bool> {
     let mut fit: Vec<bool> = names.iter().map(|name| path::misplaced(name).is_empty()).collect();
-    // No path holds a NUL, so that in this order everything inside a directory follows it.
+    // No path holds a NUL, so in this order everything inside a directory follows it.
     let key = |at: usize| path::parts(&names[at]).collect::<Vec<_>>().join("\0");
     let mut keys: Vec<(String, usize)> = (0..names.len()).filter(|at| fit[*at]).map(|at| (key(at), at)).collect();
     keys.sort_unstable();
@@ -129,7 +129,7 @@ fn writing(job: &Job<'_>) -> Option<&'static Shape> {
         None => Some(&INPUT),
         Some(State::Completed) => Some(&SUCCESS),
         Some(State::Failed | State::Cancelled) => Some(&FAILURE),
-        // An envelope comes back when all is done.
+        // An envelope comes back only when the work has ended.
         Some(State::Queued | State::Running | State::Waiting) => None,
     }
 }

@@ -1,14 +1,15 @@
-//! Rewriting documents of agents that are older than the envelopes.
+//! Rewrites documents of agents that are older than the envelopes.
 //!
 //! The contract names four patterns for moving such an agent over: flat input goes into `task.params`, a `mode` is the
-//! `task.action`, output of the domain is summarised in `notes`, and state updates become an artifact (WF-9). This is
-//! a translation like any other, so it loses nothing: values move as they were spelled, a note that summarises
-//! holds what it summarises, and nothing is ever written over. Whatever the envelope demands and the document does not
-//! say is made up only where that cannot change the meaning (`iteration` 1, `artifacts` []); otherwise the rewriting is refused, with
-//! what is needed.
+//! `task.action`, output of the domain is summarised in `notes`, and state updates become an artifact (WF-9). This is a
+//! translation like any other, so it loses nothing: values move as they were spelled, a note that summarises a value
+//! holds the value, and nothing is ever overwritten. A value that the envelope demands and the document does not have
+//! is made up only where that cannot change the meaning (`iteration` 1, `artifacts` []). Otherwise the rewriting is
+//! refused, and the refusal says what is needed.
 //!
-//! Edges: a document that is valid already stays as it is, also where it has members that the contract does not
-//! know, because those are legal. So rewriting twice is rewriting once. Every result is read again before it is handed out.
+//! A document that is valid already stays as it is, even where it has members that the contract does not know, because
+//! those are legal. So rewriting twice is the same as rewriting once. Every result is read again before it is handed
+//! out.
 
 mod change;
 mod input;
@@ -38,7 +39,7 @@ pub enum Envelope {
 }
 
 impl Envelope {
-    /// The kind of document it is.
+    /// Returns the kind of document that the envelope is.
     pub fn kind(self) -> Kind {
         match self {
             Envelope::Input => Kind::WorkflowInput,
@@ -46,7 +47,7 @@ impl Envelope {
         }
     }
 
-    /// Its members, in the order they are written.
+    /// Returns the members in the order in which they are written.
     fn members(self) -> &'static [&'static str] {
         match self {
             Envelope::Input => &["context", "paths", "task", "prior_context"],
@@ -55,25 +56,25 @@ impl Envelope {
     }
 }
 
-/// What is known beside the document. Where the document says it itself, that counts.
+/// What the caller knows beside the document. What the document itself says takes precedence.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'o> {
-    /// What the document is to become; otherwise its members are weighed.
+    /// The envelope that the document is to become. Without it the document's members are weighed.
     pub envelope: Option<Envelope>,
     /// The path of the index file that state updates become.
     pub index: Option<&'o str>,
     /// The name of the workflow.
     pub workflow: Option<&'o str>,
-    /// The action.
+    /// The action of the task.
     pub action: Option<&'o str>,
 }
 
-/// JSON text that was put together from a document. It holds what agents wrote, so it never prints itself.
+/// JSON text that was put together from a document. It holds what agents wrote, so `Debug` shows only its size.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Rewritten(String);
 
 impl Rewritten {
-    /// The JSON text.
+    /// Returns the JSON text.
     pub fn get(&self) -> &str {
         &self.0
     }
@@ -88,24 +89,24 @@ impl fmt::Debug for Rewritten {
 /// A document as an envelope.
 #[derive(Debug)]
 pub struct Migrated {
-    /// The envelope: valid, laid out for people. Where nothing was to be done, the document as it came.
+    /// The envelope: valid, and indented for people. The document as it came where nothing was to be done.
     pub document: Rewritten,
     /// `workflow.input` or `workflow.output`.
     pub kind: Kind,
-    /// What was done, in order; empty where the document was valid already.
+    /// What was done, in order. Empty where the document was valid already.
     pub changes: Vec<Change>,
-    /// Pointers to the members of a valid document that the contract does not know and that were left where they are.
+    /// Pointers to the members of a valid document that the contract does not know. They were left where they are.
     pub left: Vec<String>,
 }
 
 /// The member that Crosspoint itself writes beside those of a contract. It stays where it is.
 const OURS: &str = "x_crosspoint";
 
-/// Rewrites a document as the envelope it would be today (WF-9).
+/// Rewrites a document as the envelope that it would be today (WF-9).
 ///
 /// # Errors
-/// The document cannot be read, it cannot be told what it is, it lacks what cannot be made up, or something would be
-/// written over.
+/// Fails if the document cannot be read, if its envelope cannot be told, if it lacks what cannot be made up, or if a
+/// value would be overwritten.
 pub fn migrate(bytes: &[u8], options: &Options<'_>) -> Result<Migrated, Refused> {
     let tape = scan(bytes)?;
     let root = root(&tape, bytes)?;
@@ -127,17 +128,18 @@ fn read(bytes: &[u8], kind: Kind) -> Report {
     document::read(bytes, &document::Options { kind: Some(kind), ..document::Options::default() }).report
 }
 
-/// Whether there is nothing to migrate. The two loosenesses that stem from older agents are no errors, but are migrated.
+/// Whether there is nothing to migrate. The two loosenesses that stem from older agents are no errors, but are
+/// migrated.
 fn is_current(report: &Report) -> bool {
     let is_old = |finding: &Finding| *finding.clause == WF_2_2 || *finding.clause == WF_114;
     report.is_valid() && !report.findings.iter().any(is_old)
 }
 
-/// Lays the envelope out and reads it as anybody else would.
+/// Indents the envelope and reads it as any reader would.
 fn checked(json: String, kind: Kind) -> Result<Rewritten, Refused> {
     let tape = Tape::scan(json.as_bytes());
     let root = tape.as_ref().ok().and_then(Tape::root);
-    // Moving a value inwards may nest it deeper than anybody reads; then there is nothing to lay out.
+    // Moving a value inwards may nest it deeper than readers allow. Then the text cannot be indented.
     let text = root.map(json::pretty).unwrap_or(json);
     let report = read(text.as_bytes(), kind);
     if is_current(&report) {
@@ -146,7 +148,7 @@ fn checked(json: String, kind: Kind) -> Result<Rewritten, Refused> {
     Err(Refused::Invalid { document: Rewritten(text), report })
 }
 
-/// Scans the document; what readers would disagree on cannot be moved.
+/// Scans the document. Values on which readers would disagree cannot be moved.
 fn scan(bytes: &[u8]) -> Result<Tape<'_>, Refused> {
     let mut findings = Findings::default();
     match Tape::scan(bytes) {
@@ -174,7 +176,7 @@ fn root<'t, 's>(tape: &'t Tape<'s>, bytes: &[u8]) -> Result<Value<'t, 's>, Refus
     })
 }
 
-/// What speaks for an envelope, and how much: older agents echo ids and paths in their output too.
+/// Members that speak for an envelope, and their weights. Older agents echo ids and paths in their output too.
 const FOR_INPUT: [(&str, u32); 10] = [
     ("context", 2),
     ("task", 2),
@@ -198,7 +200,7 @@ const FOR_OUTPUT: [(&str, u32); 8] = [
     ("error_message", 1),
 ];
 
-/// Tells what the document is to become. Where its members leave that open, what the caller knows decides.
+/// Decides which envelope the document is to become. Where its members leave that open, what the caller knows decides.
 fn weigh(root: Value<'_, '_>, options: &Options<'_>) -> Result<Envelope, Refused> {
     let found = |marks: &[(&'static str, u32)]| -> (Vec<&'static str>, u32) {
         let found: Vec<_> = marks.iter().filter(|(name, _)| root.get(name).is_some()).collect();
@@ -214,7 +216,7 @@ fn weigh(root: Value<'_, '_>, options: &Options<'_>) -> Result<Envelope, Refused
     }
 }
 
-/// Pointers to the members that the envelope does not have.
+/// Returns pointers to the members that the envelope does not have.
 fn unknown(root: Value<'_, '_>, envelope: Envelope) -> Vec<String> {
     let is_known = |name: &str| name == OURS || envelope.members().contains(&name);
     let names = root.members().map(|(name, _)| name.decode()).filter(|name| !is_known(name));

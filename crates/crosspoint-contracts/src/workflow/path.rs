@@ -1,8 +1,8 @@
 //! Where an artifact may be written.
 //!
-//! A path comes from an agent and ends as a file on somebody's disk, so it is taken literally and must be
-//! harmless on every system: what would be a drive or a separator elsewhere is refused here
-//! too. Only the spelling is judged; links on the way are for whoever writes the file.
+//! A path comes from an agent and ends as a file on a user's disk, so it is taken literally and must be harmless on
+//! every system: what would be a drive or a separator on another system is refused here too. Only the spelling is
+//! judged; the program that writes the file has to deal with links on the way.
 
 use std::borrow::Cow;
 
@@ -14,11 +14,11 @@ use crate::clause::Clause;
 pub struct Misplaced {
     /// The rule that is broken.
     pub clause: &'static Clause,
-    /// Continues the path's name: "is absolute".
+    /// What is wrong, as a continuation of the path's name: "is absolute".
     pub complaint: &'static str,
 }
 
-/// All that is wrong with a path's spelling.
+/// Returns everything that is wrong with a path's spelling.
 pub fn misplaced(path: &str) -> Vec<Misplaced> {
     let mut wrong = Vec::new();
     let mut check = |broken: bool, clause: &'static Clause, complaint: &'static str| {
@@ -42,7 +42,7 @@ fn names_directory(path: &str) -> bool {
     path.is_empty() || path.ends_with('/') || path == "." || path.ends_with("/.")
 }
 
-/// Some systems drop spaces at the end of a name.
+/// Whether some system takes this part for `..`: some drop spaces at the end of a name.
 fn is_parent(part: &str) -> bool {
     part.trim_end_matches(' ') == ".."
 }
@@ -51,15 +51,15 @@ fn is_parent(part: &str) -> bool {
 /// have no width, with a stream, or by its short name.
 fn is_git(part: &str) -> bool {
     let without_width = |character: char| matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    // What follows a colon names a stream of the same file.
+    // The text after a colon names a stream of the same file.
     let file = part.split(':').next().unwrap_or_default();
-    // Characters without width are not ASCII, and most names are.
+    // Characters without width are not ASCII, and most names are ASCII.
     let name = if file.is_ascii() { Cow::Borrowed(file) } else { file.replace(without_width, "").into() };
     let name = name.trim_end_matches(['.', ' ']);
     name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
 }
 
-/// The same file has the same parts, however its path is spelled.
+/// Returns the parts of a path. The same file has the same parts, however its path is spelled.
 pub(super) fn parts(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|part| !part.is_empty() && *part != ".")
 }
@@ -70,7 +70,7 @@ pub(super) fn is_inside(path: &str, directory: &str) -> bool {
     parts(directory).all(|part| rest.next() == Some(part)) && rest.next().is_some()
 }
 
-/// What JSON Schema can say of the above; each must match.
+/// What JSON Schema can express of the rules above. Each pattern must match.
 pub(super) const PATTERNS: [&str; 7] = [
     r"^(?!/)",
     r"^(?![\s\S]*(^|[/\\])\.\. *([/\\]|$))",

@@ -1,4 +1,4 @@
-//! Reading the two envelopes, clause by clause.
+//! Reads the two envelopes, clause by clause.
 
 use std::borrow::Cow;
 
@@ -106,7 +106,7 @@ fn artifact_path<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<Te
     Some(text)
 }
 
-/// No file twice, and no file where another artifact needs a directory.
+/// Checks that no file is written twice, and that no file stands where another artifact needs a directory.
 fn distinct_paths(artifacts: Value<'_, '_>, findings: &mut Findings) {
     if artifacts.items().nth(1).is_none() {
         return;

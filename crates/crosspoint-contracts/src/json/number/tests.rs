@@ -1,8 +1,9 @@
+//! Tests of comparing numbers by their exact decimal values.
 use proptest::prelude::*;
 
 use super::equal;
 
-/// Both ways: it does not matter which is the first.
+/// Compares in both directions: the order must not matter.
 fn same(a: &str, b: &str) -> bool {
     let (there, back) = (equal(a, b), equal(b, a));
     assert_eq!(there, back, "{a} and {b}");
@@ -59,7 +60,7 @@ fn what_differs_beyond_floating_point_differs() {
     }
 }
 
-/// Should anything write an exponent out, or look at digits more than once for each, this would not come to an end.
+/// This test would not end if anything wrote an exponent out or looked at a digit more than once.
 #[test]
 fn long_numbers_are_read_once() {
     let digits = "7".repeat(1_000_000);
@@ -70,7 +71,8 @@ fn long_numbers_are_read_once() {
     assert!(same(&format!("1{}", "0".repeat(1_000_000)), "1e1000000"));
 }
 
-/// A slow model: the number written out, as a whole number of the smallest unit that any of them has.
+/// A slow model: writes the number out as a whole multiple of a unit that is smaller than any digit of the tested
+/// numbers.
 fn written_out(negative: bool, whole: &str, fraction: &str, exponent: i32) -> (bool, String) {
     const UNITS: i32 = 60;
     let zeros = usize::try_from(UNITS + exponent).expect("exponents are small") - fraction.len();
@@ -80,7 +82,7 @@ fn written_out(negative: bool, whole: &str, fraction: &str, exponent: i32) -> (b
 }
 
 fn number() -> impl Strategy<Value = (String, (bool, String))> {
-    // Few digits and exponents, so that many are equal.
+    // Few digits and exponents, so that many of the numbers are equal.
     let parts = (any::<bool>(), "0|[1-3][0-2]{0,3}", "[0-2]{0,4}", -4..=4_i32, "[eE]", "\\+?|-", "0{0,2}");
     parts.prop_map(|(negative, whole, fraction, exponent, e, plus, zeros)| {
         let point = if fraction.is_empty() { String::new() } else { format!(".{fraction}") };

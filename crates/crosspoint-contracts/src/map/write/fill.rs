@@ -1,4 +1,4 @@
-//! What is written where a job has nothing and readers want something.
+//! What is written where a job has no value and readers want one.
 
 use std::borrow::Cow;
 
@@ -13,37 +13,38 @@ use crate::map::carry;
 use crate::map::codec::{Codec, derived, quoted_id};
 use crate::map::shape::{Is, Member, Need};
 
-/// What a writer needs that no document has: time, new ids, and what the operator set.
+/// What a writer needs that no document has: the time, new ids, and the operator's settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Fresh<'f> {
-    /// Now, in RFC 3339 with `Z`.
+    /// The current time, in RFC 3339 with `Z`.
     pub now: &'f str,
-    /// An id nobody has used.
+    /// An id that is not used elsewhere.
     pub id: Uuid,
-    /// Agent types the operator added to the five of the message contract.
+    /// Agent types that the operator added to the five of the message contract.
     pub agent_types: &'f [&'f str],
-    /// The type of an agent that is known by another name or by none.
+    /// The type of an agent that has another name or none.
     pub agent_type: &'f str,
-    /// Whether what the contract has no field for is carried. Where it is not, it is lost, and listed.
+    /// Whether facts that the contract has no field for are carried. If not, they are lost, and listed.
     pub carrying: Carrying,
-    /// The id under which the request is known where the document goes (ALL-2); the caller's own is carried beside it.
+    /// The id under which the recipient of the document knows the request (ALL-2). The caller's own id is carried
+    /// beside it.
     pub known_as: Option<Uuid>,
-    /// Whether what the contract recommends is there, also in a document that goes back where it came from.
+    /// Whether members that the contract recommends are written even into a document that goes back where it came from.
     pub completing: bool,
-    /// How deep it may nest: as deep as others read it, unless what it holds was taken already.
+    /// How deep the document may nest: as deep as other readers allow, unless what it holds was accepted already.
     pub levels: Levels,
 }
 
-/// Whether things are carried.
+/// Whether facts without a field are carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrying {
-    /// Under one key in the open object.
+    /// Carried under one key in the open object.
     On,
-    /// Not at all: for agents that refuse members they do not know.
+    /// Not carried, for agents that refuse members that they do not know.
     Off,
 }
 
-/// What is written where a job has nothing and readers want something.
+/// The value that is written where a job has none and readers want one.
 #[derive(Clone, Copy)]
 pub(crate) enum Fill {
     /// This JSON.
@@ -52,20 +53,20 @@ pub(crate) enum Fill {
     Id,
     /// An id for one message.
     MessageId,
-    /// The same id as the request's.
+    /// The id of the request, as a UUID.
     RequestUuid,
     /// An id for the trace that stays the same when the request is sent again.
     TraceId,
-    /// The time.
+    /// The current time.
     Now,
-    /// What the failure means.
+    /// A sentence that says what the failure means.
     Sentence,
     /// The type of the agent that does the work.
     AgentType,
 }
 
 impl<'j, 's> Out<'j, 's> {
-    /// What was filled in here when the job was in this contract before.
+    /// Returns the value that was filled in here when the job was in this contract before.
     fn filled_earlier(&self) -> Option<&'j Filled<'s>> {
         if self.job.filled.is_empty() {
             return None;
@@ -90,7 +91,7 @@ impl<'j, 's> Out<'j, 's> {
         Some(value)
     }
 
-    /// The id of the request, which an event may leave to the others of its stream.
+    /// Returns the id of the request. An event may leave it to the other events of its stream.
     fn request_id(&self) -> Option<&'j Json<'s>> {
         self.job.get(Home::RequestId).or(self.job.stream_id.as_ref())
     }

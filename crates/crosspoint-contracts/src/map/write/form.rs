@@ -1,4 +1,4 @@
-//! Input and outcome in the form a contract knows (ALL-8), and its artifacts.
+//! Writes input and outcome in the form that a contract has (ALL-8), and its artifacts.
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ impl<'j> Out<'j, '_> {
         Some(Cow::Owned(outcome::encoded(input)))
     }
 
-    /// Prompt and context, where the input is an object of just these.
+    /// Returns what `pick` makes of prompt and context, where the input is an object of just these.
     fn parts_of_input(&self, pick: impl FnOnce(String, Option<String>) -> String) -> Option<String> {
         let tape = Tape::scan(self.job.get(Home::Input)?.get().as_bytes()).ok()?;
         let (prompt, context) = outcome::prompt_parts(tape.root()?)?;
@@ -47,7 +47,7 @@ impl<'j> Out<'j, '_> {
         Some(pick(prompt.source().to_owned(), context.map(|context| context.source().to_owned())))
     }
 
-    /// The context of a prompt, with what is carried inside it.
+    /// Writes the context of a prompt, with the carried facts inside it.
     pub(super) fn prompt_context(&mut self, name: &'static str) {
         let context = match self.marks.input {
             Some(_) => {
@@ -102,7 +102,7 @@ impl<'j> Out<'j, '_> {
     }
 }
 
-/// Whether an object can be told from nothing, and from what is carried, where both stand in one object.
+/// Whether an object can be told from an absent one, and from the carried facts, where both stand in one object.
 fn shows_beside_carried(object: Value<'_, '_>) -> bool {
     object.members().next().is_some() && object.get(KEY).is_none()
 }

@@ -1,4 +1,4 @@
-//! What is left when all members are written: carried under the one key, or lost.
+//! What is left when all members are written. It is carried under the one key, or lost.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::map::{KEY, carry};
 use crate::translate::Homeless;
 
 impl<'j, 's> Out<'j, 's> {
-    /// Homes that hold something the document does not show.
+    /// Returns the homes that hold a value that the document does not show.
     pub(super) fn homes_left(&self) -> impl Iterator<Item = (Home, &'j Json<'s>)> + use<'_, 'j, 's> {
         let left = Home::ALL.iter().filter(|home| !self.taken[**home as usize]);
         left.filter_map(|home| Some((*home, self.job.get(*home)?)))
@@ -23,46 +23,47 @@ impl<'j, 's> Out<'j, 's> {
         left.map(|(own, _)| (own.contract, own.pointer.as_str(), own.value.get()))
     }
 
-    /// Artifacts that no member lists must be carried even where there are none.
+    /// Whether artifacts must be carried because no member lists them. That they are none must be carried too.
     fn lists_nothing(&self) -> bool {
         self.job.artifacts.is_some() && !self.marks.artifacts
     }
 
     pub(super) fn homeless(&self) -> Vec<Homeless> {
         let homes = self.homes_left().map(|(home, _)| Homeless::Known(home.name()));
-        // What is kept beside a document has a word for a place.
+        // What is kept beside a document's members has a word as its place; a document kept whole has an empty one.
         let gap = |place: &str| match place.as_bytes().first() {
             Some(b'/') => "",
             Some(_) => " ",
             None => " document",
         };
-        // That the object which carries was empty is carried; but the object is there.
+        // An empty carrier is carried as such, but it is not lost: the object is there.
         let is_carrier = |place: &str| place.strip_prefix('/') == self.shape.carrier && self.shape.carrier.is_some();
         let own = self.own_left().filter(|(contract, place, _)| *contract != self.contract || !is_carrier(place));
         let own = own.map(|(contract, place, _)| Homeless::Own([contract.name(), gap(place), place].concat()));
         let listed = !self.artifacts_left.is_empty() || self.lists_nothing();
         let artifacts = listed.then_some(Homeless::Known(artifact::CARRIED));
         let strange = self.job.strange.iter().map(|(name, _)| Homeless::Own(name.clone()));
-        // Where nothing is carried, nobody can tell any more that a text was an object.
+        // Where nothing is carried, a reader cannot tell that a text was an object.
         let off = self.fresh.carrying == Carrying::Off;
         let forms = [("form of input", self.marks.input), ("form of output", self.marks.output)];
         let forms = forms.into_iter().filter(|(_, mark)| off && mark.is_some()).map(|(name, _)| Homeless::Known(name));
         homes.chain(artifacts).chain(own).chain(strange).chain(forms).collect()
     }
 
-    /// Whether the key is not needed here: the document is back where it came from and shows everything.
+    /// Whether the key is not needed: carrying is off, or the document is back where it came from and shows everything.
     pub(super) fn carries_nothing(&self) -> bool {
         let back = || self.returns() && self.homeless().len() == usize::from(self.strange_key().is_some());
         self.fresh.carrying == Carrying::Off || back()
     }
 
-    /// What stood under the key and was not ours.
+    /// Returns the value that stood under the key and that we did not write.
     fn strange_key(&self) -> Option<(usize, &'j Own<'s>)> {
         let carrier = self.shape.carrier.map(|name| format!("/{name}")).unwrap_or_default();
         self.job.own_at(self.contract, &format!("{carrier}/{KEY}"))
     }
 
-    /// What is left, under the one key. A document that is back where it came from needs no word on how it got there.
+    /// Writes what is left, under the one key. A document that is back where it came from does not say how it got
+    /// there.
     pub(super) fn carried(&mut self) {
         if self.carries_nothing() {
             let strange = self.strange_key();
@@ -105,8 +106,9 @@ impl<'j, 's> Out<'j, 's> {
         self.text = text;
     }
 
-    /// What stands under the key where nothing is carried: what stood there, and what we say beside it. Where an agent has something else there, or
-    /// has the same name, its word is left alone. `None` where there is nothing.
+    /// Returns the value under the key where nothing is carried: the value that stood there, with our remarks added.
+    /// The value stays as it is if it is no object, and a member that has the name of a remark is left alone. Returns
+    /// `None` where there is nothing to write.
     fn with_remarks(&self, there: Option<&'j str>) -> Option<Cow<'j, str>> {
         let remarks = &self.job.remarks;
         if remarks.is_empty() || self.fresh.carrying == Carrying::Off {
@@ -144,7 +146,8 @@ impl<'j, 's> Out<'j, 's> {
         text.push(']');
     }
 
-    /// The way here, up to the last time this contract was met, and what was filled in on it.
+    /// Writes the contracts on the way here, up to the last time that this contract was met, and what they had filled
+    /// in.
     fn push_filled(&self, text: &mut String) {
         let back = self.returns();
         let mut way: Vec<Contract> =

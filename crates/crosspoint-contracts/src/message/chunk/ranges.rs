@@ -1,20 +1,20 @@
-//! Byte ranges that are there already.
+//! Byte ranges that are held already.
 
 use std::ops::Range;
 
-/// Ranges in order, none empty, no two of which overlap or touch.
+/// Ranges in order. None is empty, and no two overlap or touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ranges(Vec<Range<u64>>);
 
 impl Ranges {
-    /// How many ranges there would be with one more.
+    /// Returns how many ranges there would be with this one added.
     pub(super) fn count_with(&self, range: &Range<u64>) -> usize {
         let added = usize::from(!range.is_empty());
         let merged = if range.is_empty() { 0 } else { self.near(range).len() };
         self.0.len() + added - merged
     }
 
-    /// Adds a range, which becomes one with those it overlaps or touches.
+    /// Adds a range. It is merged with the ranges that it overlaps or touches.
     pub(super) fn insert(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -26,7 +26,7 @@ impl Ranges {
         self.0.splice(near, [merged]);
     }
 
-    /// The parts of a range that are there, and those that are not, both in order.
+    /// Returns the parts of a range that are held, and those that are not, both in order.
     pub(super) fn cut(&self, range: &Range<u64>) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
         let (mut held, mut new) = (Vec::new(), Vec::new());
         let mut from = range.start;
@@ -43,15 +43,15 @@ impl Ranges {
         (held, new)
     }
 
-    /// The first part of `0..end` that is not there, where no range goes beyond `end`. As ranges that touch are one, only the
-    /// first can reach from 0.
+    /// Returns the first part of `0..end` that is not held, where no range goes beyond `end`. Ranges that touch are
+    /// merged, so only the first range can reach from 0.
     pub(super) fn first_gap(&self, end: u64) -> Option<Range<u64>> {
         let reached = self.0.first().filter(|first| first.start == 0).map_or(0, |first| first.end);
         let next = self.0.iter().map(|held| held.start).find(|start| *start > reached).unwrap_or(end);
         (reached < end).then_some(reached..next)
     }
 
-    /// Which ranges overlap or touch the given one.
+    /// Returns the indices of the ranges that overlap or touch the given one.
     fn near(&self, range: &Range<u64>) -> Range<usize> {
         let first = self.0.partition_point(|held| held.end < range.start);
         let after = self.0.partition_point(|held| held.start <= range.end);

@@ -1,30 +1,32 @@
-//! Putting chunks together again, without holding their text.
+//! Puts chunks together again, without holding their text.
 //!
 //! Chunks come in any order, some of them twice, and their sender may be broken or hostile. The obvious reassembler
-//! collects them in a buffer and looks at it at the end. Many outputs at once, each as long as the limit allows, would then
-//! fill the memory, and a restart would lose them. So the text lies where the caller keeps it, a file or a database, and
-//! only offsets are kept here: which ranges came, how far they reach, and what the total is.
+//! collects them in a buffer and looks at it at the end. Many outputs at once, each as long as the limit allows, would
+//! then fill the memory, and a restart would lose them. So the text stays where the caller keeps it, in a file or a
+//! database, and only offsets are kept here: which ranges came, how far they reach, and what the total is.
 //!
-//! For every chunk [`Reassembler::take`] answers with a [`Plan`]: pieces to store at their offsets, because they are new, and
-//! pieces to compare with what is stored, because they came before. A digest for each block would spare the comparison only
-//! where blocks repeat exactly; an overlap may begin and end anywhere, so the bytes themselves are asked for. They are
-//! asked for as a list, not through a callback, so that a caller may await its database between the steps. The caller
-//! compares, stores, and then commits the plan. A plan that is dropped has changed nothing: if storing fails, or the
-//! process dies before the commit, the chunk counts as not received, and storing it once more puts the same bytes in the
-//! same place. The plan borrows the reassembler, so that two of them cannot be under way at once.
+//! For every chunk [`Reassembler::take`] answers with a [`Plan`]: pieces to store at their offsets, because they are
+//! new, and pieces to compare with what is stored, because they came before. A digest for each block would spare the
+//! comparison only where blocks repeat exactly. An overlap may begin and end anywhere, so the bytes themselves are
+//! compared. The plan lists them, instead of asking through a callback, so that a caller may await its database between
+//! the steps. The caller compares, stores, and then commits the plan. A plan that is dropped has changed nothing: if
+//! storing fails, or the process dies before the commit, the chunk counts as not received, and storing it once more
+//! puts the same bytes in the same place. The plan borrows the reassembler, so that two plans cannot be under way at
+//! once.
 //!
-//! At the edges:
-//! - A refusal changes nothing either. Whether the whole output is given up for it is the caller's decision.
+//! Corner cases:
+//! - A refusal changes nothing either. The caller decides whether the whole output is given up for it.
 //! - An empty chunk stores nothing, but its total and its end are as binding as those of any other.
-//! - Chunks with and without TOTAL may be mixed; one that does not say it does not contradict it. Where no chunk says it,
-//!   the farthest END is the end, and the set is over with the next step or result (MSG-9.7), when the
-//!   caller asks [`Reassembler::finish`].
-//! - Ranges that touch become one, so chunks in order take no space. Every second one of many tiny chunks would take more
-//!   and more, and is refused at [`RANGES_MAX`].
-//! - What is wrong comes before what is too much: a chunk that is both is refused as invalid.
-//! - Offsets count bytes. A block that came as a JSON string is UTF-8 in itself, and so is any whole made of such blocks. A
-//!   sender that cut inside a character and sent replacement characters for the halves has sent another number of
-//!   bytes than it said, which the check of the length finds. Bytes that came some other way are stored as they are.
+//! - Chunks with and without TOTAL may be mixed; a chunk without TOTAL contradicts none. Where no chunk gives it, the
+//!   farthest END is the end, and the set is complete with the next step or result (MSG-9.7), when the caller asks
+//!   [`Reassembler::finish`].
+//! - Ranges that touch are merged, so chunks in order take no space. If only every second one of many tiny chunks came,
+//!   they would take more and more, and are refused at [`RANGES_MAX`].
+//! - Errors come before limits: a chunk that is both wrong and too much is refused as invalid.
+//! - Offsets count bytes. A block that came as a JSON string is UTF-8 in itself, and so is any whole made of such
+//!   blocks. A sender that cut inside a character and sent replacement characters for the halves has sent another
+//!   number of bytes than it said, which the check of the length finds. Bytes that came some other way are stored as
+//!   they are.
 
 use std::fmt;
 use std::ops::Range;
@@ -33,8 +35,8 @@ use super::Chunk;
 use super::ranges::Ranges;
 use super::refusal::Refusal;
 
-/// Most ranges with gaps between them. 4,096 take 64 KiB, and are enough for 2 GiB of whole blocks that come in the
-/// worst order, every second one first.
+/// Most ranges with gaps between them. 4,096 ranges take 64 KiB, and are enough for 2 GiB of whole blocks that come in
+/// the worst order, every second one first.
 pub const RANGES_MAX: usize = 4096;
 
 /// What is known of one output that comes in chunks.
@@ -48,16 +50,16 @@ pub struct Reassembler {
 }
 
 impl Reassembler {
-    /// Nothing has come yet, and an output of more than `bytes_max` bytes is refused.
+    /// Returns a reassembler to which no chunk has come yet. It refuses an output of more than `bytes_max` bytes.
     pub fn new(bytes_max: u64) -> Reassembler {
         Reassembler { bytes_max, total: None, end: 0, held: Ranges::default() }
     }
 
-    /// Decides what one chunk and its bytes mean.
+    /// Decides what is to be done with one chunk and its bytes.
     ///
     /// # Errors
-    /// The chunk is at odds with itself or with an earlier one, or is too much. Overlaps that differ are found by
-    /// the caller, with [`Piece::check`].
+    /// Refuses a chunk that contradicts itself or an earlier one, or that is too much. The caller finds overlaps that
+    /// differ, with [`Piece::check`].
     pub fn take<'b>(&mut self, chunk: Chunk, bytes: &'b [u8]) -> Result<Plan<'_, 'b>, Refusal> {
         self.admit(chunk, bytes.len() as u64)?;
         let piece = |range: Range<u64>| {
@@ -70,26 +72,26 @@ impl Reassembler {
         Ok(Plan { compare, store, chunk, reassembler: self })
     }
 
-    /// Counts a chunk as held whose bytes were stored before a restart. Committed chunks restore what was known,
-    /// recalled in the order of their commits or of their starts; another order may need more ranges in between.
+    /// Counts a chunk as held whose bytes were stored before a restart. Recalling the committed chunks, in the order of
+    /// their commits or of their starts, restores what was known. Another order may need more ranges in between.
     ///
     /// # Errors
-    /// The chunk is at odds with those recalled before it, or the limit has become smaller.
+    /// Refuses a chunk that contradicts those recalled before it, or that is over a limit that has become smaller.
     pub fn recall(&mut self, chunk: Chunk) -> Result<(), Refusal> {
         self.admit(chunk, chunk.bytes())?;
         self.hold(chunk);
         Ok(())
     }
 
-    /// Whether every byte of a known total is there. Without a total nobody can know yet.
+    /// Returns whether every byte of a known total is held. Without a total this cannot be known yet.
     pub fn is_complete(&self) -> bool {
         self.total.is_some_and(|total| self.held.first_gap(total).is_none())
     }
 
-    /// How many bytes the output has, once no more chunks are to come.
+    /// Returns the length of the output in bytes. To be called when no more chunks are to come.
     ///
     /// # Errors
-    /// A byte before the total, or before the farthest end where no total was given, never came.
+    /// Fails if a byte before the total never came, or before the farthest end where no total was given.
     pub fn finish(&self) -> Result<u64, Refusal> {
         let bytes = self.total.unwrap_or(self.end);
         match self.held.first_gap(bytes) {
@@ -99,7 +101,7 @@ impl Reassembler {
     }
 
     fn admit(&self, chunk: Chunk, bytes: u64) -> Result<(), Refusal> {
-        // The fields of a chunk are open, so its start may also lie after its end.
+        // The fields of a chunk are public, so its start may also lie after its end.
         if chunk.start.checked_add(bytes) != Some(chunk.end) {
             return Err(Refusal::WrongLength { chunk, bytes });
         }
@@ -114,7 +116,7 @@ impl Reassembler {
         Ok(())
     }
 
-    /// The total with what the chunk says, given the farthest end.
+    /// Returns the total after this chunk, given the farthest end.
     fn agreed_total(&self, chunk: Chunk, end: u64) -> Result<Option<u64>, Refusal> {
         match (self.total, chunk.total) {
             (Some(known), Some(said)) if known != said => Err(Refusal::TotalChanged { known, said }),
@@ -134,16 +136,16 @@ impl Reassembler {
 #[derive(Debug)]
 #[must_use = "the chunk counts as received only once the plan is committed"]
 pub struct Plan<'r, 'b> {
-    /// Came before; must be what is stored.
+    /// Pieces that came before. They must equal what is stored.
     pub compare: Vec<Piece<'b>>,
-    /// Is new; to be stored at its offset.
+    /// Pieces that are new. They are to be stored at their offsets.
     pub store: Vec<Piece<'b>>,
     chunk: Chunk,
     reassembler: &'r mut Reassembler,
 }
 
 impl Plan<'_, '_> {
-    /// Counts the chunk as received. To be called when all of it is compared and stored.
+    /// Counts the chunk as received. To be called when all its pieces are compared and stored.
     pub fn commit(self) {
         self.reassembler.hold(self.chunk);
     }
@@ -152,18 +154,18 @@ impl Plan<'_, '_> {
 /// Some bytes of a chunk, and where they belong in the output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Piece<'b> {
-    /// Place of the first byte in the output.
+    /// Offset of the first byte in the output.
     pub offset: u64,
     /// The bytes, at least one.
     pub bytes: &'b [u8],
 }
 
 impl Piece<'_> {
-    /// Compares with what is stored at the piece's offset, as many bytes as the piece has. Bytes that are not there
+    /// Compares the piece with the stored bytes, as many as the piece has, at its offset. Bytes that are not stored
     /// differ.
     ///
     /// # Errors
-    /// [`Refusal::Differs`], with the first byte that does.
+    /// Returns [`Refusal::Differs`], with the first byte that differs.
     pub fn check(&self, stored: &[u8]) -> Result<(), Refusal> {
         if self.bytes == stored {
             return Ok(());

@@ -4,40 +4,40 @@ use super::Chunk;
 use super::reassemble::RANGES_MAX;
 use crate::message::code;
 
-/// What is wrong with a chunk, or with the set of all.
+/// What is wrong with a chunk, or with the whole set of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The text is not as long as the range says.
     #[error("the chunk says {chunk} and holds {bytes} bytes; count UTF-8 bytes, the end is exclusive")]
     WrongLength {
-        /// What it says.
+        /// The range that the chunk gives.
         chunk: Chunk,
-        /// What it holds.
+        /// The number of bytes that the chunk holds.
         bytes: u64,
     },
-    /// Two chunks disagree about the length of the whole.
+    /// Two chunks disagree about the length of the whole output.
     #[error("a chunk says that the total is {said} bytes, an earlier one said {known}; the total must not change")]
     TotalChanged {
-        /// What was said first.
+        /// The total that an earlier chunk gave.
         known: u64,
-        /// What is said now.
+        /// The total that this chunk gives.
         said: u64,
     },
-    /// A chunk, this one or an earlier one, ends after the end of the whole.
+    /// This chunk or an earlier one ends after the end of the whole output.
     #[error("a chunk ends at byte {end}, beyond the total of {total}")]
     BeyondTotal {
         /// The farthest end.
         end: u64,
-        /// The whole.
+        /// The length of the whole output.
         total: u64,
     },
-    /// The same byte came twice and is not the same.
+    /// The same byte came twice, with different values.
     #[error("byte {offset} of the output came again and differs; repeats must be exact")]
     Differs {
-        /// The first such byte.
+        /// The first byte that differs.
         offset: u64,
     },
-    /// Something is missing at the end.
+    /// Bytes are missing at the end.
     #[error("bytes {start}-{end} of the output never came; every byte must be sent")]
     Gap {
         /// The first missing byte.
@@ -45,23 +45,23 @@ pub enum Refusal {
         /// The byte after the missing ones.
         end: u64,
     },
-    /// More output than is taken.
+    /// The output is longer than is taken.
     #[error(
         "the output is at least {bytes} bytes long, and at most {bytes_max} are taken; write it to a file and name it"
     )]
     OverLimit {
-        /// What is known of its length.
+        /// The length that is known so far, in bytes.
         bytes: u64,
-        /// What is allowed.
+        /// Most bytes that are taken.
         bytes_max: u64,
     },
-    /// More separate pieces than are kept track of.
+    /// There are more separate pieces than are kept track of.
     #[error("the output came in more than {RANGES_MAX} pieces with gaps between them; send chunks in order")]
     TooManyRanges,
 }
 
 impl Refusal {
-    /// The code it is answered with (MSG-9.4, MSG-9.5).
+    /// Returns the code of the error that answers it (MSG-9.4, MSG-9.5).
     pub fn error_code(self) -> i64 {
         match self {
             Refusal::WrongLength { .. }

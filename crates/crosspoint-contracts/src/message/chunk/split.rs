@@ -1,26 +1,26 @@
-//! Cutting long output into blocks, and keeping the end of it.
+//! Cuts long output into blocks, and keeps the end of it.
 //!
 //! The obvious cut, every 262,144 bytes, may fall inside a character. A block travels as a JSON string, which cannot
-//! hold half a character: it would go out as replacement characters, of another length, and the output could not be put
-//! together again. So a block ends at the last boundary that is not beyond that size and may be up to three bytes shorter.
+//! hold half a character: the half would be sent as replacement characters, of another length, and the output could not
+//! be put together again. So a block ends at the last boundary within that size, and may be up to three bytes shorter.
 
 use std::fmt;
 use std::iter::FusedIterator;
 
 use super::Chunk;
 
-/// Output that is longer goes out in blocks: 1 MiB (MSG-9, MSG-9.6).
+/// Longest output that is sent whole, in bytes: 1 MiB. Longer output is sent in blocks (MSG-9, MSG-9.6).
 pub const WHOLE_BYTES_MAX: usize = 1 << 20;
 
-/// The longest block.
+/// Longest block, in bytes.
 pub const BLOCK_BYTES_MAX: usize = 262_144;
 
-/// The blocks that output goes out in. `None` says that it is short enough to go out whole.
+/// Returns the blocks that output is sent in, or `None` if it is short enough to be sent whole.
 pub fn split(output: &str) -> Option<Blocks<'_>> {
     (output.len() > WHOLE_BYTES_MAX).then_some(Blocks { output, start: 0 })
 }
 
-/// The last 1 MiB of output, which is what a result keeps of it; a character that would be cut is left out.
+/// Returns the last 1 MiB of output, which is what a result keeps of it. A character that would be cut is left out.
 pub fn tail(output: &str) -> &str {
     let cut = output.len().saturating_sub(WHOLE_BYTES_MAX);
     &output[output.ceil_char_boundary(cut)..]
@@ -38,7 +38,8 @@ impl<'s> Iterator for Blocks<'s> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let start = self.start;
-        // A boundary beyond the output's end is its end; a character is shorter than a block, so every block moves on.
+        // A boundary beyond the end of the output is its end. A character is shorter than a block, so every block
+        // advances.
         let end = self.output.floor_char_boundary(start + BLOCK_BYTES_MAX);
         self.start = end;
         let chunk = Chunk { start: start as u64, end: end as u64, total: Some(self.output.len() as u64) };

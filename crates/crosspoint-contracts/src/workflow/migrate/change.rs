@@ -1,4 +1,4 @@
-//! What rewriting did, and why it could not be done.
+//! What a rewriting did, and why it could not be done.
 
 use std::fmt;
 
@@ -7,60 +7,60 @@ use crate::clause::Clause;
 use crate::json::Type;
 use crate::report::Report;
 
-/// One thing that was done. Places are JSON pointers: from where in the document, to where in the envelope. As a line
-/// it names them and never quotes what stood there.
+/// One step of a rewriting. Places are JSON pointers: `from` in the document, `to` in the envelope. Printed as a line,
+/// a change names the places and never quotes the values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A value stands elsewhere, as it was spelled.
+    /// A value was moved, as it was spelled.
     Moved {
-        /// Where it stood.
+        /// Its place in the document.
         from: String,
-        /// Where it stands.
+        /// Its place in the envelope.
         to: String,
     },
     /// A value stands in a second place too.
     Copied {
-        /// Where it stood.
+        /// Its place in the document.
         from: String,
-        /// Where it stands too.
+        /// Its second place, in the envelope.
         to: String,
     },
-    /// A value is said in a note.
+    /// A value was summarised in a note.
     Summarised {
-        /// Where it stood.
+        /// Its place in the document.
         from: String,
-        /// The note.
+        /// The place of the note.
         to: String,
     },
-    /// State updates are the content of a file.
+    /// State updates became the content of a file.
     Filed {
-        /// Where they stood.
+        /// Their place in the document.
         from: String,
-        /// The artifact.
+        /// The place of the artifact.
         to: String,
     },
     /// The envelope demands a value that the document does not have.
     Added {
-        /// Where it stands.
+        /// Its place in the envelope.
         at: String,
-        /// Its JSON text, which says nothing about the document.
+        /// Its JSON text, which reveals nothing about the document.
         value: &'static str,
     },
     /// A value was given beside the document.
     Given {
-        /// Where it stands.
+        /// Its place in the envelope.
         at: String,
     },
     /// A value stands in the envelope already.
     Repeated {
-        /// Where it stood.
+        /// Its place in the document.
         from: String,
-        /// What says the same.
+        /// The place in the envelope that says the same.
         at: String,
     },
-    /// A value that says nothing has no place in the envelope.
+    /// A value that says nothing was left out, because the envelope has no place for it.
     LeftOut {
-        /// Where it stood.
+        /// Its place in the document.
         from: String,
         /// Why nothing is lost.
         why: &'static str,
@@ -73,7 +73,7 @@ impl fmt::Display for Change {
             Change::Moved { from, to } => write!(f, "moved {from} to {to}"),
             Change::Copied { from, to } => write!(f, "copied {from} to {to}"),
             Change::Summarised { from, to } => write!(f, "summarised {from} in {to}"),
-            // An artifact is a whole file, and nobody here knows what else is in it.
+            // An artifact is a whole file, and what else that file holds is not known here.
             Change::Filed { from, to } => {
                 write!(f, "wrote {from} as the file of {to}; it holds the updates alone: add the rest of the index")
             }
@@ -88,49 +88,49 @@ impl fmt::Display for Change {
 /// Why a document could not be rewritten.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// It is no JSON object, or readers disagree on what it says.
+    /// The document is no JSON object, or readers disagree on what it says.
     #[error("the document cannot be read")]
     Unreadable(Report),
-    /// Nothing says whether it is an input or an output, or as much speaks for the one as for the other.
+    /// Nothing tells whether the document is an input or an output, or as much speaks for one as for the other.
     #[error("cannot tell whether this is an input or an output: {}", undecided(input, output))]
     Undecided {
-        /// Its members that inputs have.
+        /// Members of the document that inputs have.
         input: Vec<&'static str>,
-        /// Its members that outputs have.
+        /// Members of the document that outputs have.
         output: Vec<&'static str>,
     },
-    /// An input must name its workflow and its action, and nobody can make those up.
+    /// An input must name its workflow and its action, and these cannot be made up.
     #[error("the document names no {}", unnamed(*workflow, *action))]
     Unnamed {
-        /// The workflow is not named.
+        /// Whether the workflow is not named.
         workflow: bool,
-        /// The action is not named.
+        /// Whether the action is not named.
         action: bool,
     },
-    /// An output lacks these, and they cannot be told from the rest.
+    /// An output lacks these members, and they cannot be derived from the rest.
     #[error("the document has no `{}`, which cannot be told from the rest", .0.join("` and no `"))]
     Missing(Vec<&'static str>),
-    /// A member that others are added to is of another type.
+    /// A member to which other members are to be added has the wrong type.
     #[error("{pointer} is {}, not {wanted} ({})", found.described(), clause.id)]
     WrongType {
-        /// The member.
+        /// The place of the member.
         pointer: String,
-        /// What it is.
+        /// The type that it has.
         found: Type,
-        /// What it should be.
+        /// The type that it should have.
         wanted: &'static str,
-        /// The rule that says so.
+        /// The rule that demands the type.
         clause: &'static Clause,
     },
-    /// Something else stands where a value should go.
+    /// Another value stands at the place where a value should go.
     #[error("{from} belongs to {to}, and something else stands there")]
     Taken {
-        /// Where the value stands.
+        /// The place of the value in the document.
         from: String,
-        /// Where it should go.
+        /// The place where it should go.
         to: String,
     },
-    /// State updates become a file, and nobody said which.
+    /// State updates become a file, and neither the document nor the caller says which.
     #[error("/state_updates becomes the index file, and the document does not say where that is")]
     NoIndex,
     /// No artifact may be written to the path of the index file.
@@ -138,16 +138,16 @@ pub enum Refused {
     Misplaced {
         /// The rule that is broken.
         clause: &'static Clause,
-        /// Continues the path's name.
+        /// What is wrong, as a continuation of the path's name.
         complaint: &'static str,
     },
     /// The document writes the index file itself.
     #[error("/state_updates becomes the index file, and {artifact} is that file already")]
     IndexWritten {
-        /// The artifact.
+        /// The place of the artifact.
         artifact: String,
     },
-    /// The envelope would break clauses: values that were wrong are still wrong where they are now.
+    /// The envelope would break clauses: values that were wrong are still wrong at their new places.
     #[error("the rewritten envelope is not valid")]
     Invalid {
         /// The envelope.

@@ -1,4 +1,4 @@
-//! Flat input to an input envelope.
+//! Rewrites flat input as an input envelope.
 
 use super::change::{Change, Refused};
 use super::object::{Object, typed};
@@ -7,10 +7,10 @@ use crate::json::{self, Type, Value};
 use crate::report::pointer;
 use crate::workflow::clause::{WF_1_3, WF_102};
 
-/// What older agents got flat and the envelope has in `context`.
+/// Members that older agents got flat and the envelope has in `context`.
 const OF_CONTEXT: [&str; 3] = ["feature_id", "workflow", "iteration"];
 
-/// Members that have a place of their own; all others are parameters of the task.
+/// Members that have a place of their own. All other members are parameters of the task.
 const PLACED: [&str; 10] =
     ["context", "paths", "task", "prior_context", "feature_id", "workflow", "iteration", "action", "params", OURS];
 
@@ -37,7 +37,7 @@ pub(super) fn rewrite(root: Value<'_, '_>, options: &Options<'_>) -> Result<(Str
 }
 
 impl<'t, 's> Rewriting<'t, 's> {
-    /// All names that are lacking are asked for at once.
+    /// Demands all missing names at once.
     fn demand_names(&self, options: &Options<'_>) -> Result<(), Refused> {
         let lacks = |owner: Option<Value<'_, '_>>, name| {
             owner.and_then(|owner| owner.get(name)).or_else(|| self.root.get(name)).is_none()
@@ -50,7 +50,7 @@ impl<'t, 's> Rewriting<'t, 's> {
         Ok(())
     }
 
-    /// What an agent of two modes was told to do.
+    /// Returns what an agent of two modes was told to do.
     fn mode(&self) -> Option<Value<'t, 's>> {
         self.root.get("mode").filter(|mode| mode.kind() == Type::String)
     }
@@ -73,7 +73,7 @@ impl<'t, 's> Rewriting<'t, 's> {
         Ok(context.finish())
     }
 
-    /// Moves a flat member to its place, unless that is taken; says whether there is one now.
+    /// Moves a flat member to its place, unless that is taken. Returns whether the place has a value now.
     fn place(
         &mut self,
         name: &'static str,
@@ -134,7 +134,7 @@ impl<'t, 's> Rewriting<'t, 's> {
         Ok(task.finish())
     }
 
-    /// Whether the mode is the action, or says the same. Another mode beside an action is a parameter.
+    /// Returns whether the mode is the action, or says the same. A different mode beside an action is a parameter.
     fn mode_as_action(&mut self, has_action: bool, task: &mut Object<'s>) -> bool {
         let Some(mode) = self.mode() else { return false };
         let (from, to) = (pointer(&["mode"]), pointer(&["task", "action"]));
@@ -171,7 +171,7 @@ impl<'t, 's> Rewriting<'t, 's> {
         Ok(params.finish())
     }
 
-    /// Moves what has no place of its own; says whether there was any.
+    /// Moves the members that have no place of their own. Returns whether there were any.
     fn other_members(&mut self, mode_is_action: bool, params: &mut Object<'s>) -> Result<bool, Refused> {
         let mut moved = false;
         for (name, member) in self.root.members() {
@@ -187,7 +187,7 @@ impl<'t, 's> Rewriting<'t, 's> {
     }
 }
 
-/// Refuses to write over a parameter.
+/// Refuses to overwrite a parameter.
 fn free(was_free: bool, from: &[&str], name: &str) -> Result<(), Refused> {
     if was_free {
         return Ok(());

@@ -1,12 +1,13 @@
-//! One note that says what a member of the domain held.
+//! Writes one note that says what a member of the domain held.
 //!
-//! The contract prints "Validation: 8 passed, 1 failed" for `{"passed": 8, "failed": 1}` and a count for an array. By rule:
-//! numbers of an object come before their name, other scalars after it, arrays are counted. A summary that does not say
-//! everything is followed by the value itself: the member is gone, so the note is the only place that holds it.
+//! The contract prints "Validation: 8 passed, 1 failed" for `{"passed": 8, "failed": 1}` and a count for an array. The
+//! rule: numbers of an object come before their names, other scalars after them, and arrays are counted. A summary that
+//! does not say everything is followed by the value itself: the member is gone, so the note is the only place that
+//! holds it.
 
 use crate::json::{self, Text, Type, Value};
 
-/// The note for a member.
+/// Returns the note for a member.
 pub(super) fn note(name: Text<'_>, value: Value<'_, '_>) -> String {
     let words = words(name);
     match value.kind() {
@@ -22,7 +23,7 @@ pub(super) fn note(name: Text<'_>, value: Value<'_, '_>) -> String {
     }
 }
 
-/// A name as one would say it.
+/// Returns a name as it would be spoken.
 fn words(name: Text<'_>) -> String {
     let words = name.decode().replace(['_', '-'], " ").trim().to_owned();
     if words.is_empty() { json::quoted(&name.decode()) } else { words }
@@ -33,7 +34,7 @@ fn capitalised(words: &str) -> String {
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// An array as a count, and what is counted.
+/// Returns an array as a count, with what is counted.
 fn counted(words: &str, array: Value<'_, '_>) -> String {
     match array.items().count() {
         0 => format!("0 {words}"),
@@ -73,7 +74,8 @@ enum Stands {
     AmongOthers,
 }
 
-/// A scalar as text. A string that could be taken for something else keeps its quotes.
+/// Returns a scalar as text. A string that could be taken for another scalar, or for more than one part, keeps its
+/// quotes.
 fn scalar(value: Value<'_, '_>, stands: Stands) -> String {
     let Some(text) = value.text() else { return value.source().to_owned() };
     let text = text.decode();

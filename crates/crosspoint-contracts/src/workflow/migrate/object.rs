@@ -9,7 +9,7 @@ use crate::report::pointer;
 
 use super::Refused;
 
-/// Members as they were spelled, and members that were made up. No name stands twice.
+/// Members as they were spelled, and members that were made up. No name occurs twice.
 #[derive(Default)]
 pub(super) struct Object<'s> {
     members: String,
@@ -17,14 +17,14 @@ pub(super) struct Object<'s> {
 }
 
 impl<'s> Object<'s> {
-    /// Appends a member of another object; says whether its name was free.
+    /// Appends a member of another object. Returns whether its name was free.
     pub(super) fn keep(&mut self, member: Value<'_, 's>) -> bool {
         let Some(key) = member.key() else { return false };
         let name = member.member_name().unwrap_or_default().decode();
         self.push(name, key.source(), member.source())
     }
 
-    /// Appends a member with JSON text of its own; says whether its name was free.
+    /// Appends a member with new JSON text. Returns whether its name was free.
     pub(super) fn add(&mut self, name: &'static str, value: &str) -> bool {
         self.push(Cow::Borrowed(name), &json::quoted(name), value)
     }
@@ -48,7 +48,7 @@ impl<'s> Object<'s> {
     }
 }
 
-/// A member of the document, which must be of that type where it is there.
+/// Returns a member of the document. It must have that type if it is there.
 pub(super) fn typed<'t, 's>(
     owner: Option<Value<'t, 's>>,
     path: &[&str],

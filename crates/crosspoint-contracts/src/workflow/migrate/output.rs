@@ -1,4 +1,4 @@
-//! Output of the domain to an output envelope.
+//! Rewrites output of the domain as an output envelope.
 
 use std::borrow::Cow;
 
@@ -11,15 +11,15 @@ use crate::report::pointer;
 use crate::workflow::clause::{WF_107, WF_108, WF_113};
 use crate::workflow::path;
 
-/// Members that have a place of their own; all others are said in notes.
+/// Members that have a place of their own. All other members are summarised in notes.
 const PLACED: [&str; 7] = ["success", "summary", "artifacts", "notes", "recommendation", "state_updates", OURS];
 
-/// Where older agents say what went wrong: first the one that is a sentence.
+/// Members in which older agents say what went wrong. The first holds a sentence, so it is tried first.
 const ERRORS: [&str; 2] = ["error_message", "error"];
 
 /// The sentence that says what went wrong.
 struct Complaint<'t, 's> {
-    /// The member it is in.
+    /// The member that holds it.
     member: &'static str,
     sentence: Value<'t, 's>,
 }
@@ -58,19 +58,20 @@ pub(super) fn rewrite(root: Value<'_, '_>, options: &Options<'_>) -> Result<(Str
     Ok((output.finish(), rewriting.changes))
 }
 
-/// The items of an array, as they were spelled.
+/// Returns the items of an array, as they were spelled.
 fn items<'s>(array: Option<Value<'_, 's>>) -> Vec<Cow<'s, str>> {
     array.into_iter().flat_map(Value::items).map(|item| Cow::Borrowed(item.source())).collect()
 }
 
-/// Whether it went well, and what happened, only the agent knows. All that is lacking is asked for at once.
+/// Demands what only the agent knows: whether the work succeeded, and what happened. All missing members are named at
+/// once.
 fn demand(success: Option<Value<'_, '_>>, summary: Option<Value<'_, '_>>) -> Result<(), Refused> {
     let lacking = [("success", success), ("summary", summary)];
     let missing: Vec<&str> = lacking.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name).collect();
     if missing.is_empty() { Ok(()) } else { Err(Refused::Missing(missing)) }
 }
 
-/// The sentence of an error: the member itself, or the message in it.
+/// Returns the sentence of an error: the member itself, or the message in it.
 fn complaint<'t, 's>(root: Value<'t, 's>) -> Option<Complaint<'t, 's>> {
     let is_sentence = |value: &Value<'_, '_>| value.text().is_some_and(|text| !text.is_empty());
     ERRORS.iter().find_map(|&member| {
@@ -98,7 +99,7 @@ impl<'s> Rewriting<'_, 's> {
     fn state_updates(&mut self, artifacts: Option<Value<'_, '_>>, options: &Options<'_>) -> Result<(), Refused> {
         let Some(updates) = self.root.get("state_updates") else { return Ok(()) };
         let from = pointer(&["state_updates"]);
-        // An artifact is a whole file; one without updates would only empty the index.
+        // An artifact is a whole file. A file without updates would only empty the index.
         if is_empty(updates) {
             self.changes.push(Change::LeftOut { from, why: "it updates nothing" });
             return Ok(());
@@ -111,7 +112,7 @@ impl<'s> Rewriting<'_, 's> {
         Ok(())
     }
 
-    /// Says in notes what has no place of its own.
+    /// Summarises in notes the members that have no place of their own.
     fn other_members(&mut self, complaint: Option<&Complaint<'_, '_>>) {
         let moved = complaint.filter(|complaint| complaint.is_all()).map(|complaint| complaint.member);
         for (name, value) in self.root.members() {
@@ -146,7 +147,7 @@ impl<'s> Rewriting<'_, 's> {
             output.keep(recommendation);
             return;
         }
-        // Whether a second attempt would help, nobody knows; a person can say.
+        // It is not known whether a second attempt would help, so a person has to decide.
         let value = if failed { "\"escalate\"" } else { "\"proceed\"" };
         output.add("recommendation", value);
         self.changes.push(Change::Added { at: pointer(&["recommendation"]), value });
@@ -158,7 +159,7 @@ fn is_empty(value: Value<'_, '_>) -> bool {
     value.is_null() || (matches!(value.kind(), Type::Object | Type::Array) && !has_parts)
 }
 
-/// Where the index file is, by the document itself or by the caller.
+/// Returns the path of the index file, from the document or else from the caller.
 fn index_path<'p>(root: Value<'_, 'p>, options: &Options<'p>) -> Result<Cow<'p, str>, Refused> {
     let of_document = root.get("paths").and_then(|paths| paths.get("index")).and_then(Value::text);
     let path = of_document.map(Text::decode).or(options.index.map(Cow::Borrowed));
@@ -181,7 +182,8 @@ fn unwritten(index: &str, artifacts: Option<Value<'_, '_>>) -> Result<(), Refuse
     }
 }
 
-/// The index file with the updates in a fence. No line of JSON begins with a backquote, so nothing in it ends the fence.
+/// Returns the index file with the updates in a fence. No line of JSON begins with a backquote, so nothing in it ends
+/// the fence.
 fn index_artifact(path: &str, updates: Value<'_, '_>) -> String {
     let content = format!("# State updates\n\n```json\n{}\n```\n", json::pretty(updates));
     let mut artifact = Object::default();
