@@ -1,51 +1,52 @@
-//! The breaker of one agent: a pure machine (MSG-7).
+//! The circuit breaker of one agent: a pure state machine (MSG-7).
 //!
-//! Five attempts in a row that met silence or nobody open it, and for 60 s the agent gets no new work, while what it has
-//! goes on. Then one health check decides. The usual half-open breaker lets one real job through as its test; here that would
-//! be somebody's work thrown at an agent that is probably still down, so a check without work goes first.
+//! Five attempts in a row in which the agent was silent or not there open the breaker. For 60 s the agent then gets no
+//! new work, while the jobs that it has go on. After that, one health check decides. The usual half-open breaker lets
+//! one real job through as its test. Here that would send a caller's work to an agent that is probably still down, so a
+//! health check without work goes first.
 
 use std::time::Duration;
 
 use crate::time::Time;
 
-/// So many bad marks in a row open it.
+/// How many bad marks in a row open the breaker.
 pub const FAILURES_MAX: u32 = 5;
 
-/// For so long.
+/// How long the breaker stays open before the agent's health is checked.
 pub const OPEN_FOR: Duration = Duration::from_secs(60);
 
 /// The state of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breaker {
-    /// Work goes to the agent.
+    /// New work goes to the agent.
     Closed {
-        /// Bad marks in a row.
+        /// How many bad marks there were in a row.
         failures: u32,
     },
-    /// No new work goes to it.
+    /// No new work goes to the agent.
     Open {
-        /// Until then; [`Time::NEVER`] if an operator opened it.
+        /// When the health check is due; [`Time::NEVER`] if an operator opened the breaker.
         until: Time,
     },
-    /// The health check is under way, and still no new work goes to it.
+    /// The health check is under way, and still no new work goes to the agent.
     HalfOpen,
 }
 
 /// How an agent behaved in one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// It answered, whatever it said.
+    /// The agent answered, whatever it said.
     Good,
-    /// It was silent, or not there.
+    /// The agent was silent, or not there.
     Bad,
 }
 
 /// What a health check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It answered.
+    /// The agent answered.
     Well,
-    /// It did not.
+    /// The agent did not answer.
     Sick,
 }
 
@@ -54,24 +55,24 @@ pub enum Health {
 pub enum Event {
     /// An attempt ended.
     Marked(Mark),
-    /// A time has come that [`Breaker::alarm`] named.
+    /// A time has come that [`Breaker::alarm`] returned.
     Clock,
     /// The health check ended.
     Checked(Health),
-    /// An operator wants it open until they close it.
+    /// An operator wants the breaker open until an operator closes it.
     Open,
-    /// An operator wants it closed.
+    /// An operator wants the breaker closed.
     Close,
-    /// We were gone, and so is the health check that was under way.
+    /// The orchestrator was restarted, and a health check that was under way is lost.
     Interrupted,
 }
 
-/// What is to be done.
+/// What has to be done after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing.
     None,
-    /// Check the agent's health and say so with [`Event::Checked`].
+    /// Check the agent's health, and report the result with [`Event::Checked`].
     Check,
 }
 
@@ -82,7 +83,7 @@ impl Default for Breaker {
 }
 
 impl Breaker {
-    /// Decides what one event does.
+    /// Decides what one event does to the breaker.
     #[must_use]
     pub fn step(self, event: Event, now: Time) -> (Breaker, Action) {
         let open = Breaker::Open { until: now.plus(OPEN_FOR) };
@@ -91,13 +92,13 @@ impl Breaker {
             (_, Event::Close) | (Breaker::Closed { .. }, Event::Marked(Mark::Good)) => Breaker::default(),
             (Breaker::Closed { failures }, Event::Marked(Mark::Bad)) if failures + 1 >= FAILURES_MAX => open,
             (Breaker::Closed { failures }, Event::Marked(Mark::Bad)) => Breaker::Closed { failures: failures + 1 },
-            // What was under way when it opened goes on, and says nothing new.
+            // Attempts that were under way when the breaker opened go on; how they end says nothing new.
             (Breaker::Open { .. }, Event::Marked(_) | Event::Checked(_) | Event::Interrupted) => self,
             (Breaker::Open { until }, Event::Clock) if until <= now => return (Breaker::HalfOpen, Action::Check),
             (Breaker::Open { .. } | Breaker::HalfOpen | Breaker::Closed { .. }, Event::Clock) => self,
             (Breaker::HalfOpen, Event::Checked(Health::Well)) => Breaker::default(),
             (Breaker::HalfOpen, Event::Checked(Health::Sick) | Event::Marked(Mark::Bad)) => open,
-            // Only the check decides: work that was sent before it opened may be answered by a queue in between.
+            // Only the check decides: a queue in between may answer for work that was sent before the breaker opened.
             (Breaker::HalfOpen, Event::Marked(Mark::Good)) => self,
             (Breaker::HalfOpen, Event::Interrupted) => return (Breaker::HalfOpen, Action::Check),
             (Breaker::Closed { .. }, Event::Checked(_) | Event::Interrupted) => self,
@@ -113,7 +114,7 @@ impl Breaker {
         }
     }
 
-    /// When [`Event::Clock`] is due.
+    /// Returns when [`Event::Clock`] is due.
     pub fn alarm(self) -> Option<Time> {
         match self {
             Breaker::Open { until } if until != Time::NEVER => Some(until),
@@ -121,7 +122,7 @@ impl Breaker {
         }
     }
 
-    /// Moved along with a clock that jumped.
+    /// Returns the breaker moved along with a clock that jumped.
     #[must_use]
     pub fn shifted(self, micros: i64) -> Breaker {
         match self {
@@ -130,7 +131,8 @@ impl Breaker {
         }
     }
 
-    /// Not open for longer than it can be, whatever was done to the clock while we were gone.
+    /// Returns the breaker open for no longer than [`OPEN_FOR`] from now, whatever happened to the clock while no
+    /// orchestrator ran. A breaker that an operator opened stays as it is.
     #[must_use]
     pub fn bound_by(self, now: Time) -> Breaker {
         match self {
@@ -139,7 +141,7 @@ impl Breaker {
         }
     }
 
-    /// The word for its state.
+    /// Returns the word for the breaker's state.
     pub fn name(self) -> &'static str {
         match self {
             Breaker::Closed { .. } => "closed",

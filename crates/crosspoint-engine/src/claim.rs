@@ -1,24 +1,25 @@
 //! Which opening of a store may write to it: a pure rule.
 //!
-//! Every opening that writes is an epoch of its own, and its number is in the store. Locks keep two processes from one store; but a lock can
-//! be lost to a file system that has none, or be taken on a file that is not the store any more. So every transaction compares the
-//! number that it finds with its own, and an opening that was overtaken writes nothing.
+//! Every opening that writes has an epoch of its own, and the number of the epoch is in the store. Locks keep two
+//! processes from using one store. But a lock can be lost on a file system that has none, or be held on a file that no
+//! longer is the store. So every transaction compares the number that it finds with its own, and an opening that was
+//! overtaken writes nothing.
 
 /// What an opening knows of the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// This one was found, and nothing was written since: to open a store is to change nothing.
+    /// The epoch that was found when the store was opened. Nothing was written since: opening a store changes nothing.
     Seen(i64),
-    /// This one is ours.
+    /// The epoch under which this opening has written.
     Ours(i64),
 }
 
-/// Another opening has written since: what we know of the store is not so any more.
+/// Another opening has written since, so what this opening knows of the store is no longer true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overtaken;
 
 impl Claim {
-    /// The epoch to write under, going by the one that the transaction finds.
+    /// Returns the epoch to write under. `found` is the epoch that the transaction finds in the store.
     pub fn check(self, found: i64) -> Result<i64, Overtaken> {
         match self {
             Claim::Seen(seen) if seen == found => Ok(found.saturating_add(1)),

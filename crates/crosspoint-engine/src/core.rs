@@ -1,9 +1,9 @@
 //! All jobs and all agents, and what a command does to them: pure, like the machine of one job that it is built on.
 //!
-//! The core is what one orchestrator knows. Whoever drives it gives it commands and the time, commits the [`Batch`] that came of
-//! them, and only then carries out the batch's effects and gives the replies. It never waits and never fails; if a commit does,
-//! the core is thrown away and made anew from what is on disk. The runtime drives it with a database and a clock, the
-//! simulation with a model and dice.
+//! The core is what one orchestrator knows. The code that drives it gives it commands and the time, commits the
+//! [`Batch`] that results, and only then carries out the batch's effects and sends the replies. The core never waits
+//! and never fails. If a commit fails, the core is dropped and made anew from what is on disk. The runtime drives it
+//! with a database and a clock, the simulation with a model and dice.
 
 mod agents;
 mod aside;
@@ -39,7 +39,7 @@ use crate::queue::{Queues, Target};
 use crate::retention::Ended;
 use crate::time::Time;
 
-/// What one orchestrator knows.
+/// Everything that one orchestrator knows about its jobs and agents.
 #[derive(Debug)]
 pub struct Core {
     jobs: BTreeMap<Seq, Live>,
@@ -47,29 +47,32 @@ pub struct Core {
     queues: Queues,
     alarms: BTreeSet<(Time, Seq)>,
     agents: BTreeMap<Arc<str>, Agent>,
-    /// Which agents take a work; a name is here once for all the jobs that have it.
+    /// The agents that take each work. The name of a work is stored here once and shared by all jobs that have it.
     works: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     next_seq: Seq,
     last_accepted_at: Time,
-    /// Jobs before this one are somebody else's to drive, but for those that were taken up.
+    /// The first job that this orchestrator drives. Jobs before it are driven by another process, except those in
+    /// `taken`.
     driven_from: Seq,
     taken: BTreeSet<Seq>,
     resting: bool,
     shares: room::Shares,
-    /// Jobs in the queue that may be what ends us, and those of that kind that are with agents: one begins at a time.
+    /// Queued jobs that are suspected of crashing the orchestrator, and suspects that agents have: one suspect begins
+    /// at a time.
     suspects: BTreeSet<Seq>,
     suspects_running: BTreeSet<Seq>,
-    /// Suspects that were under way together when we last ended: each of them begins only when no other suspect runs.
+    /// Suspects that were under way together when the orchestrator last crashed. Each of them begins only while no
+    /// other suspect runs.
     doubtful: BTreeSet<Seq>,
-    /// The jobs that have ended, for as long as they are kept.
+    /// The jobs that have ended and are still kept.
     ended: Ended,
-    /// When it was last written that we are alive.
+    /// When it was last written that the orchestrator is alive.
     alive_at: Time,
-    /// How the orchestrator before us ended.
+    /// How the orchestrator before this one ended.
     end: End,
-    /// Jobs that were driven by others since, which are not cut short by that end.
+    /// Jobs that another process has driven since then. That end did not cut them short.
     visited: BTreeSet<Seq>,
-    /// Jobs that have an outcome and whose rows do not say so.
+    /// Jobs that have an outcome although their rows do not say so.
     unrepaired: Vec<Seq>,
 }
 
@@ -78,12 +81,12 @@ pub struct Core {
 struct Live {
     job: Arc<Job>,
     alarm: Option<Time>,
-    /// The agent whose share of the room it takes.
+    /// The agent whose share of the room the job takes.
     charged: Option<Arc<str>>,
 }
 
 impl Core {
-    /// A core that knows what the store knows. Nothing moves before [`Core::resume`].
+    /// Makes a core that knows what the store knows. Nothing moves before [`Core::resume`].
     pub fn new(origin: Origin) -> Core {
         let next_seq = Seq(origin.last_seq.0 + 1);
         let (driven_from, taken) = match origin.mode {
@@ -126,7 +129,7 @@ impl Core {
         }
         let away_micros = origin.alive_at.map_or(0, |at| origin.now.0.saturating_sub(at.0));
         for mut job in origin.jobs {
-            // What others are to drive is left as they will find it.
+            // Jobs that another process is to drive are left as they are.
             if core.driven_from == Seq(0) {
                 let pause_max = machine::pause_max(&job, core.policy(&job));
                 job.come_back(origin.now, away_micros, pause_max);
@@ -136,13 +139,14 @@ impl Core {
         core
     }
 
-    /// A core that knows what the disk knows, in place of this one, whose last batch could not be committed. Who is there is not on
-    /// disk, nor that we rest; and nobody has left because a disk was full.
+    /// Makes a core from what is on disk, in place of this one, whose last batch could not be committed. The disk knows
+    /// neither which agents are present nor that the core rests, so both are taken over: no agent has left because a
+    /// disk was full.
     #[must_use]
     pub fn made_anew(&self, origin: Origin) -> Core {
         let here = |agent: &&Agent| agent.joined.is_some() && agent.capacity() > 0;
         let present = self.agents.values().filter(here).map(|agent| (agent.spec.name.clone(), agent.capacity()));
-        // We were there all the time, and have not ended.
+        // The orchestrator ran all the time and has not ended.
         let (written, now) = (origin.alive_at, origin.now);
         let (present, alive_at, end, visited) = (present.collect(), Some(now), self.end, self.visited.clone());
         let mut core = Core::new(Origin { present, alive_at, end, visited, ..origin });
@@ -152,7 +156,7 @@ impl Core {
         core
     }
 
-    /// A job from disk.
+    /// Adds a job that was read from disk.
     fn add_job(&mut self, mut job: Job, now: Time) {
         let seq = job.seq();
         if let State::Running(running) | State::Waiting { running, .. } = &mut job.state {
@@ -208,7 +212,7 @@ impl Core {
         }
     }
 
-    /// Lets time pass and hands out work: after the commands of a batch.
+    /// Applies everything that is due and hands out work. Called after the commands of a batch.
     pub fn settle(&mut self, now: Time, batch: &mut Batch) {
         while let Some(&(at, seq)) = self.alarms.first()
             && at <= now
@@ -238,7 +242,7 @@ impl Core {
         }
     }
 
-    /// What was decided is on disk.
+    /// Notes that the batch is on disk.
     pub fn committed(&mut self, batch: &Batch) {
         for (seq, written) in &batch.jobs {
             if let Some(outcome) = written.job.outcome() {
@@ -268,7 +272,7 @@ impl Core {
         }
         let seq = self.next_seq;
         self.next_seq = Seq(seq.0 + 1);
-        // Ids sort as jobs were accepted, also when the clock goes back.
+        // Ids sort in the order in which jobs were accepted, also when the clock goes back.
         self.last_accepted_at = self.last_accepted_at.max(now);
         let id = JobId::new(seq, self.last_accepted_at, submission.chance);
         let request_id = if submission.nameless { id.to_string().into_boxed_str() } else { request.request_id.clone() };
@@ -286,7 +290,7 @@ impl Core {
         Reply::Accepted(job)
     }
 
-    /// Applies an event to a job and everything that follows from it: places with agents, queues, alarms, breakers.
+    /// Applies an event to a job, and everything that follows from it: places with agents, queues, alarms, breakers.
     fn apply_event(&mut self, seq: Seq, event: Event, now: Time, batch: &mut Batch) -> Result<Arc<Job>, Refused> {
         let Some(live) = self.jobs.get(&seq) else { return Err(Refused::Ended(crate::job::Phase::Completed)) };
         let before = live.job.clone();
@@ -303,8 +307,9 @@ impl Core {
         self.count(seq, 1);
         batch.stepped(&job, step.entries);
         if step.rewritten || asked(&before) < asked(&job) || is_unasked(&before, &job) {
-            // An answer given again is no event; but a core made anew that did not count it would take the next question for
-            // this one. Nor is it one at once that a question was taken back; but one that did not know would ask it still.
+            // Giving an answer again is no event. But a core made anew that did not count it would take the next
+            // question for this one. Taking a question back is not at once an event either. But a core made anew that
+            // did not know of it would still ask the question.
             batch.rewritten(&job);
         }
         if let Some(violation) = step.violation {
@@ -329,7 +334,7 @@ impl Core {
         Ok(job)
     }
 
-    /// Queue and alarm of a job, as its state demands.
+    /// Puts a job into the queue and sets its alarm, as its state demands.
     fn watch(&mut self, seq: Seq) {
         if !self.is_driven(seq) {
             return;
@@ -365,7 +370,7 @@ impl Core {
 
     fn policy(&self, job: &Job) -> &Policy {
         const NONE_YET: Policy = Policy::DEFAULT;
-        // What an agent that is no longer configured did with its work nobody can know.
+        // What an agent that is no longer configured did with its work cannot be known.
         const GONE: Policy = Policy { recovery: Recovery::Fail, ..Policy::DEFAULT };
         match &job.agent {
             None => &NONE_YET,
@@ -373,42 +378,42 @@ impl Core {
         }
     }
 
-    /// The jobs that have ended, for as long as they are kept.
+    /// Returns the jobs that have ended and are still kept.
     pub fn ended(&mut self) -> &mut Ended {
         &mut self.ended
     }
 
-    /// Forgets the request key of a job that is gone: a repeat is a new job.
+    /// Forgets the request key of a job that was removed: a repeat of the request is a new job.
     pub fn release_key(&mut self, hash: Hash, seq: Seq) {
         self.keys.release(hash, seq);
     }
 
-    /// A job that has not ended.
+    /// Returns a job that has not ended.
     pub fn job(&self, seq: Seq) -> Option<&Arc<Job>> {
         self.jobs.get(&seq).map(|live| &live.job)
     }
 
-    /// The jobs that have not ended.
+    /// Returns all jobs that have not ended.
     pub fn jobs(&self) -> impl Iterator<Item = &Arc<Job>> {
         self.jobs.values().map(|live| &live.job)
     }
 
-    /// The agents.
+    /// Returns all agents.
     pub fn agents(&self) -> impl Iterator<Item = &Agent> {
         self.agents.values()
     }
 
-    /// One agent.
+    /// Returns the agent with this name.
     pub fn agent(&self, name: &str) -> Option<&Agent> {
         self.agents.get(name)
     }
 
-    /// How many jobs go before this one.
+    /// Returns how many queued jobs go before this one.
     pub fn ahead_of(&self, job: &Job) -> usize {
         self.queues.ahead_of(job)
     }
 
-    /// How many jobs wait that could go to this agent.
+    /// Returns how many queued jobs could go to this agent.
     pub fn queued_for(&self, agent: &Agent) -> usize {
         self.queues.len(agent.targets.iter())
     }
@@ -425,7 +430,7 @@ fn is_unasked(before: &Job, job: &Job) -> bool {
     matches!((&before.state, &job.state), (State::Waiting { .. }, State::Running(_)))
 }
 
-/// How many questions the attempt under way has asked.
+/// Returns how many questions the attempt under way has asked.
 fn asked(job: &Job) -> Option<u32> {
     job.running().map(|running| running.asked)
 }

@@ -1,4 +1,4 @@
-//! What happens to a job and is stored: its events, in order.
+//! The events of a job: what happens to it and is stored, in order.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,10 @@ use crosspoint_contracts::reply::{Progress, Question};
 use crate::job::Ending;
 use crate::time::Time;
 
-/// One event of a job. The first is number 1, and the outcome is the last.
+/// One event of a job. The first event has number 1, and the outcome is the last event.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its number within the job.
+    /// The event's number within the job.
     pub n: u32,
     /// When it happened.
     pub at: Time,
@@ -20,68 +20,69 @@ pub struct Entry {
     pub what: What,
 }
 
-/// What happened.
+/// What an event says.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// It is on disk.
+    /// The job is on disk.
     Accepted,
-    /// An agent was given it.
+    /// The job was given to an agent.
     Started {
-        /// Which attempt that is.
+        /// The number of the attempt.
         attempt: u32,
-        /// Which agent.
+        /// The agent's name.
         agent: Box<str>,
     },
-    /// It goes on.
+    /// The agent reported progress.
     Progress(Progress),
-    /// It printed something.
+    /// The agent printed something.
     Output {
-        /// By which attempt: a new one begins at 0 again.
+        /// The attempt that printed it. The offsets of each attempt begin at 0.
         attempt: u32,
         /// Where in the attempt's output the block begins, in bytes.
         offset: u64,
         /// The bytes.
         block: Block,
     },
-    /// It needs a person.
+    /// The agent asks a person.
     Asked {
-        /// What is asked.
+        /// The question.
         question: Question,
     },
     /// A person answered.
     Answered {
-        /// What they said: any JSON.
+        /// The person's answer: any JSON.
         answer: Body,
     },
-    /// An attempt failed, and there will be another.
+    /// An attempt failed, and another one follows.
     Retrying {
         /// The attempt that failed.
         attempt: u32,
-        /// Why.
+        /// Why the attempt failed.
         failure: Failure,
-        /// When the next is due.
+        /// When the next attempt is due.
         until: Time,
     },
-    /// An attempt was cut short by our own end, or never reached an agent that had gone; and there will be another.
+    /// An attempt was cut short by the orchestrator's own end, or never reached its agent because the agent had gone.
+    /// Another attempt follows.
     Interrupted {
-        /// The attempt.
+        /// The attempt that was cut short.
         attempt: u32,
     },
-    /// It ended.
+    /// The job ended.
     Ended(std::sync::Arc<Ending>),
 }
 
-/// Something that should not have happened, and was not applied: kept beside the job, because nothing follows an outcome.
+/// A broken rule. It is stored beside the job and not among its events, because no event follows an outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The rule that was broken.
+    /// The id of the clause that was broken.
     pub clause: &'static str,
-    /// What was broken about it, without content.
+    /// How it was broken, without content of callers or agents.
     pub what: Cow<'static, str>,
 }
 
 impl What {
-    /// The name of the event in a stream.
+    /// Returns the event's name in a stream.
     pub fn name(&self) -> &'static str {
         match self {
             What::Accepted => "accepted",

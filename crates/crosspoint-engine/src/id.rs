@@ -1,8 +1,9 @@
-//! A job's number and its id, and that of a store.
+//! The number and the id of a job, and the id of a store.
 //!
-//! The id is a UUIDv7 whose first random bits are the job's number. So a job is found by its id without an index over random
-//! keys, which is what costs most in a store that only ever appends; and ids sort as jobs were accepted, also within
-//! one millisecond. 34 bits stay random: an id cannot be told from another store's number.
+//! A job's id is a UUIDv7 whose first random bits are the job's number. So a job is found by its id without an index
+//! over random keys, which would be the most expensive part of a store that only ever appends. Ids sort in the order in
+//! which jobs were accepted, also within one millisecond. The remaining 34 bits are random: an id from another store
+//! does not match the job that has the same number here.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,27 +12,28 @@ use uuid::Uuid;
 
 use crate::time::Time;
 
-/// The number of a job in its store, counted from 1; also its row.
+/// The number of a job in its store, counted from 1. It is also the job's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seq(pub u64);
 
-/// How many bits of an id are the number: enough for a million jobs a second over twelve days, or 10,000 for three years.
+/// How many bits of an id hold the number: enough for a million jobs a second over twelve days, or 10,000 a second over
+/// three years.
 const SEQ_BITS: u32 = 40;
 const RANDOM_BITS: u32 = 34;
 
-/// The largest number there is room for in an id.
+/// Largest number that fits into an id.
 pub const SEQ_MAX: u64 = (1 << SEQ_BITS) - 1;
 
-/// A job's id: ours, a UUIDv7, never changes.
+/// A job's id: made by the engine, a UUIDv7, never changed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JobId(Uuid);
 
-/// Which store it is: the same over restarts and moves, and another for every store that was made.
+/// The identity of a store. It stays the same over restarts and moves, and every new store gets another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoreId(pub u64);
 
 impl JobId {
-    /// The id of the job with this number, accepted at this time; `chance` is any random number.
+    /// Makes the id of the job with this number, accepted at this time. `chance` is any random number.
     pub fn new(seq: Seq, at: Time, chance: u64) -> JobId {
         let millis = u128::from((at.0.max(0) / 1000).unsigned_abs() & ((1 << 48) - 1));
         let seq = u128::from(seq.0 & SEQ_MAX);
@@ -42,7 +44,7 @@ impl JobId {
         JobId(Uuid::from_u128((millis << 80) | (7 << 76) | (high << 64) | (0b10 << 62) | low))
     }
 
-    /// The number that is in the id. Whether there is a job with this id says only the store.
+    /// Returns the number that the id holds. Only the store can say whether there is a job with this id.
     pub fn seq(self) -> Seq {
         let bits = self.0.as_u128();
         let high = ((bits >> 64) & 0xfff) as u64;
@@ -50,17 +52,17 @@ impl JobId {
         Seq((high << 28) | low)
     }
 
-    /// As contracts want it.
+    /// Returns the id as the UUID that contracts use.
     pub fn uuid(self) -> Uuid {
         self.0
     }
 
-    /// As 16 bytes, for the store.
+    /// Returns the id as the 16 bytes that the store keeps.
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
 
-    /// From the store.
+    /// Makes an id from the 16 bytes that the store keeps.
     pub fn from_bytes(bytes: [u8; 16]) -> JobId {
         JobId(Uuid::from_bytes(bytes))
     }
@@ -92,7 +94,7 @@ impl serde::Serialize for JobId {
     }
 }
 
-/// Sixteen hexadecimal digits.
+/// Writes sixteen hexadecimal digits.
 impl fmt::Display for StoreId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)

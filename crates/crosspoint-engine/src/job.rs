@@ -1,4 +1,4 @@
-//! What is known of one job, from acceptance to its one outcome.
+//! One job: its request, its state, and everything that is known about it from acceptance to its one outcome.
 
 mod clock;
 mod name;
@@ -18,88 +18,92 @@ use crate::id::{JobId, Seq};
 use crate::policy::Schedule;
 use crate::time::Time;
 
-/// A job. Cloning copies what changes and shares the rest.
+/// A job. Cloning copies the parts that change and shares the rest.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What was asked for; it never changes.
+    /// What the caller asked for. It never changes.
     pub request: Arc<Request>,
-    /// Where in its life it is.
+    /// The state that the job is in.
     pub state: State,
     /// When the state last changed.
     pub updated_at: Time,
-    /// The agent that has it, or had it last.
+    /// The agent that has the job, or had it last.
     pub agent: Option<Arc<str>>,
-    /// How often it was handed to an agent.
+    /// How many attempts were made: how often the job was handed to an agent.
     pub attempts: u32,
-    /// The agents that had it before another one did, in order: each with the last of its attempts.
+    /// The agents that had the job before the present one, in order, each with the number of its last attempt.
     pub had: Arc<Vec<(u32, Arc<str>)>>,
-    /// How many of these were repeats after a failure. What our own crash cut short does not count.
+    /// How many of the attempts were repeats after a failure. An attempt that was cut short by the orchestrator's own
+    /// end does not count.
     pub retries: u32,
-    /// Whether an agent may have begun with it, in an attempt that is over.
+    /// Whether an agent may have begun the work in an attempt that is over.
     pub begun: bool,
-    /// How many attempts in a row were cut short by an end of ours that was not clean (ALL-13).
+    /// How many attempts in a row were cut short by an unclean end of the orchestrator (ALL-13).
     pub cut_short: u32,
-    /// Since when it is set aside, because what happens to it cannot be written.
+    /// When the job was set aside, because its changes cannot be written to the store.
     pub aside: Option<Time>,
-    /// When it was handed to an agent for the first time.
+    /// When the job was first handed to an agent.
     pub started_at: Option<Time>,
-    /// How long it has waited for people in all; the agent's total clock stands still meanwhile.
+    /// How long the job has waited for people, in all. The agent's total clock stands still during that time.
     pub waited: Duration,
-    /// How many microseconds since it was accepted do not count: jumps of the clock, and the time in which no orchestrator ran.
+    /// How many microseconds since acceptance do not count: jumps of the clock, and the time in which no orchestrator
+    /// ran.
     pub skew_micros: i64,
-    /// How far it is, as was committed.
+    /// The latest progress that was committed.
     pub progress: Option<Arc<Progress>>,
-    /// Progress that was heard too soon after the last to be an event of its own (ALL-9).
+    /// Progress that came too soon after the last progress event to become an event of its own (ALL-9).
     pub pending: Option<Arc<Progress>>,
     /// When progress last became an event.
     pub progress_at: Time,
     /// How many bytes of output the present attempt has given.
     pub output_bytes: u64,
-    /// What people have answered: the questions in the order in which an attempt asks them.
+    /// The questions that people have answered, in the order in which an attempt asks them.
     pub answers: Arc<Vec<Answered>>,
-    /// What the link of the attempt under way wants to know should we end; gone with the attempt.
+    /// What the link of the present attempt wants to know when the attempt is taken up after a restart. It is dropped
+    /// when the attempt ends.
     pub memory: Option<Block>,
-    /// How many events it has had.
+    /// How many events the job has had.
     pub events: u32,
 }
 
-/// What was asked for.
+/// What a caller asked for.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Ours.
+    /// The id that the engine gave the job.
     pub id: JobId,
     /// The job that this one repeats.
     pub parent: Option<JobId>,
-    /// Where it came in.
+    /// The door that the request came through.
     pub door: Door,
-    /// Whose it is: request keys of two callers never meet. Without tokens everyone is the same caller, `""`.
+    /// The caller that the job belongs to. Request keys of different callers are kept apart. Without tokens all callers
+    /// are the same caller, `""`.
     pub caller: Arc<str>,
-    /// The caller's own id for it; the job's id where it gave none.
+    /// The caller's own id for the job, or the job's id where the caller gave none.
     pub request_id: Box<str>,
-    /// What makes a repeat the same job.
+    /// What makes a repeated request the same job.
     pub key: Key,
-    /// The name that routes it.
+    /// The kind of work, by which the job is routed.
     pub work: Arc<str>,
-    /// The agent it must go to, where the caller named one.
+    /// The agent that the job must go to, where the caller named one.
     pub pinned: Option<Arc<str>>,
-    /// Who goes first.
+    /// Which jobs go first.
     pub priority: Priority,
-    /// What the caller allows.
+    /// The limits that the caller set.
     pub limits: Limits,
-    /// Where in a trace it belongs, as W3C Trace Context spells it.
+    /// The job's place in a trace, as W3C Trace Context spells it.
     pub trace: Option<Box<str>>,
-    /// When it was accepted.
+    /// When the job was accepted.
     pub accepted_at: Time,
-    /// Where in the document the input is; an empty range where it has none, which means `{}`. Where a contract makes
-    /// its input of several members it says nothing.
+    /// Where in the document the input is. An empty range says that there is no input, which means `{}`. The range is
+    /// not used where the contract builds its input from several members.
     pub input: Range<u32>,
 }
 
 impl Request {
-    /// The input, within the document that the job came as; `None` if that is not the document.
+    /// Returns the input, cut out of the document that the job came as; `None` if this cannot be that document.
     pub fn input_in(&self, document: &Block) -> Option<Bytes> {
         if let Some(input) = self.door.contract().and_then(|contract| contract.exchange().input) {
-            // No range can say where it is: the document is read again.
+            // No range can describe this input, so the document is read again.
             return input(&document.0).map(Bytes::from);
         }
         if self.input.is_empty() {
@@ -115,7 +119,7 @@ impl Request {
 pub enum Door {
     /// `/api/v1/jobs` and the command line.
     Native,
-    /// That of a contract.
+    /// The door of a contract.
     Contract(Contract),
 }
 
@@ -126,108 +130,112 @@ pub enum Key {
     None,
     /// The request id.
     RequestId,
-    /// The `Idempotency-Key` header, the same on every door; or several fields of a contract together.
+    /// The `Idempotency-Key` header, which is the same key on every door, or several fields of a contract together.
     Other(Box<str>),
 }
 
-/// Who goes first: each step up is a head start in the queue, so that nobody waits for ever.
+/// Which jobs go first: those of a higher priority. Now and then the oldest job goes first all the same, so that no job
+/// waits for ever (see [`crate::queue`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// After others of its time.
+    /// After jobs of all other priorities.
     Low,
-    /// As it comes.
+    /// The priority of a request that names none.
     #[default]
     Normal,
-    /// Before others of its time.
+    /// Before normal and low jobs.
     High,
-    /// Before everything of its time.
+    /// Before all other jobs.
     Urgent,
 }
 
-/// What a request allows, where it says so.
+/// The limits that a request sets; `None` where it sets none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// From acceptance to outcome.
+    /// Longest time from acceptance to the outcome.
     pub total: Option<Duration>,
-    /// Without a sign of life.
+    /// Longest time without a sign of life from the agent.
     pub silence: Option<Duration>,
-    /// Of output, in bytes.
+    /// Most output, in bytes.
     pub output_bytes: Option<u64>,
-    /// How often and when it is tried again (TASK-7); giving it says that repeating is wanted.
+    /// How often and when a failed attempt is repeated (TASK-7). Setting it also says that repeating is wanted.
     pub retry: Option<Schedule>,
 }
 
-/// Where in its life a job is.
+/// The state of a job.
 #[derive(Clone, Debug)]
 pub enum State {
-    /// Accepted; no agent has it.
+    /// Accepted; no agent has the job.
     Queued,
-    /// An agent has it.
+    /// An agent has the job.
     Running(Running),
-    /// Until a time, because the last attempt failed.
+    /// The last attempt failed, and the next one is due later.
     Retrying {
-        /// Not before this.
+        /// When the pause before the next attempt is over.
         until: Time,
         /// Why the last attempt failed.
         after: Failure,
     },
-    /// For a person; the agent still has it.
+    /// The job waits for a person's answer, and the agent still has it.
     Waiting {
-        /// The attempt that asks.
+        /// The attempt that asks the question.
         running: Running,
-        /// What is asked.
+        /// The question.
         question: Question,
     },
-    /// For an operator: it is not begun again, because it may be what ends us (ALL-13).
+    /// The job waits for an operator. It is not begun again, because it may be what crashes the orchestrator (ALL-13).
     Poisoned,
-    /// For good.
+    /// The job has its outcome.
     Ended(Arc<Ending>),
 }
 
-/// From so many attempts in a row that were cut short a job is suspected to be what ends us.
+/// From this many attempts in a row that were cut short on, a job is suspected of crashing the orchestrator.
 pub const SUSPECT_FROM: u32 = 2;
 
-/// After one suspect has begun, no other does for so long: should we end in that time, it is known because of which, and no job is blamed
-/// for what another one did.
+/// How long after one suspect has begun no other suspect begins. If the orchestrator crashes in that time, it is known
+/// which job was the reason, and no job is blamed for what another one did.
 pub const SUSPECT_ALONE: Duration = Duration::from_secs(30);
 
 /// The attempt under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Its number, from 1.
+    /// The attempt's number, counted from 1.
     pub attempt: u32,
     /// When the agent last gave a sign of life.
     pub heard_at: Time,
-    /// How many questions it has asked.
+    /// How many questions the attempt has asked.
     pub asked: u32,
-    /// When it was taken up, if it began before we did: its agent is asked once before it is given up (ALL-3).
+    /// When this orchestrator took the attempt up, if the attempt began before the orchestrator was started. The agent
+    /// is asked once before such an attempt is given up (ALL-3).
     pub taken_up_at: Option<Time>,
 }
 
-/// A question that a person has answered. Should the attempt that asked it be cut short, the next one gets the same answer.
+/// A question that a person has answered. If the attempt that asked it is cut short, the next attempt gets the same
+/// answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// The question.
+    /// The question that the agent asked.
     pub question: Question,
-    /// The answer.
+    /// The answer that the person gave.
     pub answer: Body,
 }
 
 /// How a job ended, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// When.
+    /// When the job ended.
     pub at: Time,
-    /// How.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Of an outcome that was too long for a list: how long it is, in bytes. Its parts are in the store.
+    /// The length in bytes of an outcome that was too long to be read for a list. Its parts are in the store.
     pub left_out: Option<u64>,
-    /// Whether it was stored by a version that did not look for what readers disagree on (ALL-11): whoever writes it for others looks.
+    /// Whether the outcome was stored by a version that did not check for content that readers disagree on (ALL-11).
+    /// Code that writes such an outcome into another document has to check it.
     pub is_unjudged: bool,
 }
 
 impl Ending {
-    /// An outcome of now.
+    /// Makes the ending of a job that ends now.
     pub fn new(at: Time, outcome: Outcome) -> Ending {
         Ending { at, outcome, left_out: None, is_unjudged: false }
     }
@@ -241,27 +249,27 @@ impl std::ops::Deref for Ending {
     }
 }
 
-/// The seven words for where a job is.
+/// The seven words for the state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// No agent has it.
+    /// No agent has the job.
     Queued,
-    /// An agent has it.
+    /// An agent has the job.
     Running,
-    /// Until the next attempt.
+    /// The job waits for its next attempt.
     Retrying,
-    /// For a person.
+    /// The job waits for a person.
     Waiting,
-    /// Done.
+    /// The work was done.
     Completed,
-    /// Not done.
+    /// The work was not done.
     Failed,
-    /// Stopped.
+    /// The job was stopped.
     Cancelled,
 }
 
 impl Job {
-    /// A job that was just accepted.
+    /// Makes a job that was just accepted.
     pub fn accepted(request: Arc<Request>) -> Job {
         let at = request.accepted_at;
         Job {
@@ -284,22 +292,22 @@ impl Job {
             output_bytes: 0,
             answers: Arc::default(),
             memory: None,
-            // Its acceptance is the first event.
+            // The job's acceptance is its first event.
             events: 1,
         }
     }
 
-    /// Its id.
+    /// Returns the job's id.
     pub fn id(&self) -> JobId {
         self.request.id
     }
 
-    /// Its number.
+    /// Returns the job's number.
     pub fn seq(&self) -> Seq {
         self.request.id.seq()
     }
 
-    /// The word for its state.
+    /// Returns the word for the job's state.
     pub fn phase(&self) -> Phase {
         match &self.state {
             State::Queued => Phase::Queued,
@@ -310,7 +318,7 @@ impl Job {
         }
     }
 
-    /// Its outcome, once it has one.
+    /// Returns the outcome, once the job has one.
     pub fn outcome(&self) -> Option<&Arc<Ending>> {
         match &self.state {
             State::Ended(ended) => Some(ended),
@@ -320,12 +328,12 @@ impl Job {
         }
     }
 
-    /// The agent that has it or had it last, else the one it must go to.
+    /// Returns the agent that has the job or had it last, or else the agent that the job must go to.
     pub fn agent_or_pinned(&self) -> Option<&str> {
         self.agent.as_deref().or(self.request.pinned.as_deref())
     }
 
-    /// The attempt under way, also while it waits for a person.
+    /// Returns the attempt under way, also while it waits for a person.
     pub fn running(&self) -> Option<&Running> {
         match &self.state {
             State::Running(running) | State::Waiting { running, .. } => Some(running),
@@ -333,7 +341,7 @@ impl Job {
         }
     }
 
-    /// The agent that had this attempt; `None` if it was never made.
+    /// Returns the agent that had this attempt; `None` if the attempt was never made.
     pub fn had_by(&self, attempt: u32) -> Option<&Arc<str>> {
         if attempt == 0 || attempt > self.attempts {
             return None;
@@ -342,17 +350,18 @@ impl Job {
         before.or(self.agent.as_ref())
     }
 
-    /// Whether it waits for a person's answer.
+    /// Whether the job waits for a person's answer.
     pub fn is_asking(&self) -> bool {
         matches!(self.state, State::Waiting { .. })
     }
 
-    /// Whether it may be what ends us.
+    /// Whether the job is suspected of crashing the orchestrator.
     pub fn is_suspect(&self) -> bool {
         self.cut_short >= SUSPECT_FROM
     }
 
-    /// Until when no other suspect begins, if this one is with an agent: its last attempt is the first since it was cut short.
+    /// Returns until when no other suspect may begin, if this job is a suspect and an agent has it. The last attempt of
+    /// such a job is the first one since it was cut short, so `started_at` is the start of that attempt.
     pub fn alone_until(&self) -> Option<Time> {
         let is_running = matches!(self.state, State::Running(_));
         Some(self.started_at?.plus(SUSPECT_ALONE)).filter(|_| is_running && self.is_suspect())

@@ -1,8 +1,9 @@
-//! Which request key is which job: in memory, because an index over random keys on disk costs more than all else together.
+//! Which request key belongs to which job. This is kept in memory, because an index over random keys on disk costs more
+//! than everything else together.
 //!
-//! A key is known by a 64-bit hash of it, salted by the store, so that nobody can choose keys that meet; whether a hit is the
-//! same key, and the same request, is found out by whoever can read the job. Two keys of one hash are as unlikely as
-//! they are harmless: the later one is kept in a list of its own.
+//! A key is known by its 64-bit hash, which is salted by the store, so that no caller can choose keys that collide.
+//! Code that can read the job finds out whether a hit is the same key and the same request. Two keys with the same hash
+//! are as unlikely as they are harmless: the later one is kept in a separate list.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +19,14 @@ pub struct Hash(pub u64);
 /// The hashes that a job is found by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hashes {
-    /// Of its request key.
+    /// The hash of the request key.
     pub key: Option<Hash>,
-    /// Of the caller's id for it, where that is not its key and the door's callers ask by it.
+    /// The hash of the caller's id for the job, where that is not the key and callers of the door ask by it.
     pub alias: Option<Hash>,
 }
 
 impl Hashes {
-    /// Those that there are.
+    /// Returns the hashes that there are.
     pub fn iter(self) -> impl Iterator<Item = Hash> {
         self.key.into_iter().chain(self.alias)
     }
@@ -39,15 +40,15 @@ pub struct Salt(pub Uuid);
 #[derive(Debug, Default)]
 pub struct Keys {
     first: BTreeMap<Hash, Seq>,
-    /// Further jobs whose keys have a hash that was taken.
+    /// Further jobs whose keys have a hash that was taken already.
     rest: Vec<(Hash, Seq)>,
 }
 
 impl Salt {
-    /// The hash of a key; `None` where each request is a job of its own.
+    /// Returns the hash of a key; `None` where each request is a job of its own.
     pub fn hash(self, caller: &str, door: Door, request_id: &str, key: &Key) -> Option<Hash> {
-        // Neither a caller nor a door has a NUL in its name, so no two keys are written alike. A key other than the
-        // request id holds on every door, or names its own in its text.
+        // Neither a caller nor a door has a NUL in its name, so different keys are never written alike. A key other
+        // than the request id holds on every door, or names its door in its text.
         let (door, key) = match key {
             Key::None => return None,
             Key::RequestId => (door.name(), request_id),
@@ -57,24 +58,26 @@ impl Salt {
         Some(Hash((id.as_u128() >> 64) as u64))
     }
 
-    /// The identity of the store that has this salt. It is told to anybody, and tells nothing of the salt or of any key's hash.
+    /// Returns the identity of the store that has this salt. It is public, and reveals nothing about the salt or the
+    /// hash of any key.
     pub fn store_id(self) -> StoreId {
-        // Two NULs are in whatever a key is hashed by, so this is the hash of none.
+        // The text that a key is hashed from has two NULs in it, and this text has none, so this is not the hash of any
+        // key.
         let id = Uuid::new_v5(&self.0, b"store").as_u128();
-        // Half of it each, so that the bits that all such ids have in common show nowhere.
+        // Combining both halves hides the bits that all such UUIDs have in common.
         StoreId((id >> 64) as u64 ^ id as u64)
     }
 }
 
 impl Keys {
-    /// The job that has this key, or one of the same hash that is not known to be another.
+    /// Returns the job that has this hash and is not among `others`, which are known to have another key.
     pub fn find(&self, hash: Hash, others: &[Seq]) -> Option<Seq> {
         let first = self.first.get(&hash).copied();
         let rest = self.rest.iter().filter(|(taken, _)| *taken == hash).map(|(_, seq)| *seq);
         first.into_iter().chain(rest).find(|seq| !others.contains(seq))
     }
 
-    /// Takes a key.
+    /// Takes a key for a job.
     pub fn claim(&mut self, hash: Hash, seq: Seq) {
         if let Some(taken) = self.first.insert(hash, seq) {
             self.first.insert(hash, taken);
@@ -82,7 +85,7 @@ impl Keys {
         }
     }
 
-    /// Gives a key free that this job had.
+    /// Frees a key that this job had.
     pub fn release(&mut self, hash: Hash, seq: Seq) {
         self.rest.retain(|taken| *taken != (hash, seq));
         if self.first.get(&hash) == Some(&seq) {
@@ -94,12 +97,12 @@ impl Keys {
         }
     }
 
-    /// How many are taken.
+    /// Returns how many keys are taken.
     pub fn len(&self) -> usize {
         self.first.len() + self.rest.len()
     }
 
-    /// Whether none is taken.
+    /// Whether no key is taken.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

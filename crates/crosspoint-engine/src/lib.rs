@@ -1,11 +1,11 @@
 //! The engine: durable jobs that end exactly once.
 //!
 //! In reading order:
-//! - [`time`], [`id`], [`job`], [`event`]: what there is to know about one job;
-//! - [`policy`]: what an agent's operator has settled;
-//! - [`machine`]: the life of one job, as one pure function; [`breaker`]: that of an agent's breaker;
-//! - [`keys`], [`queue`], [`core`]: all jobs and agents of one orchestrator, still pure; [`retention`]: how long jobs are kept;
-//!   [`claim`]: who may write;
+//! - [`time`], [`id`], [`job`], [`event`]: what is known about one job;
+//! - [`policy`]: what an agent's operator configured;
+//! - [`machine`]: the life of one job, as one pure function; [`breaker`]: the circuit breaker of one agent;
+//! - [`keys`], [`queue`], [`core`]: all jobs and agents of one orchestrator, still pure;
+//! - [`retention`]: how long jobs are kept; [`claim`]: which opening of a store may write to it;
 //! - [`store`]: the embedded database, whose one verb is to commit a batch;
 //! - [`runtime`]: the one committing thread, the tasks of attempts, and the handle that doors use.
 

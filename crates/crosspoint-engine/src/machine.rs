@@ -1,14 +1,14 @@
 //! The life of a job, as one pure function.
 //!
-//! Everything that can happen to a job is an [`Event`]; [`step`] says what becomes of the job and what is to be done. The
-//! caller supplies the time, commits the new state, and performs the actions afterwards. A crash in between loses the
-//! actions, not the state: what is owed follows from it (a running job is owed a dispatch), so at the next start
-//! [`Event::Interrupted`] makes up for it, and every action is safe to perform twice.
+//! Everything that can happen to a job is an [`Event`]. [`step`] says what becomes of the job and what has to be done.
+//! The code that calls it supplies the time, commits the new state, and performs the actions afterwards. A crash in
+//! between loses the actions, not the state. The actions follow from the state (a running job has to be dispatched), so
+//! at the next start [`Event::Interrupted`] makes up for them, and every action is safe to perform twice.
 //!
 //! Three rules decide all races:
 //! - the first outcome that is committed stands, and nothing follows it;
-//! - a success of *any* attempt ends the job, also of one that was given up: every attempt carries the same id (ALL-2), so it is
-//!   this job's work that was done, and doing it again would be doing it twice;
+//! - a success of *any* attempt ends the job, also of an attempt that was given up: every attempt carries the same id
+//!   (ALL-2), so it is this job's work that was done, and doing it again would be doing it twice;
 //! - a failure counts only if it is that of the present attempt.
 
 mod clock;
@@ -31,86 +31,86 @@ use crate::job::{Answered, Job, Phase, Running, State};
 use crate::policy::{Policy, Recovery};
 use crate::time::Time;
 
-/// So many changes of agents are remembered of a job.
+/// Most changes of agents that are remembered of one job.
 const HAD_MAX: usize = 100;
 
 /// Something that happens to a job.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A place with an agent was found for it.
+    /// An agent with a free place was found for the job.
     Start {
-        /// The agent.
+        /// The agent's name.
         agent: Arc<str>,
     },
     /// The agent gave a sign of life.
     Heard {
-        /// In which attempt.
+        /// The attempt.
         attempt: u32,
     },
-    /// The agent says how far it is.
+    /// The agent reports progress.
     Progress {
-        /// In which attempt.
+        /// The attempt.
         attempt: u32,
-        /// How far.
+        /// How far the agent is.
         progress: Progress,
     },
     /// The agent printed something.
     Output {
-        /// In which attempt.
+        /// The attempt.
         attempt: u32,
-        /// Where in the attempt's output.
+        /// Where in the attempt's output the block begins, in bytes.
         offset: u64,
-        /// What.
+        /// The bytes.
         block: Block,
     },
-    /// The agent needs a person.
+    /// The agent asks a person.
     Ask {
-        /// In which attempt.
+        /// The attempt.
         attempt: u32,
-        /// What is asked.
+        /// The question.
         question: Question,
     },
-    /// The agent needs the person no more whom it has asked.
+    /// The agent no longer needs an answer to its question.
     Unasked {
-        /// In which attempt.
+        /// The attempt.
         attempt: u32,
     },
-    /// The agent's link wants to know this when the attempt is taken up after our end.
+    /// The agent's link stores what it has to know if the attempt is taken up after a restart.
     Remember {
-        /// In which attempt.
+        /// The attempt.
         attempt: u32,
-        /// What it wants to know, in place of what it remembered before.
+        /// What the link has to know. It replaces what the link stored before.
         memory: Block,
     },
-    /// The agent is done.
+    /// The attempt has a result.
     Finish {
-        /// With which attempt.
+        /// The attempt.
         attempt: u32,
-        /// How it went.
+        /// The result.
         result: Result<Success, Failed>,
     },
     /// A person answers.
     Answer {
-        /// What they say: any JSON.
+        /// The answer: any JSON.
         answer: Body,
     },
-    /// The attempt never left us, and will not: whoever was to have it is gone.
+    /// The attempt was never given to a worker and will not be, because the worker that was to have it is gone.
     Withdrawn {
-        /// Which attempt.
+        /// The attempt.
         attempt: u32,
     },
-    /// Somebody wants it stopped.
+    /// A caller or an operator wants the job stopped.
     Cancel,
-    /// A time has come that [`alarm`] named.
+    /// A time has come that [`alarm`] returned.
     Clock,
-    /// We were gone, and the attempt that was under way is under way no more.
+    /// The orchestrator was restarted, and the attempt that was under way before is interrupted.
     Interrupted(End),
-    /// An operator wants a job begun again that was poisoned.
+    /// An operator wants a poisoned job to be begun again.
     Release,
 }
 
 impl Event {
-    /// The attempt that an agent speaks of.
+    /// Returns the attempt that the event is about, if it is something that an agent reports.
     pub fn attempt(&self) -> Option<u32> {
         match self {
             Event::Heard { attempt }
@@ -134,40 +134,40 @@ impl Event {
 /// How an orchestrator ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was asked to.
+    /// It was asked to end.
     Clean,
-    /// It was killed, or lost its power; perhaps by the work itself.
+    /// It was killed or lost its power, perhaps because of the work itself.
     Unclean,
 }
 
-/// What is to be done once the new state is on disk.
+/// What has to be done once the new state is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Hand the job to its agent.
     Dispatch {
-        /// As which attempt.
+        /// The number of the attempt.
         attempt: u32,
     },
-    /// Take the attempt up that the agent has gone on with.
+    /// Take up an attempt that the agent has gone on with.
     Resume {
-        /// Which attempt.
+        /// The attempt.
         attempt: u32,
     },
     /// Tell the agent to stop.
     Stop {
-        /// Which attempt.
+        /// The attempt.
         attempt: u32,
     },
-    /// Give the agent an answer.
+    /// Give the agent a person's answer.
     Deliver {
-        /// To which attempt.
+        /// The attempt that asked.
         attempt: u32,
         /// The answer.
         answer: Body,
     },
-    /// Tell the agent's breaker.
+    /// Tell the agent's breaker how the agent behaved.
     Mark {
-        /// Which agent's.
+        /// The agent's name.
         agent: Arc<str>,
         /// How it behaved.
         mark: crate::breaker::Mark,
@@ -179,42 +179,43 @@ pub enum Action {
 pub struct Step {
     /// The job as it is now.
     pub job: Job,
-    /// What to store of it. Where there is nothing, only what no restart needs has changed.
+    /// The events to store. If there are none, only parts of the job have changed that a restart does not need, unless
+    /// `rewritten` is set.
     pub entries: Vec<Entry>,
-    /// What to do afterwards.
+    /// What has to be done after the commit.
     pub actions: Vec<Action>,
-    /// What should not have happened, and was not applied.
+    /// The rule that an agent broke, if it broke one.
     pub violation: Option<Violation>,
-    /// Whether the job is to be stored although nothing happened that is an event.
+    /// Whether the job's row has to be stored although nothing happened that is an event.
     pub rewritten: bool,
 }
 
-/// Why a wish was not granted. Nothing has changed.
+/// Why a request to change a job was refused. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It has ended.
+    /// The job has ended.
     #[error("the job has ended as {}", .0.name())]
     Ended(Phase),
-    /// An answer without a question.
+    /// The job waits for no answer.
     #[error("the job is {} and waits for no answer", .0.name())]
     NotWaiting(Phase),
-    /// It waits for something else than an answer.
+    /// The job waits for an operator, not for an answer.
     #[error("the job waits for an operator to retry or cancel it, not for an answer")]
     Poisoned,
-    /// It is not in the queue.
+    /// The job is not in the queue.
     #[error("the job is {} and cannot start", .0.name())]
     NotQueued(Phase),
-    /// Nothing keeps it from being begun.
+    /// The job is neither poisoned nor set aside, so it needs no release.
     #[error("the job is {} and is not set aside", .0.name())]
     NotAside(Phase),
-    /// What happens to it cannot be written.
+    /// The job is set aside, because its changes cannot be written.
     #[error("the job is set aside, because what happens to it cannot be written")]
     Aside,
 }
 
 /// Decides what one event does to one job.
 ///
-/// `policy` is that of the job's agent; the default one where it has had none.
+/// `policy` is the policy of the job's agent, or the default policy where no agent has had the job.
 pub fn step(job: &Job, event: Event, now: Time, policy: &Policy) -> Result<Step, Refused> {
     let step = Step { job: job.clone(), entries: Vec::new(), actions: Vec::new(), violation: None, rewritten: false };
     match event {
@@ -242,7 +243,7 @@ impl Step {
         if let Some(before) = self.job.agent.take().filter(|before| before != agent) {
             let had = Arc::make_mut(&mut self.job.had);
             if had.len() >= HAD_MAX {
-                // Whose the oldest were is forgotten: no agent has an empty name.
+                // The agents of the oldest attempts are forgotten. No agent has an empty name, so none matches it.
                 had.remove(0);
                 had[0].1 = "".into();
             }
@@ -278,7 +279,7 @@ impl Step {
 
     fn cancel(mut self, now: Time) -> Result<Step, Refused> {
         if let State::Ended(outcome) = &self.job.state {
-            // Whoever cancels twice gets what they wanted.
+            // A job that was cancelled already is as the caller wants it.
             return if outcome.status == Status::Cancelled { Ok(self) } else { Err(Refused::Ended(self.job.phase())) };
         }
         self.stop_attempt();
@@ -286,7 +287,7 @@ impl Step {
         Ok(self)
     }
 
-    /// At a start of ours: what was under way when we ended is so no more (ALL-3).
+    /// Handles a restart of the orchestrator: the attempt that was under way when it ended no longer is (ALL-3).
     fn interrupted(mut self, end: End, now: Time, policy: &Policy) -> Step {
         let Some(&running) = self.job.running() else { return self };
         let attempt = running.attempt;
@@ -305,7 +306,8 @@ impl Step {
         self
     }
 
-    /// The work died with us. It begins again, unless it may be what ends us (ALL-13); what waits for a person does nothing that could.
+    /// Handles work that died with the orchestrator. The work begins again, unless it may be what crashes the
+    /// orchestrator (ALL-13). A job that waits for a person does nothing that could crash it.
     fn cut_short(&mut self, attempt: u32, end: End, now: Time, policy: &Policy) {
         self.job.begun = true;
         let at_work = matches!(self.job.state, State::Running(_));
@@ -316,7 +318,8 @@ impl Step {
         self.requeue(if poisoned { State::Poisoned } else { State::Queued }, attempt, now);
     }
 
-    /// Whatever came of it, the operator has looked at it: it begins anew, and so does the count.
+    /// Begins a poisoned job anew. The operator has looked at it, so the count of attempts that were cut short starts
+    /// at 0 again.
     fn release(mut self, now: Time) -> Result<Step, Refused> {
         let State::Poisoned = self.job.state else { return Err(Refused::NotAside(self.job.phase())) };
         self.job.cut_short = 0;
@@ -332,15 +335,16 @@ impl Step {
         self
     }
 
-    /// Another attempt follows that is no repeat, at once or when an operator says so: nobody failed.
+    /// Prepares another attempt, which begins at once or when an operator says so. It is not a repeat, because no agent
+    /// failed.
     fn requeue(&mut self, state: State, attempt: u32, now: Time) {
         self.enter(state, now);
-        // It begins anew, and so does its time: hours that nobody had it are not its own.
+        // The job's time begins anew too: time in which no agent had the job does not count.
         (self.job.started_at, self.job.waited) = (None, Duration::ZERO);
         self.note(What::Interrupted { attempt }, now);
     }
 
-    /// Puts the job in another state; time spent waiting for a person is counted when that is over.
+    /// Changes the job's state. Time spent waiting for a person is counted when the job leaves that state.
     fn enter(&mut self, state: State, now: Time) {
         if let State::Waiting { .. } = self.job.state {
             self.job.waited = self.job.waited.saturating_add(now.since(self.job.updated_at));
@@ -363,7 +367,7 @@ impl Step {
         }
     }
 
-    /// The attempt goes on from here, for us.
+    /// Notes that this orchestrator goes on with the attempt from now on.
     fn take_up(&mut self, now: Time) {
         self.set_heard(now);
         if let State::Running(running) | State::Waiting { running, .. } = &mut self.job.state {

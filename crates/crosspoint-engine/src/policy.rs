@@ -1,84 +1,87 @@
-//! What an agent's operator has settled: clocks, repeats, limits.
+//! What an agent's operator configured: clocks, repeats, limits.
 //!
 //! The schedule of repeats is that of the message contract (MSG-5) for every agent, because it is the only one that the
-//! contracts name; a request may bring its own (TASK-7), within [`ATTEMPTS_MAX`] and [`DELAY_MAX`].
+//! contracts name. A request may bring its own (TASK-7), within [`ATTEMPTS_MAX`] and [`DELAY_MAX`].
 
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::retry;
 
-/// More attempts than this are not made, whatever a request asks for: somebody pays for each.
+/// Most attempts of one job, whatever its request asks for: each attempt has to be paid for.
 pub const ATTEMPTS_MAX: u32 = 10;
 
-/// No pause between attempts is longer, jitter apart.
+/// Longest pause between two attempts, without jitter.
 pub const DELAY_MAX: Duration = Duration::from_secs(3_600);
 
-/// How long a job may take in all where nobody says (ALL-4).
+/// How long a job may take in all, where neither the request nor the agent's configuration sets a limit (ALL-4).
 pub const TOTAL_DEFAULT: Duration = Duration::from_secs(3_600);
 
-/// How much output a job may give where nobody says, and what nobody may exceed, in bytes: 64 MiB and 4 GiB.
+/// How much output a job may give where no limit is configured, in bytes: 64 MiB.
 pub const OUTPUT_BYTES_DEFAULT: u64 = 64 << 20;
-/// See [`OUTPUT_BYTES_DEFAULT`].
+/// Largest limit on output that can be set, in bytes: 4 GiB.
 pub const OUTPUT_BYTES_MAX: u64 = 4 << 30;
 
-/// How much a link may remember of an attempt, in bytes: it is written with the job's row each time that the row changes.
+/// Most that a link may remember of an attempt, in bytes: it is written with the job's row each time the row changes.
 pub const MEMORY_BYTES_MAX: usize = 64 << 10;
 
-/// How long an attempt that is taken up has at least, where nobody says: long enough for its agent to be asked once.
+/// Least time that an attempt which was taken up after a restart gets, where nothing is configured: long enough to ask
+/// its agent once.
 pub const TAKE_UP_DEFAULT: Duration = Duration::from_secs(30);
 
-/// After so many attempts in a row that were cut short by our own unclean end, the work of built-in agents and programs is not begun
-/// again (ALL-13).
+/// How many attempts in a row an unclean end of the orchestrator may cut short before the work of a built-in agent or a
+/// program is not begun again (ALL-13).
 pub const CUT_SHORT_MAX: u32 = 3;
 
-/// What holds for the attempts that one agent makes.
+/// The rules for the attempts of one agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// How long the agent may be silent (ALL-4); `None` lets it.
+    /// How long the agent may give no sign of life (ALL-4); `None` sets no limit.
     pub silence: Option<Duration>,
-    /// How long a job may take in all, from its first attempt; waiting for people does not count.
+    /// How long a job may take in all, counted from its first attempt. Time spent waiting for people does not count.
     pub total: Duration,
-    /// Whether work that may have begun may begin again.
+    /// Whether work that may have begun may be begun again.
     pub repeats: Repeats,
-    /// What becomes of an attempt that our own end cut short.
+    /// What becomes of an attempt that the orchestrator's own end cut short.
     pub recovery: Recovery,
-    /// An attempt that is taken up after an end of ours is not given up before so long: its agent is asked once (ALL-3).
+    /// Least time that an attempt which was taken up after a restart gets before it is given up: its agent is asked
+    /// once (ALL-3).
     pub take_up: Duration,
-    /// After so many attempts in a row that our unclean end cut short the work is not begun again; `None` begins it always.
+    /// After this many attempts in a row that an unclean end of the orchestrator cut short, the work is not begun
+    /// again; `None` always begins it again.
     pub cut_short_max: Option<u32>,
     /// When a failed attempt is repeated.
     pub schedule: Schedule,
-    /// How much output a job may give.
+    /// Most output that a job may give, in bytes.
     pub output_bytes_max: u64,
 }
 
-/// Whether work that may have begun may begin again (ALL-3).
+/// Whether work that may have begun may be begun again (ALL-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
-    /// The agent never does the same request twice, or the operator says that it does no harm.
+    /// Always: the agent never does the same request twice, or the operator says that doing it twice does no harm.
     Always,
-    /// Only if the work surely never began.
+    /// Only if the work certainly never began.
     BeforeStart,
 }
 
-/// What becomes, at the next start, of an attempt that our own end cut short (ALL-3).
+/// What becomes, at the next start, of an attempt that the orchestrator's own end cut short (ALL-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// It died with us, or the agent knows the request id: it is dispatched again.
+    /// The attempt died with the orchestrator, or the agent recognises the request id: the job is dispatched again.
     Rerun,
-    /// The agent goes on without us: the attempt is taken up where it is.
+    /// The agent goes on without the orchestrator: the attempt is taken up where it is.
     Resume,
-    /// The same; but what dies with the agent is not begun again.
+    /// Like [`Recovery::Resume`], but work that dies with the agent is not begun again.
     ResumeOnce,
-    /// Nobody can know what it did: the job fails as unavailable.
+    /// What the attempt did cannot be known: the job fails as unavailable.
     Fail,
 }
 
-/// How often an attempt is made, and how long to wait in between.
+/// How many attempts are made, and how long the pauses between them are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// In all, the first included.
+    /// Most attempts in all, the first one included.
     pub attempts_max: u32,
     /// How the pauses grow.
     pub backoff: Backoff,
@@ -86,19 +89,19 @@ pub struct Schedule {
     pub first: Duration,
 }
 
-/// How pauses grow.
+/// How the pauses between attempts grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backoff {
-    /// Each is twice the last.
+    /// Each pause is twice as long as the last.
     Exponential,
-    /// Each is the first longer than the last.
+    /// Each pause is longer than the last by the length of the first.
     Linear,
-    /// All are the same.
+    /// All pauses are equally long.
     Fixed,
 }
 
 impl Policy {
-    /// What holds where nobody has settled anything.
+    /// The policy where nothing is configured.
     pub const DEFAULT: Policy = Policy {
         silence: None,
         total: TOTAL_DEFAULT,
@@ -124,13 +127,13 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// MSG-5: four attempts, 1, 2 and 4 s apart.
+    /// The schedule of MSG-5: four attempts, 1, 2 and 4 s apart.
     pub const DEFAULT: Schedule =
         Schedule { attempts_max: retry::ATTEMPTS_MAX, backoff: Backoff::Exponential, first: Duration::from_secs(1) };
 
-    /// How long to wait before an attempt, counted from 1; `None` says that there is no such attempt.
+    /// Returns how long to wait before an attempt, counted from 1; `None` if there is no such attempt.
     ///
-    /// `chance` is from 0 to 1 and lengthens the pause by at most half, never shortens it.
+    /// `chance` is a number from 0 to 1. It lengthens the pause by at most half and never shortens it.
     pub fn delay_before(&self, attempt: u32, chance: f64) -> Option<Duration> {
         if attempt > self.attempts_max.min(ATTEMPTS_MAX) {
             return None;
@@ -148,7 +151,7 @@ impl Schedule {
 }
 
 impl Recovery {
-    /// Whether work that died with whoever did it is begun again: it goes on nowhere, but it may have begun.
+    /// Whether work that died with the agent is begun again. Such work goes on nowhere, but it may have begun.
     pub fn begins_the_dead_again(self) -> bool {
         match self {
             Recovery::Rerun | Recovery::Resume => true,
@@ -158,7 +161,7 @@ impl Recovery {
 }
 
 impl Repeats {
-    /// Whether the engine may try again after this (ALL-3, MSG-5).
+    /// Whether the engine may try again after this failure (ALL-3, MSG-5).
     pub fn allow(self, failure: Failure, dispatched: Dispatched) -> bool {
         failure.is_retried() && (self == Repeats::Always || dispatched == Dispatched::No)
     }

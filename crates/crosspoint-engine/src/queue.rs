@@ -1,8 +1,8 @@
 //! Jobs that wait for an agent, and which of them goes next.
 //!
-//! The highest priority goes first, and within it the oldest. That alone would let a low job wait for ever while higher ones keep
-//! coming; so every eighth turn of an agent goes to the oldest job of all that it could take. Whatever comes in, a job
-//! has at most eight times the jobs before it in front of it.
+//! The highest priority goes first, and within it the oldest job. That alone would let a low job wait for ever while
+//! higher ones keep coming. So every eighth turn of an agent goes to the oldest of all jobs that it could take.
+//! Whatever comes in, the jobs that go before a job are at most eight times as many as the older ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,38 +10,38 @@ use std::sync::Arc;
 use crate::id::Seq;
 use crate::job::{Job, Priority};
 
-/// Every so many turns the oldest job goes, whatever its priority.
+/// Every turn of an agent that is a multiple of this goes to the oldest job, whatever its priority.
 pub const OLDEST_EVERY: u64 = 8;
 
-/// Where a job may go: to any agent that takes the work, or to one.
+/// Where a job may go: to any agent that takes the work, or to one agent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
-    /// The work.
+    /// The kind of work.
     pub work: Arc<str>,
-    /// The one agent, where the caller named it.
+    /// The one agent that the job must go to, where the caller named it.
     pub pinned: Option<Arc<str>>,
 }
 
-/// All that wait.
+/// All jobs that wait for an agent.
 #[derive(Debug, Default)]
 pub struct Queues {
     waiting: BTreeMap<Target, [BTreeSet<Seq>; Priority::ALL.len()]>,
 }
 
 impl Target {
-    /// Where this job may go.
+    /// Returns where this job may go.
     pub fn of(job: &Job) -> Target {
         Target { work: job.request.work.clone(), pinned: job.request.pinned.clone() }
     }
 }
 
 impl Queues {
-    /// Puts a job in its place; older jobs that come back go before younger ones.
+    /// Adds a job. An older job that comes back goes before younger ones.
     pub fn add(&mut self, job: &Job) {
         self.waiting.entry(Target::of(job)).or_default()[job.request.priority as usize].insert(job.seq());
     }
 
-    /// Takes a job out.
+    /// Removes a job.
     pub fn remove(&mut self, job: &Job) {
         let target = Target::of(job);
         let Some(lanes) = self.waiting.get_mut(&target) else { return };
@@ -51,7 +51,8 @@ impl Queues {
         }
     }
 
-    /// The job that goes next of those that may go to one of these; `turn` counts the turns of the agent that asks.
+    /// Returns the job that goes next among those that may go to one of these targets. `turn` counts the turns of the
+    /// agent that asks.
     pub fn next<'t>(&self, targets: impl Iterator<Item = &'t Target>, turn: u64) -> Option<Seq> {
         let lanes = targets.filter_map(|target| self.waiting.get(target));
         let heads = lanes
@@ -61,7 +62,7 @@ impl Queues {
         heads.min_by_key(order).map(|(_, seq)| seq)
     }
 
-    /// How many jobs that could go to the same agents are older or of a higher priority.
+    /// Returns how many jobs with the same target are older or of a higher priority.
     pub fn ahead_of(&self, job: &Job) -> usize {
         let Some(lanes) = self.waiting.get(&Target::of(job)) else { return 0 };
         let own = job.request.priority as usize;
@@ -69,7 +70,8 @@ impl Queues {
         higher + lanes[own].range(..job.seq()).count()
     }
 
-    /// The works that jobs wait for, how many do, and the oldest of them: without a look at the others.
+    /// Returns for each work that jobs wait for: its name, how many jobs wait, and the oldest of them. The other jobs
+    /// are not looked at.
     pub fn works(&self) -> Vec<(Arc<str>, usize, Seq)> {
         let mut works: BTreeMap<&Arc<str>, (usize, Seq)> = BTreeMap::new();
         for (target, lanes) in &self.waiting {
@@ -81,7 +83,7 @@ impl Queues {
         works.into_iter().map(|(work, (jobs, oldest))| (work.clone(), jobs, oldest)).collect()
     }
 
-    /// How many wait for one of these.
+    /// Returns how many jobs wait for one of these targets.
     pub fn len<'t>(&self, targets: impl Iterator<Item = &'t Target>) -> usize {
         let lanes = targets.filter_map(|target| self.waiting.get(target));
         lanes.map(|lanes| lanes.iter().map(BTreeSet::len).sum::<usize>()).sum()

@@ -1,17 +1,18 @@
 //! Which jobs have been kept long enough.
 //!
-//! A job that has ended is kept for a time and while there are not too many of them; then it goes, those that ended first before
-//! the others. To find them the store must not be searched: a million jobs lie between a few old ones, and the order of rows is that in
-//! which jobs were accepted, not that in which they ended. So what has ended is remembered in memory, like the request keys, but only
-//! roughly: by the thousandth part of the time that it is kept. That takes a dozen bytes a job, needs no index on disk,
-//! and jobs go at most that much later than they could. Of those that ended within the same part, any may go first.
+//! A job that has ended is kept for some time, and while there are not too many such jobs. Then it is removed; jobs
+//! that ended first go first. Searching the store for them would be too slow: a million jobs lie between a few old
+//! ones, and rows are in the order in which jobs were accepted, not in the order in which they ended. So the end of
+//! each job is remembered in memory, like the request keys, but only roughly: to a thousandth of the time for which
+//! jobs are kept. That takes a dozen bytes a job and needs no index on disk, and jobs are removed at most that much
+//! later than they could be. Of the jobs that ended within the same thousandth, any may go first.
 //!
-//! A clock that jumps while we run makes no job older or younger, also where all of them are read from disk again: jumps are
-//! remembered, and a time from before one is told from a time after it. What has ended in the future, because a clock was wrong before
-//! we were started, has ended now.
+//! A clock that jumps while the orchestrator runs makes no job older or younger, also where all jobs are read from disk
+//! again: jumps are remembered, and a time from before a jump is told from a time after it. A job that ended in the
+//! future, because a clock was wrong before the orchestrator was started, counts as having ended now.
 //!
-//! A rule about the number of jobs yields to their youngest age: a caller that repeats a request within a day must find its job, however
-//! many others came in between.
+//! The limit on the number of jobs yields to the least age: a caller that repeats a request within a day must find its
+//! job, however many other jobs came in between.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -19,78 +20,79 @@ use std::time::Duration;
 use crate::id::Seq;
 use crate::time::Time;
 
-/// Into so many parts the time is divided for which jobs are kept.
+/// How many parts the time for which jobs are kept is divided into.
 const PARTS: u128 = 1_000;
 
-/// A part is at least this long, however short the time.
+/// Shortest length of a part in microseconds, however short the time for which jobs are kept is.
 const PART_MICROS_MIN: u128 = 1_000;
 
-/// And where time does not count, this long: only the order matters then.
+/// Length of a part where jobs are not removed by age: only the order matters then.
 const PART_TIMELESS: Duration = Duration::from_secs(60);
 
-/// So many jumps of the clock are told apart; more are taken as one with the last.
+/// Most jumps of the clock that are told apart; further jumps are merged with the last one.
 const JUMPS_MAX: usize = 1_000;
 
-/// When a clock was set back while nobody was there, it is known only so well until when it went before.
+/// How exactly it is known until when the clock ran before it was set back while no orchestrator ran.
 const SLACK: Duration = Duration::from_secs(10);
 
-/// How long jobs are kept that have ended.
+/// How long jobs that have ended are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
-    /// For so long after their end; `None` is for ever.
+    /// Longest time that a job is kept after its end; `None` keeps it for ever.
     pub age: Option<Duration>,
-    /// While there are no more than so many; `None` is any number.
+    /// Most ended jobs that are kept; `None` sets no limit.
     pub jobs: Option<u64>,
-    /// However many there are, for at least so long after their end.
+    /// Shortest time that a job is kept after its end, however many jobs there are.
     pub age_min: Duration,
 }
 
-/// The jobs that have ended, by when.
+/// The jobs that have ended, ordered by when they ended.
 #[derive(Debug)]
 pub struct Ended {
     rule: Rule,
     part_micros: i64,
     parts: BTreeMap<i64, VecDeque<Seq>>,
     count: u64,
-    /// What is counted is the time without jumps.
+    /// The jumps of the clock: ages are counted on a clock without them.
     jumps: Jumps,
 }
 
 /// The jumps of the clock that were seen, over all starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Jumps {
-    /// The time on the wall just after each, and by how many microseconds it jumped.
+    /// For each jump, the system time just after it and its size in microseconds.
     log: Vec<(Time, i64)>,
     total_micros: i64,
-    /// Whether there are some that are not on disk.
+    /// Whether some of the jumps are not on disk yet.
     unwritten: bool,
 }
 
 impl Rule {
-    /// Nothing ever goes.
+    /// Keeps all jobs for ever.
     pub const FOR_EVER: Rule = Rule { age: None, jobs: None, age_min: Duration::ZERO };
 }
 
 impl Ended {
-    /// Nothing yet.
+    /// Makes an empty record of ended jobs.
     pub fn new(rule: Rule, jumps: Jumps) -> Ended {
         let micros = (rule.age.unwrap_or(PART_TIMELESS * 1_000).as_micros() / PARTS).max(PART_MICROS_MIN);
         let part_micros = i64::try_from(micros).unwrap_or(i64::MAX);
         Ended { rule, part_micros, parts: BTreeMap::new(), count: 0, jumps }
     }
 
-    /// Nothing yet, but with the same rule and the same clock: for being told of all jobs again.
+    /// Makes an empty record with the same rule and the same jumps, to which all jobs are added again.
     #[must_use]
     pub fn anew(&self) -> Ended {
         Ended::new(self.rule, self.jumps.clone())
     }
 
-    /// Remembers that a job has just ended: once for each.
+    /// Remembers that a job has just ended. Must be called once for each job.
     pub fn note(&mut self, seq: Seq, at: Time) {
         self.note_at(seq, self.jumps.now(at));
     }
 
-    /// Remembers that a job ended some time ago, before jumps perhaps. One that ended in the future has ended now.
+    /// Remembers that a job ended some time ago, perhaps before a jump of the clock. A job that ended in the future
+    /// counts as having ended now.
     pub fn note_again(&mut self, seq: Seq, at: Time, now: Time) {
         self.note_at(seq, self.jumps.steady(at, now));
     }
@@ -104,22 +106,22 @@ impl Ended {
         self.count += 1;
     }
 
-    /// The clock jumped, and shows `now`: by so many microseconds in all, over all jumps there are. Safe to be told twice.
+    /// Notes that the clock jumped and now shows `now`. `total_micros` is the sum of all jumps. Safe to call twice.
     pub fn jumped(&mut self, now: Time, total_micros: i64) {
         self.jumps.add(now, total_micros);
     }
 
-    /// The jumps that were seen.
+    /// Returns the jumps that were seen.
     pub fn jumps(&self) -> &Jumps {
         &self.jumps
     }
 
-    /// They are on disk.
+    /// Notes that the jumps are on disk.
     pub(crate) fn jumps_written(&mut self) {
         self.jumps.unwritten = false;
     }
 
-    /// Takes up to so many jobs that need no longer be kept, those that ended first before the others.
+    /// Takes up to `most` jobs that need no longer be kept, those that ended first before the others.
     pub fn take(&mut self, now: Time, most: usize) -> Vec<Seq> {
         let mut taken = Vec::new();
         while taken.len() < most && self.is_due(now) {
@@ -140,17 +142,17 @@ impl Ended {
         self.due_at().is_some_and(|at| at <= self.jumps.now(now))
     }
 
-    /// Whether there are more jobs than the rule wants, and all of them are too young to go.
+    /// Whether there are more jobs than the rule allows, and all of them are too young to be removed.
     pub fn is_overfull(&self, now: Time) -> bool {
         self.is_over() && !self.is_due(now)
     }
 
-    /// When the next job need no longer be kept, on the wall.
+    /// Returns when the next job need no longer be kept, in system time.
     pub fn alarm(&self) -> Option<Time> {
         Some(self.due_at()?.shifted(self.jumps.total_micros))
     }
 
-    /// The same, without jumps.
+    /// Returns the same time, on the clock without jumps.
     fn due_at(&self) -> Option<Time> {
         let (part, _) = self.parts.first_key_value()?;
         let end = Time(part.saturating_add(1).saturating_mul(self.part_micros));
@@ -164,46 +166,47 @@ impl Ended {
         self.rule.jobs.is_some_and(|jobs| self.count > jobs)
     }
 
-    /// How many are remembered.
+    /// Returns how many jobs are remembered.
     pub fn len(&self) -> u64 {
         self.count
     }
 
-    /// Whether none is.
+    /// Whether no job is remembered.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 }
 
 impl Jumps {
-    /// Those that are on disk: the time just after each, and by how many microseconds it was.
+    /// Makes the jumps from those that are on disk: the time just after each jump, and its size in microseconds.
     pub fn new(log: Vec<(Time, i64)>) -> Jumps {
         let total_micros = log.iter().fold(0, |total: i64, (_, micros)| total.saturating_add(*micros));
         Jumps { log, total_micros, unwritten: false }
     }
 
-    /// Whether there are some that are not on disk.
+    /// Whether some of the jumps are not on disk yet.
     pub fn is_unwritten(&self) -> bool {
         self.unwritten
     }
 
-    /// By how many microseconds the clock was set back while nobody was there, going by the last time that is known: 0 or less.
+    /// Returns by how many microseconds the clock was set back while no orchestrator ran, judged by the last time that
+    /// is known: 0 or less.
     pub fn set_back_micros(&self, alive_at: Option<Time>, now: Time) -> i64 {
         let last = self.log.last().map(|(after, _)| *after).max(alive_at);
         last.map_or(0, |last| now.0.saturating_sub(last.0)).min(0)
     }
 
-    /// For the disk.
+    /// Returns the jumps as they are written to disk.
     pub fn log(&self) -> &[(Time, i64)] {
         &self.log
     }
 
-    /// By how many microseconds in all.
+    /// Returns the sum of all jumps in microseconds.
     pub fn total_micros(&self) -> i64 {
         self.total_micros
     }
 
-    /// The clock jumped, and shows `now`: by so many microseconds in all. Safe to be told twice.
+    /// Notes that the clock jumped and now shows `now`. `total_micros` is the sum of all jumps. Safe to call twice.
     pub fn add(&mut self, now: Time, total_micros: i64) {
         let micros = total_micros.saturating_sub(self.total_micros);
         if micros == 0 {
@@ -221,8 +224,9 @@ impl Jumps {
         wall.shifted(self.total_micros.saturating_neg())
     }
 
-    /// A time on the wall, on a clock that never jumped. Where the clock was set back, a time may stand for two moments, or for none
-    /// that is known: the later one is taken, or now, because a job that stays too long does less harm than one that goes too soon.
+    /// Converts a system time to a clock that never jumped. Where the clock was set back, a time may stand for two
+    /// moments, or for none that is known. Then the later moment is taken, or now, because keeping a job too long does
+    /// less harm than removing it too soon.
     fn steady(&self, at: Time, now: Time) -> Time {
         let now = self.now(now);
         let mut micros_before = 0_i64;

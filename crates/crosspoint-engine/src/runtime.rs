@@ -1,17 +1,17 @@
-//! The shell around the core: one thread that commits, a task for every attempt, and the handle that doors use.
+//! The runtime around the core: one thread that commits, a task for every attempt, and the handle that doors use.
 //!
 //! ```text
-//!  doors ──┐                                                            ┌── replies to doors
-//!          ├─> inbox ──> core.apply ──> store.commit (fsync) ──> publish ┼── effects: attempts begin, stop, are answered
-//! attempts ┘            (everything that is waiting, as one batch)       └── one line of log a transition
+//!  doors ──┐                                                          ┌── replies to doors
+//!          ├─> inbox ─> core.apply ─> store.commit (fsync) ─> publish ┼── effects: attempts begin, stop, are answered
+//! attempts ┘          (everything that is waiting, as one batch)      └── one line of log a transition
 //! ```
 //!
-//! Agents that are configured are reached by a [`Link`], with a task for each attempt. Those that joined ask for their work:
-//! it is laid out on a [`Desk`], and no task waits.
+//! Configured agents are reached by a [`Link`], with a task for each attempt. Agents that joined ask for their work: it
+//! is put into their pull queues by a [`Desk`], and no task waits for it.
 //!
-//! Only the committing thread touches the core and the store's writer, so nothing is locked while it decides. Whoever waits
-//! for a job, follows it or lists jobs looks at what was published after the commit, or reads the store over a connection of
-//! its own, and never waits for the thread.
+//! Only the committing thread touches the core and the store's writer, so nothing is locked while it decides. Code that
+//! waits for a job, follows it or lists jobs looks at what was published after the commit, or reads the store over its
+//! own connection. It never waits for the committing thread.
 
 mod attempt;
 mod board;

@@ -1,10 +1,10 @@
 //! The embedded database: one file, one writer, any number of readers that never wait for it.
 //!
-//! Its one verb is [`Store::commit`]: everything that came of a batch of commands, in one transaction with one fsync. The shape
-//! of the tables decides the speed more than the engine does: rows are appended under numbers that only grow, a job is one
-//! row that is written over, its events hang on it by a pointer to the one before, and there is no index over anything random
-//! (request keys are in memory, ids hold the row's number). A second outcome is impossible by constraint: it is the
-//! row of its own table that has the job's number as its key.
+//! Its one verb is [`Store::commit`]: it writes everything that came of a batch of commands, in one transaction with
+//! one fsync. The shape of the tables decides the speed more than the database engine does. Rows are appended under
+//! numbers that only grow. A job is one row that is overwritten, and its events hang on it by a pointer to the one
+//! before. There is no index over anything random: request keys are in memory, and ids hold the row's number. A second
+//! outcome is impossible by constraint: outcomes have a table of their own, with the job's number as its key.
 
 pub mod check;
 mod export;
@@ -44,17 +44,18 @@ use crate::retention::Jumps;
 use crate::time::Time;
 use lock::Lock;
 
-/// A reader, or a checkpoint in the background, may hold up the last one for so long.
+/// Longest time that a reader or a checkpoint in the background may hold up the last checkpoint.
 const LAST_CHECKPOINT_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The name of the database within the data directory, where nothing else is configured.
 pub const FILE_NAME: &str = "jobs.db";
 
-/// A checkpoint is due after so many pages of log, in a thread of its own: it copies nearly all of the log while commits go on.
+/// How many pages of log make a checkpoint due. It runs in a thread of its own and copies nearly all of the log while
+/// commits go on.
 const CHECKPOINT_PAGES: u64 = 1_000;
 
-/// The writer copies the little that is left after so many, and then begins the log anew. That must not be put off: a log that is
-/// written over costs one trip to the disk a commit, one that grows costs more.
+/// After how many pages of log the writer copies the little that is left and begins the log anew. That must not be put
+/// off: overwriting the log costs one trip to the disk a commit, growing it costs more.
 const CHECKPOINT_PAGES_MAX: u64 = 2_000;
 
 const PAGE_BYTES: u64 = 4_096;
@@ -64,29 +65,30 @@ const PAGE_BYTES: u64 = 4_096;
 pub struct Options {
     /// The database file.
     pub path: PathBuf,
-    /// The database grows no larger than this, in bytes; `None` lets it fill the disk.
+    /// Largest size of the database in bytes; `None` lets it fill the disk.
     pub bytes_max: Option<u64>,
 }
 
-/// The one writer.
+/// The one writer of a store.
 pub struct Store {
     connection: Connection,
     path: PathBuf,
     next_event: i64,
-    /// Which opening of the store this is.
+    /// What this opening of the store knows of the epoch.
     claim: Claim,
-    /// Another opening has overtaken this one, or the file is not there any more: nothing more is written.
+    /// Whether another opening has overtaken this one, or the file is no longer there: nothing more is written then.
     lost: bool,
-    /// Whether this opening drives everything.
+    /// Whether this opening is that of a server, which drives all jobs.
     serves: bool,
     checkpointer: Arc<Checkpointer>,
     /// How long the last commit took to be written to the log and synced.
     sync_time: Duration,
-    /// Held as long as we live, so that no second process writes here. The last member, so that it goes after the connection.
+    /// Held as long as the store is open, so that no second process writes to it. It is the last member, so that it is
+    /// dropped after the connection.
     lock: Lock,
 }
 
-/// What the store knows when it is opened.
+/// What the store holds when it is opened.
 pub struct Loaded {
     /// The jobs that have not ended.
     pub jobs: Vec<Job>,
@@ -94,34 +96,34 @@ pub struct Loaded {
     pub keys: Keys,
     /// The number of the last job.
     pub last_seq: Seq,
-    /// What was known of agents.
+    /// The stored state of agents.
     pub standings: Vec<(Arc<str>, Standing)>,
     /// The agents that have joined.
     pub members: Vec<Member>,
-    /// Jobs that have an outcome and whose rows do not say so.
+    /// Jobs that have an outcome although their rows do not say so.
     pub unrepaired: Vec<Seq>,
     /// When an orchestrator was last alive.
     pub alive_at: Option<Time>,
     /// How the last server ended.
     pub end: End,
-    /// Jobs that were last driven by what only visited the store after that.
+    /// Jobs that were last driven, after that end, by a process that was not a server and only visited the store.
     pub visited: BTreeSet<Seq>,
 }
 
 impl Store {
-    /// The jumps of the clock that were seen.
+    /// Returns the jumps of the clock that were seen.
     pub fn jumps(&self) -> Result<Jumps, Fault> {
         schema::jumps(&self.connection).map_err(|error| Fault::of(&self.path, &error))
     }
 
-    /// When an orchestrator was last alive.
+    /// Returns when an orchestrator was last alive.
     pub fn alive_at(&self) -> Result<Option<Time>, Fault> {
         schema::alive_at(&self.connection).map_err(|error| Fault::of(&self.path, &error))
     }
 }
 
 impl Store {
-    /// Opens the store, making it if there is none, and bringing an older one up to date.
+    /// Opens the store. Creates it if there is none, and brings an older one up to date.
     pub fn open(options: &Options) -> Result<(Store, Readers), Fault> {
         let path = &options.path;
         make_directory(path)?;
@@ -141,26 +143,26 @@ impl Store {
         Ok((store, readers))
     }
 
-    /// Everything that has not ended, and the keys of everything.
+    /// Loads the jobs that have not ended, and the keys of all jobs.
     pub fn load(&self) -> Result<Loaded, Fault> {
         self.load_telling(|_, _| {})
     }
 
-    /// The same, telling of every job that has ended, and when.
+    /// Loads the same, and calls `ended` for every job that has ended, with the time of its end.
     pub fn load_telling(&self, ended: impl FnMut(Seq, Time)) -> Result<Loaded, Fault> {
         self.load_rows(ended).map_err(|error| Fault::of(&self.path, &error))
     }
 
     fn load_rows(&self, mut ended: impl FnMut(Seq, Time)) -> rusqlite::Result<Loaded> {
-        // All of one moment.
+        // All reads see one moment.
         let moment = self.connection.unchecked_transaction()?;
         let mut keys = Keys::default();
         let (mut live, mut unrepaired) = (Vec::new(), Vec::new());
-        // The newest jobs may be gone, and their numbers are not given again.
+        // The newest jobs may have been removed, and their numbers must not be given again.
         let kept = "SELECT value FROM meta WHERE name = 'last_job'";
         let kept = moment.query_row(kept, (), |row| row::seq(row, 0)).optional()?;
         let (mut last_seq, mut last_at) = (Seq(0), None);
-        // One pass over all jobs, some columns each: this is what a start costs.
+        // One pass over all jobs, with some columns each: this is what a start costs.
         let mut all = moment.prepare("SELECT seq, hash, state, updated_at, alias, epoch FROM job ORDER BY seq")?;
         let served = schema::server_epoch(&moment)?;
         let mut visited = BTreeSet::new();
@@ -173,7 +175,7 @@ impl Store {
             let updated_at = Time(row.get(3)?);
             last_at = last_at.max(Some(updated_at));
             if row.get::<_, i64>(2)? >= row::FIRST_END {
-                // Nothing changes a row after its end.
+                // Nothing changes a row after the job's end.
                 ended(last_seq, updated_at);
             } else if let Some(at) = read::ended_at(&moment, last_seq)? {
                 ended(last_seq, at);
@@ -189,28 +191,30 @@ impl Store {
         let jobs = live.iter().map(one).filter_map(Result::transpose).collect::<rusqlite::Result<Vec<Job>>>()?;
         let last_seq = last_seq.max(kept.unwrap_or(Seq(0)));
         let (standings, members) = (row::standings(&moment)?, member::all(&moment)?);
-        // Stores of earlier versions do not say it: then somebody was alive when the last row was written.
+        // Stores of earlier versions do not hold this time: then an orchestrator was alive when the last row was
+        // written.
         let alive_at = schema::alive_at(&moment)?.or(last_at);
         let end = schema::end(&moment)?;
         Ok(Loaded { jobs, keys, last_seq, standings, members, unrepaired, alive_at, end, visited })
     }
 
-    /// From its first word on this opening is a server's: how that ends is remembered, and of visits is not.
+    /// Makes this opening that of a server, from its first transaction on. How a server ends is remembered; how a visit
+    /// ends is not.
     pub fn serve(&mut self) {
         self.serves = true;
     }
 
-    /// Whether anything was written since it was opened.
+    /// Whether anything was written since the store was opened.
     pub fn has_written(&self) -> bool {
         matches!(self.claim, Claim::Ours(_))
     }
 
-    /// How long the last commit took to be written to the log and synced: the part of it that the disk decides.
+    /// Returns how long the last commit took to be written to the log and synced: the part of it that the disk decides.
     pub fn sync_time(&self) -> Duration {
         self.sync_time
     }
 
-    /// Whether it is still ours, without writing anything.
+    /// Checks whether the store still belongs to this opening, without writing anything.
     pub fn look(&self) -> Result<(), Fault> {
         let lost = || Fault::Lost { path: self.path.clone() };
         if self.lost || !self.lock.is_in_place() {
@@ -220,7 +224,7 @@ impl Store {
         self.claim.check(found).map(|_| ()).map_err(|_| lost())
     }
 
-    /// Whether it can be written at present: asked after a commit failed, before work is taken again.
+    /// Checks whether the store can be written at present. Called after a commit failed, before work is taken again.
     pub fn probe(&mut self) -> Result<(), Fault> {
         let probed = self.transact(|transaction, _| schema::probe(transaction).map_err(write::Error::from));
         probed.map_err(|error| error.into_fault(&self.path))
@@ -232,7 +236,8 @@ fn make_directory(path: &Path) -> Result<(), Fault> {
     if directory.is_dir() {
         return Ok(());
     }
-    // One after the other, from the first that is missing: what is synced is the directory above each.
+    // Directories are made one after the other, from the first that is missing, because the directory above each has to
+    // be synced.
     let missing: Vec<&Path> = directory.ancestors().take_while(|above| !is_there(above)).collect();
     for new in missing.into_iter().rev() {
         let mut builder = fs::DirBuilder::new();
@@ -251,14 +256,15 @@ fn is_there(directory: &Path) -> bool {
     directory.as_os_str().is_empty() || directory.exists()
 }
 
-/// That something is there survives the loss of power, too, where directories can be synced: its name is in the directory above it.
+/// Syncs the directory above a path, where directories can be synced. The name of a file is in the directory above it,
+/// so that the file survives a loss of power.
 fn sync_directory(of: &Path) {
     let above = of.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let _ = File::open(above).and_then(|above| above.sync_all());
 }
 
-/// What agents are given and say is nobody else's business: what we make, others cannot read. The database gives its log the
-/// same rights as it has.
+/// Options for files that only this user can read: what agents are given and say is private. The database gives its log
+/// the same permissions.
 fn private() -> OpenOptions {
     let mut options = File::options();
     options.create(true).truncate(false).write(true);
@@ -267,7 +273,7 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Copies the log into the database, in a thread and over a connection of its own.
+/// Copies the log into the database, in its own thread and over its own connection.
 struct Checkpointer {
     due: Mutex<Due>,
     changed: Condvar,
@@ -287,7 +293,7 @@ impl Checkpointer {
         let own = checkpointer.clone();
         let run = move || {
             while own.wait() {
-                // Passive: takes what it can without waiting for anybody. What it cannot take now it takes next time.
+                // A passive checkpoint copies what it can without waiting. The rest is copied the next time.
                 if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(())) {
                     tracing::warn!(%error, "the log could not be copied into the database");
                 }
@@ -322,10 +328,11 @@ impl Checkpointer {
 impl Drop for Store {
     fn drop(&mut self) {
         if self.lost {
-            // Another process may be writing: what is in the log is its affair.
+            // Another process may be writing, so the log is left to it.
             let _ = schema::leave_log(&self.connection, true);
         } else if let Claim::Ours(_) = self.claim {
-            // Whoever copies the one file after a clean end has everything. Should it not be possible, the next opening finds the log.
+            // After a clean end the one file holds everything, so that it can be copied alone. If the checkpoint fails,
+            // the next opening finds the log.
             let _ = self.connection.busy_timeout(LAST_CHECKPOINT_TIME_MAX);
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
         }

@@ -1,7 +1,7 @@
-//! Points in time, as the machine and the store know them: whole microseconds of UTC.
+//! Points in time as the machine and the store know them: whole microseconds of UTC.
 //!
-//! One integer is compared, stored and added to without a calendar, and adding never overflows: a limit of a million years
-//! ends at the end of time instead of in a panic.
+//! One integer can be compared, stored and added to without a calendar, and adding saturates instead of overflowing: a
+//! limit of a million years ends at the end of time, and not in a panic.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,39 +11,40 @@ use std::time::Duration;
 pub struct Time(pub i64);
 
 impl Time {
-    /// Later than any time there is.
+    /// A time that never comes: later than all others.
     pub const NEVER: Time = Time(i64::MAX);
 
-    /// The time on the wall. Only shells may call it: everything that decides is told the time.
+    /// Returns the time of the system clock. Only code at the edge may call this: everything that decides is told the
+    /// time.
     pub fn on_the_wall() -> Time {
         Time(jiff::Timestamp::now().as_microsecond())
     }
 
-    /// That much later.
+    /// Returns the time that is this much later.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Time {
         Time(self.0.saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
     }
 
-    /// That much earlier.
+    /// Returns the time that is this much earlier.
     #[must_use]
     pub fn minus(self, duration: Duration) -> Time {
         Time(self.0.saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
     }
 
-    /// How long after `earlier` this is; nothing if it is not after it.
+    /// Returns how long after `earlier` this time is; zero if it is not after it.
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0).max(0).unsigned_abs())
     }
 
-    /// Moved by a jump of the clock, in microseconds.
+    /// Returns the time moved by a jump of the clock, in microseconds. [`Time::NEVER`] stays as it is.
     #[must_use]
     pub fn shifted(self, micros: i64) -> Time {
         if self == Time::NEVER { self } else { Time(self.0.saturating_add(micros)) }
     }
 }
 
-/// RFC 3339 with milliseconds and `Z`, as in every answer.
+/// Writes RFC 3339 with milliseconds and `Z`, as in every answer.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_microsecond(self.0) {

@@ -1,4 +1,4 @@
-//! The agents: who takes which work, who has room, and who gets the next job.
+//! The agents: which work they take, whether they have room, and which agent gets the next job.
 
 use std::sync::Arc;
 
@@ -14,56 +14,56 @@ use crate::time::Time;
 /// An agent, as the operator configured it, or as it joined.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// Its name.
+    /// The agent's name.
     pub name: Arc<str>,
-    /// The contract it speaks, for people.
+    /// The contract that the agent speaks, for people to read.
     pub contract: Arc<str>,
-    /// The works it takes.
+    /// The works that the agent takes.
     pub works: Vec<Arc<str>>,
-    /// How many jobs it may have at a time; what waits for a person does not count. Of an agent that joined it means nothing: its
-    /// capacity does.
+    /// Most jobs that the agent may have at a time, without those that wait for a person. It is not used for an agent
+    /// that joined, which has a capacity instead.
     pub concurrency: u32,
-    /// How many jobs it may have beside these that wait for a person: each may be a process.
+    /// Most jobs that the agent may have that wait for a person, besides the others: each may be a process.
     pub waiting_max: u32,
-    /// Its clocks and limits.
+    /// The agent's clocks and limits.
     pub policy: Policy,
 }
 
-/// What is known of an agent, and survives us.
+/// The state of an agent that is stored and survives a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Its breaker.
+    /// The agent's breaker.
     pub breaker: Breaker,
-    /// Whether an operator wants it to get no new work.
+    /// Whether an operator wants the agent to get no new work.
     pub drained: bool,
 }
 
-/// An agent at work.
+/// An agent with its present state.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    /// As configured.
+    /// The agent as it was configured or joined.
     pub spec: Spec,
-    /// As known.
+    /// The stored part of the agent's state.
     pub standing: Standing,
-    /// Of an agent that joined: whether it is there.
+    /// Whether the agent is present; `None` if it was configured instead of having joined.
     pub joined: Option<Membership>,
-    /// How many jobs it has, those apart that wait for a person.
+    /// How many jobs the agent has, without those that wait for a person.
     pub running: u32,
-    /// How many jobs it has that wait for a person.
+    /// How many jobs the agent has that wait for a person.
     pub waiting: u32,
-    /// How often it was given a job since we started.
+    /// How often the agent was given a job since the orchestrator was started.
     pub turns: u64,
     pub(super) targets: Vec<Target>,
 }
 
-/// What can happen to an agent.
+/// A command about one agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentCommand {
-    /// An operator wants it to get no new work, or to get work again.
+    /// An operator wants the agent to get no new work, or to get work again.
     Drain(bool),
-    /// Something for its breaker.
+    /// An event for the agent's breaker.
     Breaker(breaker::Event),
-    /// An agent that joined takes so many jobs at a time; none says that it is away.
+    /// An agent that joined takes this many jobs at a time; 0 says that it is away.
     Capacity(u32),
     /// An agent that joined will not come back.
     Forget,
@@ -75,7 +75,7 @@ impl Agent {
         has_place && self.standing.breaker.is_closed() && !self.standing.drained
     }
 
-    /// How many jobs it may have at a time, as things are.
+    /// Returns how many jobs the agent may have at a time at present.
     pub fn capacity(&self) -> u32 {
         match &self.joined {
             None => self.spec.concurrency,
@@ -84,7 +84,8 @@ impl Agent {
         }
     }
 
-    /// The least loaded goes first; among equals, whoever has had the fewest turns.
+    /// Returns the sort key for handing out jobs: the least loaded agent comes first, and among equals the one with the
+    /// fewest turns.
     fn order(&self) -> (u64, u64) {
         (u64::from(self.running) * 1_000_000 / u64::from(self.capacity().max(1)), self.turns)
     }
@@ -105,7 +106,7 @@ impl Core {
         }
     }
 
-    /// Whether anybody could ever take this (ALL-6).
+    /// Checks whether any known agent can take this work (ALL-6).
     pub(super) fn check_route(&self, work: &str, pinned: Option<&Arc<str>>) -> Result<(), Rejected> {
         let Some(takers) = self.works.get(work) else { return Err(Rejected::UnknownWork) };
         match pinned {
@@ -142,7 +143,7 @@ impl Core {
         }
     }
 
-    /// Counts a job to its agent, or no longer.
+    /// Adds a job to the counts of its agent, or subtracts it.
     pub(super) fn count(&mut self, seq: Seq, by: i32) {
         if !self.is_driven(seq) {
             return;
@@ -170,7 +171,7 @@ impl Core {
         }
     }
 
-    /// Gives out jobs as long as an agent has room for one.
+    /// Hands out jobs as long as an agent has room for one.
     pub(super) fn hand_out(&mut self, now: Time, batch: &mut Batch) {
         while !self.resting
             && let Some((name, seq)) = self.next_match(now)
@@ -178,7 +179,7 @@ impl Core {
             if let Some(agent) = self.agents.get_mut(&name) {
                 agent.turns += 1;
             }
-            // What stands in a queue can be started: anything else would come round again here for ever.
+            // Every queued job can be started. If one could not, it would come up here again for ever.
             if self.apply_event(seq, Event::Start { agent: name }, now, batch).is_err() {
                 break;
             }

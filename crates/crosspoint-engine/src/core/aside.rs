@@ -1,4 +1,4 @@
-//! Jobs that are set aside, because what happens to them cannot be written, and letting them go on.
+//! Jobs that are set aside because their changes cannot be written, and how they are released.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::machine::{Action, End, Event};
 use crate::time::Time;
 
 impl Core {
-    /// What happens to this job cannot be written: it stays as it is on disk until an operator says more, and others go on. Once, and
-    /// before anything else of its batch.
+    /// Sets a job aside because its changes cannot be written. It stays as it is on disk until an operator releases or
+    /// cancels it, and other jobs go on. Must be called once, and before anything else of the job's batch.
     pub fn set_aside(&mut self, seq: Seq, now: Time, batch: &mut Batch) {
         let Some(live) = self.jobs.get(&seq).filter(|live| live.job.aside.is_none()) else { return };
         let mut job = (*live.job).clone();
@@ -21,7 +21,7 @@ impl Core {
             batch.effects.push(Effect::Job { job: Arc::new(job.clone()), action });
         }
         job.aside = Some(now);
-        // Nor that the clock has jumped.
+        // A change of the job's clocks after a jump cannot be written either.
         batch.jobs.remove(&seq);
         batch.aside.insert(seq, Some(now));
         batch.touched.insert(seq);
@@ -30,7 +30,7 @@ impl Core {
         }
     }
 
-    /// Lets a job be begun again that was set aside, or poisoned: an operator has looked at it.
+    /// Lets a job that was set aside or poisoned be begun again: an operator has looked at it.
     pub(super) fn release(&mut self, id: JobId, now: Time, batch: &mut Batch) -> Reply {
         let seq = id.seq();
         let Some(job) = self.job(seq).filter(|job| job.id() == id).cloned() else { return Reply::NotLive };
@@ -43,7 +43,7 @@ impl Core {
         if let Some(live) = self.jobs.get_mut(&seq) {
             let job = Arc::make_mut(&mut live.job);
             job.aside = None;
-            // What its row says of its clocks may be from before a jump; and a pause was long enough.
+            // The clocks in its row may be from before a jump, and any pause was long enough.
             job.begin_anew(now);
             job.updated_at = now;
             if let State::Retrying { until, .. } = &mut job.state {
@@ -54,7 +54,7 @@ impl Core {
         self.count(seq, 1);
         self.watch(seq);
         if self.is_driven(seq) {
-            // Its attempt was stopped when it was set aside.
+            // The job's attempt was stopped when the job was set aside.
             let _ = self.apply_event(seq, Event::Interrupted(End::Clean), now, batch);
         }
         if let Some(job) = self.job(seq).cloned() {

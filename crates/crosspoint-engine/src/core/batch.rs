@@ -1,4 +1,4 @@
-//! What came of some commands: to be committed together, then carried out.
+//! The result of some commands: committed together, then carried out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,30 +15,30 @@ use crate::machine::Action;
 use crate::retention::Jumps;
 use crate::time::Time;
 
-/// What is committed at one go, and what follows.
+/// What is committed in one transaction, and what is done afterwards.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// What to write of jobs: one row each, however often they changed.
     pub jobs: BTreeMap<Seq, Written>,
     /// What to write of agents.
     pub agents: BTreeMap<Arc<str>, Standing>,
-    /// What to write of agents that joined; `None` of one that is forgotten.
+    /// What to write of agents that joined; `None` for an agent that is forgotten.
     pub members: BTreeMap<Arc<str>, Option<Member>>,
-    /// Since when jobs are set aside; `None` of one that is so no more.
+    /// Since when jobs are set aside; `None` for a job that no longer is.
     pub aside: BTreeMap<Seq, Option<Time>>,
-    /// Jobs that have an outcome and whose rows are to say so.
+    /// Jobs that have an outcome and whose rows have to be corrected to say so.
     pub repaired: Vec<Seq>,
-    /// That we are alive at this time.
+    /// The time at which the orchestrator is alive, if that has to be written.
     pub alive_at: Option<Time>,
-    /// The jumps of the clock that were seen, where there is a new one.
+    /// The jumps of the clock, if there is a new one.
     pub jumps: Option<Jumps>,
-    /// That this is the last batch of an orchestrator that was asked to end.
+    /// Whether this is the last batch of an orchestrator that was asked to end.
     pub is_clean_end: bool,
-    /// What to write of broken rules.
+    /// The broken rules to write.
     pub violations: Vec<(Seq, Time, Violation)>,
-    /// What to do once all that is on disk.
+    /// What to do once everything is on disk.
     pub effects: Vec<Effect>,
-    /// Jobs that changed, on disk or not.
+    /// Jobs that changed, on disk or only in memory.
     pub touched: BTreeSet<Seq>,
     /// Jobs that were held and are driven from now on.
     pub taken: BTreeSet<Seq>,
@@ -47,37 +47,37 @@ pub struct Batch {
 /// What is written of one job.
 #[derive(Debug)]
 pub struct Written {
-    /// The job, as it is after all that happened.
+    /// The job as it is after all events of the batch.
     pub job: Arc<Job>,
-    /// What is written of new jobs alone.
+    /// The parts that are written for new jobs only.
     pub fresh: Option<Fresh>,
-    /// What happened, in order.
+    /// The events of the batch, in order.
     pub entries: Vec<Entry>,
 }
 
 /// What is written of a job when it is accepted, and never again.
 #[derive(Debug)]
 pub struct Fresh {
-    /// The hashes that it is found by.
+    /// The hashes that the job is found by.
     pub hashes: Hashes,
-    /// The document that came in.
+    /// The document that the job came as.
     pub document: Block,
     input: Bytes,
 }
 
-/// Something to do outside.
+/// Something to do outside the core.
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// An action for a job's agent.
     Job {
-        /// The job, as it was then.
+        /// The job as it was when the action was decided.
         job: Arc<Job>,
-        /// What to do; never a mark.
+        /// What to do; never [`Action::Mark`].
         action: Action,
     },
     /// Check an agent's health.
     Check {
-        /// Which agent's.
+        /// The agent's name.
         agent: Arc<str>,
     },
 }
@@ -100,7 +100,7 @@ impl Batch {
         }
     }
 
-    /// A job whose row changes although nothing has happened that is an event.
+    /// Writes a job's row although nothing has happened that is an event.
     pub(super) fn rewritten(&mut self, job: &Arc<Job>) {
         self.touched.insert(job.seq());
         let row = self.jobs.entry(job.seq());
@@ -108,12 +108,12 @@ impl Batch {
         row.job = job.clone();
     }
 
-    /// The input of a job that was accepted in this batch: nobody need read it from disk.
+    /// Returns the input of a job that was accepted in this batch, so that it need not be read from disk.
     pub fn input(&self, seq: Seq) -> Option<Bytes> {
         self.jobs.get(&seq)?.fresh.as_ref().map(|fresh| fresh.input.clone())
     }
 
-    /// The document of a job that was accepted in this batch.
+    /// Returns the document of a job that was accepted in this batch.
     pub fn document(&self, seq: Seq) -> Option<Block> {
         self.jobs.get(&seq)?.fresh.as_ref().map(|fresh| fresh.document.clone())
     }

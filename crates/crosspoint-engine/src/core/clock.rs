@@ -1,4 +1,4 @@
-//! The clocks of all jobs: when something is due, that we are alive, and a clock that jumped.
+//! The clocks of all jobs: when something is due, the sign that the orchestrator is alive, and jumps of the clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use crate::id::Seq;
 use crate::job::Job;
 use crate::time::Time;
 
-/// As long as there is a job that has not ended, it is written at least so often that we are alive: what is missing at the next start is
-/// the time in which nobody was.
+/// How often it is written that the orchestrator is alive, as long as there is a job that has not ended. The next start
+/// takes the time since the last such entry as time in which no orchestrator ran.
 pub const ALIVE_PERIOD: Duration = Duration::from_secs(5);
 
 impl Core {
@@ -18,13 +18,15 @@ impl Core {
         batch.alive_at = Some(now);
     }
 
-    /// When it must be written next that we are alive: while others are to drive the jobs, it is none of our business.
+    /// Returns when it must be written next that the orchestrator is alive. A process that leaves the jobs to another
+    /// one never writes it.
     pub(super) fn alive_alarm(&self) -> Option<Time> {
         let drives_all = self.driven_from == Seq(0);
         (drives_all && !self.jobs.is_empty()).then(|| self.alive_at.plus(ALIVE_PERIOD))
     }
 
-    /// When [`Core::settle`] has something to do next. A suspect that could have begun before now waits for an agent, and not for a time.
+    /// Returns when [`Core::settle`] has something to do next. A suspect that could have begun before `now` waits for
+    /// an agent, and not for a time.
     pub fn alarm(&self, now: Time) -> Option<Time> {
         let job = self.alarms.first().map(|(at, _)| *at);
         let breaker = self.agents.values().filter_map(|agent| agent.standing.breaker.alarm()).min();
@@ -33,14 +35,15 @@ impl Core {
         job.into_iter().chain(breaker).chain(self.alive_alarm()).chain(suspect).min()
     }
 
-    /// Everything that is due moves along with the clock, on disk too: the next start knows nothing of the jump.
+    /// Moves everything that is due along with the clock, on disk too, because the next start knows nothing of the
+    /// jump.
     pub(super) fn shift(&mut self, micros: i64, batch: &mut Batch) {
         let seqs: Vec<Seq> = self.jobs.keys().copied().collect();
         for seq in seqs {
             self.unwatch(seq);
             if let Some(live) = self.jobs.get_mut(&seq) {
                 Arc::make_mut(&mut live.job).shift(micros);
-                // What is set aside cannot be written, and time passes without it.
+                // A job that is set aside cannot be written. Its clocks begin anew when it is released.
                 if live.job.aside.is_none() && is_timed(&live.job) {
                     batch.rewritten(&live.job);
                 }
@@ -61,7 +64,8 @@ impl Core {
     }
 }
 
-/// Whether anything in the job's row says how long something may take: of a job that no agent has had, only the caller's limit.
+/// Whether the job's row holds anything that says how long something may take. For a job that no agent has had, that is
+/// only the caller's limit.
 pub(super) fn is_timed(job: &Job) -> bool {
     job.started_at.is_some() || job.request.limits.total.is_some()
 }

@@ -1,4 +1,4 @@
-//! What a core is asked and answers, and what it is made from.
+//! The commands and replies of the core, and what a core is made from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,88 +14,88 @@ use crate::machine::{End, Event, Refused};
 use crate::retention::Ended;
 use crate::time::Time;
 
-/// What can be asked of the core.
+/// A command to the core.
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Accept a job.
     Submit(Arc<Submission>),
-    /// Somebody looks for the job that is found by this hash, and is none of these.
+    /// Find the job with this hash that is not among these jobs.
     Find(Hash, Vec<Seq>),
     /// Something happened to a job.
     Job(JobId, Event),
-    /// An agent that joined says something about an attempt.
+    /// An agent that joined reports something about an attempt.
     Report {
-        /// The agent.
+        /// The agent's name.
         agent: Arc<str>,
-        /// Whether the session that says it holds the attempt.
+        /// Whether the session that reports it holds the attempt.
         grip: Grip,
-        /// The job.
+        /// The job's id.
         id: JobId,
-        /// What it says.
+        /// What is reported.
         event: Event,
     },
-    /// Something is wanted of an agent, or known about it.
+    /// A command about an agent.
     Agent(Arc<str>, AgentCommand),
-    /// Somebody wants this job again that nobody drives: it is driven from now on.
+    /// Drive a job from now on that is held, because it was submitted again.
     TakeUp(JobId),
-    /// An agent joins, or has other works or limits than when it joined.
+    /// An agent joins, or joins again with other works or limits.
     Join(Arc<Member>),
-    /// Somebody broke a rule about a job that has ended.
+    /// Record that a rule about a job that has ended was broken.
     Violation(Seq, Violation),
     /// The clock jumped.
     ClockJumped {
-        /// By so many microseconds that what is on disk does not know of.
+        /// The part of the jump, in microseconds, that is not reflected on disk yet.
         micros: i64,
-        /// By so many in all, with those before.
+        /// The sum of all jumps in microseconds, this one included.
         total_micros: i64,
     },
-    /// Hand out no more work: we are about to end, and what waits can wait for our next start.
+    /// Hand out no more work: the orchestrator is about to end, and what waits can wait for its next start.
     Rest,
 }
 
 /// A request, before it is a job.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// All about it but what acceptance gives: its id and its time are those of nobody yet.
+    /// The request. Its id and its time are placeholders until it is accepted.
     pub request: Request,
     /// Whether the request id is to be the job's own id, because the caller gave none.
     pub nameless: bool,
-    /// The hashes that it is found by.
+    /// The hashes that the job is found by.
     pub hashes: Hashes,
-    /// Jobs whose keys have the same hash, and are known to be other keys.
+    /// Jobs whose keys have the same hash and are known to be different keys.
     pub others: Vec<Seq>,
     /// The document, as it came.
     pub document: crosspoint_contracts::content::Block,
-    /// For the id.
+    /// The random number for the job's id.
     pub chance: u64,
 }
 
-/// What came of a command. It may be told once the batch is on disk.
+/// The reply to a command. It may be sent once the batch is on disk.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// It is a job now.
+    /// The request was accepted as this job.
     Accepted(Arc<Job>),
-    /// The key is taken, by this job unless the hashes deceive.
+    /// The key is taken by this job, unless two different keys have the same hash.
     Known(Seq),
-    /// It cannot be accepted.
+    /// The request cannot be accepted.
     Rejected(Rejected),
     /// The job as it is now.
     Job(Arc<Job>),
-    /// The wish was not granted.
+    /// The request to change the job was refused.
     Refused(Refused),
-    /// The agent does not have the attempt that it speaks of.
+    /// The agent does not have the attempt that it reports about.
     NotTheirs,
-    /// No job that is alive has this id.
+    /// No job that has not ended has this id.
     NotLive,
-    /// It was done.
+    /// The command was carried out.
     Done,
     /// No agent has this name.
     NoSuchAgent,
-    /// The agent of this name is configured: it neither joins nor leaves.
+    /// The agent with this name is configured: it can neither join nor be forgotten.
     Configured,
-    /// The agent cannot be forgotten: it is there, or has work.
+    /// The agent cannot be forgotten: it is present, or has work.
     Present,
-    /// As many agents have joined as may.
+    /// The limit on the number of agents that joined is reached.
     Crowded,
 }
 
@@ -108,25 +108,25 @@ pub enum Rejected {
     UnknownAgent,
     /// The agent that the caller named does not take this work.
     NotItsWork,
-    /// There are as many jobs as there may be.
+    /// A limit on the number of jobs is reached.
     Full {
-        /// Of what.
+        /// Which limit is reached.
         share: Share,
-        /// How many that is.
+        /// The limit.
         most: usize,
     },
 }
 
-/// What a core is made of: what the store knows, and what the operator has settled.
+/// What a core is made from: the content of the store, and the operator's configuration.
 #[derive(Debug)]
 pub struct Origin {
-    /// The agents there are.
+    /// The configured agents.
     pub agents: Vec<Spec>,
-    /// The agents that have joined, now or some time; one whose name is configured now is passed over.
+    /// The agents that have ever joined. An agent whose name is now configured is ignored.
     pub members: Vec<Member>,
-    /// Those of them that are there, and how much they take. At a start nobody is.
+    /// The joined agents that are present, and how many jobs they take at a time. At a start none is present.
     pub present: BTreeMap<Arc<str>, u32>,
-    /// What was known of agents when we ended, by name.
+    /// The stored state of agents, by name.
     pub standings: Vec<(Arc<str>, Standing)>,
     /// The jobs that have not ended.
     pub jobs: Vec<Job>,
@@ -134,42 +134,42 @@ pub struct Origin {
     pub keys: Keys,
     /// The number of the last job.
     pub last_seq: Seq,
-    /// The jobs that have ended, for as long as they are kept.
+    /// The jobs that have ended and are still kept.
     pub ended: Ended,
-    /// Jobs that have an outcome and whose rows do not say so.
+    /// Jobs that have an outcome although their rows do not say so.
     pub unrepaired: Vec<Seq>,
     /// How many jobs there may be that have not ended.
     pub room: Room,
-    /// Who drives the jobs that are there already.
+    /// Which of the jobs that exist already this orchestrator drives.
     pub mode: Mode,
-    /// How the orchestrator before us ended.
+    /// How the server before this one ended.
     pub end: End,
-    /// Jobs that were last driven by what only visited the store after that.
+    /// Jobs that were last driven, after that end, by a process that was not a server and only visited the store.
     pub visited: BTreeSet<Seq>,
-    /// When an orchestrator was last alive, as far as is known; none where there never was one.
+    /// When an orchestrator was last alive, as far as is known; `None` where there never was one.
     pub alive_at: Option<Time>,
-    /// The time: whatever silence there was before it is not the agents' fault.
+    /// The present time. Silence before it is not the agents' fault.
     pub now: Time,
 }
 
-/// Who drives the jobs that are there already.
+/// Which of the jobs that exist already an orchestrator drives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// We do.
+    /// All jobs.
     Serve,
-    /// Nobody, or somebody later: only what is submitted from now on is driven, for the first time or again.
+    /// None: only jobs that are submitted from now on are driven, whether they are new or submitted again.
     Held,
-    /// The same, from a job on that was submitted before.
+    /// Like [`Mode::Held`], but from a job on that was submitted before.
     HeldBefore {
-        /// That job.
+        /// The first job that is driven.
         first: Seq,
-        /// Those before it that were submitted again, and are driven too.
+        /// Jobs before it that were submitted again and are driven too.
         taken: BTreeSet<Seq>,
     },
 }
 
 impl Submission {
-    /// The input, within the document.
+    /// Returns the input, cut out of the document.
     pub fn input(&self) -> Bytes {
         self.request.input_in(&self.document).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Which jobs are ours to drive, and taking up what was under way when somebody ended.
+//! Which jobs this orchestrator drives, and how it takes up work that was under way when another one ended.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::machine::{End, Event};
 use crate::time::Time;
 
 impl Core {
-    /// Takes up what was under way when we ended: once, at the start.
+    /// Takes up the work that was under way when the last orchestrator ended. Called once, at the start.
     pub fn resume(&mut self, now: Time, batch: &mut Batch) {
         let names: Vec<Arc<str>> = self.agents.keys().cloned().collect();
         for name in names {
@@ -27,14 +27,14 @@ impl Core {
         // Jobs that were not under way are left as they are.
         let _ = self.apply_event(seq, Event::Interrupted(end), now, batch);
         batch.touched.insert(seq);
-        // The time in which no orchestrator ran is on disk from now on, together with when that time ended.
+        // From now on the time in which no orchestrator ran is on disk, together with the time at which it ended.
         if let Some(job) = self.job(seq).filter(|job| super::is_timed(job)).cloned() {
             batch.rewritten(&job);
         }
     }
 
-    /// Takes up one job that was held, as [`Core::resume`] would have at a start that drives everything. One that is driven
-    /// already goes on as it does; and while we rest nothing is begun that would be cut short.
+    /// Takes up one job that was held, as [`Core::resume`] would have at a start that drives everything. A job that is
+    /// driven already goes on as it does. While the core rests, nothing is begun, because it would be cut short.
     pub(super) fn take_up(&mut self, id: JobId, now: Time, batch: &mut Batch) -> Reply {
         let seq = id.seq();
         let Some(job) = self.job(seq).filter(|job| job.id() == id).cloned() else { return Reply::NotLive };
@@ -48,7 +48,7 @@ impl Core {
         }
         self.count(seq, 1);
         self.watch(seq);
-        // A health check that was under way when somebody was killed would keep the job waiting for ever.
+        // A health check that was under way when a process was killed would keep the job waiting for ever.
         for name in self.works.get(&job.request.work).cloned().unwrap_or_default() {
             self.tell_breaker(&name, breaker::Event::Interrupted, now, batch);
         }
@@ -56,13 +56,13 @@ impl Core {
         self.job(seq).cloned().map_or(Reply::NotLive, Reply::Job)
     }
 
-    /// Whether this job is ours to drive.
+    /// Whether this orchestrator drives the job.
     pub(super) fn is_driven(&self, seq: Seq) -> bool {
         let is_aside = self.jobs.get(&seq).is_some_and(|live| live.job.aside.is_some());
         !is_aside && (seq >= self.driven_from || self.taken.contains(&seq))
     }
 
-    /// Who drives which jobs, for another core of the same.
+    /// Returns which jobs are driven, for a core that replaces this one.
     pub fn mode(&self) -> Mode {
         if self.driven_from == Seq(0) {
             return Mode::Serve;

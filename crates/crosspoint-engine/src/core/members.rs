@@ -1,8 +1,9 @@
-//! Agents that come and go: whoever does the work asks for it, and says so before.
+//! Agents that join and leave: their workers join first and then ask for work.
 //!
-//! That such an agent was ever here is on disk, so that its work stays known while it is away (ALL-6): what comes for it then is
-//! accepted, and waits. Whether it is here is not: after a start of ours nobody is, until they say so again. How many jobs it
-//! takes is the sum over all who work under its name, which whoever keeps their leases adds up and tells.
+//! It is on disk that such an agent has ever joined, so that its work stays known while it is away (ALL-6): jobs for it
+//! are accepted then, and wait. Whether it is present is not on disk: after a start no agent is, until its workers join
+//! again. How many jobs it takes is the sum over all workers under its name. The code that keeps their leases adds them
+//! up and tells the core.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,38 +14,38 @@ use crate::id::Seq;
 use crate::policy::Policy;
 use crate::time::Time;
 
-/// So many agents that joined are known at a time: each is looked at whenever work is handed out.
+/// Most agents that joined that are known at a time: each is looked at whenever work is handed out.
 pub const MEMBERS_MAX: usize = 1_000;
 
-/// An agent that joined, as it is remembered.
+/// An agent that joined, as it is stored.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// What it said when it joined.
+    /// What the agent said when it joined.
     pub spec: Spec,
-    /// After a start of ours, whoever has work has so long to say that they still do.
+    /// How long after a start of the orchestrator a worker that has work may take to say that it still has it.
     pub lease: Duration,
-    /// When it went away; `None` while it is here.
+    /// When the agent went away; `None` while it is present.
     pub left_at: Option<Time>,
 }
 
-/// What sets an agent that joined apart from one that is configured.
+/// The state that only an agent that joined has, and no configured one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Membership {
-    /// See [`Member::lease`].
+    /// The lease; see [`Member::lease`].
     pub lease: Duration,
-    /// Whether it is here.
+    /// Whether the agent is present.
     pub presence: Presence,
 }
 
-/// Whether an agent that joined is here.
+/// Whether an agent that joined is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// Somebody works under its name.
+    /// At least one worker works under the agent's name.
     Here {
-        /// How many jobs all of them take at a time.
+        /// How many jobs all its workers together take at a time.
         capacity: u32,
     },
-    /// Nobody does.
+    /// No worker works under the agent's name.
     Away {
         /// Since when, as far as is known.
         since: Time,
@@ -52,17 +53,17 @@ pub enum Presence {
 }
 
 impl Member {
-    /// What holds for its jobs, of which some is not its own to say.
+    /// Returns the spec for the agent's jobs. Some of it the agent cannot choose itself.
     fn spec(&self) -> Spec {
-        // After a start of ours it has one lease to say what became of its work. Who waits for people is its own affair: the programs are
-        // not ours.
+        // After a start of the orchestrator the agent has one lease to say what became of its work. How many of its
+        // jobs wait for people is not limited, because the programs run elsewhere.
         let policy = Policy { take_up: self.lease, ..self.spec.policy.clone() };
         Spec { policy, waiting_max: u32::MAX, ..self.spec.clone() }
     }
 }
 
 impl Core {
-    /// One that is remembered. A configured agent of the same name wins.
+    /// Adds an agent that joined at some time. A configured agent with the same name takes precedence.
     pub(super) fn add_member(&mut self, member: &Member, present: &BTreeMap<Arc<str>, u32>, now: Time) {
         if self.agents.contains_key(&member.spec.name) {
             return;
@@ -89,7 +90,7 @@ impl Core {
             }
             None => {
                 self.add_member(&Member { left_at: Some(now), ..member.clone() }, &BTreeMap::new(), now);
-                // An agent that had the name before may have left something behind.
+                // An agent that had this name before may have left a stored state.
                 batch.agents.insert(name.clone(), Standing::default());
                 self.watch_anew(name);
             }
@@ -98,7 +99,7 @@ impl Core {
         Reply::Done
     }
 
-    /// Other works or limits: what it has goes on, under the new ones.
+    /// Changes an agent's works or limits. The jobs that it has go on under the new ones.
     fn change(&mut self, member: &Member) {
         let name = &member.spec.name;
         self.remove_works(name);
@@ -111,7 +112,7 @@ impl Core {
         self.watch_anew(name);
     }
 
-    /// The alarms of what an agent has or had were set by its limits as they were.
+    /// Sets the alarms of all jobs that the agent has or had anew: they were set by its old limits.
     fn watch_anew(&mut self, name: &Arc<str>) {
         let had = |live: &super::Live| live.job.agent.as_ref() == Some(name);
         let had: Vec<Seq> = self.jobs.iter().filter(|(_, live)| had(live)).map(|(seq, _)| *seq).collect();
@@ -173,7 +174,7 @@ impl Core {
     }
 }
 
-/// Whether there is nothing new in joining again.
+/// Whether joining again changes nothing.
 fn is_same(agent: &Agent, member: &Member) -> bool {
     let (known, said) = (&agent.spec, member.spec());
     let lease = agent.joined.map(|joined| joined.lease);

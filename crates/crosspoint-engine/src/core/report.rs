@@ -1,4 +1,5 @@
-//! What agents that joined say about attempts, and whether they may: anybody can join under a name and speak of any job.
+//! What agents that joined report about attempts, and whether they may: any worker can join under a name and report
+//! about any job.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,10 +10,11 @@ use crate::id::JobId;
 use crate::machine::Event;
 use crate::time::Time;
 
-/// The clause that is broken by speaking of another agent's attempt: every dispatch carries an id that is its agent's alone.
+/// The clause that is broken by reporting about another agent's attempt: every dispatch carries an id that belongs to
+/// its agent alone.
 const CLAUSE: &str = "ALL-2";
 
-/// What is recorded of an agent that speaks of an attempt which it never had.
+/// What is recorded when an agent reports about an attempt that it never had.
 pub(crate) const NEVER_HAD: Violation =
     Violation { clause: CLAUSE, what: Cow::Borrowed("a report came from an agent that never had the attempt") };
 
@@ -21,12 +23,12 @@ const NOT_HELD: Violation = Violation {
     what: Cow::Borrowed("a failure was reported by a session that does not hold the attempt"),
 };
 
-/// Whether the session that says something about an attempt holds it.
+/// Whether the session that reports something about an attempt holds the attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grip {
-    /// It was given to it, and it has not let go.
+    /// The session was given the attempt, and has not let it go.
     Holds,
-    /// It was given to another session, or to an earlier life of this one.
+    /// Another session, or an earlier life of this one, was given the attempt.
     Lost,
 }
 
@@ -49,14 +51,14 @@ impl Core {
         let is_present = job.running().is_some_and(|running| running.attempt == attempt);
         if grip == Grip::Lost {
             match event {
-                // The work was done, by this very agent: doing it again would be doing it twice.
+                // This very agent has done the work: doing it again would be doing it twice.
                 Event::Finish { result: Ok(_), .. } => {}
                 Event::Finish { result: Err(_), .. } if is_present => {
                     batch.violations.push((id.seq(), now, NOT_HELD));
                     return Reply::NotTheirs;
                 }
                 Event::Finish { result: Err(_), .. } => {
-                    // The machine says what is late about it.
+                    // The machine records what is late about it.
                     let _ = self.apply_event(id.seq(), event.clone(), now, batch);
                     return Reply::NotTheirs;
                 }

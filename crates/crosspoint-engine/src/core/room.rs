@@ -1,4 +1,5 @@
-//! How many jobs there may be that have not ended, and whose they are: the backlog of one work, agent or caller leaves room for the others.
+//! How many jobs there may be that have not ended: the backlog of one work, agent or caller leaves room for those of
+//! others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,30 +10,30 @@ use crate::job::Request;
 /// How many jobs there may be that have not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// In all.
+    /// Most jobs in all.
     pub jobs: usize,
-    /// Of one work.
+    /// Most jobs of one work.
     pub of_work: usize,
-    /// That only one agent can take: because it was named, or because it alone takes the work.
+    /// Most jobs that only one agent can take, because the caller named it or because it alone takes the work.
     pub of_agent: usize,
-    /// Of one caller. Without tokens everyone is the same caller, for whom this does not count.
+    /// Most jobs of one caller. Without tokens all callers are the same caller, to which this limit does not apply.
     pub of_caller: usize,
 }
 
-/// Of what there are as many jobs as there may be.
+/// The limit that is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// Of everything.
+    /// The limit on all jobs.
     All,
-    /// Of this work.
+    /// The limit on jobs of one work.
     Work,
-    /// For this agent.
+    /// The limit on jobs for one agent.
     Agent,
-    /// Of this caller.
+    /// The limit on jobs of one caller.
     Caller,
 }
 
-/// Who has taken how much of the room.
+/// How much of the room each work, agent and caller takes.
 #[derive(Debug)]
 pub(super) struct Shares {
     room: Room,
@@ -42,7 +43,7 @@ pub(super) struct Shares {
 }
 
 impl Room {
-    /// Room for so many in all, of which no work, agent or caller takes more than half.
+    /// Makes room for `jobs` in all, of which no work, agent or caller takes more than half.
     pub fn of(jobs: usize) -> Room {
         let half = jobs.div_ceil(2);
         Room { jobs, of_work: half, of_agent: half, of_caller: half }
@@ -54,7 +55,7 @@ impl Shares {
         Shares { room, works: BTreeMap::new(), agents: BTreeMap::new(), callers: BTreeMap::new() }
     }
 
-    /// Whether there is room for one more.
+    /// Checks whether there is room for one more job.
     pub(super) fn check(&self, request: &Request, agent: Option<&Arc<str>>, live: usize) -> Result<(), Rejected> {
         let taken = |of: &BTreeMap<Arc<str>, usize>, name: &str| of.get(name).copied().unwrap_or(0);
         let caller = if request.caller.is_empty() { 0 } else { taken(&self.callers, &request.caller) };
@@ -68,7 +69,7 @@ impl Shares {
         full.map_or(Ok(()), |(share, _, most)| Err(Rejected::Full { share, most }))
     }
 
-    /// Counts a job, or no longer.
+    /// Adds a job to the shares, or subtracts it.
     pub(super) fn change(&mut self, request: &Request, agent: Option<&Arc<str>>, by: isize) {
         change(&mut self.works, &request.work, by);
         change(&mut self.callers, &request.caller, by);
@@ -87,7 +88,7 @@ fn change(shares: &mut BTreeMap<Arc<str>, usize>, name: &Arc<str>, by: isize) {
 }
 
 impl Core {
-    /// The agent whose share a job takes: the one that it must go to, as things are when it is accepted.
+    /// Returns the agent whose share a job takes: the one that the job must go to, as things are when it is accepted.
     pub(super) fn charged(&self, request: &Request) -> Option<Arc<str>> {
         if request.pinned.is_some() {
             return request.pinned.clone();

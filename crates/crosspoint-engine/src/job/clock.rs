@@ -1,4 +1,5 @@
-//! The clocks of one job: a clock that jumped, time in which no orchestrator ran, and beginning anew.
+//! The clocks of one job: how they react to a clock that jumped, to time in which no orchestrator ran, and to a fresh
+//! start.
 
 use std::time::Duration;
 
@@ -6,7 +7,8 @@ use super::{Job, Running, State};
 use crate::time::Time;
 
 impl Job {
-    /// Moves its clocks along with a clock that jumped, so that neither silence nor a pause is longer or shorter for it.
+    /// Moves the job's clocks along with a clock that jumped, so that silence and pauses last as long as they would
+    /// have.
     pub fn shift(&mut self, micros: i64) {
         self.skew_micros = self.skew_micros.saturating_add(micros);
         self.started_at = self.started_at.map(|at| at.shifted(micros));
@@ -31,23 +33,23 @@ impl Running {
 }
 
 impl Job {
-    /// All its time counts from now on: it was held, and no agent has worked at it meanwhile that we know of.
+    /// Makes all clocks of the job start now: the job was held, and no agent is known to have worked on it meanwhile.
     pub fn begin_anew(&mut self, now: Time) {
         self.skew_micros = now.0.saturating_sub(self.request.accepted_at.0);
         self.started_at = self.started_at.map(|_| now);
         self.waited = Duration::ZERO;
     }
 
-    /// For a job from disk, after `away_micros` in which no orchestrator ran: that time counts against nobody (ALL-3), but for pauses,
-    /// which go on without us.
+    /// Adjusts a job that was read from disk, after `away_micros` in which no orchestrator ran. That time does not
+    /// count against the job or its agent (ALL-3). Only pauses go on while no orchestrator runs.
     ///
-    /// What cannot be, whatever was done to the clock, is put right: nothing that has happened lies ahead of `now`, and no pause under
-    /// way is longer than `pause_max`.
+    /// Impossible times, which a changed clock can leave, are corrected: nothing that has happened lies ahead of `now`,
+    /// and no pause under way is longer than `pause_max`.
     pub fn come_back(&mut self, now: Time, away_micros: i64, pause_max: Duration) {
         let since_accepted = now.0.saturating_sub(self.request.accepted_at.0);
         self.skew_micros = self.skew_micros.saturating_add(away_micros).min(since_accepted);
         match &mut self.state {
-            // A person had the time to answer all the same, and waiting does not count anyway.
+            // The person had this time to answer all the same, and waiting for a person does not count anyway.
             State::Waiting { .. } | State::Poisoned => self.updated_at = self.updated_at.min(now),
             State::Retrying { until, .. } => {
                 *until = (*until).min(now.plus(pause_max));

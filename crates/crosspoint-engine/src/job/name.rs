@@ -1,4 +1,4 @@
-//! What phases, priorities and doors are called.
+//! The names of phases, priorities and doors.
 
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::outcome::Status;
@@ -6,7 +6,7 @@ use crosspoint_contracts::outcome::Status;
 use super::{Door, Phase, Priority};
 
 impl Phase {
-    /// All seven.
+    /// All seven phases.
     pub const ALL: [Phase; 7] = [
         Phase::Queued,
         Phase::Running,
@@ -17,7 +17,7 @@ impl Phase {
         Phase::Cancelled,
     ];
 
-    /// As it is spelled in the API.
+    /// Returns the phase's name, as the API spells it.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Queued => "queued",
@@ -30,12 +30,12 @@ impl Phase {
         }
     }
 
-    /// The phase of that name.
+    /// Returns the phase with this name.
     pub fn from_name(name: &str) -> Option<Phase> {
         Phase::ALL.into_iter().find(|phase| phase.name() == name)
     }
 
-    /// The phase of jobs that ended so.
+    /// Returns the phase of jobs that ended with this status.
     pub fn of(status: Status) -> Phase {
         match status {
             Status::Completed => Phase::Completed,
@@ -44,17 +44,17 @@ impl Phase {
         }
     }
 
-    /// Whether the job has ended.
+    /// Whether a job in this phase has ended.
     pub fn is_end(self) -> bool {
         self >= Phase::Completed
     }
 }
 
 impl Priority {
-    /// All four, the last first in the queue.
+    /// All four priorities, from the last to the first in the queue.
     pub const ALL: [Priority; 4] = [Priority::Low, Priority::Normal, Priority::High, Priority::Urgent];
 
-    /// As it is spelled.
+    /// Returns the priority's name.
     pub fn name(self) -> &'static str {
         match self {
             Priority::Low => "low",
@@ -64,19 +64,19 @@ impl Priority {
         }
     }
 
-    /// The priority of that name.
+    /// Returns the priority with this name.
     pub fn from_name(name: &str) -> Option<Priority> {
         Priority::ALL.into_iter().find(|priority| priority.name() == name)
     }
 }
 
 impl Door {
-    /// All of them, our own first.
+    /// Returns all doors, the native one first.
     pub fn all() -> impl Iterator<Item = Door> {
         std::iter::once(Door::Native).chain(Contract::ALL.into_iter().map(Door::Contract))
     }
 
-    /// As it is spelled.
+    /// Returns the door's name: that of its contract, or `native`.
     pub fn name(self) -> &'static str {
         match self {
             Door::Native => "native",
@@ -84,12 +84,12 @@ impl Door {
         }
     }
 
-    /// The door of that name.
+    /// Returns the door with this name.
     pub fn from_name(name: &str) -> Option<Door> {
         Door::all().find(|door| door.name() == name)
     }
 
-    /// The contract of its callers; `None` of our own.
+    /// Returns the contract that callers of this door speak; `None` for the native door.
     pub fn contract(self) -> Option<Contract> {
         match self {
             Door::Native => None,
@@ -97,7 +97,8 @@ impl Door {
         }
     }
 
-    /// Whether no two jobs of a caller have one id there, whatever keys came with them: callers ask for jobs by that id.
+    /// Whether the id of a request is unique among one caller's jobs on this door, whatever keys came with the
+    /// requests. It is where callers ask for jobs by that id.
     pub fn has_unique_ids(self) -> bool {
         self.contract().is_some_and(|contract| contract.exchange().ids_are_unique)
     }

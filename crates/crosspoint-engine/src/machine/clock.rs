@@ -1,4 +1,5 @@
-//! What time does to a job: silence, the total, the end of a pause, progress that was held back (ALL-3, ALL-4, ALL-9, MSG-5, MSG-6).
+//! What time does to a job: silence, the total time, the end of a pause, and progress that was held back (ALL-3, ALL-4,
+//! ALL-9, MSG-5, MSG-6).
 
 use std::time::Duration;
 
@@ -12,10 +13,10 @@ use crate::job::{Job, State};
 use crate::policy::Policy;
 use crate::time::Time;
 
-/// Progress becomes an event at most this often: 10 a second (ALL-9).
+/// Shortest time between two progress events of a job: 10 a second (ALL-9).
 pub(super) const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
 
-/// When [`super::Event::Clock`] is due next, if nothing else happens before.
+/// Returns when [`super::Event::Clock`] is due next, if nothing else happens before.
 pub fn alarm(job: &Job, policy: &Policy) -> Option<Time> {
     if let State::Ended(_) = job.state {
         return None;
@@ -29,20 +30,22 @@ pub fn alarm(job: &Job, policy: &Policy) -> Option<Time> {
     [deadline(job, policy), own, pending].into_iter().flatten().min()
 }
 
-/// When the job's time is up: the caller's limit counts from acceptance, the agent's from the first attempt and not while
-/// people are asked. Of an attempt that was taken up it is not up before its agent could be asked once (ALL-3).
+/// Returns when the job's time is up. The caller's limit counts from acceptance. The agent's limit counts from the
+/// first attempt, and not while a person is asked. The time of an attempt that was taken up after a restart is not up
+/// before its agent could be asked once (ALL-3).
 pub(super) fn deadline(job: &Job, policy: &Policy) -> Option<Time> {
     let accepted_at = job.request.accepted_at.shifted(job.skew_micros);
     let asked_for = job.request.limits.total.map(|total| accepted_at.plus(total));
     let settled = match &job.state {
-        // Also in the queue, once it was with an agent: otherwise it would be started only to be stopped.
+        // The limit holds in the queue too, once the job was with an agent: otherwise it would be started only to be
+        // stopped.
         State::Queued | State::Running(_) | State::Retrying { .. } => {
             job.started_at.map(|started| started.plus(policy.total).plus(job.waited))
         }
         State::Waiting { .. } | State::Poisoned | State::Ended(_) => None,
     };
     let taken_up = job.running().and_then(|running| running.taken_up_at).map(|at| at.plus(policy.take_up));
-    // A request's own limit takes the place of the agent's (ALL-4), where it is longer too.
+    // A request's own limit takes the place of the agent's (ALL-4), also where it is longer.
     Some(asked_for.or(settled)?.max(taken_up.unwrap_or_default()))
 }
 
@@ -61,8 +64,8 @@ impl Step {
         match self.job.state {
             State::Retrying { until, .. } if until <= now => {
                 self.enter(State::Queued, now);
-                // The pause was an event and the next attempt will be one; that it is in the queue in between is none,
-                // and after a crash the pause is over all the same.
+                // The pause was an event, and the next attempt will be one. Being in the queue in between is not an
+                // event. After a crash the pause is over all the same.
             }
             State::Running(running) if silence(&self.job, policy).is_some_and(|s| running.heard_at.plus(s) <= now) => {
                 return self.gone_silent(now, policy);
@@ -82,7 +85,7 @@ impl Step {
 
     fn out_of_time(mut self, now: Time) -> Step {
         let had_agent = self.job.running().is_some();
-        // Where a person was waited for, or an agent, nobody broke a rule.
+        // A job that waited for a person or for an agent broke no rule.
         if let State::Running(_) = self.job.state {
             self.breaks("ALL-4.2", "the agent was not done when the time for the work was over");
         }

@@ -1,4 +1,4 @@
-//! How an attempt ends, and how a job does: here is the only place where an outcome is made.
+//! How attempts and jobs end. This is the only place where an outcome is made.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,20 +14,20 @@ use crate::job::{Ending, Job, State};
 use crate::policy::{Policy, Repeats};
 use crate::time::Time;
 
-/// The longest pause that a job which is retrying can be in.
+/// Returns the longest pause that a retrying job can be in.
 pub fn pause_max(job: &Job, policy: &Policy) -> Duration {
     let schedule = job.request.limits.retry.unwrap_or(policy.schedule);
     schedule.delay_before(job.retries.saturating_add(1), 1.0).unwrap_or_default()
 }
 
 impl Step {
-    /// The present attempt failed: there is another, or the job fails with it.
+    /// Handles a failure of the present attempt: another attempt follows, or the job fails with it.
     pub(super) fn attempt_failed(&mut self, failed: Failed, now: Time, policy: &Policy) {
         match self.next_attempt(&failed, now, policy) {
             Some(until) => {
                 self.job.begun |= failed.dispatched == Dispatched::Yes;
                 self.job.retries += 1;
-                // It came to an end of its own, so that it is not what ends us.
+                // The attempt came to its own end, so the job is not what crashes the orchestrator.
                 self.job.cut_short = 0;
                 let (attempt, after) = (self.job.attempts, failed.failure);
                 self.enter(State::Retrying { until, after }, now);
@@ -37,7 +37,8 @@ impl Step {
         }
     }
 
-    /// When the next attempt is due, if there is one: not if it would begin only after the job's time is up.
+    /// Returns when the next attempt is due, if there is one. There is none if it would begin only after the job's time
+    /// is up.
     fn next_attempt(&self, failed: &Failed, now: Time, policy: &Policy) -> Option<Time> {
         let asked_for = self.job.request.limits.retry;
         let repeats = if asked_for.is_some() { Repeats::Always } else { policy.repeats };
@@ -50,8 +51,8 @@ impl Step {
         deadline(&self.job, policy).is_none_or(|deadline| until < deadline).then_some(until)
     }
 
-    /// A number from 0 to 1 that differs between jobs and attempts, so that those who failed together do not come again
-    /// together; and is the same when the step is taken again.
+    /// Returns a number from 0 to 1 that differs between jobs and attempts, so that jobs that failed together are not
+    /// repeated together. It is the same when the step is taken again.
     fn chance(&self) -> f64 {
         let seed = self.job.request.id.seq().0 ^ (u64::from(self.job.attempts) << 48);
         let mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -68,7 +69,8 @@ impl Step {
         self.end(Outcome::failed(failed, repeat), now);
     }
 
-    /// The agent printed more than it may: part of the work is done, and again it would be as much.
+    /// Fails the job because the agent printed more than it may. Part of the work is done, and a repeat would print as
+    /// much again.
     pub(super) fn end_oversized(&mut self, limit: u64, now: Time) {
         let message = format!("The agent's output is longer than the {limit} bytes that it may have.");
         let failed = Failed::said(Failure::ResourceLimit, Dispatched::Yes, &message);
@@ -80,7 +82,7 @@ impl Step {
     }
 
     fn end(&mut self, outcome: Outcome, now: Time) {
-        // Progress that was held back would otherwise never be seen.
+        // Otherwise progress that was held back would never be seen.
         self.show_progress(now);
         let ended = Arc::new(Ending::new(now, outcome));
         self.enter(State::Ended(ended.clone()), now);

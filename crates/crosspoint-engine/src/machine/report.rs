@@ -1,4 +1,4 @@
-//! What agents report: life, progress, output, questions, results.
+//! What agents report: signs of life, progress, output, questions, results.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Step {
         }
         self.set_heard(now);
         let percent = progress.percent.filter(|percent| !percent.is_nan()).map(|percent| percent.clamp(0.0, 100.0));
-        // A report may say only one of the two; the other stays as it was.
+        // A report may hold only one of the two; the other stays as it was.
         let last = self.job.pending.as_ref().or(self.job.progress.as_ref());
         let percent = percent.or(last.and_then(|last| last.percent));
         let step = progress.step.or_else(|| last.and_then(|last| last.step.clone()));
@@ -48,7 +48,7 @@ impl Step {
         let have = self.job.output_bytes;
         let end = offset.saturating_add(block.0.len() as u64);
         if end <= have {
-            // Repeated: what is stored stands.
+            // The block was sent again: what is stored stands.
             return self;
         }
         if offset > have {
@@ -69,7 +69,8 @@ impl Step {
         self
     }
 
-    /// What the link remembers is in the job's row and is no event. Too much of it is no memory: the link was told so.
+    /// Stores what the link remembers in the job's row; it is not an event. Memory over the limit is ignored: the link
+    /// was told so.
     pub(super) fn remember(mut self, attempt: u32, memory: Block, now: Time) -> Step {
         if !self.is_present(attempt) || memory.0.len() > MEMORY_BYTES_MAX {
             return self;
@@ -80,7 +81,7 @@ impl Step {
             return self;
         }
         if before.is_some() {
-            // The work has come further than where it began: it is not what ends us (ALL-13).
+            // The work has come further than its beginning, so it is not what crashes the orchestrator (ALL-13).
             self.job.cut_short = 0;
         }
         self.job.memory = Some(memory);
@@ -102,7 +103,7 @@ impl Step {
         if let Some(known) = self.job.answers.get(running.asked as usize)
             && known.question == question
         {
-            // An attempt before this one asked the same, and a person answered: nobody is asked twice.
+            // An earlier attempt asked the same question and a person answered it: no person is asked twice.
             let answer = known.answer.clone();
             self.enter(State::Running(Running { asked: running.asked + 1, ..running }), now);
             self.actions.push(Action::Deliver { attempt, answer });
@@ -121,7 +122,7 @@ impl Step {
         let State::Waiting { running, .. } = &self.job.state else { return self };
         let running = *running;
         self.enter(State::Running(running), now);
-        // It goes on, and whoever follows the job is told so: by progress, with what is known of how far it is.
+        // The job goes on. Followers of the job learn of it by a progress event that repeats the latest known progress.
         let last = self.job.pending.take().or_else(|| self.job.progress.clone());
         self.job.pending = Some(last.unwrap_or_default());
         if self.job.progress_at.plus(PROGRESS_PERIOD) <= now {
@@ -135,7 +136,7 @@ impl Step {
             return self.violates("ALL-2", "a result came for an attempt that was never made");
         }
         if !self.is_present(attempt) && result.as_ref().is_err_and(|failed| failed.died) {
-            // Nobody reported this: whoever had it was found dead, too late for it to matter.
+            // No agent reported this. The worker that had the attempt was found dead, too late to matter.
             return self;
         }
         if let State::Ended(outcome) = &self.job.state {
@@ -152,13 +153,13 @@ impl Step {
                 if present {
                     self.mark(Mark::Good);
                 } else {
-                    // Its own attempt was given up, but the work is done: whoever does it again is told to stop.
+                    // This attempt was given up, but the work is done: the agent that does it again is told to stop.
                     self.stop_attempt();
                 }
                 self.end_completed(success, now);
                 self
             }
-            // Nobody was there to behave well or badly: that an agent is gone is known without its breaker.
+            // The agent had gone, so it behaved neither well nor badly. Its absence is known without the breaker.
             Err(failed) if present && failed.died => {
                 self.attempt_failed(failed, now, policy);
                 self
@@ -189,7 +190,8 @@ impl Step {
         self.job.running().is_some_and(|running| running.attempt == attempt)
     }
 
-    /// What attempts say that were given up does not count; an agent that has given its result should say no more.
+    /// Handles a report of an attempt that is over. Reports of attempts that were given up do not count; an agent that
+    /// reports something after its success breaks a rule.
     fn late(self, what: &'static str) -> Step {
         match &self.job.state {
             State::Ended(outcome) if outcome.status == Status::Completed => self.violates("ALL-9.3", what),

@@ -1,4 +1,5 @@
-//! What was committed, for all to see: jobs that have not ended, attempts under way, and agents.
+//! The published state, which is what was committed, for readers: jobs that have not ended, attempts under way, and
+//! agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -19,37 +20,37 @@ use crate::time::Time;
 #[derive(Default)]
 pub(super) struct Board {
     jobs: Mutex<BTreeMap<Seq, Watch>>,
-    /// The jobs among them that wait for an agent, for saying who goes before whom.
+    /// The published jobs that wait for an agent, for saying which job goes before which.
     queues: Mutex<Queues>,
-    /// How many of them are in which state.
+    /// How many of the published jobs are in which state.
     phases: [AtomicUsize; Phase::ALL.len()],
     attempts: Mutex<BTreeMap<Seq, Arc<Handle>>>,
     agents: Mutex<BTreeMap<Arc<str>, AgentView>>,
     fault: Mutex<Option<Arc<Fault>>>,
     closing: Arc<AtomicBool>,
-    /// Jobs that were removed, and the steps that took.
+    /// How many jobs were removed, and in how many steps.
     purged: Mutex<Purged>,
-    /// Attempts that are over, and whose result or traces are being dealt with.
+    /// Attempts that are over and whose result or traces are still being handled.
     pub(super) ending: AtomicUsize,
-    /// Jobs before this number are somebody else's to drive, but for those that were taken up.
+    /// Jobs before this number are driven by another process, except those in `taken`.
     driven_from: AtomicU64,
     taken: Mutex<BTreeSet<Seq>>,
 }
 
-/// How much was removed since the start, of jobs that need no longer be kept.
+/// How many jobs were removed since the start because they need no longer be kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purged {
-    /// Jobs.
+    /// How many jobs were removed.
     pub jobs: u64,
-    /// Steps, each of which is a short transaction.
+    /// How many steps were taken, each of which is a short transaction.
     pub steps: u64,
-    /// Whether it was given up, because the store is damaged: old jobs stay.
+    /// Whether removing was given up because the store is damaged: old jobs stay.
     pub given_up: bool,
-    /// Whether more jobs are kept than the operator wants, because they ended too recently to go.
+    /// Whether more jobs are kept than the operator wants, because they ended too recently to be removed.
     pub overfull: bool,
 }
 
-/// What changes of an agent with nearly every batch.
+/// The part of an agent's state that changes with nearly every batch.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
     running: u32,
@@ -63,14 +64,14 @@ impl Load {
     }
 }
 
-/// A job that can be watched; cloning watches the same.
+/// A job that can be watched. Clones watch the same job.
 #[derive(Clone)]
 pub struct Watch(Arc<Watched>);
 
 struct Watched {
     job: Mutex<Arc<Job>>,
     changed: Notify,
-    /// Whether nobody should wait any longer.
+    /// Whether all waits are to end.
     closing: Arc<AtomicBool>,
 }
 
@@ -79,17 +80,18 @@ impl Watch {
         Watch(Arc::new(Watched { job: Mutex::new(job), changed: Notify::new(), closing }))
     }
 
-    /// A job that has ended, so that there is nothing to wait for.
+    /// Makes a watch of a job that has ended, so that there is nothing to wait for.
     pub(super) fn of_ended(job: Arc<Job>) -> Watch {
         Watch::new(job, Arc::new(AtomicBool::new(true)))
     }
 
-    /// The job as it was last committed.
+    /// Returns the job as it was last committed.
     pub fn job(&self) -> Arc<Job> {
         lock(&self.0.job).clone()
     }
 
-    /// Waits until the job has ended, until a time, or until [`super::Engine::end_waits`]; gives the job as it is then.
+    /// Waits until the job has ended, until a time, or until [`super::Engine::end_waits`]. Returns the job as it is
+    /// then.
     pub async fn ended(&self, until: Instant) -> Arc<Job> {
         self.wait_for(until, |job| job.outcome().is_some()).await
     }
@@ -99,14 +101,15 @@ impl Watch {
         self.wait_for(until, |job| job.outcome().is_some() || job.is_asking()).await
     }
 
-    /// Waits until the job has had more events than this or has ended, or until a time.
+    /// Waits until the job has had more events than this or has ended, until a time, or until
+    /// [`super::Engine::end_waits`].
     pub async fn moved(&self, events: u32, until: Instant) -> Arc<Job> {
         self.wait_for(until, |job| job.events > events || job.outcome().is_some()).await
     }
 
     async fn wait_for(&self, until: Instant, done: impl Fn(&Job) -> bool) -> Arc<Job> {
         loop {
-            // In this order: a change between the look and the wait must not be missed.
+            // In this order, so that no change between the look and the wait is missed.
             let changed = self.0.changed.notified();
             let job = self.job();
             if done(&job) || self.0.closing.load(Ordering::Acquire) {
@@ -118,7 +121,7 @@ impl Watch {
         }
     }
 
-    /// Whoever waits has yet to be woken.
+    /// Replaces the job, without waking the tasks that wait for it.
     fn post(&self, job: Arc<Job>) {
         *lock(&self.0.job) = job;
     }
@@ -129,13 +132,13 @@ impl Watch {
 }
 
 impl Board {
-    /// Shows the agents there are at a start.
+    /// Publishes the agents that there are at a start.
     pub(super) fn post_agents<'a>(&self, agents: impl Iterator<Item = &'a Agent>) {
         let posted = agents.map(|agent| (agent.spec.name.clone(), AgentView::of(agent)));
         *lock(&self.agents) = posted.collect();
     }
 
-    /// Shows who has joined and who was forgotten.
+    /// Publishes which agents have joined and which were forgotten.
     pub(super) fn post_members(&self, members: &BTreeMap<Arc<str>, Option<Member>>) {
         if members.is_empty() {
             return;
@@ -157,7 +160,7 @@ impl Board {
         }
     }
 
-    /// The agents of which something holds, by name.
+    /// Returns the agents that fulfil a condition, ordered by name.
     pub(super) fn agents(&self, wanted: impl Fn(&AgentView) -> bool) -> Vec<AgentView> {
         lock(&self.agents).values().filter(|agent| wanted(agent)).cloned().collect()
     }
@@ -166,12 +169,13 @@ impl Board {
         lock(&self.agents).get(name).cloned()
     }
 
-    /// After a start, whoever has work of this agent has so long to say so.
+    /// Returns how long after a start a worker of this agent may take to say that it still has work.
     pub(super) fn lease(&self, name: &str) -> Option<std::time::Duration> {
         Some(lock(&self.agents).get(name)?.joined?.lease)
     }
 
-    /// Shows jobs as they are now; those that have ended leave the board. Gives those that somebody may be waiting for.
+    /// Publishes jobs as they are now and removes those that have ended. Returns watches of the jobs that tasks may be
+    /// waiting for.
     pub(super) fn post(&self, changed: impl Iterator<Item = Arc<Job>>) -> Vec<Watch> {
         let mut jobs = lock(&self.jobs);
         let mut watched = Vec::new();
@@ -197,7 +201,7 @@ impl Board {
         watched
     }
 
-    /// Whoever waits for a job waits no longer.
+    /// Ends all waits for jobs.
     pub(super) fn end_waits(&self) {
         self.closing.store(true, Ordering::Release);
         let all: Vec<Watch> = lock(&self.jobs).values().cloned().collect();
@@ -206,7 +210,7 @@ impl Board {
         }
     }
 
-    /// Shows a job that was just accepted, perhaps ended already, and gives what it can be watched by.
+    /// Publishes a job that was just accepted, and perhaps has ended already. Returns its watch.
     pub(super) fn post_new(&self, job: &Arc<Job>) -> Watch {
         let watch = Watch::new(job.clone(), self.closing.clone());
         if job.outcome().is_none() {
@@ -216,7 +220,8 @@ impl Board {
         watch
     }
 
-    /// How many jobs the agents have, in order of their names: those of the board are those of the core at the end of the batch.
+    /// Publishes how many jobs the agents have, in order of their names. The published agents are those of the core at
+    /// the end of the batch.
     pub(super) fn post_load(&self, load: &[Load]) {
         for (posted, load) in lock(&self.agents).values_mut().zip(load) {
             (posted.running, posted.waiting, posted.joined) = (load.running, load.waiting, load.joined);
@@ -237,7 +242,7 @@ impl Board {
         lock(&self.jobs).get(&seq).cloned()
     }
 
-    /// Jobs that have not ended, the youngest first.
+    /// Returns jobs that have not ended, the youngest first.
     pub(super) fn live(
         &self,
         before: Option<Seq>,
@@ -249,35 +254,36 @@ impl Board {
         jobs.range(..end).rev().map(|(_, watch)| watch.job()).filter(|job| wanted(job)).take(limit).collect()
     }
 
-    /// Shows which jobs nobody drives: those before the first, but for those that were taken up.
+    /// Publishes which jobs are not driven: those before `first`, except those in `taken`.
     pub(super) fn post_held(&self, first: Seq, taken: &BTreeSet<Seq>) {
         self.driven_from.store(first.0, Ordering::Relaxed);
         lock(&self.taken).clone_from(taken);
     }
 
-    /// Whether nobody drives this job.
+    /// Whether this process does not drive the job.
     pub(super) fn is_held(&self, seq: Seq) -> bool {
         seq.0 < self.driven_from.load(Ordering::Relaxed) && !lock(&self.taken).contains(&seq)
     }
 
-    /// How many attempts are under way that wait for nobody.
+    /// Returns how many attempts are under way that do not wait for a person.
     pub(super) fn busy_count(&self) -> usize {
         let seqs: Vec<Seq> = self.attempts().keys().copied().collect();
         let jobs = lock(&self.jobs);
         seqs.iter().filter(|seq| jobs.get(seq).is_none_or(|watch| !watch.job().is_asking())).count()
     }
 
-    /// How many jobs are in which state, of those in which a job can be that has not ended.
+    /// Returns how many jobs are in each of the states that a job can have before its end.
     pub(super) fn phases(&self) -> [(Phase, usize); 4] {
         let phases = [Phase::Queued, Phase::Running, Phase::Retrying, Phase::Waiting];
         phases.map(|phase| (phase, self.phases[phase as usize].load(Ordering::Relaxed)))
     }
 
-    /// The works that jobs wait for, how many do, and when the oldest of them was accepted.
+    /// Returns for each work that jobs wait for: its name, how many jobs wait, and when the oldest of them was
+    /// accepted.
     pub(super) fn waiting_by_work(&self) -> Vec<(Arc<str>, usize, Time)> {
         let works = lock(&self.queues).works();
         let jobs = lock(&self.jobs);
-        // One that has left in this very moment was as old as the next, about; that nobody waits any more is seen the next time.
+        // A job that has just left was about as old as the next one. If no job waits any more, the next look shows it.
         let accepted_at = |seq| {
             let next = jobs.range(seq..).next().map(|(_, watch)| watch.job().request.accepted_at);
             next.unwrap_or_else(Time::on_the_wall)
@@ -285,12 +291,12 @@ impl Board {
         works.into_iter().map(|(work, jobs, oldest)| (work, jobs, accepted_at(oldest))).collect()
     }
 
-    /// How many jobs go before this one.
+    /// Returns how many queued jobs go before this one.
     pub(super) fn ahead_of(&self, job: &Job) -> usize {
         lock(&self.queues).ahead_of(job)
     }
 
-    /// Keeps count of who waits for what.
+    /// Updates the counts of states and the queues.
     fn moved(&self, before: Option<&Job>, now: &Job) {
         match (before.map(Job::phase), now.phase()) {
             (Some(before), now) if before == now => return,
@@ -315,7 +321,7 @@ impl Board {
         lock(&self.jobs).len()
     }
 
-    /// An attempt is over, unless another has taken its place.
+    /// Removes an attempt that is over, unless another has taken its place.
     pub(super) fn forget_attempt(&self, seq: Seq, handle: &Arc<Handle>) {
         let mut attempts = self.attempts();
         if attempts.get(&seq).is_some_and(|known| Arc::ptr_eq(known, handle)) {
@@ -327,18 +333,18 @@ impl Board {
         lock(&self.attempts)
     }
 
-    /// A step has removed so many jobs.
+    /// Counts a step that has removed this many jobs.
     pub(super) fn purged(&self, jobs: u64) {
         let mut purged = lock(&self.purged);
         *purged = Purged { jobs: purged.jobs + jobs, steps: purged.steps + 1, ..*purged };
     }
 
-    /// Whether more jobs are kept than the operator wants.
+    /// Publishes whether more jobs are kept than the operator wants.
     pub(super) fn set_overfull(&self, overfull: bool) {
         lock(&self.purged).overfull = overfull;
     }
 
-    /// No more jobs are removed.
+    /// Publishes that no more jobs are removed.
     pub(super) fn purging_given_up(&self) {
         lock(&self.purged).given_up = true;
     }
@@ -347,7 +353,7 @@ impl Board {
         *lock(&self.purged)
     }
 
-    /// Why nothing can be committed at present.
+    /// Returns why nothing can be committed at present.
     pub(super) fn fault(&self) -> Option<Arc<Fault>> {
         lock(&self.fault).clone()
     }
@@ -358,6 +364,6 @@ impl Board {
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whoever panicked while holding it had written all of it or nothing: these are single assignments.
+    // A thread that panicked while it held the lock had written everything or nothing: these are single assignments.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

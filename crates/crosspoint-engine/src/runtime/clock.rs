@@ -1,14 +1,14 @@
 //! The time that the core is told.
 //!
-//! It is that of the wall, carried on by the clock that never jumps. If the wall's time is set, or the machine slept, the two
-//! drift apart; then ours is set right, and the core is told by how much, so that its pauses and silences stay as long as they
-//! were meant. Without this, setting a server's clock would end everything it does as timed out.
+//! It is the system time, carried on by the clock that never jumps. If the system time is set, or the machine slept,
+//! the two drift apart. Then the time is corrected, and the core is told by how much, so that pauses and silences stay
+//! as long as they were meant. Without this, setting a server's clock would end everything that it does as timed out.
 
 use std::time::{Duration, Instant};
 
 use crate::time::Time;
 
-/// The clocks may differ by so much before it counts as a jump.
+/// Largest difference between the two clocks that does not count as a jump.
 const DRIFT_MAX: Duration = Duration::from_secs(2);
 
 pub(super) struct Clock {
@@ -19,7 +19,7 @@ pub(super) struct Clock {
 /// What a look at the clock shows.
 pub(super) struct Look {
     pub(super) now: Time,
-    /// By how many microseconds it jumped since the last look.
+    /// By how many microseconds the clock jumped since the last look.
     pub(super) jump_micros: Option<i64>,
 }
 
@@ -28,7 +28,8 @@ impl Clock {
         Clock { wall: Time::on_the_wall(), at: Instant::now() }
     }
 
-    /// The time as of the last look, carried on: for whoever must not notice a jump in place of those who act on it.
+    /// Returns the time as of the last look, carried on. For code that must not notice a jump in place of the code that
+    /// acts on it.
     pub(super) fn now(&self) -> Time {
         self.wall.plus(self.at.elapsed())
     }

@@ -1,4 +1,4 @@
-//! The one thread that decides and commits.
+//! The committing thread: the one thread that decides and commits.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::retention::{Ended, Rule};
 use crate::store::{Fault, Store};
 use crate::time::Time;
 
-/// So often it is looked at whether the store is still ours, also where nothing is written.
+/// How often it is checked whether the store still belongs to this process, also where nothing is written.
 const LOOK_EVERY: Duration = Duration::from_secs(50);
 
 pub(super) struct Committer {
@@ -32,40 +32,41 @@ pub(super) struct Committer {
     inbox: Arc<Inbox>,
     settled: Settled,
     mode: Mode,
-    /// What is removed of jobs that need no longer be kept.
+    /// Removes jobs that need no longer be kept.
     pub(super) purger: Purger,
-    /// What agents reported while nothing could be committed.
+    /// Reports of agents that came while nothing could be committed.
     pub(super) kept: VecDeque<Letter>,
-    /// What agents said at once, for the next round.
+    /// Results that agents gave at once, for the next round.
     at_once: Vec<Letter>,
     /// When a commit last failed.
     pub(super) tried_at: Instant,
-    /// Jobs whose rows do not say that they have ended, and cannot be made to.
+    /// Jobs whose rows do not say that they have ended, and cannot be corrected.
     pub(super) unrepairable: BTreeSet<Seq>,
-    /// The last number whose row could not be written: another job takes the next.
+    /// The last job number whose row could not be written: the next job takes a later one.
     pub(super) passed_over: Seq,
-    /// When it was last looked at whether the store is still ours.
+    /// When it was last checked whether the store still belongs to this process.
     looked_at: Instant,
     /// Whether the core holds something that is not on disk, because a commit failed.
     pub(super) stale: bool,
-    /// By how many microseconds the clock has jumped over all starts, and by how many that is not on disk.
+    /// By how many microseconds the clock has jumped over all starts, and how much of that is not on disk.
     jumped_micros: i64,
     unwritten_jump_micros: i64,
     releases: UnboundedSender<Release>,
-    /// Whether nothing more can be done: nobody carries out what is committed, or the store is another's.
+    /// Whether the thread has to end: there is no task to carry out what is committed, or the store belongs to another
+    /// process.
     pub(super) dead: bool,
 }
 
 /// Which round it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Round {
-    /// That of our start, in which what was under way is taken up.
+    /// The round at the start, in which work that was under way is taken up.
     First,
-    /// One after it.
+    /// Any later round.
     Later,
 }
 
-/// What the operator has settled.
+/// What the operator configured.
 pub(super) struct Settled {
     pub(super) agents: Vec<Spec>,
     pub(super) room: Room,
@@ -74,8 +75,8 @@ pub(super) struct Settled {
 }
 
 impl Committer {
-    /// Loads what the store knows and takes up what was under way. When it returns, everything is as if we had never been
-    /// gone.
+    /// Loads the store and takes up the work that was under way. When it returns, everything is as if the orchestrator
+    /// had never been down.
     pub(super) fn start(
         mut store: Store,
         engine: Engine,
@@ -88,11 +89,12 @@ impl Committer {
         if is_server {
             store.serve();
         }
-        // What only visits a store removes nothing from it.
+        // A process that only visits a store removes nothing from it.
         let rule = if is_server { settled.retention } else { Rule::FOR_EVER };
         let wall = clock.look().now;
         let mut jumps = store.jumps()?;
-        // Where an orchestrator was alive at a time that is yet to come, the clock was set back meanwhile: a jump like any other.
+        // If an orchestrator was alive at a time that is still to come, the clock was set back meanwhile. That counts
+        // as a jump.
         let unwritten_jump_micros = jumps.set_back_micros(store.alive_at()?, wall);
         let now = wall.shifted(unwritten_jump_micros.saturating_neg());
         let jumped_micros = jumps.total_micros().saturating_add(unwritten_jump_micros);
@@ -127,7 +129,7 @@ impl Committer {
         Ok(committer)
     }
 
-    /// Who drives which jobs, from what is on disk: for all to see, and for a core that is made anew.
+    /// Publishes which jobs are driven, according to what is on disk, and keeps it for a core that is made anew.
     fn show_mode(&mut self) {
         self.mode = self.core.mode();
         if let Mode::HeldBefore { first, taken } = &self.mode {
@@ -135,7 +137,7 @@ impl Committer {
         }
     }
 
-    /// Until the inbox is closed and empty.
+    /// Runs until the inbox is closed and empty.
     pub(super) fn run(mut self) {
         while !self.dead {
             let patience = self.patience();
@@ -155,13 +157,13 @@ impl Committer {
         }
     }
 
-    /// What is left is committed, and that this is the end.
+    /// Commits what is left, and that this is a clean end.
     fn end(mut self) {
         let said = std::mem::take(&mut self.at_once);
         if !said.is_empty() {
             self.round(said);
         }
-        // What agents reported while nothing could be committed has one last chance.
+        // Reports of agents that came while nothing could be committed get one last chance.
         if !self.kept.is_empty() {
             let _ = self.try_again();
         }
@@ -169,12 +171,12 @@ impl Committer {
         let now = self.clock.now();
         let batch = Batch {
             alive_at: is_server.then_some(now),
-            // What only visits a store says nothing of how others have ended.
+            // A process that only visits a store says nothing about how servers ended.
             is_clean_end: is_server,
             ..Batch::default()
         };
         if self.store.has_written() {
-            // Should it fail, the next start believes that we were killed.
+            // If this fails, the next start assumes that this process was killed.
             let _ = self.store.commit(&batch);
         }
     }
@@ -188,14 +190,15 @@ impl Committer {
         }
         let now = self.clock.now();
         let purge = self.purger.patience(self.core.ended(), now).unwrap_or(Duration::MAX);
-        // At least once a minute the clock is looked at, in case it jumped.
+        // The clock is looked at at least once a minute, in case it jumped.
         Some(self.core.alarm(now).map_or(Duration::MAX, |at| at.since(now)).min(purge).min(Duration::from_secs(60)))
     }
 
-    /// One step at most, after what was waiting was committed. Where the store is full this is also what makes room.
+    /// Takes at most one step of removing jobs, after everything that was waiting is committed. Where the store is
+    /// full, this also makes room.
     fn purge(&mut self) {
         if self.looked_at.elapsed() >= LOOK_EVERY {
-            // Whoever has nothing to write would not learn of it otherwise.
+            // A process that has nothing to write would not notice otherwise.
             self.looked_at = Instant::now();
             if let Err(fault) = self.store.look() {
                 return self.failed(Vec::new(), fault);
@@ -216,15 +219,15 @@ impl Committer {
         self.engine.board().purged(step.jobs);
     }
 
-    /// Decides everything that is waiting, commits once, and lets it out.
+    /// Decides everything that is waiting, commits it once, and releases the results.
     fn round(&mut self, letters: Vec<Letter>) {
         if let Err((fault, letters)) = self.decide_and_commit(letters, Round::Later) {
             self.failed(letters, fault);
         }
     }
 
-    /// The same; gives the letters back where nothing of them could be committed. What happens to one job and cannot be written keeps
-    /// nobody else waiting: see [`Hindered`].
+    /// Does the same, and returns the commands where none of them could be committed. A job whose changes cannot be
+    /// written does not hold up the other jobs: see [`Hindered`].
     pub(super) fn decide_and_commit(
         &mut self,
         mut letters: Vec<Letter>,
@@ -249,7 +252,8 @@ impl Committer {
             let fault = match self.commit(&batch, letters.len()) {
                 Ok(()) => {
                     if which == Round::First {
-                        // At once, and not with what follows: whoever starts us may look before that.
+                        // Published here and not with the release, because the caller of [`Engine::start`] may look
+                        // before that.
                         let _ = self.engine.board().post(self.core.jobs().cloned());
                     }
                     self.released(batch, letters.into_iter().zip(replies).collect());
@@ -265,7 +269,7 @@ impl Committer {
         }
     }
 
-    /// Writes a batch, and keeps count of what that takes.
+    /// Writes a batch, and counts what that takes.
     fn commit(&mut self, batch: &Batch, commands: usize) -> Result<(), Fault> {
         let began = Instant::now();
         let committed = self.store.commit(batch);
@@ -283,7 +287,8 @@ impl Committer {
         committed
     }
 
-    /// The time; if the clock jumped, everything that is timed moves along. That is told again until it is on disk.
+    /// Returns the time. If the clock jumped, everything that is timed moves along. The core is told again in each
+    /// round until the jump is on disk.
     fn look(&mut self, batch: &mut Batch) -> Time {
         let look = self.clock.look();
         if let Some(micros) = look.jump_micros {
@@ -304,7 +309,7 @@ impl Committer {
         replies
     }
 
-    /// What was decided is on disk: now it may be seen, done and told.
+    /// Releases what was decided, now that it is on disk: it is published, carried out and answered.
     fn released(&mut self, mut batch: Batch, answered: Vec<(Letter, Reply)>) {
         if !batch.taken.is_empty() {
             self.show_mode();
@@ -312,32 +317,33 @@ impl Committer {
         self.core.committed(&batch);
         let only_in_memory = batch.touched.iter().filter(|seq| !batch.jobs.contains_key(seq));
         let mut unwritten: Vec<_> = only_in_memory.filter_map(|seq| self.core.job(*seq).cloned()).collect();
-        // Whoever waits for a job whose row has only now been told that it ended learns so here.
+        // Tasks that wait for a job whose row was corrected only now learn here that it has ended.
         let repaired = batch.repaired.iter().filter_map(|seq| self.engine.readers().job_at(*seq).ok().flatten());
         unwritten.extend(repaired.map(Arc::new));
         self.ask_at_once(&mut batch);
         let load = self.core.agents().map(Load::of).collect();
-        // Without the task that takes it nothing that is committed would happen: then it is better not to go on.
+        // Without the task that receives this, nothing that is committed would be carried out, so the thread ends.
         self.dead |= self.releases.send(Release { batch, answered, unwritten, load }).is_err();
     }
 
-    /// What agents can say at once need not go through a task and the inbox: it joins what arrived during this commit.
+    /// Collects results that agents can give at once. They need neither a task nor the inbox, and join what arrived
+    /// during this commit.
     fn ask_at_once(&mut self, batch: &mut Batch) {
         let mut effects = std::mem::take(&mut batch.effects);
         effects.retain(|effect| {
             let Effect::Job { job, action: Action::Dispatch { attempt } } = effect else { return true };
             let said = batch.input(job.seq()).and_then(|input| self.engine.at_once(job, *attempt, input));
             let Some(command) = said else { return true };
-            // Nobody waits for the answer: if the job was cancelled in this very moment, it has its outcome.
+            // No task waits for the reply: if the job was cancelled in this moment, it has its outcome.
             self.at_once.push(Letter { command, reply: oneshot::channel().0 });
             false
         });
         batch.effects = effects;
     }
 
-    /// A core that knows what the disk knows, and nothing of what failed.
+    /// Makes a core that knows what is on disk, and nothing of what failed.
     pub(super) fn rebuild(&mut self, which: Round) -> Result<(), Fault> {
-        // What is on disk is from before a jump that is not.
+        // What is on disk is from before a jump that is not on disk.
         let wall = self.clock.now();
         let now = wall.shifted(self.unwritten_jump_micros.saturating_neg());
         let ended = self.core.ended().anew();
@@ -354,7 +360,8 @@ impl Committer {
     }
 }
 
-/// What the store knows. `now` is the time by the clock that what is on disk knows of, `wall` by the one that has jumped since.
+/// Collects what a core is made from. `now` is the time by the clock that the store knows; `wall` is the time after
+/// jumps that are not on disk.
 fn origin(
     store: &Store,
     settled: &Settled,

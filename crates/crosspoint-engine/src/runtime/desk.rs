@@ -1,7 +1,8 @@
-//! Where the attempts of agents that joined are laid out.
+//! The pull queues, as the engine sees them: where attempts of agents that joined are queued.
 //!
-//! Such an agent asks for work, and may be given hundreds of jobs at a time; a task that waits for each would cost more than all
-//! the rest of them. So these attempts have none: whoever keeps the desk holds them, and tells what agents report.
+//! Such an agent asks for work, and may be given hundreds of jobs at a time. A task that waits for each would cost more
+//! than everything else about them. So these attempts have no tasks: the implementation of [`Desk`] holds them, and
+//! passes on what agents report.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,29 +12,30 @@ use crosspoint_contracts::content::Block;
 
 use crate::job::Job;
 
-/// Where attempts are laid out until somebody takes them. What it is told is so already: nothing here may wait or fail.
+/// Holds attempts until a worker takes them. What it is told has already happened, so no method may wait or fail.
 pub trait Desk: Send + Sync + 'static {
-    /// Attempts begin: all those of one batch.
+    /// Queues the attempts of one batch that begin.
     fn give(&self, handed: Vec<Handed>);
 
-    /// Something about an attempt that was given.
+    /// Tells something about an attempt that was queued before.
     fn told(&self, job: &Arc<Job>, attempt: u32, told: Told);
 }
 
 /// An attempt that begins, or that an agent may have gone on with.
 pub struct Handed {
-    /// The job, as it is now; its agent is that which joined.
+    /// The job as it is now. Its agent is one that joined.
     pub job: Arc<Job>,
-    /// Which attempt.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// The document that the job came as, where it is at hand.
+    /// The document that the job came as, where it is in memory.
     pub document: Option<Block>,
-    /// Of an attempt that began before we did: whoever has it has so long to say so.
+    /// For an attempt that began before the orchestrator was started: how long its worker has to say that it still has
+    /// it.
     pub resumed: Option<Duration>,
 }
 
 impl Handed {
-    /// The input, where it is at hand.
+    /// Returns the input, where the document is in memory.
     pub fn input(&self) -> Option<Bytes> {
         self.job.request.input_in(self.document.as_ref()?)
     }
@@ -42,8 +44,8 @@ impl Handed {
 /// What an attempt is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// It is not wanted any more.
+    /// The attempt is to stop.
     Stop,
-    /// Its question was answered: the job has the answers.
+    /// The attempt's question was answered. The job holds the answers.
     Answered,
 }

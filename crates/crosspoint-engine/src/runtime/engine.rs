@@ -30,16 +30,16 @@ use crate::machine::Event;
 use crate::retention::Rule;
 use crate::store::{self, Fault, Readers, Store};
 
-/// A health check that takes longer has failed.
+/// Longest time that a health check may take before it counts as failed.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Attempts that are over have so long to leave nothing behind when we stop.
+/// How long attempts that are over have, at a stop, to remove what they left behind.
 const TIDY_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// So many reads of the store go on at one time; more wait.
+/// Most reads of the store that run at a time; further ones wait.
 const READS_MAX: usize = 16;
 
-/// An orchestrator at work; cloning gives another handle to the same.
+/// A running orchestrator. Clones are handles to the same one.
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
 
@@ -52,66 +52,66 @@ struct Inner {
     desk: Option<Arc<dyn Desk>>,
     handle: Handle,
     committer: Mutex<Option<JoinHandle<()>>>,
-    /// Reads of the store at one time.
+    /// Limits how many reads of the store run at a time.
     reads: Arc<Semaphore>,
-    /// What carries out what was committed.
+    /// The task that carries out what was committed.
     releaser: Mutex<Option<tokio::task::JoinHandle<()>>>,
     stopping: AtomicBool,
-    /// Where the random part of the next id comes from.
+    /// The state of the generator for the random part of ids.
     chance: AtomicU64,
     died: CancellationToken,
-    /// Whatever cannot outlive us ends now.
+    /// Cancelled when everything that cannot outlive the orchestrator has to end.
     leaving: CancellationToken,
 }
 
-/// What an engine is made of.
+/// What an engine is made from.
 pub struct Config {
     /// Where jobs are kept.
     pub store: store::Options,
-    /// The agents, and how work reaches them.
+    /// The configured agents, and how work reaches them.
     pub agents: Vec<(Spec, Arc<dyn Link>)>,
-    /// Where the work of agents that join is laid out; without it none can.
+    /// The pull queues for agents that join; without them no agent can join.
     pub desk: Option<Arc<dyn Desk>>,
-    /// How much of everything.
+    /// The limits on jobs and on requests that wait.
     pub limits: Limits,
-    /// How long jobs are kept that have ended.
+    /// How long jobs that have ended are kept.
     pub retention: Rule,
-    /// Who drives the jobs that are there already.
+    /// Which of the jobs that exist already this engine drives.
     pub mode: Mode,
 }
 
-/// How much of everything.
+/// The limits on jobs and on requests that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Jobs that have not ended.
+    /// Most jobs that have not ended.
     pub room: Room,
-    /// Requests that wait to be committed.
+    /// Most requests that wait to be committed.
     pub waiting_max: usize,
-    /// Bytes of them.
+    /// Most bytes of requests that wait to be committed.
     pub waiting_bytes_max: usize,
 }
 
-/// Whether work is taken.
+/// Whether new work is accepted.
 #[derive(Clone, Debug)]
 pub enum Readiness {
-    /// It is.
+    /// Work is accepted.
     Ready,
     /// Nothing can be committed at present.
     Failing(Arc<Fault>),
 }
 
-/// An agent, for people.
+/// An agent, as it is shown to people.
 #[derive(Clone, Debug)]
 pub struct AgentView {
-    /// As configured.
+    /// The agent as it was configured or joined.
     pub spec: Spec,
-    /// Its breaker, and whether it is drained.
+    /// The agent's breaker, and whether it is drained.
     pub standing: Standing,
-    /// How many jobs it has, those apart that wait for a person.
+    /// How many jobs the agent has, without those that wait for a person.
     pub running: u32,
-    /// How many jobs it has that wait for a person.
+    /// How many jobs the agent has that wait for a person.
     pub waiting: u32,
-    /// Of an agent that joined: whether it is there.
+    /// Whether the agent is present; `None` if it was configured instead of having joined.
     pub joined: Option<Membership>,
 }
 
@@ -122,7 +122,7 @@ impl Default for Limits {
 }
 
 impl Engine {
-    /// Opens the store, takes up what was under way, and begins. Attempts run on the runtime of the caller.
+    /// Opens the store, takes up the work that was under way, and begins. Attempts run on the caller's tokio runtime.
     pub fn start(config: Config) -> Result<Engine, Fault> {
         let (store, readers) = Store::open(&config.store)?;
         let specs: Vec<Spec> = config.agents.iter().map(|(spec, _)| spec.clone()).collect();
@@ -156,14 +156,15 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Hands out no more work and waits until no attempt is under way, but no longer than this; then commits what is left and
-    /// ends. Attempts that are still under way are taken up at the next start, as after a crash; for those that wait for a
-    /// person nobody waits.
+    /// Hands out no more work and waits until no attempt is under way, but at most `within`. Then commits what is left
+    /// and ends. Attempts that are still under way are taken up at the next start, as after a crash. Attempts that wait
+    /// for a person are not waited for.
     pub async fn stop(&self, within: Duration) {
         self.stop_and_part(within, Duration::ZERO).await;
     }
 
-    /// The same, where attempts that cannot outlive us ([`Attempt::leaving`](super::Attempt::leaving)) have so long to end after that.
+    /// Stops like [`Engine::stop`], and then gives attempts that cannot outlive the orchestrator
+    /// ([`Attempt::leaving`](super::Attempt::leaving)) the time `parting` to end.
     pub async fn stop_and_part(&self, within: Duration, parting: Duration) {
         let until = Instant::now() + within;
         self.rest().await;
@@ -179,17 +180,17 @@ impl Engine {
         self.0.inbox.close();
         let committer = lock(&self.0.committer).take();
         if let Some(committer) = committer {
-            // It commits what is in the inbox and no more.
+            // The thread commits what is in the inbox and ends.
             let _ = tokio::task::spawn_blocking(|| committer.join()).await;
         }
-        // And whoever asked before the end is answered.
+        // Callers that asked before the end are still answered.
         let releaser = lock(&self.0.releaser).take();
         if let Some(releaser) = releaser {
             let _ = releaser.await;
         }
     }
 
-    /// Tells those who must not outlive us that we end, and waits for them.
+    /// Tells attempts that cannot outlive the orchestrator that it ends, and waits for them.
     async fn part(&self, within: Duration) {
         self.0.leaving.cancel();
         let parting = || self.board().attempts().values().filter(|handle| handle.is_parting()).count();
@@ -206,66 +207,68 @@ impl Engine {
         &self.0.leaving
     }
 
-    /// Accepts work, and hands out no more of it: that is left to the next start.
+    /// Stops handing out work, which is left to the next start. Work is still accepted.
     pub async fn rest(&self) {
         if let Ok(resting) = self.0.inbox.put(Command::Rest) {
             let _ = resting.await;
         }
     }
 
-    /// Whoever waits for a job, or follows one, waits no longer: for when we are about to stop.
+    /// Ends all waits for jobs, also of followers. Called when the orchestrator is about to stop.
     pub fn end_waits(&self) {
         self.board().end_waits();
     }
 
-    /// Comes to an end if the committing thread dies, which only a fault of ours can do. Nothing is lost, but nothing goes on
-    /// either: whoever runs the engine should end, and be started again.
+    /// Completes if the committing thread dies, which happens only by a defect, or if the store was lost to another
+    /// process. Nothing is lost, but nothing goes on either: the process that runs the engine should end and be started
+    /// again.
     pub async fn died(&self) {
         self.0.died.cancelled().await;
     }
 
-    /// How many attempts are under way.
+    /// Returns how many attempts are under way.
     pub fn attempts(&self) -> usize {
         self.board().attempts().len()
     }
 
-    /// How many jobs have not ended.
+    /// Returns how many jobs have not ended.
     pub fn jobs_live(&self) -> usize {
         self.board().live_count()
     }
 
-    /// How much was removed since the start, of jobs that need no longer be kept.
+    /// Returns how many jobs were removed since the start because they need no longer be kept.
     pub fn purged(&self) -> Purged {
         self.board().purged_so_far()
     }
 
-    /// Whether work is taken.
+    /// Returns whether new work is accepted.
     pub fn readiness(&self) -> Readiness {
         self.board().fault().map_or(Readiness::Ready, Readiness::Failing)
     }
 
-    /// Which store it works on, for those who remember where they left work.
+    /// Returns the identity of the engine's store, for clients that remember where they left work.
     pub fn store_id(&self) -> StoreId {
         self.0.readers.salt().store_id()
     }
 
-    /// Whether nobody drives this job.
+    /// Whether this process does not drive the job.
     pub(super) fn is_held(&self, seq: Seq) -> bool {
         self.board().is_held(seq)
     }
 
-    /// All agents, by name.
+    /// Returns all agents, ordered by name.
     pub fn agents(&self) -> Vec<AgentView> {
         self.board().agents(|_| true)
     }
 
-    /// One agent.
+    /// Returns the agent with this name.
     pub fn agent(&self, name: &str) -> Option<AgentView> {
         self.board().agent(name)
     }
 
-    /// A number that nobody can guess from outside and that differs every time: one roll of real dice at the start, then
-    /// steps of a generator, because a system call for every job would cost more than all the rest of its id.
+    /// Returns a number that cannot be guessed from outside and differs every time. Real randomness is used once, at
+    /// the start; after that a generator is used, because a system call for every job would cost more than the rest of
+    /// its id.
     pub(super) fn chance(&self) -> u64 {
         let seed = self.0.chance.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -297,12 +300,12 @@ impl Engine {
         &self.0.readers
     }
 
-    /// Reads the store where waiting for a disk holds nobody up.
+    /// Reads the store on a blocking thread, where waiting for a disk holds up no other task.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Readers) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
-        // The permit goes with the read, and not with whoever waits for it: those may leave and come again.
+        // The permit belongs to the read, and not to the caller that waits for it: callers may leave and come again.
         let permit = self.0.reads.clone().acquire_owned().await;
         let readers = self.0.readers.clone();
         let reading = self.0.handle.spawn_blocking(move || {
@@ -312,23 +315,23 @@ impl Engine {
         match reading.await.map_err(tokio::task::JoinError::try_into_panic) {
             Ok(found) => found,
             Err(Ok(panic)) => std::panic::resume_unwind(panic),
-            // The runtime ends, and everything with it.
+            // The runtime shuts down, and everything with it.
             Err(Err(_)) => std::future::pending().await,
         }
     }
 
-    /// The document that a job came as.
+    /// Returns the document that a job came as.
     pub async fn document(&self, seq: Seq) -> Result<Option<Block>, Fault> {
         self.read(move |readers| readers.document(seq)).await
     }
 
-    /// Tells the committer, and waits until it is on disk; `None` if there is no committer any more.
+    /// Sends an event to the committing thread and waits until it is on disk; `None` if the thread has ended.
     pub(super) async fn tell(&self, id: JobId, event: Event) -> Option<Answer> {
         self.0.inbox.put(Command::Job(id, event)).ok()?.await.ok()
     }
 
-    /// Reports how an attempt went, and says whether that is on disk. Of a job that has ended in the meantime it is recorded that this came
-    /// late.
+    /// Reports the result of an attempt, and returns whether it is on disk. If the job has ended meanwhile, it is
+    /// recorded that the result came late.
     pub(super) async fn finish(&self, id: JobId, attempt: u32, result: Result<Success, Failed>) -> bool {
         let event = Event::Finish { attempt, result };
         match self.tell(id, event.clone()).await {
@@ -341,23 +344,23 @@ impl Engine {
         }
     }
 
-    /// Begins an attempt; gives it back where it goes to the desk.
+    /// Begins an attempt. Returns the attempt where it belongs into the pull queues.
     pub(super) fn begin(&self, handed: Handed, resumed: bool) -> Option<Handed> {
         let link = handed.job.agent.as_ref().and_then(|name| self.0.links.get(name));
-        // The core gives jobs only to agents it was given and to those that joined.
+        // The core gives jobs only to configured agents and to agents that joined.
         let Some(link) = link else { return Some(handed) };
         attempt::begin(self, link.clone(), handed, resumed);
         None
     }
 
-    /// Lays out what the links have no part in.
+    /// Queues the attempts of agents that have no link.
     pub(super) fn lay_out(&self, handed: &mut Vec<Handed>) {
         if let Some(desk) = self.0.desk.as_ref().filter(|_| !handed.is_empty()) {
             desk.give(std::mem::take(handed));
         }
     }
 
-    /// Tells the desk, if the attempt is there.
+    /// Tells the pull queues about an attempt, if it is there.
     pub(super) fn tell_desk(&self, job: &Arc<Job>, attempt: u32, told: Told) {
         let is_linked = job.agent.as_ref().is_some_and(|name| self.0.links.contains_key(name));
         if let Some(desk) = self.0.desk.as_ref().filter(|_| !is_linked) {
@@ -365,7 +368,7 @@ impl Engine {
         }
     }
 
-    /// How an attempt ends that needs nobody to wait for anything.
+    /// Returns the result of an attempt whose agent can give it without waiting.
     pub(super) fn at_once(&self, job: &Job, attempt: u32, input: Bytes) -> Option<Command> {
         let link = job.agent.as_ref().and_then(|name| self.0.links.get(name))?;
         let result = link.at_once(&Body::trusted(input))?;
@@ -393,7 +396,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// The health of an agent that joined: whoever keeps a lease is well (MSG-7).
+    /// Returns the health of an agent that joined: an agent whose workers keep a lease is well (MSG-7).
     fn presence_of(&self, name: &str) -> Health {
         let here = |joined: Membership| matches!(joined.presence, Presence::Here { .. });
         let joined = self.agent(name).and_then(|agent| agent.joined);
@@ -401,7 +404,7 @@ impl Engine {
     }
 }
 
-/// Tells when the committing thread ends without having been told to. Nobody waits for it any more.
+/// Notices when the committing thread ends without having been told to. Callers that wait for it are released.
 struct Death(Engine);
 
 impl Drop for Death {
@@ -419,7 +422,7 @@ impl AgentView {
         AgentView { spec: spec.clone(), standing: *standing, running: *running, waiting: *waiting, joined: *joined }
     }
 
-    /// How many jobs it may have at a time, as things are.
+    /// Returns how many jobs the agent may have at a time at present.
     pub fn capacity(&self) -> u32 {
         match self.joined.map(|joined| joined.presence) {
             None => self.spec.concurrency,
@@ -428,7 +431,7 @@ impl AgentView {
         }
     }
 
-    /// Since when it is away.
+    /// Returns since when the agent is away.
     pub fn away_since(&self) -> Option<crate::time::Time> {
         match self.joined?.presence {
             Presence::Here { .. } => None,
@@ -436,7 +439,7 @@ impl AgentView {
         }
     }
 
-    /// Until when its breaker is open.
+    /// Returns until when the agent's breaker is open.
     pub fn open_until(&self) -> Option<crate::time::Time> {
         match self.standing.breaker {
             Breaker::Open { until } => Some(until),

@@ -1,8 +1,8 @@
-//! What the committing thread does when something cannot be committed.
+//! What the committing thread does when a commit fails.
 //!
-//! There are two kinds of that. The disk may be full or broken: then nothing can be committed, new work is refused, and what agents report
-//! is kept, because they will not say it again. Or the disk is well, and what happens to one job can never be written: then that job
-//! is set aside, and everybody else goes on.
+//! There are two cases. If the disk is full or broken, nothing can be committed: new work is refused, and reports of
+//! agents are kept, because agents will not send them again. If the disk is fine and one job's changes can never be
+//! written, that job is set aside, and all other jobs go on.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use crate::id::Seq;
 use crate::machine::Event;
 use crate::store::Fault;
 
-/// After a commit that failed the next is tried so much later.
+/// Pause before the next try after a commit that failed.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
-/// So many jobs of one round may be set aside: more at a time are no accident of single rows.
+/// Most jobs of one round that may be set aside: more at a time are no accident of single rows.
 const ASIDE_MAX: usize = 64;
 
-/// So many numbers are passed over in a round, because something stands in the place of their rows.
+/// Most numbers that are passed over in a round because something is in the place of their rows.
 const PASSED_OVER_MAX: usize = 8;
 
-/// The jobs that keep a round from being committed. The first time a job does, the result that was told of it is replaced by a failure of ours;
-/// if that cannot be written either, or there was no result, it is set aside.
+/// The jobs that keep a round from being committed. The first time a job does, the report about it is replaced by an
+/// internal failure. If that cannot be written either, or there was no report to replace, the job is set aside.
 #[derive(Default)]
 pub(super) struct Hindered {
     tamed: BTreeSet<Seq>,
@@ -37,7 +37,7 @@ pub(super) struct Hindered {
     rounds: usize,
 }
 
-/// Whether what a command asks for was tried.
+/// Whether it was tried to commit a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tried {
     Yes,
@@ -49,18 +49,18 @@ impl Hindered {
         &self.aside
     }
 
-    /// Whether another try is worth its while.
+    /// Whether another try is worthwhile.
     fn is_bearable(&self) -> bool {
         self.rounds < 2 * ASIDE_MAX
     }
 
-    /// What was in the way is so no more.
+    /// Counts a round after which the obstacle is gone, and returns the commands to decide again.
     fn once_more(&mut self, letters: Vec<Letter>) -> Vec<Letter> {
         self.rounds += 1;
         letters
     }
 
-    /// This job was in the way: what is left to decide.
+    /// Handles a job that was in the way, and returns the commands that are left to decide.
     fn by(&mut self, seq: Seq, letters: Vec<Letter>, fault: &Arc<Fault>) -> Vec<Letter> {
         self.rounds += 1;
         let (about, mut left): (Vec<Letter>, Vec<Letter>) =
@@ -75,7 +75,7 @@ impl Hindered {
         for letter in about {
             match replacement(&letter.command).filter(|_| is_tamed) {
                 Some(command) => left.push(Letter { command, ..letter }),
-                // Whoever asked may have left.
+                // The sender of the command may have left.
                 None => drop(letter.reply.send(Answer::Failed(fault.clone()))),
             }
         }
@@ -84,7 +84,8 @@ impl Hindered {
 }
 
 impl Committer {
-    /// What is left to decide after a commit that failed, on a core that is made anew; `None` where nothing is.
+    /// Returns the commands that are left to decide after a commit that failed, on a core that is made anew; `None`
+    /// where there are none.
     pub(super) fn go_round(
         &mut self,
         hindered: &mut Hindered,
@@ -108,13 +109,13 @@ impl Committer {
             Some(seq) if fresh.is_none() || hindered.rounds < PASSED_OVER_MAX => seq,
             Some(_) | None => return self.commit_singly(letters, fault).map(|()| None),
         };
-        // What is in its place has another number, or has been put right, or is left as it is.
+        // The new job gets another number, or the row was corrected, or it is left as it is.
         let is_live = fresh.is_none() && self.core.job(seq).is_some();
         Ok(Some(if is_live { hindered.by(seq, letters, &Arc::new(fault)) } else { hindered.once_more(letters) }))
     }
 
-    /// Something cannot be written, and nobody can say what: one command after the other, so that those are answered that can be. Gives back
-    /// none, but where there was only one.
+    /// Commits one command after the other, because it is not known which of them cannot be written, so that the others
+    /// are answered. Returns the commands that are left undecided where nothing can be committed.
     pub(super) fn commit_singly(&mut self, mut letters: Vec<Letter>, fault: Fault) -> Result<(), (Fault, Vec<Letter>)> {
         if letters.len() <= 1 {
             return self.commit_without(letters, fault);
@@ -129,7 +130,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Whoever asked for what can never be written is told so, where it is that and nothing else.
+    /// Answers the sender of a command that can never be written, if that command alone is the obstacle.
     fn commit_without(&mut self, letters: Vec<Letter>, fault: Fault) -> Result<(), (Fault, Vec<Letter>)> {
         if letters.is_empty() {
             return Err((fault, letters));
@@ -143,11 +144,11 @@ impl Committer {
         Ok(())
     }
 
-    /// Nothing of the batch is known to be on disk, so nothing of it has happened for anybody. What the core made of it is thrown away with
-    /// the core; what agents reported is kept.
+    /// Handles a batch that is not known to be on disk, and so counts as not having happened. What the core made of it
+    /// is dropped with the core; reports of agents are kept.
     pub(super) fn failed(&mut self, letters: Vec<Letter>, fault: Fault) {
         tracing::error!(error = %fault, "nothing can be committed; new work is refused until it can");
-        // Another process has the store, and its jobs: whatever goes on here goes on beside it.
+        // Another process has the store and its jobs: everything that goes on here would go on beside it.
         self.dead |= matches!(fault, Fault::Lost { .. });
         let fault = Arc::new(fault);
         self.engine.board().set_fault(Some(fault.clone()));
@@ -174,7 +175,7 @@ impl Committer {
         }
     }
 
-    /// Looking changes nothing, and goes on while nothing can be written.
+    /// Answers a lookup. It changes nothing, so it works while nothing can be written.
     fn look_up(&mut self, command: &Command) -> Answer {
         if self.stale
             && let Err(unreadable) = self.rebuild(Round::Later)
@@ -202,7 +203,7 @@ impl Committer {
         }
     }
 
-    /// From what is on disk, and what was kept.
+    /// Tries again, with a core made from what is on disk and with the reports that were kept.
     pub(super) fn try_again(&mut self) -> Result<(), Fault> {
         self.store.probe()?;
         self.rebuild(Round::Later)?;
@@ -218,7 +219,7 @@ impl Committer {
 
 fn answer(letters: Vec<Letter>, send: impl Fn(Letter) -> bool) {
     for letter in letters {
-        // Whoever asked may have left.
+        // The sender of the command may have left.
         let _ = send(letter);
     }
 }
@@ -236,8 +237,8 @@ fn is_about(letter: &Letter, seq: Seq) -> bool {
     }
 }
 
-/// The end of a job in place of a report about it that cannot be written. What is no such report has none, and neither has a failure: there
-/// is nothing smaller to put in its place.
+/// Returns a failure that takes the place of a report that cannot be written. Other commands have no replacement, and
+/// neither has a failure: nothing smaller could take its place.
 fn replacement(command: &Command) -> Option<Command> {
     let failed = |attempt| Event::Finish { attempt, result: Err(Failed::of(Failure::Internal, Dispatched::Yes)) };
     let replaced = |event: &Event| match event {
@@ -273,7 +274,8 @@ fn replacement(command: &Command) -> Option<Command> {
     }
 }
 
-/// What nobody would say again if it were refused. What callers and operators want is refused at once instead: they are there to be told.
+/// Whether the command is a report that its sender would not repeat if it were refused. Requests of callers and
+/// operators are refused at once instead: they are there to be told.
 fn is_report(command: &Command) -> bool {
     match command {
         Command::Submit(_) | Command::Find(..) | Command::TakeUp(_) | Command::Join(_) | Command::Rest => false,

@@ -1,4 +1,4 @@
-//! Following a job: its events in order, from any of them on, to the outcome.
+//! Follows a job: its events in order, from any event on, to the outcome.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::id::{JobId, Seq};
 use crate::job::Job;
 use crate::store::Fault;
 
-/// So many events are read at one go.
+/// Most events that are read at a time.
 const READ_MAX: usize = 64;
 
 /// A reader of one job's events.
@@ -19,16 +19,16 @@ pub struct Follow {
     engine: Engine,
     watch: Watch,
     seq: Seq,
-    /// The number of the last event that was given.
+    /// The number of the last event that was returned.
     after: u32,
-    /// Where the next ones are.
+    /// The places of the next events.
     places: VecDeque<i64>,
     ready: VecDeque<Entry>,
     done: bool,
 }
 
 impl Engine {
-    /// The events of a job after number `after`; `None` if there is no such job.
+    /// Follows the events of a job after number `after`; `None` if there is no such job.
     pub async fn follow(&self, id: JobId, after: u32) -> Result<Option<Follow>, Fault> {
         let Some(watch) = self.job(id).await? else { return Ok(None) };
         let engine = self.clone();
@@ -38,7 +38,7 @@ impl Engine {
 }
 
 impl Follow {
-    /// The next event; `None` after the outcome, or if there was none until the time given.
+    /// Returns the next event; `None` after the outcome, or if there was no event until the given time.
     pub async fn next(&mut self, until: Instant) -> Result<Option<Entry>, Fault> {
         loop {
             if let Some(entry) = self.ready.pop_front() {
@@ -55,7 +55,7 @@ impl Follow {
             }
             self.fill(&job).await?;
             if self.ready.is_empty() {
-                // Whoever asks for what comes after the outcome has had it.
+                // A caller that asks for events after the outcome has had the outcome.
                 self.done = job.outcome().is_some();
                 if !self.done {
                     return Ok(None);
@@ -64,12 +64,13 @@ impl Follow {
         }
     }
 
-    /// Whether the outcome was given.
+    /// Whether the outcome was returned.
     pub fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Where the events are that have not been given. Each page is a read of its own, so that others have their turn in between.
+    /// Finds the places of the events that have not been returned. Each page is a separate read, so that other readers
+    /// have their turn in between.
     async fn find_places(&self) -> Result<VecDeque<i64>, Fault> {
         let (seq, after) = (self.seq, self.after);
         let (mut places, mut from) = (VecDeque::new(), None);
@@ -100,9 +101,10 @@ impl Follow {
             .read(move |readers| {
                 let mut entries = readers.events_at(seq, &some)?;
                 if ended {
-                    // The places may have been found before the last events happened: those are read next, and then the end.
+                    // The places may have been found before the last events happened. Those are read next, and then the
+                    // outcome.
                     let last = entries.last().map_or(after, |entry| entry.n);
-                    // Whoever claims to have had the last number that there is has had the end, too.
+                    // A caller that claims to have had the largest possible number has had the outcome too.
                     entries.extend(readers.ending(seq)?.filter(|entry| Some(entry.n) == last.checked_add(1)));
                 }
                 Ok(entries)

@@ -1,8 +1,8 @@
-//! What waits for the committing thread.
+//! The commands that wait for the committing thread.
 //!
-//! The thread takes everything that is there at one go, without lingering for more: while it commits, the next batch gathers by
-//! itself, and grows with the load. New work is turned away when too much waits; what agents report is never turned away,
-//! because each attempt waits for its report to be committed before it makes the next.
+//! The thread takes all waiting commands at a time and does not wait for more: while it commits, the next batch gathers
+//! by itself, and grows with the load. New work is refused when too much waits. Reports of agents are never refused:
+//! each attempt waits for its report to be committed before it makes the next, so they cannot pile up.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::board::Watch;
 use crate::core::{Command, Reply};
 use crate::store::Fault;
 
-/// A command, and who wants to know what came of it.
+/// A command, and where its reply goes.
 pub(super) struct Letter {
     pub(super) command: Command,
     pub(super) reply: oneshot::Sender<Answer>,
@@ -21,15 +21,15 @@ pub(super) struct Letter {
 
 /// What came of a command.
 pub(super) enum Answer {
-    /// It is on disk.
+    /// The command's batch is on disk.
     Committed {
         reply: Reply,
-        /// Of a job that was just accepted: so that nobody has to look for it.
+        /// The watch of a job that was just accepted, so that it need not be looked up.
         watch: Option<Watch>,
     },
-    /// It was tried, and is not known to be.
+    /// The command was tried, and is not known to be on disk.
     Failed(std::sync::Arc<Fault>),
-    /// It was not tried, because nothing can be written at present.
+    /// The command was not tried, because nothing can be written at present.
     NotTried(std::sync::Arc<Fault>),
 }
 
@@ -48,19 +48,19 @@ struct Inside {
     closed: bool,
 }
 
-/// Why a letter was not taken.
+/// Why a command was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turned {
     /// Too much is waiting.
     Overloaded,
-    /// Nobody will read it.
+    /// The committing thread takes no more commands.
     Closed,
 }
 
-/// What the thread finds.
+/// What the committing thread finds in the inbox.
 pub(super) enum Mail {
     Letters(Vec<Letter>),
-    /// There is nothing more, ever.
+    /// There will never be another command.
     Closed,
 }
 
@@ -69,7 +69,7 @@ impl Inbox {
         Inbox { inside: Mutex::default(), arrived: Condvar::new(), submissions_max, bytes_max }
     }
 
-    /// Puts a command in, and gives what the answer will come by.
+    /// Puts a command in, and returns the receiver of its reply.
     pub(super) fn put(&self, command: Command) -> Result<oneshot::Receiver<Answer>, Turned> {
         let (reply, answer) = oneshot::channel();
         let mut inside = self.lock();
@@ -93,7 +93,7 @@ impl Inbox {
         Ok(answer)
     }
 
-    /// Puts in what an agent reports about several jobs: one wake-up for all of them.
+    /// Puts in what an agent reports about several jobs, with one wake-up for all of them.
     pub(super) fn put_reports(
         &self,
         commands: impl Iterator<Item = Command>,
@@ -117,7 +117,7 @@ impl Inbox {
         Ok(answers)
     }
 
-    /// Waits for letters, but no longer than `patience`.
+    /// Waits for commands, but no longer than `patience`.
     pub(super) fn take(&self, patience: Option<Duration>) -> Mail {
         let mut inside = self.lock();
         if inside.letters.is_empty() && !inside.closed && patience != Some(Duration::ZERO) {
@@ -133,13 +133,13 @@ impl Inbox {
         Mail::Letters(std::mem::take(&mut inside.letters))
     }
 
-    /// Takes no more letters; what is inside is still read.
+    /// Takes no more commands; those that are inside are still read.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.arrived.notify_one();
     }
 
-    /// Takes no more letters, and nobody reads those that are inside: whoever waits for an answer learns that none comes.
+    /// Takes no more commands and drops those that are inside: callers that wait for a reply learn that none comes.
     pub(super) fn abandon(&self) {
         let mut inside = self.lock();
         inside.closed = true;

@@ -1,4 +1,4 @@
-//! The log of what was committed.
+//! Logs what was committed.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crosspoint_contracts::failure::Failure;
 use crate::core::Batch;
 use crate::event::What;
 
-/// One line a transition; ids first, never content.
+/// Writes one line for each transition: ids first, never content.
 pub(super) fn transitions(batch: &Batch) {
     if !tracing::enabled!(tracing::Level::INFO) {
         return;
@@ -39,7 +39,7 @@ pub(super) fn transitions(batch: &Batch) {
     for (seq, _, violation) in &batch.violations {
         match &violation.what {
             Cow::Borrowed(what) => tracing::warn!(seq = seq.0, clause = violation.clause, "{what}"),
-            // Words that an agent may have chosen are content: the clause is all that is said of them (RUN-11).
+            // An agent may have chosen the words, so they are content: only the clause is logged (RUN-11).
             Cow::Owned(_) => tracing::warn!(seq = seq.0, clause = violation.clause, "a rule was broken"),
         }
     }

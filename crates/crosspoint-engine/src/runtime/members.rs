@@ -1,4 +1,4 @@
-//! What whoever keeps the desk tells the engine: agents that join, how much they take, what they report.
+//! What the pull queues tell the engine: agents that join, how many jobs they take, what they report.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,52 +15,53 @@ use crate::job::Job;
 use crate::machine::Event;
 use crate::store::Fault;
 
-/// The clause under which it is recorded what programs broke.
+/// The clause under which rules that programs broke are recorded.
 const CLAUSE: &str = "exec";
 
 /// What became of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// It counts, and is on disk.
+    /// The report counts, and is on disk.
     Taken,
     /// The job goes on without this attempt, or has ended.
     Gone,
 }
 
-/// Why an agent cannot join, or be forgotten.
+/// Why an agent cannot join or be forgotten.
 #[derive(Debug)]
 pub enum Unjoined {
-    /// The name is that of a configured agent.
+    /// A configured agent has this name.
     Configured,
-    /// As many have joined as may.
+    /// The limit on the number of agents that joined is reached.
     Crowded,
     /// No agent has this name.
     NotFound,
-    /// It is there, or has work.
+    /// The agent is present, or has work.
     Present,
-    /// We are about to end, and nothing was done.
+    /// The orchestrator is about to end, and nothing was done.
     Closed,
-    /// We ended before it was known what came of it.
+    /// The orchestrator ended before the result was known.
     Lost,
-    /// It was tried, and is not known to be written.
+    /// The change was tried, and is not known to be written.
     Fault(Arc<Fault>),
     /// Nothing can be written at present, and nothing was tried.
     NotTried(Arc<Fault>),
 }
 
 impl Engine {
-    /// Makes an agent known, or its works and limits. What is asked for here is in order with what is asked for after it, also
-    /// before anybody waits for the answer.
+    /// Makes an agent known, or changes its works and limits. The command is queued by the call itself, and not when
+    /// the future is first awaited, so it comes before all later ones.
     pub fn join(&self, member: Member) -> impl Future<Output = Result<(), Unjoined>> + Send + use<> {
         self.change(Command::Join(Arc::new(member)))
     }
 
-    /// Says how many jobs an agent that joined takes at a time; none says that it is away. In order, like [`Engine::join`].
+    /// Sets how many jobs an agent that joined takes at a time; 0 says that it is away. Queued in order, like
+    /// [`Engine::join`].
     pub fn set_capacity(&self, name: &str, capacity: u32) -> impl Future<Output = Result<(), Unjoined>> + Send + use<> {
         self.change(Command::Agent(name.into(), AgentCommand::Capacity(capacity)))
     }
 
-    /// Forgets an agent that joined and will not come back; gives it as it was.
+    /// Forgets an agent that joined and will not come back. Returns the agent as it was.
     pub async fn forget(&self, name: &str) -> Result<AgentView, Unjoined> {
         let agent = self.agent(name).ok_or(Unjoined::NotFound)?;
         self.change(Command::Agent(name.into(), AgentCommand::Forget)).await?;
@@ -93,8 +94,8 @@ impl Engine {
         }
     }
 
-    /// Tells what an agent says about several jobs. When it returns, all of it is on disk; `None` says that we are about to end, and
-    /// nobody knows of what was not taken.
+    /// Passes on what an agent reports about several jobs. When it returns, all reports are on disk. `None` says that
+    /// the orchestrator is about to end or cannot write, and that it is unknown which reports were taken.
     pub async fn report(&self, agent: &Arc<str>, reports: Vec<(JobId, Grip, Event)>) -> Option<Vec<Heard>> {
         let about: Vec<About> = reports.iter().map(|(id, _, event)| About::of(*id, event)).collect();
         let command = |(id, grip, event)| Command::Report { agent: agent.clone(), grip, id, event };
@@ -120,7 +121,8 @@ impl Engine {
         Some(heard)
     }
 
-    /// A result came after the outcome. Agents say the same again where its answer was lost, as they should; anything else is recorded.
+    /// Handles a result that came after the outcome. An agent rightly sends the same result again if the reply was
+    /// lost; anything else is recorded.
     async fn record_unless_repeated(&self, agent: &Arc<str>, id: JobId, event: Event) {
         let Ok(Some(job)) = self.read(move |readers| readers.job(id)).await else { return };
         if job.had_by(event.attempt().unwrap_or(0)) != Some(agent) {
@@ -131,7 +133,7 @@ impl Engine {
         }
     }
 
-    /// Records beside a job that whoever has it broke a rule, or saw one broken; `None` says that it is not on disk.
+    /// Records beside a job that its worker broke a rule, or saw one broken; `None` says that it is not on disk.
     pub async fn record_broken(&self, id: JobId, rule: Box<str>) -> Option<()> {
         let violation = Violation { clause: CLAUSE, what: String::from(rule).into() };
         match self.inbox().put(Command::Violation(id.seq(), violation)).ok()?.await.ok()? {
@@ -140,7 +142,7 @@ impl Engine {
         }
     }
 
-    /// The inputs of some jobs, in their order; `None` in place of one that is not there any more.
+    /// Returns the inputs of some jobs, in their order, with `None` for a job that is no longer there.
     pub async fn inputs(&self, jobs: Vec<Arc<Job>>) -> Result<Vec<Option<Body>>, Fault> {
         self.read(move |readers| {
             let input = |job: &Arc<Job>| {
@@ -157,9 +159,10 @@ impl Engine {
 struct About {
     id: JobId,
     attempt: u32,
-    /// Whether it ends the attempt.
+    /// Whether the report ends the attempt.
     ends_it: bool,
-    /// What may come after the outcome and is then to be recorded. Bodies are shared, so that this costs little.
+    /// A result, which has to be recorded if it comes after the outcome. Bodies are shared, so that cloning it costs
+    /// little.
     end: Option<Event>,
 }
 
@@ -171,7 +174,8 @@ impl About {
     }
 }
 
-/// Whether this is what the job has ended with. Of a failure its message is not compared: it may be ours.
+/// Whether this is the result that the job has ended with. The message of a failure is not compared, because the engine
+/// may have written it.
 fn is_repeat(job: &Job, event: &Event) -> bool {
     let (Some(outcome), Event::Finish { attempt, result }) = (job.outcome(), event) else { return false };
     match result {

@@ -1,12 +1,13 @@
-//! What is counted: jobs, attempts and commits since the start, for whoever watches the server.
+//! Counts jobs, attempts and commits since the start, for the server's monitoring.
 //!
-//! The committing thread and the releasing task see everything that happens, so they count, and nobody asks the store. The
-//! thread adds to atomics alone. The task takes one lock a batch, which nobody else wants but a scrape, for as long as it takes
-//! to copy some numbers. What can be seen by looking, such as queues and breakers, is not counted but looked at.
+//! The committing thread and the releasing task see everything that happens, so they count, and the store is never
+//! asked. The thread only adds to atomics. The task takes one lock a batch. Only a scrape takes the same lock, for as
+//! long as it takes to copy some numbers. What can be seen in the present state, such as queues and breakers, is not
+//! counted but read when it is needed.
 //!
-//! A series has the names of works and agents, and those may come and go at run time; so there is a limit on how many are told
-//! apart, and what is beyond it counts as `other`. Nothing that a caller wrote is ever a name here: work that no agent takes is
-//! refused before it is counted.
+//! A series has the names of works and agents, and those may come and go at run time. So there is a limit on how many
+//! names are counted separately, and all others count as `other`. Nothing that a caller wrote is ever a name here: work
+//! that no agent takes is refused before it is counted.
 
 mod histogram;
 mod names;
@@ -32,24 +33,24 @@ use crate::job::{self, Job};
 use crate::time::Time;
 use crosspoint_contracts::outcome::Status;
 
-/// So many works, and so many agents, are told apart.
+/// Most works, and most agents, that are counted separately.
 pub const NAMES_MAX: usize = 200;
 
-/// So many combinations of work, agent and outcome are told apart: all of them could be half a million.
+/// Most combinations of work, agent and outcome that are counted separately: all of them could be half a million.
 pub const SERIES_MAX: usize = 4_000;
 
-/// From one millisecond to one hour, in seconds.
+/// Bounds for the times of jobs and attempts: from one millisecond to one hour, in seconds.
 const TIMES: &[f64] =
     &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0];
 
-/// A disk syncs in a tenth of a millisecond or in some seconds.
+/// Bounds for the times of commits, in seconds: a disk syncs in a tenth of a millisecond or in some seconds.
 const COMMIT_TIMES: &[f64] =
     &[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
 const BATCH_SIZES: &[f64] =
     &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0, 2_000.0, 5_000.0, 10_000.0];
 
-/// All that is counted.
+/// Everything that is counted.
 pub(super) struct Metrics {
     commands: Histogram,
     commit_time: Histogram,
@@ -77,7 +78,7 @@ enum Way {
     Completed,
     Cancelled,
     Failed(Failure),
-    /// By our own end; only attempts do.
+    /// By the orchestrator's own end, or because the attempt was withdrawn; only attempts end so.
     Interrupted,
 }
 
@@ -85,12 +86,12 @@ enum Way {
 #[derive(Clone, Copy)]
 struct Begun {
     agent: Name,
-    /// Not known of one that was under way before we started.
+    /// When it began; `None` for an attempt that was under way before the start.
     at: Option<Time>,
 }
 
 impl Metrics {
-    /// The names that are configured are told apart before any that come later.
+    /// Makes the counts. Configured names are counted separately before any that come later.
     pub(super) fn new(agents: &[Spec]) -> Metrics {
         let mut counted = Counted::new(NAMES_MAX);
         for spec in agents {
@@ -108,19 +109,19 @@ impl Metrics {
         }
     }
 
-    /// A commit is on disk.
+    /// Counts a commit that is on disk.
     pub(super) fn committed(&self, commands: usize, took: Duration, sync: Duration) {
         self.commands.observe(commands as f64);
         self.commit_time.observe(took.as_secs_f64());
         self.sync_time.observe(sync.as_secs_f64());
     }
 
-    /// A commit failed.
+    /// Counts a commit that failed.
     pub(super) fn commit_failed(&self) {
         self.commits_failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Attempts that were under way before we started; most of them end with that.
+    /// Notes the attempts that were under way before the start; most of them end with it.
     pub(super) fn took_up<'j>(&self, jobs: impl Iterator<Item = &'j Arc<Job>>) {
         let mut counted = lock(&self.counted);
         for job in jobs.filter(|job| job.running().is_some()) {
@@ -130,7 +131,7 @@ impl Metrics {
         }
     }
 
-    /// What became of jobs in one batch.
+    /// Counts what became of jobs in one batch.
     pub(super) fn released(&self, batch: &Batch) {
         let mut counted = lock(&self.counted);
         for (seq, written) in &batch.jobs {
@@ -180,7 +181,7 @@ impl Counted {
         }
     }
 
-    /// A job can also end while no agent has it; then no attempt ends.
+    /// Counts the end of an attempt. A job can also end while no agent has it; then no attempt ends.
     fn attempt_ended(&mut self, seq: Seq, way: Way, at: Time) {
         let Some(begun) = self.begun.remove(&seq) else { return };
         *self.attempts.entry((begun.agent, way)).or_default() += 1;

@@ -1,6 +1,7 @@
-//! When jobs that need no longer be kept are removed: one step after a round, and then a pause that is longer than the step was.
+//! When jobs that need no longer be kept are removed: one step after a round, then a pause of twice the length of the
+//! step.
 //!
-//! So whoever wants to commit waits for one step at most, and however much there is to remove, most of the time is theirs.
+//! So a commit waits for one step at most, and however much there is to remove, most of the time is left for commits.
 
 use std::time::{Duration, Instant};
 
@@ -10,61 +11,61 @@ use crate::retention::Ended;
 use crate::store::{Budget, Fault, Store};
 use crate::time::Time;
 
-/// After a step there is none for so many times as long as it took.
+/// How many times as long as a step the pause after it is.
 const PAUSES: u32 = 2;
 
-/// A pause is no longer than this.
+/// Longest pause between two steps.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// After a step that failed the next is tried so much later.
+/// Pause before the next try after a step that failed.
 const FAILED_PAUSE: Duration = Duration::from_secs(60);
 
-/// So many jobs are named to the store at a time; how many of them a step removes it decides itself.
+/// Most jobs that are named to the store at a time. The store itself decides how many of them a step removes.
 const NAMED_MAX: usize = 256;
 
 pub(super) struct Purger {
-    /// Jobs that are due and have yet to go.
+    /// Jobs that are due and have not been removed.
     next: Vec<Seq>,
-    /// Whether events of jobs that are gone may be left, as they may be from before we were started.
+    /// Whether events of removed jobs may be left, also from before the start.
     leftover: bool,
     rests_until: Instant,
-    /// Whether there is nothing to do, or no use in trying.
+    /// Whether there is nothing to do, or trying is useless.
     idle: bool,
-    /// Whether there are more jobs than the rule wants, all of them too young to go.
+    /// Whether there are more jobs than the rule allows, all of them too young to be removed.
     overfull: bool,
 }
 
-/// Whether there was a step.
+/// What came of looking for a step to take.
 pub(super) enum Stepped {
-    /// There was.
+    /// A step was taken.
     Done(Step),
-    /// None was due, or it has to be tried again.
+    /// No step was due, or it has to be tried again.
     Idle,
     /// The store does not let anything be removed, and never will.
     GaveUp,
-    /// The store is another's.
+    /// The store belongs to another process.
     Lost(Fault),
 }
 
-/// What a step came to.
+/// What a step has removed.
 pub(super) struct Step {
     pub(super) jobs: u64,
     pub(super) keys: Vec<(Hash, Seq)>,
 }
 
 impl Purger {
-    /// What only visits a store removes nothing from it.
+    /// Makes a purger. A process that only visits a store removes nothing from it.
     pub(super) fn new(is_server: bool) -> Purger {
         Purger { next: Vec::new(), leftover: true, rests_until: Instant::now(), idle: !is_server, overfull: false }
     }
 
-    /// Forgets what was due: whoever knows which jobs have ended has been told of all of them again.
+    /// Forgets the jobs that were due: the record of ended jobs was rebuilt and holds all of them again.
     pub(super) fn begin_anew(&mut self) {
         self.next.clear();
         self.leftover = true;
     }
 
-    /// How long there is nothing to do; `None` is until something ends.
+    /// Returns how long there is nothing to do; `None` if there is nothing to do before a job ends.
     pub(super) fn patience(&self, ended: &Ended, now: Time) -> Option<Duration> {
         if self.idle {
             return None;
@@ -76,12 +77,12 @@ impl Purger {
         Some(ended.alarm()?.since(now).max(rest))
     }
 
-    /// Whether there are more jobs than the rule wants, all of them too young to go.
+    /// Whether there are more jobs than the rule allows, all of them too young to be removed.
     pub(super) fn is_overfull(&self) -> bool {
         self.overfull
     }
 
-    /// Says once that the number cannot be kept, and once that it can again.
+    /// Logs once that there are more jobs than the rule allows, and once that there no longer are.
     fn look_at_number(&mut self, ended: &Ended, now: Time) {
         let overfull = !self.idle && ended.is_overfull(now);
         if overfull && !self.overfull {
@@ -110,7 +111,7 @@ impl Purger {
             return Stepped::Idle;
         }
         match store.purge(&self.next, Budget::STEP) {
-            // Nothing was named, and nothing is left.
+            // No job was named, and no events are left.
             Ok(purged) if purged.rows == 0 && purged.jobs == 0 => {
                 self.leftover = purged.leftover;
                 Stepped::Idle
@@ -127,7 +128,8 @@ impl Purger {
         }
     }
 
-    /// Nothing of the step has happened. Work goes on: whether that can be committed is found out by whoever tries.
+    /// Handles a step that failed, of which nothing has happened. Work goes on: the next commit finds out whether it
+    /// can be written.
     fn failed(&mut self, fault: &Fault) -> Stepped {
         self.idle = matches!(fault, Fault::Damaged { .. } | Fault::Unwritable { .. });
         self.rests_until = Instant::now() + FAILED_PAUSE;

@@ -1,8 +1,9 @@
-//! What follows a commit: it is seen, attempts begin and stop, whoever asked is answered, whoever waits is woken, and the log
-//! gets its lines.
+//! What follows a commit: it is published, attempts begin and stop, callers are answered, waiting tasks are woken, and
+//! the log gets its lines.
 //!
-//! One task does it, batch after batch, in the runtime in which all of these live. From the committing thread each wake-up
-//! would be one of another thread; from within they are entries in a queue, and the thread is at its next batch already.
+//! One task does this, batch after batch, in the tokio runtime in which all of these live. From the committing thread,
+//! each wake-up would wake another thread. From within the runtime, wake-ups are entries in a queue, and the committing
+//! thread is at its next batch already.
 
 use std::sync::Arc;
 
@@ -22,17 +23,17 @@ use crate::machine::Action;
 pub(super) struct Release {
     /// What is on disk.
     pub(super) batch: Batch,
-    /// What was asked, and what came of it.
+    /// The commands, and the replies to them.
     pub(super) answered: Vec<(Letter, Reply)>,
     /// Jobs that changed without anything to write.
     pub(super) unwritten: Vec<Arc<Job>>,
-    /// What the agents have, in order of their names.
+    /// The load of the agents, in order of their names.
     pub(super) load: Vec<Load>,
 }
 
-/// Starts the task; it ends when the committing thread does.
+/// Starts the task. It ends when the committing thread does.
 pub(super) fn start(engine: &Engine) -> mpsc::UnboundedSender<Release> {
-    // Unbounded, and yet bounded: behind each entry is a connection or an attempt that waits for it.
+    // The channel needs no bound: behind each entry is a connection or an attempt that waits for it.
     let (sender, mut receiver) = mpsc::unbounded_channel::<Release>();
     let own = engine.clone();
     engine.set_releaser(engine.handle().spawn(async move {
@@ -47,9 +48,9 @@ impl Engine {
     fn release(&self, release: Release) {
         let Release { mut batch, answered, unwritten, load } = release;
         let board = self.board();
-        // Whoever is answered and looks at the numbers finds itself in them.
+        // Counted first, so that a caller that is answered and looks at the numbers finds its job in them.
         self.metrics().released(&batch);
-        // Agents first: whoever sees that a job has ended sees what that means for its agent.
+        // Agents are published first: a reader that sees that a job has ended also sees what that means for its agent.
         board.post_members(&batch.members);
         board.post_load(&load);
         for (name, standing) in &batch.agents {
@@ -71,19 +72,20 @@ impl Engine {
             watch.wake();
         }
         for (sender, answer) in answers {
-            // Whoever asked may have left; the job has not.
+            // The caller may have left; the job has not.
             let _ = sender.send(answer);
         }
         log::transitions(&batch);
     }
 
-    /// What goes to the desk is gathered in `handed`, so that it is laid out at one go.
+    /// Carries out one effect. Attempts for the pull queues are collected in `handed`, so that they are queued
+    /// together.
     fn carry_out(&self, effect: Effect, batch: &Batch, handed: &mut Vec<Handed>) {
         match effect {
             Effect::Check { agent } => self.check(agent),
             Effect::Job { job, action } => match action {
                 Action::Dispatch { attempt } => {
-                    // Only a job that was accepted in the same batch has its document at hand.
+                    // Only a job that was accepted in the same batch has its document in memory.
                     let document = batch.document(job.seq());
                     handed.extend(self.begin(Handed { job, attempt, document, resumed: None }, false));
                 }
@@ -101,7 +103,7 @@ impl Engine {
                     self.lay_out(handed);
                     self.tell_desk(&job, attempt, Told::Answered);
                 }
-                // The core has told the breaker.
+                // The core has told the breaker already.
                 Action::Mark { .. } => {}
             },
         }
@@ -115,7 +117,7 @@ impl Engine {
     }
 }
 
-/// The job that a request has become, as it is at the end of the batch.
+/// Returns the job that a request has become, as it is at the end of the batch.
 fn accepted<'b>(batch: &'b Batch, reply: &Reply) -> Option<&'b Arc<Job>> {
     match reply {
         Reply::Accepted(job) => Some(&batch.jobs.get(&job.seq())?.job),

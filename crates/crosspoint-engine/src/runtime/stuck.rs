@@ -7,7 +7,7 @@ use crate::breaker::Breaker;
 use crate::job::{Job, State};
 use crate::time::Time;
 
-/// An agent that was not heard of for so long is said to be silent.
+/// How long an agent gives no sign of life before it is shown as silent.
 const SILENT_AFTER: Duration = Duration::from_secs(10);
 
 /// Why a job is not begun again (ALL-13).
@@ -21,29 +21,29 @@ const ASIDE: &str = "set aside: what happens to it cannot be written to the stor
 const SUSPECT: &str =
     "the server ended uncleanly the last times that an agent had this job, and such jobs run one at a time";
 
-/// So many agents are named as the reason why a job waits.
+/// Most agents that are named as the reason why a job waits.
 const AGENTS_NAMED_MAX: usize = 5;
 
-/// A reason, and since when.
+/// Why a job does not move, and since when.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Stuck {
-    /// For people.
+    /// The reason, for people to read.
     pub reason: String,
-    /// Since when.
+    /// Since when the job does not move.
     pub since: Time,
 }
 
-/// Whether the jobs ahead of it in the queue are counted, which means looking at all of them.
+/// Whether the jobs ahead in the queue are counted, which means looking at all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
-    /// They are: for one job.
+    /// They are counted: for one job.
     Counted,
-    /// They are not: for a list of jobs.
+    /// They are not counted: for a list of jobs.
     Left,
 }
 
 impl Engine {
-    /// Why a job does not move; `None` where it does, or has ended.
+    /// Returns why a job does not move; `None` where it does, or has ended.
     pub fn stuck(&self, job: &Job, ahead: Ahead) -> Option<Stuck> {
         let (reason, since) = match &job.state {
             State::Ended(_) => return None,
@@ -118,7 +118,7 @@ fn why_busy(agent: &AgentView) -> String {
     format!("agent {name} is busy with {} of {}", agent.running, agent.capacity())
 }
 
-/// That it is away comes first: nothing else about it matters until it is back.
+/// Returns why an agent gets no new work. Its absence comes first: nothing else about it matters until it is back.
 fn why_closed(agent: &AgentView) -> String {
     let name = &agent.spec.name;
     if let Some(since) = agent.away_since() {

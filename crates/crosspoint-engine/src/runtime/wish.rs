@@ -1,4 +1,4 @@
-//! What callers and operators want: submit, cancel, answer, retry, list, drain.
+//! The requests of callers and operators: submit, cancel, answer, retry, list, drain.
 
 use std::sync::Arc;
 
@@ -22,79 +22,80 @@ use crate::time::Time;
 /// A request, read by its door.
 #[derive(Clone, Debug)]
 pub struct NewJob {
-    /// Where it came in.
+    /// The door that the request came through.
     pub door: Door,
-    /// Whose it is.
+    /// The caller that the job belongs to.
     pub caller: Arc<str>,
-    /// The caller's own id for it.
+    /// The caller's own id for the job.
     pub request_id: Option<Box<str>>,
-    /// What makes a repeat the same job.
+    /// What makes a repeated request the same job.
     pub key: Key,
-    /// The name that routes it.
+    /// The kind of work, by which the job is routed.
     pub work: Arc<str>,
-    /// The agent it must go to.
+    /// The agent that the job must go to.
     pub agent: Option<Arc<str>>,
-    /// Who goes first.
+    /// Which jobs go first.
     pub priority: Priority,
-    /// What the caller allows.
+    /// The limits that the caller set.
     pub limits: Limits,
     /// The job that this one repeats.
     pub parent: Option<JobId>,
     /// The document as it came.
     pub document: Block,
-    /// Where in it the input is: one JSON value. Where the contract makes it of several members, it need not be said.
+    /// Where in the document the input is: one JSON value. Not needed where the contract builds its input from several
+    /// members.
     pub input: std::ops::Range<usize>,
-    /// Where in a trace it belongs, as W3C Trace Context spells it.
+    /// The job's place in a trace, as W3C Trace Context spells it.
     pub trace: Option<Box<str>>,
 }
 
 /// What became of a request.
 pub enum Submitted {
-    /// It is a new job.
+    /// The request is a new job.
     New(Watch),
-    /// It is a job that was there.
+    /// The request is a job that existed already.
     Repeat(Watch),
 }
 
-/// Why a request is no job.
+/// Why a request did not become a job.
 #[derive(Debug)]
 pub enum Unaccepted {
-    /// The key is that of this job, which has other work or input.
+    /// The key belongs to this job, which has other work or input.
     Conflict(Arc<Job>),
-    /// It cannot be accepted.
+    /// The request cannot be accepted.
     Rejected(Rejected),
-    /// Too much is waiting.
+    /// Too many requests are waiting.
     Overloaded,
-    /// We are about to end, and have not taken it.
+    /// The orchestrator is about to end, and has not taken the request.
     Closed,
-    /// We ended before we could say whether it was accepted.
+    /// The orchestrator ended before it could say whether the request was accepted.
     Lost,
-    /// It was tried, and is not known to be written.
+    /// The request was tried, and is not known to be written.
     Fault(Arc<Fault>),
     /// Nothing can be written or read at present, and nothing was tried.
     NotTried(Arc<Fault>),
 }
 
-/// Why a wish was not granted.
+/// Why a request to look at or change something was denied.
 #[derive(Debug)]
 pub enum Denied {
-    /// There is no such thing.
+    /// There is no such job or agent.
     NotFound,
-    /// Its state does not allow it.
+    /// The job's state does not allow it.
     Refused(Refused),
     /// The job has not ended.
     NotEnded(Arc<Job>),
-    /// We are about to end.
+    /// The orchestrator is about to end.
     Closed,
-    /// We ended before it was known what came of it.
+    /// The orchestrator ended before the result was known.
     Lost,
-    /// It was tried, and is not known to be written.
+    /// The change was tried, and is not known to be written.
     Fault(Arc<Fault>),
     /// Nothing can be written or read at present, and nothing was tried.
     NotTried(Arc<Fault>),
 }
 
-/// Who only reads has changed nothing.
+/// A fault while reading has changed nothing.
 impl From<Fault> for Denied {
     fn from(fault: Fault) -> Denied {
         Denied::NotTried(Arc::new(fault))
@@ -125,7 +126,7 @@ impl Engine {
                             return Ok(Submitted::Repeat(watch));
                         }
                         Likeness::OtherRequest(job) => return Err(Unaccepted::Conflict(job)),
-                        // Two keys of one hash: this job is known to be another's.
+                        // Two different keys have the same hash: this job is known to have the other one.
                         Likeness::OtherKey => Arc::make_mut(&mut submission).others.push(seq),
                     }
                 }
@@ -136,7 +137,7 @@ impl Engine {
         }
     }
 
-    /// Whoever asks for a job again waits for it: where nobody drives it, we do from now on.
+    /// Drives a held job from now on, because the caller that submitted it again waits for it.
     async fn take_up(&self, job: &Job) -> Result<(), Unaccepted> {
         if job.outcome().is_some() || !self.is_held(job.seq()) {
             return Ok(());
@@ -156,7 +157,7 @@ impl Engine {
         let nameless = request_id.is_empty();
         let key = if nameless && new.key == Key::RequestId { Key::None } else { new.key };
         let hash = |key: &Key| self.readers().salt().hash(&new.caller, new.door, &request_id, key);
-        // Where ids are unique, callers ask by them, whatever header came with them.
+        // Where ids are unique, callers ask by them, whatever header came with the request.
         let by_id = new.door.has_unique_ids() && !nameless && matches!(key, Key::Other(_));
         let alias = if by_id { hash(&Key::RequestId) } else { None };
         let hashes = Hashes { key: hash(&key), alias };
@@ -179,8 +180,8 @@ impl Engine {
         Submission { request, nameless, hashes, others: Vec::new(), document: new.document, chance }
     }
 
-    /// Whether a request is the same as that of a job whose key has the same hash (ALL-1). Documents may be long: they are compared where
-    /// they are read, and not where callers are served.
+    /// Compares a request with a job whose key has the same hash (ALL-1). Documents may be long, so they are compared
+    /// where they are read, and not where callers are served.
     async fn compare(&self, submission: &Arc<Submission>, seq: Seq) -> Result<Likeness, Fault> {
         let submission = submission.clone();
         let compare = move |readers: &Readers| {
@@ -194,13 +195,13 @@ impl Engine {
         };
         match self.read(compare).await? {
             None => Ok(Likeness::OtherKey),
-            // Gone in this very moment: then the key is free, and the request is a new job.
+            // The job may have been removed in this moment: then the key is free, and the request becomes a new job.
             Some((job, true)) => Ok(self.watch(job).await?.map_or(Likeness::OtherKey, Likeness::Same)),
             Some((job, false)) => Ok(Likeness::OtherRequest(Arc::new(job))),
         }
     }
 
-    /// The job that a caller knows by this id of its own, to look at or to wait for.
+    /// Finds the job that a caller knows by this id of its own, to look at or to wait for.
     pub async fn find(&self, door: Door, caller: &str, request_id: &str) -> Result<Option<Watch>, Denied> {
         let Some(hash) = self.readers().salt().hash(caller, door, request_id, &Key::RequestId) else { return Ok(None) };
         let wanted = |request: &Request| {
@@ -224,12 +225,12 @@ impl Engine {
             {
                 return Ok(self.watch(job).await?);
             }
-            // Two keys of one hash.
+            // Two different keys have the same hash.
             others.push(seq);
         }
     }
 
-    /// A job, to look at or to wait for.
+    /// Returns a job, to look at or to wait for.
     pub async fn job(&self, id: JobId) -> Result<Option<Watch>, Fault> {
         if let Some(watch) = self.board().watch(id) {
             return Ok(Some(watch));
@@ -240,10 +241,11 @@ impl Engine {
         }
     }
 
-    /// A job that was read from the store, to look at or to wait for.
+    /// Returns a watch of a job that was read from the store.
     ///
-    /// A job comes to the board just after it is on disk, and leaves it just after its outcome is. One that had no outcome when
-    /// it was read and is not on the board is about to be there, or has ended since: another look tells. `None` is one that is gone.
+    /// A job is published just after it is on disk, and removed from the published state just after its outcome is. A
+    /// job that had no outcome when it was read and is not published is about to be published, or has ended since:
+    /// reading it again tells which. `None` says that the job is gone.
     async fn watch(&self, mut job: Job) -> Result<Option<Watch>, Fault> {
         loop {
             let id = job.id();
@@ -255,13 +257,13 @@ impl Engine {
             }
             match self.read(move |readers| readers.job(id)).await? {
                 Some(now) => job = now,
-                // It has ended, and was not kept.
+                // The job has ended, and was removed.
                 None => return Ok(None),
             }
         }
     }
 
-    /// Stops a job; one that was cancelled already stays so.
+    /// Stops a job. A job that was cancelled already stays so.
     pub async fn cancel(&self, id: JobId) -> Result<Arc<Job>, Denied> {
         self.wish(id, Event::Cancel).await
     }
@@ -271,14 +273,14 @@ impl Engine {
         self.wish(id, Event::Answer { answer }).await
     }
 
-    /// Submits a job that has ended once more, as a new job. `key` keeps this from happening twice. One that waits for an operator is begun
-    /// again itself.
+    /// Submits a job that has ended once more, as a new job. `key` keeps this from happening twice. A job that waits
+    /// for an operator is itself begun again.
     pub async fn retry(&self, id: JobId, key: Option<Box<str>>) -> Result<Result<Submitted, Unaccepted>, Denied> {
         let watch = self.job(id).await?.ok_or(Denied::NotFound)?;
         let job = watch.job();
         let waits_for_operator = job.aside.is_some() || matches!(job.state, State::Poisoned);
         if waits_for_operator && job.outcome().is_none() {
-            // The very job, which only waited for an operator (ALL-13).
+            // The same job goes on: it only waited for an operator (ALL-13).
             self.wish(id, Event::Release).await?;
             return Ok(Ok(Submitted::Repeat(watch)));
         }
@@ -304,7 +306,7 @@ impl Engine {
         Ok(self.submit(new).await)
     }
 
-    /// Jobs, the youngest first. A page may hold fewer than were asked for and still name where to go on.
+    /// Lists jobs, the youngest first. A page may hold fewer jobs than were asked for and still say where to go on.
     pub async fn list(&self, filter: Filter) -> Result<Page, Fault> {
         if let Some(phase) = filter.phase
             && !phase.is_end()
@@ -313,7 +315,7 @@ impl Engine {
         }
         let mut page = self.read(move |readers| readers.list(&filter)).await?;
         for job in &mut page.jobs {
-            // Of jobs that have not ended the board knows more than the disk.
+            // For jobs that have not ended, the published state knows more than the disk.
             if job.outcome().is_none()
                 && let Some(watch) = self.board().watch(job.id())
             {
@@ -323,7 +325,7 @@ impl Engine {
         Ok(page)
     }
 
-    /// Jobs that have not ended are all on the board: nobody searches a million others for them.
+    /// Lists jobs that have not ended. All of them are published, so a million others need not be searched.
     fn list_live(&self, filter: &Filter) -> Page {
         let wanted = |job: &Job| {
             filter.phase.is_none_or(|phase| job.phase() == phase)
@@ -337,17 +339,17 @@ impl Engine {
         Page { jobs, next, looked_at: 0 }
     }
 
-    /// The rules that were broken about a job.
+    /// Returns the rules that were broken about a job.
     pub async fn violations(&self, id: JobId) -> Result<Vec<Found>, Fault> {
         self.read(move |readers| readers.violations(id.seq())).await
     }
 
-    /// Gives an agent no new work, or work again.
+    /// Stops or resumes giving an agent new work.
     pub async fn drain(&self, name: &str, drained: bool) -> Result<AgentView, Denied> {
         self.command_agent(name, AgentCommand::Drain(drained)).await
     }
 
-    /// Opens an agent's breaker until it is closed again, or closes it.
+    /// Opens an agent's breaker until an operator closes it, or closes it.
     pub async fn set_breaker(&self, name: &str, open: bool) -> Result<AgentView, Denied> {
         let event = if open { breaker::Event::Open } else { breaker::Event::Close };
         self.command_agent(name, AgentCommand::Breaker(event)).await
@@ -370,7 +372,7 @@ impl Engine {
             Ok(Answer::Committed { reply: Reply::Job(job), .. }) => Ok(job),
             Ok(Answer::Committed { reply: Reply::Refused(refused), .. }) => Err(Denied::Refused(refused)),
             Ok(Answer::Committed { .. }) => {
-                // It has ended, or never was: the machine says what that means, without anything to commit.
+                // The job has ended, or never existed. The machine says what that means, without anything to commit.
                 let job = self.read(move |readers| readers.job(id)).await?.ok_or(Denied::NotFound)?;
                 let step = machine::step(&job, event, Time::default(), &Policy::DEFAULT).map_err(Denied::Refused)?;
                 Ok(Arc::new(step.job))
@@ -381,7 +383,8 @@ impl Engine {
         }
     }
 
-    /// Something came for a job that has ended: the machine says whether that breaks a rule, and it is recorded.
+    /// Handles an event that came for a job that has ended. The machine says whether it breaks a rule, which is then
+    /// recorded.
     pub(super) async fn record_late(&self, id: JobId, event: Event) {
         let Ok(Some(job)) = self.read(move |readers| readers.job(id)).await else { return };
         let Ok(step) = machine::step(&job, event, Time::default(), &Policy::DEFAULT) else { return };
@@ -390,7 +393,7 @@ impl Engine {
         }
     }
 
-    /// Records without waiting for it: nobody is told what came of it.
+    /// Records a broken rule without waiting for it, and without learning whether it was written.
     pub(super) fn note(&self, id: JobId, violation: Violation) {
         let _ = self.inbox().put(Command::Violation(id.seq(), violation));
     }
@@ -402,7 +405,7 @@ impl Engine {
     }
 }
 
-/// How like a job a request is.
+/// How a request relates to the job whose key has the same hash.
 enum Likeness {
     Same(Watch),
     OtherRequest(Arc<Job>),
@@ -410,7 +413,7 @@ enum Likeness {
 }
 
 fn same_key(a: &Request, b: &Request) -> bool {
-    // TASK-5: whatever headers came with them.
+    // TASK-5: ids are unique, whatever headers came with the requests.
     let same_task = a.door.has_unique_ids() && a.door == b.door && a.request_id == b.request_id;
     let same_key = match (&a.key, &b.key) {
         (Key::RequestId, Key::RequestId) => a.door == b.door && a.request_id == b.request_id,
@@ -420,7 +423,8 @@ fn same_key(a: &Request, b: &Request) -> bool {
     a.caller == b.caller && (same_key || same_task)
 }
 
-/// A retry of another job is another request, though its input be the same.
+/// Whether two requests are for the same work. A retry of another job is another request, even if its input is the
+/// same.
 fn same_origin(a: &Request, b: &Request) -> bool {
     a.work == b.work && a.parent == b.parent
 }

@@ -1,11 +1,12 @@
-//! Looking for damage: whether everything that the engine relies on holds in a store.
+//! Looks for damage: checks whether everything that the engine relies on holds in a store.
 //!
-//! It only reads, and may do so while a server writes: after the database's own look at its file, which is one long read, each table is
-//! gone through page by page, every page is one short transaction, and what is said about a job is said of one moment. Nothing is gathered, so a million jobs take as much memory as
-//! a thousand. Where a page of the file cannot be read, that is a finding, and it goes on behind it.
+//! The check only reads, and may run while a server writes. The database's own check of its file comes first, and is
+//! one long read. After that each table is read page by page. Every page is one short transaction, so that what is said
+//! about a job is true of one moment. Nothing is collected, so a million jobs take as much memory as a thousand. Where
+//! a page of the file cannot be read, that is a finding, and the check goes on behind it.
 //!
-//! In reading order: `flaw` is what can be found, `jobs` looks at rows of jobs with what belongs to each once, `events` follows the chains of
-//! events, and `strays` looks for rows of jobs that are not there.
+//! In reading order: `flaw` is what can be found, `jobs` checks the rows of jobs and what each job has once, `events`
+//! follows the chains of events, and `strays` looks for rows of jobs that are not there.
 
 mod events;
 mod flaw;
@@ -21,40 +22,41 @@ pub use flaw::{Finding, Flaw};
 use super::{Fault, member, open, row};
 use crate::id::Seq;
 
-/// No more findings than this are told; more are only counted.
+/// Most findings that are reported; further ones are only counted.
 pub const TOLD_MAX: u64 = 10_000;
 
-/// How many lines the database's own check may have.
+/// Most lines that the database's own check may report.
 const LINES_MAX: i64 = 1_000;
 
-/// What is told while a store is checked.
+/// What is reported while a store is checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// Something is wrong.
     Finding(Finding),
-    /// How far it is.
+    /// How far the check is.
     Progress {
-        /// What is gone through at present.
+        /// What is checked at present.
         what: &'static str,
-        /// Which row it has come to.
+        /// The row that the check has come to.
         at: u64,
         /// The last row there is.
         of: u64,
     },
 }
 
-/// What was looked at, and what was found.
+/// How much was looked at, and how much was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Jobs.
+    /// How many jobs were looked at.
     pub jobs: u64,
-    /// Events, besides acceptances and outcomes.
+    /// How many events were looked at, without acceptances and outcomes.
     pub events: u64,
-    /// How much was found.
+    /// How many flaws were found.
     pub findings: u64,
 }
 
-/// Checks a store. Fails only where nothing can be said about it: it is not there, not ours, or of a later version.
+/// Checks a store. Fails only where nothing can be said about it: it is not there, is not a store of Crosspoint, or is
+/// of a later version.
 pub fn check(path: &Path, tell: &mut dyn FnMut(Told)) -> Result<Checked, Fault> {
     let connection = open::to_read(path)?;
     let mut check = Check { connection: &connection, tell, checked: Checked::default() };
@@ -70,11 +72,11 @@ struct Check<'c> {
 
 /// How far a page of rows came.
 enum Came {
-    /// To this row, and there may be more.
+    /// To this row; there may be more.
     To(i64),
-    /// There are no more.
+    /// To the end of the table.
     End,
-    /// To this row, and what is behind it cannot be read.
+    /// To this row; what is behind it cannot be read.
     Stuck { at: i64, error: rusqlite::Error },
 }
 
@@ -96,7 +98,7 @@ impl Check<'_> {
         (self.tell)(Told::Finding(Finding { flaw, seq: job, id, what }));
     }
 
-    /// What the database says about its own file: pages, cells, indexes.
+    /// Reports what the database says about its own file: pages, cells, indexes.
     fn file(&mut self) -> rusqlite::Result<()> {
         (self.tell)(Told::Progress { what: "pages", at: 0, of: 0 });
         let connection = self.connection;
@@ -117,7 +119,7 @@ impl Check<'_> {
         }
     }
 
-    /// What is known of agents is read at every start.
+    /// Checks that the stored state of agents can be read, as it is at every start.
     fn agents(&mut self) -> rusqlite::Result<()> {
         let mut read = vec![("agent", row::standings(self.connection).map(drop))];
         if open::has_table(self.connection, "member")? {
@@ -135,7 +137,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Goes through a table page by page. A part that cannot be read is a finding, and is passed over in steps that grow.
+    /// Goes through a table page by page. A part that cannot be read is a finding, and is skipped in growing steps.
     fn pages(
         &mut self,
         table: &'static str,
@@ -168,22 +170,22 @@ impl Check<'_> {
         }
     }
 
-    /// One moment of the store, for a page.
+    /// Begins a transaction that sees one moment of the store, for a page.
     fn moment(&self) -> rusqlite::Result<Transaction<'_>> {
         self.connection.unchecked_transaction()
     }
 }
 
-/// Whether an error is something to report, rather than something that keeps us from looking.
+/// Whether an error is damage to report, and not something that prevents the check.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     match error.sqlite_error_code() {
         Some(code) => matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::TypeMismatch | ErrorCode::Unknown),
-        // A value that is not of the type that we write.
+        // The value is not of the type that the store writes.
         None => true,
     }
 }
 
-/// Where a page came to, unless it cannot be read.
+/// Turns damage on a page into [`Came::Stuck`].
 fn came(result: rusqlite::Result<Came>, at: i64) -> rusqlite::Result<Came> {
     match result {
         Err(error) if is_damage(&error) => Ok(Came::Stuck { at, error }),

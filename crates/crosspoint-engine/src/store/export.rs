@@ -1,7 +1,7 @@
-//! Reading everything of a store, job after job, for whoever wants to take it elsewhere.
+//! Reads everything of a store, job after job, for an export.
 //!
-//! No read is long: numbers of jobs come page by page, and what belongs to a job piece by piece, so that the log can be copied in between. A job
-//! may therefore be removed while it is read; whoever reads it is told.
+//! No read is long: numbers of jobs are read page by page, and what belongs to a job piece by piece, so that the log
+//! can be copied in between. A job may therefore be removed while it is read; the reader is told so.
 
 use std::path::Path;
 
@@ -14,18 +14,18 @@ use crate::job::Phase;
 use crate::keys::Salt;
 use crate::time::Time;
 
-/// So many rows are looked at in one read.
+/// Most rows that are looked at in one read.
 const LOOKED_AT_MAX: i64 = 10_000;
 
-/// So many broken rules are read at one go.
+/// Most broken rules that are read at a time.
 const FOUND_MAX: i64 = 500;
 
-/// Some jobs in the order in which they were accepted.
+/// Some jobs, in the order in which they were accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// Their numbers.
+    /// The numbers of the jobs.
     pub seqs: Vec<Seq>,
-    /// The last that was looked at; `None` where there are no more.
+    /// The last job that was looked at; `None` where there are no more.
     pub next: Option<Seq>,
     /// Whether what comes after it cannot be read.
     pub stuck: bool,
@@ -34,14 +34,14 @@ pub struct Numbers {
 /// Which jobs are read.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// In one of these phases; in any if there are none.
+    /// Jobs in one of these phases; in any phase if the list is empty.
     pub phases: Vec<Phase>,
-    /// Accepted at this time or later.
+    /// Jobs that were accepted at this time or later.
     pub since: Option<Time>,
 }
 
 impl Readers {
-    /// Reads a store that is there, and changes nothing in it, also while a server runs.
+    /// Opens an existing store for reading only. It changes nothing in the store, also while a server runs.
     pub fn open(path: &Path) -> Result<Readers, Fault> {
         let connection = open::to_read(path)?;
         let sql = "SELECT value FROM meta WHERE name = 'salt'";
@@ -49,7 +49,7 @@ impl Readers {
         Ok(Readers::new(path, salt))
     }
 
-    /// The jobs after this one that are wanted.
+    /// Returns the wanted jobs after this one.
     pub fn numbers(&self, after: Seq, wanted: &Wanted) -> Result<Numbers, Fault> {
         self.read(|connection| {
             let sql = "SELECT seq, state, accepted_at FROM job WHERE seq > ?1 ORDER BY seq LIMIT ?2";
@@ -60,12 +60,12 @@ impl Readers {
                 let (seq, is_wanted) = match rows.next() {
                     Ok(Some(found)) => (row::seq(found, 0)?, wanted.wants(found)),
                     Ok(None) => break,
-                    // What was read before it is good.
+                    // What was read before the damage is good.
                     Err(error) if is_damage(&error) => return Ok(Numbers { seqs, next: Some(last), stuck: true }),
                     Err(error) => return Err(error),
                 };
                 (looked_at, last) = (looked_at + 1, seq);
-                // Whether one is wanted that is in no state that there is, nobody can know: it is told as one that cannot be read.
+                // A job in an unknown state cannot be filtered. It is included, and reported as unreadable.
                 if is_wanted.unwrap_or(true) {
                     seqs.push(seq);
                 }
@@ -74,7 +74,8 @@ impl Readers {
         })
     }
 
-    /// All rules that were broken about a job, however many, after the row with this number; with the number of the last.
+    /// Returns the rules that were broken about a job, after the violation row `after`, and the number of the last row
+    /// returned. Repeated calls read all of them, however many there are.
     pub fn violations_after(&self, seq: Seq, after: i64) -> Result<(Vec<Found>, i64), Fault> {
         self.read(|connection| {
             if !open::has_table(connection, "violation")? {
@@ -92,19 +93,19 @@ impl Readers {
         })
     }
 
-    /// The agents that have joined.
+    /// Returns the agents that have joined.
     pub fn members(&self) -> Result<Vec<Member>, Fault> {
         self.read(
             |connection| if open::has_table(connection, "member")? { member::all(connection) } else { Ok(Vec::new()) },
         )
     }
 
-    /// What is known of agents.
+    /// Returns the stored state of agents.
     pub fn standings(&self) -> Result<Vec<(std::sync::Arc<str>, Standing)>, Fault> {
         self.read(row::standings)
     }
 
-    /// The schema of the store, and the number of the last job there ever was, where that can be read.
+    /// Returns the schema of the store, and the number of the last job there ever was, where that can be read.
     pub fn origin(&self) -> Result<(i64, Option<Seq>), Fault> {
         self.read(|connection| {
             let version = connection.query_row("PRAGMA user_version", (), |row| row.get(0))?;
@@ -118,7 +119,7 @@ impl Readers {
 }
 
 impl Wanted {
-    /// Whether this row is wanted, of the columns that [`Readers::numbers`] looks at.
+    /// Whether this row is wanted; it has the columns that [`Readers::numbers`] selects.
     fn wants(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<bool> {
         let (state, accepted_at) = (row.get::<_, i64>(1)?, Time(row.get(2)?));
         let phase = self.phases.is_empty() || self.phases.iter().any(|phase| *phase as i64 == state);

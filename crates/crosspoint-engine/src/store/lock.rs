@@ -1,9 +1,9 @@
-//! One process a store.
+//! Keeps a store to one process.
 //!
-//! The lock is on the database's own inode: a symlink leads to the same one, and no file beside it can be removed to let a second process
-//! in. It is another kind of lock than those of the database, which belong to the process as a whole and are all dropped as soon as the
-//! process closes any descriptor of the file. So a descriptor that was opened here stays open until the process ends, and is used again by
-//! the next opening.
+//! The lock is on the database's own inode: a symlink leads to the same inode, and there is no lock file that could be
+//! removed to let a second process in. It is another kind of lock than those of the database. The database's locks
+//! belong to the process as a whole, and all are dropped as soon as the process closes any descriptor of the file. So a
+//! descriptor that was opened here stays open until the process ends, and is used again by the next opening.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Fault, private};
 
-/// A file, whatever it is called.
+/// The identity of a file, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Inode {
     device: u64,
@@ -24,14 +24,14 @@ struct Inode {
 /// A descriptor that stays open.
 struct Kept {
     file: File,
-    /// Whether a store of this process has the lock.
+    /// Whether a store of this process holds the lock.
     taken: bool,
 }
 
-/// All descriptors of databases that this process has opened by itself.
+/// All descriptors of databases that this module has opened in this process.
 static KEPT: Mutex<BTreeMap<Inode, Kept>> = Mutex::new(BTreeMap::new());
 
-/// The lock of a store, until this is dropped.
+/// The lock of a store, held until this is dropped.
 pub(super) struct Lock {
     inode: Inode,
     path: PathBuf,
@@ -40,7 +40,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes it, making an empty database where there is none.
+    /// Takes the lock. Creates an empty database where there is none.
     pub(super) fn take(path: &Path) -> Result<Lock, Fault> {
         let earlier = earlier(path)?;
         let mut kept = kept();
@@ -57,8 +57,8 @@ impl Lock {
         Ok(Lock { inode, path: path.to_owned(), _earlier: earlier })
     }
 
-    /// Whether the file at the store's path is still the one that is locked. If not, it was moved, removed or replaced, and what we write
-    /// would be found by nobody.
+    /// Whether the file at the store's path is still the one that is locked. If not, it was moved, removed or replaced,
+    /// and nothing that is written to it would be found again.
     pub(super) fn is_in_place(&self) -> bool {
         Inode::at(&self.path) == Some(self.inode)
     }
@@ -93,7 +93,7 @@ fn open(path: &Path, kept: &mut BTreeMap<Inode, Kept>) -> Result<Inode, Fault> {
         Entry::Vacant(free) => {
             free.insert(Kept { file, taken: false });
         }
-        // It came to this path since it was looked at. This descriptor must not be closed either.
+        // The file came to this path since it was looked up. This descriptor must not be closed either.
         Entry::Occupied(_) => std::mem::forget(file),
     }
     Ok(inode)
@@ -107,7 +107,7 @@ fn take(file: &File, path: &Path) -> Result<(), Fault> {
     }
 }
 
-/// The lock file of earlier versions is taken too where there is one, and made no more.
+/// Locks the lock file of earlier versions too, where there is one. It is no longer created.
 fn earlier(path: &Path) -> Result<Option<File>, Fault> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");

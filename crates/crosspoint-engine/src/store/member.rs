@@ -11,7 +11,7 @@ use crate::core::{Member, Spec};
 use crate::policy::{OUTPUT_BYTES_DEFAULT, Policy, Recovery, Repeats, TOTAL_DEFAULT};
 use crate::time::Time;
 
-/// What of a policy an agent that joins can settle. A member that is missing is as it is by default.
+/// The part of a policy that an agent can set when it joins. Missing members have their defaults.
 #[derive(Serialize, Deserialize)]
 struct PolicyText {
     silence_micros: Option<u64>,
@@ -21,7 +21,7 @@ struct PolicyText {
     output_bytes: Option<u64>,
 }
 
-/// The words are on disks out there: they are never given to anything else.
+/// The words are in stores that exist: their meaning never changes.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum RecoveryText {
@@ -49,7 +49,7 @@ pub(super) fn write(transaction: &Transaction<'_>, member: &Member) -> rusqlite:
     Ok(())
 }
 
-/// With what was known of it: another agent of this name begins anew.
+/// Removes an agent with its stored state, so that another agent of this name starts without it.
 pub(super) fn forget(transaction: &Transaction<'_>, name: &str) -> rusqlite::Result<()> {
     transaction.prepare_cached("DELETE FROM member WHERE name = ?1")?.execute([name])?;
     transaction.prepare_cached("DELETE FROM agent WHERE name = ?1")?.execute([name])?;
@@ -76,7 +76,7 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Member>> {
     all.query_map((), one)?.collect()
 }
 
-/// Whether all of them can be read, their works and policies too.
+/// Checks that all rows can be read, with their works and policies.
 pub(super) fn check(connection: &Connection) -> rusqlite::Result<()> {
     let mut all = connection.prepare("SELECT works, policy FROM member")?;
     let mut rows = all.query(())?;
@@ -104,7 +104,7 @@ fn policy_text(policy: &Policy) -> PolicyText {
     }
 }
 
-/// One that cannot be read is that of an agent about which nobody can know anything.
+/// Reads a policy. With a policy that cannot be read, nothing can be known about the agent's work.
 fn policy(text: &str) -> Policy {
     let Ok(text) = serde_json::from_str::<PolicyText>(text) else {
         return Policy { recovery: Recovery::Fail, ..Policy::DEFAULT };
@@ -125,7 +125,7 @@ fn policy(text: &str) -> Policy {
 }
 
 fn text(value: &impl Serialize) -> String {
-    // Strings and numbers always have their text.
+    // Strings and numbers can always be serialised.
     serde_json::to_string(value).unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! Opening a store only to read it: while a server runs, where none does, or a copy that nobody may write.
+//! Opens a store for reading only: while a server runs, while none runs, or a write-protected copy.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{Fault, schema};
 
-/// A connection that can change nothing. Fails where the file is not a store, or is one of a later version.
+/// Opens a connection that cannot change anything. Fails where the file is not a store, or is one of a later version.
 pub(super) fn to_read(path: &Path) -> Result<Connection, Fault> {
     let opened = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .map_err(schema::Error::from)
@@ -24,7 +24,7 @@ pub(super) fn to_read(path: &Path) -> Result<Connection, Fault> {
 
 fn recognised(connection: Connection) -> Result<Connection, schema::Error> {
     let version = schema::recognise(&connection)?;
-    // It cannot be changed, so that what it has not got is put before it.
+    // The store cannot be changed, so views supply the columns that an older schema lacks.
     let trace = if version < schema::WITH_TRACE { ", NULL AS trace, NULL AS alias" } else { "" };
     let skew = if version < schema::WITH_SKEW { ", 0 AS skew, 0 AS cut_short, NULL AS had" } else { "" };
     if version < schema::IN_PARTS {
@@ -40,8 +40,9 @@ fn recognised(connection: Connection) -> Result<Connection, schema::Error> {
     Ok(connection)
 }
 
-/// A database with a log needs a file beside it, also to be read. Where that cannot be made, as on a backup that is write-protected, it can be
-/// read without, if there is nothing in the log.
+/// Whether a database can be read without its log. A database with a log needs a file beside it, also for reading.
+/// Where that file cannot be created, as for a write-protected backup, the database can be read without it if the log
+/// is empty.
 fn needs_no_log(path: &Path, error: &rusqlite::Error) -> bool {
     let refused = matches!(
         error.sqlite_error_code(),
@@ -52,13 +53,13 @@ fn needs_no_log(path: &Path, error: &rusqlite::Error) -> bool {
     refused && path.is_file() && std::fs::metadata(log).map_or(true, |log| log.len() == 0)
 }
 
-/// The file as one that nobody changes.
+/// Returns a URI that opens the file as one that never changes.
 fn unchanging(path: &Path) -> String {
     let path = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     format!("file:{path}?immutable=1")
 }
 
-/// Whether there is such a table: an older store may not have it.
+/// Whether the store has such a table: an older store may not.
 pub(super) fn has_table(connection: &Connection, table: &str) -> rusqlite::Result<bool> {
     connection.prepare_cached("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1")?.exists([table])
 }

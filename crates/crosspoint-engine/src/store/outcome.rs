@@ -1,7 +1,7 @@
-//! Outcomes as rows: a column for each part, so that nobody reads a document to learn what it says.
+//! Outcomes as rows: a column for each part, so that no document has to be read to learn what it says.
 //!
-//! Up to schema 7 an outcome was one column, the JSON that was shown of it. Such rows stay as they are, because rewriting a million of them
-//! would hold up a start, and are taken apart when they are read.
+//! Up to schema 7 an outcome was one column: the JSON that was shown of it. Such rows stay as they are, because
+//! rewriting a million of them would hold up a start. They are taken apart when they are read.
 
 use std::sync::Arc;
 
@@ -21,18 +21,19 @@ use crate::id::Seq;
 use crate::job::Ending;
 use crate::time::Time;
 
-/// What `form` says of a row: nothing of those up to schema 7.
+/// The value of `form` for an outcome in parts. Rows up to schema 7 have none.
 const IN_PARTS: i64 = 1;
 
-/// All columns that [`ended`] reads, in its order. `body` is the outputs, or all there is.
+/// All columns that [`ended`] reads, in its order. `body` holds the outputs, or the whole outcome up to schema 7.
 const COLUMNS: &str = "n, at, status, failure, repeat, form, body, text_start, text_end, text, artifacts, usage, message, code, details, \
     kind, document";
 
-/// All parts together, in bytes.
+/// The length of the parts in bytes, without usage and code.
 pub(super) const BYTES: &str = "length(body) + coalesce(length(text), 0) + coalesce(length(artifacts), 0) + coalesce(length(message), 0) \
     + coalesce(length(details), 0) + coalesce(length(document), 0)";
 
-/// A second outcome of one job breaks the table's key, and the whole transaction with it. Gives how long it is, in bytes.
+/// Writes an outcome and returns its length in bytes. A second outcome of one job violates the table's key and fails
+/// the whole transaction.
 pub(super) fn write(transaction: &Transaction<'_>, seq: Seq, entry: &Entry) -> rusqlite::Result<u64> {
     let What::Ended(ended) = &entry.what else { return Ok(0) };
     let mut insert = transaction.prepare_cached(
@@ -54,7 +55,7 @@ pub(super) fn write(transaction: &Transaction<'_>, seq: Seq, entry: &Entry) -> r
         reason.map(|reason| reason.failure.name()),
         reason.map(|reason| reason.repeat.name()),
         IN_PARTS,
-        // No JSON is empty, so that this says that there are none.
+        // No JSON text is empty, so an empty one says that there are no outputs.
         ended.outputs.as_ref().map_or(&[][..], |outputs| outputs.bytes()),
         within.map(|range| range.start as i64),
         within.map(|range| range.end as i64),
@@ -74,14 +75,14 @@ fn bytes(part: Option<&Body>) -> Option<&[u8]> {
     part.map(|part| &**part.bytes())
 }
 
-/// The outcome of a job, and which of its events it is.
+/// Returns the outcome of a job, and its number among the job's events.
 pub(super) fn read(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<(u32, Ending)>> {
     let sql = format!("SELECT {COLUMNS} FROM outcome WHERE job = ?1");
     let mut one = connection.prepare_cached(&sql)?;
     one.query_row([seq.0.cast_signed()], |row| Ok((row.get(0)?, ended(row)?))).optional()
 }
 
-/// An outcome as lists show it: of a long one only how it ended, and how long it is.
+/// Returns an outcome as lists show it: for a long one only how the job ended, and how long the outcome is.
 pub(super) fn listed(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<Arc<Ending>>> {
     let sql = format!("SELECT at, status, failure, repeat, {BYTES} FROM outcome WHERE job = ?1");
     let short = |row: &Row<'_>| {
@@ -178,7 +179,7 @@ struct ShownDocument<'b> {
     document: &'b RawValue,
 }
 
-/// The parts share the bytes of the row.
+/// Takes an outcome up to schema 7 apart. The parts share the bytes of the row.
 fn taken_apart(body: &Body, status: Status, reason: Option<Reason>) -> Option<Outcome> {
     let shown: Shown<'_> = serde_json::from_str(body.get()).ok()?;
     let part = |raw: &RawValue| Body::trusted(body.bytes().slice_ref(raw.get().as_bytes()));
@@ -200,7 +201,7 @@ fn taken_apart(body: &Body, status: Status, reason: Option<Reason>) -> Option<Ou
     })
 }
 
-/// The more exact code, which stood among the details.
+/// Returns the more specific code, which was stored among the details.
 fn code_in(details: &Body) -> Option<Body> {
     let tape = Tape::scan(details.bytes()).ok()?;
     let code = tape.root()?.get("code").filter(|code| code.text().is_some())?;

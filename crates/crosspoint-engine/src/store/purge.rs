@@ -1,9 +1,10 @@
-//! Removing jobs that need no longer be kept, a little at a time.
+//! Removes jobs that need no longer be kept, a little at a time.
 //!
-//! Only the committing thread writes, so whatever it removes holds up those who want to commit: a step is one short transaction. The row of a
-//! job goes first, and with it all but its events: from then on it is not there, for anybody, also after a crash. Its events may be
-//! two gigabytes; those that are left are remembered in a table, by the last of them, and the next steps follow the
-//! chain from there. Numbers of jobs are never given twice: when the newest row goes, its number is kept.
+//! Only the committing thread writes, so everything that it removes holds up commits. A step is therefore one short
+//! transaction. The row of a job goes first, and with it everything but its events: from then on the job is gone for
+//! every reader, also after a crash. Its events may be two gigabytes. Those that are left are remembered in a table, by
+//! the last of them, and the next steps follow the chain from there. Numbers of jobs are never given twice: when the
+//! newest row is removed, its number is kept.
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -12,25 +13,25 @@ use super::{Fault, Store, outcome, row};
 use crate::id::Seq;
 use crate::keys::Hash;
 
-/// How much one step removes, at most; the row that goes over it still goes.
+/// Most that one step removes. The row that exceeds the budget is still removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Rows of any table.
     pub rows: u64,
-    /// Bytes in them.
+    /// Bytes in these rows.
     pub bytes: u64,
 }
 
 /// What a step has removed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Purged {
-    /// Rows of any table.
+    /// How many rows of any table were removed.
     pub rows: u64,
-    /// How many of the jobs that were named, from the first on, are gone.
+    /// How many of the named jobs, from the first on, the step has dealt with.
     pub jobs: usize,
     /// The request keys that are free again.
     pub keys: Vec<(Hash, Seq)>,
-    /// Whether events of jobs that are gone are left.
+    /// Whether events of removed jobs are left.
     pub leftover: bool,
 }
 
@@ -57,12 +58,13 @@ impl Spent {
     }
 }
 
-/// Rows of this length lie on pages that are written; longer ones are mostly on pages of their own, which are only set free.
+/// Estimated bytes that are written for each removed row. Rows of this length lie on pages that have to be written;
+/// longer rows are mostly on pages of their own, which are only freed.
 const ROW_BYTES: u64 = 300;
 
 impl Store {
-    /// Takes one step: what is left of jobs that are gone, then these jobs, as far as the budget goes. A job that has not ended is
-    /// passed over.
+    /// Takes one step: removes what is left of removed jobs, then these jobs, as far as the budget goes. Skips jobs
+    /// that have not ended.
     pub fn purge(&mut self, seqs: &[Seq], budget: Budget) -> Result<Purged, Fault> {
         let mut spent = Spent { rows: 0, bytes: 0, budget };
         let purged = self.purge_rows(seqs, &mut spent);
@@ -79,7 +81,7 @@ impl Store {
     }
 }
 
-/// A job that is gone, and whose events are yet to go.
+/// Selects a removed job whose events have not all been removed.
 const LEFTOVER: &str = "SELECT job, head FROM leftover ORDER BY job LIMIT 1";
 
 fn purge_some(transaction: &Transaction<'_>, seqs: &[Seq], spent: &mut Spent) -> rusqlite::Result<Purged> {
@@ -133,14 +135,14 @@ fn purge_job(transaction: &Transaction<'_>, seq: Seq, spent: &mut Spent, purged:
     if left != 0 { set_leftover(transaction, seq, left) } else { Ok(()) }
 }
 
-/// Removes events from the last one on, and gives the one to go on with; 0 is none.
+/// Removes events from the last one on, and returns the event to go on with; 0 if there is none.
 fn purge_events(transaction: &Transaction<'_>, seq: Seq, head: i64, spent: &mut Spent) -> rusqlite::Result<i64> {
     let sql = "DELETE FROM event WHERE seq = ?1 AND job = ?2 RETURNING prev, coalesce(length(body), 0)";
     let mut one = transaction.prepare_cached(sql)?;
     let mut at = head;
     while at != 0 && !spent.is_over() {
         let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
-        // A chain that is broken ends here; what lies behind the break only a check can find.
+        // A broken chain ends here. Only a check can find what lies behind the break.
         let Some((prev, bytes)) = one.query_row([at, seq.0.cast_signed()], read).optional()? else { return Ok(0) };
         spent.row(bytes);
         at = if prev < at { prev } else { 0 };
@@ -159,7 +161,7 @@ fn set_leftover(transaction: &Transaction<'_>, seq: Seq, head: i64) -> rusqlite:
     Ok(())
 }
 
-/// The newest row goes, and its number must not be given again.
+/// Keeps the number of the newest row, which is removed, so that it is not given again.
 fn keep_number(transaction: &Transaction<'_>, seq: Seq) -> rusqlite::Result<()> {
     let sql = "INSERT INTO meta(name, value) VALUES ('last_job', ?1)
         ON CONFLICT(name) DO UPDATE SET value = max(value, ?1)";

@@ -1,6 +1,7 @@
-//! Reading what is on disk, over connections of their own: readers never wait for the writer, nor it for them.
+//! Reads what is on disk, over separate connections: readers never wait for the writer, and the writer never waits for
+//! them.
 //!
-//! Every read is short, because a long one keeps the log from being taken into the database.
+//! Every read is short, because a long one keeps the log from being copied into the database.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,16 +17,16 @@ use crate::job::{Door, Ending, Job, Phase};
 use crate::keys::Salt;
 use crate::time::Time;
 
-/// Connections that are kept for the next reader; more are opened as needed and closed again.
+/// Most connections that are kept for the next reader; further ones are opened as needed and closed again.
 const KEPT_MAX: usize = 8;
 
-/// How many jobs one page looks at, so that a search for something rare among a million is many short reads.
+/// Most jobs that one page looks at, so that a search for something rare among a million jobs becomes many short reads.
 const LOOKED_AT_MAX: u64 = 10_000;
 
-/// In lists, outcomes longer than this are not read, in bytes: a page of five hundred is for looking, not for fetching.
+/// Longest outcome in bytes that is read for a list: a page of five hundred jobs is for looking, not for fetching.
 pub const LISTED_BYTES_MAX: usize = 4 << 10;
 
-/// Reads of a store; cloning shares them.
+/// Read access to a store. Clones share the connections.
 #[derive(Clone)]
 pub struct Readers(Arc<Inner>);
 
@@ -38,27 +39,27 @@ struct Inner {
 /// Which jobs to list.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// In this phase.
+    /// Only jobs in this phase.
     pub phase: Option<Phase>,
-    /// Of this work.
+    /// Only jobs of this work.
     pub work: Option<String>,
-    /// With this agent.
+    /// Only jobs that this agent has or had last, or that must go to it.
     pub agent: Option<String>,
-    /// From this door.
+    /// Only jobs from this door.
     pub door: Option<Door>,
-    /// Before this one.
+    /// Only jobs older than this one.
     pub before: Option<Seq>,
-    /// At most so many.
+    /// Most jobs to return.
     pub limit: usize,
 }
 
-/// So many links of a chain of events are followed in one read: a few milliseconds' worth.
+/// Most links of a chain of events that are followed in one read: a few milliseconds' worth.
 const PLACES_MAX: usize = 4_096;
 
 /// Where some events of a job are, the last first.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// Their places.
+    /// The places of the events.
     pub places: Vec<i64>,
     /// Where to go on, if there are more.
     pub rest: Option<i64>,
@@ -71,27 +72,27 @@ pub struct Page {
     pub jobs: Vec<Job>,
     /// Where to go on; `None` where there are no more.
     pub next: Option<Seq>,
-    /// How many rows were looked at for it.
+    /// How many rows were looked at for this page.
     pub looked_at: u64,
 }
 
 /// A rule that was broken about a job.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Found {
-    /// When.
+    /// When the rule was broken.
     pub at: Time,
-    /// Which rule.
+    /// The id of the clause.
     pub clause: String,
-    /// What about it.
+    /// How the clause was broken.
     pub what: String,
 }
 
-/// How large a store is, in bytes; nothing where that cannot be seen.
+/// The size of a store in bytes; `None` where it cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// The database.
+    /// The size of the database file.
     pub database: Option<u64>,
-    /// Its log.
+    /// The size of the log.
     pub log: Option<u64>,
 }
 
@@ -100,12 +101,12 @@ impl Readers {
         Readers(Arc::new(Inner { path: path.to_owned(), salt, kept: Mutex::default() }))
     }
 
-    /// The salt of the store's keys.
+    /// Returns the salt of the store's keys.
     pub fn salt(&self) -> Salt {
         self.0.salt
     }
 
-    /// How large the store is: what the file system says, without a look inside.
+    /// Returns how large the store is, according to the file system. The database is not read.
     pub fn sizes(&self) -> Sizes {
         let mut log = self.0.path.as_os_str().to_owned();
         log.push("-wal");
@@ -113,17 +114,17 @@ impl Readers {
         Sizes { database: bytes(&self.0.path), log: bytes(Path::new(&log)) }
     }
 
-    /// The job with this id.
+    /// Returns the job with this id.
     pub fn job(&self, id: JobId) -> Result<Option<Job>, Fault> {
         Ok(self.read(|connection| job(connection, id.seq()))?.filter(|job| job.id() == id))
     }
 
-    /// The job with this number.
+    /// Returns the job with this number.
     pub fn job_at(&self, seq: Seq) -> Result<Option<Job>, Fault> {
         self.read(|connection| job(connection, seq))
     }
 
-    /// The document that a job came as.
+    /// Returns the document that a job came as.
     pub fn document(&self, seq: Seq) -> Result<Option<Block>, Fault> {
         let sql = "SELECT bytes FROM document WHERE job = ?1";
         let bytes = self.read(|connection| {
@@ -132,12 +133,12 @@ impl Readers {
         Ok(bytes.map(|bytes| Block(Bytes::from(bytes))))
     }
 
-    /// Jobs, the youngest first. A page may hold fewer than were asked for and still name where to go on.
+    /// Lists jobs, the youngest first. A page may hold fewer jobs than were asked for and still say where to go on.
     pub fn list(&self, filter: &Filter) -> Result<Page, Fault> {
         self.read(|connection| list(connection, filter))
     }
 
-    /// The places of a job's events after number `after`, in order; for [`Readers::events_at`].
+    /// Returns the places of a job's events after number `after`, in order, for [`Readers::events_at`].
     pub fn event_places(&self, seq: Seq, after: u32) -> Result<Vec<i64>, Fault> {
         let (mut all, mut from) = (Vec::new(), None);
         loop {
@@ -151,10 +152,12 @@ impl Readers {
         }
     }
 
-    /// The places of a job's events after number `after`, from the last one on or from where an earlier call left off. Events name the
-    /// one before them, so that a long history is gone through backwards; no call does so for long.
+    /// Returns the places of a job's events after number `after`, the last first, from the last event on or from where
+    /// an earlier call stopped. Each event names the one before it, so a long history is read backwards; no call does
+    /// so for long.
     ///
-    /// Neither the first nor the last event is among them: acceptance is in the job's row, the outcome in a table of its own.
+    /// Neither the first nor the last event is among them: the acceptance is in the job's row, the outcome in its own
+    /// table.
     pub fn some_event_places(&self, seq: Seq, after: u32, from: Option<i64>) -> Result<Places, Fault> {
         self.read(|connection| {
             let head = "SELECT head FROM job WHERE seq = ?1";
@@ -175,17 +178,18 @@ impl Readers {
                     return Ok(Places { places, rest: Some(at) });
                 }
                 places.push(at);
-                // What came before has a smaller number; in a damaged store it may not, and the chain would have no end.
+                // An earlier event has a smaller number. In a damaged store it may not, and the chain would never end.
                 at = if prev < at { prev } else { return Err(rusqlite::Error::IntegralValueOutOfRange(0, prev)) };
             }
             Ok(Places { places, rest: None })
         })
     }
 
-    /// The events of a job at some places; of one that is gone meanwhile, those that were still there.
+    /// Returns the events of a job at some places. If the job is removed meanwhile, returns those that were still
+    /// there.
     pub fn events_at(&self, seq: Seq, places: &[i64]) -> Result<Vec<Entry>, Fault> {
         self.read(|connection| {
-            // Of this job: the places of events that are gone are given again after a restart.
+            // The job is part of the condition, because places of removed events are used again after a restart.
             let sql = "SELECT n, at, kind, number, place, body FROM event WHERE seq = ?1 AND job = ?2";
             let mut one = connection.prepare_cached(sql)?;
             let number = seq.0.cast_signed();
@@ -194,7 +198,7 @@ impl Readers {
         })
     }
 
-    /// A job's last event, once it has ended.
+    /// Returns a job's last event, once the job has ended.
     pub fn ending(&self, seq: Seq) -> Result<Option<Entry>, Fault> {
         self.read(|connection| {
             let found = outcome::read(connection, seq)?;
@@ -202,7 +206,7 @@ impl Readers {
         })
     }
 
-    /// The rules that were broken about a job.
+    /// Returns the rules that were broken about a job.
     pub fn violations(&self, seq: Seq) -> Result<Vec<Found>, Fault> {
         self.read(|connection| {
             let sql = "SELECT at, clause, what FROM violation WHERE job = ?1 ORDER BY seq LIMIT 100";
@@ -228,7 +232,7 @@ impl Readers {
 
     fn connect(&self) -> Result<Connection, Fault> {
         let connection = open::to_read(&self.0.path)?;
-        // Eight connections of a server that rests should not hold two megabytes each.
+        // Eight connections of an idle server should not hold two megabytes each.
         let sized = connection.pragma_update(None, "cache_size", -512);
         sized.map_err(|error| Fault::of(&self.0.path, &error))?;
         Ok(connection)
@@ -239,14 +243,14 @@ impl Readers {
     }
 }
 
-/// A part of a job, which is missing without harm only where the job is gone too.
+/// Accepts that a part of a job is missing only if the job is gone too.
 fn there<T>(connection: &Connection, seq: Seq, found: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
     let Err(rusqlite::Error::QueryReturnedNoRows) = found else { return found.map(Some) };
     let job = connection.prepare_cached("SELECT 1 FROM job WHERE seq = ?1")?.exists([seq.0.cast_signed()])?;
     if job { Err(rusqlite::Error::QueryReturnedNoRows) } else { Ok(None) }
 }
 
-/// The job with this number.
+/// Returns the job with this number.
 pub(super) fn job(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<Job>> {
     let sql = format!("SELECT {} FROM job WHERE seq = ?1", row::JOB_COLUMNS);
     let mut one = connection.prepare_cached(&sql)?;
@@ -255,13 +259,13 @@ pub(super) fn job(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<
     Ok(Some(row::job(found, outcome_of(connection, seq, found.get(1)?)?)?))
 }
 
-/// When a job ended, going by its outcome alone.
+/// Returns when a job ended, according to its outcome alone.
 pub(super) fn ended_at(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<Time>> {
     let sql = "SELECT at FROM outcome WHERE job = ?1";
     connection.prepare_cached(sql)?.query_row([seq.0.cast_signed()], |row| Ok(Time(row.get(0)?))).optional()
 }
 
-/// The outcome, read only where there is one.
+/// Returns the outcome. It is read only for a job that has ended.
 fn outcome_of(connection: &Connection, seq: Seq, state: i64) -> rusqlite::Result<Option<Arc<Ending>>> {
     if state < row::FIRST_END {
         return Ok(None);
@@ -269,19 +273,19 @@ fn outcome_of(connection: &Connection, seq: Seq, state: i64) -> rusqlite::Result
     Ok(outcome::read(connection, seq)?.map(|(_, ended)| Arc::new(ended)))
 }
 
-/// In two parts: rows are looked at by the few columns that are asked about, and those that are wanted are read whole. What is counted is
-/// rows and not numbers, of which many may be gone.
+/// Lists jobs in two parts: the few columns that are filtered by are read of every row, and the wanted rows are then
+/// read whole. The limit counts rows and not numbers, of which many may be unused.
 fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result<Page> {
     let before = filter.before.map_or(i64::MAX, |seq| i64::try_from(seq.0).unwrap_or(i64::MAX));
     let gone_wrong = filter.phase.filter(|phase| [Phase::Failed, Phase::Cancelled].contains(phase));
-    // In the words of the index, without which it is not used.
+    // This repeats the condition of the index, without which the index is not used.
     let narrowed = gone_wrong.map(|phase| format!("AND state > 4 AND state = {}", phase as i64)).unwrap_or_default();
     let columns = "seq, state, work, coalesce(agent, pinned), door";
     let sql = format!("SELECT {columns} FROM job WHERE seq < ?1 {narrowed} ORDER BY seq DESC");
     let mut all = connection.prepare_cached(&sql)?;
     let mut rows = all.query([before])?;
     let (mut jobs, mut looked_at, mut next) = (Vec::new(), 0, None);
-    // As long as this statement is under way, all others of the connection see the same moment.
+    // As long as this statement runs, all other statements of the connection see the same moment.
     while let Some(found) = rows.next()? {
         if jobs.len() >= filter.limit || looked_at >= LOOKED_AT_MAX {
             return Ok(Page { jobs, next, looked_at });
@@ -297,7 +301,7 @@ fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result<Page> {
 }
 
 impl Filter {
-    /// Whether this row is wanted, of the columns that [`list`] looks at.
+    /// Whether this row is wanted; it has the columns that [`list`] selects.
     fn wants(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<bool> {
         let is = |column: usize, wanted: Option<&str>| match wanted {
             None => Ok(true),
@@ -311,7 +315,7 @@ impl Filter {
     }
 }
 
-/// A job as lists show it.
+/// Returns a job as lists show it.
 fn listed(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<Job>> {
     let sql = format!("SELECT {} FROM job WHERE seq = ?1", row::JOB_COLUMNS);
     let mut one = connection.prepare_cached(&sql)?;

@@ -1,4 +1,4 @@
-//! Between rows and values: here, and nowhere else, it is said which column is what.
+//! Converts between rows and values. Only this file says which column means what.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::keys::Hashes;
 use crate::policy::{Backoff, Schedule};
 use crate::time::Time;
 
-/// States from this one on are ends.
+/// The first state that is an end; all later ones are ends too.
 pub(super) const FIRST_END: i64 = Phase::Completed as i64;
 
 /// All columns that [`job`] reads, in its order.
@@ -68,12 +68,12 @@ pub(super) fn update_job(
     bind_changing(&mut update, job, head, epoch)?;
     match update.raw_execute()? {
         1 => Ok(()),
-        // The row was removed by something else, and with it what was accepted: that is not to be passed over.
+        // Something else removed the row, and the accepted job with it. That must not be ignored.
         other => Err(rusqlite::Error::StatementChangedRows(other)),
     }
 }
 
-/// Notes since when a job is set aside, or that it is so no more.
+/// Writes since when a job is set aside, or that it no longer is.
 pub(super) fn write_aside(transaction: &Transaction<'_>, seq: Seq, at: Option<Time>) -> rusqlite::Result<()> {
     let number = seq.0.cast_signed();
     let sql = match at {
@@ -84,7 +84,8 @@ pub(super) fn write_aside(transaction: &Transaction<'_>, seq: Seq, at: Option<Ti
     Ok(())
 }
 
-/// Has the row of a job say that it has ended, as its outcome says. The numbers of statuses follow those of the phases before the ends.
+/// Corrects the row of a job to say that it has ended, as its outcome says. The number of an ended state is that of the
+/// first end plus that of the status.
 pub(super) fn repair(transaction: &Transaction<'_>, seq: Seq, epoch: i64) -> rusqlite::Result<()> {
     let mut update = transaction.prepare_cached(
         "UPDATE job SET (state, updated_at, events) = (SELECT ?2 + status, at, n FROM outcome WHERE outcome.job = job.seq), epoch = ?3
@@ -94,7 +95,7 @@ pub(super) fn repair(transaction: &Transaction<'_>, seq: Seq, epoch: i64) -> rus
     write_aside(transaction, seq, None)
 }
 
-/// Parameters 1 to 24: what changes in the life of a job, and its number.
+/// Binds parameters 1 to 24: the job's number, and what changes in its life.
 fn bind_changing(statement: &mut Statement<'_>, job: &Job, head: Option<i64>, epoch: i64) -> rusqlite::Result<()> {
     let state = StateColumns::of(job);
     statement.raw_bind_parameter(1, job.seq().0.cast_signed())?;
@@ -123,7 +124,7 @@ fn bind_changing(statement: &mut Statement<'_>, job: &Job, head: Option<i64>, ep
     statement.raw_bind_parameter(24, job.memory.as_ref().map(|memory| &*memory.0))
 }
 
-/// Parameters 25 to 40: what was asked for, written once.
+/// Binds parameters 25 to 40: the request, which is written once.
 fn bind_lasting(statement: &mut Statement<'_>, request: &Request, hashes: Hashes) -> rusqlite::Result<()> {
     let key = match &request.key {
         Key::Other(key) => Some(&**key),
@@ -184,7 +185,7 @@ impl<'j> StateColumns<'j> {
     }
 }
 
-/// A job from a row of [`JOB_COLUMNS`]; of one that has ended the outcome is a row of its own.
+/// Reads a job from a row of [`JOB_COLUMNS`]. The outcome of a job that has ended is in a row of its own.
 pub(super) fn job(row: &Row<'_>, ended: Option<Arc<Ending>>) -> rusqlite::Result<Job> {
     let request = request(row)?;
     let attempts: u32 = row.get(16)?;
@@ -199,13 +200,13 @@ pub(super) fn job(row: &Row<'_>, ended: Option<Arc<Ending>>) -> rusqlite::Result
             until: Time(row.get::<_, Option<i64>>(21)?.unwrap_or(0)),
             after: failure(row.get::<_, Option<String>>(22)?.as_deref()),
         },
-        // Whoever waits without a question waits for an operator.
+        // A job that waits without a question waits for an operator.
         (Some(Phase::Waiting), None) => match body(row, 24)? {
             Some(question) => State::Waiting { running, question: Question::read(question) },
             None => State::Poisoned,
         },
         (Some(Phase::Queued), None) => State::Queued,
-        // Neither can be committed: the file was changed by something else.
+        // Neither can be committed, so something else has changed the file.
         (Some(Phase::Completed | Phase::Failed | Phase::Cancelled) | None, None) => {
             return Err(rusqlite::Error::IntegralValueOutOfRange(1, row.get(1)?));
         }
@@ -331,7 +332,7 @@ fn answers(text: Option<&[u8]>) -> Vec<Answered> {
         .collect()
 }
 
-/// What of an event goes into columns of its own.
+/// The parts of an event that have columns of their own.
 pub(super) struct EventColumns {
     pub(super) kind: i64,
     pub(super) number: i64,
@@ -339,7 +340,7 @@ pub(super) struct EventColumns {
     pub(super) body: Option<Bytes>,
 }
 
-/// The numbers are on disks out there: they are never given to anything else.
+/// Returns the columns of an event. The numbers of the kinds are in stores that exist: their meaning never changes.
 pub(super) fn event_columns(what: &What) -> EventColumns {
     let columns = |kind, number: u32, place, body| EventColumns { kind, number: i64::from(number), place, body };
     match what {
@@ -359,7 +360,7 @@ pub(super) fn event_columns(what: &What) -> EventColumns {
     }
 }
 
-/// `n, at, kind, number, place, body` of an event.
+/// Reads an event from its columns `n, at, kind, number, place, body`.
 pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Entry> {
     let number = u32::try_from(row.get::<_, i64>(3)?).unwrap_or(0);
     let place: i64 = row.get(4)?;
@@ -379,7 +380,7 @@ pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry { n: row.get(0)?, at: Time(row.get(1)?), what })
 }
 
-/// What an agent said, as it stands in an event.
+/// An agent's document, as it is stored in an event.
 #[derive(Deserialize)]
 struct SaidColumn<'b> {
     kind: &'b str,
@@ -388,7 +389,7 @@ struct SaidColumn<'b> {
 }
 
 fn progress(body: &[u8]) -> Progress {
-    // Earlier versions wrote the first two alone.
+    // Earlier versions wrote only the first two.
     let (percent, step, said): (Option<f64>, Option<&RawValue>, Option<SaidColumn<'_>>) = serde_json::from_slice(body)
         .or_else(|_| serde_json::from_slice(body).map(|(percent, step)| (percent, step, None)))
         .unwrap_or_default();
@@ -426,7 +427,7 @@ pub(super) fn standings(connection: &Connection) -> rusqlite::Result<Vec<(Arc<st
     all.query_map((), one)?.collect()
 }
 
-/// The number of the row.
+/// Reads the number of a job from a column.
 pub(super) fn seq(row: &Row<'_>, column: usize) -> rusqlite::Result<Seq> {
     Ok(Seq(row.get::<_, i64>(column)?.unsigned_abs()))
 }

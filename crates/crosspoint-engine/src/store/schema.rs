@@ -1,4 +1,4 @@
-//! The tables, and how they came to be: a list of steps, of which a store remembers how many it has taken.
+//! The tables, as a list of steps. A store remembers how many of the steps it has taken.
 
 use std::path::Path;
 
@@ -12,13 +12,14 @@ use crate::machine::End;
 use crate::retention::Jumps;
 use crate::time::Time;
 
-/// What marks a file as ours: `CRPT`.
+/// The application id that marks a file as a store of Crosspoint: `CRPT`.
 const APPLICATION_ID: i64 = 0x4352_5054;
 
-/// Each step is taken once, in order, and never changed afterwards: stores out there have taken it.
+/// The steps. Each is taken once, in order, and must never be changed afterwards, because existing stores have taken
+/// it.
 const STEPS: [&str; 8] = [
-    // 1: jobs, the documents they came as, what happened to them, how they ended, and what is known of agents. Rows have an
-    // owner and an epoch from the first day, for the time when several orchestrators share a store.
+    // 1: jobs, the documents they came as, their events, their outcomes, and the state of agents. Rows have an owner
+    // and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
         seq INTEGER PRIMARY KEY, id BLOB NOT NULL, hash INTEGER, state INTEGER NOT NULL,
         caller TEXT NOT NULL, door TEXT NOT NULL, request_id TEXT NOT NULL, key TEXT, work TEXT NOT NULL, pinned TEXT,
@@ -52,20 +53,22 @@ const STEPS: [&str; 8] = [
         name TEXT PRIMARY KEY, contract TEXT NOT NULL, works TEXT NOT NULL, policy TEXT NOT NULL, lease INTEGER NOT NULL,
         left_at INTEGER
     ) STRICT, WITHOUT ROWID;",
-    // 4: jobs that are gone, whose events are yet to go: from this one on.
+    // 4: removed jobs whose events have not all been removed, with the event to go on from.
     "CREATE TABLE leftover(job INTEGER PRIMARY KEY, head INTEGER NOT NULL) STRICT;",
-    // 5: who looks for what went wrong looks for a few among a million. Jobs that go well never touch this index: their rows have
-    // no state in it, at any time.
+    // 5: a search for jobs that failed or were cancelled looks for a few among a million. Jobs that complete never
+    // touch this index: none of their states is ever in it.
     "CREATE INDEX job_gone_wrong ON job(state) WHERE state > 4;",
-    // 6: where in a trace a job belongs, and the hash of the caller's id where that is not its key and it is asked for by it.
+    // 6: the job's place in a trace; and the hash of the caller's id, where that is not the key and callers ask by it.
     "ALTER TABLE job ADD COLUMN trace TEXT; ALTER TABLE job ADD COLUMN alias INTEGER;",
-    // 7: how much of a job's time does not count, how often our end has cut it short, who had it before its agent; and jobs that are set
-    // aside, because what happens to them cannot be written: not even into their own rows, so that they stand beside them.
+    // 7: how much of a job's time does not count, how many attempts were cut short, and which agents had it before; and
+    // jobs that are set aside because their changes cannot be written. Those have a table of their own, because not
+    // even their rows can be written.
     "ALTER TABLE job ADD COLUMN skew INTEGER NOT NULL DEFAULT 0; ALTER TABLE job ADD COLUMN cut_short INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE job ADD COLUMN had TEXT;
     CREATE TABLE aside(job INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;",
-    // 8: outcomes in parts, with the outputs in `body`; and what links remember of attempts under way. Of requests in directories it was told
-    // only by a sentence whether they had been put there: what it told is remembered.
+    // 8: outcomes in parts, with the outputs in `body`; and what links remember of attempts under way. Earlier versions
+    // recorded only in the text of the progress step that a request was put into a directory. That text is converted to
+    // memory.
     "ALTER TABLE outcome ADD COLUMN form INTEGER; ALTER TABLE outcome ADD COLUMN text_start INTEGER;
     ALTER TABLE outcome ADD COLUMN text_end INTEGER; ALTER TABLE outcome ADD COLUMN text BLOB;
     ALTER TABLE outcome ADD COLUMN artifacts BLOB; ALTER TABLE outcome ADD COLUMN usage BLOB;
@@ -79,13 +82,13 @@ const STEPS: [&str; 8] = [
         WHERE state IN (1, 3) AND CAST(step AS TEXT) LIKE '\"Asked in /%: %';",
 ];
 
-/// The schema from which on jobs have a trace and an alias.
+/// The first schema in which jobs have a trace and an alias.
 pub(super) const WITH_TRACE: i64 = 6;
 
-/// The schema from which on jobs have what does not count of their time.
+/// The first schema in which jobs record how much of their time does not count.
 pub(super) const WITH_SKEW: i64 = 7;
 
-/// The schema from which on outcomes are in parts, and attempts have a memory.
+/// The first schema in which outcomes are in parts and attempts have a memory.
 pub(super) const IN_PARTS: i64 = 8;
 
 /// The schema of this version.
@@ -113,15 +116,15 @@ impl Error {
     }
 }
 
-/// Checks whose file it is, before anything in it is touched; then settles how it is written, and takes the steps that are
-/// missing.
+/// Checks that the file is a store or empty before anything in it is touched. Then sets how it is written, and takes
+/// the missing steps.
 pub(super) fn prepare(connection: &mut Connection, options: &Options) -> Result<Salt, Error> {
     let version = match whose(connection)? {
         Whose::Ours(version) => version,
         Whose::Nobodys => 0,
     };
     connection.query_row("PRAGMA journal_mode = WAL", (), |_| Ok(()))?;
-    // The log is synced at every commit: what was acknowledged survives the loss of power.
+    // The log is synced at every commit, so that everything acknowledged survives a loss of power.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES_MAX.cast_signed())?;
     // A log that grew in a bad moment shrinks again.
@@ -134,11 +137,11 @@ pub(super) fn prepare(connection: &mut Connection, options: &Options) -> Result<
     Ok(salt(connection)?)
 }
 
-/// Whose file it is.
+/// What kind of file was found.
 enum Whose {
-    /// Ours, of this schema.
+    /// A store of this schema.
     Ours(i64),
-    /// There is nothing in it.
+    /// An empty file.
     Nobodys,
 }
 
@@ -152,7 +155,7 @@ fn whose(connection: &Connection) -> Result<Whose, Error> {
     if version > KNOWN { Err(Error::Newer(version)) } else { Ok(Whose::Ours(version)) }
 }
 
-/// The schema of a store that is there already.
+/// Returns the schema of an existing store.
 pub(super) fn recognise(connection: &Connection) -> Result<i64, Error> {
     match whose(connection)? {
         Whose::Ours(version) if version > 0 => Ok(version),
@@ -164,7 +167,8 @@ fn tables(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))
 }
 
-/// Each step is a transaction of its own with the number that remembers it: a crash in between leaves a whole schema.
+/// Takes the missing steps. Each step is one transaction, together with the number that records it, so that a crash in
+/// between leaves a complete schema.
 fn take_steps(connection: &mut Connection, from: i64, to: i64) -> rusqlite::Result<()> {
     for (step, number) in STEPS.iter().zip(1..=to).skip(usize::try_from(from).unwrap_or(0)) {
         let transaction = connection.transaction()?;
@@ -186,23 +190,24 @@ fn salt(connection: &Connection) -> rusqlite::Result<Salt> {
     Ok(salt)
 }
 
-/// Whether the log stays as it is when the connection is closed, instead of being copied into the database. A store that is
-/// refused is left as it was found; that of somebody else all the more.
+/// Sets whether the log stays as it is when the connection is closed, instead of being copied into the database. A
+/// store that is refused is left as it was found, above all if it belongs to another process.
 pub(super) fn leave_log(connection: &Connection, leave: bool) -> rusqlite::Result<bool> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave)
 }
 
-/// The number of the last opening that wrote.
+/// Returns the number of the last opening that wrote.
 pub(super) fn epoch(connection: &Connection) -> rusqlite::Result<i64> {
     Ok(meta(connection, "epoch")?.unwrap_or(0))
 }
 
-/// The last opening that was a server's. Stores of earlier versions do not say: then all were.
+/// Returns the number of the last opening by a server. Stores of earlier versions do not hold it: then all openings
+/// count as a server's.
 pub(super) fn server_epoch(connection: &Connection) -> rusqlite::Result<i64> {
     Ok(meta(connection, "server_epoch")?.unwrap_or(i64::MAX))
 }
 
-/// A new opening writes. If it is a server's, from now on it is not said that the last one ended cleanly.
+/// Records that a new opening writes. If it is a server's, the note that the last server ended cleanly is removed.
 pub(super) fn set_epoch(connection: &Connection, epoch: i64, serves: bool) -> rusqlite::Result<()> {
     set_meta(connection, "epoch", epoch)?;
     if serves {
@@ -214,7 +219,7 @@ pub(super) fn set_epoch(connection: &Connection, epoch: i64, serves: bool) -> ru
     Ok(())
 }
 
-/// When an orchestrator was last alive.
+/// Returns when an orchestrator was last alive.
 pub(super) fn alive_at(connection: &Connection) -> rusqlite::Result<Option<Time>> {
     Ok(meta(connection, "alive_at")?.map(Time))
 }
@@ -223,7 +228,7 @@ pub(super) fn set_alive_at(connection: &Connection, at: Time) -> rusqlite::Resul
     set_meta(connection, "alive_at", at.0)
 }
 
-/// How the last server ended. Where none ever wrote, none was killed.
+/// Returns how the last server ended. Where none ever wrote, none was killed.
 pub(super) fn end(connection: &Connection) -> rusqlite::Result<End> {
     let is_clean =
         epoch(connection)? == 0 || server_epoch(connection)? == 0 || meta(connection, "clean_end")?.is_some();
@@ -234,7 +239,7 @@ pub(super) fn set_clean_end(connection: &Connection) -> rusqlite::Result<()> {
     set_meta(connection, "clean_end", 1)
 }
 
-/// The jumps of the clock that were seen. A list that cannot be read is that of no jumps.
+/// Returns the jumps of the clock that were seen. A list that cannot be read counts as empty.
 pub(super) fn jumps(connection: &Connection) -> rusqlite::Result<Jumps> {
     let sql = "SELECT value FROM meta WHERE name = 'jumps'";
     let text: Option<String> = connection.prepare_cached(sql)?.query_row((), |row| row.get(0)).optional()?;
@@ -260,7 +265,7 @@ fn set_meta(connection: &Connection, name: &str, value: i64) -> rusqlite::Result
     Ok(())
 }
 
-/// Writes a page's worth and takes it back: as much room as a small commit needs.
+/// Writes a page's worth and removes it again: as much room as a small commit needs.
 pub(super) fn probe(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute(
         "INSERT INTO meta(name, value) VALUES ('probe', zeroblob(4096)) ON CONFLICT(name) DO UPDATE SET value = zeroblob(4096)",

@@ -1,4 +1,4 @@
-//! Writing a batch.
+//! Writes a batch.
 
 use std::path::Path;
 use std::time::Instant;
@@ -11,15 +11,15 @@ use crate::core::{Batch, Written};
 use crate::event::{Entry, What};
 use crate::id::Seq;
 
-/// A job's row without its head is about this long, in bytes; for guessing how much was written.
+/// Estimated length in bytes of a job's row without its head, for guessing how much was written.
 const ROW_BYTES: u64 = 200;
 
 /// Why nothing was written.
 pub(super) enum Error {
     Database(rusqlite::Error),
-    /// This job is what cannot be.
+    /// This job cannot be written.
     Job(Seq, rusqlite::Error),
-    /// The store is not ours any more.
+    /// The store no longer belongs to this process.
     Lost,
 }
 
@@ -46,7 +46,7 @@ impl Error {
 }
 
 impl Store {
-    /// Writes everything of a batch, or nothing; when it returns, it is on disk.
+    /// Writes everything of a batch, or nothing. When it returns, the batch is on disk.
     pub fn commit(&mut self, batch: &Batch) -> Result<(), Fault> {
         if batch.is_empty() {
             return Ok(());
@@ -60,7 +60,7 @@ impl Store {
         Ok(())
     }
 
-    /// One transaction, if the store is still ours; when it returns, what it wrote is on disk.
+    /// Runs one transaction, if the store still belongs to this opening. When it returns, what was written is on disk.
     pub(super) fn transact<T>(
         &mut self,
         write: impl FnOnce(&Transaction<'_>, i64) -> Result<T, Error>,
@@ -87,14 +87,15 @@ impl Store {
         transaction.commit()?;
         self.sync_time = began.elapsed();
         if let Claim::Seen(_) = std::mem::replace(&mut self.claim, Claim::Ours(epoch)) {
-            // After the first transaction it is ours: the log is tidied up at the end. Should that fail, the next opening finds it.
+            // After the first transaction the store belongs to this opening, so the log is copied into the database at
+            // the end. If that fails, the next opening finds the log.
             let _ = schema::leave_log(&self.connection, false);
         }
         Ok(written)
     }
 }
 
-/// Writes all of a batch; gives about how many bytes that were.
+/// Writes all of a batch; returns roughly how many bytes that were.
 fn write_rows(transaction: &Transaction<'_>, batch: &Batch, next_event: &mut i64, epoch: i64) -> Result<u64, Error> {
     let mut bytes = 0;
     for (seq, written) in &batch.jobs {
@@ -129,12 +130,12 @@ fn write_rows(transaction: &Transaction<'_>, batch: &Batch, next_event: &mut i64
     Ok(bytes)
 }
 
-/// So many broken rules are kept of one job: an agent that breaks them without end must not fill the store.
+/// Most broken rules that are kept of one job: an agent that breaks rules without end must not fill the store.
 const VIOLATIONS_MAX: i64 = 100;
 
 fn write_violations(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
     for (seq, at, violation) in &batch.violations {
-        // The job may be gone since it was looked at.
+        // The job may have been removed since it was looked up.
         let mut insert = transaction.prepare_cached(
             "INSERT INTO violation(job, at, clause, what)
              SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM job WHERE seq = ?1)
@@ -146,7 +147,7 @@ fn write_violations(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::R
     Ok(())
 }
 
-/// Events first: the row of a job names the last of them.
+/// Writes the events first, because the row of a job names the last of them.
 fn write_job(
     transaction: &Transaction<'_>,
     seq: Seq,

@@ -1,14 +1,14 @@
-//! How often a value was at most so large.
+//! Histograms: how many values were at most as large as each bound.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The sum is kept in whole millionths, because there are no atomic fractions.
+/// The sum is kept in whole millionths, because there are no atomic floating-point numbers.
 const PARTS: f64 = 1e6;
 
-/// Counts that only grow; whoever adds never waits.
+/// Counts that only grow. Adding a value never waits.
 pub(super) struct Histogram {
     bounds: &'static [f64],
-    /// One more than there are bounds: the last is for what is beyond all of them.
+    /// One count more than there are bounds: the last is for values beyond all of them.
     counts: Box<[AtomicU64]>,
     sum: AtomicU64,
 }
@@ -16,9 +16,9 @@ pub(super) struct Histogram {
 /// A histogram at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    /// The upper bounds of the buckets, growing; the last bucket has none.
+    /// The upper bounds of the buckets, in ascending order; the last bucket has none.
     pub bounds: &'static [f64],
-    /// How many values were at most each bound, and at last how many there were in all.
+    /// How many values were at most each bound, and last the number of all values.
     pub at_most: Vec<u64>,
     /// The sum of all values.
     pub sum: f64,
@@ -36,7 +36,8 @@ impl Histogram {
         self.sum.fetch_add((value * PARTS).round() as u64, Ordering::Relaxed);
     }
 
-    /// The total is that of the buckets as they were read, so that it always agrees with them.
+    /// Reads the histogram. The total is computed from the counts as they were read, so that it always agrees with
+    /// them.
     pub(super) fn look(&self) -> Distribution {
         let mut total = 0;
         let at_most = self.counts.iter().map(|count| {
@@ -49,7 +50,7 @@ impl Histogram {
 }
 
 impl Distribution {
-    /// How many values there were.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.at_most.last().copied().unwrap_or(0)
     }

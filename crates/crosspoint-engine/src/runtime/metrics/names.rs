@@ -1,13 +1,14 @@
-//! Names of works and agents as small numbers, and no more of them than a limit.
+//! Names of works and agents as small numbers, up to a limit.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A name that is told apart from others, or one of the two that stand for many.
+/// A name that is counted separately, or one of the two that stand for many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name(u16);
 
-/// The names that are told apart: first come, first served, and for good, so that a series never changes its name.
+/// The names that are counted separately: the first ones that come, and for good, so that a series never changes its
+/// name.
 pub(super) struct Names {
     known: BTreeMap<Arc<str>, Name>,
     spelled: Vec<Arc<str>>,
@@ -15,18 +16,19 @@ pub(super) struct Names {
 }
 
 impl Name {
-    /// All that came after there were too many.
+    /// All names that came after the limit was reached.
     pub(super) const OTHER: Name = Name(0);
-    /// There is none: a job that no agent ever had.
+    /// No name: for a job that no agent ever had.
     pub(super) const NONE: Name = Name(1);
 }
 
 impl Names {
     pub(super) fn new(max: usize) -> Names {
-        // Whoever is really called so counts as what the word stands for: two series of one name would be no series.
+        // A work or agent that really has this name is counted with what the word stands for, because two series of one
+        // name would be invalid.
         let spelled: Vec<Arc<str>> = vec!["other".into(), "none".into()];
         let known = spelled.iter().cloned().zip([Name::OTHER, Name::NONE]).collect();
-        // These two are beside the limit.
+        // These two do not count against the limit.
         Names { known, spelled, max: max + 2 }
     }
 

@@ -1,4 +1,4 @@
-//! All numbers at one moment: what was counted, and what can be seen by looking.
+//! All numbers at one moment: what was counted, and what is read from the present state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,30 +14,30 @@ use crate::runtime::{AgentView, Purged};
 use crate::store::Sizes;
 use crate::time::Time;
 
-/// Numbers since the start, and as they are now. No name in them is a caller's, and there are no more than a limit of them.
+/// Numbers since the start, and as they are now. No name in them comes from a caller, and their number is limited.
 #[derive(Clone, Debug)]
 pub struct Numbers {
     /// Jobs accepted, by work.
     pub accepted: Vec<(Arc<str>, u64)>,
-    /// Jobs ended.
+    /// Jobs that ended.
     pub ended: Vec<Ended>,
-    /// Attempts ended.
+    /// Attempts that ended.
     pub attempts: Vec<AttemptResult>,
-    /// From the start of an attempt to its end, in seconds, by agent.
+    /// Time from the start of an attempt to its end, in seconds, by agent.
     pub attempt_times: Vec<(Arc<str>, Distribution)>,
-    /// From acceptance to outcome, in seconds, by work.
+    /// Time from acceptance to the outcome, in seconds, by work.
     pub job_times: Vec<(Arc<str>, Distribution)>,
-    /// What was committed.
+    /// The commits.
     pub commits: Commits,
-    /// How many jobs are in each of the states in which a job can be that has not ended.
+    /// How many jobs are in each of the states that a job can have before its end.
     pub phases: [(Phase, usize); 4],
     /// Jobs that wait for an agent, by work.
     pub queues: Vec<Queue>,
-    /// What the agents do.
+    /// The load of the agents, by name.
     pub agents: BTreeMap<Arc<str>, Load>,
-    /// How large the store is.
+    /// The size of the store.
     pub sizes: Sizes,
-    /// Jobs that were not kept any longer.
+    /// Jobs that were removed because they need no longer be kept.
     pub purged: Purged,
 }
 
@@ -46,13 +46,13 @@ pub struct Numbers {
 pub struct Ended {
     /// The work.
     pub work: Arc<str>,
-    /// The agent that had it last.
+    /// The agent that had the jobs last.
     pub agent: Arc<str>,
     /// `completed`, `failed` or `cancelled`.
     pub outcome: &'static str,
     /// The failure's name; empty where there is none.
     pub failure: &'static str,
-    /// How many.
+    /// How many jobs.
     pub count: u64,
 }
 
@@ -65,54 +65,54 @@ pub struct AttemptResult {
     pub outcome: &'static str,
     /// The failure's name; empty where there is none.
     pub failure: &'static str,
-    /// How many.
+    /// How many attempts.
     pub count: u64,
 }
 
-/// What was committed.
+/// The commits since the start.
 #[derive(Clone, Debug)]
 pub struct Commits {
-    /// Commands in one commit.
+    /// How many commands were in one commit.
     pub commands: Distribution,
     /// How long a commit took, in seconds.
     pub time: Distribution,
-    /// How long the last step of it took, which writes the log and syncs it, in seconds.
+    /// How long the last step of a commit took, which writes the log and syncs it, in seconds.
     pub sync: Distribution,
-    /// Commits that failed.
+    /// How many commits failed.
     pub failed: u64,
 }
 
-/// Jobs of one work that wait for an agent.
+/// The jobs of one work that wait for an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
     /// The work.
     pub work: Arc<str>,
-    /// How many.
+    /// How many jobs wait.
     pub jobs: usize,
     /// How long ago the oldest of them was accepted.
     pub oldest: Duration,
 }
 
-/// What one agent does, or all those together that are not told apart.
+/// The load of one agent, or of all agents together that are not counted separately.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Jobs it has.
+    /// How many jobs the agents have, without those that wait for a person.
     pub running: u64,
-    /// Jobs it may have.
+    /// How many jobs the agents may have at a time.
     pub concurrency: u64,
-    /// How many of these agents an operator drained.
+    /// How many of the agents are drained by an operator.
     pub drained: u64,
-    /// How many of these agents have a breaker that is closed, open and half open.
+    /// How many of the agents have a closed, an open and a half-open breaker.
     pub breakers: [u64; 3],
 }
 
 impl Engine {
-    /// All numbers at this moment. It reads two sizes of files, and nothing else from the disk.
+    /// Returns all numbers at this moment. It reads the sizes of two files, and nothing else from the disk.
     pub fn numbers(&self) -> Numbers {
         let metrics = self.metrics();
         let (waiting, phases) = (self.board().waiting_by_work(), self.board().phases());
         let (agents, sizes, now) = (self.agents(), self.readers().sizes(), Time::on_the_wall());
-        // From here on the releasing task would have to wait, so nothing is asked of anybody else.
+        // From here on the releasing task would have to wait, so nothing else is asked for while the lock is held.
         let mut counted = lock(&metrics.counted);
         let mut queues: BTreeMap<Arc<str>, Queue> = BTreeMap::new();
         for (work, jobs, accepted_at) in waiting {

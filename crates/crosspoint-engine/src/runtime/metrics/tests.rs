@@ -1,4 +1,4 @@
-//! That the number of series has a limit, whatever there is.
+//! Tests that the number of series is limited, whatever names there are.
 
 use crosspoint_contracts::content::Body;
 
@@ -10,7 +10,7 @@ use crate::job::{Door, Key, Limits, Priority, Request, State};
 use crate::policy::Policy;
 use crate::runtime::AgentView;
 
-/// A job that was accepted, started and done within one batch, a second each.
+/// Makes a job that was accepted, started and completed within one batch, one second apart.
 fn done(seq: u64, work: &str, agent: &str) -> Written {
     let request = Request {
         id: JobId::new(Seq(seq), Time(0), 1),

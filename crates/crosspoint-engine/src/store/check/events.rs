@@ -1,8 +1,9 @@
-//! The chains of events: in one pass over their table, in the order in which they were written.
+//! Checks the chains of events, in one pass over their table, in the order in which they were written.
 //!
-//! Each event names the one before it. So it is enough to remember, for every job that is under way at this place of the table, which of its
-//! events came last: the next must name that one, be numbered one higher, and its output must begin where that of the last ended. A job
-//! is forgotten at the event that its row names as the last; no more are remembered than were alive at one time.
+//! Each event names the one before it. So it is enough to remember, for every job that is under way at this place of
+//! the table, which of its events came last. The next event must name that one, be numbered one higher, and its output
+//! must begin where that of the last ended. A job that has ended is forgotten at the event that its row names as the
+//! last, so no more jobs are remembered than were alive at one time.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +14,10 @@ use crate::id::Seq;
 use crate::store::open::has_table;
 use crate::store::row::FIRST_END;
 
-/// So many events are looked at in one transaction.
+/// Most events that are looked at in one transaction.
 const PAGE_ROWS: i64 = 5_000;
 
-/// Kinds of events from this one on are none that is stored here.
+/// The number of kinds of events that are stored in this table: kinds have numbers below it.
 const KINDS: i64 = 8;
 const STARTED: i64 = 1;
 const OUTPUT: i64 = 3;
@@ -51,9 +52,9 @@ struct Tip {
     attempt: i64,
     output_bytes: i64,
     named: Named,
-    /// On which page the row was read: while a server runs, a later one may say more.
+    /// The page on which the job's row was read: while a server runs, the row may say more by a later page.
     page: u64,
-    /// Whether something was found, and the rest would only be what follows from it.
+    /// Whether a flaw was found in the chain. What follows in it would only be a consequence.
     broken: bool,
 }
 
@@ -61,7 +62,7 @@ struct Tip {
 struct Chains {
     tips: BTreeMap<i64, Tip>,
     page: u64,
-    /// The last job of which it was said that it is not there.
+    /// The last job that was reported as missing.
     stray: i64,
     leftovers: bool,
 }
@@ -113,7 +114,7 @@ impl Chains {
             Some(tip) => *tip,
             None => match named(moment, event.job)? {
                 Some(named) => {
-                    // Its acceptance is event 1.
+                    // The job's acceptance is event 1.
                     let page = self.page;
                     Tip { seq: 0, n: 1, attempt: 0, output_bytes: 0, named, page, broken: false }
                 }
@@ -122,7 +123,7 @@ impl Chains {
         };
         if event.seq >= tip.named.head && tip.page < self.page {
             let Some(named) = named(moment, event.job)? else {
-                // It was removed while we looked.
+                // The job was removed during the check.
                 self.tips.remove(&event.job);
                 return Ok(None);
             };
@@ -142,7 +143,7 @@ impl Chains {
         Ok(flaw)
     }
 
-    /// An event of a job that is not there: it may be about to go too.
+    /// Handles an event of a job that is not there. The event may be about to be removed too.
     fn stray(&mut self, moment: &Connection, event: &Event) -> rusqlite::Result<Option<(Flaw, String)>> {
         let sql = "SELECT 1 FROM leftover WHERE job = ?1";
         if self.leftovers && moment.prepare_cached(sql)?.exists([event.job])? {
@@ -154,7 +155,7 @@ impl Chains {
 }
 
 impl Tip {
-    /// Whether this event is the next, and is the last where it should be.
+    /// Checks whether this event is the next one, and whether the output is complete at the last one.
     fn follow(&mut self, event: &Event) -> Option<(Flaw, String)> {
         let next = self.n + 1;
         if event.prev != self.seq || event.n != next {

@@ -1,26 +1,26 @@
-//! What can be found in a store that should not be there, or not be found that should.
+//! What a check of a store can find.
 
 use rusqlite::Connection;
 use serde::Serialize;
 
 use crate::id::{JobId, Seq};
 
-/// Something that is wrong with a store. What it says is never content.
+/// Something that is wrong with a store. It never contains content of callers or agents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What kind of thing.
+    /// The kind of flaw.
     #[serde(serialize_with = "by_name")]
     pub flaw: Flaw,
-    /// The number of the job that it is about.
+    /// The number of the job that the finding is about.
     #[serde(serialize_with = "number")]
     pub seq: Option<Seq>,
-    /// Its id, where that can be read.
+    /// The job's id, where it can be read.
     pub id: Option<JobId>,
-    /// What exactly, in words.
+    /// What exactly is wrong, in words.
     pub what: String,
 }
 
-/// The kinds of things that can be wrong.
+/// The kinds of flaws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flaw {
     /// The database says that its file is damaged.
@@ -29,30 +29,30 @@ pub enum Flaw {
     Unreadable,
     /// Something that every store has is missing.
     Meta,
-    /// A job's id is not that of its number.
+    /// A job's id does not hold the job's number.
     Id,
-    /// A job is in no state that there is, or came by no door that there is.
+    /// A job is in a state, or came through a door, that does not exist.
     State,
-    /// The hash of a request key is not that of the key.
+    /// The stored hash of a request key is not the hash of the key.
     Key,
     /// The document that a job came as is missing.
     Document,
     /// The input is not within the document.
     Input,
-    /// A job has ended without an outcome, or has one and has not ended, or they contradict each other.
+    /// A job has ended without an outcome, or has an outcome and has not ended, or the two contradict each other.
     Outcome,
-    /// Events are missing, or are not in order.
+    /// Events are missing or out of order.
     Events,
-    /// Blocks of output are missing, or are not where they should be.
+    /// Blocks of output are missing, or not where they should be.
     Output,
-    /// A job is set aside, because what happens to it could not be written.
+    /// A job is set aside, because its changes could not be written.
     Aside,
     /// Rows belong to no job.
     Stray,
 }
 
 impl Flaw {
-    /// All of them.
+    /// All kinds of flaws.
     pub const ALL: [Flaw; 13] = [
         Flaw::Pages,
         Flaw::Unreadable,
@@ -69,7 +69,7 @@ impl Flaw {
         Flaw::Stray,
     ];
 
-    /// Its name, which never changes.
+    /// Returns the flaw's name, which never changes.
     pub fn name(self) -> &'static str {
         match self {
             Flaw::Pages => "pages",
@@ -88,7 +88,7 @@ impl Flaw {
         }
     }
 
-    /// What to do about it.
+    /// Returns what to do about the flaw.
     pub fn hint(self) -> &'static str {
         match self {
             Flaw::Pages | Flaw::Unreadable | Flaw::Meta | Flaw::Id | Flaw::State => {
@@ -115,7 +115,7 @@ impl Flaw {
     }
 }
 
-/// The id of a job, where it can be read.
+/// Returns the id of a job, where it can be read.
 pub(super) fn id_of(connection: &Connection, seq: Seq) -> Option<JobId> {
     let sql = "SELECT id FROM job WHERE seq = ?1";
     let id = connection.query_row(sql, [seq.0.cast_signed()], |row| row.get::<_, [u8; 16]>(0));

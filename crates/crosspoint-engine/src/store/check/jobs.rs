@@ -1,4 +1,4 @@
-//! Rows of jobs, and what belongs to each of them once: document, outcome, the last event.
+//! Checks the rows of jobs, and what each job has once: its document, its outcome, its last event.
 
 use rusqlite::Row;
 
@@ -9,7 +9,7 @@ use crate::keys::Salt;
 use crate::store::row::FIRST_END;
 use crate::store::salt_of;
 
-/// So many jobs are looked at in one transaction.
+/// Most jobs that are looked at in one transaction.
 const PAGE_ROWS: i64 = 500;
 
 const SQL: &str = "SELECT j.seq, j.id, j.hash, j.state, j.caller, j.door, j.request_id, j.key, j.input_start, j.input_end,
@@ -17,7 +17,7 @@ const SQL: &str = "SELECT j.seq, j.id, j.hash, j.state, j.caller, j.door, j.requ
     FROM job j LEFT JOIN document d ON d.job = j.seq LEFT JOIN outcome o ON o.job = j.seq LEFT JOIN event e ON e.seq = j.head
     WHERE j.seq > ?1 ORDER BY j.seq LIMIT ?2";
 
-/// What a finding is: of which kind, and in words.
+/// A finding: its kind, and what is wrong in words.
 type Found = (Flaw, String);
 
 impl Check<'_> {
@@ -57,7 +57,7 @@ impl Check<'_> {
     }
 }
 
-/// Everything that is wrong with one row and what belongs to it.
+/// Returns everything that is wrong with one row and what belongs to it.
 fn flaws(row: &Row<'_>, seq: Seq, salt: Option<Salt>) -> rusqlite::Result<Vec<Found>> {
     let id = row.get::<_, Vec<u8>>(1)?;
     let id_fits = <[u8; 16]>::try_from(id).is_ok_and(|bytes| JobId::from_bytes(bytes).seq() == seq);
@@ -121,12 +121,12 @@ fn outcome(row: &Row<'_>) -> rusqlite::Result<Option<Found>> {
     Ok(Some((Flaw::Outcome, what)))
 }
 
-/// The last event before the outcome: it is there, is this job's, and has the number that it should have.
+/// Checks the last event before the outcome: it must be there, belong to this job, and have the expected number.
 fn head(row: &Row<'_>, seq: Seq) -> rusqlite::Result<Option<Found>> {
     let ended = i64::from(row.get::<_, i64>(3)? >= FIRST_END);
     let expected = row.get::<_, i64>(10)? - ended;
     let what = match (row.get::<_, i64>(11)?, row.get::<_, Option<i64>>(16)?, row.get::<_, Option<i64>>(17)?) {
-        // Its acceptance is the first, and is in its row.
+        // The acceptance is the first event, and is in the job's row.
         (0, _, _) if expected == 1 => return Ok(None),
         (0, _, _) => format!("it has had {expected} events, and its row names none of them"),
         (_, Some(job), Some(n)) if job.unsigned_abs() == seq.0 && n == expected => return Ok(None),

@@ -1,10 +1,10 @@
-//! Rows that belong to jobs which are not there.
+//! Checks for rows that belong to jobs which are not there.
 
 use super::{Came, Check, Flaw, came};
 use crate::id::Seq;
 use crate::store::open::has_table;
 
-/// So many numbers of jobs are looked at in one transaction.
+/// Most numbers of jobs that are looked at in one transaction.
 const PAGE_NUMBERS: i64 = 20_000;
 
 impl Check<'_> {
@@ -23,7 +23,7 @@ impl Check<'_> {
         self.leftovers()
     }
 
-    /// Jobs that do not go on by themselves.
+    /// Reports jobs that are set aside, and do not go on by themselves.
     fn set_aside(&mut self) -> rusqlite::Result<()> {
         if !has_table(self.connection, "aside")? {
             return Ok(());
@@ -40,7 +40,7 @@ impl Check<'_> {
     }
 
     fn page_of(&mut self, table: &str, what: &str, after: i64) -> rusqlite::Result<Came> {
-        // The next row there is: numbers that nobody has cost nothing.
+        // Begins at the next row that exists, so that unused numbers cost nothing.
         let first = format!("SELECT min(job) FROM {table} WHERE job > ?1");
         let stray = format!(
             "SELECT DISTINCT job FROM {table} WHERE job >= ?1 AND job < ?2 AND NOT EXISTS (SELECT 1 FROM job WHERE seq = {table}.job)"
@@ -65,7 +65,7 @@ impl Check<'_> {
         came(came_to, after)
     }
 
-    /// What is left of a job that is gone must not be of one that is there.
+    /// Events that are marked as left over from a removed job must not belong to a job that is there.
     fn leftovers(&mut self) -> rusqlite::Result<()> {
         if !has_table(self.connection, "leftover")? {
             return Ok(());
