@@ -21,7 +21,7 @@ pub(crate) use find::Need;
 pub(crate) use follow::{Event, Follow, Heard};
 pub(crate) use job::{Agent, AgentPage, Failure, Job, JobFields, Outcome, Page, Question, plain};
 
-use crate::cli::Reach;
+use crate::command::Reach;
 use address::{Address, Line};
 use embedded::Embedded;
 use left::Left;

@@ -34,8 +34,8 @@ pub(crate) use problem::Invalid;
 pub(crate) use remote::Remote;
 pub(crate) use show::show;
 
-use crate::agents;
-use crate::desk::Desk;
+use crate::link;
+use crate::pull::Desk;
 
 /// Default data directory.
 const DATA: &str = ".crosspoint";
@@ -177,7 +177,7 @@ impl Config {
     pub(crate) fn engine(&self, mode: Mode, desk: &Arc<Desk>) -> runtime::Config {
         runtime::Config {
             store: store::Options { path: self.store.path.clone(), bytes_max: self.limits.store_bytes_max },
-            agents: agents::configured(self),
+            agents: link::configured(self),
             desk: Some(desk.clone()),
             limits: runtime::Limits {
                 room: self.limits.room(),

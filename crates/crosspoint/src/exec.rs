@@ -27,15 +27,15 @@ mod end;
 mod find;
 mod gathered;
 mod input;
+mod job_lock;
 mod kin;
 mod launch;
 mod lines;
+mod orphan_lock;
 mod running;
 mod supervise;
 mod tail;
 pub(crate) mod tree;
-mod turn;
-mod ward;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -46,9 +46,9 @@ use bytes::Bytes;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::reply::{Failed, Question, Success};
 
+pub(crate) use orphan_lock::Ward;
 pub(crate) use running::{Running, start};
 pub(crate) use supervise::{COMMAND as SUPERVISE, run as supervise};
-pub(crate) use ward::Ward;
 
 /// The program to run. It has no `Debug`, because its environment may hold secrets.
 #[derive(Clone, PartialEq)]

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use crosspoint_contracts::json::Tape;
 
 use crate::input::Source;
-use crate::render::{self, Spot};
+use crate::terminal::render::{self, Spot};
 
 /// Returns the JSON text, or `None` if the input is not JSON; the error was then printed on stderr.
 pub(crate) fn read(argument: &str) -> Result<Option<String>> {

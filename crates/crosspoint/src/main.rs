@@ -1,48 +1,34 @@
 //! `crosspoint`: the command line.
 
-mod agents;
-mod agents_command;
 mod bridge;
-mod clauses;
-mod cli;
 mod client;
-mod completions;
+mod command;
 mod config;
-mod config_command;
-mod desk;
 mod exec;
 mod host;
 mod input;
-mod jobs;
 mod json_input;
-mod judged;
+mod link;
 mod listed;
 mod local;
 mod log;
 mod long;
-mod migrate;
 mod passage;
-mod patience;
-mod printed;
-mod render;
-mod schema;
-mod serve;
+mod pull;
+mod retrying;
 mod server;
 mod signals;
-mod store_command;
-mod submit;
-mod table;
-mod translate;
-mod translated;
-mod validate;
-mod worker;
+mod terminal;
+mod translation;
+mod verdict;
 
 use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{Cli, Command};
+use command::Cli;
+use terminal::render;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -81,27 +67,11 @@ fn main() -> ExitCode {
     // First of all: this process exists once for every running program, and must cost next to nothing.
     match std::env::args_os().nth(1) {
         Some(word) if word == exec::SUPERVISE => return exec::supervise(),
-        Some(word) if word == bridge::CHILD => return bridge::become_program(),
+        Some(word) if word == command::BRIDGE_CHILD => return command::become_bridged_program(),
         Some(_) | None => {}
     }
     std::panic::set_hook(Box::new(|panic| render::panicked(panic.location())));
-    let done = match Cli::parse().command {
-        Command::Serve(arguments) => serve::run(&arguments),
-        Command::Agent(arguments) => worker::run(&arguments),
-        Command::Submit(arguments) => submit::run(&arguments),
-        Command::Jobs(arguments) => jobs::run(&arguments),
-        Command::Agents(arguments) => agents_command::run(&arguments),
-        Command::Bridge(arguments) => bridge::run(&arguments),
-        Command::Validate(arguments) => validate::run(&arguments),
-        Command::Translate(arguments) => translate::run(&arguments),
-        Command::Migrate(arguments) => migrate::run(&arguments),
-        Command::Schema(arguments) => schema::run(&arguments),
-        Command::Clauses(arguments) => clauses::run(&arguments),
-        Command::Store(arguments) => store_command::run(&arguments),
-        Command::Config(arguments) => config_command::run(&arguments),
-        Command::Completions(arguments) => completions::run(&arguments),
-    };
-    match done {
+    match Cli::parse().command.run() {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -16,6 +16,7 @@ mod connection;
 mod demo_door;
 mod documents;
 mod door;
+mod event_stream;
 mod events;
 mod health;
 mod jobs;
@@ -28,12 +29,11 @@ mod query;
 mod reach;
 mod record;
 mod refusal;
+mod refusal_document;
 mod router;
 mod run_door;
-mod shaped;
+mod slow_reader;
 mod socket;
-mod stall;
-mod streamed;
 mod submit;
 mod tally;
 mod task_door;
@@ -56,7 +56,7 @@ use self::documents::ReadingRoom;
 pub(crate) use self::socket::Listener;
 use self::tally::Tally;
 use crate::config::{Config, Limits};
-use crate::desk::Desk;
+use crate::pull::Desk;
 
 /// Interval at which a stopping server checks whether the last request has been answered.
 const IDLE_PERIOD: Duration = Duration::from_millis(5);
@@ -108,7 +108,7 @@ pub(crate) async fn run(
     tokio::select! {
         never = connection::accept(&listener, &app, &connections) => match never {},
         () = pull::keep_leases(&app) => {}
-        () = app.wind_down(config.server.drain, crate::agents::parting_time(config), shutdown) => {}
+        () = app.wind_down(config.server.drain, crate::link::parting_time(config), shutdown) => {}
     }
     drop(listener);
     app.0.closing.cancel();

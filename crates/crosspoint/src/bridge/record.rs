@@ -13,7 +13,7 @@ use crosspoint_bridge::{Directory, Fault, Pair};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-pub(super) use crosspoint_bridge::RECORD as NAME;
+pub(crate) use crosspoint_bridge::RECORD as NAME;
 
 /// Longest record, in bytes; a longer file is no record.
 const BYTES_MAX: u64 = 64 << 10;
@@ -22,31 +22,31 @@ const BYTES_MAX: u64 = 64 << 10;
 const FORM: u32 = 1;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(crate) struct Record {
     crosspoint: u32,
     /// The digest of the program that left the requests, if it is known.
-    pub(super) command: Option<String>,
+    pub(crate) command: Option<String>,
     /// What was handed in and may not have been taken by its requester yet.
-    pub(super) requests: Vec<Noted>,
+    pub(crate) requests: Vec<Noted>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Noted {
-    pub(super) file: String,
-    pub(super) request_id: String,
+pub(crate) struct Noted {
+    pub(crate) file: String,
+    pub(crate) request_id: String,
     /// The digest of what it asks; none if it was too large to be read.
-    pub(super) digest: Option<String>,
+    pub(crate) digest: Option<String>,
     /// The store of the server that was given it, once it is.
-    pub(super) store: Option<String>,
+    pub(crate) store: Option<String>,
 }
 
 /// What identifies a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known<'r> {
-    pub(super) pair: Pair,
-    pub(super) request_id: &'r str,
+pub(crate) struct Known<'r> {
+    pub(crate) pair: Pair,
+    pub(crate) request_id: &'r str,
     /// The digest of what it asks; none if it is too large to be read.
-    pub(super) digest: Option<&'r str>,
+    pub(crate) digest: Option<&'r str>,
 }
 
 impl<'r> From<&'r Request> for Known<'r> {
@@ -57,7 +57,7 @@ impl<'r> From<&'r Request> for Known<'r> {
 
 impl Record {
     /// Reads the record of a directory. A record that cannot be understood is set aside; its new name is returned too.
-    pub(super) fn load(directory: &Directory) -> Result<(Record, Option<String>), Fault> {
+    pub(crate) fn load(directory: &Directory) -> Result<(Record, Option<String>), Fault> {
         let found = match directory.read(NAME, BYTES_MAX) {
             Ok(None) => return Ok((Record::default(), None)),
             Ok(Some(found)) => Some(found),
@@ -71,13 +71,13 @@ impl Record {
         }
     }
 
-    pub(super) fn save(&mut self, directory: &Directory) -> Result<(), Fault> {
+    pub(crate) fn save(&mut self, directory: &Directory) -> Result<(), Fault> {
         self.crosspoint = FORM;
         let text = serde_json::to_vec_pretty(self).unwrap_or_default();
         directory.write(NAME, "record", &text)
     }
 
-    pub(super) fn forget(&mut self, directory: &Directory) -> Result<(), Fault> {
+    pub(crate) fn forget(&mut self, directory: &Directory) -> Result<(), Fault> {
         *self = Record::default();
         // In one step: if it were renamed first, it would come back at the next start, and a program that has ended
         // would be resumed.
@@ -85,20 +85,20 @@ impl Record {
     }
 
     /// The store of the server that was given the request of this id, if any was.
-    pub(super) fn store_of(&self, request_id: &str) -> Option<&str> {
+    pub(crate) fn store_of(&self, request_id: &str) -> Option<&str> {
         self.requests.iter().find(|noted| noted.request_id == request_id)?.store.as_deref()
     }
 
     /// Whether a request of this id is noted that asks something else: what answers that one does not answer this one
     /// (ALL-1).
-    pub(super) fn differs(&self, known: Known<'_>) -> bool {
+    pub(crate) fn differs(&self, known: Known<'_>) -> bool {
         let is_it = |noted: &&Noted| noted.file == known.pair.request() && noted.request_id == known.request_id;
         self.requests.iter().find(is_it).is_some_and(|noted| noted.digest.as_deref() != known.digest)
     }
 
     /// Notes a request, in the place of the last one of its pair. The store that it was handed in to is kept when it is
     /// noted again.
-    pub(super) fn note(&mut self, known: Known<'_>, store: Option<&str>) {
+    pub(crate) fn note(&mut self, known: Known<'_>, store: Option<&str>) {
         let file = known.pair.request();
         let store = store.or(self.store_of(known.request_id)).map(str::to_owned);
         let (request_id, digest) = (known.request_id.to_owned(), known.digest.map(str::to_owned));
@@ -108,7 +108,7 @@ impl Record {
 }
 
 /// The digest by which a command is known.
-pub(super) fn digest(command: &[OsString]) -> String {
+pub(crate) fn digest(command: &[OsString]) -> String {
     let mut words = Vec::new();
     for word in command {
         words.extend_from_slice(word.as_bytes());

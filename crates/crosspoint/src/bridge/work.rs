@@ -37,20 +37,20 @@ struct Identity {
 }
 
 /// Returns which store the server keeps its jobs in: a request that was begun there must be ended there.
-pub(super) async fn store_of(client: &Client) -> Result<String, Failed> {
+pub(crate) async fn store_of(client: &Client) -> Result<String, Failed> {
     let text = client.get(PATH).await?;
     Ok(client.read::<Identity>(&text)?.store)
 }
 
 /// A response as it is to be written, and the job that it came of, if there was one.
-pub(super) struct Answered {
-    pub(super) document: String,
-    pub(super) job: Option<String>,
+pub(crate) struct Answered {
+    pub(crate) document: String,
+    pub(crate) job: Option<String>,
 }
 
 /// Hands the request in until there is a response, and reports the job as soon as there is one. Fails when the server
 /// has been away for `away_max`.
-pub(super) async fn answered(
+pub(crate) async fn answered(
     client: &Client,
     request: &Request,
     work: Option<&str>,
@@ -134,7 +134,7 @@ fn too_large(request_id: &str, seconds: f64) -> String {
 }
 
 /// BRIDGE-8
-pub(super) fn request_too_large(request_id: &str, length: u64) -> String {
+pub(crate) fn request_too_large(request_id: &str, length: u64) -> String {
     let message = format!(
         "The request is {length} bytes long, and at most {} are read. Pass large content by path.",
         crosspoint_bridge::request::BYTES_MAX
@@ -152,7 +152,7 @@ fn too_large_for_server(request: &Request) -> String {
 }
 
 /// The current time, in the format of responses.
-pub(super) fn now() -> String {
+pub(crate) fn now() -> String {
     Time::on_the_wall().to_string()
 }
 

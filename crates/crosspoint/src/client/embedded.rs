@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::find::Need;
 use crate::config::Config;
-use crate::desk::Desk;
 use crate::local::{self, SocketFile};
-use crate::patience;
+use crate::pull::Desk;
+use crate::retrying;
 use crate::server::{self, Listener};
 
 pub(super) struct Embedded {
@@ -30,7 +30,7 @@ impl Embedded {
     /// Opens the store and listens where only this user can connect.
     pub(super) async fn start(config: &Config, need: Need) -> Result<Embedded> {
         let desk = Arc::new(Desk::default());
-        let engine = patience::with_store(|| Engine::start(config.engine(Mode::Held, &desk))).await?;
+        let engine = retrying::with_store(|| Engine::start(config.engine(Mode::Held, &desk))).await?;
         if need == Need::Kept {
             engine.rest().await;
         }

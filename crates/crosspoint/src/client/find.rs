@@ -11,10 +11,10 @@ use super::embedded::Embedded;
 use super::failed::Failed;
 use super::left::{self, Left};
 use super::{Client, Found, Session};
-use crate::cli::Reach;
+use crate::command::Reach;
 use crate::config::{Config, SERVER_FILE, UNIX};
 use crate::local::SERVER_SOCKET;
-use crate::render;
+use crate::terminal::render;
 
 const SERVER_VARIABLE: &str = "CROSSPOINT_SERVER";
 

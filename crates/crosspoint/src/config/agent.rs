@@ -13,7 +13,7 @@ use super::kind::{self, described, quoted};
 use super::problem::suggestion;
 use super::{Agent, Builtin, Contract};
 use super::{bridge, exec, remote};
-use crate::agents::Spoken;
+use crate::link::Spoken;
 
 const BUILTIN: &str = "builtin";
 const EXEC: &str = "exec";

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::render::{self, Spot};
+use crate::terminal::render::{self, Spot};
 
 /// A mistake in the configuration.
 #[derive(Clone, Debug)]

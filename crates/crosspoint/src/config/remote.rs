@@ -12,7 +12,7 @@ use super::file::File;
 use super::key::Key;
 use super::kind::{Kind, Value};
 use super::{Agent, Contract};
-use crate::agents::Spoken;
+use crate::link::Spoken;
 
 /// Default number of jobs that such an agent has at a time.
 const CONCURRENCY: u32 = 16;

@@ -7,7 +7,7 @@ use super::key::{AGENT, SECTIONS};
 use super::kind::Value;
 use super::load::{Loaded, Origin};
 use super::{Agent, Contract, Exec, bridge, exec, remote};
-use crate::render;
+use crate::terminal::render;
 
 /// The column in which remarks begin, if the values leave room.
 const REMARK_COLUMN: usize = 44;

@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 use super::control::Order;
-use super::turn::Turn;
+use super::job_lock::Turn;
 use super::{Given, Program, find, supervise};
 
 /// The supervisor's process, which is reaped so that no zombie is left of it.

@@ -23,10 +23,10 @@ use super::control::{Report, STOP};
 use super::directive::{self, Directive};
 use super::end::{self, End};
 use super::gathered::{Gathered, TooMuch};
+use super::job_lock::Turn;
 use super::launch::{self, Started, Supervisor};
 use super::lines::{Lines, More, Piece};
 use super::tree::{self, Children};
-use super::turn::Turn;
 use super::{Given, Next, Program, Said, find, input};
 
 /// How long a line that has not ended is kept without more arriving, before it is passed on.

@@ -23,7 +23,7 @@ use rustix::process::{Pid, Resource, Rlimit, getpid, prlimit, set_child_subreape
 
 use super::control::{Order, Report, Step};
 use super::watch::Watch;
-use super::{find, tree, ward};
+use super::{find, orphan_lock, tree};
 
 /// The name of the command on the command line.
 pub(crate) const COMMAND: &str = "supervise";
@@ -41,7 +41,7 @@ pub(crate) fn run() -> ExitCode {
         Some(Err(_)) => ExitCode::FAILURE,
         None => {
             let why = anyhow::anyhow!("supervise is started by crosspoint itself, for each program that is an agent");
-            crate::render::error(&why);
+            crate::terminal::render::error(&why);
             ExitCode::from(2)
         }
     }
@@ -62,7 +62,7 @@ fn supervise(mut control: UnixStream) -> io::Result<()> {
         let errno = error.raw_os_error().unwrap_or(Errno::IO.raw_os_error());
         say(&control, &Report::NotStarted { step, errno })
     };
-    let ward = match order.ward.clone().map(|path| ward::hold(&path_of(path))).transpose() {
+    let ward = match order.ward.clone().map(|path| orphan_lock::hold(&path_of(path))).transpose() {
         Ok(ward) => ward,
         Err(error) => return not_started(Step::Lock, &error),
     };

@@ -24,14 +24,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tower::Service;
 
+use super::event_stream::Streamed;
 use super::reach::{self, Arrival};
 use super::record::Record;
 use super::refusal::{Refusal, to_http};
+use super::slow_reader::Unstalled;
 use super::socket::{Listener, Stream};
-use super::stall::Unstalled;
-use super::streamed::Streamed;
 use super::tally::Limit;
-use super::{App, router, shaped};
+use super::{App, refusal_document, router};
 
 /// Pause before the next connection is accepted after accepting failed, mostly for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -240,7 +240,7 @@ async fn answer(
     past.used.store(true, Ordering::Relaxed);
     let record = Record::begin(request.method(), request.uri());
     let route = app.tally().route(request.method(), request.uri().path());
-    let door = shaped::contract_at(request.uri().path());
+    let door = refusal_document::contract_at(request.uri().path());
     let has_body = !request.body().is_end_stream();
     let response = match reach::foreign(request.uri(), request.headers(), arrival, &app.0.ours) {
         Some(foreign) => foreign.refusal().into_response(),
@@ -250,7 +250,7 @@ async fn answer(
             Err(_) => Refusal::internal().into_response(),
         },
     };
-    let mut response = shaped::filled(response, door);
+    let mut response = refusal_document::filled(response, door);
     if has_body && !response.status().is_success() {
         past.hasty.store(true, Ordering::Relaxed);
     }

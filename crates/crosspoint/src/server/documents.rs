@@ -22,9 +22,9 @@ use super::json::{Object, push_array, push_text, response};
 use super::query::{self, Judging, Translating};
 use super::refusal::Refusal;
 use super::tally::Limit;
-use crate::judged::{self, Judged};
-use crate::render;
-use crate::translated::{Translated, Wish, mend};
+use crate::terminal::render;
+use crate::translation::{Translated, Wish, mend};
+use crate::verdict::{self, Judged};
 
 /// Most documents that wait to be read. The memory that they take is bounded by the limit on all bodies.
 const WAITING_MAX: usize = 64;
@@ -133,7 +133,7 @@ fn not_empty(received: &Received) -> Result<(), Refusal> {
 }
 
 fn undetectable(undetected: &crosspoint_contracts::kind::Undetected, report: Report) -> Refusal {
-    let candidates = judged::candidates(undetected);
+    let candidates = verdict::candidates(undetected);
     let kinds = if candidates.is_empty() { Kind::ALL.map(Kind::name).to_vec() } else { candidates };
     let hint = format!("say what it is: ?kind= with one of {}", kinds.join(", "));
     Refusal::invalid(render::undetected_sentence(undetected), hint).because(report)
@@ -186,7 +186,7 @@ fn shown(report: &Report, translated: &Translated, carrying: Carrying) -> Vec<u8
     let mut out = Vec::with_capacity(bytes + 1024);
     let mut object = Object::open(&mut out);
     object.text_or_null("kind", report.kind.map(Kind::name));
-    object.raw("findings", &serde_json::to_vec(&judged::found(report)).unwrap_or_else(|_| b"[]".to_vec()));
+    object.raw("findings", &serde_json::to_vec(&verdict::found(report)).unwrap_or_else(|_| b"[]".to_vec()));
     push_array(object.name("documents"), &translated.documents, |out, written| {
         let mut document = Object::open(out);
         document.text("kind", written.kind.name());

@@ -18,7 +18,7 @@ use futures_util::{Stream, stream};
 use super::query::{self, Id};
 use super::refusal::Refusal;
 use super::view::Event;
-use super::{App, streamed};
+use super::{App, event_stream};
 
 /// Interval at which an idle stream sends a comment, because proxies would otherwise take it for dead.
 pub(super) const KEEP_ALIVE_PERIOD: Duration = Duration::from_secs(15);
@@ -42,7 +42,7 @@ pub(super) async fn follow_job(
 
 /// An answer that streams events.
 pub(super) fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
-    let mut response = streamed::response(events);
+    let mut response = event_stream::response(events);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

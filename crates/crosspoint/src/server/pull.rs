@@ -24,9 +24,9 @@ use super::body::Received;
 use super::json::{Object, push_array, push_text, response};
 use super::query::{Name, Wait};
 use super::refusal::Refusal;
-use crate::desk::{Given, JoinFirst, Mistake, NotJoined, Ordered, Report, SESSIONS_MAX};
 use crate::passage::refusal::DONE_OR_NOT;
 use crate::passage::trace::Trace;
+use crate::pull::{Given, JoinFirst, Mistake, NotJoined, Ordered, Report, SESSIONS_MAX};
 
 /// A call for work is answered after the lease divided by this, at the latest, so that the worker renews its lease in
 /// good time.

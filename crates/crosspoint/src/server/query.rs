@@ -13,7 +13,7 @@ use crosspoint_engine::store::Filter;
 use super::App;
 use super::refusal::Refusal;
 use super::submit::NAME_BYTES_MAX;
-use crate::translated::AGENT_DEFAULT;
+use crate::translation::AGENT_DEFAULT;
 
 pub(super) const LIST_DEFAULT: usize = 50;
 pub(super) const LIST_MAX: usize = 500;

@@ -5,10 +5,10 @@
 //!
 //! Every refusal here has the shape of the contract: [`super::shaped`] takes care of that for all these endpoints.
 
-mod asked;
 mod events;
 mod prefer;
 mod refused;
+mod request;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crosspoint_contracts::Contract;
 use crosspoint_engine::job::{Door, Job};
 use crosspoint_engine::runtime::Watch;
 
-use self::asked::{Patience, TaskId, percent_encoded};
+use self::request::{Patience, TaskId, percent_encoded};
 use super::App;
 use super::body::Received;
 use super::jobs::outcome_bytes;

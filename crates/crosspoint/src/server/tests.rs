@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Listener, run};
 use crate::config::{Config, Flags};
-use crate::desk::Desk;
+use crate::pull::Desk;
 
 /// An agent's answer: long outputs, and another long member.
 fn answer(id: &str) -> String {

@@ -101,7 +101,7 @@ fn programs_know_neither_engine_nor_http() {
     assert!(files.len() > 10, "only {} files were found", files.len());
     for (path, code) in files {
         for unknown in
-            ["crosspoint_engine", "hyper", "axum", "reqwest", "crate::server", "crate::agents", "crate::passage"]
+            ["crosspoint_engine", "hyper", "axum", "reqwest", "crate::server", "crate::link", "crate::passage"]
         {
             assert!(!code.contains(unknown), "{} knows {unknown}", path.display());
         }

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{More, Refusal};
-use crate::judged::{self, Found};
 use crate::server::openapi::{FailureName, RepeatName};
+use crate::verdict::{self, Found};
 
 /// Why a request was refused: one shape for all of them.
 #[derive(Serialize, JsonSchema)]
@@ -102,6 +102,6 @@ impl Refusal {
 
     fn findings(&self) -> Vec<Found<'_>> {
         let Some(More::Report(report)) = self.more.as_deref() else { return Vec::new() };
-        judged::found(report)
+        verdict::found(report)
     }
 }

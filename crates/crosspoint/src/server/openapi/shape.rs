@@ -8,7 +8,7 @@ use super::word::{
     Any, Attempts, BreakerName, BreakerWish, DoorName, FailureName, Given, Id, KindName, OutputBytes, PriorityName,
     RepeatName, Seconds, StateName, StatusName, When,
 };
-use crate::judged::Found;
+use crate::verdict::Found;
 
 /// A new job. Members that are not known are kept with the document and mean nothing.
 #[derive(JsonSchema)]

@@ -16,9 +16,9 @@ use super::shape::{
 };
 use super::word::Any;
 use super::{bridge, pull, run, task};
-use crate::judged::Judged;
 use crate::server::query::{LIST_DEFAULT, LIST_MAX};
 use crate::server::submit::NAME_BYTES_MAX;
+use crate::verdict::Judged;
 
 /// The configured values that callers must know.
 #[derive(Default)]

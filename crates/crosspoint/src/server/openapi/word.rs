@@ -10,7 +10,7 @@ use crosspoint_engine::job::{Door, Phase, Priority};
 use crosspoint_engine::policy::{ATTEMPTS_MAX, OUTPUT_BYTES_MAX};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::desk::CONCURRENCY_MAX;
+use crate::pull::CONCURRENCY_MAX;
 use crate::server::submit::NAME_BYTES_MAX;
 
 /// Defines types whose values are one of the given words.

@@ -20,8 +20,8 @@ use super::super::query::parameters;
 use super::super::refusal::Refusal;
 use super::super::submit::{NAME_BYTES_MAX, object, scan, scan_ambiguous};
 use super::doubt::Doubts;
-use crate::desk::{CONCURRENCY_MAX, Holding, Joining, Report, Said};
 use crate::passage::reply;
+use crate::pull::{CONCURRENCY_MAX, Holding, Joining, Report, Said};
 
 /// Name of the contract of agents that joined, for people.
 const CONTRACT: &str = "pull";

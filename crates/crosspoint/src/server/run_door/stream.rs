@@ -19,7 +19,7 @@ use crate::passage::admission::Admitted;
 use crate::passage::answer::{self, Beside};
 use crate::server::jobs::locate;
 use crate::server::refusal::Refusal;
-use crate::server::{App, events, shaped};
+use crate::server::{App, events, refusal_document};
 
 /// Answers with the stream of a run.
 pub(super) fn response(app: App, run: Admitted) -> Result<Response, Refusal> {
@@ -146,7 +146,7 @@ impl Telling {
     /// Ends the stream because the server stops. The run goes on.
     fn leave(&mut self, out: &mut Vec<u8>) {
         let refusal = refuse(&self.run, Refusal::leaving(self.run.watch.job().id()));
-        self.finish(&shaped::document(&refusal, CONTRACT), out);
+        self.finish(&refusal_document::document(&refusal, CONTRACT), out);
     }
 
     /// Writes the outcome of the run.

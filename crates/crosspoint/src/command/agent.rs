@@ -1,0 +1,237 @@
+//! `crosspoint agent`: joins a server and has a program do the work.
+//!
+//! Three loops and a task for each job. One loop asks for work and lists what is held (`orders`). One reports what came
+//! of the jobs (`reports`). One watches the lease; `link` knows when the server was last sure to hear this worker. The
+//! lease is counted by the worker's own clock, from when the last successful call was *sent*. When it has run out, the
+//! server may have given the work to another worker, so every program is killed. The server's clock began later, so the
+//! server never gives the work away while a program of this worker still runs, unless the worker itself was stopped or
+//! asleep.
+//!
+//! In reading order: `link` is the way to the server; `hands` is what is held; `orders` reads what the server wants;
+//! `job` runs a program; `reports` sends what came of it.
+
+pub(crate) mod arguments;
+mod held;
+mod instructions;
+mod job;
+mod link;
+mod reports;
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use crate::Outcome;
+use crate::client::Failed;
+use crate::command::Agent;
+use crate::exec::{self, GRACE_DEFAULT, Limits, PROCESSES_DEFAULT, Program};
+use crate::signals::Signals;
+use crate::terminal::render;
+use held::{Hands, Hold};
+use link::{Link, Pause, Trouble};
+use reports::Reports;
+
+/// How long running programs may go on after the first Ctrl-C.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Longest time for telling the server that this worker leaves.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// Pause between looks at whether the server is back, after the lease ran out.
+const EXPIRED_PAUSE: Duration = Duration::from_millis(200);
+
+/// What the loops and the jobs share.
+struct Worker {
+    link: Link,
+    hands: Hands,
+    reports: Reports,
+    program: Arc<Program>,
+}
+
+pub(crate) fn run(arguments: &Agent) -> Result<Outcome> {
+    let program = program(arguments)?;
+    if let Err(why) = exec::startable(&program) {
+        render::refused(&why, "give a program that can be started after --; nothing was joined");
+        return Ok(Outcome::CouldNot);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot begin")?;
+    let outcome = runtime.block_on(async {
+        let (reports, outgoing) = Reports::new();
+        let hands = Hands::new(arguments.concurrency as usize, arguments.waiting as usize);
+        let worker = Arc::new(Worker { link: Link::new(arguments)?, hands, reports, program: Arc::new(program) });
+        let mut signals = Signals::new()?;
+        tokio::select! {
+            failed = worker.work(outgoing) => Err(failed.into()),
+            outcome = worker.leave_when_asked(&mut signals) => Ok(outcome),
+        }
+    });
+    // Does not wait for threads that still read from programs that are dead.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn program(arguments: &Agent) -> Result<Program> {
+    let seconds = arguments.grace_seconds.map(Duration::from_secs_f64);
+    Ok(Program {
+        argv: arguments.program.clone(),
+        directory: std::env::current_dir().context("cannot tell the working directory")?,
+        env: arguments.env.iter().cloned().collect(),
+        ask: arguments.ask,
+        limits: Limits {
+            memory_bytes: arguments.memory_mb.map(|mb| mb << 20),
+            processes: arguments.processes.unwrap_or(PROCESSES_DEFAULT),
+            grace: seconds.unwrap_or(GRACE_DEFAULT),
+        },
+        // A worker that was killed joins with a new session, and the server does not give it the old work before the
+        // old lease is over.
+        ward: None,
+    })
+}
+
+impl Worker {
+    /// Works until a failure that waiting does not mend.
+    async fn work(self: &Arc<Worker>, outgoing: reports::Outgoing) -> Failed {
+        tokio::select! {
+            failed = self.take() => failed,
+            failed = reports::send(self, outgoing) => failed,
+            never = self.watch_lease() => match never {},
+        }
+    }
+
+    /// Asks for work for ever.
+    async fn take(self: &Arc<Worker>) -> Failed {
+        let (mut pause, mut nothing_new) = (Pause::new(self.link.lease()), Pause::short());
+        let path = self.link.take_path();
+        loop {
+            let session = self.link.session();
+            let (room, body) = self.hands.taking(session);
+            let sent = Instant::now();
+            let answer = tokio::select! {
+                answer = self.link.call(&path, body.into()) => answer,
+                // This call would be given no jobs, and now there is room. If its answer is lost, the next one repeats
+                // it.
+                () = self.hands.has_room(), if room == 0 => continue,
+            };
+            match answer {
+                Ok(answer) => {
+                    pause.reset();
+                    // The worker was asleep, or has a new session by now: the answer may be about work that other
+                    // sessions have.
+                    if sent.elapsed() >= self.link.lease() || session != self.link.session() {
+                        continue;
+                    }
+                    let Some(orders) = instructions::read(&answer) else { return self.link.not_ours() };
+                    if orders.is_empty() || self.obey(orders) {
+                        nothing_new.reset();
+                        continue;
+                    }
+                    // A program that is being ended is listed until it has ended, and until then the server answers at
+                    // once that it is to end.
+                    tokio::select! {
+                        () = nothing_new.wait() => {}
+                        () = self.hands.freed() => {}
+                    }
+                }
+                Err(trouble) => {
+                    self.hands.given_nothing();
+                    match self.mend(trouble).await {
+                        Ok(()) => {}
+                        Err(Trouble::Refused(failed)) => return failed,
+                        Err(Trouble::JoinFirst | Trouble::Away) => pause.wait().await,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Joins, if that is what the call failed for.
+    async fn mend(&self, trouble: Trouble) -> Result<(), Trouble> {
+        match trouble {
+            Trouble::JoinFirst => self.link.join(self.hands.concurrency()).await,
+            other @ (Trouble::Away | Trouble::Refused(_)) => Err(other),
+        }
+    }
+
+    /// Carries out what the server wants; returns whether any of it was new.
+    fn obey(self: &Arc<Worker>, orders: instructions::Orders) -> bool {
+        let mut news = false;
+        for (id, attempt) in orders.stop {
+            news |= self.hands.stop(&id, attempt);
+        }
+        for given in orders.jobs {
+            match self.hands.hold(&given.id, given.attempt) {
+                Hold::New(told) => drop(tokio::spawn(job::run(self.clone(), given, told))),
+                // The answer was on its way when this worker was asked to leave.
+                Hold::Declined => drop(tokio::spawn(job::decline(self.clone(), given))),
+                // The list of this worker and the server's answer have crossed.
+                Hold::Held => continue,
+            }
+            news = true;
+        }
+        for answer in orders.answers {
+            news |= self.hands.answer(&answer.id, answer.attempt, answer.number, answer.input);
+        }
+        news
+    }
+
+    async fn watch_lease(&self) -> std::convert::Infallible {
+        loop {
+            let until = self.link.alive_until();
+            if Instant::now() < until {
+                tokio::time::sleep_until(until.into()).await;
+                continue;
+            }
+            let killed = self.hands.kill_all();
+            if killed > 0 {
+                self.link.begin_anew();
+                let lease = self.link.lease().as_secs_f64();
+                let what = match killed {
+                    1 => "1 program was killed, because its work".to_owned(),
+                    _ => format!("{killed} programs were killed, because their work"),
+                };
+                render::note(&format!("the server was out of reach for {lease} s: {what} may be others' now"));
+            }
+            tokio::time::sleep(EXPIRED_PAUSE).await;
+        }
+    }
+
+    /// Waits for Ctrl-C; then lets running programs end, and leaves.
+    async fn leave_when_asked(self: &Arc<Worker>, signals: &mut Signals) -> Outcome {
+        signals.next().await;
+        let under_way = self.hands.leave();
+        let rest = match under_way {
+            0 => String::new(),
+            1 => ", and 1 program may end; again ends it".to_owned(),
+            _ => format!(", and {under_way} programs may end; again ends them"),
+        };
+        render::note(&format!("leaving: no more work is taken{rest}"));
+        let worker = self.clone();
+        tokio::spawn(async move { worker.take_no_more().await });
+        let outcome = tokio::select! {
+            () = self.hands.empty() => Outcome::Fine,
+            () = tokio::time::sleep(DRAIN) => Outcome::Fine,
+            () = signals.next() => Outcome::Interrupted,
+        };
+        self.hands.kill_all();
+        let _ = tokio::time::timeout(GOODBYE, self.link.leave()).await;
+        outcome
+    }
+}
+
+impl Worker {
+    /// Tells the server that this worker takes no more. A session that takes nothing is given nothing, so what was
+    /// queued for it goes to other sessions at once. A call that waits for work is over when another one comes: what it
+    /// was given is in its answer, which is on its way then.
+    async fn take_no_more(&self) {
+        let _ = self.link.join(0).await;
+        let (_, body) = self.hands.listing(self.link.session());
+        let _ = self.link.call(link::LOOK_PATH, body.into()).await;
+    }
+}
+
+/// Prints one line for people. If stderr cannot be written, there is nowhere to report that.
+fn say(line: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{line}");
+}

@@ -1,0 +1,263 @@
+//! One job: its program, from start to end.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::{Failed, Question, Success};
+use serde_json::json;
+
+use super::held::Told;
+use super::instructions::Given;
+use super::link::{Pause, Trouble};
+use super::reports::{Fate, Refusal};
+use super::{Worker, say};
+use crate::exec::{self, Next, Running, Said};
+use crate::terminal::render;
+
+/// Longest block of output in one call, in bytes: a quarter of what the server takes.
+const BLOCK_BYTES_MAX: usize = 256 << 10;
+
+/// How the program went.
+enum Went {
+    Ended(Result<Success, Failed>),
+    /// The server did not want the job any more.
+    Stopped,
+}
+
+/// Why a running program is to end.
+enum Unwanted {
+    /// The job goes on without this attempt.
+    Gone,
+    /// The server will never take what the program says, and still waits for a result. If nothing were reported, it
+    /// would give the job out again and again.
+    Refused(Refusal),
+}
+
+/// Passes on what the program of one attempt says, and counts its output bytes and questions.
+struct Saying<'w> {
+    worker: &'w Worker,
+    given: &'w Given,
+    offset: u64,
+    asked: u32,
+}
+
+pub(super) async fn run(worker: Arc<Worker>, given: Given, mut told: Told) {
+    let began = Instant::now();
+    let kill = told.kill.clone();
+    let went = tokio::select! {
+        went = work(&worker, &given, &mut told) => Some(went),
+        // Dropping the future that runs the program kills it, and all that it has started.
+        () = kill.cancelled() => None,
+    };
+    let how = match went {
+        None => "killed",
+        Some(Went::Stopped) => "stopped",
+        Some(Went::Ended(result)) => {
+            let how = if result.is_ok() { "completed" } else { "failed" };
+            worker.hands.ended(&given.id);
+            match say_last(&worker, &given, &result).await {
+                Fate::Taken => how,
+                Fate::Gone => "not wanted any more",
+                Fate::Refused(_) => "not taken by the server",
+            }
+        }
+    };
+    worker.hands.put_down(&given.id);
+    let (id, name) = (render::visible(&given.id), render::visible(&given.work));
+    say(&format!("job {id}  {name}  {how}  {:.1} s", began.elapsed().as_secs_f64()));
+}
+
+/// Gives back a job that came after the worker was asked to leave. A server that does not know how to take a job back
+/// is told that nothing was begun.
+pub(super) async fn decline(worker: Arc<Worker>, given: Given) {
+    let Given { id, attempt, .. } = &given;
+    let report = format!(r#"{{"id":"{id}","attempt":{attempt},"declined":true}}"#);
+    if let Fate::Refused(_) = worker.reports.say(report).await {
+        let failed = Failed::said(Failure::Unavailable, Dispatched::No, "The agent was about to leave.");
+        worker.reports.say(ending(&given, &Err(failed))).await;
+    }
+    worker.hands.put_down(id);
+}
+
+async fn work(worker: &Worker, given: &Given, told: &mut Told) -> Went {
+    let job = exec::Given {
+        job_id: given.id.clone(),
+        request_id: given.request_id.clone(),
+        work: given.work.clone(),
+        attempt: given.attempt,
+        traceparent: given.traceparent.clone(),
+        input: given.input.clone(),
+    };
+    let stop = told.stop.clone();
+    let started = tokio::select! {
+        started = exec::start(worker.program.clone(), job) => started,
+        // The start may wait for processes that an earlier attempt has left behind.
+        () = stop.cancelled() => return Went::Stopped,
+    };
+    let mut running = match started {
+        Ok(running) => running,
+        Err(failed) => return Went::Ended(Err(failed)),
+    };
+    let mut saying = Saying { worker, given, offset: given.output_offset, asked: 0 };
+    let (mut stopping, mut refused) = (false, None);
+    loop {
+        let next = tokio::select! {
+            next = running.next() => next,
+            () = stop.cancelled(), if !stopping => {
+                stopping = true;
+                running.stop();
+                continue;
+            }
+        };
+        match next {
+            Next::Ended(_) if stopping => {
+                return refused.map_or(Went::Stopped, |refusal| Went::Ended(Err(not_taken(refusal))));
+            }
+            Next::Ended(result) => return Went::Ended(result),
+            // What the program says while it is being ended is dropped, but must be read so that the program can end.
+            Next::Said(_) if stopping => {}
+            Next::Said(said) => {
+                let heard = tokio::select! {
+                    heard = saying.hear(said, &mut running, told) => heard,
+                    () = stop.cancelled() => Err(Unwanted::Gone),
+                };
+                if let Err(why) = heard {
+                    stopping = true;
+                    running.stop();
+                    refused = match why {
+                        Unwanted::Refused(refusal) => Some(refusal),
+                        Unwanted::Gone => None,
+                    };
+                }
+            }
+        }
+    }
+}
+
+impl Saying<'_> {
+    async fn hear(&mut self, said: Said, running: &mut Running, told: &mut Told) -> Result<(), Unwanted> {
+        if let Said::Ask(question) = said {
+            return self.ask(question, running, told).await;
+        }
+        let hands = &self.worker.hands;
+        let id = self.given.id.clone();
+        let mut saying = std::pin::pin!(self.pass_on(said));
+        loop {
+            tokio::select! {
+                said = &mut saying => return said,
+                // While the server is away this may take long. A program that has ended meanwhile must not be killed
+                // for it: only reports are left to send.
+                () = running.ended(), if running.is_alive() => hands.over(&id),
+            }
+        }
+    }
+
+    async fn pass_on(&mut self, said: Said) -> Result<(), Unwanted> {
+        match said {
+            Said::Output(block) => self.output(block).await,
+            Said::Progress { percent, step } => {
+                let progress = json!({ "percent": percent, "step": step });
+                self.report("progress", &progress.to_string(), "").await
+            }
+            Said::Heard => self.report("heard", "true", "").await,
+            Said::Broken(rule) => {
+                say(&format!("job {}: {rule}", render::visible(&self.given.id)));
+                match self.report("violation", &json!(rule).to_string(), "").await {
+                    // That the rule cannot be recorded is no reason to end the program.
+                    Err(Unwanted::Refused(_)) => Ok(()),
+                    said @ (Ok(()) | Err(Unwanted::Gone)) => said,
+                }
+            }
+            // Handled by `hear`, which has the program that gets the answer.
+            Said::Ask(_) => Ok(()),
+        }
+    }
+
+    async fn ask(&mut self, question: Question, running: &mut Running, told: &mut Told) -> Result<(), Unwanted> {
+        self.asked += 1;
+        let number = format!(r#","n":{}"#, self.asked);
+        self.report("ask", question.json().get(), &number).await?;
+        self.worker.hands.asked(&self.given.id, self.asked);
+        // A program that ends while a person thinks needs no answer.
+        tokio::select! {
+            answer = told.answers.recv() => drop(answer.map(|answer| running.answer(answer))),
+            () = running.ended() => {}
+        }
+        Ok(())
+    }
+
+    async fn report(&self, kind: &str, said: &str, more: &str) -> Result<(), Unwanted> {
+        let Given { id, attempt, .. } = self.given;
+        let report = format!(r#"{{"id":"{id}","attempt":{attempt},"{kind}":{said}{more}}}"#);
+        match self.worker.reports.say(report).await {
+            Fate::Taken => Ok(()),
+            Fate::Gone => Err(Unwanted::Gone),
+            Fate::Refused(refusal) => Err(Unwanted::Refused(refusal)),
+        }
+    }
+
+    /// Stores a block of output, however long the server is away. A program that prints meanwhile waits.
+    async fn output(&mut self, mut block: Bytes) -> Result<(), Unwanted> {
+        let link = &self.worker.link;
+        let mut pause = Pause::new(link.lease());
+        while !block.is_empty() {
+            let part = block.split_to(block.len().min(BLOCK_BYTES_MAX));
+            loop {
+                let Given { id, attempt, .. } = self.given;
+                let (session, offset) = (link.session(), self.offset);
+                let what = format!("output?session={session}&job={id}&attempt={attempt}&offset={offset}");
+                match link.call(&what, part.clone()).await {
+                    Ok(answer) if *answer == *br#"{"output":"taken"}"# => break,
+                    Ok(_) => return Err(Unwanted::Gone),
+                    Err(Trouble::Refused(failed)) => {
+                        say(&format!("the server does not take output: {failed}"));
+                        return Err(Unwanted::Refused(Refusal::of(&failed)));
+                    }
+                    Err(Trouble::JoinFirst | Trouble::Away) => pause.wait().await,
+                }
+            }
+            self.offset += part.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Reports how an attempt ended. A result that the server will never take is replaced by a short failure that says so.
+async fn say_last(worker: &Worker, given: &Given, result: &Result<Success, Failed>) -> Fate {
+    match worker.reports.say(ending(given, result)).await {
+        Fate::Refused(refusal) => worker.reports.say(ending(given, &Err(not_taken(refusal)))).await,
+        fate @ (Fate::Taken | Fate::Gone) => fate,
+    }
+}
+
+fn not_taken(refusal: Refusal) -> Failed {
+    let (failure, message) = match refusal {
+        Refusal::TooLarge => (Failure::ResourceLimit, "The program gave more at one go than the server takes."),
+        Refusal::Wrong => (Failure::BrokenContract, "The server does not take what the program gave."),
+    };
+    Failed::said(failure, Dispatched::Yes, message)
+}
+
+/// The last report of an attempt.
+fn ending(given: &Given, result: &Result<Success, Failed>) -> String {
+    let Given { id, attempt, .. } = given;
+    let head = format!(r#"{{"id":"{id}","attempt":{attempt},"#);
+    match result {
+        Ok(success) => {
+            let outputs = success.outputs.as_ref().map_or("null", Body::get);
+            let artifacts = success.artifacts.as_ref().map_or("[]", Body::get);
+            [&*head, r#""result":{"outputs":"#, outputs, r#","artifacts":"#, artifacts, "}}"].concat()
+        }
+        Err(failed) => {
+            let member = |name: &str, body: &Option<Body>| {
+                body.as_ref().map(|body| format!(r#","{name}":{}"#, body.get())).unwrap_or_default()
+            };
+            let (message, details) = (member("message", &failed.message), member("details", &failed.details));
+            let (code, dispatched) = (failed.failure.name(), failed.dispatched == Dispatched::Yes);
+            format!(r#"{head}"failure":{{"code":"{code}","dispatched":{dispatched}{message}{details}}}}}"#)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `crosspoint agents`: lists and shows agents, sets their breakers, drains them and forgets them.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::Outcome;
+use crate::client::{self, Agent, AgentPage, Client, Failed, Need, segment};
+use crate::command::{AgentName, Agents, AgentsAction, AgentsList, BreakerChange};
+use crate::terminal::json;
+use crate::terminal::render;
+use crate::terminal::table::{self, Column, Fit};
+
+const COLUMNS: [Column; 6] = [
+    Column { head: "NAME", fit: Fit::Whole },
+    Column { head: "CONTRACT", fit: Fit::Whole },
+    Column { head: "RUNNING", fit: Fit::Whole },
+    Column { head: "BREAKER", fit: Fit::Whole },
+    Column { head: "DRAINED", fit: Fit::Whole },
+    Column { head: "WORK", fit: Fit::Cut },
+];
+
+pub(crate) fn run(arguments: &Agents) -> Result<Outcome> {
+    match &arguments.action {
+        AgentsAction::List(list) => {
+            client::with(&list.reach, Need::Existing, async |client| list_agents(client, list).await)
+        }
+        AgentsAction::Show(show) => client::with(&show.reach, Need::Existing, async |client| {
+            print_agent(client, &show.agent, client.get(&path(&show.agent, "")).await)
+        }),
+        AgentsAction::Breaker(breaker) => client::with(&breaker.reach, Need::Existing, async |client| {
+            let said = match breaker.change {
+                None => client.get(&path(&breaker.agent, "")).await,
+                Some(change) => {
+                    let state = if change == BreakerChange::Open { "open" } else { "closed" };
+                    client.post(&path(&breaker.agent, "/breaker"), json!({ "state": state }).to_string()).await
+                }
+            };
+            print_agent(client, &breaker.agent, said)
+        }),
+        AgentsAction::Drain(drain) => client::with(&drain.reach, Need::Existing, async |client| {
+            let body = json!({ "drained": !drain.resume }).to_string();
+            print_agent(client, &drain.agent, client.post(&path(&drain.agent, "/drain"), body).await)
+        }),
+        AgentsAction::Forget(forget) => client::with(&forget.reach, Need::Existing, async |client| {
+            print_agent(client, &forget.agent, client.delete(&path(&forget.agent, "")).await)
+        }),
+    }
+}
+
+fn path(agent: &AgentName, what: &str) -> String {
+    format!("/api/v1/agents/{}{what}", segment(&agent.name))
+}
+
+async fn list_agents(client: &Client, arguments: &AgentsList) -> Result<Outcome> {
+    let page: AgentPage = client.read(&client.get("/api/v1/agents").await?)?;
+    let mut out = anstream::AutoStream::auto(io::stdout().lock());
+    if arguments.json {
+        page.agents.iter().try_for_each(|agent| writeln!(out, "{}", json::one_line(agent.get())))?;
+        return Ok(Outcome::Fine);
+    }
+    let agents: Vec<Agent> = page.agents.iter().map(|agent| client.read(agent.get())).collect::<Result<_, Failed>>()?;
+    let rows: Vec<Vec<String>> = agents.iter().map(row).collect();
+    table::print(&mut out, &COLUMNS, &rows)?;
+    Ok(Outcome::Fine)
+}
+
+fn row(agent: &Agent) -> Vec<String> {
+    vec![
+        agent.name.clone(),
+        agent.contract.clone(),
+        if agent.away_since.is_some() {
+            "away".to_owned()
+        } else {
+            format!("{} of {}", agent.running, agent.concurrency)
+        },
+        agent.breaker.state.clone(),
+        if agent.drained { "yes" } else { "no" }.to_owned(),
+        agent.work.join(", "),
+    ]
+}
+
+fn print_agent(client: &Client, name: &AgentName, said: Result<String, Failed>) -> Result<Outcome> {
+    let hint = "crosspoint agents list shows the agents there are";
+    let text = said.map_err(|failed| failed.hinted(StatusCode::NOT_FOUND, hint))?;
+    let mut out = anstream::AutoStream::auto(io::stdout().lock());
+    if name.json {
+        writeln!(out, "{}", json::one_line(&text))?;
+        return Ok(Outcome::Fine);
+    }
+    let agent: Agent = client.read(&text)?;
+    let rows = [
+        ("agent", agent.name.clone()),
+        ("contract", agent.contract.clone()),
+        ("work", agent.work.join(", ")),
+        ("running", format!("{} of {}", agent.running, agent.concurrency)),
+        ("breaker", breaker(&agent)),
+        ("drained", if agent.drained { "yes: it gets no new work" } else { "no" }.to_owned()),
+    ];
+    let away = agent.away_since.iter().map(|since| ("away", format!("since {since}: what comes for it waits")));
+    for (name, value) in rows.into_iter().chain(away) {
+        let dim = render::dim();
+        writeln!(out, "{dim}{name:<12}{dim:#}{}", render::visible(&value))?;
+    }
+    Ok(Outcome::Fine)
+}
+
+fn breaker(agent: &Agent) -> String {
+    let breaker = &agent.breaker;
+    match (breaker.state.as_str(), &breaker.until) {
+        ("open", Some(until)) => format!("open until {until}"),
+        ("open", None) => "open until it is closed by hand".to_owned(),
+        ("closed", _) if breaker.failures > 0 => format!("closed, {} failures in a row", breaker.failures),
+        (state, _) => state.replace('_', " "),
+    }
+}

@@ -1,0 +1,132 @@
+//! `crosspoint jobs`: lists, shows, follows, cancels, answers and retries jobs.
+
+pub(crate) mod arguments;
+pub(crate) mod card;
+pub(crate) mod event_line;
+mod list;
+
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::Result;
+use reqwest::StatusCode;
+use uuid::Uuid;
+
+use crate::Outcome;
+use crate::client::{self, Client, Failed, Heard, Job, Need, segment};
+use crate::command::submit::wait::{self, Wanted};
+use crate::command::{Jobs, JobsAction, JobsAnswer, JobsDocument, JobsEvents, JobsRetry};
+use crate::json_input;
+use crate::terminal::json;
+
+pub(crate) fn run(arguments: &Jobs) -> Result<Outcome> {
+    match &arguments.action {
+        JobsAction::List(list) => {
+            client::with(&list.reach, Need::Existing, async |client| list::list(client, list).await)
+        }
+        JobsAction::Show(show) => client::with(&show.reach, Need::Existing, async |client| {
+            print_job(&client.job(&show.id.id).await.map_err(no_such_job)?, show.json)
+        }),
+        JobsAction::Events(events) => {
+            client::with(&events.reach, Need::Existing, async |client| print_events(client, events).await)
+        }
+        JobsAction::Document(document) => {
+            client::with(&document.reach, Need::Existing, async |client| print_document(client, document).await)
+        }
+        JobsAction::Cancel(cancel) => client::with(&cancel.reach, Need::Existing, async |client| {
+            let job = wish(client, &cancel.id.id, "cancel", String::new()).await?;
+            print_job(&job, cancel.json)
+        }),
+        JobsAction::Answer(answer) => answer_job(answer),
+        JobsAction::Retry(retry) => {
+            let need = if retry.detach { Need::Kept } else { Need::Existing };
+            client::with(&retry.reach, need, async |client| retry_job(client, retry).await)
+        }
+    }
+}
+
+/// Replaces the API's hint, which is written for callers over HTTP.
+fn no_such_job(failed: Failed) -> Failed {
+    let hint =
+        "crosspoint jobs list shows the jobs there are; those that have ended are kept for [store] retention_days";
+    failed.hinted(StatusCode::NOT_FOUND, hint)
+}
+
+async fn wish(client: &Client, id: &str, what: &str, body: String) -> Result<Job> {
+    let path = format!("/api/v1/jobs/{}/{what}", segment(id));
+    let text = client.post(&path, body).await;
+    let text = text.map_err(|failed| {
+        no_such_job(failed).hinted(StatusCode::CONFLICT, &format!("crosspoint jobs show {id} shows how it is"))
+    })?;
+    Ok(Job::read(text)?)
+}
+
+fn print_job(job: &Job, json: bool) -> Result<Outcome> {
+    let mut out = anstream::AutoStream::auto(io::stdout().lock());
+    if json {
+        writeln!(out, "{}", json::one_line(&job.text))?;
+    } else {
+        card::print(&mut out, &job.is)?;
+    }
+    Ok(Outcome::Fine)
+}
+
+async fn print_events(client: &Client, arguments: &JobsEvents) -> Result<Outcome> {
+    if arguments.follow {
+        let wanted = Wanted { json: arguments.json, follow: true, after: arguments.after };
+        return wait::follow(client, &arguments.id.id, wanted, wait::interrupts()?).await.map_err(|error| match error
+            .downcast::<Failed>(
+        ) {
+            Ok(failed) => no_such_job(failed).into(),
+            Err(error) => error,
+        });
+    }
+    let mut out = anstream::AutoStream::auto(io::stdout().lock());
+    let mut follow = client.past(&arguments.id.id, arguments.after);
+    loop {
+        match follow.next().await.map_err(no_such_job)? {
+            Heard::Event(event) => event_line::print(&mut out, &event, arguments.json)?,
+            Heard::Lost => {}
+            Heard::End => return Ok(Outcome::Fine),
+        }
+    }
+}
+
+/// Prints the document as it came. On a terminal, characters that could control the terminal are escaped.
+async fn print_document(client: &Client, arguments: &JobsDocument) -> Result<Outcome> {
+    let path = format!("/api/v1/jobs/{}/document", segment(&arguments.id.id));
+    let text = client.get(&path).await.map_err(no_such_job)?;
+    let mut out = io::stdout().lock();
+    if out.is_terminal() {
+        writeln!(out, "{}", json::harmless(&text))?;
+    } else {
+        out.write_all(text.as_bytes())?;
+    }
+    Ok(Outcome::Fine)
+}
+
+fn answer_job(arguments: &JobsAnswer) -> Result<Outcome> {
+    let input = match (&arguments.input, &arguments.text) {
+        (Some(input), _) => json_input::read(input)?,
+        (None, text) => Some(serde_json::to_string(text.as_deref().unwrap_or_default())?),
+    };
+    let Some(input) = input else { return Ok(Outcome::CouldNot) };
+    client::with(&arguments.reach, Need::Existing, async |client| {
+        let job = wish(client, &arguments.id.id, "answer", format!("{{\"input\":{input}}}")).await?;
+        print_job(&job, arguments.json)
+    })
+}
+
+async fn retry_job(client: &Client, arguments: &JobsRetry) -> Result<Outcome> {
+    let interrupts = wait::interrupts()?;
+    let id = &arguments.id.id;
+    let path = format!("/api/v1/jobs/{}/retry", segment(id));
+    let job = client.post_once(&path, Some(&Uuid::new_v4().to_string()), "").await;
+    let job = job.map_err(|failed| {
+        no_such_job(failed).hinted(StatusCode::CONFLICT, &format!("crosspoint jobs show {id} shows how it is"))
+    })?;
+    if arguments.detach {
+        return wait::print_id(client, &job, arguments.json);
+    }
+    let wanted = Wanted { json: arguments.json, follow: false, after: 0 };
+    wait::wait(client, &job.is.id, wanted, interrupts).await
+}

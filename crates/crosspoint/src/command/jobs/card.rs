@@ -1,0 +1,89 @@
+//! Prints one job for people.
+
+use std::io::{self, Write};
+
+use super::event_line::progress;
+use crate::client::{JobFields, Outcome, Question, advice, plain};
+use crate::terminal::json;
+use crate::terminal::render;
+
+/// The column in which values begin.
+const COLUMN: usize = 12;
+
+pub(crate) fn print(out: &mut impl Write, job: &JobFields) -> io::Result<()> {
+    row(out, "job", &job.id)?;
+    row(out, "state", &job.state)?;
+    row(out, "work", &job.work)?;
+    row(out, "agent", job.agent.as_deref().unwrap_or("none yet"))?;
+    if job.request_id != job.id {
+        row(out, "request id", &job.request_id)?;
+    }
+    if let Some(parent) = &job.parent {
+        row(out, "repeats", parent)?;
+    }
+    row(out, "door", &job.door)?;
+    row(out, "priority", &job.priority)?;
+    row(out, "attempts", &job.attempts.to_string())?;
+    let progress = progress(job.progress.percent, job.progress.step.as_deref());
+    if !progress.is_empty() {
+        row(out, "progress", &progress)?;
+    }
+    row(out, "created", &job.created_at)?;
+    row(out, "updated", &job.updated_at)?;
+    if let Some(stuck) = &job.stuck {
+        row(out, "stuck", &format!("{}, since {}", stuck.reason, stuck.since))?;
+    }
+    if let Some(question) = &job.question {
+        print_question(out, job, question)?;
+    }
+    for violation in &job.violations {
+        row(out, "violation", &format!("{}  {}  {}", violation.at, violation.clause, violation.what))?;
+    }
+    job.outcome.as_ref().map_or(Ok(()), |outcome| print_outcome(out, outcome))
+}
+
+fn print_question(out: &mut impl Write, job: &JobFields, question: &Question) -> io::Result<()> {
+    lines(out, "question", &plain(&question.prompt))?;
+    if let Some(schema) = &question.schema {
+        row(out, "schema", &json::one_line(schema.get()))?;
+    }
+    row(out, "answer it", &format!("crosspoint jobs answer {} --text TEXT (or --input JSON)", job.id))
+}
+
+fn print_outcome(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+    if let Some(failure) = &outcome.failure {
+        lines(out, "failure", &format!("{}: {}", failure.code, failure.message))?;
+        let stderr = failure.stderr();
+        if !stderr.is_empty() {
+            lines(out, "stderr", &stderr.join("\n"))?;
+        }
+        if let Some(advice) = advice(&failure.repeat) {
+            row(out, "repeat", &format!("{}: {advice}", failure.repeat))?;
+        }
+        row(out, "page", &page(&failure.code))?;
+    }
+    for artifact in &outcome.artifacts {
+        row(out, "artifact", &format!("{}  {}", artifact.name, artifact.media_type))?;
+    }
+    match &outcome.outputs {
+        Some(outputs) if outputs.get() != "null" => writeln!(out, "outputs\n{}", json::pretty(outputs.get())),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Returns the page of the documentation about a failure.
+pub(crate) fn page(code: &str) -> String {
+    format!("docs/failures/{code}.md")
+}
+
+fn row(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
+    let dim = render::dim();
+    writeln!(out, "{dim}{name:<COLUMN$}{dim:#}{}", render::visible(value))
+}
+
+/// Prints a text of several lines below each other.
+pub(crate) fn lines(out: &mut impl Write, name: &str, text: &str) -> io::Result<()> {
+    let mut rest = text.lines();
+    row(out, name, rest.next().unwrap_or_default())?;
+    rest.try_for_each(|line| row(out, "", line))
+}

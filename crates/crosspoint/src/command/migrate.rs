@@ -1,0 +1,124 @@
+//! `crosspoint migrate`: rewrites a document of an older agent as a workflow envelope.
+
+pub(crate) mod arguments;
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use crosspoint_contracts::workflow::migrate;
+use crosspoint_contracts::workflow::migrate::{Migrated, Options, Refused};
+use crosspoint_contracts::{Contract, Kind};
+
+use crate::Outcome;
+use crate::command::Migrate;
+use crate::input::Source;
+use crate::terminal::render;
+
+pub(crate) fn run(arguments: &Migrate) -> Result<Outcome> {
+    let source = Source::one(arguments.path.as_deref(), "migrate")?;
+    let bytes = match source.read() {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            render::cannot_read(&source.name(), &error);
+            return Ok(Outcome::CouldNot);
+        }
+    };
+    let options = Options {
+        envelope: arguments.envelope,
+        index: arguments.index.as_deref(),
+        workflow: arguments.workflow.as_deref(),
+        action: arguments.action.as_deref(),
+    };
+    if arguments.envelope.is_none()
+        && let Some(kind) = other_contract(&bytes)
+    {
+        let hint = format!(
+            "crosspoint translate --to {} writes it as an envelope; --as KIND migrates it all the same",
+            WORKFLOW.name()
+        );
+        render::refused(
+            &format!("{}: it is a valid {kind} and needs no migration", render::shown_name(&source)),
+            &hint,
+        );
+        return Ok(Outcome::NotFine);
+    }
+    match migrate(&bytes, &options) {
+        Ok(migrated) => show(&migrated),
+        Err(refused) => Ok(refuse(&render::shown_name(&source), &bytes, &refused)),
+    }
+}
+
+const WORKFLOW: Contract = Contract::Workflow;
+
+/// Returns the kind of a valid document of another contract, which cannot come from an older workflow agent.
+fn other_contract(bytes: &[u8]) -> Option<Kind> {
+    let reading = crosspoint_contracts::read(bytes, &crosspoint_contracts::Options::default());
+    reading.report.kind.filter(|kind| reading.document.is_some() && kind.contract() != WORKFLOW)
+}
+
+/// Prints the envelope on stdout and the changes on stderr.
+fn show(migrated: &Migrated) -> Result<Outcome> {
+    writeln!(io::stdout().lock(), "{}", migrated.document.get())?;
+    for change in &migrated.changes {
+        render::note(&render::visible(&change.to_string()));
+    }
+    if migrated.changes.is_empty() {
+        render::note(&format!("nothing was changed: it is a valid {} already", migrated.kind));
+    }
+    for pointer in &migrated.left {
+        render::note(&render::visible(&format!("left {pointer} where it is: members of other names are allowed")));
+    }
+    Ok(Outcome::Fine)
+}
+
+fn refuse(name: &str, bytes: &[u8], refused: &Refused) -> Outcome {
+    let (hint, outcome) = advice(refused);
+    match refused {
+        Refused::Unreadable(report) => render::findings(name, bytes, report),
+        Refused::Invalid { document, report } => render::findings("<rewritten>", document.get().as_bytes(), report),
+        Refused::Undecided { .. }
+        | Refused::Unnamed { .. }
+        | Refused::Missing(_)
+        | Refused::WrongType { .. }
+        | Refused::Taken { .. }
+        | Refused::NoIndex
+        | Refused::Misplaced { .. }
+        | Refused::IndexWritten { .. } => {}
+    }
+    render::refused(&format!("{name}: {refused}"), &hint);
+    outcome
+}
+
+/// Returns a hint on what to do about the refusal, and how the command ends.
+fn advice(refused: &Refused) -> (String, Outcome) {
+    let hint = match refused {
+        Refused::Unreadable(_) => "mend it first; crosspoint validate reads it the same way".to_owned(),
+        Refused::Undecided { .. } => {
+            let hint = "say what it is: --as workflow.input or --as workflow.output";
+            return (hint.to_owned(), Outcome::CouldNot);
+        }
+        Refused::Unnamed { workflow: true, action: true } => "add --workflow NAME and --action NAME".to_owned(),
+        Refused::Unnamed { workflow: true, action: false } => "add --workflow NAME".to_owned(),
+        Refused::Unnamed { workflow: false, .. } => "add --action NAME".to_owned(),
+        Refused::Missing(missing) => {
+            let members: Vec<&str> = missing.iter().map(|name| example(name)).collect();
+            format!("add to the document: {}", members.join(", "))
+        }
+        Refused::Taken { .. } => "rename or remove one of the two in the document".to_owned(),
+        Refused::NoIndex => "add --index PATH, the path of the index file from the repository's root".to_owned(),
+        Refused::IndexWritten { .. } => {
+            "put the updates into the content of that artifact, and remove `state_updates`".to_owned()
+        }
+        Refused::WrongType { clause, .. } | Refused::Misplaced { clause, .. } => clause.hint.to_owned(),
+        Refused::Invalid { .. } => "mend these values in the document, then migrate it".to_owned(),
+    };
+    (hint, Outcome::NotFine)
+}
+
+/// Returns an example of a missing member.
+fn example(member: &str) -> &'static str {
+    match member {
+        "success" => "\"success\": true or false",
+        _ => "\"summary\": one sentence that says what happened",
+    }
+}

@@ -1,0 +1,116 @@
+//! `crosspoint serve`: runs the server.
+
+mod banner;
+mod listening;
+mod presence;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+use crosspoint_engine::core::Mode;
+use crosspoint_engine::runtime::{Engine, Readiness};
+use crosspoint_engine::store::Fault;
+use tokio::runtime::Builder;
+
+use crate::command::{Format, Serve};
+use crate::config::{Config, Flags, Limits, LogFormat, SERVER_FILE};
+use crate::local::SocketFile;
+use crate::pull::Desk;
+use crate::signals::Signals;
+use crate::{Outcome, client, log, retrying, server};
+use listening::{Listening, Unheard};
+use presence::Presence;
+
+/// Exit code of an interrupted program.
+const INTERRUPTED: i32 = 130;
+
+pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
+    let mut config = settle(arguments)?;
+    let log = log::start(&config.server)?;
+    fit_connections(&mut config.limits);
+    let runtime = Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+    let outcome = runtime.block_on(serve(&config));
+    // Does not wait for readers of the store, nor for agents that do not stop.
+    runtime.shutdown_background();
+    log.flush();
+    outcome
+}
+
+async fn serve(config: &Config) -> Result<Outcome> {
+    // The address first: if it cannot be used, no job should have been taken up, and no work begun in vain.
+    let Listening { listener, place, mut file } = match Listening::open(config).await {
+        Ok(listening) => listening,
+        Err(unheard) => return Ok(unheard.told(&config.server.listen)),
+    };
+    let desk = Arc::new(Desk::default());
+    let engine = retrying::with_store(|| Engine::start(config.engine(Mode::Serve, &desk))).await?;
+    let mut signals = Signals::new()?;
+    if let Err(error) = listening::publish(&mut file, &config.data) {
+        return Ok(Unheard::from(error).told(&config.server.listen));
+    }
+    banner::show(&place, config, &engine);
+    let presence = Presence::announce(&config.data, &place.url())?;
+    if let Some(why) = client::doubt(&config.data) {
+        tracing::warn!(why, "commands do not believe {SERVER_FILE}, and need --server {}", place.url());
+    }
+    let serving = server::run(listener, (engine.clone(), desk), config, async {
+        signals.next().await;
+        let left = [Some(presence.path()), file.as_ref().map(SocketFile::path)];
+        tokio::spawn(exit_on_next(signals, left.into_iter().flatten().map(Path::to_owned).collect()));
+    });
+    tokio::select! {
+        () = serving => Ok(Outcome::Fine),
+        () = engine.died() => Err(dead(&engine)),
+    }
+}
+
+/// Returns the error that says why the engine cannot go on.
+fn dead(engine: &Engine) -> anyhow::Error {
+    match engine.readiness() {
+        // Another process has the store: starting this one again would be wrong.
+        Readiness::Failing(fault) if matches!(*fault, Fault::Lost { .. }) => anyhow!("{fault}"),
+        Readiness::Failing(_) | Readiness::Ready => {
+            anyhow!("jobs can no longer be committed; nothing is lost: start the server again")
+        }
+    }
+}
+
+/// Files that are open besides connections: those of the store, the log, and those of agents.
+const FILES_RESERVED: u64 = 256;
+
+/// Reduces the limit of connections to what the system allows, because every connection is an open file. Connections
+/// beyond the limit are then told so, and the store can still be read.
+fn fit_connections(limits: &mut Limits) {
+    let wanted = limits.connections_max as u64 + FILES_RESERVED;
+    let allowed = rlimit::increase_nofile_limit(wanted).unwrap_or(wanted);
+    if allowed < wanted {
+        limits.connections_max = usize::try_from(allowed.saturating_sub(FILES_RESERVED)).unwrap_or(1).max(1);
+        let (files, connections) = (allowed, limits.connections_max);
+        tracing::warn!(files, connections, "the system allows fewer open files than [limits] connections needs");
+    }
+}
+
+/// Loads the configuration. Flags override the file and the environment.
+fn settle(arguments: &Serve) -> Result<Config> {
+    let flags = Flags { listen: arguments.listen.clone(), insecure: arguments.insecure, ..arguments.place.flags() };
+    let mut config = Config::load(&flags)?;
+    if let Some(level) = &arguments.log {
+        config.server.log.clone_from(level);
+    }
+    if let Some(format) = arguments.log_format {
+        config.server.log_format = match format {
+            Format::Text => LogFormat::Text,
+            Format::Json => LogFormat::Json,
+        };
+    }
+    Ok(config)
+}
+
+/// Exits at the next signal: a user who asks twice does not want to wait. Nothing is lost, because what is not on disk
+/// was not acknowledged.
+async fn exit_on_next(mut signals: Signals, left: Vec<PathBuf>) {
+    signals.next().await;
+    left.iter().for_each(|path| drop(std::fs::remove_file(path)));
+    std::process::exit(INTERRUPTED);
+}

@@ -1,0 +1,151 @@
+//! Where a server listens: on a port, or on a socket file in its data directory.
+
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use tokio::net::TcpListener;
+
+use crate::config::{Config, Server, UNIX};
+use crate::local::{self, SCHEME, SERVER_SOCKET, SocketFile};
+use crate::server::Listener;
+use crate::terminal::render;
+use crate::{Outcome, retrying};
+
+/// Where callers connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Port(SocketAddr),
+    /// An absolute path.
+    File(PathBuf),
+}
+
+/// Why the server cannot listen.
+pub(super) enum Unheard {
+    /// Other machines reach the address, and no token is asked for.
+    Exposed,
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Unheard {
+    fn from(error: io::Error) -> Unheard {
+        Unheard::Failed(error)
+    }
+}
+
+/// An open socket. Its file, if it has one, is removed with this value.
+pub(super) struct Listening {
+    pub(super) listener: Listener,
+    pub(super) place: Place,
+    pub(super) file: Option<SocketFile>,
+}
+
+impl Listening {
+    /// Listens on the configured address, if that is safe or explicitly allowed. A socket file does not have its
+    /// published name yet: it gets that by [`publish`] when a server is behind it.
+    pub(super) async fn open(config: &Config) -> Result<Listening, Unheard> {
+        if config.server.listen == UNIX {
+            return Ok(retrying::with_address(|| async { in_directory(&config.data) }).await?);
+        }
+        let listener = on_port(&config.server).await?;
+        let place = Place::Port(listener.local_addr()?);
+        Ok(Listening { listener: Listener::Tcp(listener), place, file: None })
+    }
+}
+
+/// Gives a socket file its published name.
+pub(super) fn publish(file: &mut Option<SocketFile>, data: &Path) -> io::Result<()> {
+    match file {
+        Some(file) => file.publish(data),
+        None => Ok(()),
+    }
+}
+
+fn in_directory(data: &Path) -> io::Result<Listening> {
+    if local::is_served(data) {
+        return Err(ErrorKind::AddrInUse.into());
+    }
+    let (listener, file) = local::listen(data)?;
+    let place = Place::File(file.path().with_file_name(SERVER_SOCKET));
+    Ok(Listening { listener: Listener::Unix(listener), place, file: Some(file) })
+}
+
+/// Looks the name up once, so that the addresses that were checked are those that are opened.
+async fn on_port(server: &Server) -> Result<TcpListener, Unheard> {
+    let addresses: Vec<SocketAddr> = tokio::net::lookup_host(&server.listen).await?.collect();
+    let is_ours_alone = |address: &SocketAddr| address.ip().to_canonical().is_loopback();
+    if !server.insecure && !addresses.iter().all(is_ours_alone) {
+        return Err(Unheard::Exposed);
+    }
+    Ok(retrying::with_address(|| TcpListener::bind(&*addresses)).await?)
+}
+
+impl Place {
+    /// The address on which it really listens, for people.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Place::Port(address) => format!("http://{address}"),
+            Place::File(path) => format!("{SCHEME}{}", path.display()),
+        }
+    }
+
+    /// An address that programs on the same machine can use.
+    pub(super) fn url(&self) -> String {
+        match self {
+            Place::Port(address) => {
+                let mut reachable = *address;
+                match address {
+                    SocketAddr::V4(v4) if v4.ip().is_unspecified() => reachable.set_ip(Ipv4Addr::LOCALHOST.into()),
+                    SocketAddr::V6(v6) if v6.ip().is_unspecified() => reachable.set_ip(Ipv6Addr::LOCALHOST.into()),
+                    SocketAddr::V4(_) | SocketAddr::V6(_) => {}
+                }
+                format!("http://{reachable}")
+            }
+            Place::File(_) => self.shown(),
+        }
+    }
+
+    /// A warning for the operator if other machines reach the server.
+    pub(super) fn exposure(&self) -> Option<String> {
+        let Place::Port(address) = self else { return None };
+        let ip = address.ip().to_canonical();
+        let who = "no token is asked for: every program that reaches it may submit, see and cancel all jobs";
+        match (ip.is_loopback(), ip.is_unspecified()) {
+            (true, _) => None,
+            (false, true) => Some(format!("it listens on every address of this machine; {who}")),
+            (false, false) => Some(who.to_owned()),
+        }
+    }
+}
+
+impl Unheard {
+    pub(super) fn told(self, address: &str) -> Outcome {
+        match self {
+            Unheard::Failed(error) => cannot_listen(address, &error),
+            Unheard::Exposed => {
+                let message =
+                    format!("{address} can be reached from other machines, and callers are not asked for a token");
+                let hint = "listen on 127.0.0.1 and put a proxy in front that asks who is there; or say --insecure, and \
+                    every program that reaches the port may submit, see and cancel all jobs";
+                render::refused(&message, hint);
+                Outcome::CouldNot
+            }
+        }
+    }
+}
+
+fn cannot_listen(address: &str, error: &io::Error) -> Outcome {
+    let hints = [
+        (ErrorKind::AddrInUse, "another program has it; stop that one, or choose another: --listen 127.0.0.1:0"),
+        (ErrorKind::AddrNotAvailable, "this machine does not have that address; 127.0.0.1 is always there"),
+        (ErrorKind::PermissionDenied, "ports below 1024 are for root; choose another with --listen"),
+    ];
+    let known = hints.into_iter().find(|(kind, _)| *kind == error.kind());
+    let hint = match known {
+        _ if address == UNIX => "one server a data directory: stop the other, or choose another directory with --data",
+        Some((_, hint)) => hint,
+        None => "give an address and a port: --listen 127.0.0.1:7420",
+    };
+    render::refused(&format!("cannot listen on {address}: {error}"), hint);
+    Outcome::CouldNot
+}

@@ -1,0 +1,35 @@
+//! `crosspoint store`: checks and exports the store.
+
+pub(crate) mod arguments;
+mod check;
+mod draft;
+mod export;
+mod line;
+mod progress;
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::Outcome;
+use crate::command::{Place, StoreAction, StoreCommand};
+use crate::config::Config;
+use crate::terminal::render;
+
+pub(crate) fn run(arguments: &StoreCommand) -> Result<Outcome> {
+    match &arguments.action {
+        StoreAction::Check(arguments) => with_store(&arguments.place, |path| check::check(path, arguments)),
+        StoreAction::Export(arguments) => with_store(&arguments.place, |path| export::export(path, arguments)),
+    }
+}
+
+/// Runs `act` with the configured database if it exists. None is created.
+fn with_store(place: &Place, act: impl FnOnce(&Path) -> Result<Outcome>) -> Result<Outcome> {
+    let config = Config::load(&place.flags())?;
+    if !config.store.path.exists() {
+        let message = format!("there is no store at {}", config.store.path.display());
+        render::refused(&message, "name one with --data DIR or --store sqlite:PATH");
+        return Ok(Outcome::CouldNot);
+    }
+    act(&config.store.path)
+}

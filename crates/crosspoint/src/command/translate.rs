@@ -1,0 +1,185 @@
+//! `crosspoint translate`: writes a document in another contract.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use crosspoint_contracts::AGENT_TYPES;
+use crosspoint_contracts::json::{self, Tape};
+use crosspoint_contracts::map::Carrying;
+use crosspoint_contracts::translate::{Refused, Translation};
+use crosspoint_contracts::{Extent, Kind, Options, Report};
+
+use crate::Outcome;
+use crate::command::Translate;
+use crate::input::Source;
+use crate::terminal::render;
+use crate::translation::{Translated, Wish, mend};
+
+/// Most names that are listed of what was carried or lost. Longer lists are not read.
+const NAMES_MAX: usize = 20;
+
+pub(crate) fn run(arguments: &Translate) -> Result<Outcome> {
+    let agent_types: Vec<&str> = arguments.agent_type.iter().map(String::as_str).collect();
+    if agent_types.iter().any(|name| name.trim().is_empty()) {
+        render::refused("--agent-type: an agent type has a name", "--agent-type NAME");
+        return Ok(Outcome::CouldNot);
+    }
+    let source = Source::one(arguments.path.as_deref(), "translate")?;
+    let wish = Wish {
+        to: arguments.to,
+        kind: arguments.from.or_else(|| source.file_name().and_then(Kind::of_file_name)),
+        agent: &arguments.agent,
+        agent_types: &agent_types,
+        carrying: if arguments.no_carry { Carrying::Off } else { Carrying::On },
+    };
+    if !wish.knows_its_agent() {
+        return Ok(unknown_agent(&arguments.agent));
+    }
+    let bytes = match source.read() {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            render::cannot_read(&source.name(), &error);
+            return Ok(Outcome::CouldNot);
+        }
+    };
+    let work = Work { arguments, name: render::shown_name(&source), bytes: &bytes, wish };
+    work.run()
+}
+
+fn unknown_agent(agent: &str) -> Outcome {
+    let hint = format!("known are {}; --agent-type NAME adds one", AGENT_TYPES.join(", "));
+    render::refused(&format!("--agent: no agent type is called {agent:?}"), &hint);
+    Outcome::CouldNot
+}
+
+/// One document, and the request for its translation.
+struct Work<'a> {
+    arguments: &'a Translate,
+    name: String,
+    bytes: &'a [u8],
+    wish: Wish<'a>,
+}
+
+impl Work<'_> {
+    fn run(&self) -> Result<Outcome> {
+        let Translation { report, undetected, written } = self.wish.translate(self.bytes);
+        if undetected.is_some() || !report.is_valid() {
+            render::findings(&self.name, self.bytes, &report);
+            let Some(undetected) = undetected else { return Ok(Outcome::NotFine) };
+            render::undetected(&self.name, &undetected, "--from");
+            return Ok(Outcome::CouldNot);
+        }
+        match Translated::of(written) {
+            Ok(translated) if translated.documents.is_empty() => Ok(self.no_counterpart(&translated)),
+            Ok(translated) => self.show(&report, &translated),
+            Err(refused) => Ok(self.broken(&refused)),
+        }
+    }
+
+    /// Prints the documents on stdout, and everything about them on stderr.
+    fn show(&self, report: &Report, translated: &Translated) -> Result<Outcome> {
+        let homeless = translated.homeless();
+        let refuses = self.arguments.strict && translated.loses(self.wish.carrying);
+        if !refuses {
+            self.print(report, translated)?;
+        }
+        self.say_warnings(report);
+        let became = match (self.arguments.no_carry, refuses) {
+            (true, false) => Some("lost"),
+            (true, true) => Some("would be lost"),
+            (false, false) => Some("carried under x_crosspoint"),
+            (false, true) => None,
+        };
+        if let Some(became) = became.filter(|_| !homeless.is_empty()) {
+            render::note(&format!("{became}: {}", listed(&homeless)));
+        }
+        let filled = translated.filled();
+        if !refuses && !filled.is_empty() {
+            render::note(&format!("filled in, because {} demands it: {}", self.arguments.to.name(), listed(&filled)));
+        }
+        if report.kind.is_some_and(Kind::is_framed) && !self.is_whole() {
+            render::note("this is part of a stream: events are missing from its beginning or its end");
+        }
+        if translated.without > 0 {
+            render::note(&self.events_without(translated));
+        }
+        if refuses {
+            render::refused(&format!("{}: not all of it can be said, so nothing was printed", self.name), self.allow());
+            return Ok(Outcome::NotFine);
+        }
+        Ok(Outcome::Fine)
+    }
+
+    fn is_whole(&self) -> bool {
+        crosspoint_contracts::read(self.bytes, &Options { extent: Extent::Whole, ..self.wish.options() })
+            .report
+            .is_valid()
+    }
+
+    /// Prints the documents. A stream becomes one document per line, even if there is only one.
+    fn print(&self, report: &Report, translated: &Translated) -> io::Result<()> {
+        let on_one_line = self.arguments.compact || report.kind.is_some_and(Kind::is_framed);
+        let mut stdout = io::stdout().lock();
+        for written in &translated.documents {
+            if written.kind.is_framed() {
+                stdout.write_all(written.text().as_bytes())?;
+            } else {
+                writeln!(stdout, "{}", laid_out(written.text(), on_one_line))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn say_warnings(&self, report: &Report) {
+        if let Some(counts) = render::counts(report) {
+            render::note(&format!("{} has {counts}: crosspoint validate shows what and where", self.name));
+        }
+    }
+
+    fn events_without(&self, translated: &Translated) -> String {
+        let (without, all) = (translated.without, translated.without + translated.documents.len());
+        let has = if without == 1 { "has" } else { "have" };
+        let to = self.arguments.to.name();
+        format!("{without} of {all} events {has} no counterpart in the {to} contract: it knows only how work ended")
+    }
+
+    /// Says how to get a document in spite of the refusal.
+    fn allow(&self) -> &'static str {
+        if self.arguments.no_carry {
+            "leave out --no-carry, so that what has no field is carried, or --strict, to do without what is lost"
+        } else {
+            "leave out --strict, to do without what is lost"
+        }
+    }
+
+    fn no_counterpart(&self, translated: &Translated) -> Outcome {
+        let hint = self.wish.goes_to(self.bytes);
+        let why = translated.refused.as_ref().map(Refused::to_string).unwrap_or_default();
+        render::refused(&format!("{}: {why}", self.name), &hint);
+        Outcome::NotFine
+    }
+
+    fn broken(&self, refused: &Refused) -> Outcome {
+        if let Refused::Broken { report, .. } = refused {
+            render::findings_by_pointer("<translated>", report);
+        }
+        render::refused(&format!("{}: {refused}", self.name), mend(refused));
+        Outcome::NotFine
+    }
+}
+
+/// Formats a document. Payloads keep the line breaks that they came with, so one line has to be made too.
+fn laid_out(document: &str, on_one_line: bool) -> String {
+    let lay_out = if on_one_line { json::compact } else { json::pretty };
+    let tape = Tape::scan(document.as_bytes());
+    tape.ok().and_then(|tape| tape.root().map(lay_out)).unwrap_or_else(|| document.to_owned())
+}
+
+fn listed(names: &[&str]) -> String {
+    let shown: Vec<String> = names.iter().take(NAMES_MAX).map(|name| render::shown_pointer(name)).collect();
+    let shown = shown.join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

@@ -1,0 +1,173 @@
+//! `crosspoint validate`: checks documents and prints their findings.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use crosspoint_contracts::{Inner, Kind, Options, Reading, Report};
+
+use crate::Outcome;
+use crate::command::{self, Format, Validate};
+use crate::input::{self, Source};
+use crate::terminal::render;
+use crate::verdict::Judged;
+
+pub(crate) fn run(arguments: &Validate) -> Result<Outcome> {
+    let mut run = Run { arguments, tally: Tally::default(), closed: false };
+    for path in paths(arguments)? {
+        for found in input::expand(&path) {
+            match found {
+                Ok(source) => run.document(&source)?,
+                Err((path, error)) => run.unreadable(&path.display().to_string(), &error)?,
+            }
+        }
+    }
+    if arguments.format == Format::Text {
+        run.tally.say();
+    }
+    Ok(run.tally.outcome())
+}
+
+fn paths(arguments: &Validate) -> Result<Vec<PathBuf>> {
+    if arguments.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+        bail!("standard input (-) can be read only once");
+    }
+    if !arguments.paths.is_empty() {
+        return Ok(arguments.paths.clone());
+    }
+    if io::stdin().is_terminal() {
+        bail!(
+            "nothing to validate: name a file or a directory, or pipe a document in (crosspoint validate --help shows how)"
+        );
+    }
+    Ok(vec![PathBuf::from("-")])
+}
+
+/// Numbers of documents by verdict.
+#[derive(Default)]
+struct Tally {
+    valid: usize,
+    invalid: usize,
+    unknown: usize,
+    unreadable: usize,
+}
+
+impl Tally {
+    fn outcome(&self) -> Outcome {
+        match (self.unknown + self.unreadable, self.invalid) {
+            (0, 0) => Outcome::Fine,
+            (0, _) => Outcome::NotFine,
+            _ => Outcome::CouldNot,
+        }
+    }
+
+    /// Prints the sums on stderr if there was more than one document.
+    fn say(&self) {
+        let all = self.valid + self.invalid + self.unknown + self.unreadable;
+        if all < 2 {
+            return;
+        }
+        let parts = [
+            (self.valid, "valid"),
+            (self.invalid, "invalid"),
+            (self.unknown, "of no known kind"),
+            (self.unreadable, "not readable"),
+        ];
+        let parts: Vec<String> =
+            parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        render::note(&format!("{all} documents: {}", parts.join(", ")));
+    }
+}
+
+struct Run<'a> {
+    arguments: &'a Validate,
+    tally: Tally,
+    /// The reader of our output has closed it. The exit code must still say the verdict.
+    closed: bool,
+}
+
+impl Run<'_> {
+    fn document(&mut self, source: &Source) -> Result<()> {
+        let bytes = match source.read() {
+            Ok(bytes) => bytes,
+            Err(error) => return self.unreadable(&source.name(), &error),
+        };
+        let agent_types: Vec<&str> = self.arguments.agent_type.iter().map(String::as_str).collect();
+        let options = Options {
+            kind: self.arguments.kind.or_else(|| source.file_name().and_then(Kind::of_file_name)),
+            inner: match self.arguments.inner {
+                Some(command::Inner::Json) => Inner::Json,
+                None => Inner::Any,
+            },
+            agent_types: &agent_types,
+            ..Options::default()
+        };
+        let reading = crosspoint_contracts::read(&bytes, &options);
+        let good = self.is_good(&reading);
+        match (good, &reading.undetected) {
+            (true, _) => self.tally.valid += 1,
+            (false, None) => self.tally.invalid += 1,
+            (false, Some(_)) => self.tally.unknown += 1,
+        }
+        if good && self.arguments.quiet {
+            return Ok(());
+        }
+        let printed = self.print(source, &bytes, &reading, good);
+        self.unless_closed(printed)
+    }
+
+    fn is_good(&self, reading: &Reading<'_>) -> bool {
+        let report = &reading.report;
+        let strict_enough = !self.arguments.strict || report.findings.is_empty();
+        report.is_valid() && reading.undetected.is_none() && strict_enough
+    }
+
+    fn print(&self, source: &Source, bytes: &[u8], reading: &Reading<'_>, good: bool) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        match self.arguments.format {
+            Format::Text => {
+                let mut out = anstream::AutoStream::auto(io::stdout().lock());
+                let verdict = render::Verdict { good, strict: self.arguments.strict };
+                render::report(&mut out, &render::shown_name(source), bytes, &reading.report, verdict)?;
+                if let Some(undetected) = &reading.undetected {
+                    render::undetected(&render::shown_name(source), undetected, "--as");
+                }
+            }
+            Format::Json => {
+                let mut judged = Judged::of(reading, good);
+                judged.file = Some(source.name());
+                print(&judged)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn unreadable(&mut self, name: &str, error: &anyhow::Error) -> Result<()> {
+        self.tally.unreadable += 1;
+        if self.arguments.format == Format::Text {
+            render::cannot_read(name, error);
+            return Ok(());
+        }
+        let nothing = Report::default();
+        let mut judged = Judged::new(&nothing, false);
+        judged.file = Some(name.to_owned());
+        judged.error = Some(format!("{error:#}"));
+        let printed = if self.closed { Ok(()) } else { print(&judged) };
+        self.unless_closed(printed)
+    }
+
+    fn unless_closed(&mut self, printed: io::Result<()>) -> Result<()> {
+        match printed {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.closed = true,
+            other => other?,
+        }
+        Ok(())
+    }
+}
+
+/// Prints the verdict on a line of its own.
+fn print(judged: &Judged<'_>) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{}", serde_json::to_string(judged)?)
+}

@@ -1,0 +1,174 @@
+//! What an answer of an agent means for its attempt: pure.
+
+use bytes::Bytes;
+use crosspoint_contracts::clause::Clause;
+use crosspoint_contracts::clause::all::{ALL_101, ALL_145};
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::{Failed, Success};
+use crosspoint_contracts::run::StreamEvent;
+use crosspoint_contracts::run::clause::{RUN_5_3, RUN_7, RUN_9, RUN_104};
+use crosspoint_contracts::run::failure::{read_answer, write};
+use crosspoint_contracts::{Kind, Report};
+use reqwest::StatusCode;
+
+use crate::link::http::Unread;
+use crate::link::record::{Note, found};
+use crate::link::remote::too_long;
+use crate::link::status;
+use crate::long;
+use crate::passage::reply::{self, Meaning, Reply};
+
+/// Clauses whose breach does no harm: what they recommend is missing.
+const RECOMMENDED: [&Clause; 1] = [&RUN_104];
+
+const UNREADABLE: &str = "The agent's answer could not be read.";
+
+/// How an attempt ended, and what was wrong with how the agent said it.
+pub(super) struct Verdict {
+    pub(super) result: Result<Success, Failed>,
+    pub(super) violations: Vec<Note>,
+}
+
+/// Judges the answer to a sync run, or to a stream that was refused.
+pub(super) fn of_answer(status: StatusCode, body: &Bytes, request_id: &str) -> Verdict {
+    match read(body) {
+        Ok(reply) => of_reply(status, reply, body, request_id),
+        Err(report) => of_unreadable(status, report, body),
+    }
+}
+
+/// Like `of_answer`, if the answer is a document of the contract.
+pub(super) fn of_document(status: StatusCode, body: &Bytes, request_id: &str) -> Option<Verdict> {
+    let reply = read(body).ok()?;
+    Some(of_reply(status, reply, body, request_id))
+}
+
+fn read(body: &Bytes) -> Result<Reply, Report> {
+    long::look(body.len(), || reply::read(Kind::RunResponse, body))
+}
+
+fn of_reply(status: StatusCode, reply: Reply, body: &Bytes, request_id: &str) -> Verdict {
+    let mut violations = found(reply.report, &RECOMMENDED);
+    let ours = reply.request_id.as_deref() == Some(request_id);
+    if !ours {
+        violations.push((&RUN_9, "the answer's `request_id` differs from that of the request".into()));
+    }
+    let refused = !status.is_success();
+    let result = match reply.meaning {
+        // A refusal may come before the id was read; any other answer with another id answers another request.
+        Meaning::Ended(Err(failed)) if ours || refused => Err(weighed(status, reply.code.as_deref(), *failed)),
+        Meaning::Ended(Ok(success)) if ours => Ok(success),
+        Meaning::Ended(_) | Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => {
+            Err(reply::unreadable(UNREADABLE, body))
+        }
+    };
+    let is_refusal = status.is_client_error() || status == StatusCode::SERVICE_UNAVAILABLE;
+    if refused && (result.is_ok() || !is_refusal) {
+        violations.push((&RUN_5_3, "the answer is that of a run, and its HTTP status says otherwise".into()));
+    }
+    Verdict { result, violations }
+}
+
+/// Judges the outcome of a stream; what is wrong with it was recorded when it was read.
+pub(super) fn of_event(event: StreamEvent) -> Result<Success, Failed> {
+    let data = Bytes::from(event.data);
+    match read(&data).map(|reply| reply.meaning) {
+        Ok(Meaning::Ended(result)) => result.map_err(|failed| *failed),
+        Ok(Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_)) | Err(_) => {
+            Err(reply::unreadable(UNREADABLE, &data))
+        }
+    }
+}
+
+/// Judges a stream that ended without an outcome. `refused` is the last terminal event that could not be taken for one.
+pub(super) fn of_unended_stream(status: StatusCode, refused: &[u8]) -> Verdict {
+    let result = if status.is_success() {
+        let message = "The agent ended its stream without an outcome that can be taken; the job's violations say more.";
+        Err(reply::unreadable(message, refused))
+    } else {
+        Err(by_status(status))
+    };
+    Verdict { result, violations: vec![(&RUN_7, "the stream ended before its terminal event".into())] }
+}
+
+/// Judges a stream whose connection was lost before there was an outcome.
+pub(super) fn of_lost_stream() -> Verdict {
+    let message = "The connection to the agent was lost before there was an outcome.";
+    Verdict {
+        result: Err(Failed::said(Failure::Unavailable, Dispatched::Yes, message)),
+        violations: vec![(&RUN_7, "the connection was lost before the terminal event".into())],
+    }
+}
+
+/// Judges a stream whose framing went wrong before there was an outcome.
+pub(super) fn of_garbled_stream() -> Verdict {
+    Verdict {
+        result: Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, "The agent's stream could not be read.")),
+        violations: vec![(&RUN_7, "the framing of the stream is wrong before the terminal event".into())],
+    }
+}
+
+/// Judges an answer that is incomplete.
+pub(super) fn of_unread(unread: Unread, status: StatusCode, bytes_max: usize) -> Verdict {
+    match unread {
+        Unread::TooLong => Verdict {
+            result: Err(too_long(bytes_max)),
+            violations: vec![(&ALL_145, "the answer is longer than it may be".into())],
+        },
+        // A refusal is complete with its status line.
+        Unread::Lost | Unread::Garbled if status::meaning(status).is_some() => {
+            Verdict { result: Err(by_status(status)), violations: Vec::new() }
+        }
+        Unread::Garbled => Verdict {
+            result: Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, UNREADABLE)),
+            violations: vec![(&ALL_101, "the framing of the answer is wrong".into())],
+        },
+        Unread::Lost => {
+            let message = "The connection to the agent was lost before its answer was whole.";
+            Verdict {
+                result: Err(Failed::said(Failure::Unavailable, Dispatched::Yes, message)),
+                violations: vec![(&ALL_101, "the connection was lost before the answer was whole".into())],
+            }
+        }
+    }
+}
+
+fn of_unreadable(status: StatusCode, report: Report, body: &[u8]) -> Verdict {
+    // A proxy between Crosspoint and the agent refuses in words of its own, which breaks no rule of the agent's
+    // contract.
+    let violations = if status::meaning(status).is_some() { Vec::new() } else { found(report, &RECOMMENDED) };
+    let mut failed = by_status(status);
+    if failed.failure == Failure::BrokenContract {
+        failed.details = reply::kept(body);
+    }
+    Verdict { result: Err(failed), violations }
+}
+
+/// Returns the failure of an answer that says it failed: what it says, and if that says little, what its status says
+/// (RUN-3.11).
+fn weighed(status: StatusCode, code: Option<&str>, failed: Failed) -> Failed {
+    let meaning = status::meaning(status);
+    let is_plain = failed.failure == Failure::AgentFailed && code != Some(write(Failure::AgentFailed).0);
+    let failure = if !is_plain || status.is_success() {
+        failed.failure
+    } else {
+        meaning.map_or_else(|| read_answer(code, status.as_u16()), |meaning| meaning.failure)
+    };
+    let dispatched = meaning.map_or(Dispatched::Yes, |meaning| meaning.dispatched);
+    Failed { failure, dispatched, ..failed }
+}
+
+/// Returns what a status alone says, also for statuses that should have come with a document.
+fn by_status(status: StatusCode) -> Failed {
+    if let Some(meaning) = status::meaning(status) {
+        return meaning.failed();
+    }
+    let message = if status.is_redirection() {
+        "The agent refers to another place, where it is not followed."
+    } else if status.is_success() {
+        UNREADABLE
+    } else {
+        &format!("The agent's answer, with the HTTP status {}, could not be read.", status.as_u16())
+    };
+    Failed::said(Failure::BrokenContract, Dispatched::Yes, message)
+}

@@ -1,0 +1,133 @@
+//! Long answers, without the buffers that a connection keeps for short ones.
+//!
+//! The HTTP library keeps two buffers of 8 KiB for every connection: one for the next request, and one for the head of
+//! its answer. Ten thousand callers that wait for an event need neither. So the connection of a long answer is taken
+//! from the library as soon as its request has been read. What remains is the socket and the source of the answer.
+//! After the answer the connection is closed.
+//!
+//! A piece is asked for only when the last one has been taken, so that nothing piles up here for a slow caller.
+
+use std::fmt;
+use std::future::ready;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Body;
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, DATE, HeaderValue, TRANSFER_ENCODING};
+use axum::http::{HeaderMap, StatusCode, Version};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
+use tokio::io::AsyncWriteExt;
+
+use super::slow_reader::Unstalled;
+
+/// Largest piece that is copied next to its frame, in bytes. A larger piece is written by itself.
+const COPIED_BYTES_MAX: usize = 16 << 10;
+
+/// The pieces of an answer.
+type Pieces = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+
+/// The pieces of an answer on their way to its connection. They can be taken once.
+#[derive(Clone)]
+struct OnTheWay(Arc<Mutex<Option<Pieces>>>);
+
+/// Makes an answer of these pieces.
+pub(super) fn response(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let mut response = Response::new(Body::empty());
+    response.extensions_mut().insert(OnTheWay(Arc::new(Mutex::new(Some(Box::pin(pieces))))));
+    response
+}
+
+/// An answer that is written directly to the socket.
+pub(super) struct Streamed {
+    head: Vec<u8>,
+    /// Whether pieces are framed. Otherwise the end of the connection is the end of the answer.
+    chunked: bool,
+    pieces: Pieces,
+}
+
+impl fmt::Debug for Streamed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Streamed[{} bytes of head]", self.head.len())
+    }
+}
+
+impl Streamed {
+    /// Takes the answer out of `response` if it consists of pieces. `version` is that of the request.
+    pub(super) fn taken_from(response: &mut Response, version: Version) -> Option<Streamed> {
+        let OnTheWay(pieces) = response.extensions_mut().remove()?;
+        let pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let chunked = version >= Version::HTTP_11;
+        Some(Streamed { head: head(response.status(), response.headers_mut(), chunked), chunked, pieces })
+    }
+
+    /// Writes the whole answer as fast as the other end takes it, and stops early if the other end has left.
+    pub(super) async fn write(self, socket: &mut Unstalled) -> io::Result<()> {
+        let Streamed { head: mut out, chunked, mut pieces } = self;
+        loop {
+            let piece = tokio::select! {
+                biased;
+                piece = pieces.next() => piece,
+                // The head does not wait for the first piece, which may be long in coming.
+                () = ready(()), if !out.is_empty() => {
+                    socket.write_all(&out).await?;
+                    out = Vec::new();
+                    continue;
+                }
+                () = socket.left() => return Ok(()),
+            };
+            let Some(piece) = piece else { break };
+            let end = framed(&mut out, &piece, chunked);
+            if piece.len() > COPIED_BYTES_MAX {
+                socket.write_all(&out).await?;
+                socket.write_all(&piece).await?;
+                out.clear();
+            } else {
+                out.extend_from_slice(&piece);
+            }
+            out.extend_from_slice(end);
+            socket.write_all(&out).await?;
+            // No buffer is kept while nothing happens.
+            out = Vec::new();
+        }
+        if chunked {
+            out.extend_from_slice(b"0\r\n\r\n");
+        }
+        socket.write_all(&out).await
+    }
+}
+
+/// Writes what comes before a piece, and returns what comes after it.
+fn framed(out: &mut Vec<u8>, piece: &Bytes, chunked: bool) -> &'static [u8] {
+    // An empty chunk would end the answer.
+    if !chunked || piece.is_empty() {
+        return b"";
+    }
+    out.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+    b"\r\n"
+}
+
+fn head(status: StatusCode, headers: &mut HeaderMap, chunked: bool) -> Vec<u8> {
+    headers.remove(CONTENT_LENGTH);
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    if chunked {
+        headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
+    let now = DateTimePrinter::new().timestamp_to_rfc9110_string(&Timestamp::now());
+    if let Some(now) = now.ok().and_then(|now| HeaderValue::try_from(now).ok()) {
+        headers.insert(DATE, now);
+    }
+    let mut head = format!("HTTP/1.1 {status}\r\n").into_bytes();
+    for (name, value) in headers.iter() {
+        head.extend_from_slice(name.as_str().as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+    head
+}

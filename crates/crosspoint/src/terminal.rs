@@ -1,0 +1,5 @@
+//! What people see at a terminal: errors and findings, tables, and JSON that cannot control the terminal.
+
+pub(crate) mod json;
+pub(crate) mod render;
+pub(crate) mod table;
