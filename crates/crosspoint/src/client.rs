@@ -16,14 +16,13 @@ use anyhow::{Context, Result};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, Response, StatusCode};
 
+use crate::command::flags::Reach;
+use address::{Address, Line};
+use embedded::Embedded;
 pub(crate) use failed::{Failed, advice};
 pub(crate) use find::Need;
 pub(crate) use follow::{Event, Follow, Heard};
 pub(crate) use job::{Agent, AgentPage, Failure, Job, JobFields, Outcome, Page, Question, plain};
-
-use crate::command::Reach;
-use address::{Address, Line};
-use embedded::Embedded;
 use left::Left;
 
 /// Path of a job, up to its id.

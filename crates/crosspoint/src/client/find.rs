@@ -11,7 +11,7 @@ use super::embedded::Embedded;
 use super::failed::Failed;
 use super::left::{self, Left};
 use super::{Client, Found, Session};
-use crate::command::Reach;
+use crate::command::flags::Reach;
 use crate::config::{Config, SERVER_FILE, UNIX};
 use crate::local::SERVER_SOCKET;
 use crate::terminal::render;

@@ -25,7 +25,7 @@ use anyhow::{Context, Result};
 
 use crate::Outcome;
 use crate::client::Failed;
-use crate::command::Agent;
+use crate::command::agent::arguments::Agent;
 use crate::exec::{self, GRACE_DEFAULT, Limits, PROCESSES_DEFAULT, Program};
 use crate::signals::Signals;
 use crate::terminal::render;

@@ -3,15 +3,139 @@
 use std::io::{self, Write};
 
 use anyhow::Result;
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use reqwest::StatusCode;
 use serde_json::json;
 
 use crate::Outcome;
 use crate::client::{self, Agent, AgentPage, Client, Failed, Need, segment};
-use crate::command::{AgentName, Agents, AgentsAction, AgentsList, BreakerChange};
-use crate::terminal::json;
-use crate::terminal::render;
+use crate::command::flags::Reach;
 use crate::terminal::table::{self, Column, Fit};
+use crate::terminal::{json, render};
+
+/// Look at agents, open or close their breakers, drain them
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint agents list
+  crosspoint agents show slow_echo
+  crosspoint agents drain slow_echo              no new work for it; what it has goes on
+  crosspoint agents drain slow_echo --resume
+  crosspoint agents breaker slow_echo close      it is well again: try it now
+  crosspoint agents forget shouter               it had joined, and will not come back")]
+pub(crate) struct Agents {
+    #[command(subcommand)]
+    pub(crate) action: AgentsAction,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum AgentsAction {
+    /// List the agents: what they take, and how busy they are
+    List(AgentsList),
+    /// Show one agent
+    Show(AgentsShow),
+    /// Show an agent's breaker, or open or close it
+    Breaker(AgentsBreaker),
+    /// Give an agent no new work, or let it have work again
+    Drain(AgentsDrain),
+    /// Forget an agent that joined and will not come back
+    Forget(AgentsForget),
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint agents list
+  crosspoint agents list --json | jq -r 'select(.breaker.state != \"closed\") | .name'")]
+pub(crate) struct AgentsList {
+    /// One JSON object an agent, on one line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint agents show slow_echo")]
+pub(crate) struct AgentsShow {
+    #[command(flatten)]
+    pub(crate) agent: AgentName,
+
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint agents breaker slow_echo
+  crosspoint agents breaker slow_echo open       no new work until it is closed again
+  crosspoint agents breaker slow_echo close")]
+pub(crate) struct AgentsBreaker {
+    #[command(flatten)]
+    pub(crate) agent: AgentName,
+
+    /// What to do with it; without it, it is shown
+    #[arg(value_enum)]
+    pub(crate) change: Option<BreakerChange>,
+
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BreakerChange {
+    /// No new work
+    Open,
+    /// Work again
+    Close,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint agents drain slow_echo
+  crosspoint agents drain slow_echo --resume")]
+pub(crate) struct AgentsDrain {
+    #[command(flatten)]
+    pub(crate) agent: AgentName,
+
+    /// Let it have work again
+    #[arg(long)]
+    pub(crate) resume: bool,
+
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint agents forget shouter               its work is not known any more, unless others take it
+
+It is refused while the agent is there or has work, and for agents of the configuration.")]
+pub(crate) struct AgentsForget {
+    #[command(flatten)]
+    pub(crate) agent: AgentName,
+
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+}
+
+#[derive(Args)]
+pub(crate) struct AgentName {
+    /// The agent's name
+    #[arg(value_name = "NAME", value_hint = ValueHint::Other, value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) name: String,
+
+    /// The agent as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 const COLUMNS: [Column; 6] = [
     Column { head: "NAME", fit: Fit::Whole },

@@ -13,10 +13,9 @@ mod watch;
 
 use anyhow::Result;
 
-pub(crate) use run::{CHILD, become_program};
-
 use crate::Outcome;
-use crate::command::{Bridge, BridgeAction};
+use crate::command::bridge::arguments::{Bridge, BridgeAction};
+pub(crate) use run::{CHILD, become_program};
 
 pub(crate) fn run(arguments: &Bridge) -> Result<Outcome> {
     match &arguments.action {

@@ -3,13 +3,40 @@
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
+use clap::{Args, ValueEnum, ValueHint};
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::clause::{self, Clause, Level, Scope};
 use serde_json::json;
 
 use crate::Outcome;
-use crate::command::{ClauseFormat, Clauses};
 use crate::terminal::render::{self, bold, dim};
+
+/// Print the clauses: every rule that validation, errors and docs cite
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint clauses bridge          the rules of one contract
+  crosspoint clauses BRIDGE-2        one rule, with how to mend what breaks it
+  crosspoint clauses --format json | jq -r 'select(.scope == \"document\") | .id'")]
+pub(crate) struct Clauses {
+    #[arg(value_name = "CONTRACT|ID", value_hint = ValueHint::Other, help = which_help())]
+    pub(crate) which: Vec<String>,
+
+    /// For people, one JSON object a clause on one line, or a page of documentation
+    #[arg(long, value_enum, default_value_t = ClauseFormat::Text)]
+    pub(crate) format: ClauseFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClauseFormat {
+    Text,
+    Json,
+    Markdown,
+}
+
+fn which_help() -> String {
+    format!("{}, all (what they share), or ids of clauses", Contract::ALL.map(Contract::name).join(", "))
+}
 
 pub(crate) fn run(arguments: &Clauses) -> Result<Outcome> {
     let chosen = choose(&arguments.which)?;

@@ -3,10 +3,23 @@
 use std::io::{self, Write};
 
 use anyhow::Result;
-use clap::CommandFactory;
+use clap::{Args, CommandFactory};
 
 use crate::Outcome;
-use crate::command::{Cli, Completions};
+use crate::command::Cli;
+
+/// Print a completion script for a shell
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint completions bash > ~/.local/share/bash-completion/completions/crosspoint
+  crosspoint completions zsh > ~/.zfunc/_crosspoint
+  crosspoint completions fish > ~/.config/fish/completions/crosspoint.fish")]
+pub(crate) struct Completions {
+    /// Which shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
 
 pub(crate) fn run(arguments: &Completions) -> Result<Outcome> {
     let mut script = Vec::new();

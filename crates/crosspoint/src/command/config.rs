@@ -1,15 +1,67 @@
 //! `crosspoint config`: shows and checks the configuration.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use anstyle::AnsiColor;
 use anyhow::Result;
+use clap::{Args, Subcommand, ValueHint};
 
 use crate::Outcome;
-use crate::command::{ConfigAction, ConfigCommand};
+use crate::command::flags::Place;
 use crate::config::{self, Config, Flags, Invalid, Loaded};
 use crate::listed::listed;
 use crate::terminal::render;
+
+/// Check or show the configuration: what holds, and where it came from
+///
+/// The defaults hold unless the file says otherwise; the environment wins over the file, and options win over both. Every key of one value
+/// can be set in the environment: CROSSPOINT_SERVER_LISTEN is the key listen of the table server.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint config check                     can the configuration be used? if not: where is the mistake?
+  crosspoint config check new.toml
+  crosspoint config show                      everything that holds, and where it came from
+  crosspoint config show > new.toml           a file to start from")]
+pub(crate) struct ConfigCommand {
+    #[command(subcommand)]
+    pub(crate) action: ConfigAction,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ConfigAction {
+    Check(ConfigCheck),
+    Show(ConfigShow),
+}
+
+/// Say what is wrong with the configuration, where, and how to mend it
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint config check
+  crosspoint config check new.toml
+
+Exit codes: 0 it can be used, 1 it cannot, 2 it could not be read.")]
+pub(crate) struct ConfigCheck {
+    /// The file to check [default: the one that serve would use]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "config")]
+    pub(crate) file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Print everything that holds as TOML, each value with where it came from
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint config show
+  CROSSPOINT_SERVER_LISTEN=127.0.0.1:0 crosspoint config show | grep listen")]
+pub(crate) struct ConfigShow {
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
 
 pub(crate) fn run(arguments: &ConfigCommand) -> Result<Outcome> {
     match &arguments.action {

@@ -11,12 +11,11 @@ use anyhow::Result;
 use reqwest::StatusCode;
 use uuid::Uuid;
 
-use crate::Outcome;
 use crate::client::{self, Client, Failed, Heard, Job, Need, segment};
+use crate::command::jobs::arguments::{Jobs, JobsAction, JobsAnswer, JobsDocument, JobsEvents, JobsRetry};
 use crate::command::submit::wait::{self, Wanted};
-use crate::command::{Jobs, JobsAction, JobsAnswer, JobsDocument, JobsEvents, JobsRetry};
-use crate::json_input;
 use crate::terminal::json;
+use crate::{Outcome, json_input};
 
 pub(crate) fn run(arguments: &Jobs) -> Result<Outcome> {
     match &arguments.action {

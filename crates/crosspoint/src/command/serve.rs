@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueHint};
 use crosspoint_engine::core::Mode;
 use crosspoint_engine::runtime::{Engine, Readiness};
 use crosspoint_engine::store::Fault;
 use tokio::runtime::Builder;
 
-use crate::command::{Format, Serve};
+use crate::command::flags::{Format, Place};
 use crate::config::{Config, Flags, Limits, LogFormat, SERVER_FILE};
 use crate::local::SocketFile;
 use crate::pull::Desk;
@@ -21,6 +23,44 @@ use crate::signals::Signals;
 use crate::{Outcome, client, log, retrying, server};
 use listening::{Listening, Unheard};
 use presence::Presence;
+
+/// Run the orchestrator: take jobs, make them durable, have agents do them
+///
+/// Without configuration it serves the sample agents echo, slow_echo, ask and fail. Jobs are kept in .crosspoint/ of the
+/// working directory and survive anything: what was accepted is on disk, and what was under way when the server ended is
+/// taken up at the next start. Ctrl-C stops it, and lets what is under way end; a second one ends it at once.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint serve                                           on 127.0.0.1:7420, data in ./.crosspoint
+  crosspoint serve --listen 127.0.0.1:0 --data /tmp/try      on any free port; it says which
+  crosspoint serve --listen unix                             on no port: closed to other users
+  crosspoint serve --log warn --log-format json              for machines
+  curl -s 'http://127.0.0.1:7420/api/v1/jobs?wait=10' -d '{\"work\":\"echo\",\"input\":{\"message\":\"hello\"}}'
+
+The log goes to stderr. The address is also in server.json, beside the data, as long as the server runs.
+
+Exit codes: 0 stopped, 2 it could not start, 130 interrupted twice.")]
+pub(crate) struct Serve {
+    /// The address and port to listen on; port 0 is any free one; unix is a socket in the data directory [default: 127.0.0.1:7420]
+    #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other)]
+    pub(crate) listen: Option<String>,
+
+    /// Serve an address that other machines reach, though no token is asked for
+    #[arg(long)]
+    pub(crate) insecure: bool,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+
+    /// How much is logged: off, error, warn, info, debug [default: info]
+    #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(["off", "error", "warn", "info", "debug"]), hide_possible_values = true)]
+    pub(crate) log: Option<String>,
+
+    /// How it is logged [default: text]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) log_format: Option<Format>,
+}
 
 /// Exit code of an interrupted program.
 const INTERRUPTED: i32 = 130;

@@ -12,7 +12,8 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::Outcome;
-use crate::command::{Place, StoreAction, StoreCommand};
+use crate::command::flags::Place;
+use crate::command::store::arguments::{StoreAction, StoreCommand};
 use crate::config::Config;
 use crate::terminal::render;
 

@@ -4,14 +4,73 @@ mod bar;
 pub(crate) mod wait;
 
 use anyhow::Result;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use clap::{Args, ValueHint};
+use crosspoint_engine::job::Priority;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::Outcome;
 use crate::client::{self, Client, Need};
-use crate::command::Submit;
-use crate::json_input;
+use crate::command::flags::{Reach, seconds};
+use crate::{Outcome, json_input};
 use wait::Wanted;
+
+/// Give work to an agent and wait for the outcome
+///
+/// The work is on disk when it is accepted, and goes on whatever becomes of this command. While it waits it shows how far the work is, on
+/// stderr; the outputs go to stdout. Should the connection break, the command finds its job again. Without a server the store
+/// is opened here and the work is done by this process.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint submit echo --input '{\"message\": \"hello\"}'
+  crosspoint submit slow_echo --input '{\"seconds\": 5}'        with a bar and the names of its steps
+  crosspoint submit report --input @request.json > report.json
+  jq -c .task plan.json | crosspoint submit report --input -
+  id=$(crosspoint submit slow_echo --detach)                  to look at later: crosspoint jobs show $id
+  crosspoint submit slow_echo --follow --json | jq .event
+
+Exit codes: 0 completed, 1 failed or cancelled, 2 it could not be submitted, 3 it waits for a person, 130 interrupted (the job goes on).")]
+pub(crate) struct Submit {
+    /// The kind of work; crosspoint agents list shows who takes what
+    #[arg(value_name = "WORK", value_hint = ValueHint::Other, value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) work: String,
+
+    /// The input: JSON, @FILE, or - for standard input [default: {}]
+    #[arg(long, short, value_name = "JSON|@FILE|-", value_hint = ValueHint::Other, allow_hyphen_values = true)]
+    pub(crate) input: Option<String>,
+
+    /// The agent that must do it, where several take this work
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
+    pub(crate) agent: Option<String>,
+
+    /// Your own id for it: submitting the same again gives the same job instead of a second one
+    #[arg(long, value_name = "ID", value_hint = ValueHint::Other)]
+    pub(crate) request_id: Option<String>,
+
+    /// Who goes first when agents are busy [default: normal]
+    #[arg(long, value_name = "PRIORITY", value_parser = PossibleValuesParser::new(Priority::ALL.map(Priority::name)))]
+    pub(crate) priority: Option<String>,
+
+    /// How long it may take in all, in seconds, before it fails as timeout
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<f64>,
+
+    /// Print the job's id as soon as the work is accepted, and do not wait
+    #[arg(long, conflicts_with = "follow")]
+    pub(crate) detach: bool,
+
+    /// Print every event as one line on stdout, instead of the outputs
+    #[arg(long)]
+    pub(crate) follow: bool,
+
+    /// Print the whole job as one line of JSON; with --follow, every event
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+}
 
 pub(crate) fn run(arguments: &Submit) -> Result<Outcome> {
     let input = match &arguments.input {

@@ -1,19 +1,71 @@
 //! `crosspoint translate`: writes a document in another contract.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use anyhow::Result;
-use crosspoint_contracts::AGENT_TYPES;
+use clap::{Args, ValueHint};
 use crosspoint_contracts::json::{self, Tape};
 use crosspoint_contracts::map::Carrying;
 use crosspoint_contracts::translate::{Refused, Translation};
-use crosspoint_contracts::{Extent, Kind, Options, Report};
+use crosspoint_contracts::{AGENT_TYPES, Contract, Extent, Kind, Options, Report};
 
 use crate::Outcome;
-use crate::command::Translate;
+use crate::command::flags::{contract_parser, kind_parser};
 use crate::input::Source;
 use crate::terminal::render;
-use crate::translation::{Translated, Wish, mend};
+use crate::translation::{AGENT_DEFAULT, Translated, Wish, mend};
+
+/// Write a document of one contract as the same document of another
+///
+/// What the other contract has no field for travels along under the key x_crosspoint, so that translating back gives the
+/// document as it was. The kind is detected as by validate. A stream of a run is read to its end and becomes one
+/// document a line, an event each; work that has not ended becomes an event of a stream. At most 256 MiB are read.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint translate run.json --to task
+  crosspoint translate .agent-request.json --to message --agent research
+  crosspoint translate run.json --to task | crosspoint translate --to run     # gives run.json again
+  curl -sN localhost:8000/agents/run/stream -d @run.json | crosspoint translate --to message
+
+The document goes to stdout; what was carried, lost or loose goes to stderr.
+
+Exit codes: 0 translated, 1 it is not valid, has no counterpart, or would lose something under --strict, 2 the file could not be \
+read or its kind not be told.")]
+pub(crate) struct Translate {
+    /// The document; - reads standard input [default: - unless that is a terminal]
+    #[arg(value_name = "FILE|-")]
+    pub(crate) path: Option<PathBuf>,
+
+    /// The contract it is to be written in
+    #[arg(long, value_name = "CONTRACT", value_parser = contract_parser())]
+    pub(crate) to: Contract,
+
+    /// Read it as this kind instead of detecting it
+    #[arg(long, alias = "as", value_name = "KIND", value_parser = kind_parser())]
+    pub(crate) from: Option<Kind>,
+
+    /// The type of the agent in messages, where the document names none, or none that is known
+    #[arg(long, value_name = "TYPE", default_value = AGENT_DEFAULT, value_hint = ValueHint::Other)]
+    pub(crate) agent: String,
+
+    /// A further agent type that messages may name, besides the five of the contract; may be repeated
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
+    pub(crate) agent_type: Vec<String>,
+
+    /// Carry nothing, for agents that refuse members they do not know; what would be carried is lost, and listed
+    #[arg(long)]
+    pub(crate) no_carry: bool,
+
+    /// Print nothing and exit with 1 if anything would be lost
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Print it on one line
+    #[arg(long)]
+    pub(crate) compact: bool,
+}
 
 /// Most names that are listed of what was carried or lost. Longer lists are not read.
 const NAMES_MAX: usize = 20;

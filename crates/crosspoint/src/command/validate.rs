@@ -4,13 +4,60 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use clap::{Args, ValueHint};
 use crosspoint_contracts::{Inner, Kind, Options, Reading, Report};
 
 use crate::Outcome;
-use crate::command::{self, Format, Validate};
+use crate::command::flags::{self, Format, kind_parser};
 use crate::input::{self, Source};
 use crate::terminal::render;
 use crate::verdict::Judged;
+
+/// Say what is wrong with documents of the five contracts, where, and how to mend it
+///
+/// The kind of each document is detected, or follows from names that the contracts give to files: .agent-request*.json,
+/// .agent-response*.json, *.sse. --as says it. Directories are searched for files that end in .json or .sse, hidden
+/// ones included; .git, node_modules and links to directories are passed over. At most 256 MiB of a document are read.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint validate .agent-response.json
+  crosspoint validate --inner json .agent-response.json      the text in `response` must be JSON too
+  curl -sN localhost:8000/agents/run/stream -d @run.json | crosspoint validate --as run.stream -
+  crosspoint validate --format json specs/ | jq 'select(.valid | not)'
+
+Reports go to stdout, errors and the sum to stderr. NO_COLOR=1 turns colour off.
+
+Exit codes: 0 all valid, 1 a document breaks a clause, 2 a file could not be read or its kind not be told.")]
+pub(crate) struct Validate {
+    /// Files or directories; - reads standard input [default: - unless that is a terminal]
+    #[arg(value_name = "FILE|DIR|-")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Read every document as this kind instead of detecting it
+    #[arg(long = "as", value_name = "KIND", value_parser = kind_parser())]
+    pub(crate) kind: Option<Kind>,
+
+    /// What the text inside a bridge response must be
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) inner: Option<flags::Inner>,
+
+    /// A further agent type that messages may name, besides the five of the contract; may be repeated
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
+    pub(crate) agent_type: Vec<String>,
+
+    /// Warnings count as errors
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Print nothing about valid documents, not even their warnings
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// For people, or one JSON object a document on one line
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
 
 pub(crate) fn run(arguments: &Validate) -> Result<Outcome> {
     let mut run = Run { arguments, tally: Tally::default(), closed: false };
@@ -96,7 +143,7 @@ impl Run<'_> {
         let options = Options {
             kind: self.arguments.kind.or_else(|| source.file_name().and_then(Kind::of_file_name)),
             inner: match self.arguments.inner {
-                Some(command::Inner::Json) => Inner::Json,
+                Some(flags::Inner::Json) => Inner::Json,
                 None => Inner::Any,
             },
             agent_types: &agent_types,

@@ -3,7 +3,7 @@
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 
-use crate::command::Place;
+use crate::command::flags::Place;
 use crate::exec::is_our_variable;
 
 /// Join a running server as an agent: it has your program do the work

@@ -11,7 +11,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::client::{Client, Failed, segment};
-use crate::command::{Agent, Reach};
+use crate::command::agent::arguments::Agent;
+use crate::command::flags::Reach;
 use crate::terminal::render;
 
 /// A call for work waits for the lease divided by this, which is as long as the server lets it.

@@ -9,19 +9,18 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use crosspoint_bridge::document::laid_out;
-use crosspoint_bridge::request::Request;
-use crosspoint_bridge::{Fault, Pair, request, response};
+use crosspoint_bridge::request::{self, Request};
+use crosspoint_bridge::{Fault, Pair, response};
 use crosspoint_contracts::json::{Tape, compact};
 
-use crate::Outcome;
 use crate::bridge::driver::{Attended, Waiting};
 use crate::bridge::record::Known;
 use crate::bridge::request_notes::{asked_at, described, said_in};
 use crate::bridge::work::now;
-use crate::command::BridgeAnswer;
+use crate::command::bridge::arguments::BridgeAnswer;
 use crate::input::Source;
-use crate::json_input;
 use crate::terminal::render;
+use crate::{Outcome, json_input};
 
 /// A request that a person is about to answer.
 struct Asked {

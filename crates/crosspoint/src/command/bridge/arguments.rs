@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::command::{Inner, Reach};
+use crate::command::flags::{Inner, Reach};
 
 /// Have agents answer programs that can only read and write files
 ///
@@ -178,7 +178,7 @@ pub(crate) struct BridgeAsk {
     pub(crate) phase_name: Option<String>,
 
     /// How long the agent may take, in seconds [default: 120]
-    #[arg(long, value_name = "SECONDS", value_parser = crate::command::jobs::arguments::seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::command::flags::seconds)]
     pub(crate) timeout: Option<f64>,
 
     /// The model that is wanted

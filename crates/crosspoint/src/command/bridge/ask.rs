@@ -11,10 +11,10 @@ use anyhow::{Context, Result};
 use crosspoint_bridge::ask::{Answer, Asked, Refused, Run, Unusable, forget};
 use crosspoint_bridge::{Directory, Fault, NEED_AGENT, Question};
 
-use crate::Outcome;
-use crate::command::{BridgeAsk, Inner};
-use crate::json_input;
+use crate::command::bridge::arguments::BridgeAsk;
+use crate::command::flags::Inner;
 use crate::terminal::render;
+use crate::{Outcome, json_input};
 
 pub(crate) fn run(arguments: &BridgeAsk) -> Result<Outcome> {
     let path = arguments.dir.as_deref().unwrap_or(Path::new("."));

@@ -16,8 +16,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use crosspoint_bridge::{Fault, Pair};
 
-pub(crate) use child::{COMMAND as CHILD, become_program};
-
 use self::answering::{Asked, Done, told};
 use self::child::{Program, Way};
 use self::next::{After, Begin, Recorded, Resumptions};
@@ -26,9 +24,10 @@ use crate::bridge::driver::{Attended, Waiting};
 use crate::bridge::record::digest;
 use crate::bridge::request_notes;
 use crate::client::{self, Session};
-use crate::command::BridgeRun;
+use crate::command::bridge::arguments::BridgeRun;
 use crate::signals::Signals;
 use crate::terminal::render;
+pub(crate) use child::{COMMAND as CHILD, become_program};
 
 /// Longest wait for a directory that another driver holds: a driver that was just killed may not be gone yet.
 const IN_USE_TIME_MAX: Duration = Duration::from_secs(2);

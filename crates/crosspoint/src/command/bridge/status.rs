@@ -12,7 +12,7 @@ use anyhow::Result;
 
 use self::view::{Place, Problem, Seen};
 use crate::Outcome;
-use crate::command::BridgeStatus;
+use crate::command::bridge::arguments::BridgeStatus;
 use crate::terminal::render;
 use crate::terminal::table::{self, Column, Fit};
 

@@ -28,7 +28,7 @@ use tokio::time::Instant;
 
 use crate::bridge::file_events::{Notices, POLL_PAUSE, Told};
 use crate::client::{Need, Session};
-use crate::command::BridgeWatch;
+use crate::command::bridge::arguments::BridgeWatch;
 use crate::signals::Signals;
 use crate::terminal::render;
 use crate::{Outcome, log};

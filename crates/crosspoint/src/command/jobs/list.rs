@@ -7,10 +7,9 @@ use anyhow::Result;
 use super::event_line::progress;
 use crate::Outcome;
 use crate::client::{Client, Job, JobFields, Page, segment};
-use crate::command::JobsList;
-use crate::terminal::json;
-use crate::terminal::render;
+use crate::command::jobs::arguments::JobsList;
 use crate::terminal::table::{self, Column, Fit};
+use crate::terminal::{json, render};
 
 /// Most jobs that the server returns at once.
 const PAGE_MAX: u32 = 500;

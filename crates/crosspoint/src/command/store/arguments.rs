@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueHint};
 use crosspoint_engine::job::Phase;
 
-use crate::command::Place;
+use crate::command::flags::Place;
 
 /// Look after the store: check it for damage, take everything out of it
 ///

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::progress::Progress;
 use crate::Outcome;
-use crate::command::StoreCheck;
+use crate::command::store::arguments::StoreCheck;
 use crate::terminal::render;
 
 /// The last line of `--json`.

@@ -18,7 +18,7 @@ use super::draft::Draft;
 use super::line::{self, Line};
 use super::progress::Progress;
 use crate::Outcome;
-use crate::command::{Since, StoreExport};
+use crate::command::store::arguments::{Since, StoreExport};
 use crate::terminal::{json, render};
 
 /// Most events that are read at once. Each may be a block of output.

@@ -14,10 +14,10 @@ use tokio::time::Instant;
 use super::line::{self, Line, Shown};
 use crate::bridge::driver::Attended;
 use crate::bridge::record::Known;
-use crate::bridge::request_notes;
-use crate::bridge::work;
+use crate::bridge::{request_notes, work};
 use crate::client::{Client, Failed, Job, Need, Session};
-use crate::command::{Reach, Routes};
+use crate::command::bridge::arguments::Routes;
+use crate::command::flags::Reach;
 use crate::signals::Signals;
 use crate::terminal::render;
 

@@ -21,7 +21,7 @@ use crate::bridge::driver::Attended;
 use crate::bridge::record::Known;
 use crate::bridge::work;
 use crate::client::Failed;
-use crate::command::Routes;
+use crate::command::bridge::arguments::Routes;
 
 /// Most requests under way at a time, over all directories. Each is a connection to the server, up to 1 MiB of request
 /// and then up to 64 MiB of answer in memory; further requests wait in their files.

@@ -1,0 +1,71 @@
+//! Options that several commands have in common.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum, ValueHint};
+use crosspoint_contracts::{Contract, Kind};
+
+use crate::config::Flags;
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+/// Where the configuration and the data are
+#[derive(Args, Clone, Default)]
+pub(crate) struct Place {
+    /// The configuration file [default: ./crosspoint.toml, or crosspoint/crosspoint.toml in the user's configuration directory]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Where")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// The data directory: the database is there, and the address of a server that runs [default: .crosspoint]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Where")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// The database, as sqlite:PATH [default: jobs.db in the data directory]
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Other, help_heading = "Where")]
+    pub(crate) store: Option<String>,
+}
+
+impl Place {
+    pub(crate) fn flags(&self) -> Flags {
+        let Place { config, data, store } = self.clone();
+        Flags { config, data, store, ..Flags::default() }
+    }
+}
+
+pub(crate) fn kind_parser() -> impl TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(Kind::ALL.map(Kind::name)).try_map(|name| Kind::from_name(&name).ok_or("no such kind"))
+}
+
+pub(crate) fn contract_parser() -> impl TypedValueParser<Value = Contract> {
+    PossibleValuesParser::new(Contract::ALL.map(Contract::name))
+        .try_map(|name| Contract::from_name(&name).ok_or("no such contract"))
+}
+
+/// Which server is asked
+#[derive(Args, Clone, Default)]
+pub(crate) struct Reach {
+    /// The server, as http://127.0.0.1:7420 or unix:PATH [env: CROSSPOINT_SERVER] [default: the one of the data directory, else the store is opened]
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, help_heading = "Where")]
+    pub(crate) server: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+pub(crate) fn seconds(text: &str) -> Result<f64, &'static str> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds.is_finite() => Ok(seconds),
+        Ok(_) | Err(_) => Err("it must be a number of seconds, more than 0"),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Inner {
+    /// One JSON value
+    Json,
+}
