@@ -1,4 +1,5 @@
-//! One binary for all integration tests of the files of the bridge: real directories, and processes that are really killed.
+//! One binary for all integration tests of the files of the bridge: real directories, and processes that are really
+//! killed.
 
 #[path = "suite/answers.rs"]
 mod answers;

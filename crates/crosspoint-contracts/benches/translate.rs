@@ -1,7 +1,7 @@
-//! What translation costs beside mere parsing and mere copying, as ratios of one run.
+//! The cost of translation compared with mere parsing and mere copying, as ratios of one run.
 //!
-//! `cargo bench --bench translate` prints a table. Each figure is the median of rounds in which the two sides alternate, so
-//! that a busy machine slows both alike. No test depends on these figures.
+//! `cargo bench --bench translate` prints a table. Each figure is the median of rounds in which the two sides
+//! alternate, so that a busy machine slows both alike. No test depends on these figures.
 
 mod compare;
 
@@ -74,7 +74,7 @@ fn fresh() -> Fresh<'static> {
     }
 }
 
-/// Reading one contract and writing another, against parsing the same bytes into a tree of values.
+/// Reads one contract and writes another, compared with parsing the same bytes into a tree of values.
 fn small(name: &str, kind: Kind, bytes: &[u8], to: Contract) {
     let fresh = fresh();
     let options = Options { kind: Some(kind), ..Options::default() };
@@ -89,7 +89,7 @@ fn small(name: &str, kind: Kind, bytes: &[u8], to: Contract) {
     row(&format!("{name}, read and written, against Value"), ours, theirs, "at most 3");
 }
 
-/// A large payload on its way through, against copying it once.
+/// Translates a large payload, compared with copying it once.
 fn large(name: &str, payload: &str) {
     let document = format!(r#"{{"request_id": "r", "task_type": "t", "inputs": {{"text": {payload}}}}}"#);
     let fresh = fresh();

@@ -1,4 +1,4 @@
-//! What validation costs beside mere parsing, as ratios of one run.
+//! The cost of validation compared with mere parsing, as ratios of one run.
 //!
 //! `cargo bench` prints a table. Each figure is the median of rounds in which the two sides alternate, so that a busy
 //! machine slows both alike. No test depends on these figures.
@@ -11,14 +11,14 @@ use compare::{compare, print, row};
 use crosspoint_contracts::{Inner, Kind, Options};
 use serde::Deserialize;
 
-/// The response of bridge.md as a struct that borrows, as a careful Rust program would declare it.
+/// The response of bridge.md as a borrowing struct, as a careful Rust program would declare it.
 #[derive(Deserialize)]
 #[allow(dead_code, reason = "parsed, not looked at")]
 struct BorrowedResponse<'s> {
     request_id: &'s str,
     version: &'s str,
     status: &'s str,
-    // Borrows where there are no escapes; serde borrows a `Cow` only where it is the field itself.
+    // Borrows if there are no escapes. serde borrows a `Cow` only if it is the field itself.
     #[serde(borrow)]
     response: std::borrow::Cow<'s, str>,
     error_message: Option<&'s str>,

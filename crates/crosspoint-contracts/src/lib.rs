@@ -15,7 +15,8 @@
 //! - [`sse`]: server-sent events, reading and writing;
 //! - [`document`]: the entry point for reading, bytes to [`document::Reading`];
 //! - [`schema`]: JSON Schemas, made from the types;
-//! - [`job`], [`map`], [`translate()`]: any contract into any other.
+//! - [`job`], [`map`], [`translate()`]: any contract into any other;
+//! - [`request`], [`reply`], [`outcome`], [`failure`]: what callers ask for and what agents say, whatever the contract.
 
 pub mod artifact;
 pub mod clause;
@@ -34,9 +35,11 @@ pub mod map;
 pub mod outcome;
 pub mod reply;
 pub mod report;
+pub mod request;
 pub mod retry;
 pub mod schema;
 pub mod sse;
+pub mod time;
 mod timestamp;
 pub mod translate;
 

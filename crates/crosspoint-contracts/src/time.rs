@@ -3,8 +3,8 @@
 //! One integer can be compared, stored and added to without a calendar, and adding saturates instead of overflowing: a
 //! limit of a million years ends at the end of time, and not in a panic.
 
+use core::time::Duration;
 use std::fmt;
-use std::time::Duration;
 
 /// Microseconds since 1970, UTC.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -13,12 +13,6 @@ pub struct Time(pub i64);
 impl Time {
     /// A time that never comes: later than all others.
     pub const NEVER: Time = Time(i64::MAX);
-
-    /// Returns the time of the system clock. Only code at the edge may call this: everything that decides is told the
-    /// time.
-    pub fn on_the_wall() -> Time {
-        Time(jiff::Timestamp::now().as_microsecond())
-    }
 
     /// Returns the time that is this much later.
     #[must_use]

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use crate::time::Time;
+use crosspoint_contracts::time::Time;
 
 /// How many bad marks in a row open the breaker.
 pub const FAILURES_MAX: u32 = 5;

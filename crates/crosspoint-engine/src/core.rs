@@ -19,15 +19,7 @@ mod suspects;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use agents::{Agent, AgentCommand, Spec, Standing};
-pub use batch::{Batch, Effect, Fresh, Written};
-pub use clock::ALIVE_PERIOD;
-use clock::is_timed;
-pub use command::{Command, Mode, Origin, Rejected, Reply, Submission};
-pub use members::{MEMBERS_MAX, Member, Membership, Presence};
-pub use report::Grip;
-pub(crate) use report::NEVER_HAD;
-pub use room::{Room, Share};
+use crosspoint_contracts::time::Time;
 
 use crate::breaker;
 use crate::id::{JobId, SEQ_MAX, Seq};
@@ -37,7 +29,15 @@ use crate::machine::{self, Action, End, Event, Refused};
 use crate::policy::{Policy, Recovery};
 use crate::queue::{Queues, Target};
 use crate::retention::Ended;
-use crate::time::Time;
+pub use agents::{Agent, AgentCommand, Spec, Standing};
+pub use batch::{Batch, Effect, Fresh, Written};
+pub use clock::ALIVE_PERIOD;
+use clock::is_timed;
+pub use command::{Command, Mode, Origin, Rejected, Reply, Submission};
+pub use members::{MEMBERS_MAX, Member, Membership, Presence};
+pub use report::Grip;
+pub(crate) use report::NEVER_HAD;
+pub use room::{Room, Share};
 
 /// Everything that one orchestrator knows about its jobs and agents.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::reply::{Progress, Question};
+use crosspoint_contracts::time::Time;
 
 use crate::job::Ending;
-use crate::time::Time;
 
 /// One event of a job. The first event has number 1, and the outcome is the last event.
 #[derive(Clone, Debug)]

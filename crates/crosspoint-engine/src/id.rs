@@ -8,9 +8,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crosspoint_contracts::time::Time;
 use uuid::Uuid;
-
-use crate::time::Time;
 
 /// The number of a job in its store, counted from 1. It is also the job's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

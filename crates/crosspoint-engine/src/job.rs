@@ -8,15 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use crosspoint_contracts::Contract;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::reply::{Progress, Question};
+use crosspoint_contracts::request::{Door, Key, Limits, Priority};
+use crosspoint_contracts::time::Time;
 
 use crate::id::{JobId, Seq};
-use crate::policy::Schedule;
-use crate::time::Time;
 
 /// A job. Cloning copies the parts that change and shares the rest.
 #[derive(Clone, Debug)]
@@ -112,54 +111,6 @@ impl Request {
         let range = self.input.start as usize..self.input.end as usize;
         (range.end <= document.0.len()).then(|| document.0.slice(range))
     }
-}
-
-/// Where work comes in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Door {
-    /// `/api/v1/jobs` and the command line.
-    Native,
-    /// The door of a contract.
-    Contract(Contract),
-}
-
-/// What makes a repeat the same job (ALL-1), within one caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Key {
-    /// Nothing: each request is a job of its own.
-    None,
-    /// The request id.
-    RequestId,
-    /// The `Idempotency-Key` header, which is the same key on every door, or several fields of a contract together.
-    Other(Box<str>),
-}
-
-/// Which jobs go first: those of a higher priority. Now and then the oldest job goes first all the same, so that no job
-/// waits for ever (see [`crate::queue`]).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Priority {
-    /// After jobs of all other priorities.
-    Low,
-    /// The priority of a request that names none.
-    #[default]
-    Normal,
-    /// Before normal and low jobs.
-    High,
-    /// Before all other jobs.
-    Urgent,
-}
-
-/// The limits that a request sets; `None` where it sets none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Longest time from acceptance to the outcome.
-    pub total: Option<Duration>,
-    /// Longest time without a sign of life from the agent.
-    pub silence: Option<Duration>,
-    /// Most output, in bytes.
-    pub output_bytes: Option<u64>,
-    /// How often and when a failed attempt is repeated (TASK-7). Setting it also says that repeating is wanted.
-    pub retry: Option<Schedule>,
 }
 
 /// The state of a job.

@@ -7,10 +7,10 @@
 
 use std::collections::BTreeMap;
 
+use crosspoint_contracts::request::{Door, Key};
 use uuid::Uuid;
 
 use crate::id::{Seq, StoreId};
-use crate::job::{Door, Key};
 
 /// The hash of a request key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,13 +1,14 @@
 //! The engine: durable jobs that end exactly once.
 //!
 //! In reading order:
-//! - [`time`], [`id`], [`job`], [`event`]: what is known about one job;
+//! - [`id`], [`job`], [`event`]: what is known about one job;
 //! - [`policy`]: what an agent's operator configured;
 //! - [`machine`]: the life of one job, as one pure function; [`breaker`]: the circuit breaker of one agent;
 //! - [`keys`], [`queue`], [`core`]: all jobs and agents of one orchestrator, still pure;
 //! - [`retention`]: how long jobs are kept; [`claim`]: which opening of a store may write to it;
 //! - [`store`]: the embedded database, whose one verb is to commit a batch;
 //! - [`runtime`]: the one committing thread, the tasks of attempts, and the handle that doors use.
+//!   [`wall_clock`] is the only other place that knows the time.
 
 pub mod breaker;
 pub mod claim;
@@ -22,4 +23,4 @@ pub mod queue;
 pub mod retention;
 pub mod runtime;
 pub mod store;
-pub mod time;
+pub mod wall_clock;

@@ -22,14 +22,13 @@ use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::outcome::Status;
 use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
-
-pub use clock::alarm;
-pub use end::pause_max;
+use crosspoint_contracts::time::Time;
 
 use crate::event::{Entry, Violation, What};
 use crate::job::{Answered, Job, Phase, Running, State};
 use crate::policy::{Policy, Recovery};
-use crate::time::Time;
+pub use clock::alarm;
+pub use end::pause_max;
 
 /// Most changes of agents that are remembered of one job.
 const HAD_MAX: usize = 100;

@@ -1,18 +1,12 @@
 //! What an agent's operator configured: clocks, repeats, limits.
 //!
 //! The schedule of repeats is that of the message contract (MSG-5) for every agent, because it is the only one that the
-//! contracts name. A request may bring its own (TASK-7), within [`ATTEMPTS_MAX`] and [`DELAY_MAX`].
+//! contracts name. A request may bring its own (TASK-7), within the limits of [`Schedule`].
 
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_contracts::retry;
-
-/// Most attempts of one job, whatever its request asks for: each attempt has to be paid for.
-pub const ATTEMPTS_MAX: u32 = 10;
-
-/// Longest pause between two attempts, without jitter.
-pub const DELAY_MAX: Duration = Duration::from_secs(3_600);
+use crosspoint_contracts::request::Schedule;
 
 /// How long a job may take in all, where neither the request nor the agent's configuration sets a limit (ALL-4).
 pub const TOTAL_DEFAULT: Duration = Duration::from_secs(3_600);
@@ -78,28 +72,6 @@ pub enum Recovery {
     Fail,
 }
 
-/// How many attempts are made, and how long the pauses between them are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Schedule {
-    /// Most attempts in all, the first one included.
-    pub attempts_max: u32,
-    /// How the pauses grow.
-    pub backoff: Backoff,
-    /// The pause before the second attempt.
-    pub first: Duration,
-}
-
-/// How the pauses between attempts grow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backoff {
-    /// Each pause is twice as long as the last.
-    Exponential,
-    /// Each pause is longer than the last by the length of the first.
-    Linear,
-    /// All pauses are equally long.
-    Fixed,
-}
-
 impl Policy {
     /// The policy where nothing is configured.
     pub const DEFAULT: Policy = Policy {
@@ -117,36 +89,6 @@ impl Policy {
 impl Default for Policy {
     fn default() -> Policy {
         Policy::DEFAULT
-    }
-}
-
-impl Default for Schedule {
-    fn default() -> Schedule {
-        Schedule::DEFAULT
-    }
-}
-
-impl Schedule {
-    /// The schedule of MSG-5: four attempts, 1, 2 and 4 s apart.
-    pub const DEFAULT: Schedule =
-        Schedule { attempts_max: retry::ATTEMPTS_MAX, backoff: Backoff::Exponential, first: Duration::from_secs(1) };
-
-    /// Returns how long to wait before an attempt, counted from 1; `None` if there is no such attempt.
-    ///
-    /// `chance` is a number from 0 to 1. It lengthens the pause by at most half and never shortens it.
-    pub fn delay_before(&self, attempt: u32, chance: f64) -> Option<Duration> {
-        if attempt > self.attempts_max.min(ATTEMPTS_MAX) {
-            return None;
-        }
-        let Some(pauses_before) = attempt.checked_sub(2) else { return Some(Duration::ZERO) };
-        let least = match self.backoff {
-            Backoff::Exponential => self.first.saturating_mul(1 << pauses_before.min(31)),
-            Backoff::Linear => self.first.saturating_mul(pauses_before + 1),
-            Backoff::Fixed => self.first,
-        };
-        let least = least.min(DELAY_MAX);
-        let chance = if chance.is_nan() { 0.0 } else { chance.clamp(0.0, 1.0) };
-        Some(least + least.mul_f64(retry::JITTER_SHARE_MAX * chance))
     }
 }
 

@@ -7,8 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crosspoint_contracts::request::Priority;
+
 use crate::id::Seq;
-use crate::job::{Job, Priority};
+use crate::job::Job;
 
 /// Every turn of an agent that is a multiple of this goes to the oldest job, whatever its priority.
 pub const OLDEST_EVERY: u64 = 8;

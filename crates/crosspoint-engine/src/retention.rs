@@ -17,8 +17,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use crosspoint_contracts::time::Time;
+
 use crate::id::Seq;
-use crate::time::Time;
 
 /// How many parts the time for which jobs are kept is divided into.
 const PARTS: u128 = 1_000;

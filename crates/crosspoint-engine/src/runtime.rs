@@ -38,4 +38,4 @@ pub use follow::Follow;
 pub use members::{Heard, Unjoined};
 pub use metrics::{AttemptResult, Commits, Distribution, Ended, Load, NAMES_MAX, Numbers, Queue, SERIES_MAX};
 pub use stuck::{Ahead, Stuck};
-pub use wish::{Denied, NewJob, Submitted, Unaccepted};
+pub use wish::{Denied, Submitted, Unaccepted};

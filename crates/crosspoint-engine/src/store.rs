@@ -26,13 +26,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crosspoint_contracts::time::Time;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use uuid::Uuid;
-
-pub use export::{Numbers, Wanted};
-pub use fault::Fault;
-pub use purge::{Budget, Purged};
-pub use read::{Filter, Found, LISTED_BYTES_MAX, Page, Places, Readers, Sizes};
 
 use crate::claim::Claim;
 use crate::core::{Member, Standing};
@@ -41,8 +37,11 @@ use crate::job::Job;
 use crate::keys::{Hash, Keys, Salt};
 use crate::machine::End;
 use crate::retention::Jumps;
-use crate::time::Time;
+pub use export::{Numbers, Wanted};
+pub use fault::Fault;
 use lock::Lock;
+pub use purge::{Budget, Purged};
+pub use read::{Filter, Found, LISTED_BYTES_MAX, Page, Places, Readers, Sizes};
 
 /// Longest time that a reader or a checkpoint in the background may hold up the last checkpoint.
 const LAST_CHECKPOINT_TIME_MAX: Duration = Duration::from_secs(1);

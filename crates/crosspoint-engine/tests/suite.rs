@@ -1,4 +1,4 @@
-//! One binary for all integration tests of the engine: they use what it makes public, and real files.
+//! One binary for all integration tests of the engine: they use its public interface, and real files.
 
 #[path = "suite/attempts.rs"]
 mod attempts;

@@ -5,36 +5,35 @@
 //! chooses its status.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use crosspoint_contracts::exchange::{Differs, Exchange};
 use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::request::{Door, NewJob};
 use crosspoint_contracts::{Contract, Report};
-use crosspoint_engine::core::Rejected;
-use crosspoint_engine::job::{Door, Job};
-use crosspoint_engine::runtime::{Engine, NewJob, Submitted, Unaccepted, Watch};
 
 use super::answer::Beside;
+use super::backend::{Agent, Backend, Followed, Submitted, Unaccepted};
 use super::incoming::{self, Incoming};
-use super::refusal::{Refusal, works};
+use super::refusal::{self, Refusal, works};
 use super::trace::Trace;
-use crate::long;
 
 /// Longest name, request id or key, in bytes. All of them are compared, shown and logged whole.
-pub(crate) const NAME_BYTES_MAX: usize = 512;
+pub const NAME_BYTES_MAX: usize = 512;
 
 /// The owner of a job: request keys of two callers never clash.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Caller(Arc<str>);
+pub struct Caller(Arc<str>);
 
 impl Caller {
     /// Without tokens all requests come from the same caller.
-    pub(crate) fn everyone() -> Caller {
+    pub fn everyone() -> Caller {
         Caller::default()
     }
 
-    pub(crate) fn name(&self) -> &str {
+    /// Returns the caller's name; empty where there are no tokens.
+    pub fn name(&self) -> &str {
         &self.0
     }
 }
@@ -47,92 +46,86 @@ impl From<Caller> for Arc<str> {
 
 /// What came beside the document.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Headers {
-    pub(crate) caller: Caller,
+pub struct Headers {
+    /// The caller that sent the request.
+    pub caller: Caller,
     /// `Idempotency-Key`
-    pub(crate) key: Option<Box<str>>,
+    pub key: Option<Box<str>>,
     /// `traceparent`
-    pub(crate) trace: Option<Trace>,
+    pub trace: Option<Trace>,
     /// The work that the caller means by the name in the document.
-    pub(crate) work: Option<String>,
+    pub work: Option<String>,
     /// How long its caller waits.
-    pub(crate) wait: Option<Duration>,
+    pub wait: Option<Duration>,
 }
 
-/// A request that is a job, and what its caller is told beside it.
-pub(crate) struct Admitted {
-    pub(crate) watch: Watch,
-    /// Whether the job existed before this request.
-    pub(crate) joined: bool,
-    pub(crate) beside: Beside,
+/// A request that was read and can be submitted.
+pub struct Reading {
+    incoming: Incoming,
+    contract: Contract,
+    document: Bytes,
+    /// The work that is meant, where the caller says it beside the document.
+    meant: Option<String>,
     wait: Option<Duration>,
 }
 
-impl Admitted {
-    /// Returns the job once it has ended, or in its current state when its caller has waited as long as it wants to.
-    pub(crate) async fn ended(&self) -> Arc<Job> {
-        match self.wait {
-            Some(wait) => self.watch.ended(Instant::now() + wait).await,
-            None => self.watch.job(),
-        }
-    }
-
-    /// Like [`Admitted::ended`], but also returns once the job asks a person.
-    pub(crate) async fn settled(&self) -> Arc<Job> {
-        match self.wait {
-            Some(wait) => self.watch.settled(Instant::now() + wait).await,
-            None => self.watch.job(),
-        }
-    }
+/// A request that became a job, and what its caller gets to see of it.
+pub struct Admitted<J> {
+    /// The job.
+    pub job: J,
+    /// Whether the job existed before this request.
+    pub joined: bool,
+    /// What the caller is told beside the job.
+    pub beside: Beside,
+    /// How long the caller waits for the outcome.
+    pub wait: Option<Duration>,
 }
 
-/// Makes a job of a request, or finds the job that it repeats. All mistakes are reported at once.
-pub(crate) async fn admit(
-    engine: &Engine,
-    contract: Contract,
-    document: &Bytes,
-    headers: Headers,
-) -> Result<Admitted, Refusal> {
-    let admitted = admit_unnamed(engine, contract, document, headers).await;
-    admitted.map_err(|refusal| about(refusal, contract, document))
+/// Reads a request. A refusal lists all mistakes at once.
+pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Reading, Refusal> {
+    let (meant, wait) = (headers.work.clone(), headers.wait);
+    let incoming = read_incoming(contract, document, headers).map_err(|refusal| about(refusal, contract, document))?;
+    Ok(Reading { incoming, contract, document: document.clone(), meant, wait })
 }
 
-/// RUN-5.2: a refusal names the request as its caller does, if that could be read.
-pub(crate) fn about(refusal: Refusal, contract: Contract, document: &[u8]) -> Refusal {
+/// Makes a job of a request that was read, or finds the job that it repeats.
+pub async fn submit<B: Backend>(backend: &B, reading: Reading) -> Result<Admitted<B::Job>, Refusal> {
+    let Reading { incoming, contract, document, meant, wait } = reading;
+    let exchange = contract.exchange();
+    let warnings = incoming.warnings();
+    let Incoming { new, is_translated, .. } = incoming;
+    let (request_id, work) = (new.request_id.clone().unwrap_or_default(), new.work.clone());
+    let submitted = if exchange.work_may_name_agent {
+        submit_led(backend, exchange, new, meant.as_deref()).await
+    } else {
+        backend.submit(new).await
+    };
+    let submitted = submitted.map_err(|why| {
+        let refusal = unaccepted::<B>(&backend.agents(), exchange, why, &work, meant.is_some());
+        about(refusal, contract, &document)
+    })?;
+    let (job, joined) = match submitted {
+        Submitted::New(job) => (job, false),
+        Submitted::Repeat(job) => (job, true),
+    };
+    let known_as = {
+        let now = job.now();
+        let known = B::Job::snapshot(&now).request_id;
+        (!request_id.is_empty() && *request_id != *known).then_some(request_id)
+    };
+    Ok(Admitted { job, joined, beside: Beside { known_as, warnings, is_translated }, wait })
+}
+
+/// RUN-5.2: a refusal names the caller's own id of the request and its work, where they could be read.
+pub fn about(refusal: Refusal, contract: Contract, document: &[u8]) -> Refusal {
     let exchange = contract.exchange();
     let [request_id, work] = incoming::names_in(document, [exchange.id, exchange.work]);
     refusal.of_request(request_id).of_work(work)
 }
 
-async fn admit_unnamed(
-    engine: &Engine,
-    contract: Contract,
-    document: &Bytes,
-    headers: Headers,
-) -> Result<Admitted, Refusal> {
+fn read_incoming(contract: Contract, document: &Bytes, headers: Headers) -> Result<Incoming, Refusal> {
     let exchange = contract.exchange();
-    let (meant, wait) = (headers.work.clone(), headers.wait);
-    let incoming = read(contract, document, headers)?;
-    let warnings = incoming.warnings();
-    let Incoming { new, is_translated, .. } = incoming;
-    let (request_id, work) = (new.request_id.clone().unwrap_or_default(), new.work.clone());
-    let submitted = if exchange.work_may_name_agent {
-        submit_led(engine, exchange, new, meant.as_deref()).await
-    } else {
-        engine.submit(new).await
-    };
-    let submitted = submitted.map_err(|why| unaccepted(engine, exchange, &why, &work, meant.is_some()))?;
-    let (watch, joined) = match submitted {
-        Submitted::New(watch) => (watch, false),
-        Submitted::Repeat(watch) => (watch, true),
-    };
-    let known_as = (!request_id.is_empty() && request_id != watch.job().request.request_id).then_some(request_id);
-    Ok(Admitted { watch, joined, beside: Beside { known_as, warnings, is_translated }, wait })
-}
-
-fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Incoming, Refusal> {
-    let exchange = contract.exchange();
-    let incoming = long::look(document.len(), || incoming::read(contract, document, headers));
+    let incoming = incoming::read(contract, document, headers);
     let incoming = incoming.map_err(|report| malformed(exchange, *report))?;
     if let Some(clause) = exchange.refusing.empty_id
         && incoming.new.request_id.as_deref().is_none_or(str::is_empty)
@@ -178,35 +171,59 @@ fn fielded(exchange: &Exchange, refusal: Refusal) -> Refusal {
     if exchange.refusing.names_fields { refusal.naming_field() } else { refusal }
 }
 
-/// Returns the refusal of a request that the engine did not accept. The engine speaks of jobs, while callers know the
-/// members of their own request, so the contract's wording is used.
-fn unaccepted(engine: &Engine, exchange: &Exchange, why: &Unaccepted, work: &str, was_meant: bool) -> Refusal {
+/// A refusal in the words of the contract. Backends know jobs; callers know the members of their own request.
+fn unaccepted<B: Backend>(
+    agents: &[Agent],
+    exchange: &Exchange,
+    why: Unaccepted<B::Job>,
+    work: &str,
+    was_meant: bool,
+) -> Refusal {
     let refusing = &exchange.refusing;
-    let refusal = Refusal::unaccepted(engine, why);
-    let wording = match why {
-        Unaccepted::Rejected(Rejected::UnknownWork) if exchange.work_may_name_agent => {
-            return unknown_name(engine, exchange, was_meant);
-        }
-        Unaccepted::Rejected(Rejected::UnknownWork) => refusing.unknown_work,
-        Unaccepted::Rejected(Rejected::UnknownAgent) => refusing.unknown_agent,
-        Unaccepted::Rejected(Rejected::NotItsWork) => refusing.not_its_work,
+    let wording = match &why {
+        Unaccepted::UnknownWork if exchange.work_may_name_agent => return unknown_name(agents, exchange, was_meant),
+        Unaccepted::UnknownWork => refusing.unknown_work,
+        Unaccepted::UnknownAgent => refusing.unknown_agent,
+        Unaccepted::NotItsWork => refusing.not_its_work,
         Unaccepted::Conflict(job) => {
-            let differs = if *job.request.work == *work { Differs::Input } else { Differs::Work };
-            (refusing.conflict)(differs)
+            let is_same = *B::Job::snapshot(&job.now()).work == *work;
+            (refusing.conflict)(if is_same { Differs::Input } else { Differs::Work })
         }
-        Unaccepted::Rejected(Rejected::Full { .. })
-        | Unaccepted::Overloaded
-        | Unaccepted::Closed
-        | Unaccepted::Lost
-        | Unaccepted::Fault(_)
-        | Unaccepted::NotTried(_) => return refusal,
+        Unaccepted::Refused(_) => return why.refusal(agents),
     };
-    fielded(exchange, refusal.worded(wording))
+    fielded(exchange, why.refusal(agents).worded(wording))
 }
 
-/// Refuses a name that is neither a known work nor the name of an agent.
-fn unknown_name(engine: &Engine, exchange: &Exchange, was_meant: bool) -> Refusal {
-    let hint = format!("known works: {}", works(engine));
+impl<J: Followed> Unaccepted<J> {
+    /// Returns the refusal in the words of the native API.
+    pub fn refusal(self, agents: &[Agent]) -> Refusal {
+        let refusal = match self {
+            Unaccepted::Conflict(job) => {
+                let id = J::snapshot(&job.now()).id;
+                let message = format!("this request key is that of job {id}, which has other work or another input");
+                let hint = "use a new request id or Idempotency-Key for other work";
+                return Refusal::conflict(message, hint).clause("ALL-1");
+            }
+            Unaccepted::UnknownWork => {
+                Refusal::unsupported("no agent takes this work", format!("known works: {}", works(agents))).at("/work")
+            }
+            Unaccepted::UnknownAgent => {
+                let hint = format!("known agents: {}", refusal::agents(agents));
+                Refusal::unsupported("no agent has this name", hint).at("/agent")
+            }
+            Unaccepted::NotItsWork => {
+                let hint = "leave `agent` out, or GET /api/v1/agents for who takes what";
+                Refusal::unsupported("this agent does not take this work", hint).at("/agent")
+            }
+            Unaccepted::Refused(refusal) => return refusal,
+        };
+        refusal.clause("ALL-6")
+    }
+}
+
+/// The name is neither that of a work nor that of an agent.
+fn unknown_name(agents: &[Agent], exchange: &Exchange, was_meant: bool) -> Refusal {
+    let hint = format!("known works: {}", works(agents));
     let wording = exchange.refusing.unknown_work;
     let message = match was_meant {
         false => format!("`{}` is no work and no agent's name", exchange.work),
@@ -217,55 +234,58 @@ fn unknown_name(engine: &Engine, exchange: &Exchange, was_meant: bool) -> Refusa
 }
 
 /// Makes a job of a request whose work may be the name of an agent, or finds the job that it repeats.
-async fn submit_led(
-    engine: &Engine,
+async fn submit_led<B: Backend>(
+    backend: &B,
     exchange: &Exchange,
     mut new: NewJob,
     meant: Option<&str>,
-) -> Result<Submitted, Unaccepted> {
+) -> Result<Submitted<B::Job>, Unaccepted<B::Job>> {
     let called = new.work.clone();
     if let Some(work) = meant {
         new.work = work.into();
     }
-    lead(engine, &mut new);
-    let submitted = engine.submit(new.clone()).await;
+    lead(&backend.agents(), &mut new);
+    let submitted = backend.submit(new.clone()).await;
     let known = match &submitted {
-        Ok(Submitted::Repeat(watch)) => watch.job(),
-        Err(Unaccepted::Conflict(job)) => job.clone(),
+        Ok(Submitted::Repeat(job)) | Err(Unaccepted::Conflict(job)) => job.clone(),
         Ok(Submitted::New(_)) | Err(_) => return submitted,
     };
-    let is_same_name = meant.is_none() && is_called(engine, exchange, new.door, &known, &called).await;
-    let is_led_alike = known.request.door != new.door || known.request.pinned == new.agent;
+    let (work, is_led_alike) = {
+        let now = known.now();
+        let snapshot = B::Job::snapshot(&now);
+        let is_led_alike = snapshot.door != new.door || snapshot.pinned == new.agent.as_deref();
+        (Arc::<str>::from(snapshot.work), is_led_alike)
+    };
+    let is_same_name = meant.is_none() && is_called(backend, exchange, new.door, &known, &called).await;
     match submitted {
-        // A name may lead to another work or agent than it did when the job was made. The request is still the same.
+        // A name may lead elsewhere now than it did when the job was made. That is no other request.
         Err(Unaccepted::Conflict(_)) if is_same_name => {
-            new.work = known.request.work.clone();
-            engine.submit(new).await
+            new.work = work;
+            backend.submit(new).await
         }
-        // Two agents that take the same work are two names, so this is another request.
+        // And two agents that take the same work are two names.
         Ok(Submitted::Repeat(_)) if !is_same_name && !is_led_alike => Err(Unaccepted::Conflict(known)),
         other => other,
     }
 }
 
-/// Resolves a name: it is that of a work, or else that of an agent, to which the job then goes.
-fn lead(engine: &Engine, new: &mut NewJob) {
-    let agents = engine.agents();
-    if agents.iter().any(|agent| agent.spec.works.contains(&new.work)) {
+/// A name is that of a work, or else that of an agent, which then gets the job.
+fn lead(agents: &[Agent], new: &mut NewJob) {
+    if agents.iter().any(|agent| agent.works.contains(&new.work)) {
         return;
     }
-    let named = agents.iter().find(|agent| agent.spec.name == new.work);
-    if let Some((agent, work)) = named.and_then(|agent| Some((agent, agent.spec.works.first()?))) {
-        (new.agent, new.work) = (Some(agent.spec.name.clone()), work.clone());
+    let named = agents.iter().find(|agent| agent.name == new.work);
+    if let Some((agent, work)) = named.and_then(|agent| Some((agent, agent.works.first()?))) {
+        (new.agent, new.work) = (Some(agent.name.clone()), work.clone());
     }
 }
 
-/// Whether the request of a job called its work by this name.
-async fn is_called(engine: &Engine, exchange: &Exchange, door: Door, job: &Job, name: &str) -> bool {
-    if job.request.door != door {
+/// Whether the request that a job came as calls its work by this name.
+async fn is_called<B: Backend>(backend: &B, exchange: &Exchange, door: Door, job: &B::Job, name: &str) -> bool {
+    if B::Job::snapshot(&job.now()).door != door {
         return false;
     }
-    let Ok(Some(document)) = engine.document(job.seq()).await else { return false };
+    let Some(document) = backend.document(job).await else { return false };
     let [called] = incoming::names_in(&document.0, [exchange.work]);
     called.as_deref() == Some(name)
 }

@@ -8,49 +8,49 @@
 mod outcome;
 mod read_again;
 
-use std::sync::Arc;
-
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::exchange::{Known, Place};
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::job::{Home, Job as Canonical, State as Told};
 use crosspoint_contracts::json::{Levels, Tape, quoted};
 use crosspoint_contracts::map::Fresh;
-use crosspoint_contracts::outcome::{Outcome, Status};
+use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::reply::Failed;
 use crosspoint_contracts::{Contract, Kind, NATIVE_RESPONSE, Options, translate};
-use crosspoint_engine::job::{Ending, Job, Running, State};
+
+use crate::snapshot::{Ended, Snapshot, State};
 
 /// What a caller is told beside the job.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Beside {
+pub struct Beside {
     /// The caller's id for the job, if it reached the job under another id of its own by the same `Idempotency-Key`.
-    pub(crate) known_as: Option<Box<str>>,
+    pub known_as: Option<Box<str>>,
     /// Warnings about its request.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
     /// Whether its request was translated from another contract. Then the document says beside the text of an output
     /// that the output is an object, so that it is one again in that other contract (ALL-8). Callers that know only
     /// texts do not get that addition.
-    pub(crate) is_translated: bool,
+    pub is_translated: bool,
 }
 
 /// A job for a caller.
-pub(crate) struct Answer {
-    pub(crate) text: String,
+pub struct Answer {
+    /// The document.
+    pub text: String,
     /// Whether the text shows what the agent gave. It is false if the text says that this cannot be read.
-    pub(crate) is_readable: bool,
+    pub is_readable: bool,
 }
 
 /// Writes a job in its current state, for a caller of this contract.
-pub(crate) fn document(job: &Job, to: Contract, beside: &Beside) -> String {
+pub fn document(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> String {
     answer(job, to, beside).text
 }
 
 /// Like [`document`]. If what the agent gave is no document of any kind, the caller is told that.
-pub(crate) fn answer(job: &Job, to: Contract, beside: &Beside) -> Answer {
+pub fn answer(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> Answer {
     let text = Writing { job, to, beside }.told();
     // Outcomes of newer versions were checked when they arrived (ALL-11).
-    let is_unjudged = job.outcome().is_some_and(|ending| ending.is_unjudged);
+    let is_unjudged = job.ended().is_some_and(|ended| ended.is_unjudged);
     match text.filter(|text| !is_unjudged || is_valid(text, to)) {
         Some(text) => Answer { text, is_readable: true },
         None => Answer { text: unreadable(job, to, beside), is_readable: false },
@@ -58,10 +58,9 @@ pub(crate) fn answer(job: &Job, to: Contract, beside: &Beside) -> Answer {
 }
 
 /// Writes the last progress of a job, whatever its state is now. `None` if it has made none.
-pub(crate) fn progress(job: &Job, to: Contract, beside: &Beside) -> Option<String> {
-    job.progress.as_ref()?;
-    let running = Running { attempt: job.attempts, heard_at: job.updated_at, asked: 0, taken_up_at: None };
-    Some(document(&Job { state: State::Running(running), ..job.clone() }, to, beside))
+pub fn progress(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> Option<String> {
+    job.progress?;
+    Some(document(&Snapshot { state: State::Running, ..*job }, to, beside))
 }
 
 fn is_valid(document: &str, of: Contract) -> bool {
@@ -70,18 +69,19 @@ fn is_valid(document: &str, of: Contract) -> bool {
 }
 
 /// Writes that the agent of a job gave JSON on which readers disagree, such as an object with a name twice.
-fn unreadable(job: &Job, to: Contract, beside: &Beside) -> String {
+fn unreadable(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> String {
     let message = "What the agent gave has names twice in an object, half characters, or too many levels.";
     let failed = Failed::said(Failure::BrokenContract, Dispatched::Yes, message);
-    let ending = Ending::new(job.updated_at, Outcome::failed(failed, Repeat::Unknown));
-    let job = Job { state: State::Ended(Arc::new(ending)), ..job.clone() };
+    let outcome = Outcome::failed(failed, Repeat::Unknown);
+    let ended = Ended { at: job.updated_at, outcome: &outcome, is_unjudged: false };
+    let job = Snapshot { state: State::Ended(ended), ..*job };
     let writing = Writing { job: &job, to, beside };
     writing.written(&writing.plain(to.exchange().response)).unwrap_or_default()
 }
 
 /// A job on its way to a caller.
 struct Writing<'w> {
-    job: &'w Job,
+    job: &'w Snapshot<'w>,
     to: Contract,
     beside: &'w Beside,
 }
@@ -92,13 +92,13 @@ impl<'w> Writing<'w> {
     fn told(&self) -> Option<String> {
         let response = self.to.exchange().response;
         let is_bare = |outcome: &Outcome| outcome.document.is_none() && outcome.outputs_are_object();
-        let outcome = self.job.outcome();
-        let as_object = self.beside.is_translated && outcome.is_some_and(|ending| is_bare(ending));
+        let outcome = self.job.ended().map(|ended| ended.outcome);
+        let as_object = self.beside.is_translated && outcome.is_some_and(is_bare);
         // Written from a contract that knows objects, so that the job appears to come from there.
         let as_object = as_object.then(|| self.plain(NATIVE_RESPONSE)).and_then(|told| self.written(&told));
         let said = || self.said().and_then(|said| self.written(&self.named(said)));
         let understood = || self.written(&self.plain(response));
-        let state = || self.written(&self.named(Canonical::made(response, Some(self.state()))));
+        let state = || self.written(&self.named(Canonical::made(response, Some(self.job.state.told()))));
         let told = as_object.or_else(said).or_else(understood);
         if outcome.is_some() { told } else { Some(told.or_else(state).unwrap_or_default()) }
     }
@@ -106,33 +106,33 @@ impl<'w> Writing<'w> {
     fn written(&self, told: &Canonical<'_>) -> Option<String> {
         let now = self.job.updated_at.to_string();
         // The content was checked when it arrived (ALL-11).
-        let fresh = Fresh { completing: true, levels: Levels::Wrapped, ..super::fresh(self.job.id(), &now) };
+        let fresh = Fresh { completing: true, levels: Levels::Wrapped, ..super::fresh(self.job.id, &now) };
         Some(translate::write_data(told, self.to, &fresh).ok()?.into_text())
     }
 
     /// Returns the agent's own document.
     fn said(&self) -> Option<Canonical<'w>> {
         match &self.job.state {
-            State::Ended(ending) => read_again::at_the_end(ending),
-            State::Running(_) => {
-                let said = self.job.progress.as_ref()?.document.as_ref()?;
+            State::Ended(ended) => read_again::at_the_end(ended.outcome),
+            State::Running => {
+                let said = self.job.progress?.document.as_ref()?;
                 said.kind.read_piece(said.document.get())
             }
-            State::Queued | State::Retrying { .. } | State::Waiting { .. } | State::Poisoned => None,
+            State::Queued | State::Between | State::Waiting { .. } => None,
         }
     }
 
     /// Returns what the engine knows by itself, as if a document of this kind had said it.
     fn plain(&self, kind: Kind) -> Canonical<'w> {
-        let mut told = Canonical::made(kind, Some(self.state()));
+        let mut told = Canonical::made(kind, Some(self.job.state.told()));
         match &self.job.state {
-            State::Ended(ending) => outcome::put(&mut told, ending, self.to),
+            State::Ended(ended) => outcome::put(&mut told, ended.outcome, self.to),
             State::Waiting { question, .. } => {
                 told.place(self.to, self.to.exchange().question, Json::new(question.told()));
             }
-            State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned => {}
+            State::Queued | State::Running | State::Between => {}
         }
-        if let Some(progress) = self.job.progress.as_ref().filter(|_| self.job.outcome().is_none()) {
+        if let Some(progress) = self.job.progress.filter(|_| self.job.ended().is_none()) {
             if let Some(percent) = progress.percent {
                 told.put(Home::Percent, Json::new(percent.to_string()));
             }
@@ -143,25 +143,11 @@ impl<'w> Writing<'w> {
         self.named(told)
     }
 
-    fn state(&self) -> Told {
-        match &self.job.state {
-            State::Queued => Told::Queued,
-            // ALL-13: for its caller the job goes on.
-            State::Running(_) | State::Retrying { .. } | State::Poisoned => Told::Running,
-            State::Waiting { .. } => Told::Waiting,
-            State::Ended(ending) => match ending.status {
-                Status::Completed => Told::Completed,
-                Status::Failed => Told::Failed,
-                Status::Cancelled => Told::Cancelled,
-            },
-        }
-    }
-
     /// Adds the ids of the caller, the facts that the engine knows best, and what the caller is told beside the job.
     fn named(&self, mut told: Canonical<'w>) -> Canonical<'w> {
-        let request_id = self.beside.known_as.as_deref().unwrap_or(&self.job.request.request_id);
+        let request_id = self.beside.known_as.as_deref().unwrap_or(self.job.request_id);
         told.put(Home::RequestId, Json::string(request_id));
-        if let Some((_, repeat)) = self.job.outcome().and_then(|ending| ending.why()) {
+        if let Some((_, repeat)) = self.job.ended().and_then(|ended| ended.outcome.why()) {
             put_repeat(&mut told, repeat, self.to);
         }
         for known in self.to.exchange().response_has {
@@ -177,9 +163,9 @@ impl<'w> Writing<'w> {
         if known != Known::Work && told.get(known.home()).is_some() {
             return;
         }
-        let (job, ended) = (self.job, self.job.outcome());
+        let (job, ended) = (self.job, self.job.ended());
         let value = match known {
-            Known::Work => Some(Json::string(&job.request.work)),
+            Known::Work => Some(Json::string(job.work)),
             Known::StartedAt => job.started_at.map(|at| Json::string(&at.to_string())),
             Known::ReportedAt => ended.map(|ending| Json::string(&ending.at.to_string())),
             Known::Duration => ended.zip(job.started_at).map(|(ending, started_at)| {
@@ -188,7 +174,7 @@ impl<'w> Writing<'w> {
                 let millis = ending.at.since(started_at).as_millis();
                 Json::new((millis as f64 / 1_000.0).to_string())
             }),
-            Known::Agent => job.agent.as_ref().map(|agent| Json::string(agent)),
+            Known::Agent => job.agent.map(Json::string),
             Known::Retries => (job.attempts > 0).then(|| Json::new(job.retries.to_string())),
         };
         if let Some(value) = value {

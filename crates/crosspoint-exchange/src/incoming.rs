@@ -11,10 +11,8 @@ use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Block;
 use crosspoint_contracts::job::{Growth, Home, Job as Canonical};
 use crosspoint_contracts::json::{Syntax, Tape, Value};
+use crosspoint_contracts::request::{ATTEMPTS_MAX, Backoff, DELAY_MAX, Door, Key, Limits, NewJob, Priority, Schedule};
 use crosspoint_contracts::{Contract, Finding, Options, Report, read_jobs};
-use crosspoint_engine::job::{Door, Key, Limits, Priority};
-use crosspoint_engine::policy::{ATTEMPTS_MAX, Backoff, DELAY_MAX, Schedule};
-use crosspoint_engine::runtime::NewJob;
 
 use super::admission::Headers;
 use super::trace::Trace;
@@ -26,12 +24,13 @@ const MISTAKES_MAX: usize = 50;
 const WARNINGS_MAX: usize = 20;
 
 /// A request that can become a job.
-pub(crate) struct Incoming {
-    pub(crate) new: NewJob,
+pub struct Incoming {
+    /// The job that the request asks for.
+    pub new: NewJob,
     /// The lengths of its names, in bytes, by the pointer of their member.
     name_bytes: Vec<(&'static str, usize)>,
     /// Whether it was translated from another contract. Members that only that contract has are carried in it.
-    pub(crate) is_translated: bool,
+    pub is_translated: bool,
     /// Findings of the document that did not prevent its acceptance.
     loose: Vec<Finding>,
     /// Whether the header and the document name two traces (TASK-8.2).
@@ -40,7 +39,7 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     /// Returns the warnings about the request, each with the id of its clause.
-    pub(crate) fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<String> {
         let found = self.loose.iter().take(WARNINGS_MAX);
         let found = found.map(|finding| format!("{}: {}", finding.clause.id, finding.message));
         let traces = "TASK-8.2: the traceparent header and the document name two traces; the header counts";
@@ -48,13 +47,13 @@ impl Incoming {
     }
 
     /// Returns the pointer of a name that is longer than this, in bytes.
-    pub(crate) fn name_over(&self, bytes_max: usize) -> Option<&'static str> {
+    pub fn name_over(&self, bytes_max: usize) -> Option<&'static str> {
         self.name_bytes.iter().find(|(_, bytes)| *bytes > bytes_max).map(|(pointer, _)| *pointer)
     }
 }
 
 /// Reads a request of a contract. The report of an error has only errors, no warnings.
-pub(crate) fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Incoming, Box<Report>> {
+pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Incoming, Box<Report>> {
     let exchange = contract.exchange();
     let options = Options { kind: Some(exchange.request), ..Options::default() };
     let (reading, jobs) = read_jobs(document, &options);
@@ -79,7 +78,6 @@ pub(crate) fn read(contract: Contract, document: &Bytes, headers: Headers) -> Re
         agent: text(&job, Home::Target).map(Into::into),
         priority: text(&job, Home::Priority).and_then(|name| Priority::from_name(&name)).unwrap_or_default(),
         limits: limits(&job, exchange.seconds_default),
-        parent: None,
         document: Block(document.clone()),
         input: asked.input.map_or(0..0, |input| place(document, input)),
         trace: headers.trace.or(own).map(|trace| trace.header().into()),
@@ -127,13 +125,13 @@ fn hint_for_a_body(finding: &Finding) -> Option<&'static str> {
 }
 
 /// Says that this is one of several errors, if it is.
-pub(crate) fn one_of_all(report: &Report) -> String {
+pub fn one_of_all(report: &Report) -> String {
     let count = report.count(Level::Error);
     if count > 1 { format!(" (one of {count} errors)") } else { String::new() }
 }
 
 /// Finds the names at these members of a document that cannot be read as a whole.
-pub(crate) fn names_in<const N: usize>(document: &[u8], members: [&str; N]) -> [Option<String>; N] {
+pub fn names_in<const N: usize>(document: &[u8], members: [&str; N]) -> [Option<String>; N] {
     let scanned = Tape::scan(document);
     let root = match &scanned {
         Ok(tape) => tape.root(),

@@ -1,32 +1,38 @@
-//! Between the contracts and the engine.
+//! Between a caller and an agent: what is decided when work and its results pass from one to the other.
 //!
-//! A caller's document becomes a job ([`admission`], [`incoming`]) or is refused ([`refusal`]). A job becomes the
-//! request of an agent's contract ([`outgoing`]), the agent's words become progress and an outcome ([`reply`]), and
-//! those become a document of the caller's contract ([`answer`]). Doors and links move bytes. Their meaning is decided
-//! here, by pure functions, once for each contract on each side: N + N.
+//! Pure: no transport, no engine, no clock. Doors and links move bytes; what the bytes mean is decided here, once for
+//! each side: N + N.
+//!
+//! In reading order, along the way of one piece of work:
+//! - [`incoming`]: a caller's document is read into a new job;
+//! - [`admission`]: the job is given to the [`backend`] that does the work, or the request is refused;
+//! - [`refusal`]: why a request is refused, in words, and as a document of the caller's contract;
+//! - [`outgoing`]: a job becomes the request of an agent's contract, with its place in a [`trace`];
+//! - [`reply`]: what the agent says becomes progress and an outcome;
+//! - [`answer`]: a job as it is becomes a document of the caller's contract, from its [`snapshot`].
 
-pub(crate) mod admission;
-pub(crate) mod answer;
-pub(crate) mod incoming;
-pub(crate) mod outgoing;
-pub(crate) mod refusal;
-pub(crate) mod reply;
-pub(crate) mod trace;
-
-#[cfg(test)]
-mod tests;
+pub mod admission;
+pub mod answer;
+pub mod backend;
+pub mod incoming;
+pub mod listed;
+pub mod outgoing;
+pub mod refusal;
+pub mod reply;
+pub mod snapshot;
+pub mod trace;
 
 use crosspoint_contracts::json::Levels;
 use crosspoint_contracts::map::{Carrying, Fresh};
-use crosspoint_engine::id::JobId;
+use uuid::Uuid;
 
-/// Returns what a writer needs for a document about this job.
-fn fresh(id: JobId, now: &str) -> Fresh<'_> {
+/// What a writer needs, for a document about the job with this id.
+fn fresh(id: Uuid, now: &str) -> Fresh<'_> {
     Fresh {
         now,
-        id: id.uuid(),
+        id,
         agent_types: &[],
-        // Agents of these contracts have no type.
+        // No agent of these contracts has a type.
         agent_type: "code",
         carrying: Carrying::On,
         known_as: None,

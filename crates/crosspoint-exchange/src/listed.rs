@@ -12,7 +12,7 @@ const BYTES_MAX: usize = 1 << 10;
 const BETWEEN: &str = ", ";
 
 /// Lists names within the limits. `where_all` tells readers where to find all of them.
-pub(crate) fn listed(names: &[&str], where_all: &str) -> String {
+pub fn listed(names: &[&str], where_all: &str) -> String {
     let Some(first) = names.first() else { return "none".to_owned() };
     let mut text = cut(first).to_owned();
     let mut shown = 1;

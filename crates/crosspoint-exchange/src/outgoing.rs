@@ -9,105 +9,130 @@ use crosspoint_contracts::job::{Home, Job as Canonical};
 use crosspoint_contracts::json::{Tape, Value, quoted};
 use crosspoint_contracts::map::{Carrying, Fresh};
 use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::request::{Door, Priority};
+use crosspoint_contracts::time::Time;
 use crosspoint_contracts::translate::{self, Homeless};
 use crosspoint_contracts::{Contract, NATIVE_REQUEST, Options, delegation, read_jobs};
-use crosspoint_engine::job::{Job, Priority};
+use uuid::Uuid;
 
 use super::trace::Trace;
 
 /// What the operator has configured about requests to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Manner {
+pub struct AgentOptions {
     /// The contract that the agent speaks.
-    pub(crate) contract: Contract,
+    pub contract: Contract,
     /// The agent's name.
-    pub(crate) agent: String,
+    pub agent: String,
     /// The name of this server in a delegation chain.
-    pub(crate) server: String,
+    pub server: String,
     /// The `mode` if the caller gives none (RUN-2).
-    pub(crate) mode: Option<String>,
+    pub mode: Option<String>,
     /// Whether members without a field in the agent's contract are carried.
-    pub(crate) carry: bool,
+    pub carry: bool,
+}
+
+/// One attempt of a job, as it is given to an agent.
+#[derive(Clone, Debug)]
+pub struct Assignment<'a> {
+    /// The job's id, which the agent knows the request by (ALL-2).
+    pub id: Uuid,
+    /// The number of the attempt, counted from 1.
+    pub attempt: u32,
+    /// The door that the job came through.
+    pub door: Door,
+    /// The caller's id for the job.
+    pub request_id: &'a str,
+    /// The work that is asked for.
+    pub work: &'a str,
+    /// Which jobs go first.
+    pub priority: Priority,
+    /// Longest time that the caller allows for the whole job.
+    pub seconds_max: Option<Duration>,
+    /// How much of that time is left.
+    pub time_left: Option<Duration>,
+    /// The job's place in its caller's trace, as W3C Trace Context spells it.
+    pub trace: Option<&'a str>,
+    /// When the job was accepted.
+    pub accepted_at: Time,
+    /// The document that the job came as.
+    pub document: &'a Block,
+    /// The input of a job that came through the native door; `None` if it cannot be read.
+    pub input: Option<Bytes>,
 }
 
 /// A request on its way to an agent.
-pub(crate) struct Outgoing {
-    pub(crate) text: Bytes,
+pub struct Outgoing {
+    /// The document.
+    pub text: Bytes,
     /// The span of this attempt.
-    pub(crate) trace: Trace,
+    pub trace: Trace,
     /// What could not be written because carrying is off: names of known members, and a count of the caller's own
     /// members.
-    pub(crate) lost: Option<String>,
+    pub lost: Option<String>,
 }
 
 /// Writes the request of one attempt.
 ///
 /// Every attempt carries the job's id as the id of the request (ALL-2), the attempt's span below the caller's (TASK-8),
 /// this server at the end of the delegation chain (TASK-9), and what is left of the caller's time.
-pub(crate) fn request(
-    job: &Job,
-    attempt: u32,
-    document: &Block,
-    time_left: Option<Duration>,
-    manner: &Manner,
-) -> Result<Outgoing, Failed> {
-    let mut canonical = canonical(job, document)?;
-    let trace = Trace::of_attempt(&job.request, attempt);
-    let exchange = manner.contract.exchange();
+pub fn request(job: &Assignment<'_>, options: &AgentOptions) -> Result<Outgoing, Failed> {
+    let mut canonical = canonical(job)?;
+    let trace = Trace::of_attempt(job.id, job.trace, job.attempt);
+    let exchange = options.contract.exchange();
     if exchange.request_has.contains(&Home::Trace) || canonical.get(Home::Trace).is_some() {
-        trace_along(&mut canonical, &trace, job.request.trace.is_some());
+        trace_along(&mut canonical, &trace, job.trace.is_some());
     }
-    delegate(&mut canonical, manner)?;
-    if let Some(left) = time_left {
+    delegate(&mut canonical, options)?;
+    if let Some(left) = job.time_left {
         hand_on(&mut canonical, left);
     }
     if exchange.request_has.contains(&Home::CreatedAt) && canonical.get(Home::CreatedAt).is_none() {
-        canonical.put(Home::CreatedAt, Json::string(&job.request.accepted_at.to_string()));
+        canonical.put(Home::CreatedAt, Json::string(&job.accepted_at.to_string()));
     }
-    if let Some(mode) = manner.mode.as_ref().filter(|_| canonical.get(Home::Mode).is_none()) {
+    if let Some(mode) = options.mode.as_ref().filter(|_| canonical.get(Home::Mode).is_none()) {
         canonical.put(Home::Mode, Json::string(mode));
     }
-    let now = job.request.accepted_at.to_string();
+    let now = job.accepted_at.to_string();
     let fresh = Fresh {
-        known_as: Some(job.id().uuid()),
-        carrying: if manner.carry { Carrying::On } else { Carrying::Off },
-        ..super::fresh(job.id(), &now)
+        known_as: Some(job.id),
+        carrying: if options.carry { Carrying::On } else { Carrying::Off },
+        ..super::fresh(job.id, &now)
     };
-    let written = translate::write(&canonical, manner.contract, &fresh)
+    let written = translate::write(&canonical, options.contract, &fresh)
         .map_err(|_| said(Failure::Invalid, "The request cannot be written in the agent's contract."))?;
-    let lost = if manner.carry { None } else { lost(&written.homeless) };
+    let lost = if options.carry { None } else { lost(&written.homeless) };
     Ok(Outgoing { text: written.into_text().into(), trace, lost })
 }
 
 /// Returns the caller's document as a canonical job.
-fn canonical<'d>(job: &Job, document: &'d Block) -> Result<Canonical<'d>, Failed> {
+fn canonical<'d>(job: &Assignment<'d>) -> Result<Canonical<'d>, Failed> {
     // A job that came as no document of a contract is described by its own fields.
-    let Some(contract) = job.request.door.contract() else { return native(job, document) };
+    let Some(contract) = job.door.contract() else { return native(job) };
     let kind = contract.exchange().request;
     let options = Options { kind: Some(kind), ..Options::default() };
-    let (_, jobs) = read_jobs(&document.0, &options);
+    let (_, jobs) = read_jobs(&job.document.0, &options);
     // The document was valid when it arrived. Only a store that was changed from outside can hold another.
     let unreadable = || said(Failure::Internal, "The stored document cannot be read.");
     let mut canonical = jobs.into_iter().next().ok_or_else(unreadable)?;
     // BRIDGE-125: the caller's name for an agent may lead to a work of another name.
-    if canonical.work().is_none_or(|work| work != *job.request.work) {
-        canonical.put(Home::Work, Json::string(&job.request.work));
+    if canonical.work().is_none_or(|work| work != *job.work) {
+        canonical.put(Home::Work, Json::string(job.work));
     }
     Ok(canonical)
 }
 
-fn native<'d>(job: &Job, document: &'d Block) -> Result<Canonical<'d>, Failed> {
+fn native<'d>(job: &Assignment<'d>) -> Result<Canonical<'d>, Failed> {
     let unreadable = || said(Failure::Internal, "The stored input cannot be read.");
-    let request = &job.request;
-    let input = request.input_in(document).ok_or_else(unreadable)?;
+    let input = job.input.clone().ok_or_else(unreadable)?;
     let input = String::from_utf8(input.into()).map_err(|_| unreadable())?;
     let mut canonical = Canonical::made(NATIVE_REQUEST, None);
-    canonical.put(Home::RequestId, Json::string(&request.request_id));
-    canonical.put(Home::Work, Json::string(&request.work));
-    if request.priority != Priority::default() {
-        canonical.put(Home::Priority, Json::string(request.priority.name()));
+    canonical.put(Home::RequestId, Json::string(job.request_id));
+    canonical.put(Home::Work, Json::string(job.work));
+    if job.priority != Priority::default() {
+        canonical.put(Home::Priority, Json::string(job.priority.name()));
     }
-    if let Some(total) = request.limits.total {
+    if let Some(total) = job.seconds_max {
         canonical.put(Home::SecondsMax, Json::new(total.as_secs_f64().to_string()));
     }
     // ALL-8: agents of these contracts get objects.
@@ -128,20 +153,20 @@ fn trace_along(canonical: &mut Canonical<'_>, trace: &Trace, followed: bool) {
 }
 
 /// TASK-9: adds this server to the chain, and hands the work to the agent.
-fn delegate(canonical: &mut Canonical<'_>, manner: &Manner) -> Result<(), Failed> {
+fn delegate(canonical: &mut Canonical<'_>, options: &AgentOptions) -> Result<(), Failed> {
     let mut chain = chain(canonical);
-    if chain.contains(&manner.agent) {
+    if chain.contains(&options.agent) {
         return Err(refused(delegation::CYCLE, "The agent is in the delegation chain already."));
     }
     if chain.len() >= delegation::CHAIN_MAX {
         return Err(refused(delegation::TOO_LONG, "The delegation chain is as long as it may be."));
     }
-    chain.push(manner.server.clone());
+    chain.push(options.server.clone());
     let chain: Vec<String> = chain.iter().map(|name| quoted(name)).collect();
     canonical.put(Home::DelegationChain, Json::new(format!("[{}]", chain.join(","))));
     // An agent that the caller named knows itself by that name. Other agents may not know our name for them.
     if canonical.get(Home::Target).is_some() {
-        canonical.put(Home::Target, Json::string(&manner.agent));
+        canonical.put(Home::Target, Json::string(&options.agent));
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ const UNREADABLE_BYTES_MAX: usize = 64 << 10;
 const USAGE: [Home; 3] = [Home::Duration, Home::GpuMemory, Home::CpuTime];
 
 /// What a document of an agent means for its job.
-pub(crate) enum Meaning {
+pub enum Meaning {
     /// The agent has accepted the work, and has not begun it.
     Queued,
     /// The work goes on.
@@ -40,18 +40,19 @@ pub(crate) enum Meaning {
 }
 
 /// A document of an agent, as the engine understands it.
-pub(crate) struct Reply {
-    pub(crate) meaning: Meaning,
+pub struct Reply {
+    /// What the document means for the job.
+    pub meaning: Meaning,
     /// The request id in the document.
-    pub(crate) request_id: Option<String>,
+    pub request_id: Option<String>,
     /// The code in the document, even if it says no more than the failure does.
-    pub(crate) code: Option<String>,
+    pub code: Option<String>,
     /// What is wrong with the document, errors first; never content.
-    pub(crate) report: Report,
+    pub report: Report,
 }
 
 /// Reads a response of an agent. An error is the report that says why it cannot be read.
-pub(crate) fn read(kind: Kind, document: &Bytes) -> Result<Reply, Report> {
+pub fn read(kind: Kind, document: &Bytes) -> Result<Reply, Report> {
     let Response { reading, job, parts, code } = read_response(kind, document);
     let Some(job) = job else { return Err(reading.report) };
     let request_id = job.get(Home::RequestId).and_then(|id| Some(id.text()?.into_owned()));
@@ -66,13 +67,13 @@ pub(crate) fn read(kind: Kind, document: &Bytes) -> Result<Reply, Report> {
 
 /// Makes the failure for an answer that cannot be read. The answer is kept for the job's caller (ALL-11); of a long
 /// one, the beginning and its length. It is content, so it is never logged.
-pub(crate) fn unreadable(message: &str, answer: &[u8]) -> Failed {
+pub fn unreadable(message: &str, answer: &[u8]) -> Failed {
     let failed = Failed::said(Failure::BrokenContract, Dispatched::Yes, message);
     Failed { details: kept(answer), ..failed }
 }
 
 /// Returns the part of such an answer that is kept, for a failure that is known already.
-pub(crate) fn kept(answer: &[u8]) -> Option<Body> {
+pub fn kept(answer: &[u8]) -> Option<Body> {
     if answer.is_empty() {
         return None;
     }
@@ -85,7 +86,7 @@ pub(crate) fn kept(answer: &[u8]) -> Option<Body> {
 }
 
 /// Returns the progress of a job according to a document of this kind.
-pub(crate) fn progress(job: &Canonical<'_>, kind: Kind, document: &Bytes) -> Progress {
+pub fn progress(job: &Canonical<'_>, kind: Kind, document: &Bytes) -> Progress {
     let percent = job.get(Home::Percent).and_then(|percent| percent.get().parse().ok());
     let step = job.get(Home::Step).map(|step| Body::of(&shortened(&step.text().unwrap_or_default())));
     let is_short = document.len() <= PROGRESS_BYTES_MAX;

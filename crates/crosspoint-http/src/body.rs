@@ -4,40 +4,42 @@
 //! for bytes that were announced: otherwise eight callers that announce much and send nothing would keep all other
 //! callers out.
 
-use std::sync::atomic::Ordering;
-
 use axum::body::Body;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRef, FromRequest, Request};
 use axum::http::header::{CONTENT_LENGTH, HeaderMap};
 use bytes::{Bytes, BytesMut};
+use crosspoint_exchange::refusal::{Limit, Refusal};
 use http_body_util::BodyExt;
 
-use super::App;
-use super::refusal::Refusal;
-use super::tally::Limit;
+use super::{Refused, Site};
 
 /// Longest body that is copied, in bytes. A short body lies in the connection's buffer of 8 KiB, which would otherwise
 /// be kept for as long as a job's agent has its input.
 const SHARED_BYTES_MIN: usize = 4 << 10;
 
 /// A body, and the room that it takes until this value is dropped.
-pub(super) struct Received {
-    pub(super) bytes: Bytes,
+pub struct Received {
+    /// The body.
+    pub bytes: Bytes,
     _room: Room,
 }
 
-impl FromRequest<App> for Received {
-    type Rejection = Refusal;
+impl<S: Send + Sync> FromRequest<S> for Received
+where
+    Site: FromRef<S>,
+{
+    type Rejection = Refused;
 
-    async fn from_request(request: Request, app: &App) -> Result<Received, Refusal> {
+    async fn from_request(request: Request, state: &S) -> Result<Received, Refused> {
+        let site = Site::from_ref(state);
         let (parts, body) = request.into_parts();
-        let (bytes_max, time_max) = (app.limits().body_bytes_max, app.limits().body_time_max);
+        let (bytes_max, time_max) = (site.limits().body_bytes_max, site.limits().body_time_max);
         if declared(&parts.headers).is_some_and(|bytes| bytes > bytes_max as u64) {
-            return Err(Refusal::too_large(bytes_max));
+            return Err(Refusal::too_large(bytes_max).into());
         }
-        match tokio::time::timeout(time_max, read(app, body, bytes_max)).await {
-            Ok(received) => received,
-            Err(_) => Err(Refusal::too_slow("body", Limit::BodySeconds, time_max)),
+        match tokio::time::timeout(time_max, read(&site, body, bytes_max)).await {
+            Ok(received) => Ok(received?),
+            Err(_) => Err(Refusal::too_slow("body", Limit::BodySeconds, time_max).into()),
         }
     }
 }
@@ -46,8 +48,8 @@ fn declared(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-async fn read(app: &App, mut body: Body, bytes_max: usize) -> Result<Received, Refusal> {
-    let mut room = Room { app: app.clone(), bytes: 0 };
+async fn read(site: &Site, mut body: Body, bytes_max: usize) -> Result<Received, Refusal> {
+    let mut room = Room { site: site.clone(), bytes: 0 };
     // Nearly always the whole body arrives at once. A long one is then used where it arrived.
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
@@ -73,15 +75,14 @@ async fn read(app: &App, mut body: Body, bytes_max: usize) -> Result<Received, R
 
 /// A part of the room for all bodies.
 struct Room {
-    app: App,
+    site: Site,
     bytes: usize,
 }
 
 impl Room {
     fn take(&mut self, bytes: usize) -> Result<(), Refusal> {
         self.bytes += bytes;
-        let before = self.app.0.bodies_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if before + bytes > self.app.limits().bodies_bytes_max {
+        if !self.site.reserve(bytes) {
             let hint = "nothing was done; send it again later, or raise [limits] bodies_bytes";
             let refusal = Refusal::unavailable("too many bodies are being read at a time", hint);
             return Err(refusal.over(Limit::BodiesBytes));
@@ -92,6 +93,6 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.app.0.bodies_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.site.give_back(self.bytes);
     }
 }

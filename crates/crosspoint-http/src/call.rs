@@ -12,16 +12,15 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use crosspoint_exchange::trace::Trace;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode, Uri};
-use reqwest::Url;
 
 use self::connections::{Connection, Connections};
-use crate::config::Remote;
-use crate::passage::trace::Trace;
+use url::Url;
 
 /// Most redirects within the same host that are followed for one request.
 const REDIRECTS_MAX: usize = 3;
@@ -40,7 +39,7 @@ const EVENTS: &str = "text/event-stream";
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The way to one agent. Its connections are its own, and are used again.
-pub(super) struct Http {
+pub struct Http {
     connections: Connections,
     base: Url,
     host: Option<HeaderValue>,
@@ -49,7 +48,7 @@ pub(super) struct Http {
 
 /// A path below the agent's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place(PathAndQuery);
+pub struct Place(PathAndQuery);
 
 /// A request, before its place and the agent's own headers are known.
 struct Call<'c> {
@@ -59,9 +58,11 @@ struct Call<'c> {
 }
 
 /// An answer whose body is still to come.
-pub(super) struct Answer {
-    pub(super) status: StatusCode,
-    pub(super) media: Media,
+pub struct Answer {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// The media type that the answer is marked as.
+    pub media: Media,
     location: Option<HeaderValue>,
     body: Incoming,
     /// The connection that the answer comes by, for the next request.
@@ -72,15 +73,18 @@ pub(super) struct Answer {
 
 /// The media type of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Media {
+pub enum Media {
+    /// JSON.
     Json,
+    /// Server-sent events.
     Events,
+    /// Anything else, or no mark.
     Other,
 }
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unanswered {
+pub enum Unanswered {
     /// No connection was made: the agent has received nothing.
     Unconnected,
     /// The connection was lost after something was sent.
@@ -91,7 +95,7 @@ pub(super) enum Unanswered {
 
 /// Why a body is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unread {
+pub enum Unread {
     /// It is longer than it may be.
     TooLong,
     /// The connection was lost.
@@ -101,13 +105,14 @@ pub(super) enum Unread {
 }
 
 impl Http {
-    pub(super) fn new(remote: &Remote) -> Http {
-        let bearer = remote.token.as_ref().and_then(|token| {
-            let mut value = HeaderValue::try_from(format!("Bearer {}", token.reveal())).ok()?;
+    /// Makes the way to the agent at this address. The token, if there is one, is presented with every request.
+    pub fn new(base: &Url, token: Option<&str>) -> Http {
+        let bearer = token.and_then(|token| {
+            let mut value = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
             value.set_sensitive(true);
             Some(value)
         });
-        let base = remote.url.clone();
+        let base = base.clone();
         let port = base.port().map(|port| format!(":{port}")).unwrap_or_default();
         let host = base.host_str().and_then(|host| HeaderValue::try_from(format!("{host}{port}")).ok());
         Http { connections: Connections::to(&base), base, host, bearer }
@@ -115,14 +120,14 @@ impl Http {
 
     /// Returns a path below the agent's address. `path` comes from Crosspoint; characters that cannot be part of a path
     /// are escaped.
-    pub(super) fn place(&self, path: &str) -> Place {
+    pub fn place(&self, path: &str) -> Place {
         let mut url = self.base.clone();
         url.set_path(&[self.base.path(), path].concat());
         Place::of(&url)
     }
 
     /// Like `place`, with a query, which comes from Crosspoint too.
-    pub(super) fn place_with(&self, path: &str, query: &str) -> Place {
+    pub fn place_with(&self, path: &str, query: &str) -> Place {
         let mut url = self.base.clone();
         url.set_path(&[self.base.path(), path].concat());
         url.set_query(Some(query));
@@ -130,7 +135,7 @@ impl Http {
     }
 
     /// Posts a JSON document. `accept` is what the answer may be.
-    pub(super) async fn post(
+    pub async fn post(
         &self,
         place: &Place,
         document: impl Into<Bytes>,
@@ -141,7 +146,7 @@ impl Http {
     }
 
     /// Gets the JSON that is at a path.
-    pub(super) async fn get(&self, place: &Place) -> Result<Answer, Unanswered> {
+    pub async fn get(&self, place: &Place) -> Result<Answer, Unanswered> {
         self.send(place, &Call { posted: None, accept: Media::Json }).await
     }
 
@@ -204,9 +209,11 @@ impl Call<'_> {
     /// request.
     fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(8);
+        if self.posted.is_some() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        }
         headers.insert(ACCEPT, self.accept.header());
         if let Some((_, trace)) = &self.posted {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
             headers.extend(HeaderValue::try_from(trace.header()).ok().map(|value| (TRACEPARENT, value)));
         }
         headers
@@ -256,7 +263,7 @@ impl Answer {
 
     /// Returns the next bytes of the body, as they come; `None` at its end. The future may be dropped and called again,
     /// and loses nothing.
-    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, Unread> {
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Unread> {
         if self.bytes_in_turn > TURN_BYTES {
             self.bytes_in_turn = 0;
             tokio::task::yield_now().await;
@@ -277,12 +284,12 @@ impl Answer {
     }
 
     /// Reads a body that is not wanted, if it is short and there already, so that the connection can be used again.
-    pub(super) async fn dismiss(self) {
+    pub async fn dismiss(self) {
         let _ = tokio::time::timeout(DISMISS_TIME_MAX, self.whole(DISMISS_BYTES_MAX)).await;
     }
 
     /// Reads the whole body.
-    pub(super) async fn whole(mut self, bytes_max: usize) -> Result<Bytes, Unread> {
+    pub async fn whole(mut self, bytes_max: usize) -> Result<Bytes, Unread> {
         if self.body.size_hint().exact().is_some_and(|length| length > bytes_max as u64) {
             return Err(Unread::TooLong);
         }

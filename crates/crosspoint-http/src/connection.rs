@@ -13,6 +13,7 @@ use axum::Router;
 use axum::http::Method;
 use axum::http::header::{CONNECTION, HeaderValue};
 use axum::response::{IntoResponse, Response};
+use crosspoint_exchange::refusal::{Limit, Refusal};
 use futures_util::FutureExt;
 use hyper::Request;
 use hyper::body::{Body, Incoming};
@@ -26,12 +27,11 @@ use tower::Service;
 
 use super::event_stream::Streamed;
 use super::reach::{self, Arrival};
-use super::record::Record;
-use super::refusal::{Refusal, to_http};
+use super::refusal::to_http;
+use super::request_log::Record;
 use super::slow_reader::Unstalled;
 use super::socket::{Listener, Stream};
-use super::tally::Limit;
-use super::{App, refusal_document, router};
+use super::{Refused, Site, refusal_document};
 
 /// Pause before the next connection is accepted after accepting failed, mostly for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -52,14 +52,15 @@ const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 4 << 20;
 
 /// The places for connections.
-pub(super) struct Places {
+pub struct Places {
     served: Arc<Semaphore>,
     turned_away: Arc<Semaphore>,
     max: u32,
 }
 
 impl Places {
-    pub(super) fn new(connections_max: usize) -> Places {
+    /// Makes places for this many connections.
+    pub fn new(connections_max: usize) -> Places {
         let max = u32::try_from(connections_max.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
         Places {
             served: Arc::new(Semaphore::new(max as usize)),
@@ -69,14 +70,13 @@ impl Places {
     }
 
     /// Completes when no connection is left.
-    pub(super) async fn all_free(&self) {
+    pub async fn all_free(&self) {
         let _ = self.served.acquire_many(self.max).await;
     }
 }
 
 /// Accepts connections as long as it is polled.
-pub(super) async fn accept(listener: &Listener, app: &App, places: &Places) -> Infallible {
-    let router = router::router(app.clone());
+pub async fn accept(listener: &Listener, site: &Site, router: &Router, places: &Places) -> Infallible {
     let mut turned_away = TurnedAway::default();
     loop {
         let taken = tokio::select! {
@@ -87,7 +87,7 @@ pub(super) async fn accept(listener: &Listener, app: &App, places: &Places) -> I
             }
         };
         match taken {
-            Ok(stream) => admit(stream, app, &router, places, &mut turned_away).await,
+            Ok(stream) => admit(stream, site, router, places, &mut turned_away).await,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -96,16 +96,16 @@ pub(super) async fn accept(listener: &Listener, app: &App, places: &Places) -> I
     }
 }
 
-async fn admit(stream: Stream, app: &App, router: &Router, places: &Places, turned_away: &mut TurnedAway) {
+async fn admit(stream: Stream, site: &Site, router: &Router, places: &Places, turned_away: &mut TurnedAway) {
     // The semaphores are never closed.
     tokio::select! {
         biased;
         Ok(place) = places.served.clone().acquire_owned() => {
-            tokio::spawn(serve(stream, app.clone(), router.clone(), place));
+            tokio::spawn(serve(stream, site.clone(), router.clone(), place));
         }
         Ok(place) = places.turned_away.clone().acquire_owned() => {
             turned_away.count += 1;
-            app.tally().refused(Limit::Connections);
+            site.tally().refused(Limit::Connections);
             let refusal = Refusal::unavailable(
                 format!("there are {} connections, and no more may be", places.max),
                 "nothing was done; send it again later, or raise [limits] connections",
@@ -165,16 +165,16 @@ impl Past {
     }
 }
 
-async fn serve(stream: Stream, app: App, router: Router, _place: OwnedSemaphorePermit) {
+async fn serve(stream: Stream, site: Site, router: Router, _place: OwnedSemaphorePermit) {
     let past = Arc::new(Past::default());
     let arrival = stream.arrival();
     let service = service_fn(|request: Request<Incoming>| {
-        let (app, router, past) = (app.clone(), router.clone(), past.clone());
+        let (site, router, past) = (site.clone(), router.clone(), past.clone());
         Box::pin(async move {
-            let under_way = UnderWay::begin(&app);
+            let under_way = UnderWay::begin(&site);
             let version = request.version();
             let only_head = request.method() == Method::HEAD;
-            let mut response = answer(&app, router, (&past, arrival), request).await;
+            let mut response = answer(&site, router, (&past, arrival), request).await;
             let streamed = if only_head { None } else { Streamed::taken_from(&mut response, version) };
             let Some(streamed) = streamed else {
                 return Ok::<Response, Infallible>(response);
@@ -185,15 +185,15 @@ async fn serve(stream: Stream, app: App, router: Router, _place: OwnedSemaphoreP
             pending().await
         })
     });
-    let header_time_max = app.limits().header_time_max;
-    let socket = Unstalled::new(stream, app.clone(), past.behind.clone());
+    let header_time_max = site.limits().header_time_max;
+    let socket = Unstalled::new(stream, site.clone(), past.behind.clone());
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(header_time_max)
         .max_buf_size(BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(socket), service);
     let ended = {
-        let mut closing = pin!(to_be_closed(&app, &past).fuse());
+        let mut closing = pin!(to_be_closed(&site, &past).fuse());
         poll_fn(|cx| {
             let mut polled = connection.poll_without_shutdown(cx);
             if polled.is_pending() && closing.as_mut().poll(cx).is_ready() {
@@ -215,7 +215,7 @@ async fn serve(stream: Stream, app: App, router: Router, _place: OwnedSemaphoreP
     } else if ended.is_err_and(|error| error.is_timeout()) && half_a_request {
         // An idle connection is closed without a word; half a request gets an answer.
         let refusal = Refusal::too_slow("request's head", Limit::HeaderSeconds, header_time_max);
-        app.tally().refused(Limit::HeaderSeconds);
+        site.tally().refused(Limit::HeaderSeconds);
         let _ = socket.write_all(&to_http(&refusal)).await;
     }
     close(socket.into_inner(), past.hasty.load(Ordering::Relaxed)).await;
@@ -223,43 +223,43 @@ async fn serve(stream: Stream, app: App, router: Router, _place: OwnedSemaphoreP
 
 /// Completes when this connection is to be closed. A stopping server closes connections that were kept open for more
 /// requests. A connection on which no request has arrived yet has time to send one, and is told that the server stops.
-async fn to_be_closed(app: &App, past: &Past) {
-    app.stopping().cancelled().await;
+async fn to_be_closed(site: &Site, past: &Past) {
+    site.stopping().cancelled().await;
     if !past.used.load(Ordering::Relaxed) {
-        app.0.closing.cancelled().await;
+        site.closing().cancelled().await;
     }
 }
 
 /// Answers one request, even if its handler panics.
 async fn answer(
-    app: &App,
+    site: &Site,
     mut router: Router,
     (past, arrival): (&Past, Arrival),
     request: Request<Incoming>,
 ) -> Response {
     past.used.store(true, Ordering::Relaxed);
     let record = Record::begin(request.method(), request.uri());
-    let route = app.tally().route(request.method(), request.uri().path());
-    let door = refusal_document::contract_at(request.uri().path());
+    let route = site.tally().route(request.method(), request.uri().path());
+    let door = site.contract_at(request.uri().path());
     let has_body = !request.body().is_end_stream();
-    let response = match reach::foreign(request.uri(), request.headers(), arrival, &app.0.ours) {
-        Some(foreign) => foreign.refusal().into_response(),
+    let response = match reach::foreign(request.uri(), request.headers(), arrival, site.ours()) {
+        Some(foreign) => Refused::from(foreign.refusal()).into_response(),
         None => match AssertUnwindSafe(router.call(request)).catch_unwind().await {
             Ok(Ok(response)) => response,
             // The panic hook has already reported the place.
-            Err(_) => Refusal::internal().into_response(),
+            Err(_) => Refused::from(Refusal::internal()).into_response(),
         },
     };
     let mut response = refusal_document::filled(response, door);
     if has_body && !response.status().is_success() {
         past.hasty.store(true, Ordering::Relaxed);
     }
-    if app.stopping().is_cancelled() {
+    if site.stopping().is_cancelled() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    app.tally().answered(route, response.status());
+    site.tally().answered(route, response.status());
     if let Some(limit) = response.extensions().get::<Limit>() {
-        app.tally().refused(*limit);
+        site.tally().refused(*limit);
     }
     if let Some(record) = record {
         record.end(&response);
@@ -292,17 +292,17 @@ async fn read_away(stream: &mut Stream) {
 }
 
 /// A request that has not been answered.
-struct UnderWay(App);
+struct UnderWay(Site);
 
 impl UnderWay {
-    fn begin(app: &App) -> UnderWay {
-        app.0.requests.fetch_add(1, Ordering::AcqRel);
-        UnderWay(app.clone())
+    fn begin(site: &Site) -> UnderWay {
+        site.begin_request();
+        UnderWay(site.clone())
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.0.requests.fetch_sub(1, Ordering::AcqRel);
+        self.0.end_request();
     }
 }

@@ -1,43 +1,111 @@
-//! What the doors of all contracts do over HTTP: they read what came beside a document, and have the work admitted.
+//! The doors of contracts: what they do over HTTP for callers of their contract, whatever backend does the work.
+//!
+//! A door reads what came beside a document, has the work admitted, waits, and writes the job as a document of its
+//! contract. What documents mean is said in `crosspoint-exchange`.
+
+pub mod run;
+pub mod task;
 
 use std::convert::Infallible;
+use std::time::{Duration, Instant};
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::HeaderMap;
+use axum::http::header::{HeaderValue, LOCATION};
 use axum::http::request::Parts;
+use axum::response::Response;
 use crosspoint_contracts::Contract;
+use crosspoint_exchange::admission::{self, Admitted, Caller, Headers};
+use crosspoint_exchange::backend::{Backend, Followed};
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_exchange::snapshot::Snapshot;
 
-use super::body::Received;
-use super::query::Asking;
-use super::refusal::Refusal;
-use super::{App, submit};
-use crate::passage::admission::{self, Admitted, Caller, Headers};
+use crate::body::Received;
+use crate::request_log::About;
+use crate::{Site, headers, long};
 
-/// Says which caller sends a request. Without tokens all requests come from the same caller.
-impl FromRequestParts<App> for Caller {
-    type Rejection = Infallible;
+/// What the doors of one server share; cloning shares it.
+#[derive(Clone)]
+pub struct Doors<B> {
+    /// The side that does the work.
+    pub backend: B,
+    /// The server that the doors belong to.
+    pub site: Site,
+    /// Longest time that a caller may ask to wait.
+    pub wait_max: Duration,
+    /// How long a caller waits that can only be answered with the outcome.
+    pub sync_wait: Duration,
+}
 
-    async fn from_request_parts(_: &mut Parts, _: &App) -> Result<Caller, Infallible> {
-        Ok(Caller::everyone())
+impl<B: Clone> FromRef<Doors<B>> for Site {
+    fn from_ref(doors: &Doors<B>) -> Site {
+        doors.site.clone()
     }
 }
 
-impl App {
-    /// Makes a job of a request, or finds the job that it repeats. `asking` is what the request's query asks for.
-    pub(super) async fn admit(
+/// The caller that sent a request. Without tokens all requests come from the same caller.
+pub struct SentBy(pub Caller);
+
+impl<S: Sync> FromRequestParts<S> for SentBy {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(_: &mut Parts, _: &S) -> Result<SentBy, Infallible> {
+        Ok(SentBy(Caller::everyone()))
+    }
+}
+
+/// What a query says about new work.
+#[derive(Clone, Debug, Default)]
+pub struct Asking {
+    /// How long the caller waits for the outcome.
+    pub wait: Option<Duration>,
+    /// The work that is meant by the name in the document.
+    pub work: Option<String>,
+}
+
+impl<B: Backend> Doors<B> {
+    /// Makes a job of a request, or finds the job that it repeats. `asking` is what the query says.
+    pub async fn admit(
         &self,
-        (contract, caller): (Contract, Caller),
+        (contract, SentBy(caller)): (Contract, SentBy),
         headers: &HeaderMap,
         asking: Asking,
         received: Received,
-    ) -> Result<Admitted, Refusal> {
+    ) -> Result<Admitted<B::Job>, Refusal> {
         let about = |refusal| admission::about(refusal, contract, &received.bytes);
-        if self.stopping().is_cancelled() {
+        if self.site.stopping().is_cancelled() {
             return Err(about(Refusal::stopping()));
         }
-        let key = submit::idempotency_key(headers).map_err(about)?;
+        let key = headers::idempotency_key(headers).map_err(about)?;
         let Asking { wait, work } = asking;
-        let headers = Headers { caller, key, trace: submit::traceparent(headers), work, wait };
-        admission::admit(self.engine(), contract, &received.bytes, headers).await
+        let headers = Headers { caller, key, trace: headers::traceparent(headers), work, wait };
+        let bytes = &received.bytes;
+        let reading = long::look(bytes.len(), || admission::read(contract, bytes, headers))?;
+        admission::submit(&self.backend, reading).await
     }
+}
+
+/// Returns the job once it has ended, or in its current state when its caller has waited long enough.
+pub async fn ended<J: Followed>(admitted: &Admitted<J>) -> J::Now {
+    match admitted.wait {
+        Some(wait) => admitted.job.ended(Instant::now() + wait).await,
+        None => admitted.job.now(),
+    }
+}
+
+/// Returns the job once it has ended or asks a person, or in its current state when its caller has waited long enough.
+pub async fn settled<J: Followed>(job: &J, wait: Option<Duration>) -> J::Now {
+    match wait {
+        Some(wait) => job.settled(Instant::now() + wait).await,
+        None => job.now(),
+    }
+}
+
+/// Tells the log and the caller which job an answer at the door of a contract is about. The caller may want to answer
+/// the job's question or cancel the job.
+pub fn locate(response: &mut Response, job: &Snapshot<'_>) {
+    if let Ok(place) = HeaderValue::try_from(format!("/api/v1/jobs/{}", job.id)) {
+        response.headers_mut().insert(LOCATION, place);
+    }
+    response.extensions_mut().insert(About::job(job));
 }

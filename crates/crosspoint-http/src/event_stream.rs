@@ -7,23 +7,29 @@
 //!
 //! A piece is asked for only when the last one has been taken, so that nothing piles up here for a slow caller.
 
-use std::fmt;
 use std::future::ready;
-use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use std::{fmt, io};
 
 use axum::body::Body;
-use axum::http::header::{CONNECTION, CONTENT_LENGTH, DATE, HeaderValue, TRANSFER_ENCODING};
+use axum::http::header::{
+    CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderValue, TRANSFER_ENCODING,
+};
 use axum::http::{HeaderMap, StatusCode, Version};
 use axum::response::Response;
 use bytes::Bytes;
+use crosspoint_exchange::refusal::Refusal;
 use futures_util::{Stream, StreamExt};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use tokio::io::AsyncWriteExt;
 
 use super::slow_reader::Unstalled;
+
+/// Interval at which an idle stream sends a comment, because proxies would otherwise take it for dead.
+pub const KEEP_ALIVE_PERIOD: Duration = Duration::from_secs(15);
 
 /// Largest piece that is copied next to its frame, in bytes. A larger piece is written by itself.
 const COPIED_BYTES_MAX: usize = 16 << 10;
@@ -36,14 +42,37 @@ type Pieces = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 struct OnTheWay(Arc<Mutex<Option<Pieces>>>);
 
 /// Makes an answer of these pieces.
-pub(super) fn response(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+pub(crate) fn streamed(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let mut response = Response::new(Body::empty());
     response.extensions_mut().insert(OnTheWay(Arc::new(Mutex::new(Some(Box::pin(pieces))))));
     response
 }
 
+/// An answer that streams events.
+pub fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let mut response = streamed(events);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// A comment that keeps an idle stream alive.
+pub fn keep_alive() -> Bytes {
+    Bytes::from_static(b": keep-alive\n\n")
+}
+
+/// Reads the `Last-Event-ID` header. It overrides the query, because a browser that reconnects sends it with the
+/// address that it used first.
+pub fn last_seen(headers: &HeaderMap) -> Result<Option<u32>, Refusal> {
+    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+    let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+    let refusal = || Refusal::invalid("the Last-Event-ID header is not the number of an event", "send the last `id:`");
+    number.map(Some).ok_or_else(refusal)
+}
+
 /// An answer that is written directly to the socket.
-pub(super) struct Streamed {
+pub(crate) struct Streamed {
     head: Vec<u8>,
     /// Whether pieces are framed. Otherwise the end of the connection is the end of the answer.
     chunked: bool,
@@ -58,7 +87,7 @@ impl fmt::Debug for Streamed {
 
 impl Streamed {
     /// Takes the answer out of `response` if it consists of pieces. `version` is that of the request.
-    pub(super) fn taken_from(response: &mut Response, version: Version) -> Option<Streamed> {
+    pub(crate) fn taken_from(response: &mut Response, version: Version) -> Option<Streamed> {
         let OnTheWay(pieces) = response.extensions_mut().remove()?;
         let pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let chunked = version >= Version::HTTP_11;
@@ -66,7 +95,7 @@ impl Streamed {
     }
 
     /// Writes the whole answer as fast as the other end takes it, and stops early if the other end has left.
-    pub(super) async fn write(self, socket: &mut Unstalled) -> io::Result<()> {
+    pub(crate) async fn write(self, socket: &mut Unstalled) -> io::Result<()> {
         let Streamed { head: mut out, chunked, mut pieces } = self;
         loop {
             let piece = tokio::select! {

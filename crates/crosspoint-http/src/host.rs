@@ -8,7 +8,8 @@ const NAME_BYTES_MAX: usize = 253;
 
 /// A host, in a form that can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Host {
+pub enum Host {
+    /// An address.
     Address(IpAddr),
     /// In lower case, without a dot at the end.
     Name(String),
@@ -16,14 +17,16 @@ pub(crate) enum Host {
 
 /// A host and an optional port, as in a `Host` header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Authority {
-    pub(crate) host: Host,
-    pub(crate) port: Option<u16>,
+pub struct Authority {
+    /// The host.
+    pub host: Host,
+    /// The port, where one is given.
+    pub port: Option<u16>,
 }
 
 impl Host {
     /// Reads a host. An IPv6 address may be in brackets.
-    pub(crate) fn read(text: &str) -> Option<Host> {
+    pub fn read(text: &str) -> Option<Host> {
         let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         if let Some(address) = inner.or(Some(text)).and_then(|text| text.parse::<Ipv6Addr>().ok()) {
             return Some(Host::of(address.into()));
@@ -38,12 +41,12 @@ impl Host {
     }
 
     /// An IPv4 address that is mapped into an IPv6 address is the same host.
-    pub(crate) fn of(address: IpAddr) -> Host {
+    pub fn of(address: IpAddr) -> Host {
         Host::Address(address.to_canonical())
     }
 
     /// Whether this host always means the machine on which it is used.
-    pub(crate) fn is_loopback(&self) -> bool {
+    pub fn is_loopback(&self) -> bool {
         match self {
             Host::Address(address) => address.is_loopback(),
             Host::Name(name) => name == "localhost",
@@ -63,7 +66,7 @@ impl fmt::Display for Host {
 
 impl Authority {
     /// Reads a host with or without a port. IPv6 addresses need brackets, as in URLs.
-    pub(crate) fn read(text: &str) -> Option<Authority> {
+    pub fn read(text: &str) -> Option<Authority> {
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, port),
             Some(_) | None => (text, ""),

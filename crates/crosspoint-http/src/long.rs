@@ -7,10 +7,10 @@
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// Longest document that is read on a serving thread without handing over, in bytes: about a millisecond's work.
-pub(crate) const LONG_BYTES: usize = 256 << 10;
+pub const LONG_BYTES: usize = 256 << 10;
 
 /// Runs `look`, which reads a document of `bytes` bytes.
-pub(crate) fn look<T>(bytes: usize, look: impl FnOnce() -> T) -> T {
+pub fn look<T>(bytes: usize, look: impl FnOnce() -> T) -> T {
     // A command that is its own server has one thread, and no other requests to serve.
     let serves = |handle: Handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread;
     if bytes > LONG_BYTES && Handle::try_current().is_ok_and(serves) {

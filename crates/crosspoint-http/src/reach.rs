@@ -17,15 +17,14 @@ use std::net::IpAddr;
 
 use axum::http::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
 use axum::http::uri::Uri;
+use crosspoint_exchange::refusal::Refusal;
 
-use super::refusal::Refusal;
-use crate::config;
 use crate::host::{Authority, Host};
 
 const SITE: &str = "sec-fetch-site";
 
 /// The names of the server besides the loopback, which is always its own.
-pub(super) struct Ours {
+pub struct Ours {
     /// The host of the configured listening address.
     listen: Option<Host>,
     names: Vec<Host>,
@@ -33,7 +32,7 @@ pub(super) struct Ours {
 
 /// What is wrong with the destination or the source of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Foreign {
+pub(crate) enum Foreign {
     /// The `Host` header names another server.
     Host,
     /// The `Host` header occurs twice, or cannot be read.
@@ -48,7 +47,7 @@ pub(super) enum Foreign {
 
 /// Where a request arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrival {
+pub enum Arrival {
     /// At this address of the machine.
     Address(IpAddr),
     /// At a socket file, or at an address that the system cannot tell.
@@ -56,10 +55,11 @@ pub(super) enum Arrival {
 }
 
 impl Ours {
-    pub(super) fn of(server: &config::Server) -> Ours {
+    /// Makes the names of a server that listens here and is also called by these names.
+    pub fn new(listen: &str, names: &[String]) -> Ours {
         Ours {
-            listen: server.listen.rsplit_once(':').and_then(|(host, _)| Host::read(host)),
-            names: server.names.iter().filter_map(|name| Host::read(name)).collect(),
+            listen: listen.rsplit_once(':').and_then(|(host, _)| Host::read(host)),
+            names: names.iter().filter_map(|name| Host::read(name)).collect(),
         }
     }
 
@@ -75,7 +75,7 @@ impl Ours {
 }
 
 /// Returns why a request is not for this server or comes from a foreign page, or `None` if it is fine.
-pub(super) fn foreign(uri: &Uri, headers: &HeaderMap, arrival: Arrival, ours: &Ours) -> Option<Foreign> {
+pub(crate) fn foreign(uri: &Uri, headers: &HeaderMap, arrival: Arrival, ours: &Ours) -> Option<Foreign> {
     judge(uri, headers, arrival, ours).err()
 }
 
@@ -122,7 +122,7 @@ fn is_of_ours(origin: &HeaderValue, called: Option<&Authority>, ours: &Ours) -> 
 }
 
 impl Foreign {
-    pub(super) fn refusal(self) -> Refusal {
+    pub(crate) fn refusal(self) -> Refusal {
         let call = "call the server by localhost or by the address that it listens on, or add the name to names below [server]";
         let (message, hint) = match self {
             Foreign::Host => ("the Host header names a host that is not this server", call),

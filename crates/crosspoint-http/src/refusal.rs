@@ -5,12 +5,10 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use axum::response::{IntoResponse, Response};
-
-pub(super) use crate::passage::refusal::Refusal;
-use crate::passage::refusal::Situation;
+use crosspoint_exchange::refusal::{Refusal, Situation};
 
 /// Returns the HTTP status of a refusal.
-pub(super) fn status(refusal: &Refusal) -> StatusCode {
+pub(crate) fn status(refusal: &Refusal) -> StatusCode {
     match refusal.situation() {
         Situation::Invalid => StatusCode::BAD_REQUEST,
         Situation::NotFound => StatusCode::NOT_FOUND,
@@ -27,7 +25,7 @@ pub(super) fn status(refusal: &Refusal) -> StatusCode {
 }
 
 /// Returns the whole answer as bytes, for a connection that the HTTP library does not serve.
-pub(super) fn to_http(refusal: &Refusal) -> Vec<u8> {
+pub(crate) fn to_http(refusal: &Refusal) -> Vec<u8> {
     let body = refusal.body();
     let retry = refusal.retry_seconds().map_or_else(String::new, |seconds| format!("retry-after: {seconds}\r\n"));
     let head = format!(
@@ -38,19 +36,36 @@ pub(super) fn to_http(refusal: &Refusal) -> Vec<u8> {
     [head.as_bytes(), &body].concat()
 }
 
-impl IntoResponse for Refusal {
+/// A refusal on its way out over HTTP.
+#[derive(Debug)]
+pub struct Refused(Box<Refusal>);
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Refused {
+        Refused(Box::new(refusal))
+    }
+}
+
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Refusal {
+        *refused.0
+    }
+}
+
+impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let mut response = status(&self).into_response();
+        let Refused(refusal) = self;
+        let mut response = status(&refusal).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some(seconds) = self.retry_seconds() {
+        if let Some(seconds) = refusal.retry_seconds() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if let Some(limit) = self.limit() {
+        if let Some(limit) = refusal.limit() {
             response.extensions_mut().insert(limit);
         }
         // The body is written later, because every door has a shape of its own.
-        response.extensions_mut().insert(Arc::new(self));
+        response.extensions_mut().insert(Arc::<Refusal>::from(refusal));
         response
     }
 }

@@ -9,23 +9,15 @@ use axum::body::Body;
 use axum::http::header::CONTENT_LENGTH;
 use axum::response::Response;
 use crosspoint_contracts::Contract;
-use crosspoint_engine::time::Time;
+use crosspoint_contracts::time::Time;
+use crosspoint_exchange::refusal::{self, Refusal};
+use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::record::About;
-use super::refusal::Refusal;
-use super::router::DOORS;
-use crate::passage::refusal;
-
-/// Returns the contract in whose shape requests for this path are refused, if the path belongs to a door. A caller that
-/// misspells a path of a door still speaks its contract.
-pub(super) fn contract_at(path: &str) -> Option<Contract> {
-    let is_under = |door| path.strip_prefix(door).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    DOORS.iter().find(|(door, _)| is_under(*door)).map(|(_, contract)| *contract)
-}
+use super::request_log::About;
 
 /// Writes the body of a refusal: in the shape of its door, or else in our own. Other answers are returned unchanged.
-pub(super) fn filled(mut response: Response, door: Option<Contract>) -> Response {
+pub(crate) fn filled(mut response: Response, door: Option<Contract>) -> Response {
     let Some(refusal) = response.extensions_mut().remove::<Arc<Refusal>>() else { return response };
     let body = match door {
         Some(contract) => {
@@ -42,20 +34,41 @@ pub(super) fn filled(mut response: Response, door: Option<Contract>) -> Response
 }
 
 /// Returns the refusal as a document of this contract, with the current time.
-pub(super) fn document(refusal: &Refusal, contract: Contract) -> String {
-    refusal::document(refusal, contract, Uuid::new_v4(), &Time::on_the_wall().to_string())
+pub(crate) fn document(refusal: &Refusal, contract: Contract) -> String {
+    let now = Time(Timestamp::now().as_microsecond());
+    refusal::document(refusal, contract, Uuid::new_v4(), &now.to_string())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use axum::response::IntoResponse;
     use futures_util::FutureExt;
     use http_body_util::BodyExt;
 
     use super::*;
+    use crate::Refused;
+    use crate::door::{run, task};
+    use crate::reach::Ours;
+    use crate::site::{Limits, Plan, Site};
+
+    const DOORS: &[(&str, Contract)] =
+        &[(run::PLACE, run::CONTRACT), (task::PLACE, task::CONTRACT), ("/api/v1/bridge", Contract::Bridge)];
+
+    fn site() -> Site {
+        let limits = Limits {
+            body_bytes_max: 0,
+            bodies_bytes_max: 0,
+            header_time_max: Duration::ZERO,
+            body_time_max: Duration::ZERO,
+            write_time_max: Duration::ZERO,
+        };
+        Site::new(Plan { limits, routes: Vec::new(), ours: Ours::new("127.0.0.1:0", &[]), doors: DOORS })
+    }
 
     fn said_at(path: &str) -> serde_json::Value {
-        let response = filled(Refusal::internal().into_response(), contract_at(path));
+        let response = filled(Refused::from(Refusal::internal()).into_response(), site().contract_at(path));
         let body = response.into_body().collect().now_or_never().and_then(Result::ok).expect("it is all there");
         serde_json::from_slice(&body.to_bytes()).expect("it is JSON")
     }

@@ -1,15 +1,13 @@
 //! One log line per request: ids first, never content.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::header::LOCATION;
 use axum::http::{Method, Response, Uri};
-use crosspoint_engine::id::JobId;
-use crosspoint_engine::job::Job;
-
-use super::refusal::Refusal;
-use super::submit::NAME_BYTES_MAX;
+use crosspoint_exchange::admission::NAME_BYTES_MAX;
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_exchange::snapshot::Snapshot;
+use uuid::Uuid;
 
 const JOBS: &str = "/api/v1/jobs/";
 
@@ -18,21 +16,20 @@ const PATH_BYTES_MAX: usize = 200;
 
 /// The work that a request was about, if its path does not say so. It is attached to the answer.
 #[derive(Clone, Debug)]
-pub(super) struct About {
-    job: Option<JobId>,
+pub struct About {
+    job: Option<Uuid>,
     request_id: Box<str>,
-    work: Option<Arc<str>>,
+    work: Option<Box<str>>,
 }
 
 impl About {
     /// Describes a job.
-    pub(super) fn job(job: &Job) -> About {
-        let request = &job.request;
-        About { job: Some(request.id), request_id: request.request_id.clone(), work: Some(request.work.clone()) }
+    pub fn job(job: &Snapshot<'_>) -> About {
+        About { job: Some(job.id), request_id: job.request_id.into(), work: Some(job.work.into()) }
     }
 
     /// Describes a refused request, if its names are short enough to be names.
-    pub(super) fn refused(refusal: &Refusal) -> Option<About> {
+    pub(crate) fn refused(refusal: &Refusal) -> Option<About> {
         let short = |name: &&str| name.len() <= NAME_BYTES_MAX;
         let request_id = refusal.request_id().filter(short)?.into();
         Some(About { job: None, request_id, work: refusal.work().filter(short).map(Into::into) })
@@ -40,7 +37,7 @@ impl About {
 }
 
 /// What is known of a request before it is answered.
-pub(super) struct Record {
+pub(crate) struct Record {
     method: Method,
     uri: Uri,
     began: Instant,
@@ -48,12 +45,12 @@ pub(super) struct Record {
 
 impl Record {
     /// Begins a record; `None` if the log does not want it.
-    pub(super) fn begin(method: &Method, uri: &Uri) -> Option<Record> {
+    pub(crate) fn begin(method: &Method, uri: &Uri) -> Option<Record> {
         let wanted = tracing::enabled!(tracing::Level::INFO);
         wanted.then(|| Record { method: method.clone(), uri: uri.clone(), began: Instant::now() })
     }
 
-    pub(super) fn end<B>(&self, response: &Response<B>) {
+    pub(crate) fn end<B>(&self, response: &Response<B>) {
         let location = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
         let path = shortened(self.uri.path());
         let about = response.extensions().get::<About>();
@@ -72,7 +69,7 @@ impl Record {
 }
 
 /// Returns the id of the job that a path names. Any other text in that place is no id.
-fn job_in(path: &str) -> Option<JobId> {
+fn job_in(path: &str) -> Option<Uuid> {
     path.strip_prefix(JOBS)?.split('/').next()?.parse().ok()
 }
 

@@ -10,17 +10,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
+use crosspoint_exchange::refusal::Limit;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-use super::App;
+use super::Site;
 use super::socket::Stream;
-use super::tally::Limit;
 
 /// A socket. Writes to it fail if the other end takes no byte for `[limits] write_seconds`.
-pub(super) struct Unstalled {
+pub(crate) struct Unstalled {
     stream: Stream,
-    app: App,
+    site: Site,
     /// Runs only while written bytes wait to be taken.
     timer: Option<Pin<Box<Sleep>>>,
     /// Whether written bytes wait to be taken. It is shared with the connection, which cannot see this socket.
@@ -28,12 +28,12 @@ pub(super) struct Unstalled {
 }
 
 impl Unstalled {
-    pub(super) fn new(stream: Stream, app: App, behind: Arc<AtomicBool>) -> Unstalled {
-        Unstalled { stream, app, timer: None, behind }
+    pub(crate) fn new(stream: Stream, site: Site, behind: Arc<AtomicBool>) -> Unstalled {
+        Unstalled { stream, site, timer: None, behind }
     }
 
     /// Completes when the other end has left. Anything that it still sends is discarded.
-    pub(super) async fn left(&self) {
+    pub(crate) async fn left(&self) {
         while self.stream.readable().await.is_ok() {
             match self.stream.try_read(&mut [0; 256]) {
                 Ok(0) => return,
@@ -44,7 +44,7 @@ impl Unstalled {
         }
     }
 
-    pub(super) fn into_inner(self) -> Stream {
+    pub(crate) fn into_inner(self) -> Stream {
         self.stream
     }
 
@@ -55,11 +55,11 @@ impl Unstalled {
             self.timer = None;
             return written;
         }
-        let time_max = self.app.limits().write_time_max;
+        let time_max = self.site.limits().write_time_max;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(time_max)));
         ready!(timer.as_mut().poll(cx));
         self.stream.forget_unsent();
-        self.app.tally().refused(Limit::WriteSeconds);
+        self.site.tally().refused(Limit::WriteSeconds);
         tracing::debug!("a connection was closed: nothing of its answer was taken");
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
     }

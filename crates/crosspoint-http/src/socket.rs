@@ -10,19 +10,24 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use super::reach::Arrival;
 
 /// The source of connections.
-pub(crate) enum Listener {
+pub enum Listener {
+    /// On a port.
     Tcp(TcpListener),
+    /// On a socket file.
     Unix(UnixListener),
 }
 
 /// One connection.
-pub(super) enum Stream {
+pub enum Stream {
+    /// On a port.
     Tcp(TcpStream),
+    /// On a socket file.
     Unix(UnixStream),
 }
 
 impl Listener {
-    pub(super) async fn accept(&self) -> io::Result<Stream> {
+    /// Waits for the next connection.
+    pub async fn accept(&self) -> io::Result<Stream> {
         match self {
             Listener::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
@@ -36,21 +41,24 @@ impl Listener {
 }
 
 impl Stream {
-    pub(super) fn arrival(&self) -> Arrival {
+    /// Returns where the connection arrived.
+    pub fn arrival(&self) -> Arrival {
         match self {
             Stream::Tcp(stream) => stream.local_addr().map_or(Arrival::Local, |address| Arrival::Address(address.ip())),
             Stream::Unix(_) => Arrival::Local,
         }
     }
 
-    pub(super) async fn readable(&self) -> io::Result<()> {
+    /// Waits until there is something to read, or the other side has left.
+    pub async fn readable(&self) -> io::Result<()> {
         match self {
             Stream::Tcp(stream) => stream.readable().await,
             Stream::Unix(stream) => stream.readable().await,
         }
     }
 
-    pub(super) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Reads what is there, without waiting.
+    pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Tcp(stream) => stream.try_read(buffer),
             Stream::Unix(stream) => stream.try_read(buffer),
@@ -58,7 +66,7 @@ impl Stream {
     }
 
     /// Discards what the system still holds for the other end. A socket file holds nothing after it was closed.
-    pub(super) fn forget_unsent(&self) {
+    pub fn forget_unsent(&self) {
         match self {
             Stream::Tcp(stream) => drop(stream.set_zero_linger()),
             Stream::Unix(_) => {}

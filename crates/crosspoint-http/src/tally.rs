@@ -6,23 +6,24 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::{Method, StatusCode};
-
-pub(super) use crate::passage::refusal::Limit;
+use crosspoint_exchange::refusal::Limit;
 
 /// The statuses that are counted separately: all that the server uses.
 const STATUSES: [u16; 15] = [200, 202, 204, 400, 401, 403, 404, 405, 408, 409, 413, 429, 500, 503, 504];
 
 /// The names of one route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Route {
-    pub(super) method: &'static str,
-    pub(super) path: &'static str,
+pub struct Route {
+    /// The method.
+    pub method: &'static str,
+    /// The template of the path.
+    pub path: &'static str,
 }
 
 const OTHER: Route = Route { method: "other", path: "other" };
 
 /// Counts since the start.
-pub(super) struct Tally {
+pub struct Tally {
     refusals: [AtomicU64; Limit::ALL.len()],
     routes: Vec<Route>,
     /// One row for each route and a last one for all other requests. Each row has a count for each status and a last
@@ -31,22 +32,25 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(routes: Vec<Route>) -> Tally {
+    /// Makes a tally of these routes.
+    pub fn new(routes: Vec<Route>) -> Tally {
         let requests = (0..=routes.len()).map(|_| Default::default()).collect();
         Tally { refusals: Default::default(), routes, requests }
     }
 
-    pub(super) fn refused(&self, limit: Limit) {
+    /// Counts a refusal by its limit.
+    pub fn refused(&self, limit: Limit) {
         self.refusals[limit as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the index of a request's route. It must be called before the request is given away.
-    pub(super) fn route(&self, method: &Method, path: &str) -> usize {
+    pub fn route(&self, method: &Method, path: &str) -> usize {
         let is_it = |route: &Route| route.method == method.as_str() && fits(route.path, path);
         self.routes.iter().position(is_it).unwrap_or(self.routes.len())
     }
 
-    pub(super) fn answered(&self, route: usize, status: StatusCode) {
+    /// Counts an answer.
+    pub fn answered(&self, route: usize, status: StatusCode) {
         let at = STATUSES.iter().position(|known| *known == status.as_u16()).unwrap_or(STATUSES.len());
         if let Some(counts) = self.requests.get(route) {
             counts[at].fetch_add(1, Ordering::Relaxed);
@@ -54,12 +58,12 @@ impl Tally {
     }
 
     /// How often each limit was reached.
-    pub(super) fn refusals(&self) -> impl Iterator<Item = (Limit, u64)> {
+    pub fn refusals(&self) -> impl Iterator<Item = (Limit, u64)> {
         Limit::ALL.into_iter().map(|limit| (limit, self.refusals[limit as usize].load(Ordering::Relaxed)))
     }
 
     /// How often each route was answered with each status, without zeros. `None` stands for any other status.
-    pub(super) fn requests(&self) -> impl Iterator<Item = (Route, Option<u16>, u64)> {
+    pub fn requests(&self) -> impl Iterator<Item = (Route, Option<u16>, u64)> {
         let routes = self.routes.iter().copied().chain([OTHER]);
         let statuses = || STATUSES.into_iter().map(Some).chain([None]);
         let counts = routes.zip(&self.requests);
@@ -71,7 +75,7 @@ impl Tally {
 }
 
 /// Whether a path fits a template, segment by segment.
-pub(super) fn fits(template: &str, path: &str) -> bool {
+pub fn fits(template: &str, path: &str) -> bool {
     let mut segments = path.split('/');
     let fit = template.split('/').all(|wanted| {
         segments

@@ -1,9 +1,10 @@
-//! How fast jobs go through the real program, as ratios of one run. Not a test: figures decide nothing.
+//! How fast jobs go through the real program, as ratios of one run. This is not a test: no figure decides anything.
 //!
-//! `scripts/bench` runs it and puts what it prints into `bench/RESULTS.md`. `--quick` is for trying it out: fewer seconds and
-//! fewer stored jobs; `--run-door` measures only the way through the run door. `--load ADDRESS CLIENTS [WORK [run]]` only loads a
-//! server that runs already, for profiling it, at the native door or at the run door; `--echo-agent URL [NAME WORK]` joins one as
-//! an agent that echoes, and `--run-agent ADDRESS` is one of the run contract.
+//! `scripts/bench` runs it and puts what it prints into `bench/RESULTS.md`. `--quick` is for trying it out: fewer
+//! seconds and fewer stored jobs. `--run-door` measures only the way through the run door. `--load ADDRESS CLIENTS
+//! [WORK [run]]` only loads a server that already runs, for profiling it, at the native door or at the run door.
+//! `--echo-agent URL [NAME WORK]` joins a server as an agent that echoes, and `--run-agent ADDRESS` serves as an agent
+//! of the run contract.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -77,7 +78,7 @@ fn main() {
     print!("{}", report.finish());
 }
 
-/// Submit and wait for the outcome, against the bare store, in turns.
+/// Submits and waits for the outcome, compared with the bare store, in turns.
 fn throughput(extent: Extent, report: &mut Report) {
     for clients in [1, 32, 128] {
         let mut rounds = Vec::new();
@@ -96,7 +97,7 @@ fn throughput(extent: Extent, report: &mut Report) {
             let round = report::Round { fsync, bare, load, elsewhere, stolen_percent: stolen.percent() };
             eprintln!("{clients} clients: {round}");
             tries += 1;
-            // Other tenants of the machine disturb: such a round is measured again, three times at most.
+            // A round disturbed by other tenants of the machine is measured again, three times at most.
             if round.stolen_percent < 5.0 || tries >= extent.rounds + 3 {
                 rounds.push(round);
             }

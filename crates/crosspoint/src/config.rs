@@ -27,15 +27,14 @@ use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, TOTAL_DEFAULT};
 use crosspoint_engine::retention::Rule;
 use crosspoint_engine::{runtime, store};
 
+use crate::link;
+use crate::pull::Desk;
 pub(crate) use bridge::Bridge;
 pub(crate) use exec::Exec;
 pub(crate) use load::{Flags, Loaded};
 pub(crate) use problem::Invalid;
-pub(crate) use remote::Remote;
+pub(crate) use remote::{Remote, Token};
 pub(crate) use show::show;
-
-use crate::link;
-use crate::pull::Desk;
 
 /// Default data directory.
 const DATA: &str = ".crosspoint";

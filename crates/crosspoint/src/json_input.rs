@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use crosspoint_contracts::json::Tape;
+use crosspoint_http::json_body::line_and_column;
 
 use crate::input::Source;
 use crate::terminal::render::{self, Spot};
@@ -45,13 +46,4 @@ pub(crate) fn bytes_of(option: &str, argument: &str) -> Result<(String, Vec<u8>)
         }
         (text, None) => Ok((option.to_owned(), text.as_bytes().to_vec())),
     }
-}
-
-/// Returns the line and the column of a byte, both from 1. The column counts characters.
-pub(crate) fn line_and_column(text: &[u8], offset: usize) -> (usize, usize) {
-    let before = &text[..offset.min(text.len())];
-    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let column = before[start..].iter().filter(|byte| **byte & 0xc0 != 0x80).count() + 1;
-    (line, column)
 }

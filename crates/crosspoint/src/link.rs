@@ -11,7 +11,6 @@ mod demo;
 mod echo;
 mod exec;
 mod fail;
-mod http;
 mod record;
 mod remote;
 mod run;

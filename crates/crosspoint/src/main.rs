@@ -1,19 +1,18 @@
 //! `crosspoint`: the command line.
 
+mod backend;
 mod bridge;
 mod client;
 mod command;
 mod config;
 mod exec;
-mod host;
 mod input;
 mod json_input;
 mod link;
-mod listed;
+
 mod local;
 mod log;
-mod long;
-mod passage;
+
 mod pull;
 mod retrying;
 mod server;

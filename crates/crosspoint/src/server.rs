@@ -1,42 +1,26 @@
-//! The server: connections, the native API, and a shutdown that answers every request.
+//! The server: the native API, its description and metrics, and an end that leaves no caller waiting.
 //!
-//! In reading order: [`router`] names every endpoint, and [`openapi`] describes them. [`jobs`], [`agents`], [`pull`],
-//! [`documents`], [`health`] and [`events`] answer them. [`run_door`], [`task_door`] and [`bridge_door`] answer in
-//! contracts of their own, where [`door`] has work admitted and [`shaped`] puts refusals into the contract's shape.
-//! [`submit`], [`query`] and [`body`] read requests, within limits; [`view`] and [`refusal`] write answers. [`reach`]
-//! decides which requests are for this server at all. [`socket`], [`connection`], [`streamed`] and [`stall`] deal with
-//! sockets, [`tally`], [`process`] and [`metrics`] with counters, and [`record`] with the log.
+//! In reading order: [`router`] names every endpoint, and [`openapi`] describes them; [`jobs`], [`agents`], [`pull`],
+//! [`documents`], [`health`] and [`events`] answer them; [`bridge_door`] is the door of the bridge, and the doors of
+//! the other contracts are those of `crosspoint-http`; [`submit`] and [`query`] read what comes in, [`view`] writes
+//! what goes out; [`process`] and [`metrics`] are what is counted.
 
 mod agents;
-mod body;
 mod bridge_door;
-mod connection;
 #[cfg(feature = "demo-contract")]
 #[path = "../tests/demo/demo_door.rs"]
 mod demo_door;
 mod documents;
-mod door;
-mod event_stream;
 mod events;
 mod health;
 mod jobs;
-mod json;
 mod metrics;
 pub(crate) mod openapi;
 mod process;
 mod pull;
 mod query;
-mod reach;
-mod record;
-mod refusal;
-mod refusal_document;
 mod router;
-mod run_door;
-mod slow_reader;
-mod socket;
 mod submit;
-mod tally;
-mod task_door;
 pub(crate) mod view;
 
 // Scans are counted in debug builds only.
@@ -44,18 +28,22 @@ pub(crate) mod view;
 mod tests;
 
 use std::future::Future;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use axum::extract::FromRef;
 use bytes::Bytes;
 use crosspoint_engine::runtime::Engine;
+use crosspoint_http::connection;
+use crosspoint_http::door::Doors;
+use crosspoint_http::reach::Ours;
+use crosspoint_http::site::{self, Plan, Site};
+use crosspoint_http::socket::Listener;
 use tokio_util::sync::CancellationToken;
 
 use self::documents::ReadingRoom;
-pub(crate) use self::socket::Listener;
-use self::tally::Tally;
-use crate::config::{Config, Limits};
+use crate::backend::Orchestrator;
+use crate::config::Config;
 use crate::pull::Desk;
 
 /// Interval at which a stopping server checks whether the last request has been answered.
@@ -71,24 +59,19 @@ struct App(Arc<Shared>);
 struct Shared {
     engine: Engine,
     desk: Arc<Desk>,
-    limits: Limits,
+    site: Site,
     wait_max: Duration,
     sync_wait: Duration,
-    /// Bytes of all bodies that are being read or are waiting to be committed.
-    bodies_bytes: AtomicUsize,
-    /// Number of requests that have not been answered.
-    requests: AtomicUsize,
-    tally: Tally,
-    /// The names and addresses of this server.
-    ours: reach::Ours,
-    /// Limits how many documents are validated and translated at a time.
+    /// Where documents are looked at.
     reading_room: ReadingRoom,
-    /// The description of the API, made when it is first requested.
+    /// The description of the API, made when it is first asked for.
     described: OnceLock<Bytes>,
-    /// Cancelled when no new work is accepted any more.
-    stopping: CancellationToken,
-    /// Cancelled when no request is answered any more.
-    closing: CancellationToken,
+}
+
+impl FromRef<App> for Site {
+    fn from_ref(app: &App) -> Site {
+        app.0.site.clone()
+    }
 }
 
 /// Serves until `shutdown` completes, then winds down: new work is refused, streams and waits end, requests under way
@@ -105,33 +88,47 @@ pub(crate) async fn run(
     process::started_at();
     let app = App::new(engine, desk, config);
     let connections = connection::Places::new(config.limits.connections_max);
+    let router = router::router(app.clone());
     tokio::select! {
-        never = connection::accept(&listener, &app, &connections) => match never {},
+        never = connection::accept(&listener, &app.0.site, &router, &connections) => match never {},
         () = pull::keep_leases(&app) => {}
         () = app.wind_down(config.server.drain, crate::link::parting_time(config), shutdown) => {}
     }
     drop(listener);
-    app.0.closing.cancel();
+    app.0.site.closing().cancel();
     let _ = tokio::time::timeout(FLUSH_TIME_MAX, connections.all_free()).await;
 }
 
 impl App {
     fn new(engine: Engine, desk: Arc<Desk>, config: &Config) -> App {
+        let limits = &config.limits;
+        let plan = Plan {
+            limits: site::Limits {
+                body_bytes_max: limits.body_bytes_max,
+                bodies_bytes_max: limits.bodies_bytes_max,
+                header_time_max: limits.header_time_max,
+                body_time_max: limits.body_time_max,
+                write_time_max: limits.write_time_max,
+            },
+            routes: openapi::routes(),
+            ours: Ours::new(&config.server.listen, &config.server.names),
+            doors: router::DOORS,
+        };
         App(Arc::new(Shared {
             engine,
             desk,
-            limits: config.limits.clone(),
+            site: Site::new(plan),
             wait_max: config.server.wait_max,
             sync_wait: config.server.sync_wait,
-            bodies_bytes: AtomicUsize::new(0),
-            requests: AtomicUsize::new(0),
-            tally: Tally::new(openapi::routes()),
-            ours: reach::Ours::of(&config.server),
             reading_room: ReadingRoom::default(),
             described: OnceLock::new(),
-            stopping: CancellationToken::new(),
-            closing: CancellationToken::new(),
         }))
+    }
+
+    /// Returns what the doors of contracts need.
+    fn doors(&self) -> Doors<Orchestrator> {
+        let backend = Orchestrator(self.engine().clone());
+        Doors { backend, site: self.0.site.clone(), wait_max: self.0.wait_max, sync_wait: self.0.sync_wait }
     }
 
     fn engine(&self) -> &Engine {
@@ -142,16 +139,8 @@ impl App {
         &self.0.desk
     }
 
-    fn limits(&self) -> &Limits {
-        &self.0.limits
-    }
-
-    fn tally(&self) -> &Tally {
-        &self.0.tally
-    }
-
     fn stopping(&self) -> &CancellationToken {
-        &self.0.stopping
+        self.0.site.stopping()
     }
 
     async fn wind_down(&self, drain: Duration, parting: Duration, shutdown: impl Future<Output = ()>) {
@@ -162,7 +151,7 @@ impl App {
         self.engine().end_waits();
         self.engine().rest().await;
         self.desk().put_back(self.engine()).await;
-        while self.0.requests.load(Ordering::Acquire) > 0 && Instant::now() < until {
+        while self.0.site.is_answering() && Instant::now() < until {
             tokio::time::sleep(IDLE_PERIOD).await;
         }
         self.engine().stop_and_part(until.saturating_duration_since(Instant::now()), parting).await;

@@ -4,7 +4,8 @@
 //! that a program that reads the one reads the other.
 
 use crosspoint_contracts::kind::Undetected;
-use crosspoint_contracts::{Finding, Kind, Reading, Report};
+use crosspoint_contracts::{Kind, Reading, Report};
+use crosspoint_exchange::refusal::{Found, found};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -37,26 +38,6 @@ pub(crate) struct Judged<'r> {
     candidates: Vec<&'static str>,
 }
 
-/// One clause that is broken at one place.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Finding")]
-pub(crate) struct Found<'r> {
-    /// The id of the clause: `crosspoint clauses ID` says what it demands.
-    clause: &'static str,
-    /// `error` or `warning`.
-    level: &'static str,
-    /// Where, as a JSON pointer.
-    pointer: &'r str,
-    /// From 1; 0 where it is nowhere in the text.
-    line: usize,
-    /// From 1, in characters.
-    column: usize,
-    /// What is wrong; it quotes nothing of the document.
-    message: &'r str,
-    /// How to mend it.
-    hint: &'r str,
-}
-
 impl<'r> Judged<'r> {
     pub(crate) fn new(report: &'r Report, good: bool) -> Judged<'r> {
         Judged {
@@ -80,29 +61,11 @@ impl<'r> Judged<'r> {
     }
 }
 
-pub(crate) fn found(report: &Report) -> Vec<Found<'_>> {
-    report.findings.iter().map(Found::new).collect()
-}
-
 /// Returns the kinds that a document could be.
 pub(crate) fn candidates(undetected: &Undetected) -> Vec<&'static str> {
     match undetected {
         Undetected::Unknown => Vec::new(),
         Undetected::Ambiguous(candidates) => candidates.iter().map(|candidate| candidate.kind.name()).collect(),
-    }
-}
-
-impl<'r> Found<'r> {
-    fn new(finding: &'r Finding) -> Found<'r> {
-        Found {
-            clause: finding.clause.id,
-            level: finding.clause.level.name(),
-            pointer: &finding.pointer,
-            line: finding.line,
-            column: finding.column,
-            message: &finding.message,
-            hint: &finding.hint,
-        }
     }
 }
 

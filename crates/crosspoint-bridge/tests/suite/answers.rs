@@ -1,11 +1,11 @@
-//! What programs make of an answer.
+//! How programs interpret an answer.
 
 use crosspoint_bridge::ask::{Answer, Asked, Run, Status, Unusable};
 use crosspoint_bridge::{Pair, Question, response};
 
 use crate::scratch::Scratch;
 
-/// The answer that a document is, with `ID` for the request's id.
+/// The answer in a document, with `ID` in place of the request's id.
 fn answer(document: &str) -> Answer {
     let scratch = Scratch::new();
     let run = Run::begin(scratch.path()).expect("it is there");

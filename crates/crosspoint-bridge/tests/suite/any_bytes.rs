@@ -1,4 +1,4 @@
-//! Whatever the files hold, it is looked at and nothing panics.
+//! Files with any bytes can be looked at, and nothing panics.
 
 use crosspoint_bridge::ask::Run;
 use crosspoint_bridge::{Pair, Question, request, response};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::scratch::Scratch;
 
-/// Bytes, or a document in which some are exchanged, cut off or repeated.
+/// Random bytes, or a document in which some bytes are changed, cut off or repeated.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let broken = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>(), 0..3u8);
     let documents = prop::sample::select(vec![
@@ -43,7 +43,7 @@ proptest! {
         let directory = scratch.open();
         request::look(&directory, Pair::PLAIN).expect("it is a file");
         response::look(&directory, Pair::PLAIN, &id).expect("it is a file");
-        // Whether it is refused depends on the bytes; none of them are the answer.
+        // Whether the question is refused depends on the bytes. None of them is an answer.
         let _ = run.try_ask(&question);
         put(&format!(".agent-answers/{id}.json"), &memory);
         let _ = run.try_ask(&question);

@@ -104,7 +104,7 @@ fn a_new_run_asks_anew_and_withdraws_what_the_last_one_left() {
     assert_eq!(scratch.list(), [""; 0], "nothing is left of the last run");
     assert_eq!(asked(&scratch, &question("two")), None);
     assert_ne!(scratch.request(Pair::PLAIN).expect("it waits").request_id, old);
-    // What was answered and not taken is not taken by the next run either. It stays, for its driver to set aside.
+    // An answer that was not taken is not taken by the next run either. It stays, for its driver to set aside.
     scratch.answer("late");
     Run::begin(scratch.path()).expect("it is there");
     assert_eq!(scratch.list(), [".agent-response.json"]);
@@ -143,7 +143,7 @@ fn a_question_of_the_same_run_takes_the_place_of_one_that_waits() {
     assert_eq!(asked(&scratch, &question("one")), None);
     assert_eq!(asked(&scratch, &question("two")), None);
     scratch.answer("two");
-    // The program comes to its first question again, which nobody has answered.
+    // The program comes to its first question again, which has no answer yet.
     assert_eq!(asked(&scratch, &question("two")).as_deref(), Some("two"));
     assert_eq!(asked(&scratch, &question("one")), None);
     scratch.answer("one");
@@ -163,7 +163,7 @@ fn a_request_of_somebody_else_is_not_replaced() {
     }
 }
 
-/// The driver was killed between its two last steps.
+/// The driver was killed between its last two steps.
 #[test]
 fn a_request_that_is_still_there_goes_when_its_answer_is_taken() {
     let scratch = Scratch::new();

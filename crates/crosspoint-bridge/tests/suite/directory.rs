@@ -92,7 +92,7 @@ fn only_what_is_expected_is_removed() {
     assert_eq!(scratch.list(), [""; 0]);
 }
 
-/// The one that is looked at and the one that is removed are not the same: somebody wrote in between.
+/// The file that was read and the file to be removed are not the same: another process wrote in between.
 #[test]
 fn one_that_comes_in_the_very_moment_stays() {
     let scratch = Scratch::new();
@@ -111,7 +111,7 @@ fn one_that_comes_in_the_very_moment_stays() {
     assert_eq!(scratch.list(), [THING]);
 }
 
-/// Between the look and the step it was replaced twice: the last one is there, as if we had not been.
+/// The file was replaced twice between the read and the removal: the last one stays, as if nothing had been removed.
 #[test]
 fn of_two_that_come_in_the_very_moment_the_newer_stays() {
     let scratch = Scratch::new();
@@ -127,7 +127,7 @@ fn of_two_that_come_in_the_very_moment_the_newer_stays() {
     assert_eq!((scratch.list(), scratch.text(THING)), (vec![THING.to_owned()], "newer".to_owned()));
 }
 
-/// What cannot be read any more is not what was read: it gets its name back.
+/// A file that can no longer be read is not the one that was read: it gets its name back.
 #[test]
 fn what_became_something_else_in_the_very_moment_stays() {
     let scratch = Scratch::new();
@@ -164,7 +164,7 @@ fn a_sweep_leaves_what_may_still_be_written_and_what_is_not_ours() {
     assert_eq!(scratch.list(), [".agent-response.json", ".agent-response.json.stale-1", "notes.tmp-1"]);
 }
 
-/// What other tools leave there is theirs, and what is no file is nobody's that we know.
+/// Files of other tools stay, and so does everything that is not a regular file.
 #[test]
 fn a_sweep_leaves_what_others_called_alike_and_what_is_no_file() {
     let scratch = Scratch::new();
@@ -185,7 +185,7 @@ fn a_sweep_leaves_what_others_called_alike_and_what_is_no_file() {
     assert!(!directory.is_half_removed(".agent-request.json").expect("it can be looked at"));
 }
 
-/// What costs more the more files there are is left to the thorough sweep.
+/// Steps whose cost grows with the number of files are left to the thorough sweep.
 #[test]
 fn what_may_not_wait_is_swept_without_looking_at_every_name() {
     let scratch = Scratch::new();
@@ -207,7 +207,7 @@ fn what_was_half_removed_is_put_back_unless_it_is_done_with() {
     scratch.put(".agent-response.json.tmp-removed", "old");
     directory.sweep(|_| false, ALL).expect("it can be swept");
     assert_eq!((scratch.list(), scratch.text(THING)), (vec![THING.to_owned()], "old".to_owned()));
-    // A newer one has come: the older gives way.
+    // A newer file has come, so the older one is removed.
     scratch.put(".agent-response.json.tmp-removed", "older");
     directory.sweep(|_| false, ALL).expect("it can be swept");
     assert_eq!((scratch.list(), scratch.text(THING)), (vec![THING.to_owned()], "old".to_owned()));
@@ -250,7 +250,7 @@ fn directories_that_cannot_be_used_say_why() {
     assert!(said(&missing).ends_with("missing is not there"), "{}", said(&missing));
     scratch.put("file", "");
     assert!(said(&scratch.path().join("file")).ends_with("file is not a directory"));
-    // Nobody may write there, not even root.
+    // No user can write there, not even root.
     let kernel = Directory::open(Path::new("/sys/kernel")).expect("it is there");
     let fault = kernel.write(THING, "thing", b"").expect_err("it cannot be written");
     assert!(matches!(fault, Fault::Denied { .. }), "{fault:?}");

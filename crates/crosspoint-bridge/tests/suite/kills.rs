@@ -1,4 +1,4 @@
-//! Killed at every step, by name.
+//! A requester that is killed at every step, by name.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ fn a_writer_that_is_killed_leaves_the_old_or_the_new() {
     }
 }
 
-/// All places at which somebody who asks can be killed.
+/// All places at which a requester can be killed.
 fn places() -> Vec<String> {
     let mut places: Vec<String> =
         ["run", "request"].iter().flat_map(|what| WRITE_STEPS.map(|step| format!("{what}.{step}"))).collect();
@@ -46,7 +46,7 @@ fn whoever_is_killed_while_asking_asks_the_same_and_loses_no_answer() {
     for place in places() {
         let scratch = Scratch::new();
         let (mut killed, mut asked, mut answers) = (false, BTreeSet::new(), 0);
-        // It asks twice, and is killed once at most: it is started four times in all.
+        // The requester asks twice and is killed at most once, so it is started at most four times.
         for round in 0.. {
             assert!(round < 5, "{place}: it does not end");
             let failpoint = (!killed).then_some(place.as_str());
@@ -60,7 +60,8 @@ fn whoever_is_killed_while_asking_asks_the_same_and_loses_no_answer() {
             }
             assert!(was_killed(status) || status.code() == Some(42), "{place}: {status:?}");
             if scratch.path().join("result").exists() && killed {
-                // It was done, and killed while it cleaned up: whoever begins anew forgets the rest.
+                // The requester was done and was killed while it cleaned up. The next run that begins anew removes the
+                // rest.
                 break;
             }
         }

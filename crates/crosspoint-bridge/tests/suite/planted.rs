@@ -1,4 +1,4 @@
-//! What is planted under the names of files is neither followed nor opened.
+//! What is planted under the names of the files is neither followed nor opened.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use crate::scratch::Scratch;
 
 const SECRET: &str = "a secret elsewhere";
 
-/// Puts something there that is no file.
+/// Puts something that is not a regular file there.
 type Plant = fn(&Path);
 
 fn link(path: &Path) {
@@ -27,7 +27,7 @@ fn dangling(path: &Path) {
 }
 
 fn fifo(path: &Path) {
-    // Whoever opens it to read waits until somebody writes.
+    // Opening a FIFO to read blocks until another process opens it to write.
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("it can be made");
 }
 

@@ -1,4 +1,4 @@
-//! Other processes: this binary itself, started again to play a part, so that it can be killed.
+//! Other processes: this test binary, started again to play a role, so that it can be killed.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -12,7 +12,7 @@ use rustix::fs::Mode;
 const PART: &str = "CROSSPOINT_TEST_PART";
 const DIRECTORY: &str = "CROSSPOINT_TEST_DIRECTORY";
 
-/// What the writer writes.
+/// The text that the writer role writes.
 pub(crate) fn long_text(letter: char) -> String {
     letter.to_string().repeat(300_000)
 }
@@ -39,7 +39,7 @@ pub(crate) fn was_killed(status: ExitStatus) -> bool {
 #[test]
 fn plays_its_part() {
     let Ok(part) = std::env::var(PART) else {
-        // As itself, it sees that a part is played at all.
+        // In the test itself, checks that the role is played at all.
         assert_eq!(play("end", Path::new("."), None).code(), Some(7));
         return;
     };
@@ -57,7 +57,7 @@ fn plays_its_part() {
             let directory = Directory::open(&path).expect("it is there");
             let _lock = directory.lock().expect("it is free");
             fs::write(path.join("held"), "").expect("it can be written");
-            // Until the test lets go of our stdin, or kills us.
+            // Waits until the test closes our stdin, or kills this process.
             let _ = std::io::read_to_string(std::io::stdin());
             Ok(())
         }
@@ -67,7 +67,7 @@ fn plays_its_part() {
     .expect("it is done");
 }
 
-/// A program that asks two things, the second with the answer to the first.
+/// A program that asks two questions, the second with the answer to the first.
 fn two_questions(path: &Path) -> Result<(), crosspoint_bridge::Fault> {
     let run = Run::resume(path)?;
     let first = run.ask(&Question::new("planner", "Plan it.")).expect("it can be asked");

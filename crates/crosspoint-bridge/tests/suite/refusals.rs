@@ -16,7 +16,7 @@ fn question() -> Question {
     Question::new("agent", "Do it.")
 }
 
-/// Asks, and takes the request away as a driver does that has answered.
+/// Asks, and removes the request as a driver does that has answered.
 fn asked() -> (Scratch, String) {
     let scratch = Scratch::new();
     let run = Run::begin(scratch.path()).expect("it is there");
@@ -77,7 +77,7 @@ fn an_id_as_long_as_a_file_is_not_said_whole() {
     assert!(said.contains("éé...") && said.len() < 1000, "{} bytes", said.len());
 }
 
-/// Whoever answers the request sets it aside.
+/// The driver that answers the request sets the older response aside.
 #[test]
 fn one_that_was_there_before_the_question_is_in_nobodys_way() {
     for old in ["garbage", &response::success("old", "text", "2026-01-01T00:00:00Z", 0.0)] {
@@ -132,14 +132,15 @@ fn a_malformed_response_is_refused_with_its_clauses_and_kept() {
         assert!(advice.contains(hint), "{clause}: {advice}");
         assert!(!format!("{refused:?}").contains("content"), "content is not printed");
         assert_eq!(scratch.text(RESPONSE), document, "{clause}");
-        // Mended, it is taken.
+        // The corrected response is taken.
         scratch.put(RESPONSE, &document.replace(to, from));
         let run = Run::resume(scratch.path()).expect("it is there");
         assert!(matches!(run.try_ask(&question()), Ok(Asked::Answered(_))), "{clause}");
     }
 }
 
-/// The requester was killed when it had taken the answer and not yet removed the request, which another driver then answered once more.
+/// The requester was killed after it had taken the answer and before it removed the request, which another driver then
+/// answered again.
 #[test]
 fn an_answer_that_was_taken_before_is_in_nobodys_way_when_it_comes_again() {
     let scratch = Scratch::new();
@@ -154,7 +155,7 @@ fn an_answer_that_was_taken_before_is_in_nobodys_way_when_it_comes_again() {
         assert!(matches!(run.try_ask(&first), Ok(Asked::Answered(answer)) if answer.text() == Ok("one")));
         assert!(matches!(run.try_ask(&second), Ok(Asked::NeedsAgent)), "it is asked");
         let waiting = scratch.request(Pair::PLAIN).expect("it waits").request_id;
-        // Should its request be lost, it is left again.
+        // If the request is lost, it is written again.
         request::remove(&scratch.open(), Pair::PLAIN, &waiting).expect("it can be removed");
     }
     assert!(matches!(run.try_ask(&second), Ok(Asked::NeedsAgent)));

@@ -1,4 +1,4 @@
-//! Directories that are gone when a test is over, and a driver that answers in them.
+//! Directories that are removed when a test is over, and a driver that answers in them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ impl Scratch {
         fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// What is in it.
+    /// The names of its files.
     pub(crate) fn list(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).expect("it can be listed");
         let mut names: Vec<String> =
@@ -45,7 +45,7 @@ impl Scratch {
         names
     }
 
-    /// Makes all files older than anybody takes to write one.
+    /// Makes all files older than the longest time that writing one takes.
     pub(crate) fn age(&self) {
         for name in self.list() {
             let path = self.0.join(name);
@@ -56,7 +56,7 @@ impl Scratch {
         }
     }
 
-    /// The request that waits.
+    /// The request that waits for an answer.
     pub(crate) fn request(&self, pair: Pair) -> Option<Box<Request>> {
         match request::look(&self.open(), pair).expect("it can be looked at") {
             Look::Request(request) => Some(request),
@@ -64,7 +64,7 @@ impl Scratch {
         }
     }
 
-    /// Answers all requests, and gives their ids.
+    /// Answers all requests, and returns their ids.
     pub(crate) fn answer(&self, text: &str) -> Vec<String> {
         let mut ids = Vec::new();
         for request in Pair::all().filter_map(|pair| self.request(pair)) {

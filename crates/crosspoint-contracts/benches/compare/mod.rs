@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Rounds of each comparison; odd, so that there is a median.
+/// Rounds of each comparison. The number is odd, so that there is a median.
 const ROUNDS: usize = 41;
 
 /// Median time of one call of each side.
@@ -24,7 +24,6 @@ pub(crate) fn compare(calls: u32, mut ours: impl FnMut(), mut theirs: impl FnMut
     (our_times[ROUNDS / 2], their_times[ROUNDS / 2])
 }
 
-/// Prints one line of the table.
 pub(crate) fn row(what: &str, ours: Duration, theirs: Duration, target: &str) {
     let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
     print(&format!("| {what} | {ours:.1?} | {theirs:.1?} | {ratio:.2} | {target} |"));

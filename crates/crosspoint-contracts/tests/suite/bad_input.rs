@@ -12,7 +12,7 @@ fn read(bytes: &[u8]) -> Reading<'_> {
     crosspoint_contracts::read(bytes, &Options { inner: Inner::Json, ..Options::default() })
 }
 
-/// Reads as everything it could be taken for; gives the clauses found when the kind is detected.
+/// Reads the bytes as every kind they could be taken for. Returns the clauses found when the kind is detected.
 fn clauses(bytes: &[u8]) -> Vec<&'static str> {
     for kind in Kind::ALL {
         let options = Options { kind: Some(kind), inner: Inner::Json, ..Options::default() };
@@ -315,7 +315,7 @@ fn findings_are_bounded() {
     assert_eq!(report.findings[9_999].pointer, "/notes/9999");
 }
 
-/// A golden document with a few bytes changed, removed, doubled or exchanged for something nasty.
+/// A golden document with a few bytes changed, removed, doubled or replaced by something nasty.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
     let cases: Vec<Vec<u8>> = corpus::golden().into_iter().map(|case| case.bytes).collect();
     let nasty = prop_oneof![
@@ -342,14 +342,14 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// What must hold of any report on any bytes.
+/// Checks what must hold of any report on any bytes.
 fn check(bytes: &[u8]) {
     let reading = read(bytes);
     assert!(reading.document.is_none() || (reading.report.is_valid() && reading.report.kind.is_some()));
     for finding in &reading.report.findings {
         assert!(finding.span.0 <= bytes.len() && finding.line >= 1 && finding.column >= 1);
     }
-    // Being JSON is not a matter of opinion, but for what is refused on purpose.
+    // Both parsers agree on what is JSON, except for what this one refuses on purpose.
     let is_json = serde_json::from_slice::<serde_json::Value>(bytes).is_ok();
     let refused =
         reading.report.findings.iter().any(|finding| ["ALL-101", "ALL-102", "ALL-107"].contains(&finding.clause.id));
@@ -361,7 +361,7 @@ fn check(bytes: &[u8]) {
     translated(bytes);
 }
 
-/// What can be read is written in every contract, or it is said why not; and what is written is valid.
+/// Every document that can be read is written in every contract, or refused with a reason; what is written is valid.
 fn translated(bytes: &[u8]) {
     for contract in Contract::ALL {
         let translation = translate(bytes, &Options::default(), contract, &crate::translation::fresh());

@@ -1,4 +1,4 @@
-//! Every clause that one document can break is broken by one, and by nothing else with it.
+//! For every clause that one document can break, a document breaks that clause and no other.
 
 use std::collections::BTreeMap;
 

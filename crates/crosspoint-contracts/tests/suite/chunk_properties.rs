@@ -1,4 +1,4 @@
-//! Long output, whatever comes: any cuts, orders, repeats and mistakes, against a reassembler that holds everything.
+//! Long output: any cuts, orders, repeats and mistakes, compared with a reassembler that holds everything.
 
 use crosspoint_contracts::message::Chunk;
 use crosspoint_contracts::message::chunk::{BLOCK_BYTES_MAX, Reassembler, Refusal, WHOLE_BYTES_MAX, split, tail};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::chunks::{Caller, of, place, range};
 
-/// The plain way: all bytes in memory, every question asked byte by byte.
+/// The plain way: holds all bytes in memory, and checks each byte on its own.
 #[derive(Default)]
 struct Model {
     bytes: Vec<Option<u8>>,
@@ -71,7 +71,7 @@ impl Model {
 /// Output with characters of one to four bytes, so that cuts by bytes fall inside some of them.
 const OUTPUT: &str = "aé€\u{1f600}bß漢\u{1f980}cdñ日x\u{10348}";
 
-/// Mostly what a sender would send, but cut anywhere, and now and then wrong in one way.
+/// Mostly chunks that a sender would send, but cut anywhere, and now and then wrong in one way.
 fn any_chunk() -> impl Strategy<Value = (Chunk, Vec<u8>)> {
     let length = OUTPUT.len() as u64;
     let total = prop_oneof![8 => Just(None), 8 => Just(Some(length)), 1 => (0..50u64).prop_map(Some)];
@@ -136,7 +136,7 @@ proptest! {
         prop_assert_eq!(caller.text(), OUTPUT.as_bytes());
     }
 
-    /// A restart between any two chunks is not noticed.
+    /// A restart between any two chunks makes no difference.
     #[test]
     fn recalled_chunks_restore_what_was_known(chunks in proptest::collection::vec(any_chunk(), 0..16)) {
         let mut caller = Caller::new(1000);

@@ -1,4 +1,4 @@
-//! Long output: cut into blocks, and put together from whatever comes.
+//! Long output: cut into blocks, and put together from any chunks that come.
 
 use crosspoint_contracts::json::{Tape, Value};
 use crosspoint_contracts::message::Chunk;
@@ -6,7 +6,7 @@ use crosspoint_contracts::message::chunk::{
     BLOCK_BYTES_MAX, Piece, Plan, RANGES_MAX, Reassembler, Refusal, WHOLE_BYTES_MAX, split, tail,
 };
 
-/// A caller as it should be: a reassembler, and a file whose bytes are `None` until they are written.
+/// A correct caller: a reassembler, and a file whose bytes are `None` until they are written.
 #[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) reassembler: Reassembler,
@@ -183,7 +183,7 @@ fn a_length_that_is_not_end_minus_start_is_refused() {
         (range(5, 2, None), b""),
         (range(max, max, None), b"abc"),
         (range(max - 1, max, None), b"abc"),
-        // Right, if offsets began anew after the last.
+        // Correct only if offsets wrapped around after the last one.
         (range(max - 1, 1, None), b"abc"),
         // Half a character of two bytes, which became a replacement character of three.
         (range(0, 1, None), "\u{fffd}".as_bytes()),
@@ -201,7 +201,7 @@ fn a_total_must_not_change() {
     };
     assert_eq!(refused(&[(0, 2, Some(8))], 2, 4, Some(9)), Err(Refusal::TotalChanged { known: 8, said: 9 }));
     assert_eq!(refused(&[(0, 2, Some(8))], 0, 2, Some(7)), Err(Refusal::TotalChanged { known: 8, said: 7 }));
-    // Beyond a total of its own, one known earlier, and one known later.
+    // Beyond the chunk's own total, a total known earlier, and a total known later.
     assert_eq!(refused(&[], 0, 4, Some(3)), Err(Refusal::BeyondTotal { end: 4, total: 3 }));
     assert_eq!(refused(&[(0, 2, Some(8))], 7, 9, None), Err(Refusal::BeyondTotal { end: 9, total: 8 }));
     assert_eq!(refused(&[(7, 9, None)], 0, 2, Some(8)), Err(Refusal::BeyondTotal { end: 9, total: 8 }));
@@ -247,7 +247,7 @@ fn output_over_the_limit_is_refused() {
     assert_eq!(caller.take(range(9, 9, None), b""), over(9));
     assert_eq!(caller.take(range(u64::MAX, u64::MAX, None), b""), over(u64::MAX));
     assert_eq!(caller.take(range(0, 8, Some(8)), b"01234567"), Ok(()));
-    // Wrong and too much is wrong.
+    // A chunk that is both wrong and too much is reported as wrong.
     assert_eq!(caller.take(range(0, 8, Some(9)), b"01234567"), Err(Refusal::TotalChanged { known: 8, said: 9 }));
 }
 
@@ -259,7 +259,7 @@ fn separate_pieces_are_bounded() {
         take(2 * index).expect("within the bound");
     }
     assert_eq!(take(2 * RANGES_MAX as u64), Err(Refusal::TooManyRanges));
-    // What joins two pieces, or repeats one, needs no room.
+    // A chunk that joins two pieces, or repeats one, needs no room.
     assert_eq!(take(0), Ok(()));
     assert_eq!(take(1), Ok(()));
     assert_eq!(take(2 * RANGES_MAX as u64), Ok(()));

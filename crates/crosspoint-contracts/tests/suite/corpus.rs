@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 
 use crosspoint_contracts::{Contract, Inner, Kind, Options, Reading};
 
-/// One document of the corpus.
 pub(crate) struct Case {
     pub(crate) path: PathBuf,
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Case {
-    /// The file's name without its ending.
     pub(crate) fn stem(&self) -> &str {
         self.path.file_stem().and_then(|stem| stem.to_str()).expect("file names are plain")
     }
@@ -39,7 +37,7 @@ impl Case {
     }
 
     pub(crate) fn read(&self) -> Reading<'_> {
-        // Inner texts are checked only where that is what the case is about.
+        // Inner texts are checked only in the cases that are about them.
         let inner = if self.stem().starts_with("BRIDGE-5.2") { Inner::Json } else { Inner::Any };
         crosspoint_contracts::read(&self.bytes, &Options { inner, ..Options::default() })
     }
@@ -75,7 +73,7 @@ pub(crate) fn broken() -> Vec<Case> {
 }
 
 /// What JSON Schema cannot express, each with the reason: clauses, and cases within a clause that it can express. They
-/// stand beside the broken documents, one `<CLAUSE or case>: <reason>` a line.
+/// stand beside the broken documents, one `<CLAUSE or case>: <reason>` per line.
 pub(crate) fn beyond_schemas() -> Vec<(String, String)> {
     let texts = broken_directories().filter_map(|directory| fs::read_to_string(directory.join("beyond-schemas")).ok());
     let split = |line: &str| line.split_once(": ").map(|(which, reason)| (which.to_owned(), reason.to_owned()));

@@ -16,7 +16,7 @@ fn dispatched() -> Fresh<'static> {
     Fresh { known_as: Some(JOB.parse().expect("a UUID")), ..fresh() }
 }
 
-/// The request id of a document, however its contract calls it.
+/// The request id of a document, under the name that its contract uses.
 fn request_id(contract: Contract, text: &str) -> String {
     let member = match contract {
         Contract::Task => "/id",

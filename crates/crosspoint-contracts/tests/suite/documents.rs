@@ -45,7 +45,7 @@ fn bridge_response() -> Json {
     (rest, ending)
         .prop_map(|(rest, ending)| {
             let mut rest = joined(rest, ending);
-            // Unknown members at the top level are loose in a response; in `metadata` they are at home.
+            // Unknown members at the top level of a response are loose; in `metadata` they are expected.
             let known = ["request_id", "version", "status", "response", "error_message", "error_type", "created_at"];
             let kept = |name: &str| known.contains(&name) || name == "duration_seconds" || name == "metadata";
             rest.as_object_mut().expect("an object").retain(|name, _| kept(name));
@@ -108,7 +108,7 @@ fn workflow_input() -> Json {
     ])
 }
 
-/// Files that may stand beside each other, or not.
+/// Files whose paths may or may not exist side by side.
 fn workflow_artifacts() -> Json {
     let artifact = object(vec![must("operation", words(&["create", "update"])), must("content", text())]);
     vec((artifact, select(vec!["spec.md", "data.json", "a", "src/main.rs", "caf\u{e9}.txt"])), 0..4)
@@ -153,7 +153,7 @@ fn message(kind: &'static str, payload: Json) -> Json {
         must("payload", payload),
         may("x_custom_fields", open()),
     ])
-    // Of the later dialect.
+    // In the later dialect.
     .prop_map(|message| without(message, &["priority"]))
     .boxed()
 }
@@ -271,7 +271,7 @@ fn task_response() -> Json {
         failed.prop_map(|error| json!({"status": "failed", "error": error})),
         Just(json!({"status": "cancelled"})),
     ];
-    // Names that are no paths, and the same name twice.
+    // Names that are not paths, and the same name twice.
     let artifact = object(vec![
         must("name", prop_oneof![words(&["a.md", "a.md/b", "../up", "/abs", "a.md", "b.json"]), text()].boxed()),
         must("type", words(&["text/markdown", "text/plain", "application/json"])),
@@ -363,7 +363,7 @@ fn run_response() -> Json {
         .boxed()
 }
 
-/// Every sort of request and terminal result, and what it is: unknown members can make that hard to tell.
+/// Every sort of request and terminal result, with its kind, because unknown members can make the kind hard to detect.
 pub(crate) fn document() -> BoxedStrategy<(Kind, Value)> {
     let of = |kind: Kind, documents: Json| documents.prop_map(move |document| (kind, document)).boxed();
     prop_oneof![

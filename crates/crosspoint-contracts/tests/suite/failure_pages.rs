@@ -1,4 +1,4 @@
-//! The pages of `docs/failures`: one for each failure, saying what the code does.
+//! The pages of `docs/failures`: one for each failure, and each says what the code does.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -87,7 +87,7 @@ fn codes(contract: Contract) -> Vec<(String, Failure)> {
             .map(|failure| run::failure::write(failure).0)
             .map(|code| own((code, run::failure::read(code))))
             .to_vec(),
-        // The others have no codes.
+        // The other contracts have no codes.
         _ => Vec::new(),
     }
 }
@@ -123,7 +123,7 @@ fn clause_of(failure: Failure) -> &'static Clause {
     clause::every().find(about).unwrap_or_else(|| panic!("no clause is about {failure}"))
 }
 
-/// What a page says of the doors, which the library does not know.
+/// What a page says about the doors, which the library does not know.
 fn door(failure: Failure) -> String {
     let row = tables(&text(failure.name()))[0].get(3).cloned().unwrap_or_default();
     let [name, door] = &row[..] else { panic!("{failure}: {row:?}") };
@@ -170,19 +170,19 @@ fn the_index_says_the_same() {
     }
 }
 
-/// The numbers of three digits in a text.
+/// The three-digit numbers in a text.
 fn statuses(text: &str) -> BTreeSet<&str> {
     let words = text.split(|character: char| !character.is_ascii_alphanumeric() && character != '-');
     words.filter(|word| word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_digit())).collect()
 }
 
-/// What a door answers is in no code yet, but in the clauses.
+/// The library has no code for what a door answers, so the clauses are compared.
 #[test]
 fn doors_answer_as_the_clauses_say() {
     for failure in Failure::ALL {
         let clause = clause_of(failure);
         let door = door(failure);
-        // The number in brackets is the run's; what stands after `workflow` is the door's.
+        // The number in brackets is the run's. What follows `workflow` is the door's.
         let (_, at_door) = clause.text.split_once("workflow").expect("every clause says what a workflow does");
         assert_eq!(statuses(&door), statuses(at_door), "{failure}: {door}");
         assert_eq!(door == "-", statuses(&door).is_empty(), "{failure}: {door}");

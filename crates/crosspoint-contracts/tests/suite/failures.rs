@@ -19,7 +19,7 @@ pub(crate) const TASK_CODES: [(&str, Failure); 20] = [
     ("CAPABILITY_NOT_FOUND", Failure::Unsupported),
     ("AGENT_UNAVAILABLE", Failure::Unavailable),
     ("AGENT_BUSY", Failure::ResourceLimit),
-    // What goes wrong between an agent and the services it uses is the agent's affair.
+    // Failures between an agent and the services that it uses count as failures of the agent.
     ("MCP_NOT_CONNECTED", Failure::AgentFailed),
     ("MCP_AUTH_FAILED", Failure::AgentFailed),
     ("MCP_RATE_LIMITED", Failure::AgentFailed),
@@ -34,7 +34,7 @@ pub(crate) const TASK_CODES: [(&str, Failure); 20] = [
     ("UNAUTHENTICATED", Failure::Unauthenticated),
 ];
 
-/// Failures that a task's code alone does not bring back, what it reads as instead, and why.
+/// Failures that cannot be recovered from a task's code alone, what the code reads as instead, and why.
 const TASK_EXCEPTIONS: [(Failure, Failure, &str); 4] = [
     (Failure::Cancelled, Failure::AgentFailed, "it is a status there and has no code"),
     (Failure::Conflict, Failure::Invalid, "INVALID_FIELD_VALUE is an input error first"),
@@ -49,7 +49,7 @@ pub(crate) fn job(document: &str) -> Job<'_> {
     jobs.into_iter().next().unwrap_or_else(|| panic!("no job in {document}"))
 }
 
-/// A run that ended with a failure. The run contract has a code for each, so any job can begin here.
+/// A run that ended with a failure. The run contract has a code for each failure, so any job can begin here.
 fn run_response(failure: Failure) -> String {
     let code = run::failure::write(failure).0;
     format!(
@@ -92,7 +92,7 @@ fn recoverable_tells_failures_with_the_same_code_apart() {
     assert_eq!(task::failure::read_error("MCP_ERROR", true), Failure::AgentFailed);
 }
 
-/// RUN-3: an answer that says it failed and not why is told by its status.
+/// RUN-3: an answer that says it failed but not why is classified by its status.
 #[test]
 fn answers_of_runs_without_a_code_are_told_by_their_status() {
     let without = |status| run::failure::read_answer(None, status);
@@ -191,7 +191,7 @@ fn every_failure_comes_back_from_every_contract() {
     }
 }
 
-/// What an agent that refuses unknown members tells back is only what the codes tell.
+/// An agent that refuses unknown members returns only what the codes say.
 #[test]
 fn without_carrying_shared_codes_read_as_the_first() {
     let plain = Fresh { carrying: Carrying::Off, ..fresh() };
@@ -204,8 +204,7 @@ fn without_carrying_shared_codes_read_as_the_first() {
         for contract in [Contract::Message, Contract::Bridge, Contract::Run] {
             assert_eq!(back(contract), Some(failure), "{}", contract.name());
         }
-        // A cancelled task is told by its status.
-        // And of two failures that share a code `recoverable` tells them apart.
+        // A cancelled task is recognised by its status. `recoverable` tells two failures that share a code apart.
         let told = [Failure::Cancelled, Failure::Internal].contains(&failure);
         let exception = TASK_EXCEPTIONS.iter().find(|(named, ..)| *named == failure && !told);
         assert_eq!(back(Contract::Task), Some(exception.map_or(failure, |(_, other, _)| *other)));
@@ -213,7 +212,7 @@ fn without_carrying_shared_codes_read_as_the_first() {
     }
 }
 
-/// A carried code stands for the failure as long as nobody changes it.
+/// A carried code stands for the failure as long as the code in the document is not changed.
 #[test]
 fn a_changed_code_counts_before_what_was_carried() {
     let written = write(&job(&run_response(Failure::Conflict)), Contract::Task, &fresh()).expect("it goes to a task");
@@ -223,7 +222,7 @@ fn a_changed_code_counts_before_what_was_carried() {
     assert_eq!(job(&changed).failure(), Some(Failure::Timeout));
 }
 
-/// The list of names a carried failure may have is another list than [`Failure::ALL`].
+/// The list of names that a carried failure may have is separate from [`Failure::ALL`].
 #[test]
 fn every_failure_can_be_carried_by_its_name() {
     let output = |name: &str| {
@@ -242,7 +241,8 @@ fn every_failure_can_be_carried_by_its_name() {
     }
 }
 
-/// So is the list of names of states. Those of work that goes on are carried where a contract has no word for them.
+/// The list of names of states is separate, too. States of work that goes on are carried where a contract has no word
+/// for them.
 #[test]
 fn states_are_carried_by_their_names() {
     for state in [State::Queued, State::Running, State::Waiting] {
@@ -290,13 +290,13 @@ fn repeats_are_as_ruled() {
     }
 }
 
-/// The engine and the message contract must not disagree on what is tried again (ALL-3.3, MSG-5.3).
+/// The engine and the message contract must agree on what is tried again (ALL-3.3, MSG-5.3).
 #[test]
 fn what_is_retried_is_retried_as_a_message_too() {
     for failure in Failure::ALL {
         let as_message = message::failure::write(failure).is_some_and(code::is_retried);
         assert_eq!(failure.is_retried(), as_message, "{failure}");
-        // Trying again what is never safe to repeat would contradict itself.
+        // Retrying what is never safe to repeat would be a contradiction.
         assert!(!failure.is_retried() || failure.repeat(Dispatched::Yes) != Repeat::Never, "{failure}");
     }
 }

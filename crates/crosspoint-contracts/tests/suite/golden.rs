@@ -1,4 +1,4 @@
-//! The golden corpus: documents without errors, one file a case.
+//! The golden corpus: documents without errors, one file per case.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ fn every_kind_is_in_the_corpus() {
     assert_eq!(seen, BTreeSet::from(Kind::ALL));
 }
 
-/// Each kind as small and as large as it gets, with members nobody knows, and in other scripts.
+/// Each kind as small and as large as it gets, with unknown members, and in other scripts.
 #[test]
 fn every_kind_has_the_cases_that_matter() {
     let cases: BTreeSet<String> =
@@ -74,10 +74,10 @@ fn opaque_payloads_are_the_bytes_that_came() {
     assert_eq!(request.request_id.get(), "ré");
 }
 
-/// Ids that trace work: they are for logs and may be shown.
+/// Ids that trace work. They are meant for logs and may be shown.
 const SHOWN_IDS: &[&str] = &["request_id", "id", "trace_id", "span_id", "parent_task_id", "agent_id"];
 
-/// Content may be a patient's record: whatever is wrong with it, no message, hint or debug output repeats it.
+/// Content may be a patient's record: no message, hint or debug output repeats it, however broken it is.
 #[test]
 fn messages_never_quote_content() {
     const SECRET: &str = "Mustermann";
@@ -108,7 +108,7 @@ fn messages_never_quote_content() {
     }
 }
 
-/// The text with each of its string values in turn, wherever they stand, replaced by the secret.
+/// The text with each of its string values in turn replaced by the secret, at every depth.
 fn secrets(text: &str, secret: &str) -> Vec<String> {
     let replaced = |start: usize, end: usize| format!("{}\"{secret}\"{}", &text[..start], &text[end..]);
     let Ok(tape) = Tape::scan(text.as_bytes()) else { return stream_secrets(text, secret) };
@@ -116,7 +116,7 @@ fn secrets(text: &str, secret: &str) -> Vec<String> {
     strings.map(|value| replaced(value.span().0, value.span().1)).collect()
 }
 
-/// In a stream, and in what is no JSON, values are what stands between quotes after a colon.
+/// In a stream, and in text that is not JSON, values are what stands between quotes after a colon.
 fn stream_secrets(text: &str, secret: &str) -> Vec<String> {
     let mut replaced = Vec::new();
     let mut at = 0;

@@ -1,6 +1,7 @@
-//! The law is not reached by carrying the original along.
+//! The round trip does not work by merely carrying the original along.
 //!
-//! Two conditions: nothing that a contract has a field for is carried, and changing a mapped field shows in what comes back.
+//! Two conditions: nothing that a contract has a field for is carried, and changing a mapped field shows in the
+//! document that comes back.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +14,16 @@ use serde_json::{Value, json};
 
 use crate::translation::{fresh, job, lawful, to, value};
 
-/// What is carried in a document: in the document itself, or in the one object of it that is open.
+/// What a document carries: in the document itself, or in its one open object.
 fn carried(document: &Value) -> Value {
-    // Generated documents have the key where it is nobody's.
+    // Generated documents also have this key in places where it has no meaning.
     let ours =
         |object: &Value| Some(object.get("x_crosspoint")?.clone()).filter(|carried| carried["filled"].is_object());
     let inside = || document.as_object()?.values().find_map(ours);
     ours(document).or_else(inside).unwrap_or(Value::Null)
 }
 
-/// Rows of a kind that are written and whose member is there.
+/// Rows of a kind that are written and whose member is present.
 fn rows(kind: Kind, document: &Value) -> Vec<Row> {
     let text = document.to_string();
     let tape = Tape::scan(text.as_bytes()).expect("documents are JSON");
@@ -38,7 +39,7 @@ fn homes(row: &Row) -> &[Home] {
     }
 }
 
-/// Nothing that the document has a field for is carried, unless something stands in for it there.
+/// Checks that nothing is carried for which the document has a field, unless another value stands in for it there.
 fn assert_nothing_needless(kind: Kind, text: &str) {
     let document = value(text);
     let carried = carried(&document);
@@ -47,7 +48,7 @@ fn assert_nothing_needless(kind: Kind, text: &str) {
         let stands_in = filled.get(&row.pointer).is_some();
         for home in homes(&row).iter().take(1) {
             let Some(value) = carried.get(home.name()) else { continue };
-            // An empty context, or one that has the key itself, cannot be shown where things are carried.
+            // An empty context, or one that contains the key itself, cannot be shown where things are carried.
             let hidden = *home == Home::PromptContext && (*value == json!({}) || value.get("x_crosspoint").is_some());
             assert!(stands_in || hidden, "{} is at {} and carried too: {text}", home.name(), row.pointer);
         }
@@ -68,7 +69,7 @@ proptest::proptest! {
     }
 }
 
-/// Other values for a member; at least one of them fits wherever the member may stand.
+/// Other values for a member. At least one of them fits wherever the member may stand.
 fn changes(value: &Value) -> Vec<Value> {
     match value {
         Value::String(text) => vec![
@@ -113,14 +114,15 @@ fn changed(kind: Kind, document: &Value, pointer: &str) -> Option<Value> {
     })
 }
 
-/// Members that cannot be changed alone: their document would contradict itself.
+/// Members that cannot be changed alone, because their document would contradict itself.
 const BOUND: &[(&str, &str)] = &[
     ("/status", "a status goes with what else is there"),
     ("/ok", "it says what the status says"),
     ("/success", "it says what the status says"),
 ];
 
-/// Changes every mapped field of a document's translation in turn, and gives the places of those that showed: all, or it panics.
+/// Changes every mapped field of a document's translation in turn, and returns the places of the changes. Panics if a
+/// change does not show.
 fn changes_shown(kind: Kind, original: &Value, contract: Contract) -> Vec<(Kind, String)> {
     let bytes = original.to_string().into_bytes();
     let there = write(&job(kind, &bytes), contract, &fresh()).expect("requests and results go everywhere");
@@ -129,10 +131,10 @@ fn changes_shown(kind: Kind, original: &Value, contract: Contract) -> Vec<(Kind,
     let mut shown = Vec::new();
     for row in rows(there.kind, &document) {
         let bound = BOUND.iter().any(|(pointer, _)| *pointer == row.pointer);
-        // An object that only carries is mapped to nothing.
+        // An object that only carries is not mapped.
         let object = document.pointer(&row.pointer).and_then(Value::as_object);
         let only_carries = object.is_some_and(|object| object.keys().eq(["x_crosspoint"]));
-        // What was made up stands for nothing; what could not be said exactly stands for what is carried.
+        // A made-up value stands for nothing. A value that could not be expressed exactly stands for what is carried.
         let carried_there = carried(&document);
         let filled = carried_there["filled"][contract.name()].get(&row.pointer).is_some();
         let made_up = filled && homes(&row).iter().all(|home| carried_there.get(home.name()).is_none());
@@ -142,7 +144,7 @@ fn changes_shown(kind: Kind, original: &Value, contract: Contract) -> Vec<(Kind,
             .unwrap_or_else(|| panic!("nothing else fits at {} of {document}", row.pointer));
         let back = write(&owned_job(there.kind, &other), kind.contract(), &fresh()).expect("it still comes back");
         let returned = value(back.text());
-        // What does not fit our field, such as a name that is no agent type, shows beside what stands in for it.
+        // A value that does not fit the field, such as a name that is no agent type, shows beside its stand-in.
         let stand_ins = &carried(&returned)["filled"][kind.contract().name()];
         let place = if stand_ins.get(&our_row.pointer).is_some() { "" } else { our_row.pointer.as_str() };
         assert_ne!(
@@ -167,7 +169,8 @@ fn changing_a_mapped_field_shows_in_what_comes_back() {
             shown.extend(places.map(|(kind, place)| (case.kind(), kind, place)));
         }
     }
-    // Between any two contracts there are some, for requests and for results; a small contract may share no field with one other.
+    // Every two contracts share some fields, for requests and for results. A small contract may share none with one
+    // other.
     let pairs: BTreeSet<(bool, Contract, Contract)> =
         shown.iter().map(|(ours, theirs, _)| (is_request(*ours), ours.contract(), theirs.contract())).collect();
     for (request, contract) in
@@ -201,7 +204,7 @@ fn is_request(kind: Kind) -> bool {
     parts.contains(&Part::Request)
 }
 
-/// A piece of output that is changed, added or taken away on the way is so in what comes back.
+/// An artifact that is changed, added or removed on the way is changed, added or removed in what comes back.
 #[test]
 fn changed_artifacts_show_in_what_comes_back() {
     let response = json!({"id": "t", "status": "completed", "result": {}, "artifacts": [
@@ -228,7 +231,7 @@ fn changed_artifacts_show_in_what_comes_back() {
     );
 }
 
-/// A field that stood for something carried and was taken away takes it along.
+/// If a field that stood for something carried is removed, the carried value is removed with it.
 #[test]
 fn a_field_that_was_taken_away_stays_away() {
     let response = json!({"request_id": "r", "version": "1.0", "status": "success", "response": "x", "error_message": null,

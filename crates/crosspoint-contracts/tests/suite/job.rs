@@ -1,4 +1,4 @@
-//! What a job says of itself, whichever contract it came from.
+//! What a job reports about itself, independent of the contract it came from.
 
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::job::{Event, Home, Input, Job, Outcome, RequestKey, State};
@@ -94,8 +94,8 @@ fn documents_are_events_of_a_job() {
     );
 }
 
-/// An outcome may be an object and a text: the text contracts show the text, the object contracts the object, and neither
-/// loses the other.
+/// An outcome may be both an object and a text. Contracts of text show the text, contracts of objects show the object,
+/// and neither loses the other.
 #[test]
 fn an_outcome_may_be_both() {
     let both = json!({"success": true, "summary": "Two papers.", "artifacts": [], "recommendation": "proceed",
@@ -116,7 +116,7 @@ fn an_outcome_may_be_both() {
     }
 }
 
-/// Whatever a job holds, its debug output shows sizes.
+/// The debug output of a job shows only sizes of content.
 #[test]
 fn jobs_do_not_print_themselves() {
     let secret = json!({"request_id": "r", "task_type": "t", "inputs": {"name": "Mustermann"}, "user_id": "Mustermann",

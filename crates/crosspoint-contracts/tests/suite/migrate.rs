@@ -20,7 +20,7 @@ fn as_output<'o>() -> Options<'o> {
     Options { envelope: Some(Envelope::Output), ..GIVEN }
 }
 
-/// The envelope, and what was done.
+/// The envelope, and the notes on what was done.
 fn rewritten(source: &Value, options: &Options<'_>) -> (Value, Vec<String>) {
     let migrated = migrate(source.to_string().as_bytes(), options).unwrap_or_else(|refused| panic!("{refused}"));
     let envelope = serde_json::from_str(migrated.document.get()).expect("it is JSON");
@@ -187,7 +187,7 @@ fn the_index_needs_a_path_that_is_free_and_inside() {
     assert_eq!(artifact, "/artifacts/1");
 }
 
-/// An artifact is a whole file: no updates must not empty the index.
+/// An artifact is a whole file, so an absent update must not empty the index.
 #[test]
 fn state_updates_without_any_are_left_out() {
     for nothing in [json!({}), json!([]), json!(null)] {
@@ -270,7 +270,7 @@ fn what_is_wrong_elsewhere_is_said() {
     assert_eq!(wrong(json!({"notes": "one"}), &as_output()), "/notes is a string, not an array (WF-113)");
 }
 
-/// Whatever the bytes, the answer is a refusal or a valid envelope.
+/// The answer is a refusal or a valid envelope, for any bytes.
 #[test]
 fn every_document_of_the_corpus_is_refused_or_becomes_valid() {
     let mut rewritten = 0;
@@ -344,7 +344,7 @@ fn ids() -> impl Strategy<Value = Value> {
         .prop_map(|(feature, workflow, iteration)| object([feature, workflow, iteration]))
 }
 
-/// Members that stand flat, without those that stand where they belong.
+/// Members at the top level, without those that are in their proper place.
 fn flat(members: &Value, placed: &Value) -> Vec<(String, Value)> {
     let members = members.as_object().into_iter().flatten().filter(|(name, _)| placed.get(name).is_none());
     members.map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -375,14 +375,14 @@ fn old_output() -> impl Strategy<Value = Value> {
     )
 }
 
-/// All text of a document: what it is spelled with, and its strings decoded.
+/// All text of a document: its spelling, and its strings decoded.
 fn all_text(json: &str) -> String {
     let tape = Tape::scan(json.as_bytes()).expect("it is JSON");
     let strings = (0..tape.len()).filter_map(|at| tape.node(at)?.text());
     strings.fold(json.to_owned(), |all, text| all + "\n" + &text.decode())
 }
 
-/// Gives every string and every integer something that no other has, so that it cannot be found by chance.
+/// Gives every string and every integer a unique part, so that none can be found by chance.
 fn tell_apart(value: &mut Value, count: &mut u32) {
     *count += 1;
     match value {
@@ -390,7 +390,7 @@ fn tell_apart(value: &mut Value, count: &mut u32) {
         Value::Number(number) => *number = (1_000_000 + *count).into(),
         Value::Array(items) => items.iter_mut().for_each(|item| tell_apart(item, count)),
         Value::Object(members) => {
-            // The members of an artifact are what the contract says.
+            // The contract fixes the members of an artifact.
             let others = members.iter_mut().filter(|(name, _)| *name != "artifacts");
             others.for_each(|(_, value)| tell_apart(value, count));
         }
@@ -398,7 +398,7 @@ fn tell_apart(value: &mut Value, count: &mut u32) {
     }
 }
 
-/// The result is valid, has every scalar of the source, and is not changed again.
+/// Checks that the result is valid, has every scalar of the source, and does not change when it is migrated again.
 fn assert_law(mut old: Value, options: &Options<'_>) {
     tell_apart(&mut old, &mut 0);
     let source = old.to_string();

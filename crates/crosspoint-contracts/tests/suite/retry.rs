@@ -1,4 +1,4 @@
-//! Retries of messages: how many, how far apart, and of what.
+//! Retries of messages: how many, how far apart, and of which failures.
 
 use core::time::Duration;
 

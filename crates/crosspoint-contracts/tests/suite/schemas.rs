@@ -90,7 +90,7 @@ fn an_independent_validator_refuses_what_a_schema_can_express() {
     }
 }
 
-/// An excuse that is no longer needed would hide a schema that got worse.
+/// An exception that is no longer needed would hide a schema that got worse.
 #[test]
 fn excuses_are_still_needed() {
     let validators = validators();
@@ -104,7 +104,7 @@ fn excuses_are_still_needed() {
     }
 }
 
-/// What a value is exchanged for in turn; `None` takes the member or item away.
+/// The values that replace a value in turn; `None` removes the member or item.
 fn replacements() -> Vec<Option<Value>> {
     let values = [
         json!(null),
@@ -121,7 +121,7 @@ fn replacements() -> Vec<Option<Value>> {
     values.into_iter().map(Some).chain([None]).collect()
 }
 
-/// The document with one value exchanged, for every place in it.
+/// Collects the document with one value replaced, for every place in it.
 fn exchanged(document: &Value, pointer: &str, found: &mut Vec<Value>, root: &Value) {
     let children: Vec<(String, &Value)> = match document {
         Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), value)).collect(),
@@ -143,7 +143,7 @@ fn exchanged(document: &Value, pointer: &str, found: &mut Vec<Value>, root: &Val
     }
 }
 
-/// Reader and schema are two descriptions of one thing: on every golden document with one value exchanged they agree.
+/// Reader and schema describe the same thing: they agree on every golden document with one value replaced.
 #[test]
 fn reader_and_schema_agree_on_documents_with_one_value_exchanged() {
     let validators = validators();

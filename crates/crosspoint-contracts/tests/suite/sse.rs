@@ -1,4 +1,4 @@
-//! Server-sent events: the same events however the bytes were cut.
+//! Server-sent events: the events are the same however the bytes are cut.
 
 use crosspoint_contracts::sse::{self, Event, Limits, Reader, TooLarge};
 use crosspoint_contracts::{Kind, Options};
@@ -102,7 +102,7 @@ fn a_name_cannot_smuggle_in_another_field() {
     assert_eq!(out, b"");
 }
 
-/// What is nearly right gets the hint that mends it.
+/// A near miss gets the hint that mends it.
 #[test]
 fn hints_name_the_mistake() {
     let options = Options { kind: Some(Kind::RunStream), ..Options::default() };
@@ -129,7 +129,7 @@ fn hints_name_the_mistake() {
     assert!(hints("{}")[0].contains("This is JSON"));
 }
 
-/// Pieces that meet the corners: every line end, fields, comments, marks, multi-byte text.
+/// Pieces that hit the corner cases: every line end, fields, comments, marks, multi-byte text.
 fn stream_bytes() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(b"\n".to_vec()),
@@ -167,7 +167,7 @@ proptest! {
     fn places_of_data_are_places_in_the_stream(bytes in stream_bytes()) {
         for event in whole(&bytes) {
             for (offset, byte) in event.data.iter().flatten().enumerate() {
-                // A line feed that joins two data lines stands for whatever ended the first.
+                // A line feed that joins two data lines stands for the line end of the first.
                 if *byte != b'\n' {
                     prop_assert_eq!(bytes[event.stream_offset(offset)], *byte);
                 }

@@ -1,4 +1,4 @@
-//! Following the stream of somebody else: what counts, and what is a violation.
+//! Following a stream that another program writes: which events count, and what is a violation.
 
 use crosspoint_contracts::run::{Breach, Follower, Meaning, Role, Said, StreamWriter, Violation};
 use crosspoint_contracts::sse::Event;
@@ -10,7 +10,7 @@ fn event(name: &str, data: &str) -> Event {
     events_of(format!("event: {name}\ndata: {data}\n\n").as_bytes()).remove(0)
 }
 
-/// What a follower makes of each event, in short, and the clauses that it says are broken.
+/// How a follower classifies each event, in one letter, and the clauses that it reports as broken.
 fn followed(events: &[(&str, &str)]) -> Vec<(char, Vec<&'static str>)> {
     let mut follower = Follower::new("r");
     let hear = |(name, data): &(&str, &str)| {
@@ -67,7 +67,7 @@ fn news_without_a_start_is_news_and_a_violation() {
     assert_eq!(followed(&[("final", "{}")])[0].1.last(), Some(&"RUN-6"));
 }
 
-/// All required fields are there, and something else is broken: the run has ended, without an answer to use.
+/// All required fields are present, and something else is broken: the run has ended, without a usable answer.
 #[test]
 fn an_outcome_with_an_error_counts_and_is_not_typed() {
     let data = RESULT.replacen('{', r#"{"error": null, "#, 1);
@@ -88,7 +88,7 @@ fn an_outcome_is_typed() {
     assert!(terminal.response.succeeded());
 }
 
-/// A required field that thousands of other errors would push off the list is missing all the same.
+/// A required field is reported as missing even if thousands of other errors would push it off the list.
 #[test]
 fn many_errors_do_not_hide_a_missing_field() {
     let repeated = r#""a": 1, "#.repeat(10_002);
@@ -109,7 +109,7 @@ fn violations_and_debug_output_never_quote_content() {
     assert!(!format!("{writer:?} {}", writer_refusal(&data)).contains(SECRET));
 }
 
-/// RUN-7: at whatever point of its life a run's upstream dies, its own stream gets one terminal event.
+/// RUN-7: whenever a run's upstream dies, the run's own stream gets one terminal event.
 #[test]
 fn a_run_whose_upstream_dies_still_gets_its_terminal_event() {
     let upstream = format!("event: started\ndata: {STARTED}\n\nevent: progress\ndata: 1\n\nevent: final\ndata: {{\"re");
@@ -145,12 +145,12 @@ fn failed_as_it_should(stream: &[u8]) {
     assert_eq!(said, expected);
 }
 
-/// A follower says of every golden and broken stream what the judge of documents says, but for the number of terminal
-/// events, because not every one counts.
+/// A follower reports the same as the judge of documents for every golden and broken stream, except for the number of
+/// terminal events, because not every one counts.
 #[test]
 fn follower_and_judge_agree() {
     let cases = corpus::golden().into_iter().chain(corpus::broken());
-    // What is wrong with these is outside all events, and a follower sees nothing else.
+    // The faults of these streams are outside all events, where a follower does not look.
     let outside = ["ALL-102-stream", "RUN-105-empty"];
     let is_stream = |case: &corpus::Case| case.path.extension().is_some_and(|extension| extension == "sse");
     let streams = cases.filter(|case| is_stream(case) && !outside.contains(&case.stem()));
@@ -167,7 +167,7 @@ fn follower_and_judge_agree() {
     assert!(compared > 10);
 }
 
-/// The clauses that a follower says are broken, but for RUN-6.2, and whether it heard an outcome.
+/// The clauses that a follower reports as broken, without RUN-6.2, and whether it saw an outcome.
 fn heard_of(stream: &[u8]) -> (Vec<&'static str>, bool) {
     let events = events_of(stream);
     let mut follower = Follower::new(&first_request_id(&events));

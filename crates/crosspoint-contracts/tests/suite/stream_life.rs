@@ -1,4 +1,4 @@
-//! The life of a stream: its machine, and who writes one.
+//! The life of a stream: its state machine, and its writer.
 
 use std::fmt::Write as _;
 
@@ -179,7 +179,7 @@ fn role() -> impl Strategy<Value = Role> {
     proptest::sample::select(Role::ALL.to_vec())
 }
 
-/// One call to a writer; what it is given may be refused.
+/// One call to a writer. Its arguments may be refused.
 #[derive(Clone, Debug)]
 enum Call {
     Started,
@@ -239,7 +239,8 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// The contract's own words, without a machine: the first is `started`, exactly one is terminal, and it is the last.
+    /// The contract's own words, without a machine: the first event is `started`, exactly one is terminal, and that one
+    /// is the last.
     #[test]
     fn the_machine_keeps_the_contract(roles in proptest::collection::vec(role(), 0..8)) {
         let (life, breaches) = roles.iter().fold((Life::New, Vec::new()), |(life, mut breaches), role| {
@@ -257,8 +258,7 @@ proptest! {
         prop_assert_eq!(life.end().is_some(), terminals == 0);
     }
 
-    /// Whatever is asked of a writer, once the stream is finished nobody finds fault with it; and a call writes all or
-    /// nothing.
+    /// A finished stream has no findings, for any sequence of calls to the writer. A call writes everything or nothing.
     #[test]
     fn any_calls_give_a_faultless_stream(names in (name(), name()), calls in proptest::collection::vec(call(), 0..8)) {
         let mut writer = StreamWriter::new(&names.0, &names.1).expect("both are there");

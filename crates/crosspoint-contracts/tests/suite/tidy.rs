@@ -95,7 +95,7 @@ fn implied_clauses_and_showing_tests_exist() {
     }
 }
 
-/// A clause that no code cites is a rule nobody enforces.
+/// A clause that no code cites is a rule that nothing enforces.
 #[test]
 fn every_clause_of_scope_document_is_cited_by_the_code() {
     let mut files = Vec::new();
@@ -137,7 +137,8 @@ fn the_pure_crate_is_pure() {
     }
 }
 
-/// What of a contract a source names: its module, itself, or one of its kinds. Comments may name anything.
+/// The name by which a source refers to a contract: its module, the contract itself, or one of its kinds. Comments may
+/// name anything.
 fn names(text: &str, contract: Contract) -> Option<String> {
     let module = contract.name();
     let kinds = Kind::ALL.into_iter().filter(|kind| kind.contract() == contract);
@@ -159,7 +160,7 @@ fn names(text: &str, contract: Contract) -> Option<String> {
     })
 }
 
-/// The contract whose own a source file is.
+/// The contract that a source file belongs to, if any.
 fn owner(path: &Path) -> Option<Contract> {
     let inside = path.strip_prefix(source()).expect("it is below");
     let first = Path::new(inside.components().next()?.as_os_str()).with_extension("");
@@ -178,7 +179,7 @@ fn no_contract_names_another() {
     }
 }
 
-/// So a new contract is new files and its lines on the list, which is at the end of `lib.rs`.
+/// This keeps a new contract to new files and its lines on the list at the end of `lib.rs`.
 #[test]
 fn shared_code_names_no_contract() {
     let mut files = Vec::new();
@@ -206,7 +207,7 @@ fn every_clause_stands_on_its_page() {
     }
 }
 
-/// Whether an id goes on after its number: `.2` of `MSG-9.2`, but not a full stop.
+/// Whether an id continues after its number: `.2` of `MSG-9.2`, but not a full stop.
 fn is_sub_clause(rest: &str) -> bool {
     rest.strip_prefix('.').is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()))
 }

@@ -1,4 +1,4 @@
-//! The law: what goes from one contract to another and back is what it was.
+//! The law: a document that goes from one contract to another and back is unchanged.
 
 use crosspoint_contracts::job::Job;
 use crosspoint_contracts::json::Levels;
@@ -22,7 +22,7 @@ pub(crate) fn fresh() -> Fresh<'static> {
     }
 }
 
-/// One document in another contract.
+/// Translates one document to another contract.
 pub(crate) fn to(contract: Contract, bytes: &[u8]) -> Result<Written, Refused> {
     let (reading, jobs) = read_jobs(bytes, &Options::default());
     assert!(reading.report.is_valid(), "{:#?}\n{}", reading.report.findings, String::from_utf8_lossy(bytes));
@@ -81,7 +81,7 @@ fn every_golden_document_comes_back_from_every_contract() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { cases: 1024, failure_persistence: None, ..Default::default() })]
 
-    /// Whatever a document holds, and whatever nobody knows in it. What it became is recognised without help.
+    /// For any content, including unknown members. The translation is recognised without being told its kind.
     #[test]
     fn every_document_comes_back_from_every_contract((kind, document) in crate::documents::document()) {
         let bytes = document.to_string().into_bytes();

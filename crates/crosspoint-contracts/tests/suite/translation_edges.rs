@@ -1,4 +1,4 @@
-//! Translation where it is easily got wrong: streams, foreign hands on what is carried, names of the operator's own.
+//! Translation where mistakes are easy: streams, carried data that others changed, names of the operator's own.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn translated(bytes: &[u8], contract: Contract) -> Translation {
     translate(bytes, &Options::default(), contract, &fresh())
 }
 
-/// Only the first event says which request it is about, but messages and tasks are about one each.
+/// Only the first event names its request, but each message and each task must name its own.
 #[test]
 fn events_of_one_stream_are_about_one_request() {
     let stream = corpus::golden().into_iter().find(|case| case.path.ends_with("run/stream-full.sse")).expect("golden");
@@ -41,7 +41,7 @@ fn an_event_that_nests_too_deep_elsewhere_is_refused() {
     assert!(matches!(written[1], Err(Refused::Broken { .. })), "{written:?}");
 }
 
-/// What is carried may say anything. What does not fit stays where it is, rather than vanish.
+/// Carried data may contain anything. What does not fit is carried on instead of being dropped.
 #[test]
 fn what_does_not_fit_is_carried_on() {
     for (place, found) in [("/usage", "5"), ("/usage", "{\"a\": 1}"), ("/grounding", "5")] {
@@ -72,7 +72,7 @@ fn a_type_of_agent_is_written_as_json() {
     assert_eq!(value(written.expect("it goes there").text())["to_agent"], name);
 }
 
-/// What an event says, without its frame.
+/// The events of a stream, without their framing.
 fn events(stream: &[u8]) -> Vec<(String, serde_json::Value)> {
     let reading = crosspoint_contracts::read(stream, &Options { kind: Some(Kind::RunStream), ..Options::default() });
     let Some(crosspoint_contracts::Document::RunStream(stream)) = reading.document else {
@@ -84,8 +84,8 @@ fn events(stream: &[u8]) -> Vec<(String, serde_json::Value)> {
     stream.events.into_iter().map(event).collect()
 }
 
-/// A stream that goes out as messages or tasks, one an event, comes back event by event as the stream that it was: neither the
-/// id that events were lent is kept nor anything else that was filled in.
+/// A stream that goes out as messages or tasks, one per event, comes back event by event unchanged: neither the id that
+/// was lent to the events nor anything else that was filled in is kept.
 #[test]
 fn streams_come_back_event_by_event() {
     for case in corpus::golden().into_iter().filter(|case| case.kind() == Kind::RunStream) {

@@ -14,7 +14,7 @@ use crate::translation::fresh;
 
 const SNAPSHOTS: &str = "translated";
 
-/// As people read it: one document indented, several one a line.
+/// Formatted for people: one document is indented, several stand one per line.
 fn shown(written: &Result<Written, Refused>, several: bool) -> String {
     match written {
         Err(refused) => refused.to_string(),
@@ -55,7 +55,7 @@ fn golden_documents_in_every_contract() {
     }
 }
 
-/// A snapshot nobody looks at any more says nothing.
+/// A snapshot that no test compares is useless.
 #[test]
 fn no_snapshot_is_left_over() {
     let cases = corpus::golden();

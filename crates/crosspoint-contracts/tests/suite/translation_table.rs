@@ -1,4 +1,4 @@
-//! `docs/translation.md` says where every field travels; its tables are made from the code.
+//! `docs/translation.md` says where every field travels. Its tables are made from the code.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ fn dotted(pointer: &str) -> String {
 
 const LOOSE: &str = " (read, not written)";
 
-/// What a member says, in one word.
+/// What a member means, in one word.
 fn said(says: &Says) -> String {
     match says {
         Says::Always(value) => format!("always `{value}`"),
@@ -30,7 +30,7 @@ fn said(says: &Says) -> String {
     }
 }
 
-/// Where the same thing stands in another contract, in the document about the same part of a job's life.
+/// Where the same value stands in another contract, in the document about the same part of a job's life.
 fn elsewhere(row: &Row, contract: Contract) -> String {
     let rows: Vec<Row> = table(contract).into_iter().filter(|other| other.part == row.part).collect();
     if rows.is_empty() {
@@ -51,7 +51,7 @@ fn elsewhere(row: &Row, contract: Contract) -> String {
         Says::Always(_) => "-".to_owned(),
         Says::Own => "carried".to_owned(),
         _ if !places.is_empty() => places.join(" or "),
-        // What a document is says it.
+        // The kind of the document says it.
         Says::Homes(homes) if homes[0] == Home::State => "-".to_owned(),
         Says::Homes(homes) | Says::LooseHomes(homes) => format!("carried as `{}`", homes[0].name()),
         Says::Artifacts | Says::ArtifactPart(_) => "carried under `artifacts`".to_owned(),
@@ -68,7 +68,7 @@ fn lines(kind: Kind) -> Vec<String> {
             order.push(&row.pointer);
         }
         let same = by_pointer.entry(&row.pointer).or_default();
-        // A loose shape adds nothing to what a strict one says of the same member.
+        // A loose shape adds nothing if a strict one says the same of the member.
         if !same.iter().any(|other| said(&other.says) == said(&row.says).replace(LOOSE, "")) {
             same.push(row);
         }
@@ -125,7 +125,7 @@ fn every_field_of_every_contract_has_a_row() {
             table(kind.contract()).into_iter().filter(|row| row.kind == kind).map(|row| row.pointer).collect();
         let mut missing = Vec::new();
         fields(&schema, "", &mut |pointer| {
-            // A member has a row, or is inside one that is passed on as it is.
+            // A member has a row, or is inside a member that is passed on unchanged.
             let known = |row: &String| {
                 *row == pointer || pointer.starts_with(&format!("{row}/")) || row.starts_with(&format!("{pointer}/"))
             };
@@ -133,7 +133,7 @@ fn every_field_of_every_contract_has_a_row() {
                 missing.push(pointer.to_owned());
             }
         });
-        // The object that carries, where nothing else is known in it; and a message that is about no job.
+        // Exceptions: the carrying object, where nothing else is known in it, and a message that is not about a job.
         missing.retain(|pointer| !NO_ROW.contains(&pointer.as_str()));
         assert_eq!(missing, Vec::<String>::new(), "{kind}");
     }
@@ -142,7 +142,7 @@ fn every_field_of_every_contract_has_a_row() {
 const NO_ROW: &[&str] = &[
     "/metadata",
     "/x_custom_fields",
-    // Of a heartbeat.
+    // Members of a heartbeat.
     "/payload/agent_id",
     "/payload/agent_type",
     "/payload/current_task_id",
@@ -150,7 +150,7 @@ const NO_ROW: &[&str] = &[
     "/payload/timestamp",
 ];
 
-/// Calls for every member of a schema, and of the schemas inside it.
+/// Calls `found` for every member of a schema, and of the schemas inside it.
 fn fields(schema: &serde_json::Value, above: &str, found: &mut impl FnMut(&str)) {
     for alternative in schema["anyOf"].as_array().into_iter().flatten() {
         fields(alternative, above, found);

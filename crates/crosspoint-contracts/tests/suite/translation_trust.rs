@@ -1,4 +1,4 @@
-//! What was carried comes from outside: whatever it says, nothing panics, nothing vanishes and nothing invalid is written.
+//! Carried data comes from outside: for any of it, nothing panics, nothing vanishes and nothing invalid is written.
 
 use crosspoint_contracts::job::{Event, Outcome, State};
 use crosspoint_contracts::translate::{Homeless, Refused, write};
@@ -10,14 +10,14 @@ use crate::corpus;
 use crate::documents::{anything, document};
 use crate::translation::{fresh, job, to, value};
 
-/// Where contracts carry; the others do at the top level.
+/// The object in which each kind carries. All other kinds carry at the top level.
 const CARRIERS: &[(&[Kind], &str)] = &[
     (&[Kind::BridgeRequest, Kind::TaskRequest], "context"),
     (&[Kind::BridgeResponse, Kind::TaskResponse], "metadata"),
     (&[Kind::WorkRequest, Kind::WorkStatus, Kind::WorkResult, Kind::MessageError], "x_custom_fields"),
 ];
 
-/// Puts something under the key where a contract carries.
+/// Puts a value under the carrying key, where the contract carries.
 fn with_carried(kind: Kind, mut document: Value, carried: Value) -> Value {
     let carrier = CARRIERS.iter().find(|(kinds, _)| kinds.contains(&kind)).map(|(_, carrier)| *carrier);
     let object = match carrier {
@@ -31,7 +31,7 @@ fn with_carried(kind: Kind, mut document: Value, carried: Value) -> Value {
     document
 }
 
-/// Something that looks like ours, with anything in it.
+/// Values that look like carried data, with anything in them.
 fn carried() -> BoxedStrategy<Value> {
     let names = prop::sample::select(vec![
         "mode",
@@ -107,7 +107,7 @@ fn carried() -> BoxedStrategy<Value> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..Default::default() })]
 
-    /// A valid document is written or the fault is named; what is written is valid.
+    /// A valid document is written, or the fault is named. What is written is valid.
     #[test]
     fn whatever_was_carried_nothing_invalid_is_written((kind, document) in document(), carried in carried()) {
         let bytes = with_carried(kind, document, carried).to_string().into_bytes();
@@ -124,10 +124,10 @@ proptest! {
         }
     }
 
-    /// By way of any two other contracts, too.
+    /// Documents also come back by way of any two other contracts.
     #[test]
     fn documents_come_back_from_two_contracts_away((kind, document) in document(), first in 0..64usize, second in 0..64usize) {
-        // By way of its own contract it would be the document again.
+        // Translating to its own contract would give the same document.
         let others: Vec<Contract> = Contract::ALL.into_iter().filter(|other| *other != kind.contract()).collect();
         let (first, second) = (others[first % others.len()], others[second % others.len()]);
         let bytes = document.to_string().into_bytes();
@@ -138,7 +138,7 @@ proptest! {
     }
 }
 
-/// A document that carries is a document like any other: it comes back from a third contract as it was.
+/// A document that carries is a document like any other: it comes back unchanged from a third contract.
 #[test]
 fn documents_that_carry_come_back_too() {
     for case in crate::translation::lawful() {
@@ -159,7 +159,7 @@ fn documents_that_carry_come_back_too() {
     }
 }
 
-/// What is carried cannot end a job that its document says goes on.
+/// Carried data cannot end a job whose document says that it goes on.
 #[test]
 fn a_carried_state_ends_nothing() {
     let status = json!({"id": "t", "status": "in_progress",
@@ -172,7 +172,8 @@ fn a_carried_state_ends_nothing() {
     assert_eq!(job.failure(), None);
 }
 
-/// "A carried failure first": it counts where it is written with the code that is there, and not where that was changed.
+/// A carried failure has precedence: it counts if the code in the document is the one it would be written with, and not
+/// if that code was changed.
 #[test]
 fn a_carried_failure_counts_before_the_code() {
     let failure = |code: &str| {
@@ -208,7 +209,7 @@ fn without_carrying_the_losses_are_listed() {
     assert_eq!(lost, [Homeless::Known("mode"), Homeless::Own("run/tenant".to_owned())]);
 }
 
-/// A document may have a million of everything; what takes the square of that would never end.
+/// A document may have a million of everything, and quadratic work would never end.
 #[test]
 fn many_of_everything_are_no_trouble() {
     const MANY: usize = 30_000;
@@ -236,7 +237,7 @@ fn many_of_everything_are_no_trouble() {
     }
 }
 
-/// What is carried cannot make a request something else, nor replace what a document says.
+/// Carried data cannot change the kind of a request, nor replace what a document says.
 #[test]
 fn what_is_carried_does_not_change_what_a_document_is() {
     for state in ["queued", "running", "waiting", "completed", "failed", "cancelled"] {
@@ -269,7 +270,7 @@ fn what_is_carried_does_not_change_what_a_document_is() {
     }
 }
 
-/// What stands under a name of ours and does not fit it is passed on.
+/// A value under a known name that does not fit it is passed on.
 #[test]
 fn misfits_are_passed_on() {
     for misfit in ["filled", "user", "artifacts", "fields", "form", "state", "misfits"] {
@@ -287,7 +288,7 @@ fn misfits_are_passed_on() {
     }
 }
 
-/// One name may be as deep as it likes.
+/// A single path may be arbitrarily deep.
 #[test]
 fn a_deep_path_is_no_trouble() {
     let name = "a/".repeat(40_000) + "b";
@@ -298,7 +299,7 @@ fn a_deep_path_is_no_trouble() {
     assert_eq!(value(to(Contract::Task, there.text().as_bytes()).expect("and come back").text()), response);
 }
 
-/// Numbers that no 64-bit reader can hold are passed on like all others.
+/// Numbers that exceed 64 bits are passed on like all others.
 #[test]
 fn numbers_beyond_64_bits_come_back() {
     for number in ["18446744073709551616", "1e400", "-0", "-0.0", "1E2", "0.10"] {
@@ -314,7 +315,7 @@ fn numbers_beyond_64_bits_come_back() {
     }
 }
 
-/// Whether all that one value says is said by another, which may say more.
+/// Whether `other` contains everything that `one` contains; it may contain more.
 fn says_all(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
@@ -348,7 +349,7 @@ fn what_is_not_listed_as_lost_is_not_lost() {
     assert_eq!(lost, [Homeless::Known("form of input")]);
 }
 
-/// What an agent did that its contract forbids is on record, and travels with the job.
+/// Violations of an agent's contract are recorded, and travel with the job.
 #[test]
 fn violations_travel() {
     let response = br#"{"id": "t", "status": "completed", "result": {}}"#;

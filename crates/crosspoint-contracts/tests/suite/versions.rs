@@ -38,7 +38,7 @@ fn numbers_of_any_length_do_not_overflow() {
     let (large, larger) = (format!("1.{nines}8"), format!("1.{nines}9"));
     assert_eq!(picked(&[&larger, &large], &[&larger, &large]), Some(large.as_str()));
     assert_eq!(picked(&[&large], &[&larger]), None);
-    // 2^64, which is 0 where it wraps.
+    // 2^64, which wraps to 0.
     assert_eq!(picked(&["1.0"], &["1.18446744073709551616"]), None);
 }
 
@@ -48,7 +48,7 @@ fn what_is_no_version_is_never_picked() {
         assert_eq!(picked(&[odd], &[odd]), None, "{odd:?}");
         assert_eq!(picked(&["1.0", odd], &[odd, "1.0"]), Some("1.0"), "{odd:?}");
     }
-    // An empty part is no zero.
+    // An empty part is not zero.
     assert_eq!(picked(&["1.0"], &["1."]), None);
     assert_eq!(picked(&["1."], &["1.0"]), None);
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crosspoint_contracts::time::Time;
+
 use super::{Batch, Core, Effect, Membership, Presence, Rejected, Reply};
 use crate::breaker::{self, Breaker};
 use crate::id::Seq;
@@ -9,7 +11,6 @@ use crate::job::State;
 use crate::machine::Event;
 use crate::policy::Policy;
 use crate::queue::Target;
-use crate::time::Time;
 
 /// An agent, as the operator configured it, or as it joined.
 #[derive(Clone, Debug)]

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crosspoint_contracts::time::Time;
+
 use super::{Batch, Core, Effect, Reply};
 use crate::id::{JobId, Seq};
 use crate::job::State;
 use crate::machine::{Action, End, Event};
-use crate::time::Time;
 
 impl Core {
     /// Sets a job aside because its changes cannot be written. It stays as it is on disk until an operator releases or

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use crosspoint_contracts::content::Block;
+use crosspoint_contracts::time::Time;
 
 use super::{Member, Standing, Submission};
 use crate::event::{Entry, Violation};
@@ -13,7 +14,6 @@ use crate::job::Job;
 use crate::keys::Hashes;
 use crate::machine::Action;
 use crate::retention::Jumps;
-use crate::time::Time;
 
 /// What is committed in one transaction, and what is done afterwards.
 #[derive(Debug, Default)]

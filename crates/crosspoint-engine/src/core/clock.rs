@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::time::Time;
+
 use super::{Batch, Core};
 use crate::id::Seq;
 use crate::job::Job;
-use crate::time::Time;
 
 /// How often it is written that the orchestrator is alive, as long as there is a job that has not ended. The next start
 /// takes the time since the last such entry as time in which no orchestrator ran.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use crosspoint_contracts::time::Time;
 
 use super::{AgentCommand, Grip, Member, Room, Share, Spec, Standing};
 use crate::event::Violation;
@@ -12,7 +13,6 @@ use crate::job::{Job, Request};
 use crate::keys::{Hash, Hashes, Keys};
 use crate::machine::{End, Event, Refused};
 use crate::retention::Ended;
-use crate::time::Time;
 
 /// A command to the core.
 #[derive(Clone, Debug)]

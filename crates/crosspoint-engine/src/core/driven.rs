@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crosspoint_contracts::time::Time;
+
 use super::{Batch, Core, Mode, Reply};
 use crate::breaker;
 use crate::id::{JobId, Seq};
 use crate::machine::{End, Event};
-use crate::time::Time;
 
 impl Core {
     /// Takes up the work that was under way when the last orchestrator ended. Called once, at the start.

@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::time::Time;
+
 use super::{Agent, Batch, Core, Reply, Spec, Standing};
 use crate::id::Seq;
 use crate::policy::Policy;
-use crate::time::Time;
 
 /// Most agents that joined that are known at a time: each is looked at whenever work is handed out.
 pub const MEMBERS_MAX: usize = 1_000;

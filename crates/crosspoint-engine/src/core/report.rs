@@ -4,11 +4,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crosspoint_contracts::time::Time;
+
 use super::{Batch, Core, Reply};
 use crate::event::Violation;
 use crate::id::JobId;
 use crate::machine::Event;
-use crate::time::Time;
 
 /// The clause that is broken by reporting about another agent's attempt: every dispatch carries an id that belongs to
 /// its agent alone.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crosspoint_contracts::time::Time;
+
 use super::{Agent, Core};
 use crate::id::Seq;
 use crate::machine::End;
 use crate::queue::Target;
-use crate::time::Time;
 
 impl Core {
     /// Returns the oldest suspect that an agent can take, if no other suspect has just begun (ALL-13).

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use crosspoint_contracts::time::Time;
+
 use super::{Job, Running, State};
-use crate::time::Time;
 
 impl Job {
     /// Moves the job's clocks along with a clock that jumped, so that silence and pauses last as long as they would

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::time::Time;
 
 use super::{Action, Step};
 use crate::breaker::Mark;
 use crate::event::What;
 use crate::job::{Job, State};
 use crate::policy::Policy;
-use crate::time::Time;
 
 /// Shortest time between two progress events of a job: 10 a second (ALL-9).
 pub(super) const PROGRESS_PERIOD: Duration = Duration::from_millis(100);

@@ -6,13 +6,13 @@ use std::time::Duration;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::reply::{Failed, Success};
+use crosspoint_contracts::time::Time;
 
 use super::Step;
 use super::clock::deadline;
 use crate::event::What;
 use crate::job::{Ending, Job, State};
 use crate::policy::{Policy, Repeats};
-use crate::time::Time;
 
 /// Returns the longest pause that a retrying job can be in.
 pub fn pause_max(job: &Job, policy: &Policy) -> Duration {

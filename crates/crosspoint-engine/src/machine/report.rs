@@ -6,6 +6,7 @@ use crosspoint_contracts::content::Block;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::outcome::Status;
 use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
+use crosspoint_contracts::time::Time;
 
 use super::clock::PROGRESS_PERIOD;
 use super::{Action, Step};
@@ -13,7 +14,6 @@ use crate::breaker::Mark;
 use crate::event::{Violation, What};
 use crate::job::{Running, State};
 use crate::policy::{MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, Policy};
-use crate::time::Time;
 
 impl Step {
     pub(super) fn heard(mut self, attempt: u32, now: Time) -> Step {

@@ -28,7 +28,6 @@ use crate::id::JobId;
 use crate::job::Job;
 use crate::machine::Event;
 use crate::policy::MEMORY_BYTES_MAX;
-use crate::time::Time;
 
 /// How long an agent that was told to stop has before its task is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(30);
@@ -153,7 +152,7 @@ impl Attempt {
     pub fn time_left(&self) -> Option<Duration> {
         let total = self.job.request.limits.total?;
         let since = self.job.request.accepted_at.shifted(self.job.skew_micros);
-        Some(total.saturating_sub(Time::on_the_wall().since(since)))
+        Some(total.saturating_sub(crate::wall_clock::now().since(since)))
     }
 
     /// Reads the document from the store, again and again until it can be read or the attempt is stopped. A disk that

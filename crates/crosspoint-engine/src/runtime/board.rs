@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use crosspoint_contracts::time::Time;
 use tokio::sync::Notify;
 
 use super::attempt::Handle;
@@ -15,7 +16,6 @@ use crate::id::{JobId, Seq};
 use crate::job::{Job, Phase};
 use crate::queue::Queues;
 use crate::store::Fault;
-use crate::time::Time;
 
 #[derive(Default)]
 pub(super) struct Board {
@@ -81,7 +81,7 @@ impl Watch {
     }
 
     /// Makes a watch of a job that has ended, so that there is nothing to wait for.
-    pub(super) fn of_ended(job: Arc<Job>) -> Watch {
+    pub fn of_ended(job: Arc<Job>) -> Watch {
         Watch::new(job, Arc::new(AtomicBool::new(true)))
     }
 
@@ -286,7 +286,7 @@ impl Board {
         // A job that has just left was about as old as the next one. If no job waits any more, the next look shows it.
         let accepted_at = |seq| {
             let next = jobs.range(seq..).next().map(|(_, watch)| watch.job().request.accepted_at);
-            next.unwrap_or_else(Time::on_the_wall)
+            next.unwrap_or_else(crate::wall_clock::now)
         };
         works.into_iter().map(|(work, jobs, oldest)| (work, jobs, accepted_at(oldest))).collect()
     }

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::time::Time;
+use crosspoint_contracts::time::Time;
 
 /// Largest difference between the two clocks that does not count as a jump.
 const DRIFT_MAX: Duration = Duration::from_secs(2);
@@ -25,7 +25,7 @@ pub(super) struct Look {
 
 impl Clock {
     pub(super) fn new() -> Clock {
-        Clock { wall: Time::on_the_wall(), at: Instant::now() }
+        Clock { wall: crate::wall_clock::now(), at: Instant::now() }
     }
 
     /// Returns the time as of the last look, carried on. For code that must not notice a jump in place of the code that
@@ -35,7 +35,7 @@ impl Clock {
     }
 
     pub(super) fn look(&mut self) -> Look {
-        self.look_at(Time::on_the_wall(), Instant::now())
+        self.look_at(crate::wall_clock::now(), Instant::now())
     }
 
     fn look_at(&mut self, wall: Time, at: Instant) -> Look {

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crosspoint_contracts::time::Time;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
@@ -19,7 +20,6 @@ use crate::id::Seq;
 use crate::machine::Action;
 use crate::retention::{Ended, Rule};
 use crate::store::{Fault, Store};
-use crate::time::Time;
 
 /// How often it is checked whether the store still belongs to this process, also where nothing is written.
 const LOOK_EVERY: Duration = Duration::from_secs(50);

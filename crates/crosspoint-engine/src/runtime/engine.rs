@@ -432,7 +432,7 @@ impl AgentView {
     }
 
     /// Returns since when the agent is away.
-    pub fn away_since(&self) -> Option<crate::time::Time> {
+    pub fn away_since(&self) -> Option<crosspoint_contracts::time::Time> {
         match self.joined?.presence {
             Presence::Here { .. } => None,
             Presence::Away { since } => Some(since),
@@ -440,7 +440,7 @@ impl AgentView {
     }
 
     /// Returns until when the agent's breaker is open.
-    pub fn open_until(&self) -> Option<crate::time::Time> {
+    pub fn open_until(&self) -> Option<crosspoint_contracts::time::Time> {
         match self.standing.breaker {
             Breaker::Open { until } => Some(until),
             Breaker::Closed { .. } | Breaker::HalfOpen => None,

@@ -19,19 +19,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crosspoint_contracts::failure::Failure;
-
-pub use histogram::Distribution;
-use histogram::Histogram;
-use names::{Name, Names};
-pub use numbers::{AttemptResult, Commits, Ended, Load, Numbers, Queue};
+use crosspoint_contracts::outcome::Status;
+use crosspoint_contracts::time::Time;
 
 use super::board::lock;
 use crate::core::{Batch, Spec, Written};
 use crate::event::What;
 use crate::id::Seq;
 use crate::job::{self, Job};
-use crate::time::Time;
-use crosspoint_contracts::outcome::Status;
+pub use histogram::Distribution;
+use histogram::Histogram;
+use names::{Name, Names};
+pub use numbers::{AttemptResult, Commits, Ended, Load, Numbers, Queue};
 
 /// Most works, and most agents, that are counted separately.
 pub const NAMES_MAX: usize = 200;

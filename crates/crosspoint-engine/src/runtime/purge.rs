@@ -5,11 +5,12 @@
 
 use std::time::{Duration, Instant};
 
+use crosspoint_contracts::time::Time;
+
 use crate::id::Seq;
 use crate::keys::Hash;
 use crate::retention::Ended;
 use crate::store::{Budget, Fault, Store};
-use crate::time::Time;
 
 /// How many times as long as a step the pause after it is.
 const PAUSES: u32 = 2;

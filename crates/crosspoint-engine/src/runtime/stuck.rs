@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use crosspoint_contracts::time::Time;
+
 use super::engine::{AgentView, Engine};
 use crate::breaker::Breaker;
 use crate::job::{Job, State};
-use crate::time::Time;
 
 /// How long an agent gives no sign of life before it is shown as silent.
 const SILENT_AFTER: Duration = Duration::from_secs(10);
@@ -65,7 +66,7 @@ impl Engine {
             }
             State::Waiting { .. } => ("waiting for a person's answer".to_owned(), job.updated_at),
             State::Running(running) => {
-                if Time::on_the_wall().since(running.heard_at) < SILENT_AFTER {
+                if crate::wall_clock::now().since(running.heard_at) < SILENT_AFTER {
                     return None;
                 }
                 let agent = job.agent.as_deref().unwrap_or_default();

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::json::{Tape, equal};
+use crosspoint_contracts::request::{Door, Key, NewJob};
+use crosspoint_contracts::time::Time;
 
 use super::board::Watch;
 use super::engine::{AgentView, Engine};
@@ -12,42 +14,11 @@ use crate::breaker;
 use crate::core::{AgentCommand, Command, Rejected, Reply, Submission};
 use crate::event::Violation;
 use crate::id::{JobId, Seq};
-use crate::job::{Door, Job, Key, Limits, Priority, Request, State};
+use crate::job::{Job, Request, State};
 use crate::keys::Hashes;
 use crate::machine::{self, Event, Refused};
 use crate::policy::Policy;
 use crate::store::{Fault, Filter, Found, Page, Readers};
-use crate::time::Time;
-
-/// A request, read by its door.
-#[derive(Clone, Debug)]
-pub struct NewJob {
-    /// The door that the request came through.
-    pub door: Door,
-    /// The caller that the job belongs to.
-    pub caller: Arc<str>,
-    /// The caller's own id for the job.
-    pub request_id: Option<Box<str>>,
-    /// What makes a repeated request the same job.
-    pub key: Key,
-    /// The kind of work, by which the job is routed.
-    pub work: Arc<str>,
-    /// The agent that the job must go to.
-    pub agent: Option<Arc<str>>,
-    /// Which jobs go first.
-    pub priority: Priority,
-    /// The limits that the caller set.
-    pub limits: Limits,
-    /// The job that this one repeats.
-    pub parent: Option<JobId>,
-    /// The document as it came.
-    pub document: Block,
-    /// Where in the document the input is: one JSON value. Not needed where the contract builds its input from several
-    /// members.
-    pub input: std::ops::Range<usize>,
-    /// The job's place in a trace, as W3C Trace Context spells it.
-    pub trace: Option<Box<str>>,
-}
 
 /// What became of a request.
 pub enum Submitted {
@@ -105,7 +76,12 @@ impl From<Fault> for Denied {
 impl Engine {
     /// Accepts a request. When it returns, the job is on disk.
     pub async fn submit(&self, new: NewJob) -> Result<Submitted, Unaccepted> {
-        let mut submission = Arc::new(self.submission(new));
+        self.submit_child(new, None).await
+    }
+
+    /// Accepts a request that repeats the job `parent`.
+    async fn submit_child(&self, new: NewJob, parent: Option<JobId>) -> Result<Submitted, Unaccepted> {
+        let mut submission = Arc::new(self.submission(new, parent));
         loop {
             let waiting = self.inbox().put(Command::Submit(submission.clone()));
             let answer = waiting.map_err(|turned| match turned {
@@ -151,7 +127,7 @@ impl Engine {
         }
     }
 
-    fn submission(&self, new: NewJob) -> Submission {
+    fn submission(&self, new: NewJob, parent: Option<JobId>) -> Submission {
         let chance = self.chance();
         let request_id = new.request_id.unwrap_or_default();
         let nameless = request_id.is_empty();
@@ -164,7 +140,7 @@ impl Engine {
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let request = Request {
             id: JobId::new(Seq(0), Time::default(), chance),
-            parent: new.parent,
+            parent,
             door: new.door,
             caller: new.caller,
             request_id,
@@ -298,12 +274,11 @@ impl Engine {
             agent: request.pinned.clone(),
             priority: request.priority,
             limits: request.limits.clone(),
-            parent: Some(id),
             document,
             input: request.input.start as usize..request.input.end as usize,
             trace: request.trace.clone(),
         };
-        Ok(self.submit(new).await)
+        Ok(self.submit_child(new, Some(id)).await)
     }
 
     /// Lists jobs, the youngest first. A page may hold fewer jobs than were asked for and still say where to go on.

@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use crosspoint_contracts::time::Time;
+
 use super::check::is_damage;
 use super::read::Found;
 use super::{Fault, Readers, member, open, row, salt_of};
@@ -12,7 +14,6 @@ use crate::core::{Member, Standing};
 use crate::id::Seq;
 use crate::job::Phase;
 use crate::keys::Salt;
-use crate::time::Time;
 
 /// Most rows that are looked at in one read.
 const LOOKED_AT_MAX: i64 = 10_000;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::time::Time;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use crate::core::{Member, Spec};
 use crate::policy::{OUTPUT_BYTES_DEFAULT, Policy, Recovery, Repeats, TOTAL_DEFAULT};
-use crate::time::Time;
 
 /// The part of a policy that an agent can set when it joins. Missing members have their defaults.
 #[derive(Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use crosspoint_contracts::failure::{Failure, Repeat};
 use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::outcome::{Outcome, Reason, Status, Text, text_within};
 use crosspoint_contracts::reply::AgentDocument;
+use crosspoint_contracts::time::Time;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,7 +20,6 @@ use super::read::LISTED_BYTES_MAX;
 use crate::event::{Entry, What};
 use crate::id::Seq;
 use crate::job::Ending;
-use crate::time::Time;
 
 /// The value of `form` for an outcome in parts. Rows up to schema 7 have none.
 const IN_PARTS: i64 = 1;

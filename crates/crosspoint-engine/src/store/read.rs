@@ -8,14 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use crosspoint_contracts::content::Block;
+use crosspoint_contracts::request::Door;
+use crosspoint_contracts::time::Time;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{Fault, open, outcome, row};
 use crate::event::{Entry, What};
 use crate::id::{JobId, Seq};
-use crate::job::{Door, Ending, Job, Phase};
+use crate::job::{Ending, Job, Phase};
 use crate::keys::Salt;
-use crate::time::Time;
 
 /// Most connections that are kept for the next reader; further ones are opened as needed and closed again.
 const KEPT_MAX: usize = 8;

@@ -9,6 +9,8 @@ use crosspoint_contracts::Kind;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::reply::{AgentDocument, Progress, Question};
+use crosspoint_contracts::request::{Backoff, Door, Key, Limits, Priority, Schedule};
+use crosspoint_contracts::time::Time;
 use rusqlite::{Connection, Row, Statement, Transaction, params};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -17,10 +19,8 @@ use crate::breaker::Breaker;
 use crate::core::Standing;
 use crate::event::{Entry, What};
 use crate::id::{JobId, Seq};
-use crate::job::{Answered, Door, Ending, Job, Key, Limits, Phase, Priority, Request, Running, State};
+use crate::job::{Answered, Ending, Job, Phase, Request, Running, State};
 use crate::keys::Hashes;
-use crate::policy::{Backoff, Schedule};
-use crate::time::Time;
 
 /// The first state that is an end; all later ones are ends too.
 pub(super) const FIRST_END: i64 = Phase::Completed as i64;

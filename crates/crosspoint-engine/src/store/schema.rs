@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crosspoint_contracts::time::Time;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension};
 use uuid::Uuid;
@@ -10,7 +11,6 @@ use super::{CHECKPOINT_PAGES_MAX, Fault, Options, PAGE_BYTES, salt_of};
 use crate::keys::Salt;
 use crate::machine::End;
 use crate::retention::Jumps;
-use crate::time::Time;
 
 /// The application id that marks a file as a store of Crosspoint: `CRPT`.
 const APPLICATION_ID: i64 = 0x4352_5054;

@@ -1,4 +1,4 @@
-//! Attempts: begun again, given up, repeated, printing, asking, stopped, and panicking.
+//! Attempts that are begun again, given up, repeated, stopped, that print, that ask, and that panic.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,14 +7,15 @@ use bytes::Bytes;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::reply::Question;
+use crosspoint_contracts::request::{Backoff, NewJob, Schedule};
 use crosspoint_engine::breaker::Breaker;
 use crosspoint_engine::core::Mode;
 use crosspoint_engine::event::Entry;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Phase;
 use crosspoint_engine::machine::Refused;
-use crosspoint_engine::policy::{Backoff, Policy, Recovery, Repeats, Schedule};
-use crosspoint_engine::runtime::{Ahead, Attempt, Config, Denied, Engine, NewJob, Submitted, Watch};
+use crosspoint_engine::policy::{Policy, Recovery, Repeats};
+use crosspoint_engine::runtime::{Ahead, Attempt, Config, Denied, Engine, Submitted, Watch};
 use tokio::sync::{Notify, mpsc};
 
 use crate::rows::whole_entry;
@@ -40,7 +41,7 @@ async fn what_was_under_way_is_done_again_after_a_restart() {
     assert_eq!((job.attempts, job.retries, outcome(&job)["outputs"]["n"].as_u64()), (2, 0, Some(1)));
     let expected = ["accepted", "started", "interrupted", "started", "completed"];
     assert_eq!(names(&events(&engine, job.id(), 0).await), expected);
-    // That an operator wanted the agent to rest is not forgotten either.
+    // The drain that an operator asked for survives the restart too.
     let queued = engine.job(queued.job().id()).await.expect("it can be read").expect("it is there");
     assert_eq!(queued.job().phase(), Phase::Queued);
     let stuck = engine.stuck(&queued.job(), Ahead::Counted).expect("it says why");
@@ -59,7 +60,7 @@ async fn what_nobody_can_know_about_fails_after_a_restart() {
     let once = submit(&engine, new_job("once", "{}")).await.job().id();
     let gone = submit(&engine, new_job("gone", "{}")).await.job().id();
     stop(engine).await;
-    // The other agent is configured no more.
+    // The other agent is no longer configured.
     let engine = start(&scratch, agents().into_iter().take(1).collect());
     for id in [once, gone] {
         let watch = engine.job(id).await.expect("it can be read").expect("it is there");
@@ -121,7 +122,7 @@ async fn the_callers_own_limit_of_time_ends_a_job_that_nobody_takes() {
     stop(engine).await;
 }
 
-/// Fails a number of times before it completes.
+/// An agent that fails the given number of times before it completes.
 fn shaky(name: &str, failures: u32, failure: Failure, dispatched: Dispatched, schedule: Schedule) -> Agent {
     let shaky = agent(name, move |attempt: Attempt| async move {
         if attempt.number() <= failures { failed(failure, dispatched) } else { success("{}") }
@@ -159,7 +160,7 @@ async fn a_failed_attempt_is_repeated_as_often_as_the_schedule_says() {
     for work in ["begun", "says_no"] {
         assert_eq!(run(new_job(work, "{}")).await.attempts, 1, "{work} may have been done");
     }
-    // Who gives a schedule says that repeating is wanted.
+    // A caller that gives a schedule asks for repeats.
     let mut asked = new_job("begun", "{}");
     asked.limits.retry = Some(Schedule { attempts_max: 2, backoff: Backoff::Fixed, first: Duration::from_millis(1) });
     assert_eq!(run(asked).await.attempts, 2);
@@ -196,7 +197,7 @@ async fn the_breaker_opens_after_five_and_stays_open_over_a_restart() {
     stop(engine).await;
 }
 
-/// What an agent printed, put together, each block at its place.
+/// The output that an agent printed, put together with each block at its place.
 fn printed(entries: &[Entry]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in entries {
@@ -221,7 +222,7 @@ async fn output_is_stored_block_by_block_and_can_be_followed_from_anywhere() {
     let engine = start(&scratch, vec![printer]);
     let watch = submit(&engine, new_job("print", "{}")).await;
     let id = watch.job().id();
-    // One follows from the start, while it prints.
+    // Follows from the first event, while the agent prints.
     let all = events(&engine, id, 0).await;
     let expected: Vec<u8> = (b'a'..).zip(sizes).flat_map(|(at, size)| vec![at; size]).collect();
     assert!(printed(&all) == expected);
@@ -286,7 +287,7 @@ async fn more_output_than_is_allowed_ends_the_job() {
     stop(engine).await;
 }
 
-/// Asks two questions and completes with the answers.
+/// An agent that asks two questions and completes with the answers.
 fn asker() -> Agent {
     agent("ask", |attempt: Attempt| async move {
         let mut answers = Vec::new();
@@ -300,7 +301,7 @@ fn asker() -> Agent {
     })
 }
 
-/// Waits until a job asks this.
+/// Waits until the job asks this question.
 async fn asks(watch: &Watch, question: &str) {
     loop {
         let job = watch.job();
@@ -326,7 +327,7 @@ async fn people_are_asked_once_also_over_a_restart() {
     stop(engine).await;
     let engine = start(&scratch, vec![asker()]);
     let watch = engine.job(id).await.expect("it can be read").expect("it is there");
-    // The first answer is given to the second attempt without anybody being asked.
+    // The second attempt is given the first answer, and no caller is asked again.
     asks(&watch, r#"{"prompt":"two?"}"#).await;
     let job = engine.answer(id, Body::trusted("2")).await.expect("it waits for it");
     assert_eq!(job.phase(), Phase::Running);
@@ -375,7 +376,7 @@ async fn a_cancel_stops_the_task_and_a_result_that_comes_late_is_a_violation() {
     assert_eq!(violations.len(), 1);
     assert!(violations[0].clause.starts_with("ALL-9"));
     assert_eq!(violations[0].what, "a result came after the job was cancelled");
-    // Who cancels twice gets what they wanted.
+    // Cancelling a job that is already cancelled succeeds.
     assert_eq!(engine.cancel(id).await.expect("it is cancelled").phase(), Phase::Cancelled);
     assert_eq!(names(&events(&engine, id, 0).await), ["accepted", "started", "cancelled"]);
     stop(engine).await;

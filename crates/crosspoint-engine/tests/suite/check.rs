@@ -1,4 +1,4 @@
-//! Every kind of damage is found, named, and said of the right job; and a store that is whole is said to be.
+//! Every kind of damage is found, named and attributed to the right job, and an undamaged store is reported as such.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ use rusqlite::Connection;
 use crate::scratch::Scratch;
 use crate::stage::{self, agent, ended, keyed, never, new_job, reaches, start, stop, submit};
 
-/// An agent that fails once, then prints three blocks and asks; what is asked is answered.
+/// An agent that fails once, then prints three blocks and asks a question, which is answered.
 fn eventful() -> stage::Agent {
     let run = agent("eventful", |mut attempt| async move {
         if attempt.number() == 1 {
@@ -35,7 +35,7 @@ fn gone() -> crosspoint_contracts::reply::Failed {
     crosspoint_contracts::reply::Failed::of(Failure::Internal, Dispatched::Yes)
 }
 
-/// The jobs that the store has: done, eventful, running, failed.
+/// Number of jobs in the store: done, eventful, running, failed.
 const JOBS: u64 = 4;
 
 async fn filled() -> Scratch {
@@ -65,7 +65,7 @@ fn damage(scratch: &Scratch, sql: &str) {
     connection.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
 }
 
-/// Copies a store, so that it can be damaged again and again.
+/// Copies a store, so that each damage starts from an undamaged one.
 fn copy(of: &Scratch) -> Scratch {
     let copy = Scratch::new();
     fs::copy(of.database(), copy.database()).expect("it can be copied");
@@ -150,12 +150,13 @@ async fn every_kind_of_damage_is_named_with_its_job() {
         let (_, found) = findings(&scratch);
         assert_eq!(found.iter().map(|finding| finding.flaw).collect::<Vec<_>>(), [Flaw::Unreadable], "{sql}");
     }
-    // Those two are for files that are damaged below the tables.
+    // These two are reported for files that are damaged below the tables.
     flaws.extend([Flaw::Pages, Flaw::Unreadable]);
     assert_eq!(flaws, BTreeSet::from(Flaw::ALL));
 }
 
-/// Garbage over pages in the middle of the file: the database's own check says so, and what lies around it is looked at all the same.
+/// Overwrites pages in the middle of the file with garbage: the database's own check reports them, and the undamaged
+/// rest is still checked.
 #[tokio::test]
 async fn pages_that_are_damaged_are_told_and_what_is_behind_them_is_still_looked_at() {
     const PAGE: usize = 4_096;
@@ -191,7 +192,7 @@ async fn what_is_left_of_a_job_that_is_gone_is_no_damage() {
     let (mut store, _) = Store::open(&scratch.options()).expect("it opens");
     let purged = store.purge(&[Seq(2)], Budget { rows: 4, bytes: u64::MAX }).expect("it can be purged");
     assert!(purged.leftover, "some events are left");
-    // While it is open, too.
+    // The store is found whole while it is open, too.
     assert_eq!(findings(&scratch).1, []);
     drop(store);
     assert_eq!(findings(&scratch).1, []);
@@ -240,7 +241,7 @@ fn what_is_not_a_store_or_of_a_later_version_cannot_be_checked() {
     assert!(matches!(fault(), Fault::Newer { found: 99, .. }));
 }
 
-/// A backup that nobody may write can be checked where it lies.
+/// A backup that is read-only can be checked where it lies.
 #[cfg(unix)]
 #[tokio::test]
 async fn a_copy_that_may_not_be_written_can_be_checked() {

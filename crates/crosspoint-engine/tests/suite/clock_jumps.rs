@@ -1,15 +1,16 @@
-//! Clocks that are set while we are there, and while we are gone.
+//! Wall clocks that are set while the engine runs, and while it does not.
 
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::request::Limits;
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{Breaker, OPEN_FOR};
 use crosspoint_engine::core::{Command, Origin, Standing};
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::{Job, Limits, Phase, State};
+use crosspoint_engine::job::{Job, Phase, State};
 use crosspoint_engine::machine::{self, End, Event};
 use crosspoint_engine::policy::{Policy, Recovery};
-use crosspoint_engine::time::Time;
 
 use crate::made::{POLICY, T0, ask, at, failed, go, job, job_with, secs, start};
 use crate::town::{Town, agent, origin};
@@ -33,7 +34,7 @@ fn started(job: Job, standing: Standing, now: Time) -> Town {
     Town::of(Origin { jobs: vec![job], standings, last_seq: Seq(1), now, alive_at, ..origin(agents) })
 }
 
-/// When something is due for the only job.
+/// When the next alarm of the only job is due.
 fn alarm(town: &Town) -> Option<Time> {
     machine::alarm(&town.job(Seq(1)), &POLICY)
 }

@@ -1,15 +1,16 @@
-//! What comes at the edges: a second writer, neighbours that forge, backlogs, long histories.
+//! Edge cases: a second writer, agents that forge reports, backlogs, long histories.
 
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_contracts::reply::Progress;
+use crosspoint_contracts::request::Limits;
 use crosspoint_engine::claim::Claim;
 use crosspoint_engine::core::{AgentCommand, Command, Grip, Origin, Rejected, Reply, Room, Share, Spec};
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::{Job, Limits, Phase, Request, State};
+use crosspoint_engine::job::{Job, Phase, Request, State};
 use crosspoint_engine::machine::{End, Event};
 use crosspoint_engine::policy::{Policy, Recovery};
 use crosspoint_engine::runtime::Readiness;
@@ -46,7 +47,7 @@ fn whoever_was_overtaken_writes_nothing_more() {
     let scratch = Scratch::new();
     let (mut store, _) = Store::open(&scratch.options()).expect("it opens");
     store.commit(&batch([fresh(rows::job(1), DOCUMENT.as_bytes(), Vec::new())])).expect("it commits");
-    // As if another process had opened it where locks do not hold.
+    // Simulates another process that opened the store where locks do not hold.
     sql(&scratch, "UPDATE meta SET value = value + 1 WHERE name = 'epoch'");
     for _ in 0..2 {
         let refused = store.commit(&batch([fresh(rows::job(2), DOCUMENT.as_bytes(), Vec::new())]));
@@ -81,7 +82,7 @@ async fn an_engine_whose_database_was_moved_away_writes_nothing_more_and_ends() 
     assert!(matches!(engine.readiness(), Readiness::Failing(fault) if matches!(*fault, Fault::Lost { .. })));
 }
 
-/// A town with two agents that joined and are there.
+/// A town with two agents that joined and are present.
 fn neighbours() -> Town {
     let joined = |name: &str, works: &[&str]| {
         let policy = Policy { recovery: Recovery::Resume, ..POLICY };
@@ -127,7 +128,7 @@ fn a_success_of_an_earlier_attempt_counts_from_the_agent_that_had_it() {
     town.now = at(10_000);
     town.tell(&Command::Agent("honest".into(), AgentCommand::Drain(false)));
     assert_eq!((town.job(seq).attempts, town.job(seq).had_by(1).map(|name| &**name)), (2, Some("honest")));
-    // A session that was given up says that it failed, and one that is not its agent that it succeeded.
+    // The agent, in a session that was given up, reports a failure, and another agent reports a success.
     let failed = crate::made::failed(1, crosspoint_contracts::failure::Failure::AgentFailed, POLICY_BEGUN);
     assert!(matches!(says(&mut town, "honest", Grip::Lost, seq, failed), Reply::NotTheirs));
     assert!(matches!(says(&mut town, "forger", Grip::Lost, seq, done(1)), Reply::NotTheirs));
@@ -158,7 +159,7 @@ fn the_backlog_of_one_work_or_agent_leaves_room_for_the_others() {
         town.submit_work("d");
     }
     assert_eq!(full(town.try_submit(request(0, "d"))), Some((Share::Work, 3)));
-    // What ends makes room.
+    // A job that ends makes room.
     town.finish(Seq(1));
     town.submit_work("a");
 }
@@ -190,8 +191,14 @@ fn an_agent_has_only_so_many_jobs_that_wait_for_people() {
     assert_eq!(town.with(seqs[2]).as_deref(), Some("one"));
 }
 
-/// The same town after everybody was gone for so long, as its rows say.
-fn back_after(job: Job, agents: Vec<Spec>, alive_at: crosspoint_engine::time::Time, away: Duration, end: End) -> Town {
+/// The same town after its process was gone for `away`, restored from its rows.
+fn back_after(
+    job: Job,
+    agents: Vec<Spec>,
+    alive_at: crosspoint_contracts::time::Time,
+    away: Duration,
+    end: End,
+) -> Town {
     let now = alive_at.plus(away);
     let jobs = vec![Job { pending: None, ..job }];
     let mut town = Town::of(Origin { jobs, last_seq: Seq(1), now, alive_at: Some(alive_at), end, ..origin(agents) });
@@ -211,7 +218,7 @@ fn time_in_which_nobody_was_there_counts_against_nobody() {
         let used = secs(20);
         let mut town = back_after(job, agents(), T0.plus(used), day, End::Unclean);
         let total = limits.total.unwrap_or(POLICY.total);
-        // It is not silent meanwhile.
+        // The attempt is heard of meanwhile, so that it does not count as silent.
         let heard = |town: &mut Town| drop(town.happens(Seq(1), Event::Heard { attempt: 1 }));
         let left = total - used;
         for second in (10..left.as_secs()).step_by(10) {
@@ -232,7 +239,7 @@ fn before_an_attempt_that_was_taken_up_is_given_up_its_agent_is_asked() {
     let mut town = Town::new(agents());
     let seq = town.submit_work("work");
     let job = (*town.job(seq)).clone();
-    // All but a second of its time was used.
+    // All but one second of the job's time was used.
     let used = POLICY.total - secs(1);
     let mut town = back_after(job, agents(), T0.plus(used), secs(600), End::Unclean);
     town.now = T0.plus(used + secs(610));
@@ -287,7 +294,7 @@ fn a_poisoned_job_waits_for_an_operator_and_clean_ends_poison_nobody() {
 
 #[test]
 fn no_job_is_blamed_for_what_another_one_did() {
-    // Both were under way at two unclean ends: one of them is what ends us.
+    // Both jobs were under way at two unclean ends, and one of them is what kills the process.
     let policy = Policy { cut_short_max: Some(3), silence: None, ..POLICY };
     let agents = || vec![Spec { policy: policy.clone(), ..spec("one", &["work"], 4) }];
     let suspect = |seq: u64| {
@@ -304,7 +311,8 @@ fn no_job_is_blamed_for_what_another_one_did() {
     town.now = T0.plus(secs(30));
     town.tell(&Command::Agent("one".into(), AgentCommand::Drain(false)));
     assert_eq!(town.with(Seq(2)).as_deref(), Some("one"));
-    // The end comes five seconds later. It may be the second, which has just begun, or the first, which takes its time.
+    // The process ends five seconds later. The second job, which has just begun, may be to blame, or the first, which
+    // takes longer to kill.
     let rows: Vec<Job> = town.core.jobs().map(|job| (**job).clone()).collect();
     let (alive, now) = (T0.plus(secs(35)), T0.plus(secs(40)));
     let mut town = Town::of(Origin {
@@ -319,7 +327,7 @@ fn no_job_is_blamed_for_what_another_one_did() {
     town.core.settle(now, &mut town.batch);
     let cut_short = |town: &Town| [Seq(1), Seq(2)].map(|seq| town.job(seq).cut_short);
     assert_eq!(cut_short(&town), [2, 2], "neither is blamed");
-    // Whoever begins now is alone for as long as it takes.
+    // The job that begins now is alone for as long as it takes.
     town.now = now.plus(secs(60));
     town.tell(&Command::Agent("one".into(), AgentCommand::Drain(false)));
     assert_eq!([Seq(1), Seq(2)].map(|seq| town.with(seq).is_some()), [true, false]);

@@ -22,7 +22,7 @@ use crate::rows::{self, DOCUMENT, batch, end, fresh, note};
 use crate::scratch::{Dice, Scratch};
 use crate::stage::{self, ended, outcome, submit};
 
-/// All files of a directory with something in them, but the index of the log, which whoever looks at the log makes anew.
+/// All non-empty files of a directory, except the index of the log, which is rebuilt whenever the log is read.
 fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = fs::read_dir(directory).expect("it can be listed").map(|entry| entry.expect("it can be read").path());
     let paths = entries.filter(|path| !path.to_string_lossy().ends_with("-shm"));
@@ -30,7 +30,7 @@ fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     paths.map(read).filter(|(_, bytes)| !bytes.is_empty()).collect()
 }
 
-/// Opens a store that must be refused, and sees that its files are as before.
+/// Opens a store that must be refused, and checks that its files did not change.
 fn refused(scratch: &Scratch) -> Fault {
     let before = files(scratch.path());
     let fault = Store::open(&scratch.options()).err().expect("it is refused");
@@ -39,7 +39,7 @@ fn refused(scratch: &Scratch) -> Fault {
     fault
 }
 
-/// A store with jobs of several kinds in it.
+/// Fills a store with jobs of several kinds.
 fn filled(scratch: &Scratch, jobs: u64) {
     let (mut store, _) = Store::open(&scratch.options()).expect("it opens");
     store.commit(&some_jobs(jobs)).expect("it commits");
@@ -86,7 +86,7 @@ fn a_newer_schema_that_is_still_in_the_log_is_refused_and_the_log_left_alone() {
     filled(&origin, 3);
     let connection = sqlite(&origin.database());
     connection.pragma_update(None, "user_version", 99).expect("it can be set");
-    // As a crash leaves it: the log is not yet copied.
+    // As a crash leaves the store: the log is not yet copied into the database.
     let scratch = Scratch::new();
     fs::copy(origin.database(), scratch.database()).expect("it can be copied");
     fs::copy(origin.log(), scratch.log()).expect("it can be copied");
@@ -125,14 +125,14 @@ fn the_database_of_another_program_is_refused() {
         let scratch = Scratch::new();
         let connection = sqlite(&scratch.database());
         connection.execute_batch(sql).expect("it can be made");
-        // Both while the other program has it open, and afterwards.
+        // Refused while the other program has the store open, and afterwards.
         assert!(matches!(refused(&scratch), Fault::NotOurs { .. }), "{sql}");
         drop(connection);
         assert!(matches!(refused(&scratch), Fault::NotOurs { .. }), "{sql}");
     }
 }
 
-/// Reads everything there is; gives the first fault.
+/// Reads everything in the store and returns the first fault.
 fn read_all(store: &Store, readers: &Readers) -> Result<(), Fault> {
     store.load()?;
     let page = readers.list(&Filter { limit: 1_000, ..Filter::default() })?;
@@ -147,7 +147,7 @@ fn read_all(store: &Store, readers: &Readers) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Opens a store one byte of which was changed; whether that was seen.
+/// Opens a store with one changed byte, and returns whether the change was detected.
 fn flipped(bytes: &[u8], at: usize, mask: u8) -> bool {
     let scratch = Scratch::new();
     let mut bytes = bytes.to_vec();
@@ -163,7 +163,7 @@ fn flipped(bytes: &[u8], at: usize, mask: u8) -> bool {
     }
     match &fault {
         None | Some(Fault::Damaged { .. } | Fault::NotOurs { .. }) => {}
-        // The number of the schema is one of the bytes, and so is who may write it.
+        // These bytes include the number of the schema, and those that decide whether the file may be written.
         Some(Fault::Newer { .. } | Fault::NotWritable { .. }) if at < 100 => {}
         Some(other) => panic!("{what}: {other}"),
     }
@@ -177,7 +177,7 @@ fn a_damaged_byte_is_harmless_or_named_and_never_a_panic() {
     let bytes = fs::read(scratch.database()).expect("it can be read");
     let mut dice = Dice(2);
     let mut seen = 0;
-    // The header of the file byte for byte, the beginning of every page, and anything.
+    // Every byte of the file's header, the beginning of every page, and random places.
     let pages = (0..bytes.len()).step_by(4_096).flat_map(|page| (page..page + 16).chain([page + 4_095]));
     let anywhere: Vec<usize> = (0..250).map(|_| dice.below(bytes.len())).collect();
     let positions: Vec<usize> = (0..100).chain(pages).chain(anywhere).collect();
@@ -226,13 +226,13 @@ fn a_second_opening_is_refused_as_long_as_the_first_is_there() {
     }
     store.commit(&some_jobs(2)).expect("the first goes on");
     drop(store);
-    // Readers that are left over do not count.
+    // Readers that are still open do not keep the store locked.
     let (second, _) = Store::open(&scratch.options()).expect("it opens");
     assert_eq!(second.load().expect("it loads").last_seq, Seq(2));
     assert!(readers.job(rows::id(1)).expect("it can be read").is_some());
 }
 
-/// Another process that has the store's lock until it is told to end or is killed.
+/// Another process that holds the store's lock until it is told to end or is killed.
 fn holder(scratch: &Scratch) -> Child {
     let lock = scratch.path().join("jobs.db.lock");
     let mut child = Command::new("flock")
@@ -267,7 +267,7 @@ fn a_place_that_cannot_be_written_is_named() {
     fs::write(&file, "a file").expect("it can be written");
     let directory = scratch.path().join("directory");
     fs::create_dir(&directory).expect("it can be made");
-    // These fail for everybody, also for those whom no permission stops.
+    // These places fail for every user, also for those whom no permission stops.
     let places = [
         PathBuf::from("/dev/null/data/jobs.db"),
         PathBuf::from("/proc/data/jobs.db"),
@@ -283,7 +283,7 @@ fn a_place_that_cannot_be_written_is_named() {
     assert_eq!(fs::read_dir(&directory).expect("it is still one").count(), 0);
 }
 
-/// A table that takes room, so that room can be made.
+/// Adds a table that takes room, so that room can be made later.
 fn add_ballast(path: &Path) -> u64 {
     let connection = sqlite(path);
     connection
@@ -293,7 +293,7 @@ fn add_ballast(path: &Path) -> u64 {
     pages.unsigned_abs() * 4_096
 }
 
-/// Submits until there is no room; gives what was accepted.
+/// Submits until there is no room, and returns the accepted jobs.
 async fn fill(engine: &Engine) -> Vec<Watch> {
     let mut accepted = Vec::new();
     let input = format!(r#"{{"text":"{}"}}"#, "x".repeat(20_000));
@@ -339,7 +339,7 @@ async fn a_full_store_refuses_new_work_loses_nothing_and_goes_on_once_there_is_r
     let accepted = fill(&engine).await;
     assert!(accepted.len() > 5);
     assert!(matches!(engine.readiness(), Readiness::Failing(fault) if matches!(*fault, Fault::Full { .. })));
-    // The agents come to their results while nothing can be committed.
+    // The agents finish while nothing can be committed.
     gate.add_permits(3);
     while gate.available_permits() > 0 {
         tokio::task::yield_now().await;
@@ -384,7 +384,7 @@ async fn a_store_that_is_full_from_the_start_is_refused_and_whole() {
     }
     stage::stop(engine).await;
     drop(gate);
-    // Each of the two thousand is to be told that it was interrupted, for which there is no room.
+    // The start must write that each of the two thousand jobs was interrupted, and there is no room for that.
     let bytes = fs::metadata(scratch.database()).expect("it is there").len();
     let gate = Arc::new(Semaphore::new(0));
     let fault = Engine::start(stage::bounded(&scratch, full_agents(&gate), bytes)).err();

@@ -1,16 +1,17 @@
-//! Jobs that are asked for by the caller's own id, and what is kept of what agents say.
+//! Jobs that are looked up by the caller's own id, and what is kept of the documents that agents send.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::reply::{AgentDocument, Progress, Success};
+use crosspoint_contracts::request::{Door, Key, NewJob};
 use crosspoint_contracts::{Contract, Kind};
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::job::{Door, Job, Key};
+use crosspoint_engine::job::Job;
 use crosspoint_engine::retention::Rule;
-use crosspoint_engine::runtime::{Config, Engine, NewJob, Submitted, Unaccepted};
+use crosspoint_engine::runtime::{Config, Engine, Submitted, Unaccepted};
 use tokio::sync::Semaphore;
 
 use crate::scratch::Scratch;

@@ -122,7 +122,7 @@ fn there_are_only_so_many_and_the_dead_open_no_breaker() {
     assert_eq!(town.standing("a0").breaker, Breaker::Closed { failures: 0 });
 }
 
-/// A desk that lists what it is given and told.
+/// Pull queues that record the jobs they are given and what they are told about them.
 #[derive(Default)]
 struct Tray {
     given: Mutex<Vec<Handed>>,
@@ -140,7 +140,7 @@ impl Desk for Tray {
 }
 
 impl Tray {
-    /// The next that it is given.
+    /// Waits for the next job that is queued.
     async fn next(&self) -> Handed {
         let until = stage::patience();
         loop {

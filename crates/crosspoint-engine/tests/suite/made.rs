@@ -1,4 +1,4 @@
-//! Jobs, policies and events, made for tests with as few words as a story has.
+//! Short constructors of jobs, policies and events for tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,17 +7,18 @@ use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
+use crosspoint_contracts::request::{Door, Key, Limits, Priority, Schedule};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::{JobId, Seq};
-use crosspoint_engine::job::{Door, Job, Key, Limits, Priority, Request};
+use crosspoint_engine::job::{Job, Request};
 use crosspoint_engine::machine::{Action, Event, Step, step};
-use crosspoint_engine::policy::{Policy, Recovery, Repeats, Schedule};
-use crosspoint_engine::time::Time;
+use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 
 /// When all stories begin.
 pub(crate) const T0: Time = Time(1_700_000_000_000_000);
 
-/// So many milliseconds into the story.
+/// The time `millis` milliseconds into the story.
 pub(crate) fn at(millis: u64) -> Time {
     T0.plus(Duration::from_millis(millis))
 }
@@ -26,7 +27,7 @@ pub(crate) fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// An agent that may be silent for 30 s and asked again, and whose jobs may take 100 s and print 10 bytes.
+/// An agent that may be silent for 30 s and be asked again, and whose jobs may take 100 s and print 10 bytes.
 pub(crate) const POLICY: Policy = Policy {
     silence: Some(Duration::from_secs(30)),
     total: Duration::from_secs(100),
@@ -88,7 +89,7 @@ pub(crate) fn failed(attempt: u32, failure: Failure, dispatched: Dispatched) -> 
     Event::Finish { attempt, result: Err(Failed::of(failure, dispatched)) }
 }
 
-/// The work died with whoever did it.
+/// The attempt ends because the worker that ran it died.
 pub(crate) fn dead(attempt: u32) -> Event {
     Event::Finish { attempt, result: Err(Failed::dead("It died.")) }
 }
@@ -109,7 +110,7 @@ pub(crate) fn output(attempt: u32, offset: u64, text: &'static str) -> Event {
     Event::Output { attempt, offset, block: block(text) }
 }
 
-/// One step that is not refused.
+/// Takes one step that must not be refused.
 pub(crate) fn go(job: &Job, event: Event, now: Time, policy: &Policy) -> Step {
     step(job, event, now, policy).expect("the story has no refusals")
 }
@@ -119,7 +120,7 @@ pub(crate) fn after(job: Job, events: impl IntoIterator<Item = (Time, Event)>, p
     events.into_iter().fold(job, |job, (now, event)| go(&job, event, now, policy).job)
 }
 
-/// What a step stores, as a list of names with what sets one apart from another.
+/// The entries that a step stores, as names with the details that tell them apart.
 pub(crate) fn entries(step: &Step) -> Vec<String> {
     step.entries.iter().map(|entry| format!("{} {}", entry.n, told(&entry.what))).collect()
 }
@@ -144,7 +145,7 @@ fn told(what: &What) -> String {
     }
 }
 
-/// What a step wants done.
+/// The actions that a step asks for.
 pub(crate) fn actions(step: &Step) -> Vec<String> {
     let one = |action: &Action| match action {
         Action::Dispatch { attempt } => format!("dispatch {attempt}"),

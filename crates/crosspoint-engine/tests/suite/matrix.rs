@@ -1,23 +1,23 @@
 //! Everything that can happen to a job, in every phase, as one table; the same for the breaker.
 //!
-//! The jobs of the table are at their second attempt, so that there is one that was given up and one that was never made.
+//! The jobs of the table are at their second attempt, so that one attempt was given up and the third was never made.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crosspoint_contracts::content::Block;
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{self, Breaker, Health, Mark};
 use crosspoint_engine::job::{Job, Phase, State};
 use crosspoint_engine::machine::{End, Event, step};
 use crosspoint_engine::policy::{MEMORY_BYTES_MAX, Policy, Recovery, Repeats};
-use crosspoint_engine::time::Time;
 
 use crate::made::{
     POLICY, T0, actions, after, answer, ask, at, dead, done, entries, failed, job, output, progress, start,
 };
 
-/// The second attempt starts here, and all phases are reached soon after.
+/// When the second attempt starts. All phases are reached soon after.
 const STARTED: u64 = 5_000;
 const NOW: u64 = 10_000;
 
@@ -46,7 +46,7 @@ fn job_in(phase: Phase) -> Job {
     }
 }
 
-/// A job that is not begun again, because it may be what ends us.
+/// A job that is not begun again, because it may be what kills the process.
 fn poisoned() -> Job {
     let suspicious = Policy { cut_short_max: Some(1), ..POLICY };
     after(job_in(Phase::Running), [(at(6_000), Event::Interrupted(End::Unclean))], &suspicious)
@@ -57,7 +57,7 @@ struct Case {
     event: Event,
     millis: u64,
     policy: Policy,
-    /// Progress is being held back.
+    /// Whether progress is held back.
     pending: bool,
 }
 
@@ -101,7 +101,7 @@ fn remember(attempt: u32, bytes: usize) -> Event {
     Event::Remember { attempt, memory: Block(vec![b'm'; bytes].into()) }
 }
 
-/// An agent whose work is repeated only if it never began, but for what its recovery says.
+/// An agent whose work is repeated only if it never began, except as its recovery says.
 fn recovering(recovery: Recovery) -> Policy {
     Policy { repeats: Repeats::BeforeStart, recovery, ..POLICY }
 }
@@ -158,7 +158,7 @@ fn wishes_and_clocks() -> Vec<Case> {
     ]
 }
 
-/// Adding an event does not compile until it has its place here, and then fails until the table has a case of it.
+/// A new event does not compile until it has its place here, and then the test fails until the table has a case of it.
 fn kind(event: &Event) -> usize {
     match event {
         Event::Start { .. } => 0,

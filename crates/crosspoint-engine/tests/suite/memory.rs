@@ -1,11 +1,13 @@
-//! What links remember of an attempt: on disk when they are told so, given back after our end, gone with the attempt.
+//! What links remember of an attempt: it is on disk when the link is told so, returned after a restart, and removed
+//! with the attempt.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::request::Schedule;
 use crosspoint_engine::job::Phase;
-use crosspoint_engine::policy::{MEMORY_BYTES_MAX, Policy, Recovery, Repeats, Schedule};
+use crosspoint_engine::policy::{MEMORY_BYTES_MAX, Policy, Recovery, Repeats};
 use crosspoint_engine::runtime::{Attempt, Gone, Unremembered};
 use crosspoint_engine::store::Store;
 use tokio::sync::mpsc;
@@ -37,7 +39,7 @@ async fn what_was_remembered_last_is_given_back_to_the_link_that_takes_the_attem
     let id = submit(&engine, new_job("work", "{}")).await.job().id();
     remembered.recv().await.expect("it is remembered");
     stop(engine).await;
-    // On disk, as whoever looks there finds it.
+    // The memory is on disk, where another reader finds it.
     let (store, readers) = Store::open(&scratch.options()).expect("it opens");
     let job = readers.job(id).expect("it can be read").expect("it is there");
     assert_eq!(job.memory.as_ref().map(|memory| &*memory.0), Some(&b"\0 second \xff"[..]));

@@ -1,4 +1,4 @@
-//! A store that an earlier version has written: it opens, and says the same before and after.
+//! A store that an earlier version wrote: it opens, and holds the same before and after.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn older() -> Scratch {
     scratch
 }
 
-/// Everything that is known of all jobs, but for what they are remembered by.
+/// Everything that is known of all jobs, except what their links remember.
 fn all(readers: &Readers) -> Vec<(Seq, String)> {
     let page = readers.list(&Filter { limit: 1_000, ..Filter::default() }).expect("it can be listed");
     let seqs = page.jobs.iter().map(crosspoint_engine::job::Job::seq);
@@ -35,7 +35,8 @@ fn a_store_of_the_last_schema_says_the_same_before_and_after_it_is_brought_forwa
     drop((store, readers));
 }
 
-/// Whether a request had been put into its directory was told by a sentence alone; now it is remembered.
+/// Older versions noted only in a sentence that a request had been put into its directory. The new schema turns that
+/// sentence into a memory of the link.
 #[test]
 fn what_a_sentence_told_of_a_request_in_a_directory_is_remembered() {
     let scratch = older();

@@ -1,4 +1,4 @@
-//! The end of attempts that cannot outlive us.
+//! The end of attempts that cannot outlive the process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::stage::{
     Agent, Came, agent, echo, ended, events, failed, names, never, new_job, reaches, start, stop, submit, with_policy,
 };
 
-/// An agent that ends with us, once the gate is open.
+/// An agent whose attempts end with the process, once the gate is open.
 fn parting(gate: &Arc<Semaphore>) -> Agent {
     let gate = gate.clone();
     let run = move |attempt: Attempt| -> std::pin::Pin<Box<dyn Future<Output = Came> + Send>> {
@@ -44,7 +44,7 @@ async fn an_attempt_that_ends_with_us_is_waited_for_and_nothing_is_reported_of_i
         let engine = engine.clone();
         async move { engine.stop_and_part(Duration::ZERO, Duration::from_secs(60)).await }
     });
-    // It is still there, and so are we.
+    // The attempt is still under way, and the engine still waits for it.
     assert_eq!(engine.attempts(), 1);
     gate.add_permits(1);
     stopping.await.expect("it stops");
@@ -57,7 +57,7 @@ async fn an_attempt_that_ends_with_us_is_waited_for_and_nothing_is_reported_of_i
     stop(engine).await;
 }
 
-/// Others are told nothing, and hold nobody up.
+/// Attempts that can outlive the process are told nothing, and do not delay the stop.
 #[tokio::test]
 async fn attempts_that_can_outlive_us_are_left_alone() {
     let scratch = Scratch::new();

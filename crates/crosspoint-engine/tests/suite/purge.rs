@@ -1,4 +1,4 @@
-//! Removing jobs: from the store, step by step, and by an engine that has other things to do.
+//! Removing jobs: from the store, step by step, and by an engine that does other work meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn accepted(store: &mut Store, seq: u64) -> Job {
     job
 }
 
-/// A job that has printed so many blocks and ended.
+/// Stores a job that has printed the given number of blocks and ended.
 fn done(store: &mut Store, seq: u64, blocks: u64) {
     const BLOCK: &[u8] = &[b'x'; 1_000];
     let mut job = accepted(store, seq);
@@ -45,7 +45,7 @@ fn done(store: &mut Store, seq: u64, blocks: u64) {
     store.commit(&batch([stepped(job, entries)])).expect("it commits");
 }
 
-/// How many rows each table has that belongs to jobs.
+/// Counts the rows of each table that belongs to jobs.
 fn counts(scratch: &Scratch) -> Vec<i64> {
     let connection = Connection::open(scratch.database()).expect("it opens");
     let count = |table| connection.query_row(&format!("SELECT count(*) FROM {table}"), (), |row| row.get(0));
@@ -91,7 +91,7 @@ fn numbers_go_on_when_everything_is_gone_and_the_store_is_opened_again() {
     let scratch = Scratch::new();
     let (mut store, _) = open(&scratch);
     (1..=4).for_each(|seq| done(&mut store, seq, 0));
-    // Not the newest first, then that one, then all.
+    // First a job that is not the newest, then the newest, then all the others.
     for some in [vec![2], vec![4], vec![1, 3]] {
         store.purge(&seqs(some), ALL).expect("it can be purged");
         assert_eq!(store.load().expect("it loads").last_seq, Seq(4));
@@ -160,7 +160,7 @@ fn lists_look_at_a_bounded_number_of_rows_and_pass_over_gaps() {
     assert_eq!((looked_at, pages), (25_000, 3));
     let page = readers.list(&Filter { limit: 50, ..Filter::default() }).expect("it can be read");
     assert_eq!((page.jobs.len(), page.looked_at, page.next), (50, 50, Some(Seq(24_951))));
-    // What went wrong is found without a look at what did not.
+    // Failed jobs are found without reading the jobs that did not fail.
     let connection = Connection::open(scratch.database()).expect("it opens");
     let outcome = "INSERT INTO outcome(job, n, at, status, failure, repeat, body) VALUES (7, 2, 0, ?1, 'internal', 'never', x'7b7d')";
     connection
@@ -172,7 +172,7 @@ fn lists_look_at_a_bounded_number_of_rows_and_pass_over_gaps() {
     assert_eq!((page.jobs.len(), page.looked_at, page.next), (1, 1, None));
     connection.execute("DELETE FROM outcome", ()).expect("rows can go");
     connection.execute("UPDATE job SET state = 0 WHERE seq = 7", ()).expect("a row can be written");
-    // Where most are gone, numbers that nobody has cost nothing.
+    // Where most jobs are removed, unused numbers cost nothing.
     connection.execute("DELETE FROM job WHERE seq % 1000 != 1", ()).expect("rows can go");
     let page = readers.list(&filter).expect("it can be read");
     assert_eq!((page.looked_at, page.next), (25, None));
@@ -245,16 +245,16 @@ async fn the_oldest_go_where_there_are_too_many_and_those_that_live_stay() {
         page.jobs.iter().map(|job| job.seq().0).collect()
     };
     assert_eq!(all(&engine).await, [11, 10, 9, 1]);
-    // It was accepted first, but ended last: the others go before it.
+    // This job was accepted first but ended last, so the others are removed before it.
     gate.add_permits(1);
     ended(&slow).await;
     until("one more is gone", async || engine.purged().jobs == 8).await;
     assert_eq!(all(&engine).await, [11, 10, 1]);
     stop(engine).await;
-    // A stricter rule holds for what is there already.
+    // A stricter rule applies to the jobs that are already stored.
     let engine = keeping(&scratch, agents(), Rule { age: None, jobs: Some(1), age_min: Duration::ZERO });
     until("two more are gone", async || engine.purged().jobs == 2).await;
-    // After a start, those that ended within the same minute go in any order.
+    // After a start, jobs that ended within the same minute are removed in any order.
     assert_eq!(all(&engine).await.len(), 1);
     stop(engine).await;
 }
@@ -265,7 +265,7 @@ async fn whoever_follows_a_job_that_goes_meanwhile_comes_to_a_clean_end() {
     let (mut store, _) = open(&scratch);
     done(&mut store, 1, 300);
     drop(store);
-    // A follower that has read a part keeps the places of the rest.
+    // A follower that has read some of the events keeps the places of the rest.
     let engine = keeping(&scratch, vec![agent("echo", stage::echo)], Rule::FOR_EVER);
     let mut follow = engine.follow(rows::id(1), 0).await.expect("it can be read").expect("it is there");
     for n in 1..=100 {
@@ -278,7 +278,8 @@ async fn whoever_follows_a_job_that_goes_meanwhile_comes_to_a_clean_end() {
     stop(engine).await;
 }
 
-/// Every commit that comes during a purge is made while it goes on, and waits for a small part of it.
+/// Every commit that is requested during a purge is made while the purge goes on, and waits for only a small part of
+/// it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commits_go_on_while_many_jobs_are_removed() {
     let scratch = Scratch::new();

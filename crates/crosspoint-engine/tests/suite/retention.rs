@@ -1,17 +1,17 @@
-//! Which jobs have been kept long enough: against a model that is slow and plain.
+//! Which jobs have been kept long enough, compared with a slow and plain model.
 
 use std::time::Duration;
 
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::retention::{Ended, Jumps, Rule};
-use crosspoint_engine::time::Time;
 use proptest::prelude::*;
 
 use crate::made::{T0, at, secs};
 
 const AGE: Duration = Duration::from_secs(100);
 
-/// Jobs go at most this much later than they could.
+/// Longest delay between when a job may be removed and when it is.
 const PART: Duration = Duration::from_millis(100);
 
 fn by_age() -> Rule {
@@ -21,7 +21,7 @@ fn by_age() -> Rule {
 #[test]
 fn jobs_go_when_they_are_old_enough_and_those_that_ended_first_before_the_others() {
     let mut ended = Ended::new(by_age(), Jumps::default());
-    // Accepted in one order, ended in another.
+    // The jobs are accepted in one order and end in another.
     for (seq, millis) in [(3, 0), (1, 5_000), (2, 50_000)] {
         ended.note(Seq(seq), at(millis));
     }
@@ -58,7 +58,7 @@ fn a_clock_that_jumps_makes_no_job_older_or_younger() {
         let mut ended = Ended::new(by_age(), Jumps::default());
         ended.note(Seq(1), T0);
         ended.jumped(at(5_000).shifted(jump), jump);
-        // The next ends ten seconds later, by a clock that shows another year.
+        // The next job ends ten seconds later, by a clock that shows another year.
         ended.note(Seq(2), at(10_000).shifted(jump));
         assert_eq!(ended.take(T0.plus(AGE).shifted(jump), 10), []);
         assert_eq!(ended.take(T0.plus(AGE + secs(5)).shifted(jump), 10), [Seq(1)]);
@@ -96,7 +96,7 @@ proptest! {
         for (happens, seq) in story.into_iter().zip(1..) {
             match happens {
                 Happens::Ends { ago_millis } => {
-                    // What ended before a jump was told before it.
+                    // A job that ended before a jump was noted before the jump.
                     let ago = Duration::from_millis(ago_millis).min(steady.since(jumped_at));
                     model.push((Seq(seq), steady.minus(ago)));
                     ended.note(Seq(seq), wall.minus(ago));

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::request::Priority;
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{self, Breaker, FAILURES_MAX, Health, OPEN_FOR};
 use crosspoint_engine::core::{AgentCommand, Batch, Command, Effect, Mode, Origin, Rejected, Reply, Room, Share};
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::{Job, Phase, Priority, Request};
+use crosspoint_engine::job::{Job, Phase, Request};
 use crosspoint_engine::machine::Event;
 use crosspoint_engine::queue::OLDEST_EVERY;
-use crosspoint_engine::time::Time;
 
 use crate::made::{T0, answer, ask, failed, go, request, start};
 use crate::town::{Town, agent, origin};

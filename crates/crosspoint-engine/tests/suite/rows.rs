@@ -8,17 +8,18 @@ use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::outcome::{Outcome, Status};
 use crosspoint_contracts::reply::{Failed, Success};
+use crosspoint_contracts::request::{Door, Key, Limits, Priority};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Room, Spec, Submission, Written};
 use crosspoint_engine::event::{Entry, What};
 use crosspoint_engine::id::{JobId, Seq};
-use crosspoint_engine::job::{Door, Ending, Job, Key, Limits, Priority, Request, State};
+use crosspoint_engine::job::{Ending, Job, Request, State};
 use crosspoint_engine::keys::{Hash, Hashes, Keys};
 use crosspoint_engine::machine::End;
 use crosspoint_engine::policy::Policy;
 use crosspoint_engine::retention::{Ended, Jumps, Rule};
-use crosspoint_engine::time::Time;
 
-/// When jobs made here are accepted: a moment of 2026.
+/// When the jobs made here are accepted: a moment of 2026.
 pub(crate) const NOW: Time = Time(1_770_000_000_123_456);
 
 /// The document of every job for which a test gives no other.
@@ -54,7 +55,8 @@ pub(crate) fn hash(job: &Job) -> Option<Hash> {
     (job.request.key != Key::None).then(|| Hash(job.seq().0 ^ 0xf0f0_f0f0_f0f0_f0f0))
 }
 
-/// What is written of a new job. Only the core can make one, so it is given the request, and its job is then replaced.
+/// What is written of a new job. Only the core can make one, so the core is given the request and its job is then
+/// replaced.
 pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
     let request = Request::clone(&job.request);
     let name = request.pinned.clone().unwrap_or_else(|| "a".into());
@@ -102,7 +104,7 @@ pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
     written
 }
 
-/// What is written of a job that was there.
+/// What is written of a job that is already stored.
 pub(crate) fn stepped(job: Job, entries: Vec<Entry>) -> Written {
     Written { job: Arc::new(job), fresh: None, entries }
 }
@@ -130,20 +132,20 @@ pub(crate) fn outcome(status: Status, body: &str) -> Arc<Ending> {
     Arc::new(Ending::new(Time(NOW.0 + 9), outcome))
 }
 
-/// Puts an event at the end of a job and gives it.
+/// Appends an event to a job and returns it.
 pub(crate) fn note(job: &mut Job, what: What) -> Entry {
     job.events += 1;
     Entry { n: job.events, at: Time(NOW.0 + i64::from(job.events)), what }
 }
 
-/// Ends a job and gives its last event.
+/// Ends a job and returns its last event.
 pub(crate) fn end(job: &mut Job, status: Status, body: &str) -> Entry {
     let outcome = outcome(status, body);
     job.state = State::Ended(outcome.clone());
     note(job, What::Ended(outcome))
 }
 
-/// Everything about a job, content too, so that two can be compared.
+/// Everything about a job, including content, so that two jobs can be compared.
 pub(crate) fn whole(job: &Job) -> String {
     let body = |body: &Body| body.get().to_owned();
     let state = match &job.state {
@@ -158,7 +160,7 @@ pub(crate) fn whole(job: &Job) -> String {
     format!("{job:#?}\n{state}\n{progress:?}\n{answers:?}\n{memory:?}")
 }
 
-/// Everything about an event, content too.
+/// Everything about an event, including content.
 pub(crate) fn whole_entry(entry: &Entry) -> String {
     let body = |body: &Body| body.get().to_owned();
     let text = match &entry.what {
@@ -175,7 +177,7 @@ pub(crate) fn whole_entry(entry: &Entry) -> String {
     format!("{} {} {:?} {text}", entry.n, entry.what.name(), entry)
 }
 
-/// The parts of an outcome, content too.
+/// The parts of an outcome, including content.
 pub(crate) fn outcome_shown(ending: &Ending) -> serde_json::Value {
     let json = |body: &Body| serde_json::from_str::<serde_json::Value>(body.get()).expect("a part is JSON");
     let mut shown = serde_json::json!({

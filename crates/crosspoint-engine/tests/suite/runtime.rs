@@ -1,4 +1,5 @@
-//! The engine and its callers, with agents that are closures: nothing here waits for time to pass, only for things to happen.
+//! The engine and its callers, with agents that are closures. No test here waits for time to pass, only for things to
+//! happen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,10 +9,11 @@ use crosspoint_contracts::Contract;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::reply::Success;
+use crosspoint_contracts::request::{Door, Key, NewJob};
 use crosspoint_engine::core::{Rejected, Room, Share};
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::job::{Door, Job, Key, Phase, State};
-use crosspoint_engine::runtime::{Ahead, Config, Denied, Engine, Limits, NewJob, Submitted, Unaccepted};
+use crosspoint_engine::job::{Job, Phase, State};
+use crosspoint_engine::runtime::{Ahead, Config, Denied, Engine, Limits, Submitted, Unaccepted};
 use crosspoint_engine::store::Filter;
 use futures_util::future::join_all;
 use tokio::sync::Semaphore;
@@ -40,8 +42,8 @@ async fn a_job_is_done_and_its_outcome_is_what_the_agent_gave() {
     stop(engine).await;
 }
 
-/// The input stands in two members of the document: whoever does the work gets them as one object, and a repeat is one though it
-/// be laid out otherwise.
+/// The input stands in two members of the document. The agent gets both as one object, and a request that spells or
+/// orders them differently is still a repeat.
 #[tokio::test]
 async fn the_input_of_a_request_of_a_bridge_is_made_of_its_prompt_and_context() {
     let scratch = Scratch::new();
@@ -61,7 +63,7 @@ async fn the_input_of_a_request_of_a_bridge_is_made_of_its_prompt_and_context() 
     for other in [r#""prompt": "q", "context": {"a": [1]}"#, r#""prompt": "p""#] {
         assert!(matches!(engine.submit(asking(other)).await, Err(Unaccepted::Conflict(_))), "{other}");
     }
-    // Of a job that had to wait the document is read from the store.
+    // The document of a job that had to wait is read from the store.
     engine.drain("echo", true).await.expect("there is such an agent");
     let later = submit(&engine, NewJob { request_id: None, ..asking(r#""prompt": "later""#) }).await;
     engine.drain("echo", false).await.expect("there is such an agent");
@@ -97,7 +99,7 @@ async fn a_repeat_joins_its_job_and_another_request_of_the_same_key_is_a_conflic
         Ok(Submitted::New(_)) => panic!("it is a repeat"),
         Err(unaccepted) => panic!("{unaccepted:?}"),
     };
-    // Written otherwise, but the same value.
+    // Spelled differently, but the same value.
     assert_eq!(repeat(keyed("slow", r#"{"b":[2],"a":1}"#, "r")).await, id);
     for other in [keyed("slow", r#"{"a": 2}"#, "r"), keyed("other", r#"{"a": 1, "b": [2]}"#, "r")] {
         match engine.submit(other).await {
@@ -162,7 +164,7 @@ async fn whoever_looks_while_a_job_ends_sees_its_end() {
     for at in 0..200 {
         let request_id = format!("r{at}");
         let id = submit(&engine, keyed("echo", "{}", &request_id)).await.job().id();
-        // At the same moment it ends, and is looked for in every way there is.
+        // The job ends at this moment, and is looked up in every way there is.
         let (found, repeated, followed) =
             tokio::join!(engine.job(id), engine.submit(keyed("echo", "{}", &request_id)), events(&engine, id, 0),);
         let Ok(Submitted::Repeat(repeated)) = repeated else { panic!("it is a repeat") };
@@ -185,7 +187,7 @@ async fn too_much_that_waits_is_turned_away() {
     ended(&submit(&engine, new_job("echo", "{}")).await).await;
     stop(engine).await;
 
-    // At most two wait at one time, so of many at once some are turned away, and the rest are done.
+    // At most two jobs wait at one time, so of many at once some are rejected and the rest are done.
     let limits = Limits { waiting_max: 2, ..Limits::default() };
     let config = Config { limits, ..stage::config(&scratch, vec![agent("echo", stage::echo)]) };
     let engine = Engine::start(config).expect("it starts");
@@ -217,7 +219,7 @@ async fn there_are_no_more_jobs_than_there_may_be() {
     submit(&engine, new_job("slow", "{}")).await;
     let full = engine.submit(new_job("slow", "{}")).await;
     assert!(matches!(full, Err(Unaccepted::Rejected(Rejected::Full { share: Share::All, most: 3 }))));
-    // Who asks again for what is there gets it.
+    // A caller that repeats a request gets the job that is already there.
     assert!(matches!(engine.submit(keyed("slow", "{}", "first")).await, Ok(Submitted::Repeat(_))));
     gate.add_permits(1);
     ended(&first).await;
@@ -250,7 +252,7 @@ async fn a_client_that_leaves_strands_nothing() {
     let engine = start(&scratch, vec![gated("slow", &gate)]);
     for at in 0..50 {
         let request_id = format!("r{at}");
-        // It has sent its request, and is gone before the answer.
+        // The caller has sent its request, and is gone before the answer.
         tokio::select! {
             biased;
             _ = engine.submit(keyed("slow", "{}", &request_id)) => panic!("nothing is answered at once"),
@@ -262,7 +264,7 @@ async fn a_client_that_leaves_strands_nothing() {
         let Ok(Submitted::Repeat(watch)) = engine.submit(keyed("slow", "{}", &format!("r{at}"))).await else {
             panic!("it is a repeat");
         };
-        // Nor does one that waits, and leaves.
+        // A caller that waits and then leaves does no harm either.
         drop(watch.ended(patience()));
         let job = ended(&watch).await;
         assert_eq!((job.phase(), job.attempts), (Phase::Completed, 1));
@@ -280,7 +282,7 @@ async fn a_thousand_at_once_all_end_once() {
         count.fetch_add(1, Ordering::Relaxed);
         stage::echo(attempt)
     });
-    // So that most have to wait for their turn, and their input is read from the store.
+    // Most jobs have to wait for their turn, so that their input is read from the store.
     echo.0.concurrency = 8;
     let engine = start(&scratch, vec![echo]);
     let clients = (0..1_000).map(|at| {
@@ -362,7 +364,7 @@ async fn an_agent_that_was_not_heard_of_for_long_is_said_to_be_silent() {
     let watch = submit(&engine, new_job("work", "{}")).await;
     let job = reaches(&watch, Phase::Running).await;
     assert_eq!(engine.stuck(&job, Ahead::Counted), None, "it was just heard of");
-    // The same job, had it begun earlier.
+    // The same job, last heard of earlier.
     let heard = |seconds_ago: i64| {
         let mut job = Job::clone(&job);
         let State::Running(running) = &mut job.state else { panic!("it runs") };

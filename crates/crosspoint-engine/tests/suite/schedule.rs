@@ -3,19 +3,21 @@
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::request::{ATTEMPTS_MAX, Backoff, DELAY_MAX, Limits, Schedule};
 use crosspoint_contracts::retry::{self, Jitter};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::event::What;
-use crosspoint_engine::job::{Limits, Phase, State};
+use crosspoint_engine::job::{Phase, State};
 use crosspoint_engine::machine::Event;
-use crosspoint_engine::policy::{ATTEMPTS_MAX, Backoff, DELAY_MAX, Policy, Repeats, Schedule};
-use crosspoint_engine::time::Time;
+use crosspoint_engine::policy::{Policy, Repeats};
 use proptest::prelude::*;
 
 use crate::made::{POLICY, T0, failed, go, job, job_with, start};
 
 const BACKOFFS: [Backoff; 3] = [Backoff::Exponential, Backoff::Linear, Backoff::Fixed];
 
-/// Fails attempt after attempt, each as soon as it may begin; says how long each pause was and what was last.
+/// Fails attempt after attempt, each as soon as it may begin. Returns the pauses, the last phase and the number of
+/// attempts.
 fn pauses(limits: Limits, policy: &Policy, dispatched: Dispatched) -> (Vec<Duration>, Phase, u32) {
     let (mut job, mut now, mut pauses) = (job_with(limits), T0, Vec::new());
     loop {

@@ -1,4 +1,4 @@
-//! Directories that are gone when a test is over, and dice that fall the same way every time.
+//! Directories that are removed when a test is over, and dice that fall the same way every time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,11 @@ impl Scratch {
         &self.0
     }
 
-    /// Where the database is.
     pub(crate) fn database(&self) -> PathBuf {
         self.0.join(FILE_NAME)
     }
 
-    /// Where the database's log is.
+    /// Path of the database's write-ahead log.
     pub(crate) fn log(&self) -> PathBuf {
         self.0.join(format!("{FILE_NAME}-wal"))
     }

@@ -1,13 +1,14 @@
-//! Thousands of made-up lives of the whole engine but its disk and its clock, each from a seed.
+//! Thousands of made-up lives of the whole engine without its disk and its clock, each from a seed.
 //!
-//! The core is the real one. The disk, the agents, the callers and the clock around it are dice; beside it a plain model keeps
-//! account of what must be so. To see one seed again:
+//! The core is the real one. The disk, the agents, the callers and the clock around it are driven by dice. Beside it a
+//! plain model keeps account of what must hold. To see one seed again:
 //!
 //! ```text
 //! CROSSPOINT_SIM_SEED=17 cargo nextest run -p crosspoint-engine -E 'test(simulation::corpus)'
 //! ```
 //!
-//! `CROSSPOINT_SIM_LINES=1000` tells more of the story than its last 60 lines. `CROSSPOINT_SIM_SEEDS=100000` runs so many in all instead of the usual number. A seed that fails goes into `tests/seeds.txt`.
+//! `CROSSPOINT_SIM_LINES=1000` prints that many last lines of the story instead of 60. `CROSSPOINT_SIM_SEEDS=100000`
+//! runs that many seeds in all instead of the usual number. A seed that fails goes into `tests/seeds.txt`.
 
 #[path = "simulation/agents.rs"]
 mod agents;
@@ -42,10 +43,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use members::Cast;
 use world::World;
 
-/// In all, over the parts.
+/// Number of seeds in all, over the parts.
 const SEEDS: u64 = 2_000;
 const PARTS: u64 = 6;
-/// Rounds with faults in each; with another number the seeds of the corpus are other stories.
+/// Number of rounds with faults in each story. With another number the seeds of the corpus give other stories.
 const STEPS: u64 = 150;
 
 fn number(name: &str) -> Option<u64> {
@@ -59,7 +60,7 @@ fn run(seed: u64, cast: Cast, traced: bool) -> (Result<(), String>, Vec<String>)
     (verdict, world.trace.unwrap_or_default())
 }
 
-/// Runs a seed; one that fails is run again, to tell its story.
+/// Runs a seed. A seed that fails is run again, to tell its story.
 fn run_or_tell(seed: u64, cast: Cast) {
     let (Err(wrong), _) = run(seed, cast, false) else { return };
     let (_, trace) = run(seed, cast, true);
@@ -75,7 +76,7 @@ fn run_or_tell(seed: u64, cast: Cast) {
 fn part(part: u64) {
     let seeds = number("CROSSPOINT_SIM_SEEDS").unwrap_or(SEEDS);
     for seed in (1..=seeds).filter(|seed| seed % PARTS == part) {
-        // Half of them are about agents that come and go, in every part.
+        // In every part, half of the seeds are about agents that come and go.
         let cast = if (seed / PARTS).is_multiple_of(2) { Cast::Settled } else { Cast::Joining };
         run_or_tell(seed, cast);
     }
@@ -111,7 +112,7 @@ fn seeds_of_part_5() {
     part(5);
 }
 
-/// Dice that never fall on something would test nothing of it.
+/// Something that the dice never reach would not be tested.
 #[test]
 fn the_dice_reach_everything() {
     let (mut tally, mut answered_again) = (BTreeMap::new(), 0);
@@ -190,7 +191,7 @@ const REACHED: [&str; 57] = [
     "an attempt that was given up reported its failure",
 ];
 
-/// Every seed that ever failed, or the one that is asked for.
+/// Every seed that ever failed, or the one given in the environment.
 #[test]
 fn corpus() {
     if let Some(seed) = number("CROSSPOINT_SIM_SEED") {

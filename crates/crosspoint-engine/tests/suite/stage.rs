@@ -9,19 +9,20 @@ use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Success};
+use crosspoint_contracts::request::{Door, Key, NewJob, Priority};
 use crosspoint_engine::core::{Mode, Spec};
 use crosspoint_engine::event::Entry;
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::job::{Door, Job, Key, Phase, Priority};
+use crosspoint_engine::job::{Job, Phase};
 use crosspoint_engine::policy::Policy;
 use crosspoint_engine::retention::Rule;
-use crosspoint_engine::runtime::{Attempt, Config, Engine, Limits, Link, NewJob, Submitted, Watch};
+use crosspoint_engine::runtime::{Attempt, Config, Engine, Limits, Link, Submitted, Watch};
 use crosspoint_engine::store::Options;
 use tokio::sync::Semaphore;
 
 use crate::scratch::Scratch;
 
-/// What an attempt comes to.
+/// The result of an attempt.
 pub(crate) type Came = Result<Success, Failed>;
 
 struct Closure<F>(F);
@@ -36,7 +37,7 @@ where
     }
 }
 
-/// An agent, and how to reach it.
+/// An agent, and its link.
 pub(crate) type Agent = (Spec, Arc<dyn Link>);
 
 /// An agent that takes the work of its own name.
@@ -56,7 +57,6 @@ where
     (spec, Arc::new(Closure(run)))
 }
 
-/// The same agent under another policy.
 pub(crate) fn with_policy((spec, link): Agent, policy: Policy) -> Agent {
     (Spec { policy, ..spec }, link)
 }
@@ -103,8 +103,7 @@ pub(crate) fn new_job(work: &str, input: &str) -> NewJob {
         work: work.into(),
         agent: None,
         priority: Priority::Normal,
-        limits: crosspoint_engine::job::Limits::default(),
-        parent: None,
+        limits: crosspoint_contracts::request::Limits::default(),
         document: Block(Bytes::from(input.to_owned())),
         input: 0..input.len(),
         trace: None,
@@ -116,12 +115,12 @@ pub(crate) fn keyed(work: &str, input: &str, request_id: &str) -> NewJob {
     NewJob { request_id: Some(request_id.into()), key: Key::RequestId, ..new_job(work, input) }
 }
 
-/// A time by which everything in these tests has long happened: who comes to it has hung.
+/// A time by which everything in these tests has long happened. A test that reaches it has hung.
 pub(crate) fn patience() -> Instant {
     Instant::now() + Duration::from_secs(60)
 }
 
-/// Submits what must be a new job.
+/// Submits a request that must become a new job.
 pub(crate) async fn submit(engine: &Engine, new: NewJob) -> Watch {
     match engine.submit(new).await {
         Ok(Submitted::New(watch)) => watch,
@@ -130,7 +129,6 @@ pub(crate) async fn submit(engine: &Engine, new: NewJob) -> Watch {
     }
 }
 
-/// Waits for a job's end.
 pub(crate) async fn ended(watch: &Watch) -> Arc<Job> {
     let job = watch.ended(patience()).await;
     assert!(job.outcome().is_some(), "{job:?} has not ended");
@@ -147,7 +145,6 @@ pub(crate) async fn stop(engine: Engine) {
     engine.stop(Duration::ZERO).await;
 }
 
-/// Waits until a job is in a phase.
 pub(crate) async fn reaches(watch: &Watch, phase: Phase) -> Arc<Job> {
     loop {
         let job = watch.job();
@@ -160,7 +157,7 @@ pub(crate) async fn reaches(watch: &Watch, phase: Phase) -> Arc<Job> {
     }
 }
 
-/// All events of a job that ends, after number `after`.
+/// All events of a job after number `after`, up to its end.
 pub(crate) async fn events(engine: &Engine, id: JobId, after: u32) -> Vec<Entry> {
     let mut follow = engine.follow(id, after).await.expect("it can be read").expect("it is there");
     let mut entries = Vec::new();

@@ -9,19 +9,19 @@ use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::outcome::Status;
 use crosspoint_contracts::reply::{Progress, Question};
+use crosspoint_contracts::request::{Backoff, Door, Key, Limits, Priority, Schedule};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Breaker;
 use crosspoint_engine::core::{Batch, Standing};
 use crosspoint_engine::event::{Entry, Violation, What};
 use crosspoint_engine::id::{JobId, SEQ_MAX, Seq};
-use crosspoint_engine::job::{Answered, Door, Job, Key, Limits, Priority, Request, Running, State};
-use crosspoint_engine::policy::{Backoff, Schedule};
+use crosspoint_engine::job::{Answered, Job, Request, Running, State};
 use crosspoint_engine::store::{Fault, Filter, Readers, Store};
-use crosspoint_engine::time::Time;
 
 use crate::rows::{self, DOCUMENT, NOW, batch, end, fresh, note, stepped, whole, whole_entry};
 use crate::scratch::Scratch;
 
-/// What is hard on text columns: no letter of ours, a quote, a NUL, the end of a plane, an emoji.
+/// Text that is hard on columns: letters outside ASCII, quotes, a NUL, the end of a plane, an emoji.
 const HARD: &str = "Prüfung «日本語» '\"; \0 \u{10ffff} 🦀";
 
 pub(crate) fn open(scratch: &Scratch) -> (Store, Readers) {
@@ -32,7 +32,7 @@ fn body(text: &str) -> Body {
     Body::read(text.to_owned()).expect("it is JSON")
 }
 
-/// A job with something in every field, in the given state.
+/// A job with a value in every field, in the given state.
 fn full(seq: u64, state: State) -> Job {
     let hard: Arc<str> = HARD.into();
     let variety = usize::try_from(seq).expect("it is small");
@@ -140,7 +140,7 @@ fn a_job_is_written_over_by_every_later_state() {
     let plain = readers.job(rows::id(1)).expect("it can be read").expect("it is there");
     assert_eq!(whole(&plain), whole(&rows::job(1)));
     for state in states().into_iter().filter(|state| !matches!(state, State::Ended(_))) {
-        // What was asked for never changes, so that of the first stays.
+        // The request never changes, so that of the first job stays.
         let job = Job { request: rows::job(1).request, ..full(1, state) };
         store.commit(&batch([stepped(job.clone(), Vec::new())])).expect("it commits");
         let found = readers.job(job.id()).expect("it can be read").expect("it is there");
@@ -148,7 +148,7 @@ fn a_job_is_written_over_by_every_later_state() {
     }
 }
 
-/// One of every kind of event but acceptance and the end.
+/// One event of every kind except acceptance and the end.
 fn happenings() -> Vec<What> {
     let progress =
         |percent, step: Option<&str>| What::Progress(Progress { percent, step: step.map(body), document: None });
@@ -184,7 +184,7 @@ fn events_come_in_order_from_anywhere_and_the_outcome_is_last() {
     store
         .commit(&batch(jobs.iter().map(|job| fresh(job.clone(), DOCUMENT.as_bytes(), Vec::new()))))
         .expect("it commits");
-    // Batches of every size, in which the jobs' events stand between each other's.
+    // Batches of every size, in which the events of several jobs are interleaved.
     for round in 0..40_usize {
         let mut written = Vec::new();
         for (at, job) in jobs.iter_mut().enumerate() {
@@ -230,7 +230,7 @@ fn events_of_two_openings_are_one_chain() {
     assert!(events(&readers, Seq(1), 1).iter().map(|entry| entry.n).eq(2..=51));
 }
 
-/// Everything that a store knows, to see that a refused batch changed nothing.
+/// Everything that a store holds, to check that a refused batch changed nothing.
 fn everything(store: &Store, readers: &Readers) -> String {
     let loaded = store.load().expect("it loads");
     let page = readers.list(&Filter { limit: 1_000, ..Filter::default() }).expect("it can be read");
@@ -259,7 +259,7 @@ fn a_second_outcome_is_impossible_and_takes_its_whole_batch_with_it() {
         let mut other = rows::job(2);
         let started = note(&mut other, What::Started { attempt: 1, agent: "a".into() });
         let new = fresh(rows::job(3), DOCUMENT.as_bytes(), Vec::new());
-        // Both before and after the job in question there is something innocent in the batch.
+        // The batch has something innocent both before and after the job in question.
         let mut bad = batch([stepped(again, vec![second]), stepped(other, vec![started]), new]);
         bad.agents.insert("a".into(), Standing { drained: true, ..Standing::default() });
         bad.violations.push((Seq(1), NOW, Violation { clause: "ALL-9", what: "never".into() }));
@@ -288,7 +288,7 @@ fn two_outcomes_in_one_batch_are_as_impossible() {
     ];
     assert!(store.commit(&batch([fresh(job.clone(), DOCUMENT.as_bytes(), entries)])).is_err());
     assert!(readers.job(job.id()).expect("it can be read").is_none());
-    // Neither is the same number twice.
+    // Nor may the same number be written twice.
     store.commit(&batch([fresh(rows::job(1), DOCUMENT.as_bytes(), Vec::new())])).expect("it commits");
     assert!(store.commit(&batch([fresh(rows::job(1), b"{}", Vec::new())])).is_err());
     assert_eq!(readers.document(Seq(1)).expect("it can be read").expect("it is there").0, DOCUMENT.as_bytes());
@@ -318,7 +318,7 @@ fn what_is_not_there_is_not_found() {
     let (mut store, readers) = open(&scratch);
     assert!(readers.list(&Filter { limit: 9, ..Filter::default() }).expect("it can be read").jobs.is_empty());
     store.commit(&batch([fresh(rows::job(1), DOCUMENT.as_bytes(), Vec::new())])).expect("it commits");
-    // The right number, but another's random bits, or another's time.
+    // The right number, but with the random bits or the time of another id.
     let strangers = [
         JobId::new(Seq(1), NOW, 1),
         JobId::new(Seq(1), Time(NOW.0 + 1_000_000), 0x9e37_79b9),
@@ -400,7 +400,7 @@ fn readers_see_what_is_committed_and_never_wait_for_the_writer() {
     let (mut store, readers) = open(&scratch);
     for seq in 1..=20 {
         store.commit(&batch([fresh(rows::job(seq), DOCUMENT.as_bytes(), Vec::new())])).expect("it commits");
-        // At once, over more connections than are kept, from more threads than one.
+        // At once, over more connections than are kept, from several threads.
         let seen = std::thread::scope(|scope| {
             let look = || readers.job(rows::id(seq)).expect("it can be read").is_some();
             let threads: Vec<_> = (0..12).map(|_| scope.spawn(look)).collect();

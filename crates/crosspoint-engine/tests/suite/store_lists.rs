@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::outcome::Status;
+use crosspoint_contracts::request::Door;
 use crosspoint_engine::event::Entry;
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::{Door, Job, Phase, Request};
+use crosspoint_engine::job::{Job, Phase, Request};
 use crosspoint_engine::store::{Filter, Readers};
 
 use crate::rows::{self, DOCUMENT, batch, end, fresh};
 use crate::scratch::Scratch;
 use crate::store::open;
 
-/// Walks through all pages and gives the numbers found, in the order they came.
+/// Walks through all pages. Returns the numbers found, in the order they came, and the number of pages.
 fn walk(readers: &Readers, filter: &Filter) -> (Vec<u64>, usize) {
     let mut filter = filter.clone();
     let (mut found, mut pages) = (Vec::new(), 0);
@@ -79,7 +80,7 @@ fn lists_are_filtered_and_paged_without_a_gap_or_a_repeat() {
         for limit in [1, 2, 7, 50, 209, 210, 211, 500] {
             assert_eq!(walk(&readers, &Filter { limit, ..filter.clone() }).0, expected, "{filter:?} by {limit}");
         }
-        // From the middle, and from places that are no job's.
+        // From the middle, and from numbers that no job has.
         for before in [0, 1, 2, 100, 211, u64::MAX] {
             let found = walk(&readers, &Filter { limit: 50, before: Some(Seq(before)), ..filter.clone() }).0;
             assert!(found.iter().eq(expected.iter().filter(|seq| **seq < before)), "{filter:?} before {before}");
@@ -103,7 +104,7 @@ fn a_search_among_many_is_several_short_reads_and_finds_everything() {
     }
     let filter = Filter { work: Some("rare".to_owned()), limit: 50, ..Filter::default() };
     let first = readers.list(&filter).expect("it can be read");
-    // The first read looks at the 10,000 youngest and no further.
+    // The first read looks at the 10,000 youngest jobs and no further.
     assert_eq!(first.jobs.iter().map(|job| job.seq().0).collect::<Vec<u64>>(), [24_999, 15_001]);
     assert_eq!(first.next, Some(Seq(15_001)));
     let (found, pages) = walk(&readers, &filter);

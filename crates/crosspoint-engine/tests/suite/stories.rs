@@ -6,7 +6,8 @@ use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::outcome::{Outcome, Status};
 use crosspoint_contracts::reply::Success;
-use crosspoint_engine::job::{Job, Limits, Phase};
+use crosspoint_contracts::request::Limits;
+use crosspoint_engine::job::{Job, Phase};
 use crosspoint_engine::machine::{End, Event, Refused, alarm, step};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 
@@ -266,7 +267,7 @@ fn what_dies_with_its_agent_is_begun_again_a_few_times_and_then_nobody_knows() {
         refused,
         at(90_000),
         &Policy {
-            schedule: crosspoint_engine::policy::Schedule { attempts_max: 1, ..resuming.schedule },
+            schedule: crosspoint_contracts::request::Schedule { attempts_max: 1, ..resuming.schedule },
             ..resuming.clone()
         },
     );

@@ -1,4 +1,5 @@
-//! Jobs that nobody drives, and that somebody asks for again: they are taken up as at a start that drives everything.
+//! Jobs that no process drives, and that a caller submits again: they are taken up as at a start that drives
+//! everything.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use crate::scratch::Scratch;
 use crate::stage::{self, ended, events, keyed, names, never, outcome, reaches, stop, submit};
 use crate::town::{Town, agent, origin};
 
-/// A running job and one that waits, both of nobody's; the agent does one at a time.
+/// A running job and a waiting one, neither of them driven; the agent does one at a time.
 fn held(policy: Policy) -> Town {
     let job = |seq| Job::accepted(Arc::new(request(seq, "work")));
     let mut running = go(&job(1), start(), T0, &policy).job;
@@ -39,7 +40,7 @@ fn a_held_job_that_is_taken_up_is_done_again_and_the_others_are_left_alone() {
     assert_eq!((town.job(Seq(1)).attempts, town.job(Seq(1)).retries), (2, 0), "what was cut short is no failure");
     assert_eq!(town.batch.jobs[&Seq(1)].entries.len(), 2, "interrupted and started");
     assert_eq!(town.running("a"), 1, "it has its place");
-    // Again, and nothing happens.
+    // Taking it up again does nothing.
     take_up(&mut town, 1);
     assert!(town.batch.is_empty() && town.batch.effects.is_empty() && town.batch.taken.is_empty());
     town.finish(Seq(1));
@@ -61,7 +62,7 @@ fn a_job_that_was_taken_up_is_repeated_and_times_out_like_any_other() {
     assert_eq!(town.job(Seq(1)).phase(), Phase::Retrying);
 }
 
-/// Somebody pressed Ctrl-C and went home: the caller has waited for nothing meanwhile.
+/// The caller's process was stopped, by Ctrl-C for example: the time until the job is taken up does not count.
 #[test]
 fn the_callers_limit_counts_from_when_it_is_taken_up() {
     let mut limited = request(2, "work");
@@ -81,7 +82,7 @@ fn the_callers_limit_counts_from_when_it_is_taken_up() {
 #[test]
 fn what_is_taken_up_is_recovered_as_at_a_start() {
     let mut resumed = held(Policy { recovery: Recovery::Resume, ..POLICY });
-    // Longer than it may be silent, and not as long as it may take.
+    // Longer than the attempt may be silent, and shorter than the job may take.
     resumed.now = T0.plus(Duration::from_secs(50));
     take_up(&mut resumed, 1);
     assert!(matches!(&resumed.batch.effects[..], [Effect::Job { action: Action::Resume { attempt: 1 }, .. }]));
@@ -168,7 +169,7 @@ async fn a_repeat_of_a_held_job_has_it_done_and_no_other() {
     assert_eq!(names(&events(&engine, job.id(), 0).await), expected);
     let left = engine.job(other.job().id()).await.expect("it can be read").expect("it is there").job();
     assert!(left.phase() == Phase::Running && left.events == 2 && is_held(&left), "{left:?}");
-    // One that has ended is its outcome, as ever.
+    // A job that has ended answers with its outcome, as always.
     assert_eq!(repeat(&engine, "wanted").await.job().attempts, 2);
     stop(engine).await;
 }

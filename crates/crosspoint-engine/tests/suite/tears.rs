@@ -1,9 +1,9 @@
-//! Pulling the plug, byte by byte.
+//! Losses of power, simulated byte by byte.
 //!
-//! A store is written and, at every acknowledgement, its files are copied. From these are made the directories that a loss of power
-//! could have left: what was synced by an acknowledgement is there, and of what was written later any part is there, cut
-//! off, zeroed, garbled, half written, or written in another order. Each must open, and hold exactly what was there at this
-//! acknowledgement or at a later one: no acknowledged job lost, no batch in half.
+//! A store is written and, at every acknowledgement, its files are copied. From these copies the directories are made
+//! that a loss of power could have left: what was synced by an acknowledgement is there, and of what was written later
+//! any part is there, cut off, zeroed, garbled, half written, or written in another order. Each must open, and hold
+//! exactly what was there at this acknowledgement or at a later one: no acknowledged job lost, no batch in half.
 
 use std::fs;
 use std::path::Path;
@@ -30,9 +30,9 @@ const FRAME_HEADER: usize = 24;
 struct Ack {
     database: Vec<u8>,
     log: Vec<u8>,
-    /// How much of the log is this and earlier commits; behind it may be remains of an earlier log.
+    /// Length of this and earlier commits in the log. Behind it may be remains of an earlier log.
     synced: usize,
-    /// Everything that the store knew.
+    /// Everything that the store held.
     picture: String,
 }
 
@@ -54,7 +54,7 @@ impl Life {
         Life { scratch, store, readers, dice: Dice(seed), live: Vec::new(), ended: Vec::new(), count: 0 }
     }
 
-    /// One commit of several jobs, new ones and others, with documents of up to a few pages.
+    /// One commit of several jobs, new and old, with documents of up to a few pages.
     fn commit(&mut self) -> Ack {
         let mut written = Vec::new();
         for _ in 0..=self.dice.below(2) {
@@ -93,7 +93,7 @@ impl Life {
         stepped(job, vec![started, printed])
     }
 
-    /// One step of removing jobs, too small for some of them.
+    /// One step of removing jobs, with a budget too small for some of them.
     fn purge(&mut self) -> Ack {
         let budget = Budget { rows: 1 + self.dice.below(12) as u64, bytes: 4_000 };
         let purged = self.store.purge(&self.ended, budget).expect("it can be purged");
@@ -111,7 +111,8 @@ impl Life {
         }
     }
 
-    /// Copies the log into the database, as the thread for it does now and then; the next commit begins the log anew.
+    /// Copies the log into the database, as the checkpointing thread does now and then. The next commit begins the log
+    /// anew.
     fn checkpoint(&self) -> Ack {
         let connection = Connection::open(self.scratch.database()).expect("it opens");
         let (busy, frames, copied): (i64, i64, i64) = connection
@@ -122,7 +123,7 @@ impl Life {
     }
 }
 
-/// How many bytes of a log belong to its present beginning: frames bear the salt of the header.
+/// Number of bytes in a log that belong to its present header: frames bear the salt of the header.
 fn written_of(log: &[u8]) -> usize {
     let salt = |at: usize| log.get(at..at + 8);
     let is_frame = |at: &usize| salt(*at + 8) == salt(16) && *at + FRAME_HEADER + PAGE <= log.len();
@@ -130,7 +131,7 @@ fn written_of(log: &[u8]) -> usize {
     places.take_while(is_frame).last().map_or(LOG_HEADER, |at| at + FRAME_HEADER + PAGE)
 }
 
-/// The pages that are in a log, which are the ones that a checkpoint writes.
+/// The pages that are in a log, which are those that a checkpoint writes.
 fn pages_of(log: &[u8]) -> Vec<usize> {
     let number = |at: usize| u32::from_be_bytes(log[at..at + 4].try_into().expect("four bytes")) as usize;
     let end = written_of(log);
@@ -140,7 +141,7 @@ fn pages_of(log: &[u8]) -> Vec<usize> {
     pages
 }
 
-/// Everything that a store knows of jobs.
+/// Everything that a store holds of jobs.
 fn picture(readers: &Readers) -> String {
     let page = readers.list(&Filter { limit: 10_000, ..Filter::default() }).expect("it can be read");
     assert_eq!(page.next, None);
@@ -158,7 +159,7 @@ fn picture(readers: &Readers) -> String {
     picture
 }
 
-/// Opens what a loss of power left, and finds which acknowledgement it is as of, if it is one of these.
+/// Opens what a loss of power left, and returns which of these acknowledgements it corresponds to, if any.
 fn as_of(database: &[u8], log: &[u8], acks: &[Ack], what: &str) -> Option<usize> {
     let scratch = Scratch::new();
     fs::write(scratch.database(), database).expect("it can be written");
@@ -176,7 +177,7 @@ fn survives(database: &[u8], log: &[u8], acks: &[Ack], what: &str) -> usize {
     as_of.unwrap_or_else(|| panic!("{what}: what is there is no acknowledged state, or one before"))
 }
 
-/// How what was not yet synced may look: bytes from `from` on are as they were, as they were to be, or neither.
+/// A possible state of what was not yet synced: each byte from `from` on is old, new, or neither.
 fn torn(before: &[u8], after: &[u8], from: usize, dice: &mut Dice) -> (Vec<u8>, &'static str) {
     let span = after.len() - from;
     let cut = from + dice.below(span + 1);
@@ -204,7 +205,7 @@ fn torn(before: &[u8], after: &[u8], from: usize, dice: &mut Dice) -> (Vec<u8>, 
             "half written"
         }
         _ => {
-            // The first of what came later is as it was before, and the rest is there.
+            // The first frame of what came later is old, and the rest is new.
             let end = (from + FRAME_HEADER + PAGE).min(bytes.len());
             let old = |at: usize| before.get(at).copied().unwrap_or(0);
             (from..end).for_each(|at| bytes[at] = old(at));
@@ -227,7 +228,7 @@ fn tear_sectors(before: &[u8], bytes: &mut [u8], from: usize, dice: &mut Dice) {
     }
 }
 
-/// Tears everything behind every acknowledgement, several times; gives how often something later was there.
+/// Tears everything behind every acknowledgement, several times. Returns how often something later survived.
 fn tear_behind_each(acks: &[Ack], tears: usize, seed: u64) -> usize {
     let mut dice = Dice(seed);
     let mut later = 0;
@@ -275,7 +276,7 @@ fn what_a_purge_had_not_synced_may_be_torn() {
     tear_behind_each(&acks[1..], 4, 18);
 }
 
-/// What is left of jobs that are gone goes too, and then nothing is there that is nobody's.
+/// Removes what is left of removed jobs, and checks that no row without a job remains.
 fn purge_the_rest(store: &mut Store, database: &Path) {
     while store.purge(&[], Budget { rows: 3, bytes: 1_000 }).expect("it can be purged").leftover {}
     let connection = Connection::open(database).expect("it opens");
@@ -306,7 +307,7 @@ fn a_commit_may_be_cut_off_at_any_sector_and_around_every_frame() {
     let mut as_of = [0; 3];
     for cut in frames.chain(sectors).filter(|cut| (first.synced..=last.log.len()).contains(cut)) {
         as_of[survives(&first.database, &last.log[..cut], &acks, &format!("cut off at {cut}"))] += 1;
-        // As long as it was to be, with nothing behind the cut.
+        // The full length, with zeros behind the cut.
         let zeroed = [&last.log[..cut], &vec![0; last.log.len() - cut]].concat();
         survives(&first.database, &zeroed, &acks, &format!("nothing behind {cut}"));
     }
@@ -324,7 +325,7 @@ fn pages_may_be_torn_while_the_log_is_copied_into_the_database() {
         assert!(copied.log == ack.log && copied.database != ack.database);
         let pages = pages_of(&ack.log);
         for tear in 0..30 {
-            // The file is as long as it was, as it is to be, or anything in between.
+            // The file has its old length, its new length, or any length in between.
             let length = ack.database.len() + dice.below(copied.database.len() - ack.database.len() + 1);
             let mut database = copied.database.clone();
             database.truncate(length);
@@ -346,7 +347,7 @@ fn commits_may_be_torn_while_the_log_before_them_is_copied() {
     let mut dice = Dice(15);
     (0..10).for_each(|_| drop(life.commit()));
     let ack = life.commit();
-    // A reader of the state before holds the log, so that the commits after the checkpoint go behind what was copied.
+    // A reader of the earlier state holds the log, so that the commits after the checkpoint go behind what was copied.
     let reader = Connection::open(life.scratch.database()).expect("it opens");
     reader.execute_batch("BEGIN; SELECT count(*) FROM job").expect("it reads");
     let copied = life.checkpoint();

@@ -1,16 +1,16 @@
-//! A core with agents for stories about several jobs: every command is committed at once, nothing goes wrong.
+//! A core with agents, for stories about several jobs. Every command is committed at once, and nothing goes wrong.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crosspoint_contracts::content::Block;
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::{Batch, Command, Core, Effect, Mode, Origin, Reply, Room, Spec, Standing, Submission};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Job, Phase, Request};
 use crosspoint_engine::keys::{Hash, Hashes, Keys};
 use crosspoint_engine::machine::{Action, End, Event};
 use crosspoint_engine::retention::{Ended, Jumps, Rule};
-use crosspoint_engine::time::Time;
 
 use crate::made::{POLICY, T0, request};
 
@@ -73,7 +73,7 @@ impl Town {
         Town { now: origin.now, core: Core::new(origin), batch: Batch::default() }
     }
 
-    /// One command, and all that follows from it.
+    /// Applies one command, and everything that follows from it.
     pub(crate) fn tell(&mut self, command: &Command) -> Reply {
         self.batch = Batch::default();
         let reply = self.core.apply(command, self.now, &mut self.batch);
@@ -102,7 +102,7 @@ impl Town {
         }
     }
 
-    /// A job of a work, from nobody in particular.
+    /// Submits a job of this work, with nothing special about the request.
     pub(crate) fn submit_work(&mut self, work: &str) -> Seq {
         self.submit(request(0, work))
     }

@@ -1,4 +1,4 @@
-//! What happens to a job and cannot be written: the job is set aside, and everybody else goes on.
+//! Events of a job that cannot be written: the job is set aside, and all other jobs go on.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) fn agents() -> Vec<stage::Agent> {
     vec![agent("never", never), agent("echo", stage::echo)]
 }
 
-/// The job still goes through, and the engine is well.
+/// Checks that another job still goes through, and that the engine is well.
 pub(crate) async fn others_go_on(engine: &Engine) {
     let job = ended(&submit(engine, new_job("echo", "1")).await).await;
     assert_eq!(job.phase(), Phase::Completed);
@@ -61,7 +61,7 @@ async fn a_job_whose_step_cannot_be_written_is_set_aside_and_everybody_else_goes
     limited.limits.total = Some(Duration::from_millis(50));
     sql(&scratch, STUBBORN);
     let id = submit(&engine, limited).await.job().id();
-    // Nobody says anything about it: its own clock is what cannot be written.
+    // No agent reports anything: the job's own clock is what cannot be written.
     is_set_aside(&engine, id).await;
     others_go_on(&engine).await;
     assert!(matches!(engine.cancel(id).await, Err(Denied::Fault(_))), "nor can its end be");
@@ -69,7 +69,7 @@ async fn a_job_whose_step_cannot_be_written_is_set_aside_and_everybody_else_goes
     stage::stop(engine).await;
     assert_eq!(named_by_the_check(&scratch), [(Flaw::Aside, Some(Seq(1)))]);
 
-    // A start finds it as it is, and takes up the others.
+    // A start finds the job as it is, and takes up the others.
     let engine = stage::start(&scratch, agents());
     others_go_on(&engine).await;
     is_set_aside(&engine, id).await;
@@ -154,7 +154,7 @@ async fn what_stands_in_the_place_of_a_new_job_is_passed_over() {
     stage::stop(engine).await;
 }
 
-/// An agent is done with a job of which such outcomes cannot be written.
+/// An agent finishes a job whose outcomes of this kind cannot be written.
 async fn done_in_vain(scratch: &Scratch, outcomes: &str) -> (Engine, Watch) {
     let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
     let engine = stage::start(scratch, vec![gated("gated", &gate), agent("echo", stage::echo)]);
@@ -204,7 +204,8 @@ async fn a_job_that_waits_for_an_operator_does_not_shorten_the_time_that_others_
         let engine = engine.clone();
         async move { engine.stop_and_part(Duration::from_secs(60), Duration::ZERO).await }
     });
-    // Not a wait for anything: it must not have stopped by then, and a slow machine only makes that easier.
+    // This does not wait for anything: the engine must not have stopped by then, and a slow machine only makes that
+    // easier.
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(!stopping.is_finished(), "it waits for what is under way");
     gate.add_permits(1);

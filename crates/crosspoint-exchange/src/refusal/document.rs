@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{Refusal, Situation};
 
 /// Writes the refusal as a document of this contract. `id` is an unused id, `now` the time.
-pub(crate) fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> String {
+pub fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> String {
     let exchange = contract.exchange();
     let mut told = Job::made(exchange.response, Some(State::Failed));
     told.fail(failure(refusal, exchange));

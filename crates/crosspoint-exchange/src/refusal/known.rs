@@ -1,22 +1,19 @@
-//! Hints on what callers may have meant: known works and agents, as many as a hint has room for.
+//! Works and agents that a caller may have meant, as many as a hint has room for.
 
-use crosspoint_engine::runtime::Engine;
-
+use crate::backend::Agent;
 use crate::listed::listed;
 
 const ALL: &str = "GET /api/v1/agents lists all";
 
-/// Lists the known works, for people.
-pub(crate) fn works(engine: &Engine) -> String {
-    let agents = engine.agents();
-    let mut works: Vec<&str> = agents.iter().flat_map(|agent| agent.spec.works.iter().map(|work| &**work)).collect();
+/// Lists the works that agents take, for people.
+pub fn works(agents: &[Agent]) -> String {
+    let mut works: Vec<&str> = agents.iter().flat_map(|agent| agent.works.iter().map(|work| &**work)).collect();
     works.sort_unstable();
     works.dedup();
     listed(&works, ALL)
 }
 
-/// Lists the known agents, for people.
-pub(super) fn names(engine: &Engine) -> String {
-    let agents = engine.agents();
-    listed(&agents.iter().map(|agent| &*agent.spec.name).collect::<Vec<&str>>(), ALL)
+/// Lists the names of agents, for people.
+pub fn agents(agents: &[Agent]) -> String {
+    listed(&agents.iter().map(|agent| &*agent.name).collect::<Vec<&str>>(), ALL)
 }

@@ -2,19 +2,28 @@
 
 /// A limit that requests can reach, named by its key under `[limits]` if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Limit {
+pub enum Limit {
     /// Jobs that have not ended: of all, of one work, for one agent, of one caller.
     Jobs,
+    /// Jobs of one work that have not ended.
     JobsPerWork,
+    /// Jobs for one agent that have not ended.
     JobsPerAgent,
+    /// Jobs of one caller that have not ended.
     JobsPerCaller,
     /// Requests that wait to be committed, and their bytes.
     Waiting,
+    /// Bytes of one body.
     BodyBytes,
+    /// Bytes of all bodies that are being read.
     BodiesBytes,
+    /// Connections at a time.
     Connections,
+    /// Time that the head of a request may take.
     HeaderSeconds,
+    /// Time that a body may take.
     BodySeconds,
+    /// Time in which nothing of an answer is taken.
     WriteSeconds,
     /// The size of the store, or of the disk.
     StoreBytes,
@@ -25,7 +34,8 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    pub(crate) const ALL: [Limit; 14] = [
+    /// All limits.
+    pub const ALL: [Limit; 14] = [
         Limit::Jobs,
         Limit::JobsPerWork,
         Limit::JobsPerAgent,
@@ -42,7 +52,8 @@ impl Limit {
         Limit::Foreign,
     ];
 
-    pub(crate) fn name(self) -> &'static str {
+    /// Returns the key under `[limits]`, or the word that metrics use where there is no key.
+    pub fn name(self) -> &'static str {
         match self {
             Limit::Jobs => "jobs",
             Limit::JobsPerWork => "jobs_per_work",

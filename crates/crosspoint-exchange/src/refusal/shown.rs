@@ -1,16 +1,16 @@
 //! A refusal as JSON: in our own shape, or as the open field of a contract's error.
 
+use crosspoint_contracts::{Finding, Report};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::word::{FailureName, RepeatName};
 use super::{More, Refusal};
-use crate::server::openapi::{FailureName, RepeatName};
-use crate::verdict::{self, Found};
 
 /// Why a request was refused: one shape for all of them.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Refusal")]
-pub(crate) struct Shown<'a> {
+pub struct Shown<'a> {
     error: Error<'a>,
 }
 
@@ -69,7 +69,7 @@ struct Mistake<'a> {
 
 impl Refusal {
     /// Writes the refusal in our own shape.
-    pub(crate) fn body(&self) -> Vec<u8> {
+    pub fn body(&self) -> Vec<u8> {
         serde_json::to_vec(&Shown { error: self.error() }).unwrap_or_default()
     }
 
@@ -87,7 +87,7 @@ impl Refusal {
     }
 
     /// Writes everything but the code and the message, for the open field of a contract's error.
-    pub(crate) fn details(&self) -> String {
+    pub fn details(&self) -> String {
         let mut error = self.error();
         (error.code, error.message) = (None, None);
         let field = self.own.as_ref().and_then(|own| own.field.as_deref());
@@ -102,6 +102,45 @@ impl Refusal {
 
     fn findings(&self) -> Vec<Found<'_>> {
         let Some(More::Report(report)) = self.more.as_deref() else { return Vec::new() };
-        verdict::found(report)
+        found(report)
+    }
+}
+
+/// One clause that is broken at one place.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Finding")]
+pub struct Found<'r> {
+    /// The id of the clause: `crosspoint clauses ID` says what it demands.
+    clause: &'static str,
+    /// `error` or `warning`.
+    level: &'static str,
+    /// Where, as a JSON pointer.
+    pointer: &'r str,
+    /// From 1; 0 where it is nowhere in the text.
+    line: usize,
+    /// From 1, in characters.
+    column: usize,
+    /// What is wrong; it quotes nothing of the document.
+    message: &'r str,
+    /// How to mend it.
+    hint: &'r str,
+}
+
+/// Lists the findings of a report.
+pub fn found(report: &Report) -> Vec<Found<'_>> {
+    report.findings.iter().map(Found::new).collect()
+}
+
+impl<'r> Found<'r> {
+    fn new(finding: &'r Finding) -> Found<'r> {
+        Found {
+            clause: finding.clause.id,
+            level: finding.clause.level.name(),
+            pointer: &finding.pointer,
+            line: finding.line,
+            column: finding.column,
+            message: &finding.message,
+            hint: &finding.hint,
+        }
     }
 }

@@ -20,13 +20,13 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use reqwest::Url;
 use rustix::net::{RecvFlags, recv, sockopt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::tls::Tls;
 use super::{Unanswered, is_garbled};
+use url::Url;
 
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -49,7 +49,7 @@ impl<W: AsyncRead + AsyncWrite + Send + Unpin> Wire for W {}
 
 type Driven = Pin<Box<http1::Connection<TokioIo<Box<dyn Wire>>, Full<Bytes>>>>;
 
-pub(super) struct Connections(Arc<Inner>);
+pub(crate) struct Connections(Arc<Inner>);
 
 struct Inner {
     host: String,
@@ -67,7 +67,7 @@ struct Resting {
 }
 
 /// A connection, for one request after the other.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     /// `None` once the connection is over.
     driven: Option<Driven>,
@@ -78,12 +78,12 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Waits for a future that this connection brings about, and drives the connection meanwhile.
-    pub(super) async fn drive<T>(&mut self, wanted: impl Future<Output = T>) -> T {
+    pub(crate) async fn drive<T>(&mut self, wanted: impl Future<Output = T>) -> T {
         drive(&mut self.driven, wanted).await
     }
 
     /// Makes the connection idle after an answer was read to its end: it is free for the next request.
-    pub(super) fn rest(self) {
+    pub(crate) fn rest(self) {
         let Some(home) = self.home.upgrade().filter(|_| self.driven.is_some() && !self.sender.is_closed()) else {
             return;
         };
@@ -132,7 +132,7 @@ async fn close_stale(home: Weak<Inner>) {
 }
 
 impl Connections {
-    pub(super) fn to(url: &Url) -> Connections {
+    pub(crate) fn to(url: &Url) -> Connections {
         // An IPv6 address stands in brackets within a URL.
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let tls = (url.scheme() == "https").then(|| Tls::new(&host));
@@ -142,7 +142,7 @@ impl Connections {
 
     /// Sends a request over an idle connection, or a new one. A request that an idle connection gives back unsent,
     /// because it was closed meanwhile, goes over the next.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, Connection), Unanswered> {

@@ -11,10 +11,10 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 /// TLS to one host; `None` if the system has no certificates that can be read.
-pub(super) struct Tls(pub(super) Option<(TlsConnector, ServerName<'static>)>);
+pub(crate) struct Tls(pub(crate) Option<(TlsConnector, ServerName<'static>)>);
 
 impl Tls {
-    pub(super) fn new(host: &str) -> Tls {
+    pub(crate) fn new(host: &str) -> Tls {
         // Installing it twice does no harm: the first one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let name = ServerName::try_from(host.to_owned());
@@ -29,11 +29,11 @@ impl Tls {
     }
 
     /// Fails without certificates: an agent whose identity cannot be checked is not even connected to.
-    pub(super) fn ready(&self) -> io::Result<()> {
+    pub(crate) fn ready(&self) -> io::Result<()> {
         if self.0.is_some() { Ok(()) } else { Err(io::Error::other("there are no certificates to know it by")) }
     }
 
-    pub(super) async fn connect(&self, socket: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    pub(crate) async fn connect(&self, socket: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         self.ready()?;
         let (connector, name) = self.0.as_ref().ok_or(io::ErrorKind::NotFound)?;
         connector.connect(name.clone(), socket).await

@@ -6,73 +6,84 @@
 
 mod stream;
 
+use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
+use axum::routing::post;
 use crosspoint_contracts::Contract;
-use crosspoint_engine::job::Job;
+use crosspoint_exchange::admission::Admitted;
+use crosspoint_exchange::answer;
+use crosspoint_exchange::backend::{Backend, Followed};
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_exchange::snapshot::Snapshot;
 
-use super::App;
-use super::body::Received;
-use super::jobs::{locate, outcome_bytes};
-use super::json::response;
-use super::query::Asking;
-use super::refusal::Refusal;
-use crate::long;
-use crate::passage::admission::{Admitted, Caller};
-use crate::passage::answer;
+use super::{Asking, Doors, SentBy, ended, locate};
+use crate::body::Received;
+use crate::json::response;
+use crate::{Refused, long};
 
-pub(super) const CONTRACT: Contract = Contract::Run;
+/// The contract of this door.
+pub const CONTRACT: Contract = Contract::Run;
 
 /// Path of this door.
-pub(super) const PLACE: &str = "/agents/run";
+pub const PLACE: &str = "/agents/run";
+
+/// The endpoints of this door.
+pub fn routes<B: Backend>() -> Router<Doors<B>> {
+    Router::new()
+        .route("/agents/run/sync", post(run_sync::<B>))
+        .route("/agents/run/stream", post(run_stream::<B>))
+        .method_not_allowed_fallback(wrong_method)
+}
 
 /// Runs, and answers with the outcome.
-pub(super) async fn run_sync(
-    State(app): State<App>,
-    caller: Caller,
+async fn run_sync<B: Backend>(
+    State(doors): State<Doors<B>>,
+    caller: SentBy,
     headers: HeaderMap,
     received: Received,
-) -> Result<Response, Refusal> {
-    let asking = Asking { wait: Some(app.0.sync_wait), work: None };
-    let run = app.admit((CONTRACT, caller), &headers, asking, received).await?;
-    let job = run.ended().await;
-    match job.outcome() {
-        Some(ending) => {
-            let status = ending.failure().map_or(200, CONTRACT.exchange().http_status);
-            let mut response = response(StatusCode::from_u16(status).unwrap_or_default(), written(&run, &job));
-            locate(&mut response, &job);
-            Ok(response)
-        }
-        None if app.stopping().is_cancelled() => Err(refuse(&run, Refusal::leaving(job.id()))),
-        None => Err(refuse(&run, Refusal::waited(job.id(), app.0.sync_wait))),
+) -> Result<Response, Refused> {
+    let asking = Asking { wait: Some(doors.sync_wait), work: None };
+    let run = doors.admit((CONTRACT, caller), &headers, asking, received).await?;
+    let now = ended(&run).await;
+    let job = B::Job::snapshot(&now);
+    if job.ended().is_none() {
+        let is_stopping = doors.site.stopping().is_cancelled();
+        let refusal = if is_stopping { Refusal::leaving(job.id) } else { Refusal::waited(job.id, doors.sync_wait) };
+        return Err(refuse(&run, refusal).into());
     }
+    let status = job.failure().map_or(200, CONTRACT.exchange().http_status);
+    let mut response = response(StatusCode::from_u16(status).unwrap_or_default(), written(&run, &job));
+    locate(&mut response, &job);
+    Ok(response)
 }
 
 /// Runs, and answers with a stream of events.
-pub(super) async fn run_stream(
-    State(app): State<App>,
-    caller: Caller,
+async fn run_stream<B: Backend>(
+    State(doors): State<Doors<B>>,
+    caller: SentBy,
     headers: HeaderMap,
     received: Received,
-) -> Result<Response, Refusal> {
-    let run = app.admit((CONTRACT, caller), &headers, Asking::default(), received).await?;
-    stream::response(app, run)
+) -> Result<Response, Refused> {
+    let run = doors.admit((CONTRACT, caller), &headers, Asking::default(), received).await?;
+    Ok(stream::response(doors.site, run)?)
 }
 
 /// RUN-121: runs are posted.
-pub(super) async fn wrong_method(method: Method) -> Refusal {
-    Refusal::wrong_method(method.as_str()).clause("RUN-121")
+async fn wrong_method(method: Method) -> Refused {
+    Refusal::wrong_method(method.as_str()).clause("RUN-121").into()
 }
 
 /// Writes the run in its current state. An ended run is always written with the same bytes, at either endpoint.
-fn written(run: &Admitted, job: &Job) -> String {
-    long::look(outcome_bytes(job), || answer::document(job, CONTRACT, &run.beside))
+fn written<J>(run: &Admitted<J>, job: &Snapshot<'_>) -> String {
+    long::look(job.outcome_bytes(), || answer::document(job, CONTRACT, &run.beside))
 }
 
 /// Makes a refusal name this run.
-fn refuse(run: &Admitted, refusal: Refusal) -> Refusal {
-    let request = &run.watch.job().request;
-    let request_id = run.beside.known_as.as_deref().unwrap_or(&request.request_id);
-    refusal.of_request(Some(request_id.to_owned())).of_work(Some(request.work.to_string()))
+fn refuse<J: Followed>(run: &Admitted<J>, refusal: Refusal) -> Refusal {
+    let now = run.job.now();
+    let job = J::snapshot(&now);
+    let request_id = run.beside.known_as.as_deref().unwrap_or(job.request_id);
+    refusal.of_request(Some(request_id.to_owned())).of_work(Some(job.work.to_owned()))
 }

@@ -3,124 +3,137 @@
 //! A task is a job that its caller knows by an id of its own. A caller that waits, by `?wait=S` or `Prefer: wait=S`, is
 //! answered when the task has ended, and also when it asks for input, because that caller is the one to be asked.
 //!
-//! Every refusal here has the shape of the contract: [`super::shaped`] takes care of that for all these endpoints.
+//! Every refusal here has the shape of the contract: [`crate::refusal_document`] takes care of that for all these endpoints.
 
 mod events;
 mod prefer;
 mod refused;
 mod request;
 
-use std::sync::Arc;
-use std::time::Instant;
-
+use axum::Router;
 use axum::extract::State;
 use axum::http::header::{HeaderName, HeaderValue, LOCATION};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
+use axum::routing::{get, post};
 use crosspoint_contracts::Contract;
-use crosspoint_engine::job::{Door, Job};
-use crosspoint_engine::runtime::Watch;
+use crosspoint_contracts::request::Door;
+use crosspoint_exchange::admission::{self, Caller};
+use crosspoint_exchange::answer::{self, Beside};
+use crosspoint_exchange::backend::{Backend, Followed};
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_exchange::snapshot::Snapshot;
 
 use self::request::{Patience, TaskId, percent_encoded};
-use super::App;
-use super::body::Received;
-use super::jobs::outcome_bytes;
-use super::json::response;
-use super::query::Asking;
-use super::record::About;
-use super::refusal::Refusal;
-use crate::long;
-use crate::passage::admission::{self, Caller};
-use crate::passage::answer::{self, Beside};
+use super::{Asking, Doors, SentBy, settled};
+use crate::body::Received;
+use crate::json::response;
+use crate::request_log::About;
+use crate::{Refused, long};
 
-pub(super) const CONTRACT: Contract = Contract::Task;
+/// The contract of this door.
+pub const CONTRACT: Contract = Contract::Task;
 
 const DOOR: Door = Door::Contract(CONTRACT);
 
 /// Path of this door.
-pub(super) const PLACE: &str = "/tasks";
+pub const PLACE: &str = "/tasks";
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
-pub(super) async fn submit_task(
-    State(app): State<App>,
-    caller: Caller,
-    patience: Result<Patience, Refusal>,
+/// The endpoints of this door.
+pub fn routes<B: Backend>() -> Router<Doors<B>> {
+    Router::new()
+        .route("/tasks", post(submit_task::<B>))
+        .route("/tasks/{id}", get(show_task::<B>))
+        .route("/tasks/{id}/input", post(answer_task::<B>))
+        .route("/tasks/{id}/cancel", post(cancel_task::<B>))
+        .route("/tasks/{id}/events", get(follow_task::<B>))
+}
+
+async fn submit_task<B: Backend>(
+    State(doors): State<Doors<B>>,
+    caller: SentBy,
+    patience: Result<Patience, Refused>,
     headers: HeaderMap,
     received: Received,
-) -> Result<Response, Refusal> {
-    let patience = patience.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes))?;
+) -> Result<Response, Refused> {
+    let patience = patience.map_err(|refused| admission::about(refused.into(), CONTRACT, &received.bytes))?;
     let asking = Asking { wait: patience.wait, work: None };
-    let task = app.admit((CONTRACT, caller), &headers, asking, received).await?;
-    let job = task.settled().await;
+    let task = doors.admit((CONTRACT, caller), &headers, asking, received).await?;
+    let now = settled(&task.job, task.wait).await;
+    let job = B::Job::snapshot(&now);
     Ok(located(patience.answer(status(&job), written(&job, &task.beside)), &job))
 }
 
-pub(super) async fn show_task(
-    State(app): State<App>,
-    caller: Caller,
+async fn show_task<B: Backend>(
+    State(doors): State<Doors<B>>,
+    caller: SentBy,
     TaskId(id): TaskId,
-    patience: Result<Patience, Refusal>,
-) -> Result<Response, Refusal> {
-    let patience = patience.map_err(refused::of(&id))?;
-    let watch = app.task(&caller, &id).await?;
-    let job = app.settled(&watch, &patience).await;
+    patience: Result<Patience, Refused>,
+) -> Result<Response, Refused> {
+    let patience = patience.map_err(|refused| refused::of(&id)(refused.into()))?;
+    let task = doors.task(&caller.0, &id).await?;
+    let now = settled(&task, patience.wait).await;
+    let job = B::Job::snapshot(&now);
     Ok(patience.answer(StatusCode::OK, written(&job, &Beside::default())))
 }
 
-pub(super) async fn answer_task(
-    State(app): State<App>,
-    caller: Caller,
+async fn answer_task<B: Backend>(
+    State(doors): State<Doors<B>>,
+    caller: SentBy,
     TaskId(id): TaskId,
-    patience: Result<Patience, Refusal>,
-    received: Result<Received, Refusal>,
-) -> Result<Response, Refusal> {
-    let patience = patience.map_err(refused::of(&id))?;
+    patience: Result<Patience, Refused>,
+    received: Result<Received, Refused>,
+) -> Result<Response, Refused> {
+    let patience = patience.map_err(|refused| refused::of(&id)(refused.into()))?;
+    let received = received.map_err(Refusal::from);
     let answer = received.and_then(|received| refused::input(&received.bytes)).map_err(refused::of(&id))?;
-    let watch = app.task(&caller, &id).await?;
-    let answered = app.engine().answer(watch.job().id(), answer).await;
-    answered.map_err(|why| refused::denied(&why, &id))?;
-    let job = app.settled(&watch, &patience).await;
+    let task = doors.task(&caller.0, &id).await?;
+    doors.backend.answer(&task, answer).await.map_err(|why| refused::denied(why, &id))?;
+    let now = settled(&task, patience.wait).await;
+    let job = B::Job::snapshot(&now);
     Ok(patience.answer(status(&job), written(&job, &Beside::default())))
 }
 
-pub(super) async fn cancel_task(
-    State(app): State<App>,
-    caller: Caller,
+async fn cancel_task<B: Backend>(
+    State(doors): State<Doors<B>>,
+    caller: SentBy,
     TaskId(id): TaskId,
-) -> Result<Response, Refusal> {
-    let watch = app.task(&caller, &id).await?;
-    let job = app.engine().cancel(watch.job().id()).await.map_err(|why| refused::denied(&why, &id))?;
-    Ok(response(StatusCode::OK, written(&job, &Beside::default())))
+) -> Result<Response, Refused> {
+    let task = doors.task(&caller.0, &id).await?;
+    doors.backend.cancel(&task).await.map_err(|why| refused::denied(why, &id))?;
+    let now = task.now();
+    Ok(response(StatusCode::OK, written(&B::Job::snapshot(&now), &Beside::default())))
 }
 
-pub(super) async fn follow_task(
-    State(app): State<App>,
-    caller: Caller,
+async fn follow_task<B: Backend>(
+    State(doors): State<Doors<B>>,
+    caller: SentBy,
     TaskId(id): TaskId,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     let stretch = events::Stretch::read(&uri, &headers).map_err(refused::of(&id))?;
-    let watch = app.task(&caller, &id).await?;
-    Ok(events::stream(app, watch, stretch))
+    let task = doors.task(&caller.0, &id).await?;
+    Ok(events::stream(doors.site, task, stretch))
 }
 
 /// Writes the task in its current state.
-fn written(job: &Job, beside: &Beside) -> String {
-    long::look(outcome_bytes(job), || answer::document(job, CONTRACT, beside))
+fn written(job: &Snapshot<'_>, beside: &Beside) -> String {
+    long::look(job.outcome_bytes(), || answer::document(job, CONTRACT, beside))
 }
 
 /// TASK-4: 200 means that the task has ended.
-fn status(job: &Job) -> StatusCode {
-    if job.outcome().is_some() { StatusCode::OK } else { StatusCode::ACCEPTED }
+fn status(job: &Snapshot<'_>) -> StatusCode {
+    if job.ended().is_some() { StatusCode::OK } else { StatusCode::ACCEPTED }
 }
 
-fn located(mut response: Response, job: &Job) -> Response {
-    let place = match job.request.door {
-        DOOR => format!("/tasks/{}", percent_encoded(&job.request.request_id)),
+fn located(mut response: Response, job: &Snapshot<'_>) -> Response {
+    let place = match job.door {
+        DOOR => format!("/tasks/{}", percent_encoded(job.request_id)),
         // A job of another door is found here by the job's own id.
-        Door::Native | Door::Contract(_) => format!("/tasks/{}", job.id()),
+        Door::Native | Door::Contract(_) => format!("/tasks/{}", job.id),
     };
     if let Ok(place) = HeaderValue::try_from(place) {
         response.headers_mut().insert(LOCATION, place);
@@ -130,24 +143,11 @@ fn located(mut response: Response, job: &Job) -> Response {
     response
 }
 
-impl App {
+impl<B: Backend> Doors<B> {
     /// Finds a task by the caller's id for it, or else by the job's own id, as for work that was repeated or came in at
     /// another door.
-    async fn task(&self, caller: &Caller, id: &str) -> Result<Watch, Refusal> {
-        let found = self.engine().find(DOOR, caller.name(), id).await.map_err(|why| refused::denied(&why, id))?;
-        let found = match (found, id.parse()) {
-            (None, Ok(job)) => self.engine().job(job).await.map_err(|fault| Refusal::fault(&fault))?,
-            (found, _) => found,
-        };
+    async fn task(&self, caller: &Caller, id: &str) -> Result<B::Job, Refusal> {
+        let found = self.backend.find(DOOR, caller, id).await.map_err(refused::of(id))?;
         found.ok_or_else(|| refused::no_such_task(Some(id)))
-    }
-
-    /// Returns the job once it has ended or asks for input, or in its current state when the wait is over or the server
-    /// stops.
-    async fn settled(&self, watch: &Watch, patience: &Patience) -> Arc<Job> {
-        match patience.wait {
-            Some(wait) => watch.settled(Instant::now() + wait).await,
-            None => watch.job(),
-        }
     }
 }

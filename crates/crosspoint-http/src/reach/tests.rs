@@ -11,12 +11,7 @@ const ARRIVED: Arrival = Arrival::Address(IpAddr::V4(Ipv4Addr::new(192, 168, 1, 
 const LOOPBACK: Arrival = Arrival::Address(IpAddr::V4(Ipv4Addr::LOCALHOST));
 
 fn ours() -> Ours {
-    let server = config::Server {
-        listen: "box.lan:7420".to_owned(),
-        names: vec!["Jobs.Example.org".to_owned(), "10.0.0.9".to_owned()],
-        ..config::Server::default()
-    };
-    Ours::of(&server)
+    Ours::new("box.lan:7420", &["Jobs.Example.org".to_owned(), "10.0.0.9".to_owned()])
 }
 
 /// Returns the verdict on a request for `target` with these headers.

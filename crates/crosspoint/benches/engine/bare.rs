@@ -1,4 +1,5 @@
-//! The same store without everything around it: the same two batches of bytes for each set of jobs, committed in a loop.
+//! The same store without everything around it: the same two batches of bytes for each set of jobs, committed in a
+//! loop.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,25 +7,26 @@ use std::time::{Duration, Instant};
 
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::reply::Success;
+use crosspoint_contracts::request::{Door, Key, Limits, Priority};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Reply, Room, Spec, Submission};
 use crosspoint_engine::id::{JobId, Seq};
-use crosspoint_engine::job::{Door, Key, Limits, Priority, Request};
+use crosspoint_engine::job::Request;
 use crosspoint_engine::keys::{Hashes, Keys};
 use crosspoint_engine::machine::{End, Event};
 use crosspoint_engine::policy::Policy;
 use crosspoint_engine::retention::{Ended, Jumps, Rule};
 use crosspoint_engine::store::{Options, Store};
-use crosspoint_engine::time::Time;
 
 use crate::call::native_document;
 
-/// Jobs a second, if each batch holds as many as there are clients.
+/// Jobs per second, if each batch holds as many jobs as there are clients.
 pub(crate) fn rate(directory: &Path, clients: usize, time: Duration) -> f64 {
     let (mut store, readers) = open(directory);
     let mut maker = Maker::new(readers.salt(), "bare");
     let (mut jobs, mut spent) = (0, Duration::ZERO);
     while spent < time {
-        // Made beforehand: what is measured is the store alone.
+        // The batches are made beforehand, so that only the store is measured.
         let batches: Vec<Batch> = (0..32).flat_map(|_| maker.pair(clients)).collect();
         let start = Instant::now();
         for batch in &batches {
@@ -74,7 +76,7 @@ impl Maker {
             waiting_max: u32::MAX,
             policy: Policy::DEFAULT,
         };
-        let now = Time::on_the_wall();
+        let now = crosspoint_engine::wall_clock::now();
         let core = Core::new(Origin {
             agents: vec![spec],
             members: Vec::new(),
@@ -95,7 +97,7 @@ impl Maker {
         Maker { core, salt, name, made: 0, now }
     }
 
-    /// So many jobs accepted and begun, and the same jobs ended.
+    /// One batch with `jobs` jobs accepted and begun, and one with the same jobs ended.
     fn pair(&mut self, jobs: usize) -> [Batch; 2] {
         let mut accepted = Batch::default();
         let mut ids: Vec<(JobId, Body)> = Vec::new();

@@ -1,12 +1,12 @@
-//! What a client asks for: at which door, for which work, and what it must be answered.
+//! What a client asks for: at which door, for which work, and which answer it expects.
 
-/// All of its requests are alike but for their ids.
+/// All requests of a call are alike except for their ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
     path: &'static str,
     work: String,
     shape: Shape,
-    /// The status of the answer, and something that stands in it if the work was done.
+    /// The status of the answer, and a text that it contains if the work was done.
     pub(crate) status: &'static str,
     pub(crate) done: &'static str,
 }
@@ -15,7 +15,7 @@ pub(crate) struct Call {
 enum Shape {
     Native,
     Run,
-    /// Of a run with so many events of progress.
+    /// A run with this number of progress events.
     Progress(usize),
 }
 
@@ -42,7 +42,7 @@ impl Call {
         Call { path: "/agents/run/stream", ..Call::run_sync(work) }
     }
 
-    /// A stream with so many events of progress.
+    /// A stream with `events` progress events.
     pub(crate) fn run_progress(work: &str, events: usize) -> Call {
         Call { shape: Shape::Progress(events), ..Call::run_stream(work) }
     }
@@ -69,7 +69,7 @@ pub(crate) fn native_document(work: &str, request_id: &str) -> String {
     format!(r#"{{"work":"{work}","request_id":"{request_id}","input":{}}}"#, input())
 }
 
-/// 1,000 bytes.
+/// An input of 1,000 bytes.
 fn input() -> String {
     const TEXT: &str = "Nothing lost, nothing twice. ";
     let mut text = TEXT.repeat(40);

@@ -1,5 +1,5 @@
-//! An agent in another process that gives back what it is given, over the pull side of the API: one connection, on which it reports what it
-//! has done and takes what there is at one go.
+//! An agent in another process that returns its input, over the pull side of the API. On one connection it reports the
+//! jobs it has done and takes new ones in one call.
 
 use std::fmt::Write as _;
 use std::process::{Child, Command, Stdio};
@@ -8,12 +8,12 @@ use crosspoint_contracts::json::Tape;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How many jobs it holds at a time, and how many it reports at one go.
+/// Most jobs that it holds at a time, and that it reports in one call.
 const CONCURRENCY: usize = 1_000;
 
 const SESSION: &str = "0b0e0c0a-0000-4000-8000-000000000001";
 
-/// Joins and echoes for as long as the server is there.
+/// Joins and echoes for as long as the server runs.
 pub(crate) fn run(url: &str, name: &str, work: &str) {
     let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -25,7 +25,7 @@ pub(crate) fn run(url: &str, name: &str, work: &str) {
     });
 }
 
-/// Starts this very program as such an agent, in a process of its own.
+/// Starts this program as such an agent, in a process of its own.
 pub(crate) fn start(address: &str) -> Agent {
     let this = std::env::current_exe().expect("this program has a file");
     let arguments = ["--echo-agent", address, "echo-agent", "echo_elsewhere"];
@@ -33,7 +33,7 @@ pub(crate) fn start(address: &str) -> Agent {
     Agent(child.expect("it starts"))
 }
 
-/// The process, which ends with this.
+/// The process, which is killed when this is dropped.
 pub(crate) struct Agent(Child);
 
 impl Drop for Agent {
@@ -43,7 +43,7 @@ impl Drop for Agent {
     }
 }
 
-/// Reports and takes for ever. What is reported is held no more, so that nothing ever is: it lists none.
+/// Reports and takes for ever. A reported job is no longer held, so the agent never lists any.
 async fn work_on(mut connection: Connection) {
     let mut reports = String::new();
     loop {
@@ -73,7 +73,7 @@ impl Connection {
         Connection { stream, name: name.to_owned(), answer: vec![0; 1 << 20] }
     }
 
-    /// One call; gives the body of its answer.
+    /// Makes one call and returns the body of its answer.
     async fn call(&mut self, what: &str, body: &str) -> &[u8] {
         let head = format!(
             "POST /api/v1/agents/{}/{what} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n",
@@ -87,7 +87,7 @@ impl Connection {
                 self.answer.resize(have * 2, 0);
             }
             let read = self.stream.read(&mut self.answer[have..]).await.expect("it is answered");
-            // The server has ended, and so do we.
+            // The server has ended, so the agent ends too.
             if read == 0 {
                 std::process::exit(0);
             }

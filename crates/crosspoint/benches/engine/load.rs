@@ -1,6 +1,7 @@
 //! Clients: each keeps one connection and sends its next request when the last was answered.
 //!
-//! Written by hand and in one thread, so that it takes as little as possible of the two cores it shares with the server.
+//! Written by hand and in one thread, so that the load takes as little as possible of the two cores it shares with the
+//! server.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,20 +13,20 @@ use tokio::net::TcpStream;
 use crate::call::Call;
 use crate::machine::{Cores, Spent};
 
-/// What a run of some clients showed.
+/// The measurements of a run of some clients.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) rate: f64,
     pub(crate) p50: Duration,
     pub(crate) p99: Duration,
-    /// Who had the processors meanwhile.
+    /// How the processors were used meanwhile.
     pub(crate) cores: Cores,
 }
 
 static MADE: AtomicU64 = AtomicU64::new(0);
 
-/// Calls from so many clients for so long, and sees how much of the processors some processes take; every answer must be what the
-/// call expects.
+/// Calls from `clients` clients for `time`, and measures the processor time of the watched processes. Every answer must
+/// be the one that the call expects.
 pub(crate) fn run(address: &str, clients: usize, time: Duration, call: &Call, watched: &[u32]) -> Load {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -91,7 +92,7 @@ pub(crate) struct Connection {
     stream: TcpStream,
     closed: bool,
     request: String,
-    /// What the request is for, and where in it the number of its id stands.
+    /// The call that the request is for, and where in it the number of its id stands.
     submits: Option<(Call, usize)>,
     answer: Vec<u8>,
 }
@@ -116,7 +117,7 @@ impl Connection {
         assert_done(call, &self.answer[..bytes]);
     }
 
-    /// Submits one job and reads its stream to the end; all that there is of it is shown whenever there is more.
+    /// Submits one job and reads its stream to the end. Whenever more arrives, `seen` is given everything so far.
     pub(crate) async fn follow(&mut self, call: &Call, mut seen: impl FnMut(&[u8])) {
         self.prepare(call);
         self.stream.write_all(self.request.as_bytes()).await.expect("it can be sent");
@@ -130,14 +131,14 @@ impl Connection {
             seen(answer);
             if read == 0 || answer.ends_with(b"\r\n0\r\n\r\n") {
                 assert_done(call, answer);
-                // Whoever ends a stream may end the connection with it.
+                // The server may close the connection at the end of a stream.
                 self.closed = read == 0 || shown(answer).to_ascii_lowercase().contains("\r\nconnection: close\r\n");
                 return;
             }
         }
     }
 
-    /// Connects again where that is needed, so that the next request need not.
+    /// Connects again if needed, so that the next request does not have to.
     pub(crate) async fn ready(&mut self) {
         if std::mem::take(&mut self.closed) {
             self.stream = connected(&self.address).await;
@@ -145,10 +146,10 @@ impl Connection {
     }
 
     fn prepare(&mut self, call: &Call) {
-        // Two runs against one server must not meet.
+        // Ids of two runs against one server must not collide.
         let id = format!("load-{:010}-{:020}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         match &self.submits {
-            // All requests of one client are alike but for the id.
+            // All requests of one client are alike except for the id.
             Some((known, at)) if known == call => self.request.replace_range(*at..*at + id.len(), &id),
             Some(_) | None => {
                 self.request = call.request(&id);
@@ -158,7 +159,6 @@ impl Connection {
         }
     }
 
-    /// Asks for something.
     pub(crate) async fn get(&mut self, path: &str) {
         self.submits = None;
         self.request.clear();
@@ -166,7 +166,7 @@ impl Connection {
         self.exchange("200").await;
     }
 
-    /// The page of a list after `next`; gives where the page after it begins, as it is to be asked for.
+    /// Fetches the page of a list after `next`. Returns the query for the page after it.
     pub(crate) async fn page(&mut self, filter: &str, next: &str) -> Option<String> {
         self.submits = None;
         self.request.clear();
@@ -177,7 +177,7 @@ impl Connection {
         Some(format!("&before={}", next.split('"').next()?))
     }
 
-    /// Gives how many bytes were answered.
+    /// Sends the request, and returns the number of bytes in the answer.
     async fn exchange(&mut self, status: &str) -> usize {
         self.stream.write_all(self.request.as_bytes()).await.expect("it can be sent");
         let mut have = 0;
@@ -206,7 +206,7 @@ async fn connected(address: &str) -> TcpStream {
     stream
 }
 
-/// An answer may be well-formed and say that the work has failed.
+/// Checks the body too, because a well-formed answer may say that the work failed.
 fn assert_done(call: &Call, answer: &[u8]) {
     let done = std::str::from_utf8(answer).is_ok_and(|text| text.contains(call.done));
     assert!(done, "{}", shown(answer));
@@ -216,7 +216,7 @@ fn shown(answer: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(&answer[..answer.len().min(2_000)])
 }
 
-/// Where the body of a message begins and how long the message is in all, once its head is there.
+/// Where the body of a message begins, and how long the whole message is, once its head is there.
 pub(crate) fn extent(message: &[u8]) -> Option<(usize, usize)> {
     const LENGTH: &str = "content-length:";
     let head = message.windows(4).take(4_000).position(|four| four == b"\r\n\r\n")? + 4;

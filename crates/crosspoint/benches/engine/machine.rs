@@ -5,7 +5,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The median of syncing a little that was appended to a file: what one commit cannot be faster than.
+/// The median time of syncing a small append to a file: no commit can be faster.
 pub(crate) fn fsync_median(directory: &Path) -> Duration {
     const ROUNDS: usize = 200;
     const BYTES: usize = 8_192;
@@ -26,7 +26,7 @@ pub(crate) fn fsync_median(directory: &Path) -> Duration {
     times[ROUNDS / 2]
 }
 
-/// How much of the processors' time went to others of the same host.
+/// How much of the processors' time went to other tenants of the same host.
 pub(crate) struct Stolen {
     stolen: u64,
     all: u64,
@@ -47,19 +47,19 @@ impl Stolen {
     }
 }
 
-/// The processor time that some processes have had up to now, and that nobody had, in seconds.
+/// The processor time that some processes have used so far, and the idle time, in seconds.
 pub(crate) struct Spent {
     at: Instant,
     processes: Vec<f64>,
     idle: f64,
 }
 
-/// Who had the processors for a while, in processors: two of them are 2.0 in all.
+/// How the processors were used during an interval, in processors: two of them are 2.0 in all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cores {
-    /// In the order in which they were named.
+    /// In the order of the process ids that were given.
     pub(crate) processes: Vec<f64>,
-    /// Everybody else, the kernel's own threads and other machines included.
+    /// All other processes, including the kernel's own threads and other machines.
     pub(crate) others: f64,
     pub(crate) idle: f64,
 }
@@ -70,7 +70,7 @@ impl Spent {
         Spent { at: Instant::now(), processes, idle: idle_seconds() }
     }
 
-    /// Since then.
+    /// The use of the processors since this was taken.
     pub(crate) fn cores(&self, processes: &[u32]) -> Cores {
         let now = Spent::now(processes);
         let time = (now.at - self.at).as_secs_f64();
@@ -83,15 +83,15 @@ impl Spent {
     }
 }
 
-/// Of all its threads, in the kernel too.
+/// Processor time of all threads of a process, in the kernel too.
 fn processor_seconds(pid: u32) -> f64 {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process is there");
-    // The name before it may hold anything.
+    // The process name before it may hold anything.
     let (_, fields) = text.rsplit_once(')').expect("a name in brackets");
     seconds(fields.split_whitespace().skip(11).take(2))
 }
 
-/// Of all processors together; one that only waits for a disk is idle too.
+/// Idle time of all processors together. A processor that only waits for a disk is idle too.
 fn idle_seconds() -> f64 {
     let text = fs::read_to_string("/proc/stat").expect("the kernel counts");
     seconds(text.lines().next().unwrap_or_default().split_whitespace().skip(4).take(2))
@@ -102,7 +102,7 @@ fn seconds<'t>(ticks: impl Iterator<Item = &'t str>) -> f64 {
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// Nanoseconds of the clock that all processes of a machine share and that nobody sets.
+/// Nanoseconds of the clock that all processes of a machine share and that is never set.
 pub(crate) fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let whole = Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default());

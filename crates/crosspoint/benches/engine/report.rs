@@ -1,4 +1,4 @@
-//! What was measured, as a page.
+//! The measurements, as a page.
 
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::load::Load;
 use crate::machine;
 
-/// The page that grows.
+/// The page, which grows section by section.
 #[derive(Default)]
 pub(crate) struct Report {
     text: String,
@@ -24,7 +24,7 @@ pub(crate) struct Round {
     pub(crate) stolen_percent: f64,
 }
 
-/// A filtered list, page after page.
+/// A filtered list, read page by page.
 pub(crate) struct Search {
     pub(crate) filter: &'static str,
     pub(crate) pages: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Search {
     pub(crate) whole: Duration,
 }
 
-/// What the size of things costs.
+/// What a large store costs.
 pub(crate) struct Scale {
     pub(crate) ready_empty: Duration,
     pub(crate) ready_many: Duration,
@@ -154,7 +154,7 @@ impl Report {
         self.searches(scale);
     }
 
-    /// A rare filter looks through everything; what counts is that no single page takes long.
+    /// A rare filter reads the whole store, so the time of a single page counts.
     fn searches(&mut self, scale: &Scale) {
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         for Search { filter, pages, longest, whole } in &scale.searches {
@@ -164,7 +164,7 @@ impl Report {
         }
     }
 
-    /// Something of its own, and its rounds.
+    /// Adds a section with its own text, and its rounds.
     pub(crate) fn section(&mut self, text: &str, rounds: Vec<String>) {
         let _ = write!(self.text, "\n{text}");
         self.raw.extend(rounds);
@@ -175,7 +175,7 @@ impl Report {
     }
 }
 
-/// A result that falls short is printed in bold.
+/// A result that misses its target is printed in bold.
 pub(crate) fn judge(result: &str, target: &str, met: bool) -> String {
     if met {
         format!("{result} | {target}")

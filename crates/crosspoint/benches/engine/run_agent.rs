@@ -1,8 +1,8 @@
-//! An agent of the run contract in a process of its own, as cheap as one can be: written by hand and in one thread, so that what is
-//! measured is the way to it.
+//! An agent of the run contract in a process of its own, as cheap as possible: written by hand and in one thread, so
+//! that the way to it is measured and not the agent.
 //!
-//! It answers at once with its inputs as its outputs, at both endpoints. Work of the name `PROGRESS` is a stream that sends an
-//! event of progress every while, with the time at which it was written.
+//! It answers at once with its inputs as its outputs, at both endpoints. Work of the name `PROGRESS` is a stream that
+//! sends a progress event every `PERIOD`, with the time at which it was written.
 
 use std::io::BufRead as _;
 use std::process::{Child, Command, Stdio};
@@ -14,17 +14,17 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::machine::monotonic_ns;
 
-/// The work that is done at once, and the one that takes its time.
+/// The work that is done at once, and the work that takes time.
 pub(crate) const WORK: &str = "bench";
 pub(crate) const PROGRESS: &str = "bench_progress";
 
-/// From one event of progress to the next.
+/// Time between two progress events.
 pub(crate) const PERIOD: Duration = Duration::from_millis(200);
 
 const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 const STREAM_END: &str = "0\r\n\r\n";
 
-/// Serves until it is killed; prints the address that it listens on.
+/// Serves until it is killed. Prints the address that it listens on.
 pub(crate) fn run(address: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -38,13 +38,13 @@ pub(crate) fn run(address: &str) {
     });
 }
 
-/// The process, which ends with this.
+/// The process, which is killed when this is dropped.
 pub(crate) struct Agent {
     child: Child,
     pub(crate) address: String,
 }
 
-/// Starts this very program as such an agent.
+/// Starts this program as such an agent.
 pub(crate) fn start() -> Agent {
     let this = std::env::current_exe().expect("this program has a file");
     let mut command = Command::new(this);
@@ -69,7 +69,7 @@ impl Drop for Agent {
     }
 }
 
-/// One connection, request after request; whoever leaves is left.
+/// Serves one connection, request after request, until the caller leaves.
 async fn serve(mut stream: TcpStream) {
     let mut buffer = Vec::with_capacity(1 << 14);
     loop {
@@ -86,7 +86,7 @@ async fn serve(mut stream: TcpStream) {
     }
 }
 
-/// Where the body of the first request begins and where it ends, once all of it is there.
+/// Where the body of the first request begins and ends, once all of it is there.
 fn request(buffer: &[u8]) -> Option<(usize, usize)> {
     if buffer.starts_with(b"GET ") {
         let end = buffer.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
@@ -130,7 +130,7 @@ async fn progress(stream: &mut TcpStream, id: &str, events: usize) -> std::io::R
     Ok(())
 }
 
-/// With all members that the contract recommends.
+/// A result with all members that the contract recommends.
 fn result(id: &str, work: &str, outputs: &str) -> String {
     format!(
         r#"{{"request_id":{id},"task_type":{work},"status":"ok","ok":true,"outputs":{outputs},"artifacts":[],"provenance":{{}},"usage":{{}},"warnings":[]}}"#
@@ -141,7 +141,7 @@ fn json(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
-/// An event as a piece of a body of unknown length.
+/// An event as one chunk of a body of unknown length.
 fn chunk(name: &str, data: &str) -> String {
     let event = format!("event: {name}\ndata: {data}\n\n");
     format!("{:x}\r\n{event}\r\n", event.len())

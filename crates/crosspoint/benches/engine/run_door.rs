@@ -1,5 +1,5 @@
-//! Through the run door to an agent of the run contract in another process: how many jobs, how much longer than calling the agent
-//! itself, and how soon its progress is seen.
+//! Through the run door to an agent of the run contract in another process: how many jobs per second, how much longer
+//! than calling the agent itself, and how soon its progress is seen.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,14 @@ use crate::call::Call;
 use crate::load::{self, Connection, Load, at_share};
 use crate::report::Report;
 use crate::run_agent::{self, Agent, PERIOD, PROGRESS, WORK};
-use crate::run_report::{Delivery, Latency, Rates};
+use crate::run_report::{self, Delivery, Latency, Rates};
 use crate::serving::{Server, data_directory};
-use crate::{Extent, machine, run_report};
+use crate::{Extent, machine};
 
-/// Both sides answer one client in turns, so many times a round.
+/// Number of turns in a round. In each turn one client asks both sides.
 const TURNS: usize = 400;
 
-/// Callers who follow a stream each, and how many events each sees in a second of measuring.
+/// Number of callers that each follow a stream, and of events that each sees in a second of measuring.
 const STREAMS: usize = 100;
 const EVENTS_A_SECOND: usize = 5;
 
@@ -52,7 +52,7 @@ concurrency = 256
     Server::start_configured("run-door", &config)
 }
 
-/// All ways in turns, on one server a round; a disturbed round is measured again, three times at most.
+/// All ways in turns, on one server per round. A disturbed round is measured again, three times at most.
 fn rates(extent: Extent, agent: &Agent, clients: usize) -> Vec<Rates> {
     let calls = [Call::native("echo"), Call::run_sync("echo"), Call::run_sync(WORK)];
     let time = extent.seconds / 2;
@@ -63,7 +63,7 @@ fn rates(extent: Extent, agent: &Agent, clients: usize) -> Vec<Rates> {
         let server = serve(agent);
         let watched = [server.pid(), agent.pid(), std::process::id()];
         let mut loads: [Option<Load>; 3] = [const { None }; 3];
-        // Whoever comes first meets an empty store: every way does once.
+        // The first way meets an empty store, so every way is first once.
         for way in (0..calls.len()).map(|way| (way + tries) % calls.len()) {
             loads[way] = Some(load::run(&server.address, clients, time, &calls[way], &watched));
         }
@@ -98,7 +98,7 @@ fn latency(agent: &Agent) -> Latency {
                 } else {
                     connection.follow(&stream, |_| ()).await;
                 }
-                // The first ones fill caches.
+                // The first turns fill caches.
                 if turn >= TURNS / 10 {
                     times.push(start.elapsed());
                 }
@@ -111,7 +111,7 @@ fn latency(agent: &Agent) -> Latency {
     seen
 }
 
-/// Many streams at a time, of the agent itself and then through the server.
+/// Many streams at a time, first from the agent itself and then through the server.
 fn delivery(extent: Extent, agent: &Agent) -> Delivery {
     let events = extent.seconds.as_secs() as usize * EVENTS_A_SECOND;
     let server = serve(agent);
@@ -121,7 +121,7 @@ fn delivery(extent: Extent, agent: &Agent) -> Delivery {
     seen
 }
 
-/// From each write of the agent to its read by the caller, sorted.
+/// Times from each write by the agent to its read by the caller, sorted.
 fn delays(address: &str, events: usize) -> Vec<Duration> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -145,7 +145,7 @@ fn delays(address: &str, events: usize) -> Vec<Duration> {
     })
 }
 
-/// The times that stand in a stream, against the moment at which they are seen.
+/// Compares the times in a stream with the moment at which they are seen.
 #[derive(Default)]
 struct Delays {
     looked: usize,
@@ -163,14 +163,14 @@ impl Delays {
             && let Some((stamp, after)) = after.split_once('"')
         {
             let written: u64 = stamp.parse().expect("a time");
-            // Whoever tells the same twice has told it the first time.
+            // A repeated event counts only the first time.
             if written > self.last_ns {
                 self.seen.push(Duration::from_nanos(now.saturating_sub(written)));
                 self.last_ns = written;
             }
             rest = after;
         }
-        // What may be half an event is looked at again.
+        // The end may be half an event, so it is looked at again.
         self.looked += text.len() - rest.len();
     }
 }

@@ -1,4 +1,4 @@
-//! What the way through the run door showed, as a page.
+//! The measurements of the run door, as a page.
 
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -13,14 +13,14 @@ pub(crate) struct Rates {
     pub(crate) stolen_percent: f64,
 }
 
-/// What one client waits for: the agent itself, and through the server.
+/// How long one client waits: for the agent itself, and through the server.
 pub(crate) struct Latency {
     pub(crate) fsync: Duration,
     pub(crate) sync: [Duration; 2],
     pub(crate) stream: [Duration; 2],
 }
 
-/// From the write of a progress event to its read, sorted; and how many events were written on each way.
+/// Times from the write of a progress event to its read, sorted, and how many events were written on each way.
 pub(crate) struct Delivery {
     pub(crate) streams: usize,
     pub(crate) sent: usize,
@@ -51,7 +51,7 @@ pub(crate) fn page(rates: &Clients, latency: &[Latency], delivery: &[Delivery]) 
     text
 }
 
-/// Every round, in a line.
+/// Every round in one line.
 pub(crate) fn rounds(rates: &Clients, latency: &[Latency], delivery: &[Delivery]) -> Vec<String> {
     let rates = rates.iter().flat_map(|(clients, rounds)| {
         rounds.iter().map(move |round| format!("- run door, {clients} clients: {round}"))

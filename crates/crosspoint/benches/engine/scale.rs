@@ -1,4 +1,4 @@
-//! Memory, starting, and whether a million stored jobs make anything slower.
+//! Memory, start time, and whether a million stored jobs make anything slower.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::report::{Report, Scale, Search};
 use crate::serving::{Server, data_directory};
 use crate::{Extent, bare};
 
-/// Both servers answer in turns, so many times.
+/// Number of turns. In each turn both servers answer once.
 const TURNS: usize = 400;
 
 pub(crate) fn measure(extent: Extent, report: &mut Report) {
@@ -50,11 +50,11 @@ pub(crate) fn measure(extent: Extent, report: &mut Report) {
     });
 }
 
-/// Filters of which the first is met by every job, and the others by none: all of the store is looked through for those.
+/// Every job matches the first filter, and none matches the others, which therefore look through the whole store.
 const FILTERS: [&str; 6] =
     ["state=completed", "state=failed", "state=running", "work=nothing", "agent=nobody&state=completed", "door=task"];
 
-/// Lists as a client does that goes on until it has a page or there is no more.
+/// Lists as a client does that goes on until it has a full page or there is no more.
 fn searches(server: &Server) -> Vec<Search> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let search = |filter: &'static str| {
@@ -91,7 +91,7 @@ fn drain(address: &str, agent: &str) {
 
 type Asked<'c> = std::pin::Pin<Box<dyn Future<Output = ()> + 'c>>;
 
-/// The medians of both servers, asked alternately by one client.
+/// The median times of both servers, asked alternately by one client.
 fn in_turns(few: &Server, many: &Server, ask: impl for<'c> Fn(&'c mut Connection) -> Asked<'c>) -> [Duration; 2] {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -101,7 +101,7 @@ fn in_turns(few: &Server, many: &Server, ask: impl for<'c> Fn(&'c mut Connection
             for (connection, times) in connections.iter_mut().zip(&mut times) {
                 let start = Instant::now();
                 ask(connection).await;
-                // The first ones fill caches.
+                // The first turns fill caches.
                 if turn >= TURNS / 10 {
                     times.push(start.elapsed());
                 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: String,
-    /// From start to the first answer that it is ready.
+    /// Time from the start to the first answer that the server is ready.
     pub(crate) ready_after: Duration,
 }
 
@@ -39,7 +39,7 @@ impl Server {
         let _ = fs::remove_file(directory.join("server.json"));
         let start = Instant::now();
         let child = Command::new(env!("CARGO_BIN_EXE_crosspoint"))
-            // One line a request and a transition would be measured too.
+            // Otherwise one log line per request and transition would be measured too.
             .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--data"])
             .arg(directory)
             .args(arguments)
@@ -87,7 +87,7 @@ impl Drop for Server {
     }
 }
 
-/// The server writes its address when it listens.
+/// Waits for the address, which the server writes when it listens.
 fn address(directory: &std::path::Path, start: Instant) -> String {
     loop {
         assert!(start.elapsed() < Duration::from_secs(60), "the server does not start");

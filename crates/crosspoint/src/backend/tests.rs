@@ -9,26 +9,26 @@ use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Question, Success};
+use crosspoint_contracts::request::NewJob;
 use crosspoint_contracts::run::StreamEvent;
+use crosspoint_contracts::time::Time;
 use crosspoint_contracts::{Contract, Kind, Options, read};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Job, Request};
 use crosspoint_engine::machine::{self, Event};
 use crosspoint_engine::policy::Policy;
-use crosspoint_engine::runtime::NewJob;
-use crosspoint_engine::time::Time;
+use crosspoint_exchange::admission::Headers;
+use crosspoint_exchange::answer::{self, Beside};
+use crosspoint_exchange::outgoing::{self, AgentOptions, Outgoing};
+use crosspoint_exchange::{incoming, reply};
 use serde_json::{Value, json};
 
-use super::admission::Headers;
-use super::answer::Beside;
-use super::incoming;
-use super::outgoing::{self, Manner};
-use super::{answer, reply};
+use super::{assignment, snapshot};
 
 const CALLER: &str = "Łódź \u{1F600}/1";
 
-fn manner(contract: Contract) -> Manner {
-    Manner { contract, agent: "a".into(), server: "crosspoint".into(), mode: None, carry: true }
+fn options(contract: Contract) -> AgentOptions {
+    AgentOptions { contract, agent: "a".into(), server: "crosspoint".into(), mode: None, carry: true }
 }
 
 fn job_of(new: NewJob) -> (Job, Block) {
@@ -67,7 +67,7 @@ fn finished(job: &Job, kind: Kind, document: &str) -> Job {
 }
 
 fn told(job: &Job, contract: Contract) -> String {
-    answer::document(job, contract, &Beside::default())
+    answer::document(&snapshot(job), contract, &Beside::default())
 }
 
 /// Returns the outcome of a job as our own API shows it.
@@ -87,8 +87,13 @@ fn parsed(text: &str, kind: Kind) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
+/// Writes the request of the first attempt.
+fn requested(job: &Job, document: &Block, options: &AgentOptions) -> Result<Outgoing, Failed> {
+    outgoing::request(&assignment(job, 1, document, None), options)
+}
+
 fn sent(job: &Job, document: &Block, contract: Contract) -> Value {
-    let outgoing = outgoing::request(job, 1, document, None, &manner(contract)).expect("it can be written");
+    let outgoing = requested(job, document, &options(contract)).expect("it can be written");
     serde_json::from_slice(&outgoing.text).expect("JSON")
 }
 
@@ -241,7 +246,7 @@ fn work_that_goes_in_a_circle_or_through_too_many_hands_is_not_sent() {
     let refused = |chain: Vec<String>| {
         let request = json!({"id": "1", "type": "T", "payload": {}, "routing": {"delegationChain": chain}});
         let (job, document) = came(Kind::TaskRequest, &request);
-        let failed = outgoing::request(&job, 1, &document, None, &manner(Contract::Task)).err()?;
+        let failed = requested(&job, &document, &options(Contract::Task)).err()?;
         let details: Value = serde_json::from_str(failed.details?.get()).expect("JSON");
         Some((failed.failure, failed.dispatched, details["code"].as_str().expect("a code").to_owned()))
     };
@@ -261,7 +266,7 @@ fn what_was_loose_about_a_request_is_said_after_what_the_agent_warns_of() {
         finished(&job, Kind::RunResponse, &said)
     };
     let warnings = |done: &Job, beside: &Beside| {
-        let told = answer::document(done, Contract::Run, beside);
+        let told = answer::document(&snapshot(done), Contract::Run, beside);
         let told: Value = serde_json::from_str(&told).expect("JSON");
         (told["outputs"] == json!({"warnings": []})).then(|| told["warnings"].clone())
     };
@@ -280,11 +285,12 @@ fn what_was_loose_about_a_request_is_said_after_what_the_agent_warns_of() {
     ] {
         let said = json!({"id": task.id().to_string(), "status": "completed", "result": {}, "metadata": {"x_crosspoint": there}});
         let done = finished(&task, Kind::TaskResponse, &said.to_string());
-        let told: Value = serde_json::from_str(&answer::document(&done, Contract::Task, &beside)).expect("JSON");
+        let told: Value =
+            serde_json::from_str(&answer::document(&snapshot(&done), Contract::Task, &beside)).expect("JSON");
         assert_eq!(told["metadata"]["x_crosspoint"], expected);
     }
     for (contract, metadata) in [(Contract::Task, "metadata"), (Contract::Bridge, "metadata")] {
-        let told = answer::document(&answered(""), contract, &beside);
+        let told = answer::document(&snapshot(&answered("")), contract, &beside);
         let told: Value = serde_json::from_str(&told).expect("JSON");
         assert_eq!(told[metadata]["x_crosspoint"]["warnings"], json!(["ALL-105: \"n\""]), "{told}");
     }
@@ -340,8 +346,8 @@ fn what_is_not_carried_is_told_in_our_words_alone() {
         "x_crosspoint": {"from": "task.request", "priority": "high", "a patient's name": 1},
     });
     let (job, document) = came(Kind::RunRequest, &request);
-    let manner = Manner { carry: false, ..manner(Contract::Task) };
-    let outgoing = outgoing::request(&job, 1, &document, None, &manner).expect("it can be written");
+    let options = AgentOptions { carry: false, ..options(Contract::Task) };
+    let outgoing = requested(&job, &document, &options).expect("it can be written");
     let lost = outgoing.lost.expect("something is lost");
     assert!(lost.contains("mode") && lost.ends_with("2 members that are not known"), "{lost}");
 }

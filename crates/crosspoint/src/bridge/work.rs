@@ -13,7 +13,6 @@ use crosspoint_bridge::response;
 use crosspoint_contracts::document::Document;
 use crosspoint_contracts::json::{Levels, Tape, Value, quoted};
 use crosspoint_contracts::{Kind, Options, read};
-use crosspoint_engine::time::Time;
 use reqwest::StatusCode;
 use serde::Deserialize;
 
@@ -153,7 +152,7 @@ fn too_large_for_server(request: &Request) -> String {
 
 /// The current time, in the format of responses.
 pub(crate) fn now() -> String {
-    Time::on_the_wall().to_string()
+    crosspoint_engine::wall_clock::now().to_string()
 }
 
 #[cfg(test)]

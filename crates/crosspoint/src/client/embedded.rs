@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use crosspoint_engine::core::Mode;
 use crosspoint_engine::runtime::Engine;
+use crosspoint_http::socket::Listener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -17,8 +18,7 @@ use super::find::Need;
 use crate::config::Config;
 use crate::local::{self, SocketFile};
 use crate::pull::Desk;
-use crate::retrying;
-use crate::server::{self, Listener};
+use crate::{retrying, server};
 
 pub(super) struct Embedded {
     stop: CancellationToken,

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use anstyle::AnsiColor;
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueHint};
+use crosspoint_exchange::listed::listed;
 
 use crate::Outcome;
 use crate::command::flags::Place;
 use crate::config::{self, Config, Flags, Invalid, Loaded};
-use crate::listed::listed;
 use crate::terminal::render;
 
 /// Check or show the configuration: what holds, and where it came from

@@ -6,7 +6,7 @@ pub(crate) mod wait;
 use anyhow::Result;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, ValueHint};
-use crosspoint_engine::job::Priority;
+use crosspoint_contracts::request::Priority;
 use serde_json::json;
 use uuid::Uuid;
 

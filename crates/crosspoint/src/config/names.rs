@@ -1,10 +1,10 @@
 //! Host names of a server: a list in the file, separated by commas in the environment.
 
+use crosspoint_http::host::Host;
 use toml::Spanned;
 use toml::de::DeValue;
 
 use super::kind::{Wrong, described};
-use crate::host::Host;
 
 /// Most names: more than any server has. The host of each request is compared with all of them.
 const NAMES_MAX: usize = 100;

@@ -30,15 +30,16 @@ use crosspoint_engine::breaker::Health;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
+use crosspoint_exchange::outgoing::{self, AgentOptions};
 
 use self::conversation::Talk;
 use self::place::{Place, Which};
+use crate::backend::assignment;
 use crate::config;
-use crate::passage::outgoing::{self, Manner};
 
 pub(super) struct Bridge {
     place: Arc<Place>,
-    manner: Manner,
+    options: AgentOptions,
     /// Whether work that may have begun may begin again, if the operator says so (ALL-3).
     repeatable: Option<bool>,
     /// How long a job may take if its caller does not say.
@@ -55,7 +56,7 @@ pub(super) struct Bridge {
 
 impl Bridge {
     pub(super) fn new(settled: &config::Agent, files: &config::Bridge, server: &str) -> Bridge {
-        let manner = Manner {
+        let options = AgentOptions {
             contract: Contract::Bridge,
             agent: settled.name.clone(),
             server: server.to_owned(),
@@ -65,7 +66,7 @@ impl Bridge {
         let bytes_max = usize::try_from(settled.output_bytes_max).unwrap_or(usize::MAX);
         Bridge {
             place: Arc::new(Place::new(&files.dir, bytes_max)),
-            manner,
+            options,
             repeatable: settled.repeatable,
             total: settled.total,
             taken: Mutex::default(),
@@ -126,7 +127,8 @@ async fn run(link: &Bridge, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
     let document = attempt.document().await?;
     // A request without a timeout is taken to mean two minutes (BRIDGE-110).
     let left = attempt.time_left().unwrap_or(link.total);
-    let outgoing = outgoing::request(attempt.job(), attempt.number(), &document, Some(left), &link.manner)?;
+    let assignment = assignment(attempt.job(), attempt.number(), &document, Some(left));
+    let outgoing = outgoing::request(&assignment, &link.options)?;
     if let Some(lost) = &outgoing.lost {
         attempt.noted(ALL_129.id, lost.clone());
     }
@@ -178,7 +180,7 @@ mod tests {
     async fn an_attempt_that_is_tidied_late_leaves_the_request_of_the_next_one() {
         let path = std::env::temp_dir().join(format!("crosspoint-target-{}", std::process::id()));
         fs::create_dir_all(&path).expect("it can be made");
-        let manner = Manner {
+        let options = AgentOptions {
             contract: Contract::Bridge,
             agent: "human".to_owned(),
             server: "here".to_owned(),
@@ -187,7 +189,7 @@ mod tests {
         };
         let link = Bridge {
             place: Arc::new(Place::new(&path, 1_000)),
-            manner,
+            options,
             repeatable: Some(true),
             total: Duration::from_secs(1),
             taken: Mutex::default(),

@@ -11,9 +11,9 @@ use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 
+use crate::backend::trace_of;
 use crate::config::{self, Config};
 use crate::exec::{self, Given, Next, Program, Running, Said, Ward};
-use crate::passage::trace::Trace;
 
 /// The file in the data directory by which a start waits for the programs of the previous one.
 const WARD_FILE: &str = "programs.lock";
@@ -151,7 +151,7 @@ async fn given(attempt: &Attempt) -> Result<Given, Failed> {
         request_id: request.request_id.to_string(),
         work: request.work.to_string(),
         attempt: attempt.number(),
-        traceparent: Trace::of_attempt(request, attempt.number()).header(),
+        traceparent: trace_of(attempt.job(), attempt.number()).header(),
         input: attempt.input().await?,
     })
 }

@@ -8,12 +8,13 @@ use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::reply::Failed;
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::Attempt;
+use crosspoint_exchange::outgoing::{self, AgentOptions, Outgoing};
+use crosspoint_http::call::{Http, Unanswered};
 use reqwest::StatusCode;
 
-use super::http::{Http, Unanswered};
 use super::status::is_absent;
-use crate::config;
-use crate::passage::outgoing::{self, Manner, Outgoing};
+use crate::backend::assignment;
+use crate::config::{self, Token};
 
 /// Longest time for a health check.
 const HEALTH_TIME_MAX: Duration = Duration::from_secs(5);
@@ -23,7 +24,7 @@ const HEALTH_PATHS: [&str; 2] = ["health/ready", "health"];
 
 pub(crate) struct Agent {
     pub(super) http: Http,
-    manner: Manner,
+    options: AgentOptions,
     /// Longest answer of the agent, in bytes.
     pub(super) answer_bytes_max: usize,
     silence: Option<Duration>,
@@ -31,7 +32,7 @@ pub(crate) struct Agent {
 
 impl Agent {
     pub(super) fn new(settled: &config::Agent, remote: &config::Remote, server: &str) -> Agent {
-        let manner = Manner {
+        let options = AgentOptions {
             contract: remote.spoken.contract,
             agent: settled.name.clone(),
             server: server.to_owned(),
@@ -39,7 +40,12 @@ impl Agent {
             carry: remote.carry,
         };
         let answer_bytes_max = usize::try_from(settled.output_bytes_max).unwrap_or(usize::MAX);
-        Agent { http: Http::new(remote), manner, answer_bytes_max, silence: settled.silence }
+        Agent {
+            http: Http::new(&remote.url, remote.token.as_ref().map(Token::reveal)),
+            options,
+            answer_bytes_max,
+            silence: settled.silence,
+        }
     }
 
     /// How long the agent may say nothing about this attempt.
@@ -50,8 +56,8 @@ impl Agent {
     /// Writes the request of an attempt. What the agent's contract cannot say and may not carry is recorded.
     pub(super) async fn request(&self, attempt: &Attempt) -> Result<Outgoing, Failed> {
         let document = attempt.document().await?;
-        let outgoing =
-            outgoing::request(attempt.job(), attempt.number(), &document, attempt.time_left(), &self.manner)?;
+        let assignment = assignment(attempt.job(), attempt.number(), &document, attempt.time_left());
+        let outgoing = outgoing::request(&assignment, &self.options)?;
         if let Some(lost) = &outgoing.lost {
             attempt.noted(ALL_129.id, lost.clone());
         }

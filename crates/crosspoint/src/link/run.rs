@@ -21,15 +21,15 @@ use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::run::clause::{RUN_121, RUN_122};
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
+use crosspoint_exchange::outgoing::Outgoing;
+use crosspoint_exchange::trace::Trace;
+use crosspoint_http::call::{Answer, Media, Place, Unanswered};
 use tokio::sync::Semaphore;
 
-use super::http::{Answer, Media, Place, Unanswered};
 use super::record::Record;
 use super::remote::{self, Agent};
 use super::status::is_absent;
 use super::{Fate, Spoken};
-use crate::passage::outgoing::Outgoing;
-use crate::passage::trace::Trace;
 
 /// How long an agent is taken to have no stream. After this it is asked for one again, because it may have got one.
 const STREAMLESS_FOR: Duration = Duration::from_secs(600);

@@ -19,9 +19,9 @@ use crosspoint_contracts::Contract;
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
+use crosspoint_http::call::Media;
 
 use self::conversation::Talk;
-use super::http::Media;
 use super::remote::Agent;
 use super::{Fate, Spoken};
 

@@ -4,13 +4,14 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use crosspoint_engine::runtime::{AgentView, Denied};
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_http::Refused;
+use crosspoint_http::body::Received;
+use crosspoint_http::json::{Object, push_array, response};
 
-use super::App;
-use super::body::Received;
-use super::json::{Object, push_array, response};
 use super::query::Name;
-use super::refusal::Refusal;
-use super::{submit, view};
+use super::{App, submit, view};
+use crate::backend::denied;
 
 pub(super) async fn list_agents(State(app): State<App>) -> Response {
     let mut out = Vec::new();
@@ -20,7 +21,7 @@ pub(super) async fn list_agents(State(app): State<App>) -> Response {
     response(StatusCode::OK, out)
 }
 
-pub(super) async fn show_agent(State(app): State<App>, Name(name): Name) -> Result<Response, Refusal> {
+pub(super) async fn show_agent(State(app): State<App>, Name(name): Name) -> Result<Response, Refused> {
     shown(app.engine().agent(&name).ok_or(Denied::NotFound))
 }
 
@@ -28,7 +29,7 @@ pub(super) async fn drain_agent(
     State(app): State<App>,
     Name(name): Name,
     received: Received,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     let drained = submit::drained(&received.bytes)?;
     shown(app.engine().drain(&name, drained).await)
 }
@@ -37,13 +38,13 @@ pub(super) async fn set_breaker(
     State(app): State<App>,
     Name(name): Name,
     received: Received,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     let open = submit::breaker_open(&received.bytes)?;
     shown(app.engine().set_breaker(&name, open).await)
 }
 
-pub(super) fn shown(agent: Result<AgentView, Denied>) -> Result<Response, Refusal> {
-    let agent = agent.map_err(|why| Refusal::denied(&why, Refusal::no_such_agent))?;
+pub(super) fn shown(agent: Result<AgentView, Denied>) -> Result<Response, Refused> {
+    let agent = agent.map_err(|why| denied(&why, Refusal::no_such_agent))?;
     let mut out = Vec::new();
     view::push_agent(&mut out, &agent);
     Ok(response(StatusCode::OK, out))

@@ -13,17 +13,15 @@ use axum::response::Response;
 use crosspoint_contracts::Contract;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::Ahead;
+use crosspoint_exchange::{admission, answer};
+use crosspoint_http::body::Received;
+use crosspoint_http::door::{SentBy, ended, locate};
+use crosspoint_http::json::{Object, response};
+use crosspoint_http::{Refused, long};
 
-use super::App;
-use super::body::Received;
-use super::jobs::{locate, outcome_bytes};
-use super::json::{Object, response};
-use super::query;
-use super::refusal::Refusal;
 use super::view::{self, Beside};
-use crate::long;
-use crate::passage::admission::{self, Caller};
-use crate::passage::answer;
+use super::{App, query};
+use crate::backend::snapshot;
 
 pub(super) const CONTRACT: Contract = Contract::Bridge;
 
@@ -42,23 +40,24 @@ pub(super) async fn show_bridge(State(app): State<App>) -> Response {
 /// Has a request answered by an agent.
 pub(super) async fn ask_agent(
     State(app): State<App>,
-    caller: Caller,
+    caller: SentBy,
     uri: Uri,
     headers: HeaderMap,
     received: Received,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     let asking = query::asking(&uri, app.0.wait_max);
     let asking = asking.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes))?;
     let waits = asking.wait.is_some();
-    let request = app.admit((CONTRACT, caller), &headers, asking, received).await?;
-    let job = request.ended().await;
+    let request = app.doors().admit((CONTRACT, caller), &headers, asking, received).await?;
+    let job = ended(&request).await;
+    let shown = snapshot(&job);
     let mut response = if job.outcome().is_some() {
-        let document = long::look(outcome_bytes(&job), || answer::document(&job, CONTRACT, &request.beside));
+        let document = long::look(shown.outcome_bytes(), || answer::document(&shown, CONTRACT, &request.beside));
         response(StatusCode::OK, document)
     } else {
         response(StatusCode::ACCEPTED, app.as_it_stands(&job, waits))
     };
-    locate(&mut response, &job);
+    locate(&mut response, &shown);
     Ok(response)
 }
 

@@ -10,18 +10,16 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use bytes::Bytes;
-use crosspoint_contracts::AGENT_TYPES;
 use crosspoint_contracts::map::Carrying;
 use crosspoint_contracts::translate::{Refused, Translation};
-use crosspoint_contracts::{Inner, Kind, Options, Report, schema};
+use crosspoint_contracts::{AGENT_TYPES, Inner, Kind, Options, Report, schema};
+use crosspoint_exchange::refusal::{Limit, Refusal, found};
+use crosspoint_http::body::Received;
+use crosspoint_http::json::{Object, push_array, push_text, response};
 use tokio::sync::Semaphore;
 
 use super::App;
-use super::body::Received;
-use super::json::{Object, push_array, push_text, response};
 use super::query::{self, Judging, Translating};
-use super::refusal::Refusal;
-use super::tally::Limit;
 use crate::terminal::render;
 use crate::translation::{Translated, Wish, mend};
 use crate::verdict::{self, Judged};
@@ -75,7 +73,7 @@ impl ReadingRoom {
     }
 }
 
-pub(super) async fn show_schema(Path(file): Path<String>) -> Result<Response, Refusal> {
+pub(super) async fn show_schema(Path(file): Path<String>) -> Result<Response, crosspoint_http::Refused> {
     static TEXTS: OnceLock<Vec<(Kind, Bytes)>> = OnceLock::new();
     let texts = TEXTS.get_or_init(|| Kind::ALL.into_iter().map(|kind| (kind, schema::text(kind).into())).collect());
     let kind = file.strip_suffix(".json").and_then(Kind::from_name);
@@ -91,7 +89,7 @@ pub(super) async fn validate_document(
     State(app): State<App>,
     uri: Uri,
     received: Received,
-) -> Result<Response, Refusal> {
+) -> Result<Response, crosspoint_http::Refused> {
     let wanted = query::judging(&uri)?;
     let body = app.0.reading_room.look(received.bytes.len(), move || judge(&received, &wanted)).await??;
     Ok(response(StatusCode::OK, body))
@@ -101,7 +99,7 @@ pub(super) async fn translate_document(
     State(app): State<App>,
     uri: Uri,
     received: Received,
-) -> Result<Response, Refusal> {
+) -> Result<Response, crosspoint_http::Refused> {
     let wanted = query::translating(&uri)?;
     let body = app.0.reading_room.look(received.bytes.len(), move || translate(&received, &wanted)).await??;
     Ok(response(StatusCode::OK, body))
@@ -186,7 +184,7 @@ fn shown(report: &Report, translated: &Translated, carrying: Carrying) -> Vec<u8
     let mut out = Vec::with_capacity(bytes + 1024);
     let mut object = Object::open(&mut out);
     object.text_or_null("kind", report.kind.map(Kind::name));
-    object.raw("findings", &serde_json::to_vec(&verdict::found(report)).unwrap_or_else(|_| b"[]".to_vec()));
+    object.raw("findings", &serde_json::to_vec(&found(report)).unwrap_or_else(|_| b"[]".to_vec()));
     push_array(object.name("documents"), &translated.documents, |out, written| {
         let mut document = Object::open(out);
         document.text("kind", written.kind.name());

@@ -6,61 +6,38 @@
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::sse;
 use crosspoint_engine::event::Entry;
 use crosspoint_engine::runtime::Follow;
-use futures_util::{Stream, stream};
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_http::Refused;
+use crosspoint_http::event_stream::{KEEP_ALIVE_PERIOD, keep_alive, last_seen, response};
+use crosspoint_http::query::events;
+use futures_util::stream;
 
-use super::query::{self, Id};
-use super::refusal::Refusal;
+use super::App;
+use super::query::Id;
 use super::view::Event;
-use super::{App, event_stream};
-
-/// Interval at which an idle stream sends a comment, because proxies would otherwise take it for dead.
-pub(super) const KEEP_ALIVE_PERIOD: Duration = Duration::from_secs(15);
+use crate::backend::fault;
 
 pub(super) async fn follow_job(
     State(app): State<App>,
     Id(id): Id,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
-    let asked = query::events(&uri)?;
+) -> Result<Response, Refused> {
+    let asked = events(&uri)?;
     let after = last_seen(&headers)?.or(asked.after).unwrap_or(0);
-    let follow = app.engine().follow(id, after).await.map_err(|fault| Refusal::fault(&fault))?;
+    let follow = app.engine().follow(id, after).await.map_err(|error| fault(&error))?;
     let follow = follow.ok_or_else(Refusal::no_such_job)?;
     let events = stream::unfold((app, follow), move |(app, mut follow)| async move {
         let bytes = next(&app, &mut follow, asked.only_past).await?;
         Some((bytes, (app, follow)))
     });
     Ok(response(events))
-}
-
-/// An answer that streams events.
-pub(super) fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
-    let mut response = event_stream::response(events);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
-/// A comment that keeps an idle stream alive.
-pub(super) fn keep_alive() -> Bytes {
-    Bytes::from_static(b": keep-alive\n\n")
-}
-
-/// Reads the `Last-Event-ID` header. It overrides the query, because a browser that reconnects sends it with the
-/// address that it used first.
-pub(super) fn last_seen(headers: &HeaderMap) -> Result<Option<u32>, Refusal> {
-    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
-    let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-    let refusal = || Refusal::invalid("the Last-Event-ID header is not the number of an event", "send the last `id:`");
-    number.map(Some).ok_or_else(refusal)
 }
 
 /// Returns the next bytes of the stream, or `None` at its end.

@@ -4,10 +4,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use crosspoint_engine::runtime::Readiness;
+use crosspoint_http::json::{Object, response};
 
 use super::App;
-use super::json::{Object, response};
-use crate::passage::refusal::reason;
+use crate::backend::reason;
 
 pub(super) async fn alive() -> Response {
     said(StatusCode::OK, "ok", Some(("version", env!("CARGO_PKG_VERSION"))))

@@ -9,29 +9,32 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::Job;
-use crosspoint_engine::runtime::{Ahead, Submitted, Watch};
+use crosspoint_engine::runtime::{Ahead, Submitted, Unaccepted, Watch};
+use crosspoint_exchange::backend::Backend;
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_http::Refused;
+use crosspoint_http::body::Received;
+use crosspoint_http::door::SentBy;
+use crosspoint_http::headers::idempotency_key;
+use crosspoint_http::json::{Object, push_array, response};
 
-use super::body::Received;
-use super::json::{Object, push_array, response};
 use super::query::{self, Id, Wait};
-use super::record::About;
-use super::refusal::Refusal;
 use super::view::{self, Beside, Extent};
 use super::{App, submit};
-use crate::passage::admission::Caller;
+use crate::backend::{denied, fault, unaccepted};
 
 pub(super) async fn submit_job(
     State(app): State<App>,
     Wait(wait): Wait,
-    caller: Caller,
+    caller: SentBy,
     headers: HeaderMap,
     received: Received,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     if app.stopping().is_cancelled() {
-        return Err(Refusal::stopping());
+        return Err(Refusal::stopping().into());
     }
     let new = submit::new_job(&received.bytes, &headers, caller)?;
-    let submitted = app.engine().submit(new).await.map_err(|why| Refusal::unaccepted(app.engine(), &why))?;
+    let submitted = app.engine().submit(new).await.map_err(|why| app.refuse(why))?;
     drop(received);
     let job = app.ended(&watch_of(submitted), wait).await;
     // Without a wait the job cannot be called stuck yet: it has only just arrived.
@@ -40,16 +43,16 @@ pub(super) async fn submit_job(
     Ok(located(status, &job, &Beside { stuck, ..Beside::default() }))
 }
 
-pub(super) async fn show_job(State(app): State<App>, Id(id): Id, Wait(wait): Wait) -> Result<Response, Refusal> {
-    let watch = app.engine().job(id).await.map_err(|fault| Refusal::fault(&fault))?.ok_or_else(Refusal::no_such_job)?;
+pub(super) async fn show_job(State(app): State<App>, Id(id): Id, Wait(wait): Wait) -> Result<Response, Refused> {
+    let watch = app.engine().job(id).await.map_err(|error| fault(&error))?.ok_or_else(Refusal::no_such_job)?;
     let job = app.ended(&watch, wait).await;
-    let violations = app.engine().violations(id).await.map_err(|fault| Refusal::fault(&fault))?;
+    let violations = app.engine().violations(id).await.map_err(|error| fault(&error))?;
     let beside = Beside { stuck: app.engine().stuck(&job, Ahead::Counted), violations };
     Ok(response(StatusCode::OK, view::job(&job, &beside)))
 }
 
-pub(super) async fn list_jobs(State(app): State<App>, uri: Uri) -> Result<Response, Refusal> {
-    let page = app.engine().list(query::filter(&uri)?).await.map_err(|fault| Refusal::fault(&fault))?;
+pub(super) async fn list_jobs(State(app): State<App>, uri: Uri) -> Result<Response, Refused> {
+    let page = app.engine().list(query::filter(&uri)?).await.map_err(|error| fault(&error))?;
     let mut out = Vec::with_capacity(1024 * (page.jobs.len() + 1));
     let mut object = Object::open(&mut out);
     push_array(object.name("jobs"), &page.jobs, |out, job| {
@@ -65,31 +68,31 @@ pub(super) async fn list_jobs(State(app): State<App>, uri: Uri) -> Result<Respon
 }
 
 /// Returns the document as it came.
-pub(super) async fn show_document(State(app): State<App>, Id(id): Id) -> Result<Response, Refusal> {
-    let watch = app.engine().job(id).await.map_err(|fault| Refusal::fault(&fault))?;
+pub(super) async fn show_document(State(app): State<App>, Id(id): Id) -> Result<Response, Refused> {
+    let watch = app.engine().job(id).await.map_err(|error| fault(&error))?;
     let seq = watch.ok_or_else(Refusal::no_such_job)?.job().seq();
-    let document = app.engine().document(seq).await.map_err(|fault| Refusal::fault(&fault))?;
+    let document = app.engine().document(seq).await.map_err(|error| fault(&error))?;
     Ok(response(StatusCode::OK, document.ok_or_else(Refusal::no_such_job)?.0))
 }
 
-pub(super) async fn cancel_job(State(app): State<App>, Id(id): Id) -> Result<Response, Refusal> {
-    let job = app.engine().cancel(id).await.map_err(|why| Refusal::denied(&why, Refusal::no_such_job))?;
+pub(super) async fn cancel_job(State(app): State<App>, Id(id): Id) -> Result<Response, Refused> {
+    let job = app.engine().cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
     Ok(app.shown(&job))
 }
 
-pub(super) async fn answer_job(State(app): State<App>, Id(id): Id, received: Received) -> Result<Response, Refusal> {
+pub(super) async fn answer_job(State(app): State<App>, Id(id): Id, received: Received) -> Result<Response, Refused> {
     let answer = submit::answer(&received.bytes)?;
-    let job = app.engine().answer(id, answer).await.map_err(|why| Refusal::denied(&why, Refusal::no_such_job))?;
+    let job = app.engine().answer(id, answer).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
     Ok(app.shown(&job))
 }
 
-pub(super) async fn retry_job(State(app): State<App>, Id(id): Id, headers: HeaderMap) -> Result<Response, Refusal> {
+pub(super) async fn retry_job(State(app): State<App>, Id(id): Id, headers: HeaderMap) -> Result<Response, Refused> {
     if app.stopping().is_cancelled() {
-        return Err(Refusal::stopping());
+        return Err(Refusal::stopping().into());
     }
-    let key = submit::idempotency_key(&headers)?;
-    let retried = app.engine().retry(id, key).await.map_err(|why| Refusal::denied(&why, Refusal::no_such_job))?;
-    let job = watch_of(retried.map_err(|why| Refusal::unaccepted(app.engine(), &why))?).job();
+    let key = idempotency_key(&headers)?;
+    let retried = app.engine().retry(id, key).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+    let job = watch_of(retried.map_err(|why| app.refuse(why))?).job();
     Ok(located(StatusCode::ACCEPTED, &job, &Beside::default()))
 }
 
@@ -108,25 +111,16 @@ fn located(status: StatusCode, job: &Job, beside: &Beside) -> Response {
     response
 }
 
-/// Tells the log and the caller which job an answer at the door of a contract is about. The caller may want to answer
-/// the job's question or cancel the job.
-pub(super) fn locate(response: &mut Response, job: &Job) {
-    if let Ok(place) = HeaderValue::try_from(path_of(job.id())) {
-        response.headers_mut().insert(LOCATION, place);
-    }
-    response.extensions_mut().insert(About::job(job));
-}
-
-/// Size of a job's outcome. Writing it for a caller means reading it first.
-pub(super) fn outcome_bytes(job: &Job) -> usize {
-    job.outcome().map_or(0, |ending| ending.bytes())
-}
-
 fn path_of(id: JobId) -> String {
     format!("/api/v1/jobs/{id}")
 }
 
 impl App {
+    /// Returns why a request did not become a job.
+    fn refuse(&self, why: Unaccepted) -> Refusal {
+        unaccepted(why).refusal(&self.doors().backend.agents())
+    }
+
     /// Returns the job once it has ended, or in its current state when the wait is over or the server stops.
     pub(super) async fn ended(&self, watch: &Watch, wait: Option<Duration>) -> Arc<Job> {
         let Some(wait) = wait.filter(|_| watch.job().outcome().is_none()) else { return watch.job() };

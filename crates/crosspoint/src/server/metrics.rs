@@ -11,15 +11,17 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::Response;
 use crosspoint_engine::runtime::{Distribution, Numbers};
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_http::Refused;
+use crosspoint_http::tally::Tally;
 
 use super::App;
 use super::process::{self, Process};
-use super::refusal::Refusal;
-use super::tally::Tally;
 
-pub(super) async fn measure(State(app): State<App>) -> Result<Response, Refusal> {
+pub(super) async fn measure(State(app): State<App>) -> Result<Response, Refused> {
     // Sizes of files and similar values are asked of the system, which must not block a serving thread.
-    let looking = tokio::task::spawn_blocking(move || text(&app.engine().numbers(), process::look(), app.tally()));
+    let looking =
+        tokio::task::spawn_blocking(move || text(&app.engine().numbers(), process::look(), app.0.site.tally()));
     let mut response = Response::new(Body::from(looking.await.map_err(|_| Refusal::internal())?));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);

@@ -23,15 +23,14 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::schema::Plain;
+use crosspoint_http::json::response;
+use crosspoint_http::tally::Route;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::App;
-use super::json::response;
-use super::tally::Route;
 use operation::Operation;
 use table::Facts;
-pub(crate) use word::{FailureName, RepeatName};
 
 pub(super) async fn describe(State(app): State<App>) -> Response {
     let described = app.0.described.get_or_init(|| {

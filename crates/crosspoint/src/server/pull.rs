@@ -16,16 +16,16 @@ use crosspoint_contracts::reply::Failed;
 use crosspoint_engine::core::Grip;
 use crosspoint_engine::machine::Event;
 use crosspoint_engine::runtime::{Denied, Heard, Readiness, Unjoined};
+use crosspoint_exchange::refusal::{DONE_OR_NOT, Refusal};
+use crosspoint_http::Refused;
+use crosspoint_http::body::Received;
+use crosspoint_http::json::{Object, push_array, push_text, response};
 use uuid::Uuid;
 
 use super::App;
 use super::agents::shown;
-use super::body::Received;
-use super::json::{Object, push_array, push_text, response};
 use super::query::{Name, Wait};
-use super::refusal::Refusal;
-use crate::passage::refusal::DONE_OR_NOT;
-use crate::passage::trace::Trace;
+use crate::backend::{fault, trace_of, tried};
 use crate::pull::{Given, JoinFirst, Mistake, NotJoined, Ordered, Report, SESSIONS_MAX};
 
 /// A call for work is answered after the lease divided by this, at the latest, so that the worker renews its lease in
@@ -36,9 +36,9 @@ pub(super) async fn join_agent(
     State(app): State<App>,
     Name(name): Name,
     received: Received,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     if app.stopping().is_cancelled() {
-        return Err(Refusal::stopping());
+        return Err(Refusal::stopping().into());
     }
     let joining = read::joining(&name, &received.bytes)?;
     app.desk().join(app.engine(), joining).await.map_err(|why| not_joined(&why))?;
@@ -50,7 +50,7 @@ pub(super) async fn take_jobs(
     Name(name): Name,
     Wait(wait): Wait,
     received: Received,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     let mut asked = read::taking(&received.bytes)?;
     let reports = std::mem::take(&mut asked.reports);
     // A job whose end is reported is no longer held, although the worker lists it until it knows that the report was
@@ -72,7 +72,7 @@ pub(super) async fn take_jobs(
         ordered = taking => ordered,
         // The reports are on disk, and the worker is told so.
         () = app.stopping().cancelled(), if heard.is_some() => Ok(Ordered::default()),
-        () = app.stopping().cancelled() => return Err(Refusal::stopping()),
+        () = app.stopping().cancelled() => return Err(Refusal::stopping().into()),
     };
     let ordered = ordered.map_err(|JoinFirst| {
         // The agent may have been forgotten during the wait, and its queue could not be removed then.
@@ -89,7 +89,7 @@ pub(super) async fn report_jobs(
     State(app): State<App>,
     Name(name): Name,
     received: Received,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     let (session, reports) = read::reports(&received.bytes)?;
     let heard = app.told(&name, session, reports, received).await?;
     let mut out = Vec::with_capacity(16 * (heard.len() + 1));
@@ -104,7 +104,7 @@ pub(super) async fn store_output(
     Name(name): Name,
     uri: Uri,
     received: Received,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     let place = read::place(&uri, &received.bytes)?;
     app.refuse_while_failing()?;
     let storing = tokio::spawn(async move {
@@ -123,13 +123,13 @@ pub(super) async fn leave_agent(
     State(app): State<App>,
     Name(name): Name,
     received: Received,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     let session = read::leaving(&received.bytes)?;
     app.desk().leave(app.engine(), &name, session).await;
     shown(app.engine().agent(&name).ok_or(Denied::NotFound))
 }
 
-pub(super) async fn forget_agent(State(app): State<App>, Name(name): Name) -> Result<Response, Refusal> {
+pub(super) async fn forget_agent(State(app): State<App>, Name(name): Name) -> Result<Response, Refused> {
     let forgotten = app.engine().forget(&name).await.map_err(|why| unjoined(&why))?;
     app.desk().tidy(&name);
     shown(Ok(forgotten))
@@ -160,7 +160,7 @@ impl App {
         let away = |given: &&Given| given.input.is_none();
         let missing: Vec<_> = ordered.jobs.iter().filter(away).map(|given| given.job.clone()).collect();
         let read = if missing.is_empty() { Ok(Vec::new()) } else { self.engine().inputs(missing).await };
-        let mut read = read.map_err(|fault| Refusal::fault(&fault))?.into_iter();
+        let mut read = read.map_err(|error| fault(&error))?.into_iter();
         let mut inputs = Vec::with_capacity(ordered.jobs.len());
         for given in &ordered.jobs {
             let input = given.input.clone().or_else(|| read.next().flatten().map(|body| body.bytes().clone()));
@@ -224,7 +224,7 @@ fn push_given(out: &mut Vec<u8>, given: &Given, input: &Bytes) {
     object.plain("attempt", given.attempt);
     object.text("work", &given.job.request.work);
     object.text("request_id", &given.job.request.request_id);
-    object.text("traceparent", &Trace::of_attempt(&given.job.request, given.attempt).header());
+    object.text("traceparent", &trace_of(&given.job, given.attempt).header());
     object.plain("output_offset", given.job.output_bytes);
     object.raw("input", input);
     object.close();
@@ -289,8 +289,8 @@ fn unjoined(why: &Unjoined) -> Refusal {
         }
         Unjoined::Closed => Refusal::stopping(),
         Unjoined::Lost => Refusal::ended(),
-        Unjoined::Fault(fault) => Refusal::tried(fault, DONE_OR_NOT),
-        Unjoined::NotTried(fault) => Refusal::fault(fault),
+        Unjoined::Fault(error) => tried(error, DONE_OR_NOT),
+        Unjoined::NotTried(error) => fault(error),
     }
 }
 

@@ -2,17 +2,21 @@
 
 use std::time::Duration;
 
-use axum::extract::{FromRequestParts, Path, Query};
+use axum::extract::{FromRequestParts, Path};
 use axum::http::Uri;
 use axum::http::request::Parts;
+use crosspoint_contracts::request::Door;
 use crosspoint_contracts::{Contract, Kind};
 use crosspoint_engine::id::{JobId, Seq};
-use crosspoint_engine::job::{Door, Phase};
+use crosspoint_engine::job::Phase;
 use crosspoint_engine::store::Filter;
+use crosspoint_exchange::admission::NAME_BYTES_MAX;
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_http::Refused;
+use crosspoint_http::door::Asking;
+use crosspoint_http::query::{parameters, seconds, truth, unknown, wait, word, wrong};
 
 use super::App;
-use super::refusal::Refusal;
-use super::submit::NAME_BYTES_MAX;
 use crate::translation::AGENT_DEFAULT;
 
 pub(super) const LIST_DEFAULT: usize = 50;
@@ -25,19 +29,19 @@ pub(super) struct Id(pub(super) JobId);
 pub(super) struct Name(pub(super) String);
 
 impl FromRequestParts<App> for Id {
-    type Rejection = Refusal;
+    type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Id, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Id, Refused> {
         let Path(text) = Path::<String>::from_request_parts(parts, app).await.map_err(|_| Refusal::no_such_job())?;
         // A text that is not an id is not the id of any job.
-        text.parse().map(Id).map_err(|_| Refusal::no_such_job())
+        text.parse().map(Id).map_err(|_| Refusal::no_such_job().into())
     }
 }
 
 impl FromRequestParts<App> for Name {
-    type Rejection = Refusal;
+    type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Name, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Name, Refused> {
         let Path(name) = Path::<String>::from_request_parts(parts, app).await.map_err(|_| Refusal::no_such_agent())?;
         Ok(Name(name))
     }
@@ -47,28 +51,14 @@ impl FromRequestParts<App> for Name {
 pub(super) struct Wait(pub(super) Option<Duration>);
 
 impl FromRequestParts<App> for Wait {
-    type Rejection = Refusal;
+    type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Wait, Refusal> {
-        let mut wait = None;
-        for (name, value) in parameters(&parts.uri)? {
-            match name.as_str() {
-                "wait" => wait = Some(seconds(&value, app.0.wait_max)?),
-                _ => return Err(unknown("wait")),
-            }
-        }
-        Ok(Wait(wait))
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Wait, Refused> {
+        Ok(Wait(wait(&parts.uri, app.0.wait_max)?))
     }
 }
 
-/// `?wait=S&work=NAME`: how long a requester wants to wait, and the work that it means by the agent's name in the
-/// request.
-#[derive(Default)]
-pub(super) struct Asking {
-    pub(super) wait: Option<Duration>,
-    pub(super) work: Option<String>,
-}
-
+/// Reads `?wait=S&work=NAME`: how long a requester waits, and the work that is meant by the agent's name.
 pub(super) fn asking(uri: &Uri, wait_max: Duration) -> Result<Asking, Refusal> {
     let mut asking = Asking::default();
     for (name, value) in parameters(uri)? {
@@ -80,27 +70,6 @@ pub(super) fn asking(uri: &Uri, wait_max: Duration) -> Result<Asking, Refusal> {
         }
     }
     Ok(asking)
-}
-
-/// `?after=N`: the number of the last event that the caller has. `?follow=false`: only the events that exist now.
-#[derive(Default)]
-pub(super) struct Events {
-    pub(super) after: Option<u32>,
-    pub(super) only_past: bool,
-}
-
-pub(super) fn events(uri: &Uri) -> Result<Events, Refusal> {
-    let mut events = Events::default();
-    for (name, value) in parameters(uri)? {
-        match name.as_str() {
-            "after" => events.after = Some(value.parse().map_err(|_| wrong("after", "the number of an event"))?),
-            "follow" => {
-                events.only_past = !truth("follow", &value)?;
-            }
-            _ => return Err(unknown("after, follow")),
-        }
-    }
-    Ok(events)
 }
 
 fn doors() -> Vec<&'static str> {
@@ -180,39 +149,7 @@ fn agent_type(value: String) -> Result<String, Refusal> {
     if value.trim().is_empty() { Err(wrong("agent_type", "the name of an agent type")) } else { Ok(value) }
 }
 
-fn truth(name: &str, value: &str) -> Result<bool, Refusal> {
-    value.parse().map_err(|_| wrong(name, "true or false"))
-}
-
-pub(super) fn parameters(uri: &Uri) -> Result<Vec<(String, String)>, Refusal> {
-    if uri.query().is_none() {
-        return Ok(Vec::new());
-    }
-    let query = Query::<Vec<(String, String)>>::try_from_uri(uri);
-    let Query(parameters) =
-        query.map_err(|_| Refusal::invalid("the query cannot be read", "write it as name=value&name=value"))?;
-    Ok(parameters)
-}
-
-fn seconds(value: &str, max: Duration) -> Result<Duration, Refusal> {
-    let seconds = value.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let within = seconds.filter(|seconds| *seconds <= max);
-    within.ok_or_else(|| wrong("wait", &format!("a number of seconds from 0 to {}", max.as_secs_f64())))
-}
-
 fn limit(value: &str) -> Result<usize, Refusal> {
     let within = value.parse().ok().filter(|limit| (1..=LIST_MAX).contains(limit));
     within.ok_or_else(|| wrong("limit", &format!("a number from 1 to {LIST_MAX}")))
-}
-
-fn word<T>(name: &str, value: &str, read: fn(&str) -> Option<T>, words: &[&str]) -> Result<T, Refusal> {
-    read(value).ok_or_else(|| wrong(name, &format!("one of {}", words.join(", "))))
-}
-
-fn wrong(name: &str, must_be: &str) -> Refusal {
-    Refusal::invalid(format!("the query's `{name}` is not {must_be}"), format!("give {name} as {must_be}"))
-}
-
-fn unknown(known: &str) -> Refusal {
-    Refusal::invalid("the query has a parameter that is not known here", format!("known here: {known}"))
 }

@@ -4,46 +4,30 @@ use axum::Router;
 use axum::http::Method;
 use axum::routing::{get, post};
 use crosspoint_contracts::Contract;
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_http::Refused;
+use crosspoint_http::door::{run, task};
 
 #[cfg(feature = "demo-contract")]
 use super::demo_door;
-use super::refusal::Refusal;
-use super::{App, agents, bridge_door, documents, events, health, jobs, metrics, openapi, pull, run_door, task_door};
+use super::{App, agents, bridge_door, documents, events, health, jobs, metrics, openapi, pull};
 
 /// The doors of contracts, by their paths.
 pub(super) const DOORS: &[(&str, Contract)] = &[
-    (run_door::PLACE, run_door::CONTRACT),
-    (task_door::PLACE, task_door::CONTRACT),
+    (run::PLACE, run::CONTRACT),
+    (task::PLACE, task::CONTRACT),
     (bridge_door::PLACE, bridge_door::CONTRACT),
     #[cfg(feature = "demo-contract")]
     (demo_door::PLACE, demo_door::CONTRACT),
 ];
 
-/// The endpoints of the run contract.
-fn run_door() -> Router<App> {
-    Router::new()
-        .route("/agents/run/sync", post(run_door::run_sync))
-        .route("/agents/run/stream", post(run_door::run_stream))
-        .method_not_allowed_fallback(run_door::wrong_method)
-}
-
-/// The endpoints of the task contract.
-fn task_door() -> Router<App> {
-    Router::new()
-        .route("/tasks", post(task_door::submit_task))
-        .route("/tasks/{id}", get(task_door::show_task))
-        .route("/tasks/{id}/input", post(task_door::answer_task))
-        .route("/tasks/{id}/cancel", post(task_door::cancel_task))
-        .route("/tasks/{id}/events", get(task_door::follow_task))
-}
-
 pub(super) fn router(app: App) -> Router {
     let router = Router::new();
     #[cfg(feature = "demo-contract")]
-    let router = router.merge(demo_door::routes());
+    let router = router.merge(demo_door::routes().with_state(app.doors()));
     router
-        .merge(run_door())
-        .merge(task_door())
+        .merge(run::routes().with_state(app.doors()))
+        .merge(task::routes().with_state(app.doors()))
         .route("/api/v1/jobs", post(jobs::submit_job).get(jobs::list_jobs))
         .route("/api/v1/jobs/{id}", get(jobs::show_job))
         .route("/api/v1/jobs/{id}/events", get(events::follow_job))
@@ -73,10 +57,10 @@ pub(super) fn router(app: App) -> Router {
         .with_state(app)
 }
 
-async fn unknown_path() -> Refusal {
-    Refusal::not_found("nothing is at this path", "GET /openapi.json describes what there is")
+async fn unknown_path() -> Refused {
+    Refusal::not_found("nothing is at this path", "GET /openapi.json describes what there is").into()
 }
 
-async fn wrong_method(method: Method) -> Refusal {
-    Refusal::wrong_method(method.as_str())
+async fn wrong_method(method: Method) -> Refused {
+    Refusal::wrong_method(method.as_str()).into()
 }

@@ -9,24 +9,20 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
-use crosspoint_contracts::clause::all::{ALL_103, ALL_104};
 use crosspoint_contracts::content::{Block, Body};
-use crosspoint_contracts::json::{Flaw, FlawKind, Syntax, Tape, Type, Value};
-use crosspoint_engine::job::{Door, Key, Limits, Priority};
-use crosspoint_engine::policy::{ATTEMPTS_MAX, OUTPUT_BYTES_MAX, Schedule};
-use crosspoint_engine::runtime::NewJob;
-
-use super::refusal::Refusal;
-use crate::json_input::line_and_column;
-use crate::long;
-use crate::passage::admission::Caller;
-pub(super) use crate::passage::admission::NAME_BYTES_MAX;
-use crate::passage::trace::Trace;
+use crosspoint_contracts::json::{Type, Value};
+use crosspoint_contracts::request::{ATTEMPTS_MAX, Door, Key, Limits, NewJob, Priority, Schedule};
+use crosspoint_engine::policy::OUTPUT_BYTES_MAX;
+use crosspoint_exchange::admission::NAME_BYTES_MAX;
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_http::door::SentBy;
+use crosspoint_http::headers::{idempotency_key, traceparent};
+use crosspoint_http::json_body::{self, object, scan};
 
 const EXAMPLE: &str = r#"send {"work": "echo", "input": {"message": "hello"}}"#;
 
 /// Reads a request for a new job.
-pub(super) fn new_job(document: &Bytes, headers: &HeaderMap, caller: Caller) -> Result<NewJob, Refusal> {
+pub(super) fn new_job(document: &Bytes, headers: &HeaderMap, SentBy(caller): SentBy) -> Result<NewJob, Refusal> {
     let tape = scan(document)?;
     let root = object(&tape, EXAMPLE)?;
     let mut wanted = Wanted::default();
@@ -54,25 +50,10 @@ pub(super) fn new_job(document: &Bytes, headers: &HeaderMap, caller: Caller) -> 
         agent: wanted.agent,
         priority: wanted.priority,
         limits: wanted.limits,
-        parent: None,
         document: Block(document.clone()),
         input: wanted.input,
         trace: traceparent(headers).map(|trace| trace.header().into()),
     })
-}
-
-/// Reads the `Idempotency-Key` header.
-pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<Box<str>>, Refusal> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
-    let key = value.to_str().ok().filter(|key| (1..=NAME_BYTES_MAX).contains(&key.len()));
-    let hint = format!("give 1 to {NAME_BYTES_MAX} visible ASCII characters");
-    let unusable = || Refusal::invalid("the Idempotency-Key header cannot be used", hint).clause("ALL-1");
-    key.map(|key| Some(key.into())).ok_or_else(unusable)
-}
-
-/// Reads the `traceparent` header. One that cannot be read counts as missing, as its recommendation says.
-pub(super) fn traceparent(headers: &HeaderMap) -> Option<Trace> {
-    Trace::parse(headers.get("traceparent")?.to_str().ok()?)
 }
 
 /// Reads `{"input": any}`.
@@ -146,53 +127,6 @@ fn noted<T>(read: Result<T, Refusal>, mistakes: &mut Vec<Refusal>) -> Option<T> 
     }
 }
 
-/// Scans the body as JSON on which all readers agree.
-pub(super) fn scan(document: &Bytes) -> Result<Tape<'_>, Refusal> {
-    let tape = scan_ambiguous(document)?;
-    match tape.flaws().iter().find(|flaw| flaw.kind.is_ambiguous()) {
-        Some(flaw) => Err(ambiguous(document, flaw)),
-        None => Ok(tape),
-    }
-}
-
-/// Scans the body as JSON, even if readers may disagree on what it says.
-pub(super) fn scan_ambiguous(document: &Bytes) -> Result<Tape<'_>, Refusal> {
-    long::look(document.len(), || Tape::scan(document)).map_err(|broken| {
-        let (line, column) = line_and_column(document, broken.error.offset);
-        let syntax = broken.error.kind;
-        let message = format!("the body is not JSON: {} (line {line}, column {column})", syntax.message());
-        let hint = if syntax_is_cut(syntax) { "the body looks cut off: send all of it" } else { syntax.hint() };
-        Refusal::invalid(message, hint)
-    })
-}
-
-/// Whether the syntax error has a hint that speaks of files.
-fn syntax_is_cut(syntax: Syntax) -> bool {
-    [Syntax::Empty, Syntax::EndsInString, Syntax::EndsInObject, Syntax::EndsInArray].contains(&syntax)
-}
-
-/// ALL-11: refuses JSON on which readers disagree, wherever in the body it is.
-pub(super) fn ambiguous(document: &Bytes, flaw: &Flaw) -> Refusal {
-    let (line, column) = line_and_column(document, flaw.offset as usize);
-    let (what, hint, clause) = match flaw.kind {
-        FlawKind::LoneSurrogate => {
-            ("a string of the body holds half a character", "write the character itself, or both halves", ALL_104.id)
-        }
-        FlawKind::RepeatedMember | FlawKind::ByteOrderMark | FlawKind::NumberRange => {
-            ("a name stands twice in an object of the body", "leave one of the two out", ALL_103.id)
-        }
-    };
-    Refusal::invalid(format!("{what} (line {line}, column {column})"), hint).clause(clause)
-}
-
-pub(super) fn object<'t, 's>(tape: &'t Tape<'s>, hint: &'static str) -> Result<Value<'t, 's>, Refusal> {
-    let root = tape.root().ok_or_else(|| Refusal::invalid("the body is empty", hint))?;
-    if root.kind() != Type::Object {
-        return Err(wrong("", root, "an object").at(""));
-    }
-    Ok(root)
-}
-
 fn text(pointer: &'static str, value: Value<'_, '_>) -> Result<Box<str>, Refusal> {
     let text = value.text().ok_or_else(|| wrong(pointer, value, "a string"))?.decode();
     if text.is_empty() || text.len() > NAME_BYTES_MAX {
@@ -243,7 +177,5 @@ fn attempts(value: Value<'_, '_>) -> Result<Schedule, Refusal> {
 }
 
 fn wrong(pointer: &'static str, value: Value<'_, '_>, must_be: &str) -> Refusal {
-    let name = if pointer.is_empty() { "the body".to_owned() } else { format!("`{}`", pointer[1..].replace('/', ".")) };
-    let message = format!("{name} is {} and must be {must_be}", value.kind().described());
-    Refusal::invalid(message, EXAMPLE).at(pointer)
+    json_body::wrong(pointer, value, must_be, EXAMPLE)
 }

@@ -3,14 +3,14 @@
 mod event;
 mod outcome;
 
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{Breaker, FAILURES_MAX};
 use crosspoint_engine::job::{Job, State};
 use crosspoint_engine::runtime::{AgentView, Stuck};
 use crosspoint_engine::store::Found;
-use crosspoint_engine::time::Time;
+use crosspoint_http::json::{Object, push_array, push_text};
 
 pub(crate) use self::event::Event;
-use super::json::{Object, push_array, push_text};
 
 /// About the size of a job without its outcome, as JSON, so that an answer is written without growing its buffer.
 const JOB_BYTES: usize = 512;

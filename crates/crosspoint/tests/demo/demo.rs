@@ -8,11 +8,11 @@ use std::time::Duration;
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::{Contract, Kind};
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
+use crosspoint_exchange::reply::{self, Meaning};
+use crosspoint_http::call::Media;
 
-use super::http::Media;
 use super::remote::{self, Agent};
 use super::{Fate, Spoken};
-use crate::passage::reply::{self, Meaning};
 
 pub(super) static SPOKEN: Spoken = Spoken {
     contract: Contract::Demo,

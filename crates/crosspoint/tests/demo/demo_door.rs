@@ -6,36 +6,37 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::post;
 use crosspoint_contracts::Contract;
-
-use super::App;
-use super::body::Received;
-use super::json::response;
-use super::query::Asking;
-use super::refusal::Refusal;
-use crate::passage::admission::Caller;
-use crate::passage::answer;
+use crosspoint_exchange::answer;
+use crosspoint_exchange::backend::{Backend, Followed};
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_http::Refused;
+use crosspoint_http::body::Received;
+use crosspoint_http::door::{Asking, Doors, SentBy, ended};
+use crosspoint_http::json::response;
 
 pub(super) const CONTRACT: Contract = Contract::Demo;
 
-/// Where this door is.
+/// Path of this door.
 pub(super) const PLACE: &str = "/demo";
 
-pub(super) fn routes() -> Router<App> {
-    Router::new().route(PLACE, post(ask))
+/// The endpoints of this door.
+pub(super) fn routes<B: Backend>() -> Router<Doors<B>> {
+    Router::new().route(PLACE, post(ask::<B>))
 }
 
 /// Asks, and is answered when the work has ended.
-async fn ask(
-    State(app): State<App>,
-    caller: Caller,
+async fn ask<B: Backend>(
+    State(doors): State<Doors<B>>,
+    caller: SentBy,
     headers: HeaderMap,
     received: Received,
-) -> Result<Response, Refusal> {
-    let asking = Asking { wait: Some(app.0.sync_wait), ..Asking::default() };
-    let asked = app.admit((CONTRACT, caller), &headers, asking, received).await?;
-    let job = asked.ended().await;
-    match job.outcome() {
+) -> Result<Response, Refused> {
+    let asking = Asking { wait: Some(doors.sync_wait), ..Asking::default() };
+    let asked = doors.admit((CONTRACT, caller), &headers, asking, received).await?;
+    let now = ended(&asked).await;
+    let job = B::Job::snapshot(&now);
+    match job.ended() {
         Some(_) => Ok(response(StatusCode::OK, answer::document(&job, CONTRACT, &asked.beside))),
-        None => Err(Refusal::waited(job.id(), app.0.sync_wait)),
+        None => Err(Refusal::waited(job.id, doors.sync_wait).into()),
     }
 }

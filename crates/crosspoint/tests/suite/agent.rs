@@ -1,4 +1,4 @@
-//! `crosspoint agent`: a program elsewhere that does the work of a server.
+//! `crosspoint agent`: a program on another machine that does the work of a server.
 
 use std::fs;
 use std::process::Command;
@@ -116,14 +116,14 @@ fn a_cancel_reaches_the_program_and_ctrl_c_lets_it_end() {
     assert_eq!(server.post(&format!("/api/v1/jobs/{job}/cancel"), "").status, 200);
     worker.says("stopped");
     nothing_runs_for(&job);
-    // What is under way may end, and a second Ctrl-C does not wait for it.
+    // The program under way may end. A second Ctrl-C does not wait for it.
     let other = submit(&server, "sleep");
     until("it runs", || {
         server.get(&format!("/api/v1/jobs/{other}/events?follow=false")).text().contains("up").then_some(())
     });
     worker.signal("INT");
     worker.says("1 program may end");
-    // Until the server knows, it may lay work out for it, which goes back then.
+    // Until the server knows of the stop, it may queue work for the worker, which then goes back.
     until("the server knows", || (server.get("/api/v1/agents/sleep").json()["concurrency"] == 0).then_some(()));
     let behind = submit(&server, "sleep");
     assert_eq!(server.in_state(&behind, "queued")["agent"], Value::Null, "nothing more is taken");
@@ -150,7 +150,7 @@ fn it_waits_for_a_server_and_work_waits_for_it() {
     assert!(reason.starts_with("agent shout is away since "), "{reason}");
     let worker = Worker::joined(&server, "shout", &[], &["cat"]);
     assert_eq!(server.ended(&job)["outcome"]["outputs"], json!({"text": "hello"}));
-    // And a server that comes back is found, though at another address.
+    // A server that comes back at another address is found too.
     server.kill();
     worker.says("it is waited for");
     server.restart();
@@ -189,7 +189,7 @@ fn the_worker_of_the_examples_works() {
     until("it has joined", || (server.get("/api/v1/agents/py").status == 200).then_some(()));
     let done = server.ended(&submit(&server, "py"));
     assert_eq!(done["outcome"]["outputs"], json!({"text": "HELLO"}), "{done}");
-    // A server that is gone for a while, and then knows it no more, is waited for.
+    // The worker waits for a server that is gone for a while and then no longer knows it.
     server.stop();
     server.restart_in_place();
     let done = server.ended(&submit(&server, "py"));

@@ -1,4 +1,5 @@
-//! Workers that are killed, stopped and cut off under load, and servers that are: everything ends once, and no program outlives its worker.
+//! Workers and servers that are killed, stopped and cut off under load: everything ends once, and no program outlives
+//! its worker.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -52,7 +53,7 @@ fn what_a_killed_worker_had_is_done_by_others_and_nothing_of_it_lives_on() {
     let mut dead = Worker::joined(&server, "digger", &[&short[..], &["--work", "dig"]].concat(), &PROGRAM);
     let long: Vec<String> = (0..3).map(|_| submit(&server, 1_000.0)).collect();
     until("it has all three", || (starts(server.directory()).len() == 3).then_some(()));
-    // One of the same name, and one of another with the same work.
+    // One worker of the same agent, and one of another agent with the same work.
     let _same = Worker::joined(&server, "digger", &[&short[..], &["--work", "dig"]].concat(), &PROGRAM);
     let other = Worker::start_as(&server, "spade", "dig", &short, &PROGRAM);
     other.says("has joined");
@@ -69,7 +70,7 @@ fn what_a_killed_worker_had_is_done_by_others_and_nothing_of_it_lives_on() {
     assert!(jobs.iter().all(|job| starts(server.directory())[job] <= 2), "one may have been with the dead one");
 }
 
-/// The job is begun again elsewhere, and only there.
+/// Checks that the job is begun again elsewhere, and only there.
 fn begun_again(server: &Server, job: &str) {
     until("it is begun again", || (starts(server.directory()).get(job) == Some(&2)).then_some(()));
     assert_eq!(server.in_state(job, "running")["attempts"], 2);
@@ -124,7 +125,7 @@ fn a_worker_whose_server_is_gone_for_good_kills_its_programs_after_a_lease() {
     server.kill();
     worker.says("1 program was killed");
     nothing_runs_for(&job);
-    // It comes back, and with it the worker: the job is begun again.
+    // The server comes back, and the worker with it: the job is begun again.
     server.restart();
     assert_eq!(
         until("it is begun again", || Some(server.job(&job)).filter(|job| job["attempts"] == 2))["agent"],
@@ -139,18 +140,19 @@ fn a_worker_that_killed_what_it_had_is_not_given_it_as_if_it_had_never_arrived()
     let worker = Worker::joined(&server, "digger", &more, &PROGRAM);
     let job = submit(&server, 1_000.0);
     until("it runs", || (starts(server.directory()).get(&job) == Some(&1)).then_some(()));
-    // The call for work that is open keeps the session alive at the server, which does not know how long it stood still.
+    // The worker's open call for work keeps the session alive at the server, which does not know how long it stood
+    // still.
     server.signal("STOP");
     worker.says("1 program was killed");
     server.signal("CONT");
     let ended = server.ended(&job);
     assert_eq!(ended["outcome"]["failure"]["code"], "unavailable", "{ended}");
     assert_eq!((&ended["attempts"], starts(server.directory())[&job]), (&json!(1), 1), "it was begun once");
-    // And the worker works on.
+    // The worker goes on working.
     done_once(&server, &submit(&server, 0.0));
 }
 
-/// Killed is what still runs when the lease is over; of what has ended there is only something left to say.
+/// When the lease is over, programs that still run are killed. A program that has ended only needs to be reported.
 #[test]
 fn what_came_of_a_program_is_kept_for_longer_than_a_lease() {
     let mut server = Server::start();

@@ -16,13 +16,12 @@ use crate::workers::Worker;
 
 const JOB: &str = "01a1e2d0-641e-7000-8000-0005a7fde28e";
 
-/// A server by hand: the first call for work is answered when the test says so, with a job.
+/// A server by hand: it answers the first call for work with a job, when the test says so.
 struct Script {
     asks: Mutex<Sender<()>>,
     answers: Mutex<Receiver<()>>,
-    /// What was reported.
     reports: Mutex<Vec<Value>>,
-    /// Whether it knows how to take work back.
+    /// Whether the server knows how to take work back.
     knows_declined: bool,
 }
 
@@ -71,7 +70,7 @@ fn worker(address: SocketAddr, directory: &Path) -> Child {
     command.spawn().expect("it starts")
 }
 
-/// Has a worker asked to stop while a job is on its way to it; gives what it reports.
+/// Has a worker asked to stop while a job is on its way to it. Returns what the worker reports.
 fn crossing(name: &str, knows_declined: bool) -> Vec<Value> {
     let directory = std::env::temp_dir().join(format!("crosspoint-{name}-{}", std::process::id()));
     fs::create_dir_all(&directory).expect("it can be made");
@@ -119,7 +118,7 @@ fn an_idle_worker_leaves_at_once_and_what_comes_then_is_for_others() {
     assert_eq!((&job["state"], &job["attempts"]), (&json!("completed"), &json!(1)), "{job}");
 }
 
-/// Also of an agent whose work must not be repeated: nothing was begun.
+/// Nothing was begun, so this holds also for an agent whose work must not be repeated.
 #[test]
 fn what_is_declined_goes_back_to_the_queue_without_a_repeat_or_a_failure() {
     let server = Server::start();

@@ -1,4 +1,5 @@
-//! Workers whose server says no, or not now: what passes is waited for, what does not ends the job and not the worker.
+//! Workers whose server refuses, for now or for good: a temporary refusal is waited out, and a lasting one ends the job
+//! but not the worker.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -59,7 +60,7 @@ fn a_worker_begun_anew_with_other_work_waits_for_the_lease_of_the_one_that_was_k
     worker.says("has joined");
     assert_eq!(worker.said().matches("if they are dead").count(), 1, "once");
     assert_eq!(server.ended(&server.begin("fill"))["state"], "completed");
-    // Those who are alive stay in the way.
+    // Sessions that are alive still block the name.
     let url = server.url();
     let other = ["agent", "dig", "--work", "dig", "--lease-seconds", "5", "--server", &url, "--", "cat"];
     let said = transcript(&mut crosspoint(&other));

@@ -1,4 +1,4 @@
-//! Requesters at the bridge door: whatever they are answered with is judged by the contract's own validator.
+//! Requesters at the bridge door: every answer they get is judged by the contract's own validator.
 
 use crosspoint_contracts::Kind;
 use serde_json::{Value, json};
@@ -9,24 +9,24 @@ use crate::live::{Answer, Server};
 
 pub(crate) const BRIDGE: &str = "/api/v1/bridge";
 
-/// An id as the contract wants one.
+/// An id of the form that the contract asks for.
 pub(crate) fn new_id() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// A request with nothing but what it must have.
+/// A request with only the required members.
 pub(crate) fn request(id: &str, agent_name: &str, prompt: &str) -> Value {
     json!({"request_id": id, "version": "1.0", "agent_name": agent_name, "prompt": prompt})
 }
 
-/// A request whose input is this object, which was carried in it.
+/// A request that carries this object as its input.
 pub(crate) fn carrying(id: &str, agent_name: &str, input: &Value) -> Value {
     let mut request = request(id, agent_name, &input.to_string());
     request["context"] = json!({"x_crosspoint": {"from": "run.request", "form": {"input": "json"}}});
     request
 }
 
-/// A response, in which nothing is wrong or loose and nothing is there but the nine.
+/// A response without findings or looseness, with nothing but the nine members.
 #[track_caller]
 pub(crate) fn response(answer: &Answer) -> Value {
     faultless(&answer.body, Kind::BridgeResponse);
@@ -41,7 +41,6 @@ impl Server {
         self.post(&format!("{BRIDGE}?wait=60"), &request.to_string())
     }
 
-    /// The response to a request.
     #[track_caller]
     pub(crate) fn response_to(&self, request: &Value) -> Value {
         let answer = self.ask(request);

@@ -1,4 +1,4 @@
-//! Agents who answer in a directory: what they are asked, and what becomes of what they write.
+//! Agents that answer in a directory: what they are asked, and what happens to the files that they write.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -305,7 +305,7 @@ fn what_is_settled_about_it_is_shown_and_mistakes_are_named() {
     insta::assert_snapshot!("mistakes", Place::new("bridge-bad", &bad).check());
 }
 
-/// Folders under the names are nobody's request, and no answer.
+/// A directory under the name of a file is neither a request nor an answer.
 #[test]
 fn a_directory_in_the_place_of_a_request_is_waited_for() {
     let (server, inbox) = start();
@@ -319,7 +319,7 @@ fn a_directory_in_the_place_of_a_request_is_waited_for() {
     inbox.is_cleared();
 }
 
-/// Whoever it was that answered: the job's outcome is another agent's, and this is not it.
+/// The job already has an outcome, from another agent, so this answer is only kept.
 #[test]
 fn an_answer_to_a_job_that_another_agent_has_done_is_kept() {
     let server = Server::configured(&(human("inbox", "") + &bash("other", "cat", "")));
@@ -335,7 +335,7 @@ fn an_answer_to_a_job_that_another_agent_has_done_is_kept() {
     server.cancel(&id);
 }
 
-/// A watcher of another server is the tool that answers.
+/// The watcher of another server plays the tool that answers.
 #[test]
 fn a_watcher_answers() {
     let (server, inbox) = start();

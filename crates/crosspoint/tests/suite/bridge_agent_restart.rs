@@ -1,9 +1,8 @@
-//! The server is killed while somebody is asked: the question stays, and is asked and answered once.
+//! The server is killed while a person is asked: the question stays, and is asked and answered once.
 
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::thread;
+use std::{fs, thread};
 
 use serde_json::json;
 
@@ -46,7 +45,7 @@ fn an_answer_that_came_meanwhile_is_taken() {
     }
 }
 
-/// What is said of a request is for people; whether it was put into its place is remembered apart from that.
+/// The steps of a job are for people. Whether a request was put into its place is remembered separately.
 #[test]
 fn whatever_the_steps_say_a_request_that_was_taken_away_is_not_asked_again() {
     for step in [r#""Ganz andere Worte""#, r#""Not asked yet: it only seems so""#] {
@@ -56,7 +55,7 @@ fn whatever_the_steps_say_a_request_that_was_taken_away_is_not_asked_again() {
         inbox.asked(&id);
         until("it is on record", || server.job(&id)["progress"]["step"].is_string().then_some(()));
         server.kill();
-        // Somebody is at work on it.
+        // A person has taken the request away to work on it.
         fs::remove_file(inbox.file(REQUEST)).expect("it is there");
         let store = rusqlite::Connection::open(server.data().join("jobs.db")).expect("it opens");
         let progress = format!("[null,{step},null]");
@@ -75,10 +74,10 @@ fn whatever_the_steps_say_a_request_that_was_taken_away_is_not_asked_again() {
     }
 }
 
-/// Whoever answers all that is asked, and counts.
+/// Answers every request, and counts them.
 struct Answerer {
     count: Arc<AtomicU32>,
-    /// What it exited with that is neither an answer nor that there was nothing to answer.
+    /// Number of exits with a code that means neither an answer nor that there was nothing to answer.
     failed: Arc<AtomicU32>,
     stop: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
@@ -134,7 +133,7 @@ fn wherever_the_server_is_killed_it_is_asked_and_answered_once() {
         server.start_by(&["env", &format!("CROSSPOINT_FAILPOINT={step}")]);
         server.restart();
         let body = json!({"work": "human", "input": "Killed?", "request_id": step}).to_string();
-        // Whoever is not answered sends it again.
+        // The caller sends a request that was not answered again.
         let _ = server.try_request("POST", "/api/v1/jobs", &[], body.as_bytes());
         let answerer = Answerer::of(Inbox::of(&server));
         server.wait();
@@ -143,11 +142,11 @@ fn wherever_the_server_is_killed_it_is_asked_and_answered_once() {
         let id = server.submit(&body)["id"].as_str().expect("an id").to_owned();
         let job = ended(&server, &id);
         assert_eq!((&job["outcome"]["outputs"], &job["attempts"]), (&json!("yes"), &json!(1)), "{step}: {job}");
-        // The next one clears away what was left.
+        // The next request clears away what was left.
         let next = prompt(&server, "Next?");
         assert_eq!(ended(&server, &next)["outcome"]["outputs"], "yes", "{step}");
         let (count, failed) = (answerer.count.clone(), answerer.failed.clone());
-        // The job has its answer before whoever gave it has ended: only then is it counted.
+        // The job has its answer before the answering command has ended, and the answer is counted only then.
         drop(answerer);
         let counts = (count.load(Ordering::Relaxed), failed.load(Ordering::Relaxed));
         assert_eq!(counts, (2, 0), "{step}: each of the two was answered once");

@@ -19,7 +19,7 @@ fn request() -> Value {
     })
 }
 
-/// A directory with this request in the place of that name.
+/// A directory with this request under that file name.
 fn asked(name: &str, file: &str, request: &Value) -> (Place, Inbox) {
     let place = Place::new(name, "");
     let inbox = Inbox(place.path().join("inbox"));
@@ -32,7 +32,7 @@ fn response(inbox: &Inbox, file: &str) -> Value {
     serde_json::from_slice(&fs::read(inbox.file(file)).expect("it is there")).expect("it is JSON")
 }
 
-/// What it says, without where that is.
+/// The output of the command, without the path of the directory.
 fn said(inbox: &Inbox, arguments: &[&str]) -> String {
     let place = format!("{}/", inbox.0.parent().map(Path::display).expect("it has one"));
     transcript(&mut inbox.command("answer", arguments)).replace(&place, "")

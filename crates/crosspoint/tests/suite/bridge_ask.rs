@@ -147,7 +147,7 @@ fn questions_of_several_phases_are_left_together() {
     assert_eq!(desk.files(), [""; 0]);
 }
 
-/// What a terminal is sent by a line of shell, and its exit code.
+/// What a line of shell writes to a terminal, and its exit code.
 fn at_a_terminal(desk: &Desk, line: &str) -> (String, Option<i32>) {
     let mut script = std::process::Command::new("script");
     script.args(["-qec", line, "/dev/null"]).current_dir(desk.path()).stdin(std::process::Stdio::null());

@@ -33,7 +33,7 @@ fn a_request_is_answered_with_its_response() {
     let text = document["response"].as_str().expect("a text");
     assert!(text.contains("Größe \u{1F600}") && !text.contains(": "), "compact and not escaped: {text}");
     assert!(document["duration_seconds"].as_f64().is_some_and(|seconds| seconds >= 0.0));
-    // It is a job like any other, and has the document as it came.
+    // The request is a job like any other, and keeps its document as it came.
     let job = &server.asked()[0];
     assert_eq!((&job["door"], &job["request_id"]), (&json!("bridge"), &asked["request_id"]));
     let path = answer.header("location").expect("a place").to_owned();
@@ -46,7 +46,7 @@ fn a_request_is_answered_with_its_response() {
 fn what_is_a_text_stays_one_and_an_object_that_was_carried_is_one_again() {
     let server = Server::configured(&bash("words", r#"echo '@crosspoint {"outputs": "größer"}'"#, ""));
     let document = server.response_to(&request(&new_id(), "words", ""));
-    // Programs give objects.
+    // Programs return objects.
     assert!(document["response"].as_str().is_some_and(|text| text.contains("größer")), "{document}");
     let server = Server::start();
     let document = server.response_to(&carrying(&new_id(), "echo", &json!({"a": [1, "ä"]})));
@@ -65,7 +65,7 @@ fn every_failure_is_a_response_too() {
         let repeat = &document["metadata"]["x_crosspoint"]["details"]["repeat"];
         assert!(["safe", "unknown", "never"].map(|word| json!(word)).contains(repeat), "{document}");
     }
-    // BRIDGE-9: one that was stopped, and one that took too long.
+    // BRIDGE-9: a job that was cancelled, and one that took too long.
     let id = new_id();
     let stopped = server.post(BRIDGE, &request(&id, "ask", "?").to_string()).json();
     server.cancel(stopped["id"].as_str().expect("an id"));
@@ -122,7 +122,7 @@ fn a_repeat_joins_the_job_and_other_work_is_a_conflict() {
     let asked = request(&id, "reviewer", "p");
     let first = server.response_to(&asked);
     assert_eq!(server.response_to(&asked), first, "the same, to the byte");
-    // Laid out in another way, and sent at another time, it is the same still.
+    // Formatted differently, and sent at another time, it is still the same request.
     let mut again = json!({"created_at": "2026-01-01T00:00:00Z", "timeout_seconds": 7});
     again.as_object_mut().expect("an object").extend(asked.as_object().expect("an object").clone());
     assert_eq!(server.response_to(&again), first);
@@ -139,7 +139,7 @@ fn a_repeat_joins_the_job_and_other_work_is_a_conflict() {
     }
     let alike = server.post(&format!("{BRIDGE}?wait=60&work=reviewer"), &asked.to_string());
     assert_eq!(response(&alike), first);
-    // The name leads elsewhere now, or nowhere: what was asked is what was asked.
+    // The name now leads to another agent, or to none: the job keeps the work that it was accepted for.
     for works in [r#"["check", "review"]"#, r#"["fresh"]"#] {
         server.kill();
         server.configure(&REVIEWERS.replace(r#"["review", "check"]"#, works));
@@ -147,7 +147,7 @@ fn a_repeat_joins_the_job_and_other_work_is_a_conflict() {
         assert_eq!(server.response_to(&asked), first, "{works}");
     }
     assert_eq!(server.asked().len(), 1);
-    // With a key of its own it is the job of that key, under the id that this request has.
+    // With an idempotency key, a request gets the job of that key, under the request's own id.
     let keyed = |id: &str| {
         let body = request(id, "other", "k").to_string();
         server.request("POST", &format!("{BRIDGE}?wait=60"), &[("idempotency-key", "K")], body.as_bytes())
@@ -166,7 +166,7 @@ fn without_an_answer_the_job_is_shown_and_a_person_can_be_waited_for() {
     let id = answer.json()["id"].as_str().expect("an id").to_owned();
     assert_eq!((answer.status, &answer.json()["request_id"]), (202, &asked["request_id"]));
     server.in_state(&id, "waiting");
-    // ALL-5.6: it goes on waiting, and shows for what.
+    // ALL-5.6: the job goes on waiting, and shows for what.
     let answer = server.post(&format!("{BRIDGE}?wait=0.05"), &asked.to_string());
     let job = answer.json();
     assert_eq!((answer.status, &job["state"], &job["id"]), (202, &json!("waiting"), &json!(id)));

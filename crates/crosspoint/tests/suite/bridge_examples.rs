@@ -8,7 +8,7 @@ use crate::run::root;
 
 const NAMES: [&str; 6] = ["README.md", "agent.sh", "crosspoint.toml", "plain.sh", "review.py", "review.sh"];
 
-/// The example, as it would be after a copy.
+/// The example, as it is after copying.
 fn example() -> Desk {
     let desk = Desk::new();
     for name in NAMES {
@@ -69,7 +69,7 @@ fn an_agent_that_fails_altogether_is_said() {
     }
 }
 
-/// Prompts of every sort of characters come to the agent as they are.
+/// Prompts with every sort of character reach the agent unchanged.
 #[test]
 fn what_files_hold_and_are_called_harms_nobody() {
     let name = "it's \"a\" $(file) é.txt";
@@ -94,7 +94,7 @@ fn what_files_hold_and_are_called_harms_nobody() {
     }
 }
 
-/// Each keeps a response that is not its own, and says so.
+/// Each script keeps a response that is not its own, and says so.
 #[test]
 fn scripts_refuse_the_answer_to_another_request() {
     for script in ["./plain.sh", "./review.py"] {
@@ -116,7 +116,7 @@ fn scripts_refuse_the_answer_to_another_request() {
     }
 }
 
-/// More than the system takes as one word of a command.
+/// More than the system allows in one argument of a command.
 #[test]
 fn files_may_be_larger_than_the_words_of_a_command() {
     for script in ["./review.sh", "./plain.sh", "./review.py"] {

@@ -1,4 +1,4 @@
-//! Killing whoever takes part in a bridge: at every step of writing and removing, and at any moment.
+//! Killing each participant of a bridge: at every step of writing and removing, and at random moments.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -36,13 +36,14 @@ fn a_driver_that_dies_at_any_step_goes_on_from_there() {
         place.is_answered(2);
         let ran: Vec<String> = place.lines("ran");
         assert_eq!(ran.len(), 2, "each question was asked once: {point} {ran:?}");
-        // A file that was never finished is removed by whoever comes after a minute.
+        // An unfinished file is removed by a driver that comes after a minute.
         let left: Vec<String> = place.left().into_iter().filter(|name| !name.contains(".tmp-")).collect();
         assert_eq!(left, [""; 0], "{point}");
     }
 }
 
-/// The record goes in one step: killed before it, the program is resumed; killed after it, the program begins anew, once and for all.
+/// The record is removed in one step. Killed before it, the program is resumed. Killed after it, the program begins
+/// anew and is never resumed.
 #[test]
 fn a_driver_that_dies_while_it_forgets_does_not_remember_later() {
     let place = Place::new(COUNTS);
@@ -50,19 +51,19 @@ fn a_driver_that_dies_while_it_forgets_does_not_remember_later() {
     let killed_at = |point: &str| -> Ran {
         place.driver(&[], &command).env(failpoint::VARIABLE, point).output().expect("it starts").into()
     };
-    // The request is gone, so that the record is all there is to remove.
+    // The request is gone, so only the record is left to remove.
     assert_eq!(killed_at("driver.removed").code, -9);
     let ran = killed_at("record.discarded");
     assert_eq!((ran.code, place.left()), (-9, vec![]), "{ran:?}");
     place.is_answered(1);
     for _ in 0..2 {
-        // It begins anew and finds its answers: whoever resumed it would show in what it was called with.
+        // The program begins anew and finds its answers. A resume would show in its arguments.
         assert_eq!(place.run(&[], &command).code, 0);
     }
     assert_eq!(place.lines("calls"), ["1 counts", "1 counts --resume", "1 counts", "1 counts"]);
 }
 
-/// Nothing moves the record out of the way first: it could be put back.
+/// The record is not renamed first, because a renamed record could be put back.
 #[test]
 fn a_record_is_never_half_removed() {
     let place = Place::new(COUNTS);
@@ -74,12 +75,11 @@ fn a_record_is_never_half_removed() {
     assert_eq!(place.left(), [""; 0]);
 }
 
-/// How often somebody is killed in the suite; `CROSSPOINT_KILLS` for more.
+/// Number of kills in the suite; `CROSSPOINT_KILLS` sets more.
 const KILLS: u64 = 50;
 
 const QUESTIONS: usize = 3;
 
-/// Whom it hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
     Driver,
@@ -103,17 +103,17 @@ impl Round {
         driver.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
     }
 
-    /// Kills somebody at some moment, unless there is nobody to kill before the driver ends.
+    /// Kills a participant at a random moment, unless the driver ends before there is one to kill.
     fn kill(&mut self, driver: &mut Child, dice: &mut Dice) {
         let victims = [Victim::Driver, Victim::Driver, Victim::Requester, Victim::Agent];
         let victim = victims[usize::try_from(dice.below(4)).expect("it is small")];
-        // Not a wait for anything: the moment is to be any.
+        // This does not wait for anything: it makes the moment random.
         thread::sleep(Duration::from_micros(dice.below(if victim == Victim::Driver { 300_000 } else { 50_000 })));
         while driver.try_wait().expect("it can be asked").is_none() {
             let found = match victim {
                 Victim::Driver => Some(driver.id()),
                 Victim::Requester => {
-                    // Between it and the driver is its keeper.
+                    // The keeper is between the requester and the driver.
                     let keepers = children_of(driver.id()).into_iter();
                     keepers.flat_map(children_of).find(|pid| is_requester(*pid))
                 }
@@ -121,7 +121,7 @@ impl Round {
             };
             if let Some(pid) = found.and_then(|pid| Pid::from_raw(pid.cast_signed())) {
                 thread::sleep(Duration::from_micros(dice.below(10_000)));
-                // It may have ended just now; then the next one is waited for.
+                // The process may have just ended. Then the next one is waited for.
                 if kill_process(pid, Signal::KILL).is_ok() {
                     self.kills.push(victim);
                     return;
@@ -130,12 +130,12 @@ impl Round {
         }
     }
 
-    /// The agent of this round shows itself by this.
+    /// The text by which the agent of this round is recognised.
     fn mark(&self) -> String {
         format!("round-{}-of-{}", self.number, std::process::id())
     }
 
-    /// Runs the same command until it is through, and kills meanwhile.
+    /// Runs the same command until it succeeds, and kills meanwhile.
     fn go(&mut self, kills: usize, dice: &mut Dice) {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -153,7 +153,7 @@ impl Round {
         }
     }
 
-    /// Every answer is to its own question; only as many failed as agents were killed.
+    /// Checks that every answer is to its own question, and that only as many failed as agents were killed.
     fn check(&self) {
         let answers = self.place.answers();
         assert_eq!(answers.len(), QUESTIONS, "lost: {:?}", self.kills);
@@ -173,19 +173,19 @@ fn words_of(pid: u32) -> String {
     String::from_utf8_lossy(&words).replace('\0', " ")
 }
 
-/// Supervisors of agents are children of the driver too, where it is its own server, and have its words for a moment.
+/// Supervisors of agents are also children of a driver that is its own server, and for a moment have its command line.
 fn is_requester(pid: u32) -> bool {
     let words = words_of(pid);
     words.contains("asks") && !words.contains("bridge run")
 }
 
-/// An agent that takes a moment. The word after its script is what it is known by among the processes.
+/// An agent that takes a moment. The word after its script identifies it among the processes.
 fn works(mark: &str) -> String {
     let script = format!(": {mark}; echo \"$CROSSPOINT_JOB_ID\" >> ran; sleep 0.03; cat");
     bash("works", &script, "")
 }
 
-/// A seed of its own for every run, or the one of a run that failed.
+/// A new seed for every run, or the seed of a run that failed.
 fn seed() -> u64 {
     let given = std::env::var("CROSSPOINT_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()));
@@ -193,7 +193,8 @@ fn seed() -> u64 {
     seed
 }
 
-/// Without a server: an agent that died with its driver runs again, for the same job (ALL-3); one that was killed alone failed, once.
+/// Without a server, an agent that died with its driver runs again, for the same job (ALL-3). An agent that was killed
+/// alone has failed, once.
 #[test]
 fn whoever_is_killed_nothing_is_lost_crossed_or_asked_twice_without_a_server() {
     let mut dice = Dice(seed());
@@ -213,7 +214,7 @@ fn whoever_is_killed_nothing_is_lost_crossed_or_asked_twice_without_a_server() {
     }
 }
 
-/// With one: whatever becomes of driver and requester, each agent runs once.
+/// With a server, each agent runs once, whatever happens to driver and requester.
 #[test]
 fn whoever_is_killed_nothing_is_lost_crossed_or_asked_twice_with_a_server() {
     let mut dice = Dice(seed());
@@ -239,7 +240,7 @@ fn kills() -> u64 {
     std::env::var("CROSSPOINT_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS)
 }
 
-/// How many jobs the store of a place has.
+/// Number of jobs in the store of a place.
 fn jobs_in(place: &Place) -> usize {
     let mut list = Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
     list.args(["jobs", "list", "--json"])

@@ -1,4 +1,4 @@
-//! The contract's own examples, and its five mistakes, each once through the whole.
+//! The contract's own examples and its five mistakes, each run once end to end.
 
 use std::fs;
 
@@ -15,7 +15,8 @@ fn example(name: &str) -> String {
 
 const ASK: [&str; 3] = ["agent-content-enhancer", "--prompt", "Enhance the agent file."];
 
-/// A program as the contract has it in mind: leaves its request, exits with 42, and when it is resumed shows the response and deletes it.
+/// A program as the contract describes it: writes its request and exits with 42. When it is resumed, it shows the
+/// response and deletes it.
 const REQUESTER: &str = "\
 case \" $* \" in
 *' --resume '*) [ ! -e .agent-request.json ] && cat .agent-response.json && rm .agent-response.json ;;
@@ -34,7 +35,7 @@ fn the_printed_request_is_answered_as_the_document_describes() {
     faultless(ended.said.as_bytes(), Kind::BridgeResponse);
     let response: Value = serde_json::from_str(&ended.said).expect("it is JSON");
     assert_eq!((&response["request_id"], &response["status"]), (&json!(PRINTED_ID), &json!("success")));
-    // The second level: the text is a document of its own.
+    // The second level: the text is itself a document.
     let inner: Value = serde_json::from_str(response["response"].as_str().expect("a text")).expect("it is JSON");
     assert_eq!(inner["prompt"], "Enhance the agent file.\nReturn JSON.");
     assert!(ended.said.starts_with("{\n  \"request_id\": "), "it is laid out with two spaces");
@@ -120,7 +121,7 @@ fn each_mistake_in_a_response_is_refused_with_its_clause_and_kept() {
     }
 }
 
-/// The original loaded whatever it found. A driver sets it aside and has the request answered.
+/// The original program loaded any file it found. A driver sets the file aside and has the request answered.
 #[test]
 fn each_mistake_that_a_driver_finds_is_set_aside_and_the_request_is_answered() {
     for (mistake, response, ..) in mistakes() {

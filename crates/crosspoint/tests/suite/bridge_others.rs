@@ -1,4 +1,4 @@
-//! What is not meant for this command, this document or these eyes.
+//! Files of another command, answers to another document, content that must not be shown, and unreadable files.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -18,7 +18,7 @@ fn request(agent: &str, prompt: &str) -> Value {
     json!({"request_id": ID, "version": "1.0", "agent_name": agent, "prompt": prompt})
 }
 
-/// It was told that everything is kept, and so it is.
+/// The other command was told that everything is kept, and it is.
 #[test]
 fn what_another_command_has_so_far_is_not_taken_from_it() {
     let desk = Desk::new();
@@ -40,7 +40,7 @@ fn what_another_command_has_so_far_is_not_taken_from_it() {
     let ended = desk.run(&command);
     assert_eq!((ended.code, ended.said.contains("one")), (Some(0), true), "{ended:?}");
     assert_eq!(desk.text("ran").lines().count(), 1, "nothing is done twice");
-    // What is done with is in nobody's way.
+    // Files of a finished run do not block a new one.
     assert_eq!(desk.run(&["bridge", "run", "--", "true"]).code, Some(0));
 }
 
@@ -71,13 +71,13 @@ fn what_is_wrong_with_a_document_is_said_without_its_words() {
     }
 }
 
-/// ALL-1: the same id with other words is another request. What answers the first is not given to the second.
+/// ALL-1: the same id with other words is another request. The answer to the first is not given to the second.
 #[test]
 fn other_words_under_the_same_id_are_not_given_the_first_answer() {
     let place = Place::new(COUNTS);
     place.write("first", &request("counts", "first").to_string());
     place.write("second", &request("counts", "second").to_string());
-    // The first answer is left untaken.
+    // The first answer is not taken.
     let script = "#!/bin/bash\n\
         if [ ! -e asked-1 ]; then touch asked-1; cp first .agent-request.json; exit 42; fi\n\
         if [ ! -e asked-2 ]; then touch asked-2; cp second .agent-request.json; exit 42; fi\n\
@@ -93,7 +93,7 @@ fn other_words_under_the_same_id_are_not_given_the_first_answer() {
     assert_eq!(place.lines("ran").len(), 1);
 }
 
-/// Only its words make it another one.
+/// Only other words make it another request.
 #[test]
 fn the_same_words_under_the_same_id_are_answered_by_what_is_there() {
     let place = Place::new(COUNTS);
@@ -112,13 +112,14 @@ fn the_same_words_under_the_same_id_are_answered_by_what_is_there() {
     assert_eq!((place.left(), place.lines("ran").len()), (vec![], 1));
 }
 
-/// It dies between two steps of noting the second: the first answer is not taken for its own by the next driver either.
+/// The driver dies between two steps of noting the second request: the next driver does not take the first answer for
+/// the second's either.
 #[test]
 fn a_driver_that_is_killed_while_it_notes_other_words_leaves_no_wrong_answer() {
     for step in ["record.renamed", "driver.claimed"] {
         let place = Place::new(COUNTS);
         place.write(".agent-request.json", &request("counts", "first").to_string());
-        // Whoever answers is killed before the request is removed.
+        // The driver that answers is killed before the request is removed.
         let killed =
             |step: &str| place.driver(&[], &["true"]).env("CROSSPOINT_FAILPOINT", step).status().expect("it starts");
         assert!(!killed("driver.responded").success());
@@ -155,7 +156,7 @@ fn a_response_that_nobody_took_is_not_given_to_other_words_that_come_later() {
     inbox.leave(REQUEST, &request("echo", "first"));
     assert_eq!(prompt_of(&inbox.answer(ID)), "first");
     inbox.holds_only(&[RESPONSE]);
-    // The same once more is answered by what is there.
+    // The same request once more gets the response that is already there.
     inbox.leave(REQUEST, &request("echo", "first"));
     watcher.says("its response is there already");
     inbox.holds_only(&[RESPONSE]);
@@ -165,7 +166,8 @@ fn a_response_that_nobody_took_is_not_given_to_other_words_that_come_later() {
     assert_eq!(inbox.answer(ID)["error_type"], "request_conflict");
 }
 
-/// BRIDGE-8: the server may take less than others do, and does not read whose request it is.
+/// BRIDGE-8: the server may accept less than other programs, and it does not read the id of a request that is too
+/// large.
 #[test]
 fn a_request_that_is_too_large_for_the_server_is_answered_so() {
     let server = Server::configured("[limits]\nbody_bytes = 2000\n");
@@ -182,7 +184,7 @@ fn a_request_that_is_too_large_for_the_server_is_answered_so() {
     assert_eq!(inbox.answer(ID)["error_type"], "RequestTooLarge");
 }
 
-/// What somebody else has closed to us is moved out of the way like anything else that answers nothing.
+/// A file of another user that cannot be read is moved out of the way, like anything else that is not an answer.
 #[test]
 fn a_file_that_may_not_be_read_holds_nobody_up() {
     let (server, home) = (Server::start(), Home::new());
@@ -202,7 +204,7 @@ fn a_file_that_may_not_be_read_holds_nobody_up() {
     let url = server.url();
     let mut command = watch(&home, "log", &["--server", &url], &[&inbox]);
     if fs::metadata("/proc/self").expect("it is there").uid() == 0 {
-        // Nothing is closed to root.
+        // Root can read everything, so the test runs as another user.
         let mut apart = Command::new("setpriv");
         apart.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]);
         apart.arg(command.get_program()).args(command.get_args()).current_dir("/").env("NO_COLOR", "1");
@@ -216,7 +218,7 @@ fn a_file_that_may_not_be_read_holds_nobody_up() {
     fs::set_permissions(&aside, fs::Permissions::from_mode(0o600)).expect("it is ours");
     assert_eq!(fs::read_to_string(aside).expect("it is kept"), "closed");
     watcher.says("it is left as it is");
-    // While one is closed, others are answered.
+    // While one file is closed, other requests are answered.
     open(".agent-request-phase3.json", 3, "three");
     assert_eq!(prompt_of(&inbox.answer_in(".agent-response-phase3.json", &id(3))), "three");
     assert!(inbox.file(".agent-request-phase2.json").exists());

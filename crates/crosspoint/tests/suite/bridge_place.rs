@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::live::until;
 
-/// Asks as often as its first word says, each time the agent of its second, and then exits with its third. What it is called with goes to
-/// `calls`; each answer is kept, as `answer-0` and so on. It may be killed at any moment, and asks the same under the same id; where several
-/// share a store, `ROUND` tells them apart.
+/// Asks as often as its first argument says, each time the agent of its second, and then exits with its third. It
+/// writes its arguments to `calls` and keeps each answer, as `answer-0` and so on. It may be killed at any moment, and
+/// asks the same under the same id. If several share a store, `ROUND` tells them apart.
 pub(crate) const ASKS: &str = r#"#!/bin/bash
 echo "$*" >> calls
 answers=(answer-*); took=${#answers[@]}; [ -e answer-0 ] || took=0
@@ -31,7 +31,7 @@ fi
 [ "${3:---resume}" = --resume ] || exit "$3"
 "#;
 
-/// An agent that says what it was given, and leaves in `ran` for which job. The lines of one write do not mix.
+/// An agent that returns its input, and appends its job to `ran`. The lines of one write do not mix.
 pub(crate) const COUNTS: &str = r#"[[agent]]
 name = "counts"
 contract = "exec"
@@ -42,7 +42,7 @@ pub(crate) struct Place {
     directory: PathBuf,
 }
 
-/// How the driver ended, and what it said.
+/// How the driver ended, and its output.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -53,14 +53,14 @@ pub(crate) struct Ran {
 impl From<Output> for Ran {
     fn from(output: Output) -> Ran {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it is UTF-8");
-        // Who was killed has no code: the signal, as a negative number.
+        // A killed process has no code: the signal is given as a negative number.
         let code = output.status.code().unwrap_or_else(|| -output.status.signal().expect("one of them"));
         Ran { code, stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 }
 
 impl Place {
-    /// With this configuration, and the program that asks as `asks`.
+    /// A place with this configuration, and the asking program as `asks`.
     pub(crate) fn new(toml: &str) -> Place {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -80,7 +80,7 @@ impl Place {
         fs::write(self.path(name), text).expect("it can be written");
     }
 
-    /// A file that can be run.
+    /// Writes an executable file.
     pub(crate) fn script(&self, name: &str, text: &str) {
         self.write(name, text);
         fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).expect("it is ours");
@@ -103,7 +103,7 @@ impl Place {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Everything of the bridge that is there.
+    /// Names of all files of the bridge.
     pub(crate) fn left(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.directory).expect("it can be listed");
         let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
@@ -125,13 +125,13 @@ impl Place {
         self.driver(options, command).output().expect("it starts").into()
     }
 
-    /// Starts it; its output is kept for the end.
+    /// Starts it. Its output is kept for the end.
     pub(crate) fn begin(&self, options: &[&str], command: &[&str]) -> Child {
         let mut driver = self.driver(options, command);
         driver.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
     }
 
-    /// Waits until something is there.
+    /// Waits until the file exists.
     pub(crate) fn until_there(&self, name: &str) {
         until(name, || self.has(name).then_some(()));
     }
@@ -145,7 +145,7 @@ impl Place {
             .collect()
     }
 
-    /// The program asked this often and got the answer to each of its questions.
+    /// Checks that the program asked this often and got the answer to each of its questions.
     pub(crate) fn is_answered(&self, often: usize) {
         let answers = self.answers();
         assert_eq!(answers.len(), often, "{answers:?}");
@@ -156,7 +156,7 @@ impl Place {
     }
 }
 
-/// It is an answer to this question of this round, and says so where it succeeded.
+/// Checks that this answers the question of the round, with the right text if it succeeded.
 pub(crate) fn is_to(answer: &Value, question: usize, round: u64) {
     assert_eq!(answer.as_object().map(serde_json::Map::len), Some(9), "{answer}");
     assert_eq!(answer["request_id"], format!("{question:08}-0000-4000-8000-{round:012}"), "crossed");
@@ -172,13 +172,12 @@ impl Drop for Place {
     }
 }
 
-/// Sends a signal, by name.
 pub(crate) fn signal(pid: u32, name: &str) {
     let sent = Command::new("kill").args(["-s", name, &pid.to_string()]).stderr(Stdio::null()).status();
     assert!(sent.is_ok(), "there is kill");
 }
 
-/// Who may read it.
+/// The permission bits of a file.
 pub(crate) fn mode(path: &Path) -> u32 {
     path.metadata().expect("it is there").permissions().mode() & 0o7777
 }

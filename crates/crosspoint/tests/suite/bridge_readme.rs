@@ -1,4 +1,4 @@
-//! The script that the README and docs/bridge.md begin with, taken from the page and run as it stands.
+//! The script at the beginning of the README and of docs/bridge.md, taken from the page and run unchanged.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ fn page(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// What stands under a heading, up to the next one.
+/// The text under a heading, up to the next heading.
 fn section<'t>(page: &'t str, heading: &str) -> &'t str {
     let (_, rest) = page.split_once(&format!("{heading}\n")).unwrap_or_else(|| panic!("there is no {heading:?}"));
     rest.split("\n## ").next().unwrap_or_default()
@@ -24,7 +24,7 @@ fn blocks(section: &str) -> Vec<(&str, &str)> {
     fenced.map(|block| block.split_once('\n').expect("a fence ends its line")).collect()
 }
 
-/// Types this at a shell that finds our program, as readers of the page do.
+/// Types this into a shell that finds our program, as readers of the page do.
 fn typed(desk: &Desk, lines: &str) -> Ended {
     let program = PathBuf::from(crosspoint(&[]).get_program());
     let path = std::env::var("PATH").unwrap_or_default();
@@ -34,7 +34,8 @@ fn typed(desk: &Desk, lines: &str) -> Ended {
     ended(&mut shell)
 }
 
-/// A reader puts the first two blocks into files, types the third, and sees what stands behind its last command.
+/// Acts as a reader: puts the first two blocks into files, types the third, and sees what stands behind its last
+/// command.
 fn followed(section: &str) {
     let [("sh", script), ("toml", configuration), ("sh", lines)] = blocks(section)[..] else {
         panic!("not a script, a configuration and commands: {section}");
@@ -64,7 +65,7 @@ fn a_script_is_bridged_by_the_opening_of_the_page() {
     followed(section(&page("docs/bridge.md"), "# Programs that ask by files"));
 }
 
-/// The recipe for drivers that are not ours, with a person's answer behind `answer_it`.
+/// The recipe for other drivers, with a person's answer behind `answer_it`.
 #[test]
 fn the_recipe_for_other_drivers_brings_the_script_to_its_end() {
     let page = page("docs/bridge.md");

@@ -9,7 +9,7 @@ use crate::asks::{BRIDGE, new_id, request, response};
 use crate::faultless::findings;
 use crate::live::{Answer, Server, head};
 
-/// What a refusal says beside the nine.
+/// What a refusal says besides the nine members.
 #[track_caller]
 fn refused(answer: &Answer, status: u16, error_type: &str, request_id: Option<&str>) -> Value {
     assert_eq!(answer.status, status, "{answer:?}");

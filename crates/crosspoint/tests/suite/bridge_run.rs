@@ -62,7 +62,7 @@ fn a_server_that_runs_does_it_whether_it_is_found_or_named() {
 
 #[test]
 fn all_phases_that_are_asked_at_once_are_answered_at_once() {
-    // Each agent waits for the other: one after the other they would never end.
+    // Each agent waits for the other, so they would never end if run one after the other.
     let meet = |own: &str, other: &str| format!("touch {own}; until [ -e {other} ]; do sleep 0.01; done; cat");
     let agent = |name: &str, script: &str| {
         format!("[[agent]]\nname = \"{name}\"\ncontract = \"exec\"\nexec = {}\n", json!(["bash", "-c", script]))
@@ -196,7 +196,7 @@ fn who_asks_once_more_than_it_may_is_stopped_and_can_go_on() {
     assert_eq!(ran.code, 0, "{ran:?}");
     place.is_answered(4);
     assert_eq!((place.lines("ran").len(), place.left()), (4, vec![]));
-    // By default it is five times.
+    // The default limit is five questions.
     let place = Place::new("");
     assert_eq!(place.run(&[], &["./asks", "5", "echo"]).code, 0);
     let place = Place::new("");
@@ -229,7 +229,7 @@ fn a_request_that_cannot_be_understood_is_shown_and_kept() {
         let place = Place::new(COUNTS);
         place.write("ask", &text);
         place.write("good", &request(ID, "counts").to_string());
-        // Of several, none is handed in.
+        // If one of several requests is malformed, none is handed in.
         let both = "cp ask .agent-request.json; cp good .agent-request-phase2.json; echo >> calls; exit 42";
         let ran = place.run(&[], &["bash", "-c", both]);
         assert_eq!(ran.code, 1, "{text} {ran:?}");
@@ -255,7 +255,7 @@ fn an_answer_to_something_else_is_set_aside_when_there_is_another() {
     assert_eq!(place.left(), [".agent-response.json.stale-1"]);
     assert_eq!(place.read(".agent-response.json.stale-1"), foreign);
     assert!(ran.stderr.contains(".agent-response.json.stale-1"), "{ran:?}");
-    // A malformed one is no answer either.
+    // A malformed response is not an answer either.
     fs::remove_file(place.path("answer-0")).expect("it is there");
     place.write(".agent-response.json", "{");
     assert_eq!(place.run(&[], &["./asks"]).code, 0);
@@ -268,7 +268,7 @@ fn what_waits_at_the_start_is_answered_first() {
     place.write(".agent-request.json", &request(ID, "echo").to_string());
     assert_eq!(place.run(&[], &["./asks"]).code, 0);
     assert_eq!(place.lines("calls"), ["--resume"]);
-    // An answer that is there already is taken as it is.
+    // An answer that is already there is taken as it is.
     fs::rename(place.path("answer-0"), place.path(".agent-response.json")).expect("it is there");
     place.write(".agent-request.json", &request(ID, "nobody").to_string());
     let ran = place.run(&["--server", "http://127.0.0.1:1"], &["./asks"]);
@@ -343,7 +343,7 @@ fn what_is_planted_under_the_names_is_not_followed() {
     assert_eq!(place.left(), [".agent-response.json.stale-1"]);
 }
 
-/// What `crosspoint bridge ask` keeps is of one run, from its beginning to its good end.
+/// The answers that `crosspoint bridge ask` keeps belong to one run, from its beginning to its successful end.
 #[test]
 fn answers_of_an_earlier_run_are_not_those_of_this_one() {
     let place = Place::new("");
@@ -381,7 +381,7 @@ fn a_directory_that_vanishes_is_said() {
     assert!(ran.stderr.contains("inner is not there"), "{ran:?}");
 }
 
-/// The driver in a namespace of its own, after a command of the shell.
+/// The driver in a namespace of its own, after a shell command.
 fn apart(place: &Place, prepare: &str, command: &[&str]) -> Command {
     let driver = place.driver(&["--dir", "inner"], command);
     let mut apart = Command::new("unshare");
@@ -404,7 +404,7 @@ fn a_directory_that_is_read_only_or_full_is_said_and_what_was_done_is_not_done_a
     let ran: crate::bridge_place::Ran = apart(&place, read_only, &command).output().expect("it starts").into();
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.stderr.contains("read-only") && ran.stderr.contains("goes on"), "{ran:?}");
-    // There is room for the record, and none for the answer; then there is.
+    // First there is room for the record and none for the answer; then there is room for both.
     let full = "mount -t tmpfs -o size=20k tmpfs inner && cp ask inner/.agent-request.json";
     let filled = "head -c 8192 /dev/zero > inner/ballast";
     let large = place.read("ask").replace("What?", &"x".repeat(6_000));

@@ -1,4 +1,4 @@
-//! `crosspoint bridge run` where it is not alone: other commands, drivers, watchers, servers and people at the same directory.
+//! `crosspoint bridge run` with other commands, drivers, watchers, servers and people at the same directory.
 
 use std::fs;
 
@@ -38,7 +38,7 @@ fn what_another_server_was_given_is_not_done_again() {
     place.is_answered(1);
 }
 
-/// A watcher was killed that had given it to its own server, and knows no command.
+/// A watcher gave the request to its own server, and was then killed. Its record names no command.
 #[test]
 fn what_a_watcher_gave_to_another_server_is_not_done_again_either() {
     let server = Server::start();

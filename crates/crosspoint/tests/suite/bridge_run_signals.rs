@@ -1,4 +1,4 @@
-//! `crosspoint bridge run` when somebody asks it to stop, or kills it.
+//! `crosspoint bridge run` when it is asked to stop, or killed.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::bridge_place::{Place, Ran, signal};
 use crate::live::{Server, until};
 use crate::programs::{bash, pids};
 
-/// An agent that says where it runs, and waits until it may end.
+/// An agent that notes its job, and waits until it may end.
 fn waits() -> String {
     bash("waits", r#"echo "$CROSSPOINT_JOB_ID" >> ran; until [ -e go ]; do sleep 0.01; done; cat"#, "")
 }
@@ -34,7 +34,7 @@ fn who_is_interrupted_while_an_agent_works_goes_on_later_with_the_same_job() {
         let again = place.run(&[], &["./asks", "1", "waits"]);
         assert_eq!(again.code, 0, "{again:?}");
         place.is_answered(1);
-        // The program died with its server, which was us: it ran again (ALL-3), and for the same job.
+        // The agent's program died with the driver, which was its own server. It ran again (ALL-3), for the same job.
         let ran = place.lines("ran");
         assert_eq!((ran.len(), ran.first() == ran.last()), (2, true), "{ran:?}");
         assert_eq!(place.lines("calls"), ["1 waits", "1 waits --resume"]);
@@ -72,7 +72,7 @@ fn a_server_that_restarts_is_waited_for() {
     place.is_answered(1);
 }
 
-/// A program that does this when it is told to end, and says when it is ready for it.
+/// A program that does this when it is told to end, and shows when it is ready for it.
 fn on_signal(action: &str) -> String {
     format!("trap '{action}' INT TERM; touch here; until [ -e go ]; do sleep 0.01; done")
 }
@@ -111,7 +111,7 @@ fn what_is_remembered_stays_when_a_resumed_program_is_interrupted() {
     assert_eq!(ended(driver).code, 130);
     assert_eq!(place.left(), [".agent-bridge.json", ".agent-response.json"]);
     place.write("go", "");
-    // BRIDGE-4.4: its own recorded answer is gone on with at once.
+    // BRIDGE-4.4: the driver goes on at once with the recorded answer.
     assert_eq!(place.run(&[], &["./asks"]).code, 0);
     assert_eq!((place.lines("resumed").len(), place.left()), (2, vec![".agent-response.json".to_owned()]));
 }
@@ -129,7 +129,8 @@ fn a_program_does_not_outlive_its_driver() {
     until("it is gone", || is_gone().then_some(()));
 }
 
-/// Three that a script has started: one as usual, one in a session of its own, one whose parent is gone. Each would go on writing.
+/// Three processes that a script has started: a plain child, one in a session of its own, one whose parent is gone.
+/// Each would go on writing.
 const GHOSTS: &str = r#"#!/bin/bash
 if [ -e ghosts ]; then
     for pid in $(cat ghosts); do [ -e "/proc/$pid" ] && echo "$pid" >> alive; done
@@ -171,7 +172,7 @@ fn what_a_program_leaves_running_lives_on_and_holds_nothing() {
     }
 }
 
-/// The driver at a terminal, where something is typed once the place says so.
+/// The driver at a terminal, where `typed` is entered once the place has the file `ready`.
 fn at_a_terminal(place: &Place, command: &str, ready: &str, typed: &[u8]) -> (i32, String) {
     let program = assert_cmd::cargo::cargo_bin!("crosspoint");
     let line = format!("stty cols 100; '{}' bridge run -- {command}", program.display());

@@ -1,4 +1,4 @@
-//! `crosspoint bridge status`: what waits, and what is wrong with it, without a word of content.
+//! `crosspoint bridge status`: what waits, and what is wrong with it, without any content.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -62,7 +62,7 @@ fn every_state_has_a_word() {
 #[test]
 fn people_get_a_table_and_what_is_wrong_below_it() {
     let (place, inbox) = inbox("status-table");
-    // A clock that goes ahead shows no age, so that this does not hang on how fast it is.
+    // A time in the future shows no age, so that the test does not depend on how fast it runs.
     let later = |id: &str| {
         let mut request = request(id);
         request["created_at"] = json!("2999-01-01T00:00:00Z");
@@ -105,7 +105,7 @@ fn whoever_is_to_answer_is_shown_what_is_asked_and_how_much_time_is_left() {
     let shown = object(said(&["--json", "--prompts"]));
     assert_eq!((&shown["prompt"], &shown["until"]), (&asked["prompt"], &json!("2999-01-01T02:00:00.5Z")));
     assert_eq!(object(said(&["--json"])).get("prompt"), None);
-    // Its time is over.
+    // The request's time is over.
     asked["created_at"] = json!("2020-01-01T00:00:00Z");
     fs::write(inbox.file(REQUEST), asked.to_string()).expect("it is written");
     assert!(said(&[]).contains("none  waiting"), "{}", said(&[]));

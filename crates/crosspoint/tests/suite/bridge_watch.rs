@@ -1,11 +1,10 @@
-//! `crosspoint bridge watch`: one watcher, and all that can be in directories or become of them.
+//! `crosspoint bridge watch`: one watcher, and everything that can be in directories or happen to them.
 
-use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use serde_json::{Value, json};
 
@@ -18,7 +17,7 @@ use crate::watching::{Home, Inbox, REQUEST, RESPONSE, Watcher, id, prompt_of, re
 fn a_hundred_directories_are_answered_at_one_go_each_with_its_own() {
     let (server, home) = (Server::start(), Home::new());
     let inboxes = home.inboxes(100);
-    // Half of them wait already when it starts.
+    // Half of the requests are already there when the watcher starts.
     let (before, after) = inboxes.split_at(50);
     for (number, inbox) in before.iter().enumerate() {
         inbox.ask(&id(number), "echo", &format!("prompt {number}"));
@@ -37,7 +36,7 @@ fn a_hundred_directories_are_answered_at_one_go_each_with_its_own() {
     assert_eq!(watcher.stop().code(), Some(0));
     assert_eq!(watcher.count(" answered"), 100, "{}", watcher.log());
     assert_eq!(watcher.log().lines().filter(|line| line.contains(" job=") && line.ends_with(" answered")).count(), 100);
-    // Neither what was asked nor what was answered.
+    // The log shows neither prompts nor answers.
     assert!(!watcher.log().contains("prompt 7"), "{}", watcher.log());
 }
 
@@ -58,7 +57,7 @@ fn nine_phases_are_answered_side_by_side_and_a_slow_one_holds_nobody_up() {
         let response = inbox.answer_in(&format!(".agent-response-phase{phase}.json"), &number(phase));
         assert_eq!(prompt_of(&response), format!("phase {phase}"));
     }
-    // One that comes while others are under way.
+    // A request that comes while others are under way.
     inbox.ask(&number(10), "quick", "plain");
     assert_eq!(prompt_of(&inbox.answer(&number(10))), "plain");
     assert!(inbox.file(".agent-request-phase1.json").exists());
@@ -114,7 +113,8 @@ fn a_response_that_answers_nothing_is_set_aside_and_a_second_one_too() {
     assert_eq!(fs::read_to_string(inbox.file(".agent-response.json.stale-1")).expect("it is kept"), "half a resp");
 }
 
-/// There may be very many files: only the first visit looks at every name, which shows in that only it clears away what nobody writes any more.
+/// There may be very many files, so only the first visit looks at every name. It shows because only that visit removes
+/// abandoned temporary files.
 #[test]
 fn only_the_first_visit_looks_at_every_name() {
     let (server, home) = (Server::start(), Home::new());
@@ -148,14 +148,14 @@ fn a_malformed_request_is_said_once_kept_and_answered_when_it_is_mended() {
     let broken = json!({"request_id": id(1), "version": "1.0", "prompt": "SECRET"});
     inbox.leave(REQUEST, &broken);
     watcher.says("errors=1 the request is malformed");
-    // Others are answered beside it, and lead to further looks.
+    // Other requests are answered meanwhile, and lead to further visits.
     for number in 2..5 {
         inbox.leave(".agent-request-phase4.json", &request(&id(number), "echo", "x"));
         inbox.answer_in(".agent-response-phase4.json", &id(number));
     }
     assert_eq!(watcher.count("the request is malformed"), 1, "{}", watcher.log());
     assert_eq!(fs::read_to_string(inbox.file(REQUEST)).expect("it is kept"), broken.to_string());
-    // In place, as scripts do it.
+    // Rewritten in place, as scripts do it.
     fs::write(inbox.file(REQUEST), request(&id(1), "echo", "mended").to_string()).expect("it can be written");
     assert_eq!(prompt_of(&inbox.answer(&id(1))), "mended");
     assert!(!watcher.log().contains("SECRET"), "{}", watcher.log());
@@ -187,7 +187,7 @@ fn nothing_that_is_planted_under_the_names_is_followed_or_opened() {
     fs::create_dir(inbox.file(".agent-request-phase2.json")).expect("it can be made");
     symlink("/dev/zero", inbox.file(".agent-request-phase3.json")).expect("a link can be made");
     let _socket = std::os::unix::net::UnixListener::bind(inbox.file(".agent-request-phase4.json")).expect("a socket");
-    // Where responses go.
+    // Under the names of responses.
     symlink(&target, inbox.file(".agent-response-phase5.json")).expect("a link can be made");
     fifo(".agent-response-phase6.json");
     fs::create_dir(inbox.file(".agent-response-phase7.json")).expect("it can be made");
@@ -208,7 +208,7 @@ fn nothing_that_is_planted_under_the_names_is_followed_or_opened() {
     }
     assert_eq!(watcher.count("not a file"), 5, "{}", watcher.log());
     assert_eq!(fs::read_to_string(&target).expect("it is there"), request(&id(9), "echo", "elsewhere").to_string());
-    // A file in the place of the link is a request like any other.
+    // A file that replaces the link is a request like any other.
     inbox.ask(&id(10), "echo", "mended");
     assert_eq!(prompt_of(&inbox.answer(&id(10))), "mended");
 }
@@ -280,7 +280,7 @@ fn a_directory_that_vanishes_is_watched_again_when_it_is_back() {
         watcher.says("the directory can be worked in again");
         again.ask(&id(3), "echo", "three");
         assert_eq!(prompt_of(&again.answer(&id(3))), "three");
-        // Another one in its place.
+        // Another directory in its place.
         fs::rename(again.path(), home.path().join("moved")).expect("it can be renamed");
         let another = home.inbox("inbox");
         another.ask(&id(4), "echo", "four");
@@ -294,13 +294,13 @@ fn a_request_that_takes_the_place_of_another_is_answered_in_its_place() {
     let (server, home) = (Server::start(), Home::new());
     let inbox = home.inbox("inbox");
     let watcher = Watcher::of(&server, &home, &[&inbox]);
-    // This one asks a person, so it takes as long as the test does.
+    // This request asks a person, so it takes as long as the test does.
     inbox.ask(&id(1), "ask", "one");
     watcher.says("agent=ask handed in");
     inbox.ask(&id(2), "echo", "two");
     assert_eq!(prompt_of(&inbox.answer(&id(2))), "two");
     watcher.says("another request has taken the place");
-    // And one that is withdrawn is not answered at all.
+    // A request that is withdrawn is not answered at all.
     inbox.ask(&id(3), "ask", "three");
     until("it is handed in", || (watcher.count("agent=ask handed in") == 2).then_some(()));
     fs::remove_file(inbox.file(REQUEST)).expect("it can be removed");
@@ -329,7 +329,7 @@ fn a_server_that_is_away_is_waited_for() {
     server.restart_in_place();
     assert_eq!(prompt_of(&inbox.answer(&id(1))), "one");
     watcher.says("the server is back");
-    // While something is under way, too.
+    // The same while a request is under way.
     inbox.ask(&id(2), "slow_echo", "two");
     watcher.says("agent=slow_echo handed in");
     server.kill();
@@ -338,7 +338,7 @@ fn a_server_that_is_away_is_waited_for() {
     assert_eq!(watcher.count("it is tried until it is back"), 1, "{}", watcher.log());
 }
 
-/// A watcher whose inbox is a file system of its own, prepared by a command of the shell that knows it as `$0`.
+/// A watcher whose inbox is a file system of its own, prepared by a shell command that knows it as `$0`.
 fn apart(server: &Server, home: &Home, inbox: &Inbox, prepare: &str) -> (Watcher, Inbox) {
     let program = watch(home, "log", &["--server", &server.url()], &[inbox]);
     let mut command = Command::new("unshare");
@@ -360,7 +360,7 @@ fn a_full_directory_is_said_and_answered_in_when_there_is_room() {
     seen.ask(&id(1), "echo", "one");
     seen.answer(&id(1));
     fs::remove_file(seen.file(RESPONSE)).expect("it can be removed");
-    // Room for the request and the record, and not for the answer.
+    // There is room for the request and the record, but not for the answer.
     let _ = fs::write(seen.file("ballast"), vec![0; 40 << 10]);
     seen.ask(&id(2), "echo", &"x".repeat(8 << 10));
     watcher.says("there is no room for");
@@ -391,7 +391,7 @@ fn a_directory_that_may_not_be_written_is_said_and_nothing_is_handed_in_until_it
     watcher.says("the directory can be worked in again");
 }
 
-/// So many ticks of the processor a process has had: those of a hundredth of a second.
+/// Processor time that a process has used, in ticks of a hundredth of a second.
 fn ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
     let fields: Vec<&str> = stat.rsplit_once(") ").expect("its name").1.split(' ').collect();
@@ -409,14 +409,14 @@ fn a_thousand_directories_at_rest_cost_little_memory_and_no_time() {
     let (server, home) = (Server::start(), Home::new());
     let inboxes = home.inboxes(1_000);
     let watcher = Watcher::of(&server, &home, &inboxes.iter().collect::<Vec<_>>());
-    // The last is looked at as the first: once these are answered, it rests.
+    // The last inbox is visited like the first. Once both are answered, the watcher is idle.
     inboxes[0].ask(&id(0), "echo", "first");
     inboxes[999].ask(&id(999), "echo", "last");
     inboxes[0].answer(&id(0));
     inboxes[999].answer(&id(999));
     let end = Instant::now() + PATIENCE;
     let used = loop {
-        // This is what is measured: that nothing is done while nothing happens.
+        // The measurement: nothing is done while nothing happens.
         let before = ticks(watcher.pid());
         thread::sleep(Duration::from_secs(3));
         let used = ticks(watcher.pid()) - before;
@@ -430,6 +430,7 @@ fn a_thousand_directories_at_rest_cost_little_memory_and_no_time() {
         format_args!("1,000 directories at rest: {resident} kB resident, {used} ticks in 3 s\n"),
     );
     assert!(used <= 2, "{used} ticks in 3 s");
-    // A release takes half as much (bench/RESULTS.md); most of this is the program itself, as the compiler leaves it for tests.
+    // A release build takes half as much (bench/RESULTS.md). Most of this is the program itself as it is compiled for
+    // tests.
     assert!(resident < 60_000, "{resident} kB");
 }

@@ -1,15 +1,15 @@
-//! `crosspoint bridge watch`, killed and started again, and several of them on one directory: each request is done once.
+//! `crosspoint bridge watch`, killed and started again, and several watchers on one directory: each request is done
+//! once.
 
-use std::fs;
 use std::io::Write;
-use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fs, thread};
 
 use crate::callers::Dice;
 use crate::live::{Server, until};
 use crate::watching::{Home, Inbox, REQUEST, RESPONSE, Watcher, id, noted, noting, prompt_of, watch};
 
-/// Where a driver can be killed, in the order in which it comes there.
+/// Where a driver can be killed, in the order in which it gets there.
 const PLACES: [&str; 16] = [
     "record.created",
     "record.written",
@@ -29,7 +29,7 @@ const PLACES: [&str; 16] = [
     "driver.removed",
 ];
 
-/// The names without those of files that somebody was killed over: they are nobody's, and are swept when they are a minute old.
+/// The names without temporary files of killed processes, which are swept when they are a minute old.
 fn names(inbox: &Inbox) -> Vec<String> {
     inbox.names().into_iter().filter(|name| !name.contains(".tmp-")).collect()
 }
@@ -56,7 +56,7 @@ fn killed_at_any_step_it_goes_on_at_the_next_start_and_nothing_is_done_twice() {
     assert_eq!(noted(&runs), (0..PLACES.len()).map(id).collect::<Vec<_>>());
 }
 
-/// Without a server the watcher has the store itself, and takes its own jobs up again.
+/// Without a server the watcher opens the store itself, and takes up its own jobs again.
 #[test]
 fn a_watcher_without_a_server_goes_on_with_its_own_jobs() {
     let home = Home::new();
@@ -71,7 +71,7 @@ fn a_watcher_without_a_server_goes_on_with_its_own_jobs() {
         assert_eq!(watcher.wait().code(), None, "it was killed at {place}");
         let mut watcher = Watcher::start(&home, &format!("log-{number}"), &[], &[&inbox]);
         assert_eq!(prompt_of(&inbox.answer(&id(number))), *place);
-        // The response may be there before it is.
+        // The response may be there before the watcher says that it is watching.
         watcher.says("watching");
         assert_eq!(watcher.stop().code(), Some(0));
     }
@@ -93,7 +93,7 @@ fn a_job_that_died_with_its_watcher_is_taken_up_by_the_next() {
     assert_eq!(watcher.stop().code(), Some(0));
 }
 
-/// A seed of its own for every run, or the one of a run that failed.
+/// A new seed for every run, or the seed of a run that failed.
 fn seed() -> u64 {
     let given = std::env::var("CROSSPOINT_SEED").ok().and_then(|seed| seed.parse().ok());
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -117,7 +117,7 @@ fn killed_at_random_it_loses_crosses_and_repeats_nothing() {
             inbox.ask(&id(number), "noting", &format!("prompt {number}"));
             number += 1;
         }
-        // Not a wait for anything: the moment is to be any.
+        // This does not wait for anything: it makes the moment random.
         thread::sleep(Duration::from_millis(dice.below(250)));
         watcher.kill();
         let mut watcher = Watcher::of(&server, &home, &all);
@@ -127,7 +127,7 @@ fn killed_at_random_it_loses_crosses_and_repeats_nothing() {
         }
         watcher.kill();
         for inbox in &inboxes {
-            // As its requester would.
+            // As the requester would.
             fs::remove_file(inbox.file(RESPONSE)).expect("it is there");
         }
     }
@@ -163,7 +163,7 @@ fn two_watchers_of_one_server_do_each_request_once() {
         inbox.holds_only(&[]);
     }
     assert_eq!(noted(&runs), (0..20).map(id).collect::<Vec<_>>());
-    // The last words of the one that was killed may be missing.
+    // The last log lines of the killed watcher may be missing.
     assert!(one.count(" answered") + two.count(" answered") <= 20, "{}{}", one.log(), two.log());
 }
 
@@ -185,14 +185,14 @@ fn two_watchers_of_two_stores_do_each_request_once_and_leave_what_the_other_has(
         inbox.answer(&id(at));
         inbox.holds_only(&[RESPONSE]);
     }
-    // One of them has this when it is killed.
+    // One of the watchers has this request when it is killed.
     inboxes[0].ask(&id(5), "slow", "y");
     let has =
         until("somebody has it", || watchers.iter().position(|watcher| watcher.count("agent=slow handed in") > 0));
     watchers[has].kill();
     let other = 1 - has;
     watchers[other].says("handed in to a server with another store");
-    // What comes beside it is taken, and that takes nothing away from the one who has the first.
+    // Another request beside it is taken, which does not affect the watcher that has the first.
     inboxes[0].leave(".agent-request-phase2.json", &crate::watching::request(&id(6), "noting", "z"));
     assert_eq!(prompt_of(&inboxes[0].answer_in(".agent-response-phase2.json", &id(6))), "z");
     assert!(inboxes[0].file(REQUEST).exists());

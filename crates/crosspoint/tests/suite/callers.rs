@@ -1,4 +1,4 @@
-//! Callers who lose nothing: they send a request again until it is answered, and remember every answer.
+//! Callers that lose nothing: they send a request again until it is answered, and remember every answer.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
@@ -24,7 +24,7 @@ impl Dice {
     }
 }
 
-/// What a caller wants.
+/// What a caller asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wish {
     Echo,
@@ -36,7 +36,7 @@ pub(crate) enum Wish {
 
 const WISHES: [Wish; 7] = [Wish::Echo, Wish::Echo, Wish::Echo, Wish::Slow, Wish::Ask, Wish::Fail, Wish::Cancel];
 
-/// What the callers know of a job: what they were told.
+/// What the callers were told about a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) wish: Wish,
@@ -45,12 +45,12 @@ pub(crate) struct Known {
     pub(crate) outcome: Option<Value>,
 }
 
-/// What all callers share.
+/// State that all callers share.
 #[derive(Default)]
 pub(crate) struct Callers {
-    /// Where the server is; nowhere while it is dead.
+    /// Address of the server; `None` while it is dead.
     address: Mutex<Option<SocketAddr>>,
-    /// By request id.
+    /// Known jobs by request id.
     known: Mutex<BTreeMap<String, Known>>,
     acknowledged: AtomicUsize,
     done: AtomicBool,
@@ -65,7 +65,6 @@ impl Callers {
         *self.address.lock().expect("nobody panics")
     }
 
-    /// Whether all callers are to finish.
     pub(crate) fn is_done(&self) -> bool {
         self.done.load(Ordering::Relaxed)
     }
@@ -74,7 +73,7 @@ impl Callers {
         self.acknowledged.load(Ordering::Relaxed)
     }
 
-    /// Lets all callers finish what they are at.
+    /// Lets all callers finish their current job.
     pub(crate) fn finish(&self) {
         self.done.store(true, Ordering::Relaxed);
     }
@@ -83,7 +82,7 @@ impl Callers {
         self.known.lock().expect("nobody panics").clone()
     }
 
-    /// Submits one job after the other until all is done.
+    /// Submits one job after the other until the callers are to finish.
     pub(crate) fn call(&self, name: usize, seed: u64) {
         let mut dice = Dice(seed);
         for number in 0.. {
@@ -114,7 +113,7 @@ impl Callers {
         match wish {
             Wish::Ask => self.answer(request_id, &id),
             Wish::Cancel => self.cancel(request_id, &id),
-            // Some wait for the outcome, some come back for it at the end.
+            // Some callers wait for the outcome, and some fetch it at the end.
             Wish::Echo | Wish::Slow | Wish::Fail if dice.below(2) == 0 => {
                 let job = self.insist("GET", &format!("/api/v1/jobs/{id}?wait=5"), "", &[200]);
                 self.learn(request_id, &job.json());
@@ -139,17 +138,17 @@ impl Callers {
         id
     }
 
-    /// Answers a question once it is asked, and again only where the job still asks it.
+    /// Answers a question once it is asked, and again only if the job still asks it.
     fn answer(&self, request_id: &str, id: &str) {
         let body = json!({"input": {"for": request_id}}).to_string();
         until("it was answered", || {
             let job = self.insist("GET", &format!("/api/v1/jobs/{id}"), "", &[200]).json();
             self.learn(request_id, &job);
             if job["stuck"]["reason"].as_str().is_some_and(|reason| reason.starts_with("poison")) {
-                // Killed three times just while it began: an operator lets it go on.
+                // The job was under way at three kills, so an operator must release it.
                 self.insist("POST", &format!("/api/v1/jobs/{id}/retry"), "", &[202, 409]);
             } else if job["state"] == "waiting" {
-                // Where it was answered meanwhile, by a request of ours that got no answer, that is a conflict.
+                // If an earlier request of ours answered it without getting a response, this is a conflict.
                 self.insist("POST", &format!("/api/v1/jobs/{id}/answer"), &body, &[200, 409]);
             }
             job["outcome"].is_object().then_some(())
@@ -162,7 +161,7 @@ impl Callers {
         self.learn(request_id, &job);
     }
 
-    /// Takes in what a job is said to be: the id never changes, and neither does an outcome.
+    /// Takes in what is said about a job: neither its id nor its outcome ever changes.
     pub(crate) fn learn(&self, request_id: &str, job: &Value) {
         let mut known = self.known.lock().expect("nobody panics");
         let known = known.get_mut(request_id).expect("it was submitted");
@@ -174,13 +173,14 @@ impl Callers {
         }
     }
 
-    /// Sends a request until it is answered as it should be; where there is no answer, or the server cannot now, again.
+    /// Sends a request until it is answered as expected. Sends it again if there is no answer, or if the server cannot
+    /// answer now.
     pub(crate) fn insist(&self, method: &str, path: &str, body: &str, expected: &[u16]) -> Answer {
         let mut path = path;
         until(path, || {
             let address = *self.address.lock().expect("nobody panics");
             let Some(answer) = send(address?, method, path, body) else {
-                // The server may never live for as long as was to be waited.
+                // The server may never live as long as the wait.
                 path = path.split("?wait").next().unwrap_or(path);
                 return None;
             };
@@ -190,7 +190,7 @@ impl Callers {
     }
 }
 
-/// One request over a connection of its own; `None` where there was no whole answer.
+/// One request over a connection of its own; `None` if there was no whole answer.
 pub(crate) fn send(address: SocketAddr, method: &str, path: &str, body: &str) -> Option<Answer> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5)).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;

@@ -1,4 +1,4 @@
-//! One orchestrator behind another: whatever the first speaks, the second is an agent like any other.
+//! One orchestrator behind another: for any contract that the first speaks, the second is an agent like any other.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::left_files::{driven, leave, taken};
 use crate::live::{Server, until};
 use crate::watching::{Home, REQUEST, RESPONSE, Watcher};
 
-/// A server with sample agents, and one before it that reaches them in this contract.
+/// A server with sample agents, and a server before it that reaches them in this contract.
 fn chained(contract: &str) -> (Server, Server) {
     let behind = Server::start();
     let agent = |work: &str| {
@@ -35,7 +35,7 @@ fn work_goes_through_two_orchestrators_and_comes_back_under_the_callers_id() {
             (&json!("Łódź/1"), &json!({"a": [1, 2.50]})),
             "{contract}: {echoed}"
         );
-        // The same id from a caller of the second is another's.
+        // The same id from a caller of the second server is another job.
         let other = run(&behind, "Łódź/1", "echo", &json!({"b": 1}));
         assert_eq!(other["outputs"], json!({"b": 1}), "{contract}: {other}");
         let again = run(&before, "Łódź/1", "echo", &json!({"a": [1, 2.50]}));
@@ -75,8 +75,8 @@ fn a_question_goes_up_through_two_orchestrators_and_the_answer_down() {
     drop(behind);
 }
 
-/// The same over files: each agent of the first has a directory, and the driver of all of them hands the requests in to the second. The
-/// first keeps requesters' files in `room`, which has a driver of its own.
+/// The same over files: each agent of the first server has a directory, and the driver of all of them hands the
+/// requests in to the second server. The first keeps requesters' files in `room`, which has a driver of its own.
 struct Filed {
     before: Server,
     behind: Server,
@@ -98,7 +98,7 @@ impl Filed {
         Filed { before, behind, _drivers: drivers }
     }
 
-    /// What a requester of the first gets.
+    /// The response that a requester of the first server gets.
     fn answered(&self, asked: &Value) -> Value {
         let room = self.before.directory().join("room");
         leave(&room, REQUEST, &asked.to_string());
@@ -121,7 +121,7 @@ fn work_goes_through_two_orchestrators_by_files_and_every_member_comes_back() {
     assert_eq!((&done["status"], &done["result"]), (&json!("completed"), &task["payload"]), "{done}");
     let native = before.done("echo", &json!({"n": {"deep": [true]}}));
     assert_eq!(native["outcome"]["outputs"], json!({"n": {"deep": [true]}}), "{native}");
-    // What the second was asked is what the first was, under the id that the first knows it by.
+    // The second server is asked the same as the first, under the id of the first server's job.
     let first = before.get("/api/v1/jobs?work=echo&door=run").json()["jobs"][0].clone();
     let second = behind.get("/api/v1/jobs?door=bridge").json()["jobs"].as_array().cloned().expect("a list");
     let second = second.iter().find(|job| job["request_id"] == first["id"]).expect("it is there");

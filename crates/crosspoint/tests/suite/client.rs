@@ -1,4 +1,4 @@
-//! `submit`, `jobs` and `agents`, against a server that runs.
+//! `submit`, `jobs` and `agents`, against a running server.
 
 use assert_cmd::Command;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::live::Server;
 use crate::programs::bash;
 use crate::run::{crosspoint, transcript};
 
-/// The program, as somebody uses it who is where the server was started.
+/// The program, run in the directory where the server was started.
 pub(crate) fn beside(server: &Server, arguments: &[&str]) -> Command {
     let mut command = crosspoint(arguments);
     command.current_dir(server.data().parent().expect("the data is in a directory"));
@@ -19,7 +19,7 @@ fn said(server: &Server, arguments: &[&str]) -> String {
     transcript(&mut beside(server, arguments))
 }
 
-/// What is different in every run.
+/// Filters for what differs in every run.
 fn settings() -> insta::Settings {
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(

@@ -1,4 +1,4 @@
-//! What the commands do when something breaks: the server, the connection, the patience of whoever waits.
+//! What the commands do when something breaks: the server, the connection, or the patience of the caller.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -49,7 +49,7 @@ impl Waiting {
         assert!(sent.is_ok_and(|status| status.success()), "the signal was sent");
     }
 
-    /// The job it waits for.
+    /// The job that it waits for.
     fn id(&self) -> String {
         self.stderr().lines().find_map(|line| line.strip_prefix("job ")).expect("it says which job").to_owned()
     }
@@ -109,7 +109,8 @@ fn ctrl_c_leaves_the_job_running_and_says_where_it_is() {
     assert_eq!(server.ended(&id)["state"], "completed");
 }
 
-/// Takes connections to the server; the first one is cut when the answer comes, so that nobody knows what became of the request.
+/// Forwards connections to the server. The first is cut when the answer comes, so that its caller cannot know what
+/// happened to the request.
 fn cutting_proxy(server: &Server) -> String {
     let (listener, target) = (TcpListener::bind("127.0.0.1:0").expect("a port is free"), server.address());
     let url = format!("http://{}", listener.local_addr().expect("it has an address"));
@@ -163,7 +164,7 @@ fn without_a_server_the_store_is_opened() {
     assert!(server.stop().success());
     let said = transcript(&mut beside(&server, &["submit", "echo", "--input", "{\"a\": 1}"]));
     assert!(said.starts_with("exit 0\n--- stdout\n{\n  \"a\": 1\n}\n"), "{said}");
-    // What was there before is not driven, and can be looked at.
+    // Older jobs are not driven, but can be looked at.
     let shown = transcript(&mut beside(&server, &["jobs", "show", &ask]));
     assert!(shown.contains("state       waiting"), "{shown}");
     let parked = transcript(&mut beside(&server, &["submit", "ask"]));
@@ -179,7 +180,7 @@ fn without_a_server_the_store_is_opened() {
     assert_eq!(server.job(&ask)["state"], "cancelled");
 }
 
-/// The process that waits is also the one that works: what it leaves is taken up by a server.
+/// The waiting process is also the one that works: a server takes up the job that it leaves.
 #[test]
 fn ctrl_c_without_a_server_keeps_the_job() {
     let mut server = Server::start();
@@ -193,10 +194,10 @@ fn ctrl_c_without_a_server_keeps_the_job() {
     assert_eq!(server.ended(&waiting.id())["state"], "completed");
 }
 
-/// Begins, says so, and ends well only where the gate is open.
+/// Begins, says so, and succeeds only once the gate is open.
 const GATED: &str = "echo begun >> begun; while [ ! -e gate ]; do sleep 0.05; done; echo '{\"done\": true}'";
 
-/// Who asks for it again has it taken up, whichever way the process ended that did it.
+/// The same submission again takes the job up, however the process that worked on it ended.
 #[test]
 fn without_a_server_the_same_submission_again_goes_on_with_its_job() {
     let mut server = Server::configured(&bash("gated", GATED, ""));
@@ -215,7 +216,7 @@ fn without_a_server_the_same_submission_again_goes_on_with_its_job() {
     waiting.child.kill().expect("it can be killed");
     waiting.child.wait().expect("it ends");
     assert_eq!(waiting.id(), id);
-    // Who only looks at it is told that nobody drives it, and who leaves it there leaves it as it is.
+    // A command that only looks at the job is told that no process drives it, and does not change it.
     let followed = transcript(&mut beside(&server, &["jobs", "events", &id, "--follow"]));
     assert!(followed.starts_with("exit 2") && followed.contains("no server runs"), "{followed}");
     let left = transcript(&mut beside(&server, &[&submission[..], &["--detach"]].concat()));

@@ -7,7 +7,7 @@ use assert_cmd::Command;
 
 use crate::run::{crosspoint, transcript};
 
-/// A directory of its own, removed at the end.
+/// A directory of the test's own, removed at the end.
 pub(crate) struct Place(PathBuf);
 
 impl Place {
@@ -144,7 +144,7 @@ fn a_good_file_is_said_to_be_good() {
     insta::assert_snapshot!(transcript(&mut place.crosspoint(&["config", "show"])));
 }
 
-/// What `config show` prints is a configuration, and holds the same.
+/// The output of `config show` is a configuration with the same content.
 #[test]
 fn what_is_shown_can_be_used() {
     for text in [GOOD, ""] {

@@ -1,8 +1,8 @@
-//! Every answer that any test gets is held against the description of the API, by a validator that is not ours.
+//! Every answer that any test gets is checked against the description of the API, by an independent validator.
 //!
-//! Bodies are written by hand, and the types that describe them are never made, so nothing but this keeps the two together. The
-//! description allows members that it does not name, because more may come; here they are not allowed, so that none comes
-//! without being described.
+//! Bodies are written by hand, and the types that describe them are never constructed, so only this check keeps the two
+//! together. The description allows members that it does not name, because more may come. This check does not allow
+//! them, so that none comes without being described.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +14,10 @@ use serde_json::{Map, Value, json};
 use crate::live::Answer;
 use crate::run::root;
 
-/// The description, as it is kept; a test of its own holds it against that of a server.
+/// The stored description. Another test compares it with that of a server.
 pub(crate) const KEPT: &str = "docs/openapi.json";
 
-/// Holds an answer against its description.
+/// Checks an answer against its description.
 pub(crate) fn check(method: &str, target: &str, answer: &Answer) {
     if method == "HEAD" {
         return;
@@ -25,7 +25,7 @@ pub(crate) fn check(method: &str, target: &str, answer: &Answer) {
     let path = target.split('?').next().unwrap_or_default();
     let about = || format!("{method} {path} answered {answer:?}\nand {KEPT} says otherwise: ");
     let Some(operation) = operation(method, path) else {
-        // What is described nowhere is nowhere; who may not ask is not even told that.
+        // A path without a description does not exist. A caller without permission is not even told that.
         assert!([403, 404, 405].contains(&answer.status), "{}it is not described", about());
         return conforms(&refusal_at(path), &answer.json(), &about);
     };
@@ -41,7 +41,6 @@ pub(crate) fn check(method: &str, target: &str, answer: &Answer) {
     }
 }
 
-/// The description as it is kept.
 pub(crate) fn kept() -> &'static Value {
     static KEPT_VALUE: OnceLock<Value> = OnceLock::new();
     KEPT_VALUE.get_or_init(|| {
@@ -69,7 +68,7 @@ fn conforms(schema: &Value, instance: &Value, about: &dyn Fn() -> String) {
     assert!(errors.is_empty(), "{}{errors:#?}", about());
 }
 
-/// How whatever is not described is refused at this path: as what is described at its door, or there.
+/// The schema of refusals for undescribed requests at this path: the one described at its door, or else at that path.
 fn refusal_at(path: &str) -> Value {
     let paths = kept()["paths"].as_object().expect("there are paths");
     let is_under = |door: &&str| path.strip_prefix(door).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -81,7 +80,7 @@ fn refusal_at(path: &str) -> Value {
     shape.cloned().unwrap_or_else(|| json!({ "$ref": "#/components/schemas/Refusal" }))
 }
 
-/// What is in a stream: each event is of a kind that is described, and its data is as is said there.
+/// Checks a stream: each event is of a described kind, and its data matches that description.
 fn events(schema: &Value, stream: &str, about: &dyn Fn() -> String) {
     let place = schema["$ref"].as_str().and_then(|place| place.strip_prefix('#')).expect("the schema has a name");
     let kinds = kept().pointer(place).and_then(|schema| schema["oneOf"].as_array()).expect("there are events");
@@ -99,7 +98,7 @@ fn events(schema: &Value, stream: &str, about: &dyn Fn() -> String) {
     }
 }
 
-/// A validator for a schema of the description; they are made once.
+/// A validator for a schema of the description. Each is made once.
 fn validator(schema: &Value) -> Arc<Validator> {
     static MADE: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +113,7 @@ fn validator(schema: &Value) -> Arc<Validator> {
     made.entry(schema.to_string()).or_insert_with(make).clone()
 }
 
-/// Allows no members but those that are named, where nothing is said about others.
+/// Forbids unnamed members wherever the schema says nothing about them.
 fn tighten(schema: &mut Value) {
     match schema {
         Value::Object(object) => {

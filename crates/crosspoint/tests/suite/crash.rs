@@ -1,4 +1,4 @@
-//! Killing the server, over and over, while callers are at it: whatever was acknowledged is there, ends, and ends once.
+//! Killing the server again and again under load: every acknowledged job is there, ends, and ends once.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,12 +13,12 @@ use crate::callers::{Callers, Dice, Known, Wish, send};
 use crate::live::{Server, until};
 use crate::sync::Watched;
 
-/// How often the server is killed in the suite; `CROSSPOINT_KILLS` for more.
+/// Number of kills of the server in the suite; `CROSSPOINT_KILLS` sets more.
 const KILLS: u64 = 50;
 
 const CALLERS: usize = 6;
 
-/// A seed of its own for every run, or the one of a run that failed. It is printed, and shown where the test fails.
+/// A new seed for every run, or the seed of a run that failed. It is printed, and shown if the test fails.
 fn seed() -> u64 {
     let given = std::env::var("CROSSPOINT_SEED").ok().and_then(|seed| seed.parse().ok());
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -31,17 +31,17 @@ fn kills() -> u64 {
     std::env::var("CROSSPOINT_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS)
 }
 
-/// Kills it at some moment after the callers have had some answers.
+/// Kills the server at a random moment after the callers have had some answers.
 fn kill_under_load(server: &mut Server, callers: &Callers, dice: &mut Dice) {
     let enough = callers.acknowledged() + usize::try_from(dice.below(40)).expect("it is small");
     until("callers are answered", || (callers.acknowledged() >= enough).then_some(()));
-    // Not a wait for anything: the moment is to be any.
+    // This does not wait for anything: it makes the moment random.
     thread::sleep(Duration::from_micros(dice.below(4_000)));
     callers.set_address(None);
     server.kill();
 }
 
-/// Kills it before it can have said that it is ready, or just then.
+/// Kills the server before it can have said that it is ready, or just then.
 fn kill_while_it_starts(server: &Server, dice: &mut Dice) {
     let mut child: Child = server.command().spawn().expect("the program starts");
     thread::sleep(Duration::from_micros(dice.below(40_000)));
@@ -81,7 +81,7 @@ fn whatever_was_acknowledged_ends_once_however_often_the_server_is_killed() {
         told_once(&callers, one);
     }
     nothing_else_is_there(&callers, &known);
-    // And all this is so after one more start.
+    // All this still holds after one more start.
     assert!(server.stop().success());
     server.restart();
     callers.set_address(Some(server.address()));
@@ -90,7 +90,7 @@ fn whatever_was_acknowledged_ends_once_however_often_the_server_is_killed() {
     }
 }
 
-/// Has a job go on that was under way at three kills in a row, and so waits for an operator.
+/// Releases a job that was under way at three kills in a row, and so waits for an operator.
 fn go_on(callers: &Callers, known: &Known) {
     let job = callers.insist("GET", &format!("/api/v1/jobs/{}", known.id), "", &[200]).json();
     if job["stuck"]["reason"].as_str().is_some_and(|reason| reason.starts_with("poison")) {
@@ -109,7 +109,7 @@ fn ended_as_wished(known: &Known, job: &Value) {
     assert!(job["violations"].is_null(), "{job}");
 }
 
-/// Its events are numbered without a gap, and the outcome is the last of them and the only one.
+/// Checks that its events are numbered without a gap, and that the outcome is the last of them and the only one.
 fn told_once(callers: &Callers, known: &Known) {
     let stream = callers.insist("GET", &format!("/api/v1/jobs/{}/events", known.id), "", &[200]).text();
     let of = |field: &str| -> Vec<String> {
@@ -127,7 +127,7 @@ fn told_once(callers: &Callers, known: &Known) {
     assert!(count("answer") <= 1, "nobody is asked for what they have answered: {stream}");
 }
 
-/// The server has every job that the callers know, once, and no other.
+/// Checks that the server has every job that the callers know, once, and no other.
 fn nothing_else_is_there(callers: &Callers, known: &BTreeMap<String, Known>) {
     let mut found = BTreeMap::new();
     let mut next = Some(String::new());
@@ -145,7 +145,7 @@ fn nothing_else_is_there(callers: &Callers, known: &BTreeMap<String, Known>) {
     assert_eq!(found, expected);
 }
 
-/// A neighbour that has joined and says that it has done everybody's work.
+/// An agent that has joined and reports that it has done the work of all others.
 fn forge(callers: &Callers, address: &dyn Fn() -> Option<SocketAddr>) -> usize {
     const SESSION: &str = "00000000-0000-4000-8000-000000000007";
     let mut forged = 0;
@@ -169,14 +169,15 @@ fn forge(callers: &Callers, address: &dyn Fn() -> Option<SocketAddr>) -> usize {
     forged
 }
 
-/// Kills in a row, with a clock that is set, syncs that fail and a neighbour that forges in between.
+/// Number of kills in a row, with a clock that is set, syncs that fail and an agent that forges reports in between.
 const STORM_KILLS: u64 = 12;
 
 #[test]
 fn kills_jumps_failed_commits_and_a_forging_neighbour_lose_double_and_cross_nothing() {
     let seed = seed();
     let mut dice = Dice(seed);
-    // A clock that is set forward while no server runs cannot be told from time, and what is set back then is a jump: over many kills that is years.
+    // A clock that is set forward while no server runs cannot be told from time that passed, and one that is set back
+    // then is a jump. Over many kills that adds up to years.
     let mut watched = Watched::with("[store]\nretention_days = 36500\n");
     let callers = Callers::default();
     callers.set_address(Some(watched.server.address()));
@@ -199,7 +200,7 @@ fn kills_jumps_failed_commits_and_a_forging_neighbour_lose_double_and_cross_noth
                 watched.fail(true);
                 thread::sleep(Duration::from_micros(dice.below(20_000)));
             }
-            // Some are killed while nothing can be committed.
+            // Some servers are killed while nothing can be committed.
             if fails == 2 {
                 callers.set_address(None);
                 watched.server.kill();
@@ -261,7 +262,7 @@ fn a_server_that_is_killed_as_soon_as_it_has_started_loses_nothing() {
         server.kill();
         server.restart();
         if starts % 3 == 1 {
-            // Three times in a row: it may be what ends the server, until an operator says otherwise.
+            // Three times in a row: the job may be what kills the server, until an operator says otherwise.
             server.in_state(&id, "waiting");
             server.post(&format!("/api/v1/jobs/{id}/retry"), "");
         }

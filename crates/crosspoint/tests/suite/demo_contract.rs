@@ -1,6 +1,8 @@
-//! A sixth contract, made of new files and its lines on the lists: it is validated and translated, has a door and agents, and meets every other.
+//! A sixth contract, made of new files and its lines on the lists: it is validated and translated, has a door and
+//! agents, and works with every other contract.
 //!
-//! Its files are in `tests/demo` of this crate and of the contracts, and in `docs/adding-a-contract.md`; `scripts/test` builds them in.
+//! Its files are in `tests/demo` of this crate and of the contracts, and in `docs/adding-a-contract.md`. `scripts/test`
+//! builds them in.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -11,7 +13,7 @@ use serde_json::{Value, json};
 use crate::live::Server;
 use crate::run::{crosspoint, root, stdout};
 
-/// An agent of the demo contract: it counts the letters of its input, and fails where there are none. Gives its address.
+/// An agent of the demo contract: it counts the letters of its input, and fails if there are none. Returns its address.
 fn agent() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it is bound").to_string();
@@ -87,7 +89,7 @@ fn its_callers_reach_any_agent_and_its_agents_any_caller() {
         (&json!(false), &json!({"why": "no text"})),
         "an agent fails in its own words"
     );
-    // Callers of the others, and of our own API.
+    // Callers of the other contracts, and of the native API.
     let (_, told) =
         post(&server, "/agents/run/sync", &json!({"request_id": "r-1", "task_type": "count", "inputs": text}));
     assert_eq!((&told["status"], &told["outputs"]), (&json!("ok"), &json!({"letters": 3})));
@@ -122,7 +124,7 @@ fn a_repeat_is_the_same_job_and_what_is_refused_is_refused_in_its_shape() {
     }
 }
 
-/// What the page shows is what is built here.
+/// The code on the page is the code that is built here.
 #[test]
 fn the_page_that_says_how_to_add_a_contract_is_true() {
     let page = std::fs::read_to_string(root().join("docs/adding-a-contract.md")).expect("it is there");

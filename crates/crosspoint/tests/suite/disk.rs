@@ -1,4 +1,4 @@
-//! A disk that is full, and one that may not be written: real ones, in a namespace of the server's own.
+//! A disk that is full, and a read-only one: real ones, in a namespace of the server's own.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -10,15 +10,15 @@ use serde_json::Value;
 use crate::callers::send;
 use crate::live::{Answer, Server, until};
 
-/// A server whose data directory is a file system of its own, seen by it alone.
+/// A server whose data directory is a file system that only it can see.
 struct Apart {
     child: Child,
-    /// The data directory, as it sees it.
+    /// The data directory, as the server sees it.
     data: PathBuf,
     address: SocketAddr,
 }
 
-/// The program behind a command of the shell that prepares the data directory, `$0`.
+/// The program behind a shell command that prepares the data directory, `$0`.
 fn behind(server: &Server, prepare: &str) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--map-root-user", "--mount", "sh", "-c", &format!("{prepare} && exec \"$@\"")]).arg(server.data());
@@ -57,7 +57,7 @@ impl Drop for Apart {
     }
 }
 
-/// Submits until the disk is full; gives the ids of what was accepted.
+/// Submits until the disk is full, and returns the ids of the accepted jobs.
 fn fill(apart: &Apart) -> Vec<String> {
     let body = format!(r#"{{"work":"echo","input":"{}"}}"#, "x".repeat(50_000));
     let mut accepted = Vec::new();
@@ -90,12 +90,12 @@ fn a_full_disk_stops_new_work_and_nothing_else_until_there_is_room() {
     let ready = apart.get("/health/ready");
     assert_eq!((ready.status, &ready.json()["status"]), (503, &Value::from("failing")), "{ready:?}");
     assert_eq!(apart.get("/health").status, 200);
-    // What is there can be looked at, and what cannot be kept is refused.
+    // Stored jobs can be looked at, and new ones that cannot be stored are refused.
     assert_eq!(apart.get(&format!("/api/v1/jobs/{}", accepted[0])).status, 200);
     assert_eq!(apart.get("/api/v1/jobs?limit=500").json()["jobs"].as_array().map(Vec::len), Some(accepted.len() + 2));
 
     fs::remove_file(apart.data.join("ballast")).expect("room can be made");
-    // Whatever the agents came to meanwhile was kept for this moment.
+    // The results that the agents reached meanwhile were kept for this moment.
     for id in accepted.iter().chain([&slow]) {
         let job = apart.get(&format!("/api/v1/jobs/{id}?wait=60")).json();
         assert_eq!(job["state"], "completed", "{job}");
@@ -108,7 +108,7 @@ fn a_full_disk_stops_new_work_and_nothing_else_until_there_is_room() {
     assert_eq!(job["outcome"]["outputs"]["answer"], 1, "{job}");
 }
 
-/// All files of a directory, but the lock.
+/// All files of a directory, except the lock.
 fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(directory).expect("it can be listed").map(|entry| entry.expect("it can be read").path());
     let mut files: Vec<_> = entries.map(|path| (path.clone(), fs::read(path).expect("it can be read"))).collect();

@@ -1,7 +1,7 @@
-//! Documents over HTTP: the same judgement and the same translation as on the command line, and nothing of them is kept.
+//! Documents over HTTP: the same judgement and the same translation as on the command line, and nothing of them is
+//! stored.
 
-use std::fs;
-use std::thread;
+use std::{fs, thread};
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn judgements_are_those_that_the_program_prints() {
         let document = bytes(&file);
         let answer = send(&server, "/api/v1/validate", &document);
         if document.is_empty() {
-            // A file may have been cut off; whoever sends no body has sent no document.
+            // A file may have been cut off to nothing. A request without a body has no document.
             refused(&answer, 400, "invalid");
             continue;
         }
@@ -118,7 +118,8 @@ fn what_is_carried_lost_made_up_and_left_without_is_said() {
     let message = send(&server, "/api/v1/translate?to=message&agent=research", &request).json();
     assert_eq!(message["documents"][0]["document"]["to_agent"], "research", "{message}");
     assert!(message["filled"].as_array().is_some_and(|filled| !filled.is_empty()), "{message}");
-    // A stream is a document an event, and those in between have no counterpart where only ends are known.
+    // A stream becomes one document per event. Its progress events have no counterpart in contracts that only know
+    // ends.
     let stream = bytes("testdata/run/stream-full.sse");
     let tasks = send(&server, "/api/v1/translate?to=task", &stream).json();
     assert!(tasks["documents"].as_array().is_some_and(|documents| documents.len() > 1), "{tasks}");
@@ -157,7 +158,7 @@ fn nothing_of_a_document_is_kept_logged_or_quoted() {
     for document in documents {
         let body = document.to_string();
         let judged = send(&server, "/api/v1/validate", body.as_bytes()).text();
-        // A pointer names members, and those are the caller's; nothing else does.
+        // A pointer names members, which are the caller's. Nothing else repeats content.
         assert!(!judged.replace(&format!("/{SECRET}"), "").contains(SECRET), "{judged}");
         send(&server, "/api/v1/translate?to=task", body.as_bytes());
     }

@@ -1,4 +1,4 @@
-//! Commands without a server: they ask themselves over a socket of the data directory, and open no port.
+//! Commands without a server: they serve themselves over a socket in the data directory, and open no port.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use crate::config::Place;
 use crate::live::until;
 use crate::programs::bash;
 
-/// A program that says that it runs, and goes on until it is let go.
+/// A program that shows that it runs, and goes on until it is released.
 const GATED: &str =
     r#"read input; touch "up-$CROSSPOINT_REQUEST_ID"; until [ -e go ]; do sleep 0.01; done; echo '{"gone": 1}'"#;
 
@@ -33,7 +33,7 @@ impl Begun {
         }
     }
 
-    /// What it said, when it has ended.
+    /// Its output, when it has ended.
     pub(crate) fn output(mut self) -> Output {
         self.0.take().expect("it runs").wait_with_output().expect("it ends")
     }
@@ -53,7 +53,7 @@ pub(crate) fn begun(place: &Place, arguments: &[&str]) -> Begun {
     Begun(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")))
 }
 
-/// Submits work that goes on until it is let go, and waits until its program runs.
+/// Submits work that goes on until it is released, and waits until its program runs.
 pub(crate) fn gated(place: &Place, id: &str, more: &[&str]) -> Begun {
     let child = begun(place, &[&["submit", "gate", "--request-id", id], more].concat());
     until("its program runs", || {
@@ -87,7 +87,7 @@ pub(crate) fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).expect("it is there").permissions().mode() & 0o7777
 }
 
-/// The ports that a process listens on, as the system tells.
+/// The ports that a process listens on, according to the system.
 pub(crate) fn ports_of(pid: u32) -> Vec<String> {
     let links = fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs").flatten();
     let open: BTreeSet<String> = links
@@ -121,7 +121,7 @@ fn a_command_without_a_server_opens_no_port_but_a_socket_for_its_user() {
     assert_eq!(sockets(&data), Vec::<PathBuf>::new(), "it goes with its command");
 }
 
-/// Where the directory is everybody's and the umask takes nothing away, the socket is still its user's alone.
+/// Even if the directory is open to all users and the umask removes nothing, only the socket's user can use it.
 #[test]
 fn the_mode_of_the_socket_depends_on_no_umask() {
     let place = place("umask");
@@ -159,7 +159,7 @@ fn two_commands_at_once_do_not_disturb_each_other() {
     let other = begun(&place, &["submit", "gate", "--request-id", "two", "--store", "sqlite:two.db"]);
     let data = place.path().join(".crosspoint");
     until("each has a socket", || (sockets(&data).len() == 2).then_some(()));
-    // One that wants a store that is in use is told so, and leaves the others alone.
+    // A command that needs a store in use is told so, and does not disturb the others.
     let third = begun(&place, &["submit", "gate", "--store", "sqlite:one.db"]).output();
     assert_eq!(third.status.code(), Some(2), "{third:?}");
     assert_eq!(sockets(&data).len(), 2);
@@ -177,7 +177,7 @@ fn what_a_killed_command_leaves_is_swept_by_the_next() {
     let data = place.path().join(".crosspoint");
     let left = sockets(&data);
     assert_eq!(left.len(), 1, "{left:?}");
-    // What only looks like one of ours is not touched.
+    // A file that only looks like one of these sockets is not touched.
     let kept = data.join("command-1-notours.sock");
     fs::write(&kept, "kept").expect("it can be written");
     let_go(&place);

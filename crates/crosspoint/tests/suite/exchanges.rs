@@ -1,23 +1,25 @@
-//! Recorded exchanges: the bytes that a caller sends and gets, and the bytes that an agent gets and sends, replayed against the build.
+//! Recorded exchanges: the bytes that a caller sends and gets, and the bytes that an agent gets and sends, replayed
+//! against the build.
 //!
-//! Each file of `testdata/exchanges` is one exchange. It begins with what it shows; then come parts under headings:
+//! Each file of `testdata/exchanges` is one exchange. It begins with a description of what it shows. Then come parts
+//! under headings:
 //!
-//! - `== configuration`: what the server is configured with
-//! - `== caller sends`, `== caller must get`: in turn, each over a connection of its own. What is got is the status line, the
-//!   content type, and the body as it is without the framing of HTTP
-//! - `== agent must get`, `== agent answers`: in turn, over whatever connections we make
-//! - `== caller writes`, `== caller must find`: in turn, a request file in a directory that `bridge watch` drives, and its response
-//!   file as it is. A request with a phase is in the file of its phase
+//! - `== configuration`: the configuration of the server
+//! - `== caller sends`, `== caller must get`: in turn, each over a connection of its own. The caller gets the status
+//!   line, the content type, and the body without the framing of HTTP
+//! - `== agent must get`, `== agent answers`: in turn, over any connections that the server makes
+//! - `== caller writes`, `== caller must find`: in turn, a request file in a directory that `bridge watch` drives, and
+//!   its response file unchanged. A request with a phase is in the file of its phase
 //! - `== agent must find`, `== agent writes`: the same for an agent of the bridge contract, whose directory is `desk`
-//! - `== agent may get`, `== agent answers`: requests that begin so may come at any time and any number of times
+//! - `== agent may get`, `== agent answers`: requests that begin like this may come at any time and any number of times
 //!
-//! `␍` and `␊` are the bytes that end lines on the wire; where a line of a file ends means nothing. A line `~~` in what is
-//! sent is a gap between two writes. `~~ until the caller has: TEXT` waits in it until the other side has got that, so has `~~ until
-//! the agent has: TEXT`; `~~ close` ends the connection.
+//! `␍` and `␊` are the bytes that end lines on the wire; line ends of the file itself mean nothing. A line `~~` in what
+//! is sent is a gap between two writes. `~~ until the caller has: TEXT` and `~~ until the agent has: TEXT` wait in the
+//! gap until that side has got the text. `~~ close` ends the connection.
 //!
-//! What is different every time has a name: `<job>` is the job's id and `<trace>` the same without hyphens, `<span>` the span
-//! of an attempt, `<time>` a point in time or a duration, `<port>` the agent's port. Everything else is compared byte for byte. With UPDATE_EXCHANGES set, the parts that must be got are
-//! rewritten instead.
+//! Values that differ in every run have names: `<job>` is the job's id and `<trace>` the same without hyphens, `<span>`
+//! the span of an attempt, `<time>` a point in time or a duration, `<port>` the agent's port. Everything else is
+//! compared byte for byte. With UPDATE_EXCHANGES set, the parts that must be got are rewritten instead.
 
 #[path = "exchanges/desk.rs"]
 mod desk;
@@ -28,15 +30,14 @@ mod replay;
 #[path = "exchanges/script.rs"]
 mod script;
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::thread;
+use std::{fs, thread};
 
 use self::script::Script;
 use crate::run::root;
 
-/// So many exchanges are replayed at a time.
+/// Number of exchanges that are replayed at a time.
 const AT_A_TIME: usize = 6;
 
 #[test]
@@ -72,7 +73,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Replays one, and says what differs.
+/// Replays one exchange, and reports what differs.
 fn check(path: &PathBuf) -> Result<(), String> {
     let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
     let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;

@@ -1,4 +1,4 @@
-//! A program as an agent: what it is given, what it says, how it ends.
+//! A program as an agent: its input, its output, and how it ends.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ fn a_program_need_not_read_its_input_and_may_print_before_it_does() {
     assert_eq!(server.done("closes", &input)["outcome"]["outputs"], json!({"closed": true}));
     let job = server.done("prints_first", &input);
     assert_eq!(job["outcome"]["outputs"], json!({"read": input.to_string().len() + 1}));
-    // That it has closed its stdout is not its end.
+    // Closing its stdout does not end a program.
     assert_eq!(server.done("falls_silent", &input)["outcome"]["failure"]["details"]["exit_code"], 3);
 }
 
@@ -71,7 +71,7 @@ fn outputs_are_what_was_given_else_the_last_object_else_the_text() {
         bash("nothing", "exit 0", ""),
     ];
     let server = Server::configured(&configuration.concat());
-    // As it was spelled: the answer is compared as text.
+    // The spelling is kept, so the answer is compared as text.
     let answer = server.post("/api/v1/jobs?wait=60", r#"{"work": "given"}"#).text();
     assert!(answer.contains(r#""outputs":{"n": 1.50},"#), "{answer}");
     let outputs = |work: &str| server.done(work, &json!({}))["outcome"]["outputs"].clone();
@@ -158,7 +158,7 @@ fn bytes_that_are_no_text_are_kept_and_the_text_says_that_it_is_not_all() {
     let blocks: Vec<&Value> = events.iter().filter(|event| event["offset"].is_u64()).collect();
     let printed: Vec<u8> = blocks.iter().flat_map(|block| bytes_of(block)).collect();
     assert_eq!(printed, b"a\xff\x00\xfe\nplain\n\xc3\xbc");
-    // Text needs no second spelling; and the character that came in two parts is one, wherever the blocks are cut.
+    // Text is not repeated as bytes, and a character that came in two parts is one, wherever the blocks are cut.
     let text_of = |block: &Value| block["text"].as_str().expect("a text").to_owned();
     let has_all = |block: &Value| !text_of(block).contains('\u{fffd}');
     assert!(blocks.iter().all(|block| has_all(block) == block["base64"].is_null()), "{blocks:?}");
@@ -166,7 +166,7 @@ fn bytes_that_are_no_text_are_kept_and_the_text_says_that_it_is_not_all() {
     assert_eq!(text, "a\u{fffd}\u{0}\u{fffd}\nplain\n\u{fc}");
 }
 
-/// What a block of output holds: its bytes where the text is not all, else the text.
+/// The content of a block of output: its bytes if the text is incomplete, else the text.
 fn bytes_of(block: &Value) -> Vec<u8> {
     const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let Some(base64) = block["base64"].as_str() else { return block["text"].as_str().expect("a text").into() };
@@ -182,7 +182,8 @@ fn bytes_of(block: &Value) -> Vec<u8> {
 
 #[test]
 fn stderr_is_a_sign_of_life() {
-    // Each talks for twice as long as it may be silent. A machine may be so slow that it is silent itself; then there is more time.
+    // Each program talks for twice as long as it may be silent. A slow machine may itself cause silence, so the next
+    // try has more time.
     let times = [2, 8, 20];
     let talks = times.map(|seconds| {
         let talk =

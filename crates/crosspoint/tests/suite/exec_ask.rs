@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::live::{Server, until};
 use crate::programs::{bash, nothing_runs_for, violations};
 
-/// Asks twice, the second question holding the first answer, and gives both.
+/// Asks twice, the second question holding the first answer, and returns both.
 const ASKS_TWICE: &str = r#"
 read -r input
 echo '@crosspoint {"ask": {"prompt": "Name?", "schema": {"type": "string"}}}'
@@ -15,7 +15,7 @@ read -r really
 echo "{\"input\": $input, \"name\": $name, \"really\": $really}"
 "#;
 
-/// Waits for a question, and gives it.
+/// Waits for a question, and returns it.
 fn asked(server: &Server, id: &str, prompt: &str) -> Value {
     until(prompt, || Some(server.job(id)["question"].clone()).filter(|question| question["prompt"] == prompt))
 }
@@ -51,7 +51,7 @@ fn nobody_is_asked_twice_when_the_server_is_killed_in_between() {
     asked(&server, &id, "Really?");
     server.kill();
     server.restart();
-    // The program runs again and asks both, but a person is only asked what nobody has answered.
+    // The program runs again and asks both, but a person is only asked the question that was not answered.
     asked(&server, &id, "Really?");
     answer(&server, &id, &json!(true));
     let job = server.ended(&id);

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::live::Server;
 use crate::programs::{alive_for, bash};
 
-/// Has a family, as programs do, and goes on until it is let go.
+/// Starts child processes, and goes on until it is released.
 const PATIENT: &str = r#"
 sleep 600 &
 setsid sleep 600 &

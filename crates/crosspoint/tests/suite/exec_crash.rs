@@ -1,4 +1,5 @@
-//! Killing the server, over and over, while programs run: no program is ever alive beside its own repeat, and every job ends once.
+//! Killing the server again and again while programs run: no program is ever alive beside its own repeat, and every job
+//! ends once.
 
 use std::fs;
 use std::path::Path;
@@ -9,14 +10,14 @@ use serde_json::json;
 use crate::live::{Server, until};
 use crate::programs::{alive_for, bash, children_of};
 
-/// How often the server is killed in the suite; `CROSSPOINT_KILLS` for more.
+/// Number of kills of the server in the suite; `CROSSPOINT_KILLS` sets more.
 const KILLS: usize = 5;
 
-/// Programs at a time, and how many new jobs there are for them between two kills.
+/// Number of programs at a time, and of new jobs between two kills.
 const AT_ONCE: usize = 24;
 
-/// Looks at its very start whether anything is alive that carries its job's id, itself apart; then leaves a daemon and works a while. Whatever
-/// is looked for by a child of it would find that child, so the shell itself lists the processes.
+/// Checks at its very start whether another process carries its job's id, then leaves a daemon and works for a while. A
+/// search by a child process would find that child, so the shell itself lists the processes.
 const WARY: &str = r#"
 grep -lzxs "CROSSPOINT_JOB_ID=$CROSSPOINT_JOB_ID" /proc/[0-9]*/environ > "found.$$"
 while read -r found; do
@@ -44,7 +45,8 @@ fn no_program_is_alive_beside_its_repeat_however_often_the_server_is_killed() {
     let mut ids: Vec<String> = Vec::new();
     for round in 0..kills() {
         let before = starts(server.directory());
-        // New ones every time: those that were cut short twice begin one by one, and those of three times not at all.
+        // New jobs every time, because jobs that were cut short twice begin one by one, and those cut short three times
+        // not at all.
         ids.extend((0..AT_ONCE).map(|_| server.begin("wary")));
         // Some rounds end while programs are just being started, others while all of them run.
         let enough = if round % 2 == 0 { AT_ONCE } else { AT_ONCE / 3 };
@@ -69,7 +71,7 @@ fn no_program_is_alive_beside_its_repeat_however_often_the_server_is_killed() {
     assert!(survivors.is_empty(), "{survivors:?}");
 }
 
-/// Says where it finds another program of its job alive. Runs on for ever, with a daemon, the first time.
+/// Reports if it finds another program of its job alive. The first time, it runs for ever, with a daemon.
 const ENDLESS_ONCE: &str = r#"
 grep -lzxs "CROSSPOINT_JOB_ID=$CROSSPOINT_JOB_ID" /proc/[0-9]*/environ > "found.$$"
 while read -r found; do

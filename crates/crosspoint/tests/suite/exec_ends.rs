@@ -9,7 +9,8 @@ use serde_json::json;
 use crate::live::{Server, until};
 use crate::programs::{agent, alive_for, bash, children_of, nothing_runs_for, python, violations};
 
-/// A shell that ignores SIGTERM, with a child that does so too, one in a session of its own, and a daemon that has left its parents.
+/// A shell that ignores SIGTERM, with a child that does so too, one in a session of its own, and a daemon that has left
+/// its parents.
 const STUBBORN: &str = r#"
 trap '' TERM
 sleep 600 &
@@ -19,7 +20,7 @@ echo ready > ready.$CROSSPOINT_JOB_ID
 while true; do sleep 0.1; done
 "#;
 
-/// Waits until the stubborn one and its family run.
+/// Waits until the stubborn program and its children run.
 fn all_there(server: &Server, id: &str) {
     server.said_in(&format!("ready.{id}"));
     until("its family runs", || (alive_for(id).len() >= 4).then_some(()));
@@ -37,7 +38,7 @@ fn cancelling_kills_the_whole_family_whatever_it_ignores() {
 
 #[test]
 fn running_out_of_time_kills_the_whole_family_too() {
-    // On a slow machine the time may be over before the family is there; then there is another with more of it.
+    // On a slow machine the time may be over before the children run. Then the next try has more of it.
     let times = [2, 10, 45];
     let agents = times.map(|seconds| {
         bash(&format!("in_{seconds}"), STUBBORN, &format!("grace_seconds = 0.3\ntotal_seconds = {seconds}"))
@@ -80,7 +81,7 @@ fn the_grace_is_the_whole_groups_also_when_the_program_itself_is_gone_at_once() 
     until("no supervisor is left", || children_of(server.pid()).is_empty().then_some(()));
 }
 
-/// Leaves a daemon whose first thread has ended, which the system lists like a zombie, while another runs on.
+/// Leaves a daemon whose first thread has ended, which the system lists like a zombie, while another thread runs on.
 const HEADLESS: &str = r#"
 import ctypes, os, threading, time
 
@@ -127,7 +128,7 @@ fn a_program_has_its_grace_and_what_it_says_then_is_no_success() {
 
 #[test]
 fn a_daemon_is_killed_with_its_program_which_has_done_its_work() {
-    // It holds stdout open too: nobody waits for it.
+    // The daemon also holds stdout open, and the job does not wait for it.
     let script = r#"(setsid sleep 600 &); sleep 0.2; echo '{"done": true}'"#;
     let server = Server::configured(&bash("daemon", script, ""));
     let job = server.done("daemon", &json!({}));
@@ -203,7 +204,7 @@ fn ctrl_c_at_the_servers_terminal_is_not_for_programs() {
     assert_eq!(server.done("where", &json!({}))["outcome"]["outputs"], json!({"alone": true}));
 }
 
-/// Says where it finds another program of its job alive, and then is silent, the first time.
+/// Reports if it finds another program of its job alive. The first time, it then stays silent.
 const SILENT_ONCE: &str = r#"
 grep -lzxs "CROSSPOINT_JOB_ID=$CROSSPOINT_JOB_ID" /proc/[0-9]*/environ > "found.$$"
 while read -r found; do

@@ -22,7 +22,7 @@ fn the_example_agents_count_ask_greet_and_shout() {
     assert!(mode & 0o111 != 0, "it is executable as it is");
     let counted = server.done("count_words", &json!({"text": "one two three"}));
     assert_eq!(counted["outcome"]["outputs"], json!({"words": 3}), "{counted}");
-    // As people write it, with a space.
+    // Formatted as people write it, with a space.
     let spaced = server.submit(r#"{"work": "count_words", "input": {"text": "one two three"}}"#);
     let counted = server.ended(spaced["id"].as_str().expect("it has an id"));
     assert_eq!(counted["outcome"]["outputs"], json!({"words": 3}), "{counted}");

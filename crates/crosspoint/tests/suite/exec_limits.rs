@@ -1,4 +1,4 @@
-//! What a program may use: memory, processes, output, artifacts.
+//! Limits of a program: memory, processes, output, artifacts.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::programs::{alive_for, bash, nothing_runs_for, python};
 
 #[test]
 fn a_program_that_takes_too_much_memory_is_killed() {
-    // In two processes, each within the limit: it is their sum that counts.
+    // Two processes that are each within the limit: their sum counts.
     let script = "
 import os, time
 os.fork()
@@ -50,8 +50,9 @@ fn a_program_that_stays_within_its_limits_is_left_alone() {
 
 #[test]
 fn a_fork_bomb_is_stopped() {
-    // Everybody forks, as fast as it can, and leaves its parents and its session, so that nothing but descent tells whose it is. There is a
-    // token in a pipe for each that may be, so that a supervisor which fails at it does not take the machine along.
+    // Every process forks as fast as it can, and leaves its parents and its session, so that only descent shows which
+    // job it belongs to. A pipe holds one token for each process that may exist, so that a supervisor that fails does
+    // not take the machine down.
     let script = "
 import os, time
 tokens, pipe = os.pipe()

@@ -1,4 +1,4 @@
-//! Output of any size flows: as it is printed, through little memory, to whoever follows.
+//! Output of any size flows to its followers as it is printed, through little memory.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use crate::live::{Server, chunk, head, until};
 use crate::programs::{bash, python};
 
-/// How much a program prints in the suite, in MiB; `CROSSPOINT_OUTPUT_MIB` for more.
+/// Amount that a program prints in the suite, in MiB; `CROSSPOINT_OUTPUT_MIB` sets more.
 const OUTPUT_MIB: u64 = 512;
 
-/// What the server may have used at its most, in KiB.
+/// Most memory that the server may have used at its peak, in KiB.
 const PEAK_KIB_MAX: u64 = 100 << 10;
 
-/// The most memory that a process has had.
+/// Peak memory of a process, in KiB.
 fn peak_kib(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is there");
@@ -43,7 +43,7 @@ for _ in range(json.loads(sys.stdin.readline())['mib']):
     assert!(peak < PEAK_KIB_MAX, "{peak} KiB");
 }
 
-/// However long it takes, as long as it goes on.
+/// Waits for the end for as long as the job goes on.
 fn until_ended(server: &Server, id: &str) -> Value {
     loop {
         let job = server.get(&format!("/api/v1/jobs/{id}?wait=20")).json();
@@ -75,7 +75,7 @@ fn followers_see_what_is_printed_while_the_program_waits() {
         }
     };
     see(r"first line\n");
-    // The program waits, so that what is seen now was told before it went on.
+    // The program waits, so what is seen now was delivered before it went on.
     fs::write(server.directory().join("go1"), "").expect("it can be written");
     see("Password: ");
     fs::write(server.directory().join("go2"), "").expect("it can be written");

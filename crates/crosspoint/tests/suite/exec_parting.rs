@@ -1,4 +1,5 @@
-//! A server that stops, and programs that have not ended when the drain is over: they are asked to end, and their jobs go on at the next start.
+//! A server that stops, and programs that have not ended when the drain is over: they are asked to end, and their jobs
+//! go on at the next start.
 
 use std::fs;
 use std::process::Command;
@@ -10,7 +11,7 @@ use crate::programs::{bash, nothing_runs_for, python};
 
 const NO_DRAIN: &str = "[server]\ndrain_seconds = 0.01\n";
 
-/// Cleans up when it is asked to end, and fails then; the second time it does its work.
+/// Cleans up when it is asked to end, and then fails. The second time it does its work.
 const TIDY: &str = r#"
 [ -e begun ] && { echo '{"done": true}'; exit; }
 trap 'echo asked > asked; sleep 0.3; echo tidied > tidied; exit 1' TERM
@@ -37,7 +38,7 @@ fn a_program_is_asked_to_end_and_has_its_grace_before_the_server_ends() {
     assert_eq!(names(&server, &id), ["accepted", "started", "interrupted", "started", "output", "completed"]);
 }
 
-/// Whoever ends with success after it was asked to end may have done half of it.
+/// A program that succeeds after it was asked to end may have done only half of its work.
 #[test]
 fn exit_code_0_after_that_is_no_outcome_either() {
     let script = TIDY.replace("exit 1", "exit 0");
@@ -99,7 +100,7 @@ fn a_program_that_ends_by_itself_within_the_drain_has_done_its_work() {
     assert_eq!((&job["outcome"]["outputs"], &job["attempts"]), (&json!({"done": 1}), &json!(1)), "{job}");
 }
 
-/// The server in a command does the same.
+/// The server inside a command does the same.
 #[test]
 fn a_program_that_a_command_has_run_is_asked_to_end_when_the_command_is() {
     let mut server = Server::configured(&bash("tidy", TIDY, "grace_seconds = 20"));

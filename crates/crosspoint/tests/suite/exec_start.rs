@@ -1,4 +1,4 @@
-//! Programs that cannot be started: a clear outcome each, and a breaker that spares the rest.
+//! Programs that cannot be started: each gets a clear outcome, and a breaker spares the rest.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::live::{Server, until};
 use crate::programs::agent;
 
-/// A file of the server's directory.
+/// Writes a file into the server's directory.
 fn file(server: &Server, name: &str, text: &str, mode: u32) {
     let path = server.directory().join(name);
     fs::write(&path, text).expect("it can be written");
@@ -88,7 +88,7 @@ fn a_program_that_is_away_is_tried_again_and_its_breaker_opens() {
     });
 }
 
-/// Lets the time of an open breaker be over, and starts the server again.
+/// Makes the time of an open breaker be over, and starts the server again.
 pub(crate) fn breaker_is_due(server: &mut Server) {
     assert!(server.stop().success());
     let script = "

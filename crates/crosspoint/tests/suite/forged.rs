@@ -1,4 +1,4 @@
-//! A neighbour that joined under a name of its own and speaks of jobs that are not its own.
+//! An agent that joined under its own name and reports on jobs that are not its own.
 
 use serde_json::{Value, json};
 

@@ -18,7 +18,7 @@ const COMMANDS: [&str; 13] = [
     "completions",
 ];
 
-/// The commands of commands.
+/// Commands that have subcommands.
 const INNER: [(&str, &[&str]); 4] = [
     ("jobs", &["list", "show", "events", "document", "cancel", "answer", "retry"]),
     ("agents", &["list", "show", "breaker", "drain", "forget"]),

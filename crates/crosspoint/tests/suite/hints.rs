@@ -1,4 +1,4 @@
-//! Hints that list works or agents: some of them, however many there are and however long their names.
+//! Hints that list works or agents: only some of them, however many there are and however long their names.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::asks::{BRIDGE, new_id};
 use crate::live::{Answer, Server};
 use crate::puller::Puller;
 
-/// What an answer that names some may have, in bytes: a hint of 1 KiB and what is around it.
+/// Most bytes of an answer with such a hint: a hint of 1 KiB and what is around it.
 const ANSWER_BYTES_MAX: usize = 8 << 10;
 
 /// A name of 500 bytes.
@@ -19,7 +19,7 @@ fn joined(server: &Server, name: &'static str, number: u32, works: &[String]) {
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 
-/// Work that is asked for at every door, of this agent where one is meant.
+/// Asks for work at every door, of this agent if one is given.
 fn asked(server: &Server, work: &str, agent: Option<&str>) -> Vec<(&'static str, Answer)> {
     let mut native = json!({ "work": work, "input": {} });
     let mut run = json!({ "request_id": "r", "task_type": work, "inputs": {} });
@@ -57,7 +57,7 @@ fn an_unknown_work_is_answered_with_some_of_those_that_are_known() {
     let server = Server::start();
     let works: Vec<String> = (0..1_000).map(long).collect();
     joined(&server, "much", 1, &works);
-    // The sample agents take four works; two long ones fit in.
+    // The sample agents take four works, and two long ones fit in.
     let more = "and 1,002 more; GET /api/v1/agents lists all";
     names_some(asked(&server, "nothing", None), &long(0), more);
 }

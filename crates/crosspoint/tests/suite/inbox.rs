@@ -1,4 +1,4 @@
-//! A server with an agent who answers in a directory, and whoever answers there.
+//! A server with an agent that answers in a directory, and the side that answers there.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -34,17 +34,17 @@ impl Inbox {
         serde_json::from_slice(&fs::read(self.file(REQUEST)).ok()?).ok()
     }
 
-    /// The request of this job, once it is there.
+    /// Waits for the request of this job.
     pub(crate) fn asked(&self, id: &str) -> Value {
         until("the request", || self.request().filter(|request| request["request_id"] == id))
     }
 
-    /// By what it is known that nobody has written the request anew.
+    /// Inode of the request, which shows that it was not written anew.
     pub(crate) fn inode(&self) -> u64 {
         fs::metadata(self.file(REQUEST)).expect("it is there").ino()
     }
 
-    /// What is in it, leftovers of whoever was killed while writing apart.
+    /// The names in it, without leftovers of processes that were killed while writing.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -70,13 +70,13 @@ impl Inbox {
         command
     }
 
-    /// Has `bridge answer` answer, and gives its exit code.
+    /// Answers with `bridge answer`, and returns its exit code.
     pub(crate) fn answer(&self, arguments: &[&str]) -> i32 {
         self.command("answer", arguments).output().expect("it starts").status.code().expect("it exits")
     }
 }
 
-/// A response that is right.
+/// A correct response.
 pub(crate) fn good(id: &str, text: &str) -> Value {
     json!({
         "request_id": id, "version": "1.0", "status": "success", "response": text, "error_message": null,
@@ -90,7 +90,7 @@ pub(crate) fn prompt(server: &Server, text: &str) -> String {
     job["id"].as_str().expect("an id").to_owned()
 }
 
-/// Waits until the job says this of how it stands.
+/// Waits until the job reports this as its status.
 pub(crate) fn says(server: &Server, id: &str, part: &str) -> Value {
     until(part, || {
         let job = server.job(id);

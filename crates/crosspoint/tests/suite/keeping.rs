@@ -29,7 +29,7 @@ fn ids(server: &Server) -> Vec<String> {
 
 #[test]
 fn a_job_that_is_old_enough_was_never_there_and_its_number_is_not_given_again() {
-    // Two seconds.
+    // This is two seconds.
     let mut server = Server::configured("[store]\nretention_days = 0.0000231\n");
     let request = r#"{"work":"echo","input":{"a":1},"request_id":"r"}"#;
     let first = id_of(&server.submit(request));
@@ -43,7 +43,7 @@ fn a_job_that_is_old_enough_was_never_there_and_its_number_is_not_given_again() 
     let data = server.data().display().to_string();
     let said = transcript(&mut crosspoint(&["jobs", "show", &first, "--data", &data]));
     assert!(said.starts_with("exit 2\n") && said.contains("retention_days"), "{said}");
-    // The same request is a new job; and so it is after a start with nothing in the store.
+    // The same request is a new job, also after a start with an empty store.
     let second = id_of(&server.submit(request));
     assert!(second > first, "ids sort as jobs were accepted");
     until("it is gone", || ids(&server).is_empty().then_some(()));
@@ -72,7 +72,7 @@ fn only_so_many_jobs_are_kept_however_often_the_server_is_killed_meanwhile() {
             }
         };
         thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(call))));
-        // Perhaps in the middle of removing what the callers left; at every step of it the engine's own tests do.
+        // Perhaps in the middle of removing what the callers left. The engine's own tests kill at every step of that.
         server.kill();
         assert_whole(&server);
         server.restart();
@@ -83,7 +83,7 @@ fn only_so_many_jobs_are_kept_however_often_the_server_is_killed_meanwhile() {
     assert_eq!(ids(&server).last(), Some(&alive));
 }
 
-/// Ten megabytes of output go over many steps, through kills, and are never seen in part.
+/// Ten megabytes of output are removed in many steps, through kills, and are never seen in part.
 #[test]
 fn a_long_job_is_there_whole_or_not_at_all_while_it_is_removed() {
     let mut server = Server::with("[store]\nretention_days = 0\n", &["--log", "warn"]);
@@ -105,7 +105,8 @@ fn a_long_job_is_there_whole_or_not_at_all_while_it_is_removed() {
         let answer = server.get(&path);
         match answer.status {
             404 => {}
-            // What began before it went ends cleanly: what was told is told from the first on without a gap, and an outcome only after all.
+            // A stream that began before the removal ends cleanly: its events have no gap from the first on, and the
+            // outcome comes only after all of them.
             _ => {
                 let text = answer.text();
                 let offsets: Vec<u64> = text

@@ -1,4 +1,4 @@
-//! The two files of the bridge contract, as requesters and those who answer leave and take them.
+//! The two files of the bridge contract, as requesters and responders leave and take them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) fn taken(directory: &Path, request: &str, response: &str) -> String {
     text
 }
 
-/// A driver of these directories, for as long as both are kept.
+/// A driver of these directories, for as long as both values are kept.
 pub(crate) fn driven(server: &Server, directories: &[PathBuf]) -> (Watcher, Home) {
     let home = Home::new();
     let inboxes: Vec<Inbox> = directories.iter().cloned().map(Inbox::at).collect();

@@ -1,4 +1,5 @@
-//! A server that runs: the real program on a free port, and callers that speak HTTP over bare sockets, so that framing is checked.
+//! A running server: the real program on a free port, and callers that speak HTTP over bare sockets, so that framing is
+//! checked.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,46 +14,44 @@ use serde_json::Value;
 
 use crate::conformity;
 
-/// Nothing here takes so long, on however slow a machine; it only ends what would hang.
+/// Longest wait of a test. Nothing takes so long on any machine, so this only ends what would hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server on a directory of its own, which goes with it.
+/// A server on a directory of its own, which is removed with it.
 pub(crate) struct Server {
     child: Option<Child>,
     directory: PathBuf,
     arguments: Vec<String>,
-    /// What the program is started by, where it is not started directly.
+    /// The command that starts the program, if it is not started directly.
     starter: Vec<String>,
     address: Option<SocketAddr>,
-    /// Where it is to listen: on a free port, unless it must be found again.
+    /// Where it listens: on a free port, unless it must be found again.
     listen: String,
 }
 
 /// What a server answered.
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Names in lower case.
+    /// Names are in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
 impl Server {
-    /// Starts one without configuration: the sample agents.
+    /// Starts a server without configuration, with the sample agents.
     pub(crate) fn start() -> Server {
         Server::configured("")
     }
 
-    /// Starts one with this configuration.
     pub(crate) fn configured(toml: &str) -> Server {
         Server::with(toml, &[])
     }
 
-    /// Starts one with this configuration and further arguments.
     pub(crate) fn with(toml: &str, arguments: &[&str]) -> Server {
         Server::listening("127.0.0.1:0", toml, arguments)
     }
 
-    /// Starts one that listens there.
+    /// Starts a server that listens there.
     pub(crate) fn listening(listen: &str, toml: &str, arguments: &[&str]) -> Server {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -66,17 +65,16 @@ impl Server {
         server
     }
 
-    /// Where its configuration is, and where its programs run.
+    /// Directory of its configuration, in which its programs run.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// From the next start on, this is its configuration.
+    /// Sets the configuration from the next start on.
     pub(crate) fn configure(&self, toml: &str) {
         fs::write(self.directory.join("crosspoint.toml"), toml).expect("it can be written");
     }
 
-    /// Where the data is.
     pub(crate) fn data(&self) -> PathBuf {
         self.directory.join("data")
     }
@@ -93,12 +91,12 @@ impl Server {
         format!("http://{}", self.address())
     }
 
-    /// What it has written to stderr, over all its starts.
+    /// Its stderr, over all its starts.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.directory.join("log")).expect("the log can be read")
     }
 
-    /// The program, as it is started; not started yet.
+    /// The command that starts the program, not started yet.
     pub(crate) fn command(&self) -> Command {
         let log =
             File::options().create(true).append(true).open(self.directory.join("log")).expect("a log can be made");
@@ -116,7 +114,7 @@ impl Server {
         command
     }
 
-    /// From the next start on, the program is started by these words, which must replace themselves by it.
+    /// From the next start on, the program is started by this command, which must replace itself by it.
     pub(crate) fn start_by(&mut self, starter: &[&str]) {
         self.starter = starter.iter().map(ToString::to_string).collect();
     }
@@ -138,13 +136,13 @@ impl Server {
         }));
     }
 
-    /// Starts it again where it was.
+    /// Starts it again at the same address.
     pub(crate) fn restart_in_place(&mut self) {
         self.listen = self.address().to_string();
         self.restart();
     }
 
-    /// Kills it: nothing in it gets to do anything more.
+    /// Kills it with SIGKILL.
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -158,7 +156,6 @@ impl Server {
         assert!(sent.is_ok_and(|status| status.success()), "the signal was sent");
     }
 
-    /// Waits until it has ended.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         let mut child = self.child.take().expect("it runs");
         until("it ends", || child.try_wait().expect("it can be asked"))
@@ -181,9 +178,9 @@ impl Server {
         self.try_request(method, path, headers, body).expect("it answers")
     }
 
-    /// The same, where the server may be gone at any moment; `None` says that there was no whole answer.
+    /// The same for a server that may be gone at any moment; `None` means that there was no whole answer.
     ///
-    /// Whatever comes is held against the description of the API.
+    /// Every answer is checked against the description of the API.
     pub(crate) fn try_request(
         &self,
         method: &str,
@@ -196,7 +193,7 @@ impl Server {
         Some(answer)
     }
 
-    /// Gets something without looking at what it is.
+    /// Gets an answer without checking it.
     pub(crate) fn fetch(&self, path: &str) -> Answer {
         self.exchange("GET", path, &[], b"").expect("it answers")
     }
@@ -205,7 +202,7 @@ impl Server {
         let mut stream = TcpStream::connect(self.address()).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         let head = head(method, path, headers, body.len());
-        // A server that refuses early may have stopped reading; its answer is there all the same.
+        // A server that refuses early may have stopped reading. Its answer is there all the same.
         let _ = stream.write_all(&[head.as_bytes(), body].concat());
         Answer::read(&mut BufReader::new(stream))
     }
@@ -218,7 +215,7 @@ impl Server {
         self.request("POST", path, &[], body.as_bytes())
     }
 
-    /// Submits a job and gives it as it was accepted.
+    /// Submits a job and returns it as it was accepted.
     pub(crate) fn submit(&self, body: &str) -> Value {
         let answer = self.post("/api/v1/jobs", body);
         assert!([200, 202].contains(&answer.status), "{answer:?}");
@@ -264,7 +261,7 @@ pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)], body_byte
 }
 
 impl Answer {
-    /// Reads one answer; `None` where it is not whole.
+    /// Reads one answer; `None` if it is not whole.
     pub(crate) fn read(stream: &mut impl BufRead) -> Option<Answer> {
         let status = line(stream)?.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
         let mut headers = Vec::new();
@@ -322,7 +319,7 @@ fn chunks(stream: &mut impl BufRead) -> Option<Vec<u8>> {
     Some(body)
 }
 
-/// The next chunk; within, `None` is the last.
+/// The next chunk; the inner `None` is the last one.
 pub(crate) fn chunk(stream: &mut impl BufRead) -> Option<Option<Vec<u8>>> {
     let size = usize::from_str_radix(&line(stream)?, 16).ok()?;
     let mut chunk = vec![0; size];
@@ -331,7 +328,7 @@ pub(crate) fn chunk(stream: &mut impl BufRead) -> Option<Option<Vec<u8>>> {
     Some((size > 0).then_some(chunk))
 }
 
-/// Asks until there is an answer.
+/// Repeats `ask` until it returns a value.
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -343,7 +340,7 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// The address that this process has left.
+/// The address that this process has written to the file.
 fn address_of(path: &Path, pid: u32) -> Option<SocketAddr> {
     let known: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
     if known["pid"] != pid {

@@ -1,4 +1,4 @@
-//! The log: a line a request and a line a transition, and nothing of what callers, agents and people say.
+//! The log: a line per request and a line per transition, and no content of callers, agents or people.
 
 use std::io::{Read, Write};
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::live::Server;
 
-/// Whatever holds this is content.
+/// Marks content.
 const SECRET: &str = "x7secret";
 
-/// Small bodies and a short drain; and an agent that may be silent for a tenth of a second.
+/// Small bodies and a short drain, and an agent that may be silent for a tenth of a second.
 const SETTLED: &str = r#"
 [server]
 drain_seconds = 0.1
@@ -35,7 +35,7 @@ run = "slow_echo"
 silence_seconds = 0.1
 "#;
 
-/// A server, and what was asked of it.
+/// A server, and the requests that it was sent.
 struct Watched {
     server: Server,
     requests: std::cell::RefCell<Vec<(String, String, u16)>>,
@@ -62,7 +62,7 @@ impl Watched {
         self.ask("POST", path, &[], body)
     }
 
-    /// Submits, waits for the outcome, and gives the id.
+    /// Submits, waits for the outcome, and returns the id.
     fn done(&self, body: &str) -> String {
         let job = self.post("/api/v1/jobs?wait=60", body);
         assert!(job["outcome"].is_object(), "{job}");
@@ -74,7 +74,8 @@ fn id(job: &Value) -> String {
     job["id"].as_str().unwrap_or_else(|| panic!("a job has an id: {job}")).to_owned()
 }
 
-/// Work of every kind, with something secret in every place where content can be; the ids of jobs with their transitions.
+/// Work of every kind, with a secret in every place where content can be. Returns the ids of the jobs with their
+/// transitions.
 fn works(watched: &Watched) -> Vec<(String, Vec<&'static str>)> {
     let job = |work: &str, input: Value, more: Value| {
         let mut body = json!({"work": work, "input": input, SECRET: SECRET});
@@ -107,7 +108,7 @@ fn works(watched: &Watched) -> Vec<(String, Vec<&'static str>)> {
     ]
 }
 
-/// What people do.
+/// Requests that people make.
 fn people(watched: &Watched) -> Vec<(String, Vec<&'static str>)> {
     let question = json!({"work": "ask", "input": {"prompt": format!("{SECRET}?")}}).to_string();
     let ask = id(&watched.post("/api/v1/jobs", &question));
@@ -131,7 +132,7 @@ fn people(watched: &Watched) -> Vec<(String, Vec<&'static str>)> {
     vec![(ask, waited), (again, vec!["accepted", "started", "waiting", "cancelled"])]
 }
 
-/// What is wrong in every way.
+/// Mistakes of every kind.
 fn mistakes(watched: &Watched) {
     let jobs = "/api/v1/jobs";
     for body in [
@@ -158,7 +159,7 @@ fn mistakes(watched: &Watched) {
     watched.ask("POST", "/api/v1/jobs?wait=x7secret", &[], r#"{"work":"echo"}"#);
     watched.ask("DELETE", jobs, &[], SECRET);
     watched.post("/nowhere?x7secret", SECRET);
-    // What is no request has no line of its own.
+    // Bytes that are not a request get no line of their own.
     for bytes in [format!("{SECRET}\r\n\r\n"), format!("GET / HTTP/1.1\r\n{SECRET}\r\n\r\n")] {
         let mut stream = watched.server.connect();
         stream.write_all(bytes.as_bytes()).expect("it can be sent");
@@ -170,7 +171,7 @@ fn mistakes(watched: &Watched) {
     }
 }
 
-/// What operators do.
+/// Requests that operators make.
 fn operators(watched: &Watched) {
     watched.get("/health");
     watched.get("/health/ready");

@@ -1,8 +1,8 @@
-//! Every door with every agent: whoever asks, and whoever does the work, each keeps to its own contract, and everything that can
-//! happen between them gives exactly one result, which is correct in the caller's contract.
+//! Every door with every agent: every caller and every agent keeps to its own contract, and everything that can happen
+//! between them gives exactly one result, which is correct in the caller's contract.
 //!
-//! A cell is a case, a door and an agent. All cells run on one server, many at a time; a table of them is printed, and where a
-//! case makes no sense it says why.
+//! A cell is a case, a door and an agent. All cells run on one server, many at a time. A table of them is printed, and
+//! where a case makes no sense it says why.
 
 #[path = "matrix/agents.rs"]
 mod agents;
@@ -19,11 +19,10 @@ mod table;
 #[path = "matrix/view.rs"]
 mod view;
 
-use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::thread;
+use std::{fs, thread};
 
 use self::agents::{Agents, Kind};
 use self::cases::CASES;
@@ -33,7 +32,7 @@ use self::table::Table;
 use crate::left_files::driven;
 use crate::live::Server;
 
-/// So many cells run at a time. Most of them wait for somebody most of the time.
+/// Number of cells that run at a time. Most of them wait most of the time.
 const AT_A_TIME: usize = 24;
 
 #[test]
@@ -44,7 +43,7 @@ fn every_door_reaches_every_agent() {
     let world = World::new(&server, &agents);
     let (watcher, _home) = driven(&server, &rooms(&world));
     let table = Mutex::new(Table::default());
-    // The last cases are those that take long, so they begin first.
+    // The slow cases are the last, so they begin first.
     let queue: Mutex<Vec<(usize, Door, Kind)>> = Mutex::new(cells());
     thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
@@ -65,7 +64,7 @@ fn every_door_reaches_every_agent() {
     assert!(wrong.is_empty(), "{} cells are wrong:\n{}\n{}", wrong.len(), wrong.join("\n"), watcher.log());
 }
 
-/// The directories of the requesters: one for each cell at the door that is made of files, all with one driver.
+/// The directories of the requesters: one for each cell at the bridge door, all with one driver.
 fn rooms(world: &World<'_>) -> Vec<PathBuf> {
     let cells = cells().into_iter().filter(|(_, door, _)| *door == Door::Bridge);
     let rooms = cells.map(|(case, door, kind)| Cell { world, case: CASES[case].0, door, kind }.room());
@@ -81,7 +80,7 @@ fn next(queue: &Mutex<Vec<(usize, Door, Kind)>>) -> Option<(usize, Door, Kind)> 
     queue.lock().expect("no thread panics with it").pop()
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn said(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! `/metrics`: text that parses, numbers that agree with what was done, and no more series than there may be.
+//! `/metrics`: text that parses, numbers that agree with what was done, and no more series than allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -10,7 +10,6 @@ use crate::openapi::python;
 /// A metric's name and its labels, as they are written.
 type Series = (String, BTreeMap<String, String>);
 
-/// What a page says.
 struct Page(BTreeMap<Series, f64>);
 
 impl Page {
@@ -20,7 +19,7 @@ impl Page {
         Page::parse(&answer)
     }
 
-    /// Strictly: each metric is announced once, and all its lines follow at once.
+    /// Parses strictly: each metric is announced once, and all its lines follow at once.
     fn parse(answer: &Answer) -> Page {
         let (mut page, mut announced) = (BTreeMap::new(), BTreeSet::new());
         let mut family = (String::new(), String::new());
@@ -61,7 +60,8 @@ impl Page {
         self.0.keys().filter_map(|(_, labels)| labels.get(label).map(String::as_str)).collect()
     }
 
-    /// The buckets of each histogram grow, and the last is the count.
+    /// Checks that the buckets of each histogram grow, and that the last is the count. Returns the number of
+    /// histograms.
     fn check_histograms(&self) -> usize {
         let mut histograms: BTreeMap<Series, Vec<(f64, f64)>> = BTreeMap::new();
         for ((name, labels), count) in &self.0 {
@@ -78,7 +78,7 @@ impl Page {
             let count = self.0[&(format!("{name}_count"), labels.clone())];
             assert_eq!((last.0, last.1), (f64::INFINITY, count), "{name}");
             let sum = self.0[&(format!("{name}_sum"), labels.clone())];
-            // Nothing is smaller than the bucket below its own.
+            // No value is smaller than the bucket below its own.
             let least: f64 = buckets.windows(2).map(|pair| (pair[1].1 - pair[0].1) * pair[0].0).sum();
             assert!(sum >= least - 1e-6 * count - 1e-9, "{name}: {sum} is less than {least}");
         }
@@ -113,7 +113,7 @@ pub(crate) fn refusals(server: &Server, limit: &str) -> f64 {
     measured(server, "crosspoint_refusals_total", &[("limit", limit)])
 }
 
-/// One number, as soon as there is a place to ask for it.
+/// One number, once the metrics can be read.
 pub(crate) fn measured(server: &Server, name: &str, labels: &[(&str, &str)]) -> f64 {
     let answer = until("it can be asked", || Some(server.get("/metrics")).filter(|answer| answer.status == 200));
     Page::parse(&answer).get(name, labels)

@@ -9,7 +9,7 @@ const MODE: &str = "testdata/older/input-mode.json";
 const DOMAIN: &str = "testdata/older/output-domain.json";
 const STATE: &str = "testdata/older/output-state_updates.json";
 
-/// All that makes each of the contract's four patterns an envelope.
+/// The arguments that turn each of the contract's four patterns into an envelope.
 const PATTERNS: [&[&str]; 4] = [
     &["migrate", "--workflow", "plan", "--action", "discover", FLAT],
     &["migrate", MODE],
@@ -37,7 +37,7 @@ fn state_updates_become_the_index_file() {
     insta::assert_snapshot!(transcript(&mut crosspoint(PATTERNS[3])));
 }
 
-/// What is printed is what `validate --strict` takes, and migrating it again changes nothing.
+/// `validate --strict` accepts what is printed, and migrating it again changes nothing.
 #[test]
 fn envelopes_are_valid_and_stay_as_they_are() {
     for arguments in PATTERNS {
@@ -105,7 +105,7 @@ fn names_are_safe_to_show() {
     assert!(!said.contains(['\u{1b}', '\u{202e}']) && said.contains("to /task/params/"), "{said:?}");
 }
 
-/// A valid document of another contract is no older agent's: `translate` is what is wanted.
+/// A valid document of another contract does not come from an older agent: the user is sent to `translate`.
 #[test]
 fn documents_of_other_contracts_are_not_migrated() {
     let told = transcript(&mut crosspoint(&["migrate", "testdata/run/request-full.json"]));

@@ -1,8 +1,8 @@
-//! Agents that break rules, one case after the other: whatever they do, the caller gets one outcome, and the rule is on record.
+//! Agents that break rules, one case after the other: the caller always gets one outcome, and the broken rule is
+//! recorded.
 
-use std::fs;
 use std::io::{BufReader, Write};
-use std::thread;
+use std::{fs, thread};
 
 use crosspoint_contracts::{Kind, Options, document};
 use serde_json::{Value, json};
@@ -10,29 +10,27 @@ use serde_json::{Value, json};
 use crate::live::{Answer, Server, head, until};
 use crate::scripted::{Asked, Script, Scripted, Wire};
 
-/// One way to misbehave, and what must come of it.
+/// One way to misbehave, and the expected result.
 pub(crate) struct Case {
-    /// The script, the agent and the work are called so.
+    /// Name of the script, the agent and the work.
     pub(crate) name: &'static str,
-    /// Further keys of the agent.
     pub(crate) keys: &'static str,
-    /// What it does.
     pub(crate) script: Script,
     /// `completed`, or the failure.
     pub(crate) ends: &'static str,
-    /// What is on record, where a rule was broken.
+    /// The clause that must be recorded, if a rule is broken.
     pub(crate) clause: Option<&'static str>,
 }
 
-/// What came of a case.
+/// The result of a case.
 pub(crate) struct Came {
     pub(crate) name: &'static str,
     pub(crate) door: &'static str,
-    /// The job, with what is beside it.
+    /// The job, with its violations and the like.
     pub(crate) job: Value,
 }
 
-/// A server with an agent for each case, and what plays them.
+/// A server with an agent for each case, and the scripts that play them.
 pub(crate) struct Stage {
     pub(crate) server: Server,
     pub(crate) scripted: Scripted,
@@ -41,13 +39,13 @@ pub(crate) struct Stage {
 }
 
 impl Case {
-    /// Whoever waits in vain is not to wait for an hour.
+    /// Limits the total time, so that a job that waits in vain does not wait for an hour.
     fn keys(&self) -> String {
         let total = if self.keys.contains("total_seconds") { "" } else { "total_seconds = 45" };
         format!("{}\n{total}", self.keys)
     }
 
-    /// How the caller of the run door sees the end: its status, and the code where it is an error.
+    /// The end as the caller of the run door sees it: its status, and the code of an error.
     fn in_run(&self) -> (&'static str, Option<&'static str>) {
         match self.ends {
             "completed" => ("ok", None),
@@ -57,13 +55,13 @@ impl Case {
             "resource_limit" => ("error", Some("RESOURCE_LIMIT")),
             "conflict" => ("error", Some("CONFLICT")),
             "unsupported" => ("error", Some("UNSUPPORTED_TASK_TYPE")),
-            // The agent's own.
+            // The code is the agent's own.
             "agent_failed" => ("error", None),
             other => panic!("no test has a job that ends as {other}"),
         }
     }
 
-    /// Whether repeating is said to be safe.
+    /// Whether repeating is reported as safe.
     fn repeat(&self) -> Option<&'static str> {
         match self.ends {
             "completed" => None,
@@ -74,7 +72,7 @@ impl Case {
 }
 
 impl Stage {
-    /// Starts all that is needed for these cases.
+    /// Starts everything that these cases need.
     pub(crate) fn of(contract: &'static str, cases: &'static [Case]) -> Stage {
         let scripted = Scripted::start(move |asked: &Asked, wire: &mut Wire| {
             let case = cases.iter().find(|case| case.name == asked.script).expect("the path names a script");
@@ -84,7 +82,7 @@ impl Stage {
         Stage { server: Server::configured(&agents), scripted, cases, contract }
     }
 
-    /// Plays every case through the native door and through the run door, all at once, and prints what came of them.
+    /// Plays every case through the native door and through the run door, all at once, and prints the results.
     pub(crate) fn play(&self) -> Vec<Came> {
         let came: Vec<Came> = thread::scope(|scope| {
             let played = self.cases.iter().flat_map(|case| {
@@ -100,14 +98,14 @@ impl Stage {
         came
     }
 
-    /// One job from the native door: one outcome, as the last event, and the broken rule beside it.
+    /// One job from the native door: one outcome, as the last event, and the broken rule recorded.
     pub(crate) fn through_the_native_door(&self, case: &Case) -> Came {
         let body = json!({"work": case.name, "input": {"case": case.name}, "limits": {"attempts": 1}});
         let id = self.server.submit(&body.to_string())["id"].as_str().expect("an id").to_owned();
         self.came(case, "native", &id)
     }
 
-    /// One stream from the run door: it is as its contract wants, whatever the agent's was.
+    /// One stream from the run door: it keeps to its contract, even if the agent's stream did not.
     fn through_the_run_door(&self, case: &Case) -> Came {
         let request_id = format!("{} \u{1f980} of the caller", case.name);
         let body = json!({"request_id": request_id, "task_type": case.name, "inputs": {"case": case.name}});
@@ -143,7 +141,7 @@ impl Stage {
             assert_eq!((status, &failure["code"], &failure["repeat"]), expected, "{name}: {ended}");
         }
         one_outcome(&self.server, id, name);
-        // What follows the end of the work is found after it.
+        // Violations after the end of the work are recorded later.
         let job = until(&format!("{name} is on record"), || {
             let job = self.server.job(id);
             case.clause.is_none_or(|clause| clauses(&job).iter().any(|found| found == clause)).then_some(job)
@@ -153,13 +151,13 @@ impl Stage {
     }
 }
 
-/// The clauses that are on record for a job.
+/// The clauses that are recorded for a job.
 pub(crate) fn clauses(job: &Value) -> Vec<String> {
     let found = job["violations"].as_array().cloned().unwrap_or_default();
     found.iter().map(|one| one["clause"].as_str().expect("a clause has an id").to_owned()).collect()
 }
 
-/// The events of a job that has ended: one outcome, and nothing after it.
+/// Checks the events of a job that has ended: one outcome, and nothing after it.
 pub(crate) fn one_outcome(server: &Server, id: &str, about: &str) {
     let events = server.fetch(&format!("/api/v1/jobs/{id}/events")).text();
     let names: Vec<&str> = events.lines().filter_map(|line| line.strip_prefix("event:")).map(str::trim).collect();
@@ -168,7 +166,7 @@ pub(crate) fn one_outcome(server: &Server, id: &str, about: &str) {
     assert!(names.last().as_ref().is_some_and(ends), "{about}: {names:?}");
 }
 
-/// What the run door streams for a request, to its end.
+/// The run door's stream for a request, to its end.
 pub(crate) fn stream(server: &Server, body: &Value) -> String {
     let body = body.to_string();
     let mut connection = server.connect();
@@ -180,7 +178,7 @@ pub(crate) fn stream(server: &Server, body: &Value) -> String {
     answer.text()
 }
 
-/// The data of the one terminal event of a stream, which has nothing wrong with it.
+/// The data of the one terminal event of a stream, which must have no findings.
 pub(crate) fn terminal(stream: &str) -> Value {
     let options = Options { kind: Some(Kind::RunStream), ..Options::default() };
     let reading = document::read(stream.as_bytes(), &options);
@@ -191,7 +189,7 @@ pub(crate) fn terminal(stream: &str) -> Value {
     serde_json::from_str(&data.join("\n")).expect("it is JSON")
 }
 
-/// The most memory that a server has had so far, in MiB.
+/// Peak memory of a server so far, in MiB.
 pub(crate) fn peak_mib(server: &Server) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is there");

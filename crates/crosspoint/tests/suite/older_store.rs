@@ -1,4 +1,4 @@
-//! A store that an earlier version has written, and what that version showed of it: both are kept in `testdata/stores`.
+//! A store that an earlier version wrote, and what that version showed of it: both are kept in `testdata/stores`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ fn kept(file: &str) -> PathBuf {
     root().join("testdata/stores/schema-7").join(file)
 }
 
-/// Jobs that had not ended: a server goes on with them, so that it shows something else.
+/// Jobs that had not ended: a server goes on with them, so it shows something else.
 const UNDER_WAY: [&str; 3] = ["n-waits", "n-review-open", "n-joined-2"];
 
 fn is_under_way(job: &Value) -> bool {
@@ -33,7 +33,7 @@ fn everything_is_exported_as_it_was() {
 
 #[test]
 fn a_server_shows_every_job_and_answers_every_caller_as_the_earlier_one_did() {
-    // No agent of that store is there any more, and nothing is ever old enough to go.
+    // None of that store's agents is configured, and no job is ever old enough to be removed.
     let mut server = Server::configured("[store]\nretention_days = 36500\n");
     server.stop();
     fs::copy(kept("jobs.db"), server.data().join("jobs.db")).expect("it can be copied");
@@ -67,7 +67,7 @@ fn a_server_shows_every_job_and_answers_every_caller_as_the_earlier_one_did() {
         }
         compared += 1;
     }
-    // Of those under way a server says what it does with them, and of their events there are more.
+    // A server says what it does with jobs under way, and adds to their events, so only those may differ.
     let of_ended: Vec<&String> = left.iter().filter(|path| !is_about_work_under_way(&shown, path)).collect();
     assert!(of_ended.is_empty() && compared > 140, "{of_ended:?} differ, {compared} are the same");
 }

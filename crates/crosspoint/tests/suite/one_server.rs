@@ -1,4 +1,4 @@
-//! One server a store, whatever the store is called and whatever was removed beside it.
+//! One server per store, whatever name the store is opened by and whatever was removed beside it.
 
 use std::fs;
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! The description of the API: it is that of the router, it is OpenAPI, and the server does what it says.
+//! The description of the API: it matches the router, it is valid OpenAPI, and the server does what it says.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use crate::conformity::{KEPT, kept};
 use crate::live::{Server, until};
 use crate::run::root;
 
-/// A run of the generator takes some twenty seconds on an idle machine; this only ends what hangs.
+/// Longest time of a run of the generator. It takes some twenty seconds on an idle machine, so this only ends what
+/// hangs.
 const GENERATOR_TIME_MAX: Duration = Duration::from_secs(300);
 
 /// A program of the Python environment that `scripts/test` makes.
@@ -23,10 +24,23 @@ pub(crate) fn python(program: &str) -> Command {
     Command::new(path)
 }
 
-/// Method, path and handler of each endpoint, as the router has them.
+/// Where endpoints are named: the router, and the doors of contracts that it merges.
+const ROUTES: [&str; 3] = [
+    "crates/crosspoint/src/server/router.rs",
+    "crates/crosspoint-http/src/door/run.rs",
+    "crates/crosspoint-http/src/door/task.rs",
+];
+
+/// Method, path and handler of each endpoint, as the routers have them.
 fn routed() -> BTreeSet<(String, String, String)> {
-    let source = fs::read_to_string(root().join("crates/crosspoint/src/server/router.rs")).expect("it is there");
-    let table = source.split(".fallback(").next().expect("there is a table");
+    let sources = ROUTES.map(|path| fs::read_to_string(root().join(path)).expect("it is there"));
+    // A handler that is generic over its backend says so where it is named.
+    let tables = sources.map(|source| {
+        let (_, table) = source.split_once(".route(").expect("there is a table");
+        let table = table.split("fallback(").next().and_then(|table| table.split("\n}\n").next());
+        format!(".route({}", table.expect("it ends").replace("::<B>", ""))
+    });
+    let table = tables.concat();
     let mut routed = BTreeSet::new();
     for route in table.split(".route(").skip(1) {
         let path = route.split('"').nth(1).expect("a path is a string");
@@ -107,8 +121,8 @@ fn a_validator_of_such_descriptions_finds_nothing() {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// Agents that are there for the generator: what it does to the one that the description names as an example does not keep
-/// the other from working.
+/// Agents for the generator: what it does to the agent that the description names as an example does not keep the other
+/// from working.
 const FOR_THE_GENERATOR: &str = r#"
 [server]
 wait_seconds_max = 0.2
@@ -134,13 +148,13 @@ run = "ask"
 work = ["asking"]
 "#;
 
-/// It makes up requests from the description, right and wrong ones, and holds the answers against it.
+/// The generator makes up requests from the description, right and wrong ones, and checks the answers against it.
 #[test]
 fn a_generator_of_requests_finds_nothing() {
     let server = Server::configured(FOR_THE_GENERATOR);
     let directory = server.data().join("generator");
     fs::create_dir_all(&directory).expect("a directory can be made");
-    // Of itself it would never guess the id of a job that waits for an answer.
+    // The generator would never guess the id of a job that waits for an answer.
     let asks = server.submit(r#"{"work":"asking"}"#)["id"].as_str().expect("it has an id").to_owned();
     let settled = fs::read_to_string(root().join("crates/crosspoint/tests/schemathesis.toml")).expect("it is there");
     let asked = format!("[[operations]]\ninclude-operation-id = \"answer_job\"\nparameters = {{ id = \"{asks}\" }}\n");
@@ -167,12 +181,12 @@ fn a_generator_of_requests_finds_nothing() {
     };
     let said = fs::read_to_string(&said).unwrap_or_default();
     assert!(status.is_some_and(|status| status.success()), "{status:?}\n{said}\n{}", server.log());
-    // The description itself it gets, and no more.
+    // The generator fetches the description itself, and does not test that endpoint.
     let operations = described().len() - 1;
     assert!(said.contains(&format!("Tested: {operations}")), "it was not let at everything:\n{said}");
     assert!(!server.log().contains("internal error"), "{}", server.log());
     until("it found an answer", || Some(server.job(&asks)).filter(|job| job["outcome"].is_object()));
-    // It is all there and works still.
+    // The server is still complete and works.
     let job = server.post("/api/v1/jobs?wait=0.2", r#"{"work":"aside","agent":"echo"}"#);
     assert!([200, 202].contains(&job.status), "{job:?}");
 }

@@ -1,4 +1,4 @@
-//! The server was away for longer than a job's time: what was finished meanwhile is fetched, not thrown away.
+//! The server was down for longer than a job's time: results that were reached meanwhile are fetched, not thrown away.
 
 use std::thread;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::puller::Puller;
 use crate::task_agent::ended;
 use crate::task_server::{TaskServer, completed};
 
-/// The story is about time that passes: so much, with nobody there.
+/// Lets time pass with no server running, which is what this test is about.
 fn be_away() {
     thread::sleep(Duration::from_millis(1_500));
 }

@@ -1,11 +1,10 @@
 //! Ten times more of everything than is allowed: every answer is one of five, and memory stays within its bounds.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Mutex;
-use std::thread;
+use std::{fs, thread};
 
 use crate::callers::{Dice, send};
 use crate::live::{Server, head, until};
@@ -21,17 +20,18 @@ bodies_bytes = 1000000
 connections = 100
 ";
 
-/// A server that rests, with everything that these limits allow, and as much again for what an allocator keeps: in MiB.
+/// Most memory, in MiB: an idle server with everything that these limits allow, and as much again for what an allocator
+/// keeps.
 const MEMORY_MAX_MIB: u64 = 96;
 
-/// The most memory that a process has had so far, in MiB.
+/// Peak memory of a process so far, in MiB.
 fn memory_peak_mib(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it can be read");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it says so");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
 }
 
-/// What one caller of many does in one go.
+/// One action of one caller of many.
 fn flood(server: &Server, dice: &mut Dice) -> Option<u16> {
     let body = |work: &str, bytes: usize| {
         format!(r#"{{"work":"{work}","input":{{"seconds":600,"text":"{}"}}}}"#, "x".repeat(bytes))
@@ -49,7 +49,7 @@ fn flood(server: &Server, dice: &mut Dice) -> Option<u16> {
     send(server.address(), "POST", &format!("/api/v1/jobs{wait}"), &body).map(|answer| answer.status)
 }
 
-/// A connection that announces much, sends some of it, and stays.
+/// A connection that announces a long body, sends some of it, and stays open.
 fn loiterer(server: &Server) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(server.address()).ok()?;
     stream.write_all(head("POST", "/api/v1/jobs", &[], 100_000).as_bytes()).ok()?;
@@ -68,7 +68,7 @@ fn ten_times_too_much_is_refused_in_bounded_memory() {
                 let mut dice = Dice(name);
                 let mut loiterers = Vec::new();
                 for _ in 0..30 {
-                    // Ten connections of each caller, of whom there are a hundred, for a hundred places.
+                    // Ten connections for each of a hundred callers, and a hundred places.
                     if loiterers.len() < 9 && name % 10 == 0 {
                         loiterers.push(loiterer(server));
                     }
@@ -81,11 +81,11 @@ fn ten_times_too_much_is_refused_in_bounded_memory() {
     let answers = answers.into_inner().expect("nobody panics");
     let peak = memory_peak_mib(server.pid());
     let expected = [200, 202, 413, 429, 503];
-    // Nobody is left without an answer, and each kind of answer there is was given.
+    // No caller is left without an answer, and each expected status was seen.
     assert!(answers.keys().all(|status| status.is_some_and(|status| expected.contains(&status))), "{answers:?}");
     assert!(expected.iter().all(|status| answers.contains_key(&Some(*status))), "{answers:?}");
     assert!(peak <= MEMORY_MAX_MIB, "it took {peak} MiB, and answered {answers:?}");
-    // And then it is as it was.
+    // Afterwards the server is as before.
     until("there is room", || {
         let jobs = server.get("/api/v1/jobs?state=running&limit=500");
         let jobs = Some(jobs).filter(|jobs| jobs.status == 200)?.json();

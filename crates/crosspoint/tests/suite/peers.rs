@@ -1,7 +1,7 @@
-//! The comparison with other systems: what is published is what the raw numbers give.
+//! The comparison with other systems: the published figures are those that the raw numbers give.
 //!
-//! The measurement itself is no test: it takes minutes, and its figures decide nothing. But all that is made from its numbers can
-//! be made anew in an instant, so tables and plot cannot rot, and nobody can mend a figure by hand.
+//! The measurement itself is not a test: it takes minutes, and its figures decide nothing. But everything made from its
+//! numbers can be made anew in an instant, so tables and plot cannot go stale, and no figure can be changed by hand.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A copy of everything that is published about the peers, and of what makes it.
+/// A copy of everything that is published about the peers, and of the scripts that make it.
 fn copy(name: &str) -> PathBuf {
     let to = std::env::temp_dir().join(format!("crosspoint-peers-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&to);
@@ -38,7 +38,7 @@ fn copy(name: &str) -> PathBuf {
     to
 }
 
-/// The numbers of the newest run of all systems, which then is the only one, and its file.
+/// The numbers of the newest run of all systems, which becomes the only one, and its file.
 fn only_whole_run(root: &Path) -> (serde_json::Value, PathBuf) {
     let files = fs::read_dir(root.join("bench/raw")).expect("there are raw numbers");
     let mut paths: Vec<PathBuf> = files.map(|entry| entry.expect("it can be read").path()).collect();

@@ -1,4 +1,5 @@
-//! `server.json` that another user, or a repository, may have brought: it leads nowhere, and commands go on as without a server.
+//! A `server.json` that may come from another user or from a repository: it is not followed, and commands go on as
+//! without a server.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,10 +15,10 @@ use crate::config::Place;
 use crate::live::{PATIENCE, Server, until};
 use crate::run::transcript;
 
-/// A user who is not the one who runs the tests.
+/// A user other than the one that runs the tests.
 const STRANGER: u32 = 65_534;
 
-/// A directory with a `.crosspoint` in it, as a repository may come, and a listener that notices connections.
+/// A directory with a `.crosspoint` in it, as a repository may contain, and a listener that notices connections.
 struct Planted {
     place: Place,
     data: PathBuf,
@@ -46,13 +47,13 @@ impl Planted {
         write(&self.file(), url);
     }
 
-    /// Submits work, and gives what was said.
+    /// Submits work, and returns the output.
     fn submitted(&self) -> String {
         let mut command = self.place.crosspoint(&["submit", "echo", "--input", "{\"a\": 1}"]);
         transcript(command.env_remove("CROSSPOINT_SERVER").timeout(PATIENCE))
     }
 
-    /// The work is done here, the listener is not asked, and the reason is said.
+    /// Checks that the work is done here, that the listener gets no connection, and that the reason is given.
     #[track_caller]
     fn leads_nowhere(&self, why: &str) {
         let said = self.submitted();
@@ -67,13 +68,13 @@ fn write(path: &Path, url: &str) {
     fs::write(path, json!({ "url": url, "pid": 1, "version": "0.1.0" }).to_string()).expect("it can be written");
 }
 
-/// That the listener would notice.
+/// Shows that the listener would notice a connection.
 #[test]
 fn a_file_of_this_user_that_names_this_users_port_is_believed() {
     let planted = Planted::new("good");
     planted.write(&planted.url());
     let listener = planted.listener.try_clone().expect("it can be shared");
-    // It is closed without an answer: that is no server, and the command does the work itself.
+    // The connection is closed without an answer: there is no server, and the command does the work itself.
     let asked = std::thread::spawn(move || drop(until("it is asked", || listener.accept().ok())));
     let said = planted.submitted();
     asked.join().expect("it was asked");
@@ -102,7 +103,7 @@ fn an_address_beyond_the_loopback_leads_nowhere() {
 fn a_port_on_which_another_user_listens_leads_nowhere() {
     let planted = Planted::new("stranger");
     planted.write(&planted.url());
-    // As if that user had opened it.
+    // As if that user had opened the port.
     fchown(&planted.listener, Some(Uid::from_raw(STRANGER)), None).expect("the tests run as root");
     planted.leads_nowhere("another user listens");
 }
@@ -148,7 +149,7 @@ fn a_directory_that_others_write_to_or_own_leads_nowhere() {
     planted.leads_nowhere("its directory belongs to another user");
 }
 
-/// An operator is told, rather than left to wonder why nothing finds the server.
+/// The operator is told, instead of being left to wonder why no command finds the server.
 #[test]
 fn a_server_says_that_commands_will_not_believe_what_it_leaves() {
     let mut server = Server::start();

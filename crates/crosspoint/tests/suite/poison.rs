@@ -1,4 +1,4 @@
-//! A program that kills the server: it is not begun for ever, and nobody else suffers for it (ALL-13).
+//! A program that kills the server: it is not begun for ever, and no other job suffers for it (ALL-13).
 
 use std::fs;
 
@@ -16,7 +16,7 @@ kill -9 "$server"
 sleep 60
 "#;
 
-/// Works until it is let go.
+/// Works until it is released.
 const PATIENT: &str = r#"
 echo run >> patient
 while [ ! -e go ]; do sleep 0.05; done
@@ -27,7 +27,7 @@ fn lines(server: &Server, file: &str) -> usize {
     fs::read_to_string(server.directory().join(file)).map_or(0, |text| text.lines().count())
 }
 
-/// Starts the server, which is killed by what it takes up.
+/// Starts the server, which is killed by the job that it takes up.
 fn is_killed_again(server: &mut Server) {
     let mut child = server.command().spawn().expect("the program starts");
     let status = until("it is killed", || child.try_wait().expect("it can be asked"));
@@ -53,7 +53,7 @@ fn a_program_that_kills_the_server_is_begun_three_times_and_its_neighbour_goes_o
     }
     server.restart();
     assert_eq!(lines(&server, "killed"), 3, "not a fourth time");
-    // Its caller sees a task that goes on; an operator sees why it does not.
+    // The caller sees a task that goes on. An operator sees why it does not.
     let shown = server.get("/tasks/deadly").json();
     assert_eq!(shown["status"], "in_progress", "{shown}");
     let listed = server.get("/api/v1/jobs?state=waiting").json();
@@ -62,7 +62,7 @@ fn a_program_that_kills_the_server_is_begun_three_times_and_its_neighbour_goes_o
     assert!(server.job(&id)["question"].is_null());
     let answered = server.post(&format!("/api/v1/jobs/{id}/answer"), r#"{"input":1}"#);
     assert_eq!(answered.status, 409, "{answered:?}");
-    // Its neighbour was cut short as often as it, and is done.
+    // The other job was cut short as often, and is done.
     fs::write(server.directory().join("go"), "").expect("it can be written");
     let done = server.ended(&neighbour);
     assert_eq!(done["outcome"]["outputs"], json!({"done": true}), "{done}");

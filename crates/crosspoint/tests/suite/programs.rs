@@ -1,4 +1,4 @@
-//! Programs that are agents: configurations that have them, and what is alive of them.
+//! Programs that are agents: configurations that have them, and which of their processes are alive.
 
 use std::fs;
 
@@ -18,21 +18,21 @@ pub(crate) fn python(name: &str, script: &str, keys: &str) -> String {
 
 /// An agent that runs a program, with further keys.
 pub(crate) fn agent(name: &str, argv: &[&str], keys: &str) -> String {
-    // JSON's arrays of texts are TOML's, but for the escape of a slash, which nobody writes.
+    // JSON arrays of texts are TOML arrays, except for an escaped slash, which is not used here.
     format!("[[agent]]\nname = \"{name}\"\ncontract = \"exec\"\nexec = {}\n{keys}\n", json!(argv))
 }
 
 impl Server {
-    /// Has a job done, and gives it as it ended.
+    /// Has a job done, and returns it as it ended.
     pub(crate) fn done(&self, work: &str, input: &Value) -> Value {
         let body = json!({"work": work, "input": input, "limits": {"attempts": 1}});
         let id = self.submit(&body.to_string())["id"].as_str().expect("an id").to_owned();
         self.ended(&id);
-        // With what is beside it, violations above all.
+        // With everything beside the outcome, violations above all.
         self.job(&id)
     }
 
-    /// Begins a job, and gives its id.
+    /// Begins a job, and returns its id.
     pub(crate) fn begin(&self, work: &str) -> String {
         self.submit(&json!({"work": work}).to_string())["id"].as_str().expect("an id").to_owned()
     }
@@ -42,13 +42,13 @@ impl Server {
         assert_eq!(cancelled["state"], "cancelled", "{cancelled}");
     }
 
-    /// Waits until a file in its directory says something, and gives it.
+    /// Waits until a file in its directory has a whole line, and returns it.
     pub(crate) fn said_in(&self, name: &str) -> String {
         until(name, || fs::read_to_string(self.directory().join(name)).ok().filter(|text| text.ends_with('\n')))
     }
 }
 
-/// The processes that run for a job, zombies apart.
+/// The processes that run for a job, without zombies.
 pub(crate) fn alive_for(job: &str) -> Vec<u32> {
     let mark = format!("CROSSPOINT_JOB_ID={job}").into_bytes();
     let carries = |pid: &u32| {
@@ -57,7 +57,6 @@ pub(crate) fn alive_for(job: &str) -> Vec<u32> {
     pids().into_iter().filter(carries).collect()
 }
 
-/// Waits until nothing runs for a job.
 pub(crate) fn nothing_runs_for(job: &str) {
     until("nothing runs for the job", || alive_for(job).is_empty().then_some(()));
 }
@@ -76,7 +75,7 @@ pub(crate) fn children_of(parent: u32) -> Vec<u32> {
     pids().into_iter().filter(|pid| parent_of(pid) == Some(parent)).collect()
 }
 
-/// What is said of a job that broke rules.
+/// The recorded violations of a job.
 pub(crate) fn violations(job: &Value) -> Vec<String> {
     let list = job["violations"].as_array().cloned().unwrap_or_default();
     list.iter().map(|one| one["what"].as_str().expect("a text").to_owned()).collect()

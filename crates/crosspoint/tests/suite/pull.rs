@@ -26,7 +26,8 @@ fn submit(server: &Server, work: &str) -> String {
     id(&server.submit(&json!({"work": work, "input": {"n": 1}}).to_string()))
 }
 
-/// What is said comes first, and what is given is what is there after that: an agent that works at once needs one call a job.
+/// A call's reports are applied first, and jobs are given after that: an agent that works at once needs one call per
+/// job.
 #[test]
 fn one_call_reports_and_takes() {
     let server = Server::start();
@@ -40,18 +41,18 @@ fn one_call_reports_and_takes() {
     assert_eq!((&given["jobs"][0]["id"], given.get("reports")), (&json!(first), None), "nothing was said");
     let second = submit(&server, "dig");
     let result = json!([{"id": first, "attempt": 1, "result": {"outputs": {"done": 1}}}]);
-    // It lists what it reports, because it has not been told yet that the report was taken.
+    // The worker lists the job that it reports, because it does not know yet that the report was taken.
     let holding = json!([{"id": first, "attempt": 1, "answers": 0}]);
     let body = json!({"session": worker.session, "room": 1, "holding": holding, "reports": result}).to_string();
     let given = server.post("/api/v1/agents/dig/take?wait=20", &body).json();
     assert_eq!((&given["reports"], &given["jobs"][0]["id"]), (&json!(["taken"]), &json!(second)));
     assert_eq!(given["stop"], json!([]), "that is no work to be stopped");
     assert_eq!(server.job(&first)["outcome"]["outputs"], json!({"done": 1}), "it is on disk when the call is answered");
-    // Whoever lost that answer says it again, and is given again what it does not list.
+    // A worker that lost that answer reports again, and is given again the jobs that it does not list.
     let again = take(1, result).json();
     assert_eq!((&again["reports"], &again["jobs"][0]["id"]), (&json!(["gone"]), &json!(second)));
     assert!(server.job(&first)["violations"].is_null());
-    // A mistake refuses all of it, and nothing is given.
+    // A mistake refuses the whole call, and nothing is given.
     let wrong = json!([{"id": second, "attempt": 1, "result": {}}]);
     assert_eq!(refused(&take(1, wrong), 400, "invalid")["at"], "/reports/0/result");
     assert_eq!(server.job(&second)["state"], "running");
@@ -73,7 +74,7 @@ fn work_is_known_once_its_agent_has_joined_and_is_done_by_whoever_asks() {
     let job = submit(&server, "dig");
     let ordered = worker.take_some(&server, 4);
     let given = &ordered["jobs"][0];
-    // Without a caller's trace the job is the trace; the attempt is a span of it.
+    // Without a caller's trace, the trace id is the job's id, and the attempt is a span of it.
     let trace = format!("00-{}-", job.replace('-', ""));
     assert!(given["traceparent"].as_str().is_some_and(|parent| parent.starts_with(&trace)), "{given}");
     let expected = json!({
@@ -85,7 +86,7 @@ fn work_is_known_once_its_agent_has_joined_and_is_done_by_whoever_asks() {
     assert_eq!(worker.finish(&server, &given["id"], 1), "taken");
     let done = server.ended(&job);
     assert_eq!(done["outcome"], json!({"status": "completed", "outputs": {"by": worker.session}, "artifacts": []}));
-    // Whoever did not hear that it was taken says it again, and no harm is done.
+    // A worker that did not hear that its report was taken repeats it, and no harm is done.
     assert_eq!(worker.finish(&server, &given["id"], 1), "gone");
     assert!(server.job(&job)["violations"].is_null());
 }
@@ -120,7 +121,7 @@ fn a_stop_reaches_whoever_holds_it_also_with_no_room_and_while_it_waits() {
         let ordered = waiting.join().expect("it is answered");
         assert_eq!(ordered["stop"], json!([{"id": job, "attempt": 1}]));
     });
-    // Level, not edge: as long as it lists it, it is told so.
+    // As long as the worker lists the attempt, it is told to stop it.
     assert_eq!(worker.take(&server, 0)["stop"], json!([{"id": job, "attempt": 1}]));
     assert_eq!(worker.report(&server, &json!(job), 1, &json!({"heard": true})), "gone");
     assert_eq!(worker.finish(&server, &json!(job), 1), "gone");
@@ -254,7 +255,7 @@ fn whoever_is_silent_for_a_lease_is_dead_and_its_work_goes_to_others() {
     assert_eq!((&again["jobs"][0]["id"], &again["jobs"][0]["attempt"]), (&json!(job), &json!(2)));
     let error = refused(&silent.call(&server, "take", &json!({"session": silent.session, "room": 1})), 409, "conflict");
     assert_eq!(error["at"], "/session");
-    // It comes back, and still thinks that it has it: that attempt is not wanted.
+    // The worker comes back, and still believes that it has the attempt, which is not wanted any more.
     silent.join(&server, json!({"work": ["dig"], "concurrency": 4, "lease_seconds": 5}));
     assert_eq!(silent.take(&server, 0)["stop"], json!([{"id": job, "attempt": 1}]));
     let failure = json!({"failure": {"code": "agent_failed"}});

@@ -1,4 +1,5 @@
-//! The pull side where things go wrong: less is taken than was said, results come late, rules are broken, documents are gone.
+//! The pull side when things go wrong: fewer jobs are taken than announced, results come late, rules are broken,
+//! documents are gone.
 
 use std::process::Command;
 

@@ -7,21 +7,21 @@ use serde_json::{Value, json};
 
 use crate::live::{Answer, Server, head};
 
-/// Who works under an agent's name.
+/// A worker under an agent's name.
 pub(crate) struct Puller {
     pub(crate) name: &'static str,
     pub(crate) session: String,
-    /// What it holds, as it lists it.
+    /// The attempts that it holds, as it lists them.
     pub(crate) holding: Vec<Value>,
 }
 
 impl Puller {
-    /// One that has not joined. The number is its session.
+    /// A worker that has not joined. The number makes its session.
     pub(crate) fn new(name: &'static str, number: u32) -> Puller {
         Puller { name, session: format!("00000000-0000-4000-8000-{number:012}"), holding: Vec::new() }
     }
 
-    /// One that has joined for work of its own name, with the shortest lease there is.
+    /// A worker that has joined for work of its own name, with the shortest lease there is.
     pub(crate) fn joined(server: &Server, name: &'static str, number: u32) -> Puller {
         let puller = Puller::new(name, number);
         let answer = puller.join(server, json!({"work": [name], "concurrency": 4, "lease_seconds": 5}));
@@ -42,7 +42,7 @@ impl Puller {
         json!({"session": self.session, "room": room, "holding": self.holding})
     }
 
-    /// Asks for work, waiting a little if there is none; holds what it is given.
+    /// Asks for work, waiting a little if there is none, and holds what it is given.
     pub(crate) fn take(&mut self, server: &Server, room: usize) -> Value {
         let answer = self.call(server, "take?wait=60", &self.taking(room));
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -53,7 +53,7 @@ impl Puller {
         ordered
     }
 
-    /// Asks until there is something: a wait is over after a third of the lease.
+    /// Asks until there is work: a wait is over after a third of the lease.
     pub(crate) fn take_some(&mut self, server: &Server, room: usize) -> Value {
         crate::live::until("there is something", || {
             let ordered = self.take(server, room);
@@ -62,19 +62,19 @@ impl Puller {
         })
     }
 
-    /// Asks for work and is gone before it is answered.
+    /// Asks for work and disconnects before the answer.
     pub(crate) fn take_and_vanish(&self, server: &Server, room: usize) {
         let body = self.taking(room).to_string();
         let path = format!("/api/v1/agents/{}/take?wait=0", self.name);
         let mut stream: TcpStream = server.connect();
         let request = head("POST", &path, &[], body.len()) + &body;
         stream.write_all(request.as_bytes()).expect("it can be sent");
-        // The answer is on its way, or about to be: nobody will read it.
+        // The answer is on its way, or about to be, and will not be read.
         let mut one = [0];
         let _ = std::io::Read::read(&mut stream, &mut one);
     }
 
-    /// Reports one thing about an attempt; what became of it.
+    /// Reports one thing about an attempt, and returns what the server said to it.
     pub(crate) fn report(&self, server: &Server, id: &Value, attempt: u32, said: &Value) -> String {
         let mut report = said.clone();
         (report["id"], report["attempt"]) = (id.clone(), json!(attempt));
@@ -83,7 +83,7 @@ impl Puller {
         answer.json()["reports"][0].as_str().expect("a word").to_owned()
     }
 
-    /// Reports success, and holds it no more.
+    /// Reports success, and no longer holds the attempt.
     pub(crate) fn finish(&mut self, server: &Server, id: &Value, attempt: u32) -> String {
         let said = self.report(server, id, attempt, &json!({"result": {"outputs": {"by": self.session}}}));
         self.holding.retain(|held| held["id"] != *id);

@@ -1,4 +1,4 @@
-//! Agents that send us elsewhere: only configured addresses are called, and nobody leads us round in circles.
+//! Agents that redirect: only configured addresses are called, and no agent can lead the server round in circles.
 
 use std::thread;
 
@@ -11,10 +11,10 @@ use crate::scripted::{After, Asked, Scripted, Wire};
 const STATUSES: [&str; 5] =
     ["301 Moved Permanently", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"];
 
-/// How often an agent is asked about one job that it says nothing of: to do it, and then whether it has it after all.
+/// Most requests to an agent about one job that it says nothing of: to do it, and then whether it has it after all.
 const LOOKS_MAX: usize = 6;
 
-/// More than this nobody follows, on one host or another.
+/// Most redirects that are followed, on one host or several.
 const STEPS_MAX: usize = 5;
 
 fn redirect(wire: &mut Wire, status: &str, to: &str) -> After {
@@ -32,7 +32,7 @@ fn names(what: &str) -> Vec<String> {
     STATUSES.iter().map(|status| format!("{what}_{}", &status[..3])).collect()
 }
 
-/// Has all of them work at once. Each fails, in one way and with the rule on record, and has been asked no more often than is said.
+/// Has all agents work at once. Each fails in one way, with the rule recorded, and is asked at most `asked_max` times.
 fn all_fail(contract: &str, works: &[String], scripted: &Scripted, asked_max: usize) {
     let agents: String = works.iter().map(|name| scripted.agent(contract, name, "")).collect();
     let server = Server::configured(&agents);
@@ -54,7 +54,7 @@ fn all_fail(contract: &str, works: &[String], scripted: &Scripted, asked_max: us
 #[test]
 fn nobody_is_called_who_was_not_configured() {
     for contract in ["run", "task"] {
-        // What it would say is good: it is nobody whom the operator named.
+        // The answer would be good, but the operator did not configure that address.
         let elsewhere = Scripted::start(|asked, wire| match asked.path.as_str() {
             "/tasks" => wire.json("200 OK", &asked.completed("elsewhere")),
             _ => wire.stream(&[asked.started(), asked.finale("elsewhere")]),

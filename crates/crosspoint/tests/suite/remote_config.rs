@@ -1,4 +1,4 @@
-//! The keys of agents behind an address: what is wrong is named, and tokens are not.
+//! The keys of agents behind an address: errors are named, and tokens are not shown.
 
 use std::fs;
 

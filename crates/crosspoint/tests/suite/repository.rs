@@ -24,7 +24,7 @@ fn the_first_command_of_the_readme_serves_and_what_it_prints_works() {
     let server = Server::start();
     let said = server.log();
     let line = said.lines().skip_while(|line| !line.starts_with("Try, ")).nth(1).expect("it says what to try");
-    // Pasted as it is, in a directory that has nothing to do with it.
+    // Pasted unchanged, in an unrelated directory.
     let output = Command::new("sh").args(["-c", line]).current_dir("/").env_remove("CROSSPOINT_SERVER").output();
     let output = output.expect("there is a shell");
     assert_eq!(output.status.code(), Some(0), "{line}: {output:?}");
@@ -76,7 +76,7 @@ fn the_example_of_the_readme_is_what_the_program_prints() {
     assert!(file("README.md").contains(&printed), "{printed}");
 }
 
-/// Every page of documentation, from the repository's root.
+/// Every page of documentation, relative to the repository's root.
 fn pages() -> Vec<String> {
     let mut pages: Vec<String> =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(String::from).to_vec();
@@ -96,10 +96,10 @@ fn pages() -> Vec<String> {
 
 const CONSOLE: &str = "```console\n$ crosspoint ";
 
-/// This example is about a file of the reader's own and has a test of its own.
+/// This example uses a file of the reader's own and has a separate test.
 const READERS_OWN: &str = "validate .agent-response.json";
 
-/// What a page would be with the output of its console blocks made anew.
+/// The page with the output of its console blocks made anew.
 fn with_fresh_output(text: &str) -> String {
     let mut fresh = String::new();
     let mut rest = text;

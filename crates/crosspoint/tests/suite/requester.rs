@@ -54,7 +54,7 @@ impl Desk {
         names
     }
 
-    /// Our program, in this directory, which scripts find too.
+    /// Our program, in this directory, where scripts find it too.
     pub(crate) fn crosspoint(&self, arguments: &[&str]) -> Command {
         let mut command = crosspoint(arguments);
         let program = PathBuf::from(command.get_program());
@@ -73,12 +73,12 @@ impl Desk {
         self.run(&[&["bridge", "ask"], arguments].concat())
     }
 
-    /// The request that waits.
+    /// The request that waits for an answer.
     pub(crate) fn request(&self) -> Value {
         serde_json::from_str(&self.text(".agent-request.json")).expect("it is JSON")
     }
 
-    /// Has answered the request as a driver does: the response is written, the request removed. Gives its id.
+    /// Answers the request as a driver does: writes the response and removes the request. Returns its id.
     pub(crate) fn respond(&self, response: &str) -> String {
         let id = self.request()["request_id"].as_str().expect("it has one").to_owned();
         self.put(".agent-response.json", &response.replace(PRINTED_ID, &id));

@@ -1,4 +1,4 @@
-//! Agents of the run contract: what they are sent, and what becomes of what they say.
+//! Agents of the run contract: what they are sent, and what their answers lead to.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, mpsc};
@@ -6,14 +6,13 @@ use std::sync::{Arc, Mutex, mpsc};
 use crosspoint_engine::breaker::Breaker;
 use crosspoint_engine::core::{Batch, Standing};
 use crosspoint_engine::store::{Options, Store};
-use crosspoint_engine::time::Time;
 use serde_json::{Value, json};
 
 use crate::live::{PATIENCE, Server, until};
 use crate::programs::violations;
 use crate::services::{Asked, Call, Service, agent_at, event, events, json_answer};
 
-/// A run agent that answers every stream like this, and a server that has it.
+/// A run agent that answers every stream like this, and a server that uses it.
 pub(crate) fn serving(keys: &str, stream: impl Fn(&Asked) -> String + Send + Sync + 'static) -> (Service, Server) {
     let service = Service::new(move |asked| events(stream(asked)));
     let server = Server::configured(&service.agent("run", keys));
@@ -34,7 +33,7 @@ pub(crate) fn clauses(job: &Value) -> Vec<&str> {
     list.iter().map(|one| one["clause"].as_str().expect("a clause")).collect()
 }
 
-/// A port on which nobody listens.
+/// A port without a listener.
 fn nowhere() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address")
@@ -67,7 +66,7 @@ fn progress_arrives_while_it_runs_and_everything_it_said_is_kept() {
     let mut response = asked.response(json!({"papers": ["ä", 2.50]}));
     (response["grounding"], response["tenant"]) = (json!({"citations": ["[1]"]}), json!({"own": true}));
     call.say(event("final", &response));
-    // The stream is still open: nobody waits for its end.
+    // The stream is still open: the job does not wait for its end.
     let job = server.ended(&id);
     assert_eq!((&job["state"], &job["outcome"]["outputs"]), (&json!("completed"), &json!({"papers": ["ä", 2.5]})));
     let said = &job["outcome"]["said"]["document"];
@@ -132,7 +131,7 @@ fn no_more_jobs_are_with_it_at_a_time_than_it_may_have() {
     for id in &jobs {
         assert_eq!(server.ended(id)["state"], "completed");
     }
-    // Whatever was sent too early is there once nobody can send any more.
+    // Anything that was sent too early has arrived once nothing can be sent any more.
     for _ in 0..3 {
         server.begin("far");
     }
@@ -230,7 +229,7 @@ fn an_answer_in_one_piece_may_take_longer_than_silence_does() {
     let server = Server::configured(&(service.agent("run", keys) + &beside));
     let id = server.begin("far");
     until("it is asked", || service.paths().contains(&"/agents/run/sync".to_owned()).then_some(()));
-    // When one that began later has been silent for too long, so has this one.
+    // If a job that began later has been silent for too long, so has this one.
     let other = server.begin("silent");
     let call = calls.next();
     assert_eq!(failure(&server.ended(&other)), ("timeout", "unknown"));
@@ -279,7 +278,7 @@ fn an_agent_that_is_not_there_yet_gets_the_work_when_it_is() {
 #[test]
 fn a_breaker_that_is_half_open_asks_whether_the_agent_is_ready() {
     let both = &["/health/ready", "/health"][..];
-    // The last is an agent that was written from the document alone, which names no such places.
+    // The last is an agent that was written from the contract's document alone, which names no such endpoints.
     for (ready, alive, asked_for) in
         [(200, 200, &["/health/ready"][..]), (404, 200, both), (405, 200, both), (404, 404, both)]
     {
@@ -304,11 +303,11 @@ fn a_breaker_that_is_half_open_asks_whether_the_agent_is_ready() {
     }
 }
 
-/// An open breaker is open for a minute; nobody here waits so long.
+/// A breaker stays open for a minute, so the test changes its time in the store instead of waiting.
 fn time_is_up(server: &Server) {
     let options = Options { path: server.data().join("jobs.db"), bytes_max: None };
     let (mut store, _) = Store::open(&options).expect("the store opens");
-    let breaker = Breaker::Open { until: Time::on_the_wall() };
+    let breaker = Breaker::Open { until: crosspoint_engine::wall_clock::now() };
     let mut batch = Batch::default();
     batch.agents.insert(Arc::from("far"), Standing { breaker, drained: false });
     store.commit(&batch).expect("it can be committed");

@@ -1,4 +1,4 @@
-//! What agents of the run contract say, and what it comes to: every status and body, every shape of a stream.
+//! What agents of the run contract answer, and what it leads to: every status and body, every shape of a stream.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn more_than_it_may_say_is_no_use_to_repeat() {
     assert!(service.paths().contains(&"/small/agents/run/sync".to_owned()));
 }
 
-/// What a status and a body come to: code, repeat, clauses.
+/// What a status and a body lead to: code, repeat, clauses.
 type Row = (u16, fn(&Asked) -> Value, Result<(), (&'static str, &'static str)>, &'static [&'static str]);
 
 fn failed(asked: &Asked, code: &str) -> Value {
@@ -96,7 +96,7 @@ fn every_status_and_body_has_one_meaning() {
     let server = Server::configured(&service.agent("run", ""));
     for (row, (status, _, expected, rules)) in ROWS.iter().enumerate() {
         let job = server.done("far", &json!({"row": row}));
-        // Five that were unavailable in a row would open the breaker, and there are fewer.
+        // Five unavailable answers in a row would open the breaker, and there are fewer.
         match expected {
             Ok(()) => assert_eq!(job["state"], "completed", "{row} {status}: {job}"),
             Err(expected) => assert_eq!(failure(&job), *expected, "{row} {status}: {job}"),

@@ -1,4 +1,4 @@
-//! Run agents whose connection breaks: at every byte of an answer, before there is one, and for a while.
+//! Run agents whose connection breaks: at every byte of an answer, before the first byte, and for a while.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,13 +12,14 @@ use crate::live::Server;
 use crate::misbehaviour::{clauses, one_outcome, stream, terminal};
 use crate::scripted::{After, Asked, CHUNKED_STREAM_HEAD, STREAM_HEAD, Scripted, Wire, chunk};
 
-/// So many cuts are made at one agent. With those that are made twice, its jobs do not open its breaker before the last of them, however they end.
+/// Number of cuts made at one agent. Even with the cuts that are made twice, its jobs do not open its breaker before
+/// the last of them, however they end.
 const CUTS_AN_AGENT: usize = 3;
 
-/// One in so many cuts is made a second time, for a caller of the run door.
+/// One in this many cuts is made a second time, for a caller of the run door.
 const STREAMED_CUTS: usize = 8;
 
-/// So many callers come at once.
+/// Number of callers at once.
 const CALLERS: usize = 8;
 
 /// How an answer is sent.
@@ -55,12 +56,12 @@ impl Form {
         }
     }
 
-    /// From here on all of the result is there, and it may count; with the last byte it must.
+    /// From this byte on the result is complete and may count. With the last byte it must count.
     fn enough(self, asked: &Asked) -> usize {
         let all = self.bytes(asked);
         match self {
             Form::Whole => all.len(),
-            // The blank line is missing, which is read all the same (RUN-8.3).
+            // The blank line is missing, and the event is read all the same (RUN-8.3).
             Form::Stream => all.len() - "\n\n".len(),
             Form::Chunked => all.len() - "\n\n\r\n0\r\n\r\n".len(),
         }
@@ -75,7 +76,7 @@ struct Cut {
     after: After,
 }
 
-/// What is asked of the agent says where it is to break off.
+/// The request says where the agent breaks off its answer.
 fn break_off(asked: &Asked, wire: &mut Wire) -> After {
     let inputs = &asked.json()["inputs"];
     let form = Form::ALL.into_iter().find(|form| inputs["form"] == form.name()).expect("it has a form");
@@ -88,7 +89,7 @@ fn break_off(asked: &Asked, wire: &mut Wire) -> After {
     if inputs["reset"] == true { After::Reset } else { After::Close }
 }
 
-/// A request like those that the agents will get, to know how long its answer is.
+/// A request like those that the agents will get, to find out how long its answer is.
 fn sample(script: &str) -> Asked {
     let body = json!({"request_id": "00000000-0000-4000-8000-000000000000"}).to_string().into_bytes();
     let (method, path) = ("POST".to_owned(), "/agents/run/stream".to_owned());
@@ -129,7 +130,7 @@ fn an_answer_that_breaks_off_at_any_byte_gives_one_outcome_and_the_agent_is_aske
     asked_once(&scripted);
 }
 
-/// Has one job broken off, and looks at what came of it.
+/// Has one job broken off, and checks the result.
 fn judge(server: &Server, work: &str, cut: Cut, like: &Asked) -> String {
     let input = json!({"form": cut.form.name(), "at": cut.at, "reset": cut.after == After::Reset});
     let body = json!({"work": work, "input": input, "limits": {"attempts": 1}});
@@ -163,7 +164,7 @@ fn judge(server: &Server, work: &str, cut: Cut, like: &Asked) -> String {
     format!("{} {}", failure["code"].as_str().unwrap_or_default(), found.join(" "))
 }
 
-/// Work that may have begun is not begun again, and neither way of asking is tried after the other.
+/// Checks that work that may have begun is not begun again, and that the other endpoint is not tried after the first.
 fn asked_once(scripted: &Scripted) {
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
     for asked in scripted.all_asked() {
@@ -176,7 +177,7 @@ fn asked_once(scripted: &Scripted) {
 
 #[test]
 fn who_is_not_there_yet_is_tried_again_because_nothing_can_have_begun() {
-    // The port is known, and nobody listens.
+    // A known port without a listener.
     let free = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     let url = format!("http://{}", free.local_addr().expect("it has an address"));
     drop(free);

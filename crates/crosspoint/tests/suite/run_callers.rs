@@ -1,12 +1,11 @@
-//! Callers of the run door who misbehave: slow ones, loud ones, those who leave at any moment, a crowd that waits, and a
-//! flood of nonsense. Each is told off or let go, and all the others are served.
+//! Callers of the run door that misbehave: slow ones, loud ones, some that leave at any moment, a crowd that waits, and
+//! a flood of nonsense. Each is refused or disconnected, and all other callers are served.
 
-use std::fs;
 use std::io::{BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
+use std::{fs, thread};
 
 use crosspoint_contracts::Kind;
 use serde_json::{Value, json};
@@ -15,14 +14,14 @@ use crate::live::{Answer, Server, head, until};
 use crate::run::root;
 use crate::runs::{STREAM, SYNC, faultless, request};
 
-/// Refused as a document of the contract.
+/// Checks a refusal, which is a document of the contract.
 #[track_caller]
 fn refused(answer: &Answer, status: u16, code: &str) {
     assert_eq!((answer.status, &answer.json()["error"]["code"]), (status, &json!(code)), "{answer:?}");
     faultless(&answer.body, Kind::RunResponse);
 }
 
-/// The server still does what it is there for.
+/// Checks that the server still serves requests.
 #[track_caller]
 fn serves(server: &Server, request_id: &str) {
     let body = request(request_id, "echo", &json!({"n": 1}));
@@ -30,7 +29,7 @@ fn serves(server: &Server, request_id: &str) {
     assert_eq!(server.run_stream(&body).pop().expect("an end").0, "final");
 }
 
-/// How many sockets the server has: each connection is one.
+/// Number of sockets of the server: each connection is one.
 fn sockets(server: &Server) -> usize {
     let files = fs::read_dir(format!("/proc/{}/fd", server.pid())).expect("it runs");
     let is_socket = |file: &PathBuf| fs::read_link(file).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"));
@@ -54,7 +53,7 @@ fn slow_bodies_are_given_up_and_hold_nobody_up() {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            // A byte each, again and again, and never all of them.
+            // One byte at a time, and never all of them.
             let mut sent = body.as_bytes()[..body.len() - 1].iter();
             while let (false, Some(byte)) = (done.load(Ordering::Relaxed), sent.next()) {
                 slow.iter_mut().for_each(|stream| drop(stream.write_all(&[*byte])));
@@ -76,14 +75,14 @@ fn slow_bodies_are_given_up_and_hold_nobody_up() {
 fn bodies_over_the_limit_are_refused_however_they_come() {
     let server = Server::configured("[limits]\nbody_bytes = 10000\n");
     for path in [SYNC, STREAM] {
-        // Announced, and never sent.
+        // A body that is announced and never sent.
         let mut stream = server.connect();
         stream.write_all(head("POST", path, &[], 1 << 40).as_bytes()).expect("it can be sent");
         refused(&Answer::read(&mut BufReader::new(stream)).expect("it is answered"), 413, "VALIDATION_ERROR");
-        // Sent, much more than anybody wants.
+        // A body that is sent, and much larger than allowed.
         let body = request("large", "echo", &json!({"text": "x".repeat(3 << 20)}));
         refused(&server.post(path, &body), 413, "VALIDATION_ERROR");
-        // Not announced, and without an end.
+        // A body that is not announced and never ends.
         let mut stream = server.connect();
         let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n");
         stream.write_all(head.as_bytes()).expect("it can be sent");
@@ -107,9 +106,9 @@ fn callers_may_leave_at_every_byte_of_a_request() {
             stream.write_all(&whole.as_bytes()[..end]).expect("it can be sent");
             match end % 3 {
                 0 => drop(stream),
-                // Half gone: it says that it will send nothing more, and still listens.
+                // The caller says that it will send nothing more, and still listens.
                 1 => stream.shutdown(Shutdown::Write).expect("it can be shut"),
-                // It leaves while it is being answered.
+                // The caller leaves while it is being answered.
                 _ => drop(stream.shutdown(Shutdown::Both)),
             }
         }
@@ -135,7 +134,7 @@ fn callers_may_leave_at_every_byte_of_a_stream() {
         stream.take(bytes as u64).read_to_end(&mut read).expect("it is read");
         read.len()
     };
-    // While it runs, and when it has ended.
+    // While the run is under way, and when it has ended.
     thread::scope(|scope| {
         for end in (0..400).step_by(10) {
             scope.spawn(move || read_up_to(end));
@@ -153,10 +152,10 @@ fn callers_may_leave_at_every_byte_of_a_stream() {
     assert!(!server.log().contains("panic"), "{}", server.log());
 }
 
-/// More than the system takes on behalf of somebody who does not read.
+/// More than the system buffers for a caller that does not read.
 const LONG_BYTES: usize = 6 << 20;
 
-/// Somebody who asks for much and takes nothing keeps neither a place nor the outcome for ever.
+/// A caller that asks for much and reads nothing keeps neither a connection nor the outcome for ever.
 #[test]
 fn whoever_takes_nothing_of_a_stream_loses_the_connection() {
     let server = Server::configured("[limits]\nwrite_seconds = 0.5\n");
@@ -177,7 +176,7 @@ fn whoever_takes_nothing_of_a_stream_loses_the_connection() {
 
 const CROWD: usize = 10_000;
 
-/// What the server may take for all of them, in KiB.
+/// Most memory of the server for the whole crowd, in KiB.
 const CROWD_KIB_MAX: u64 = 200 << 10;
 
 #[test]
@@ -208,7 +207,7 @@ fn ten_thousand_streams_that_wait_take_less_than_200_mb_and_each_has_its_end() {
     }
     let kib = resident_kib(&server);
     assert!(kib < CROWD_KIB_MAX, "{CROWD} streams that wait take {kib} KiB");
-    // Others are served, and so is any of them.
+    // Other callers are served, and so is any of the crowd.
     serves(&server, "beside");
     let job = server.get("/api/v1/jobs?state=waiting&limit=1").json()["jobs"][0].clone();
     server.cancel(job["id"].as_str().expect("an id"));
@@ -247,12 +246,12 @@ fn unframed(text: &[u8]) -> Vec<u8> {
     Answer::read(&mut BufReader::new(text)).expect("it is whole").body
 }
 
-/// Documents of every kind of nonsense; none of them is a request.
+/// Nonsense documents of every kind. None of them is a request.
 fn nonsense() -> Vec<Vec<u8>> {
     let good = request("flood", "echo", &json!({"text": "é\n", "n": [1, 2.5, null, {"a": true}]}));
     let mut all: Vec<Vec<u8>> = (0..good.len()).map(|end| good.as_bytes()[..end].to_vec()).collect();
     for at in 0..good.len() {
-        // No control character may stand anywhere in JSON but as white space.
+        // No control character is allowed in JSON except white space.
         let mut bytes = good.clone().into_bytes();
         bytes[at] = 0x01;
         all.push(bytes);

@@ -33,7 +33,7 @@ fn a_run_is_answered_with_what_came_of_it() {
 fn a_request_without_inputs_is_one_with_none() {
     let server = Server::start();
     assert_eq!(server.run_sync(r#"{"request_id":"r","task_type":"echo"}"#).json()["outputs"], json!({}));
-    // And so it is the same as one that says so.
+    // So a request with explicit empty inputs is a repeat of it.
     assert_eq!(server.run_sync(r#"{"request_id":"r","task_type":"echo","inputs":{}}"#).status, 200);
 }
 
@@ -58,7 +58,7 @@ fn a_stream_tells_how_it_goes_and_ends_with_the_very_answer() {
     assert_eq!(last.1, server.run_sync(&body).json(), "asked for again, it is the same");
 }
 
-/// What is told just before the end is told, however fast that comes.
+/// Progress just before the end is sent, however fast the end comes.
 #[test]
 fn the_last_step_is_told_before_the_end() {
     let script = r#"read -r input; echo '@crosspoint {"progress": 40, "step": "Nearly"}'; echo '{"a":1}'"#;
@@ -67,7 +67,7 @@ fn the_last_step_is_told_before_the_end() {
     assert_eq!(names(&events), ["started", "progress", "final"]);
     assert_eq!((&events[1].1["percent"], &events[1].1["step"]), (&json!(40), &json!("Nearly")));
     assert_eq!(events[2].1["outputs"], json!({"a": 1}));
-    // RUN-10.2: of a run that has ended only the end is told.
+    // RUN-10.2: a run that has ended streams only its end.
     assert_eq!(names(&server.run_stream(&request("r", "fast", &json!({})))), ["started", "final"]);
 }
 
@@ -79,7 +79,7 @@ fn a_question_is_told_as_progress_and_answered_elsewhere() {
     assert_eq!(first.next().0, "started");
     let (name, data) = first.next();
     assert_eq!((name.as_str(), &data["question"]), ("progress", &json!({"prompt": "Ship it?"})));
-    // Whoever joins is told the same.
+    // A caller that joins is told the same.
     let mut second = Following::begin(&server, &body);
     assert_eq!((second.next().0, second.next().1), ("started".to_owned(), data));
     let job = first.job();
@@ -106,7 +106,7 @@ fn each_failure_has_its_code_its_status_and_says_whether_to_repeat() {
         assert_eq!((&document["error"]["code"], &document["error"]["message"]), (&json!(code), &json!("No.")));
         let job = server.get(answer.header("location").expect("a job")).json();
         assert_eq!(document["error"]["details"]["repeat"], job["outcome"]["failure"]["repeat"], "{name}");
-        // A stream says it with its last event, and is a good answer for all that.
+        // A stream reports the failure in its last event, and its status is still 200.
         let events = server.run_stream(&body);
         assert_eq!(names(&events), ["started", "final"], "{name}");
         assert_eq!(events[1].1, document);
@@ -157,7 +157,7 @@ fn one_id_may_cover_several_tasks_and_stages_and_no_two_inputs() {
     }
 }
 
-/// The header is the key on every door; each caller is still answered under the id that it gave.
+/// The header is the key on every door. Each caller is still answered under its own id.
 #[test]
 fn an_idempotency_key_makes_it_the_same_run_under_ones_own_id() {
     let server = Server::start();
@@ -213,7 +213,7 @@ fn ids_come_back_byte_for_byte_and_the_document_is_kept_as_it_came() {
 fn what_is_loose_about_a_request_is_said_among_the_warnings() {
     let server = Server::start();
     let body = "\u{feff}{\"request_id\":\"r\",\"task_type\":\"echo\",\"inputs\":{\"n\":1e999}}";
-    // Few can read such a number, and neither can who holds answers against their description.
+    // Few readers accept such a number, and the validator of answers does not either.
     let send = |path: &str| {
         let mut stream = server.connect();
         stream.write_all((head("POST", path, &[], body.len()) + body).as_bytes()).expect("it can be sent");
@@ -227,7 +227,7 @@ fn what_is_loose_about_a_request_is_said_among_the_warnings() {
         clauses.len() == 2 && clauses[0].starts_with("ALL-106: ") && clauses[1].starts_with("ALL-105: "),
         "{clauses:?}"
     );
-    // The number goes through as it is, and the stream has its one end all the same.
+    // The number passes through unchanged, and the stream still has its one end.
     assert!(answer.text().contains(r#""outputs":{"n":1e999}"#), "{answer:?}");
     let stream = send(STREAM).text();
     assert!(stream.ends_with(&format!("event: final\ndata: {}\n\n", answer.text())), "{stream}");
@@ -256,7 +256,7 @@ fn the_callers_trace_is_continued() {
     assert!(!seen.contains("00f067aa0ba902b7"), "every hop is a span of its own");
 }
 
-/// Two megabytes, and more than any buffer on the way takes at once.
+/// Two megabytes, which is more than any buffer on the way takes at once.
 #[test]
 fn long_outputs_come_whole_at_both_endpoints() {
     let server = Server::start();
@@ -293,7 +293,7 @@ fn a_stream_comes_after_other_answers_over_one_connection_and_to_callers_of_old(
     faultless(events.as_bytes(), Kind::RunStream);
 }
 
-/// RUN-6.6. It takes as long as it takes: nobody in between waits for less.
+/// RUN-6.6. The test waits for the real interval between comments.
 #[test]
 fn a_stream_in_which_nothing_happens_is_kept_open_by_comments() {
     let server = Server::start();

@@ -13,10 +13,10 @@ use crate::live::{Answer, PATIENCE, Server, until};
 use crate::openapi::python;
 use crate::run::{crosspoint, root};
 
-/// An id of a kind that callers have: it must come back as it is.
+/// An id such as callers may have: it must come back unchanged.
 const ID: &str = "Größe/\"1\"\n\u{1F980}";
 
-/// One of the example agents, on a free port, for as long as this lives.
+/// One of the example agents, on a free port, until this is dropped.
 struct Agent {
     child: Child,
     address: SocketAddr,
@@ -83,7 +83,7 @@ fn exchange(connection: &mut BufReader<TcpStream>, method: &str, path: &str, bod
     Answer::read(connection).expect("it answers")
 }
 
-/// Holds a document against the contract; warnings count.
+/// Validates a document against the contract; warnings count.
 pub(crate) fn valid(kind: &str, document: &[u8]) {
     let mut validate = crosspoint(&["validate", "--strict", "--as", kind, "-"]);
     let output = validate.write_stdin(document).output().expect("it starts");
@@ -104,7 +104,7 @@ fn run_of(task_type: &str, inputs: &Value) -> Vec<u8> {
     json!({"request_id": ID, "task_type": task_type, "inputs": inputs, "tenant": "acme"}).to_string().into_bytes()
 }
 
-/// What a run gives, by either endpoint: the two must agree.
+/// The result of a run, at both endpoints, which must agree.
 fn result(agent: &Agent, task_type: &str, inputs: &Value) -> Value {
     let request = run_of(task_type, inputs);
     let sync = agent.post("sync", &request);
@@ -125,7 +125,7 @@ fn result(agent: &Agent, task_type: &str, inputs: &Value) -> Value {
     ended
 }
 
-/// What an agent of the contract does when it is asked directly.
+/// Checks that an agent keeps the contract when it is asked directly.
 fn keeps_the_contract(agent: &Agent) {
     for path in ["/health", "/health/ready"] {
         let health = agent.get(path);
@@ -139,14 +139,14 @@ fn keeps_the_contract(agent: &Agent) {
     let failed = result(agent, "WORD_COUNT", &json!({"text": 7}));
     assert_eq!((&failed["status"], &failed["error"]["code"]), (&json!("error"), &json!("TASK_FAILED")), "{failed}");
     refuses_what_it_must(agent);
-    // One connection serves one request after the other, of both kinds.
+    // One connection serves several requests in a row, at both endpoints.
     let mut connection = agent.connect();
     for endpoint in ["sync", "stream", "sync", "stream"] {
         let path = format!("/agents/run/{endpoint}");
         let answer = exchange(&mut connection, "POST", &path, &run_of("WORD_COUNT", &json!({"text": "hush"})));
         assert!(answer.status == 200 && answer.text().contains("\"words\": 1"), "{answer:?}");
     }
-    // Who ran what, and no word of what it was about.
+    // The log shows which runs there were, and no content.
     let log = until("all runs are logged", || {
         Some(fs::read_to_string(&agent.log).expect("it is there")).filter(|log| log.lines().count() >= 10)
     });
@@ -162,7 +162,7 @@ fn keeps_the_contract(agent: &Agent) {
     }
 }
 
-/// Bodies that are no run, and whether the id in them can be read.
+/// Bodies that are not a run, and whether the id in them can be read.
 const MALFORMED: [(&str, bool); 8] = [
     ("", false),
     ("{\"request_id\": ", false),
@@ -192,7 +192,7 @@ fn refuses_what_it_must(agent: &Agent) {
         }
         refused(endpoint, b"\"\xff\"", "VALIDATION_ERROR");
         refused(endpoint, "[".repeat(100_000).as_bytes(), "VALIDATION_ERROR");
-        // JSON can escape half a character; no answer could echo that.
+        // JSON can escape half a character, and no answer could echo that.
         refused(endpoint, br#"{"request_id": "\ud83e", "task_type": "WORD_COUNT"}"#, "VALIDATION_ERROR");
     }
     let elsewhere = agent.post("nowhere", b"{}");
@@ -220,7 +220,7 @@ fn what_the_example_needs_is_what_the_tests_have() {
     }
 }
 
-/// A server with the configuration of the example, but for where the agent listens.
+/// A server with the configuration of the example, except for the agent's address.
 fn server_with(agent: &Agent) -> Server {
     let toml = fs::read_to_string(root().join("examples/run/crosspoint.toml")).expect("it is there");
     let settled = toml.replace("127.0.0.1:8000", &agent.address.to_string());
@@ -228,9 +228,9 @@ fn server_with(agent: &Agent) -> Server {
     Server::configured(&settled)
 }
 
-/// Runs a script of the examples as people do, and gives what it prints.
+/// Runs a script of the examples as people do, and returns what it prints.
 pub(crate) fn script(path: &str, server: &Server) -> String {
-    // The time only ends what hangs.
+    // The timeout only ends what hangs.
     let mut script = Command::new("timeout");
     script.args(["120", path, &server.url()]).current_dir(root()).env_remove("HOME");
     let output = script.output().expect("it starts");
@@ -240,12 +240,12 @@ pub(crate) fn script(path: &str, server: &Server) -> String {
     said.into_owned()
 }
 
-/// What a script printed, part by part: each begins with a line that says what it is.
+/// The output of a script, part by part: each begins with a line that names it.
 pub(crate) fn parts(said: &str) -> Vec<(&str, &str)> {
     said.split("\n== ").skip(1).map(|part| part.split_once('\n').expect("a line ends")).collect()
 }
 
-/// Runs the caller of the examples, and looks at what it printed and at what became of its jobs.
+/// Runs the caller of the examples, and checks its output and its jobs.
 fn is_reached(agent: &Agent) {
     let server = server_with(agent);
     let said = script("examples/run/call.sh", &server);
@@ -283,7 +283,7 @@ fn the_caller_of_the_examples_reaches_the_agent_with_fastapi() {
     is_reached(&Agent::fastapi());
 }
 
-/// The commands with curl of a page of the examples, for another address than the page has.
+/// The curl commands of a page of the examples, with the address replaced.
 pub(crate) fn pasted(page: &str, server: &Server) -> String {
     let page = fs::read_to_string(root().join(page)).expect("it is there");
     let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());

@@ -1,4 +1,5 @@
-//! Run agents that say too little, too slowly, or too much: the clocks end it, and the server's memory stays what it is.
+//! Run agents that send too little, too slowly, or too much: the clocks end the job, and the server's memory does not
+//! grow.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,14 +11,14 @@ use serde_json::json;
 use crate::misbehaviour::{Case, Stage, clauses, peak_mib};
 use crate::scripted::{After, Asked, CHUNKED_STREAM_HEAD, STREAM_HEAD, Wire, chunk};
 
-/// So far apart are the bytes of one who is slow: far nearer than anybody may be silent.
+/// Time between two bytes of a slow agent, which is far less than it may be silent.
 const DRIP: Duration = Duration::from_millis(20);
 
-/// More memory than this nothing here may cost a server, in MiB, whatever an agent sends: a server that rests, two answers as long as they may be where
-/// nobody settles it, each a few times over while it is gathered, and what an allocator keeps.
+/// Most memory of a server, in MiB, whatever an agent sends: an idle server, two answers of the longest default length,
+/// each a few times over while it is gathered, and what an allocator keeps.
 const MEMORY_MAX_MIB: u64 = 384;
 
-/// How much an agent tries to send, in MiB; `CROSSPOINT_BODY_MIB` for more.
+/// Amount that an agent tries to send, in MiB; `CROSSPOINT_BODY_MIB` sets more.
 const BODY_MIB: u64 = 1024;
 
 fn body_bytes() -> u64 {
@@ -52,7 +53,7 @@ fn falls_silent(asked: &Asked, wire: &mut Wire) -> After {
     wire.until_gone()
 }
 
-/// Never says more than that it might go on, which is nothing.
+/// Sends only interim answers, which mean nothing.
 fn continues_on(_: &Asked, wire: &mut Wire) -> After {
     while wire.send("HTTP/1.1 100 Continue\r\n\r\n") {
         thread::sleep(DRIP);
@@ -60,14 +61,14 @@ fn continues_on(_: &Asked, wire: &mut Wire) -> After {
     After::Close
 }
 
-/// One byte after the other, for longer than it may be silent.
+/// Sends one byte after the other, for longer than it may be silent.
 fn drips(asked: &Asked, wire: &mut Wire) -> After {
     wire.send(STREAM_HEAD);
     wire.drip(&(asked.started() + &asked.finale(&asked.script)), DRIP);
     After::Close
 }
 
-/// Nothing but comments, for longer than it may be silent.
+/// Sends nothing but comments, for longer than it may be silent.
 fn comments(asked: &Asked, wire: &mut Wire) -> After {
     wire.send(STREAM_HEAD.to_owned() + &asked.started());
     let begun = Instant::now();
@@ -95,7 +96,7 @@ fn who_never_comes_to_an_end_is_ended_by_the_total_time() {
 
 const SHORT: &str = "silence_seconds = 2\ntotal_seconds = 3";
 
-/// Who answers in one piece cannot show that it is alive: only the total time counts.
+/// An agent that answers in one piece cannot show that it is alive: only the total time counts.
 fn silent_body(asked: &Asked, wire: &mut Wire) -> After {
     if asked.wants_stream() {
         return wire.json("404 Not Found", &json!({}));
@@ -125,7 +126,7 @@ fn drips_a_body(asked: &Asked, wire: &mut Wire) -> After {
     After::Close
 }
 
-/// What was sent to servers by the floods of one test.
+/// Number of bytes that the floods of one test have sent to servers.
 static FLOODED: AtomicU64 = AtomicU64::new(0);
 
 #[test]
@@ -155,7 +156,7 @@ fn a_stream_that_never_ends_is_ended_by_the_total_time_and_costs_no_memory() {
     for one in &came {
         let id = one.job["id"].as_str().expect("an id");
         let events = stage.server.get(&format!("/api/v1/jobs/{id}/events")).text();
-        // Ten a second, and some for a machine that is late; there were very many more.
+        // Ten per second are shown, and some more on a slow machine. Very many more were sent.
         let shown = events.matches("event: progress").count();
         assert!(shown < 200, "{}: {shown} events of progress", one.name);
         assert!(clauses(&one.job).len() <= 100, "{}", one.name);
@@ -169,7 +170,7 @@ fn progress_for_ever(asked: &Asked, wire: &mut Wire) -> After {
     flood(wire, STREAM_HEAD.to_owned() + &asked.started(), many.as_bytes(), u64::MAX)
 }
 
-/// None of them means anything, and each breaks a rule.
+/// None of these events means anything, and each breaks a rule.
 fn events_for_ever(asked: &Asked, wire: &mut Wire) -> After {
     let many = "event: progress\ndata: {\n\nevent: final\ndata: {}\n\n".repeat(100);
     flood(wire, STREAM_HEAD.to_owned() + &asked.started(), many.as_bytes(), u64::MAX)
@@ -184,7 +185,7 @@ fn flood(wire: &mut Wire, head: String, bytes: &[u8], at_most: u64) -> After {
 
 #[test]
 fn what_is_too_long_is_not_read_to_its_end() {
-    // All of them at once cost little then; one has what agents may say where nobody settles it.
+    // With this limit all agents at once cost little. One agent has the default limit.
     const LITTLE: &str = "output_bytes = 1000000";
     const LONG: Option<&str> = Some("ALL-145");
     static CASES: [Case; 7] = [

@@ -1,4 +1,4 @@
-//! Runs outlive their callers, their connections and the server: whoever asks again gets the same run.
+//! Runs outlive their callers, their connections and the server: a caller that asks again gets the same run.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ fn whoever_joins_in_the_middle_is_told_how_far_it_is_and_then_on() {
     let mut first = Following::begin(&server, &body);
     assert_eq!(first.next().0, "started");
     let reached = until("it goes on", || first.next().1["percent"].as_f64().filter(|percent| *percent >= 10.0));
-    // The first leaves in the middle.
+    // The first caller leaves in the middle.
     let job = first.job();
     drop(first);
     let mut second = Following::begin(&server, &body);
@@ -95,7 +95,8 @@ fn a_server_that_stops_ends_its_streams_and_waits_and_the_next_goes_on_with_the_
     assert_eq!((following.next().0, following.next().0), ("started".to_owned(), "progress".to_owned()));
     let waits = std::thread::scope(|scope| {
         let wait = scope.spawn(|| server.run_sync(ASK));
-        // It is being waited for once the server counts it among what is under way; a stop before that is refused likewise.
+        // The call waits once the server counts it among the requests under way. If the stop comes earlier, the call is
+        // refused in the same way.
         server.run_in_state("r", "waiting");
         server.signal("TERM");
         wait.join().expect("it was answered")
@@ -107,7 +108,7 @@ fn a_server_that_stops_ends_its_streams_and_waits_and_the_next_goes_on_with_the_
         assert_eq!((&document["request_id"], &error["code"]), (&json!("r"), &json!("AGENT_UNAVAILABLE")), "{document}");
         assert!(["unknown", "safe"].contains(&error["details"]["repeat"].as_str().expect("a word")), "{document}");
     };
-    // RUN-7: one terminal event, whatever happens; and it says how things are.
+    // RUN-7: one terminal event in any case, which says how things stand.
     assert_eq!(end.len(), 1, "{end:?}");
     assert_eq!((end[0].0.as_str(), &end[0].1["error"]["details"]["repeat"]), ("final", &json!("unknown")));
     assert_eq!(end[0].1["task_type"], "ask");
@@ -129,7 +130,7 @@ fn whoever_comes_while_it_stops_is_told_so_in_the_shape_of_the_contract() {
     let slow = request("slow", "slow_echo", &json!({"seconds": 2}));
     let mut following = Following::begin(&server, &slow);
     until("it runs", || (following.next().0 == "progress").then_some(()));
-    // One that is connected already is heard to the end.
+    // A caller that is already connected is heard to the end.
     let mut late = server.connect();
     server.signal("TERM");
     assert_eq!(following.rest().pop().expect("an end").1["error"]["code"], "AGENT_UNAVAILABLE");

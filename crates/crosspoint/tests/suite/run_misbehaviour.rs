@@ -1,11 +1,11 @@
-//! Run agents that break the rules of what they say: ids, order, endings, framing, marks of success.
+//! Run agents that break the rules: ids, order, endings, framing, marks of success.
 
 use serde_json::{Value, json};
 
 use crate::misbehaviour::{Case, Stage};
 use crate::scripted::{After, Asked, STREAM_HEAD, Wire, answer, chunk, event};
 
-/// A case in a stream; without further keys.
+/// A case of a stream, without further keys.
 macro_rules! case {
     ($name:ident => $ends:literal, $clause:expr) => {
         Case { name: stringify!($name), keys: "", script: $name, ends: $ends, clause: $clause }
@@ -37,7 +37,7 @@ fn whatever_a_stream_says_there_is_one_outcome_and_the_rule_is_on_record() {
     ];
     let stage = Stage::of("run", &CASES);
     stage.play();
-    // Nobody was asked twice, and nobody was asked for an answer in one piece after a stream had begun.
+    // No agent was asked twice, or asked for an answer in one piece after a stream had begun.
     for case in &CASES {
         let asked = stage.scripted.asked(case.name);
         assert_eq!(asked.len(), 2, "{}: {asked:?}", case.name);
@@ -120,7 +120,7 @@ fn data_that_is_no_json(asked: &Asked, wire: &mut Wire) -> After {
     wire.stream(&[asked.started(), "event: progress\ndata: half way {\n\n".to_owned(), by(asked)])
 }
 
-/// A stream with a byte in it that no text has, in place of every tilde.
+/// A stream in which every tilde is replaced by a byte that no text has.
 fn spoilt(wire: &mut Wire, events: &[String]) -> After {
     let mut bytes = events.concat().into_bytes();
     for byte in &mut bytes {
@@ -189,7 +189,7 @@ fn whatever_an_answer_says_there_is_one_outcome_and_the_rule_is_on_record() {
     }
 }
 
-/// Has only the endpoint for answers in one piece.
+/// An agent that has only the endpoint for answers in one piece.
 fn in_one_piece(asked: &Asked, wire: &mut Wire, say: impl FnOnce(&mut Wire) -> After) -> After {
     if asked.wants_stream() {
         return wire.json("404 Not Found", &json!({"detail": "Not Found"}));
@@ -327,7 +327,7 @@ fn two_lengths(asked: &Asked, wire: &mut Wire) -> After {
     After::Close
 }
 
-/// What follows is another answer to nobody's question: nobody may get it for one.
+/// What follows is an unsolicited second answer, which no request may get.
 fn more_than_its_length(asked: &Asked, wire: &mut Wire) -> After {
     in_one_piece(asked, wire, |wire| {
         wire.json("200 OK", &asked.response(&asked.script));

@@ -1,4 +1,4 @@
-//! The run door refuses in its own contract: one shape, whatever is wrong, with the code, the clause and what to do.
+//! The run door refuses in its own contract: one shape for every mistake, with the code, the clause and what to do.
 
 use std::io::{BufReader, Write};
 
@@ -8,14 +8,13 @@ use serde_json::{Value, json};
 use crate::live::{Answer, Server, head, until};
 use crate::runs::{STREAM, SYNC, faultless, request};
 
-/// What a refusal must say.
 struct Refused {
     status: u16,
     code: &'static str,
     repeat: &'static str,
     clause: Option<&'static str>,
     at: Option<&'static str>,
-    /// The id of the request, where it can be read.
+    /// The id of the request, if it can be read.
     request_id: Option<&'static str>,
 }
 
@@ -35,7 +34,7 @@ fn held(answer: &Answer, refused: &Refused) -> Value {
     assert!(error["message"].is_string() && details["hint"].is_string(), "{document}");
     assert_eq!(details["clause"].as_str(), refused.clause, "{document}");
     assert_eq!(details["at"].as_str(), refused.at, "{document}");
-    // RUN-5.4: an id that could not be read is made up, and that is said.
+    // RUN-5.4: if the id could not be read, one is made up, and the answer says so.
     let id = document["request_id"].as_str().expect("there is one");
     let warnings = document["warnings"].to_string();
     match refused.request_id {
@@ -158,7 +157,7 @@ fn of_ten_thousand_mistakes_or_warnings_a_few_are_told() {
     assert_eq!(document["error"]["details"]["findings"].as_array().map(Vec::len), Some(50));
     let message = document["error"]["message"].as_str().expect("a message");
     assert!(message.ends_with("(one of 10000 errors)"), "{message}");
-    // Not every reader of JSON takes the answer, so it is not held against the description.
+    // Not every reader of JSON accepts the answer, so it is not checked against the description.
     let loose = many("1e999");
     let mut stream = server.connect();
     stream.write_all((head("POST", SYNC, &[], loose.len()) + &loose).as_bytes()).expect("it can be sent");
@@ -184,7 +183,7 @@ fn a_key_that_cannot_be_used_is_refused() {
     let body = request("r", "echo", &json!({}));
     let answer = server.request("POST", SYNC, &[("idempotency-key", "\u{e9}")], body.as_bytes());
     held(&answer, &Refused { clause: Some("ALL-1"), request_id: Some("r"), ..INVALID });
-    // A trace that cannot be read is none.
+    // A trace that cannot be read is ignored.
     assert_eq!(server.request("POST", SYNC, &[("traceparent", "nonsense")], body.as_bytes()).status, 200);
 }
 

@@ -1,4 +1,4 @@
-//! Run agents that say "not found" where they are asked for a stream.
+//! Run agents that answer "not found" when they are asked for a stream.
 
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
@@ -7,7 +7,8 @@ use serde_json::json;
 use crate::live::Server;
 use crate::services::{Service, json_answer};
 
-/// What a run says with "not found" is its answer; only where nothing speaks its contract it is asked in another way.
+/// A "not found" in the words of the contract is the answer. The other endpoint is tried only if nothing there speaks
+/// the contract.
 #[test]
 fn a_refusal_in_the_words_of_the_contract_is_the_answer_and_nothing_is_sent_again() {
     for status in [404, 405, 501] {

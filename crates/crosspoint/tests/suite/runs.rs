@@ -1,4 +1,5 @@
-//! Callers of the run door: one request, one answer or one stream. Whatever they get is judged by the contract's own validator.
+//! Callers of the run door: one request, one answer or one stream. Every answer is judged by the contract's own
+//! validator.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,12 +13,11 @@ use crate::live::{Answer, Server, chunk, head};
 pub(crate) const SYNC: &str = "/agents/run/sync";
 pub(crate) const STREAM: &str = "/agents/run/stream";
 
-/// A request of the run contract.
 pub(crate) fn request(request_id: &str, task_type: &str, inputs: &Value) -> String {
     json!({"request_id": request_id, "task_type": task_type, "inputs": inputs}).to_string()
 }
 
-/// Nothing is wrong with it, and nothing is loose about it.
+/// Checks that a document has no finding, warnings included.
 #[track_caller]
 pub(crate) fn faultless(document: &[u8], kind: Kind) {
     let findings = read(document, &Options { kind: Some(kind), ..Options::default() }).report.findings;
@@ -25,7 +25,7 @@ pub(crate) fn faultless(document: &[u8], kind: Kind) {
 }
 
 impl Server {
-    /// Runs, and gives the answer, which is a document of the contract whatever its status.
+    /// Runs, and returns the answer, which is a document of the contract whatever its status.
     #[track_caller]
     pub(crate) fn run_sync(&self, body: &str) -> Answer {
         let answer = self.post(SYNC, body);
@@ -33,12 +33,12 @@ impl Server {
         answer
     }
 
-    /// Runs, and gives the events up to the end.
+    /// Runs, and returns the events up to the end.
     pub(crate) fn run_stream(&self, body: &str) -> Vec<(String, Value)> {
         Following::begin(self, body).rest()
     }
 
-    /// The job that an answer is about, once it is in this state.
+    /// The job of a request, once it is in this state.
     pub(crate) fn run_in_state(&self, request_id: &str, state: &str) -> Value {
         crate::live::until(state, || {
             let jobs = self.get(&format!("/api/v1/jobs?door=run&state={state}")).json();
@@ -51,9 +51,9 @@ impl Server {
 pub(crate) struct Following {
     reader: BufReader<TcpStream>,
     head: Vec<(String, String)>,
-    /// All that came.
+    /// Everything that came.
     text: Vec<u8>,
-    /// How much of it was given out as events.
+    /// How much of it was returned as events.
     told: usize,
     ended: bool,
 }
@@ -90,13 +90,12 @@ impl Following {
         self.head.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The job's id.
     pub(crate) fn job(&self) -> String {
         let place = self.header("location").expect("it says where the job is");
         place.strip_prefix("/api/v1/jobs/").expect("it is a job").to_owned()
     }
 
-    /// The next event; `None` at the end, and `Err` where the connection broke.
+    /// The next event; `None` at the end, and `Err` if the connection broke.
     pub(crate) fn try_next(&mut self) -> Result<Option<(String, Value)>, ()> {
         loop {
             let rest = std::str::from_utf8(&self.text[self.told..]).expect("it is UTF-8");
@@ -118,13 +117,13 @@ impl Following {
         }
     }
 
-    /// The next event, which comes.
+    /// The next event, which must come.
     #[track_caller]
     pub(crate) fn next(&mut self) -> (String, Value) {
         self.try_next().expect("the connection holds").expect("there is another event")
     }
 
-    /// Reads up to the next comment, whatever comes before it.
+    /// Reads up to the next comment, skipping events.
     pub(crate) fn comment(&mut self) {
         while !self.text.ends_with(b":\n\n") {
             let more = chunk(&mut self.reader).expect("the connection holds").expect("it goes on");
@@ -132,7 +131,7 @@ impl Following {
         }
     }
 
-    /// All events that are left, once the server has closed the stream. The whole of it is held against the contract.
+    /// All remaining events, once the server has closed the stream. The whole stream is checked against the contract.
     pub(crate) fn rest(mut self) -> Vec<(String, Value)> {
         let mut events = Vec::new();
         while let Some(event) = self.try_next().expect("the connection holds") {

@@ -1,10 +1,10 @@
-//! ALL-1: the same request with a number that is spelled otherwise is the same job, and one with another number is a conflict, however many
-//! digits they have.
+//! ALL-1: the same request with a number that is spelled differently is the same job, and one with another number is a
+//! conflict, however many digits they have.
 
 use crate::asks::{BRIDGE, new_id};
 use crate::live::Server;
 
-/// Numbers of one value.
+/// Spellings of the same number.
 const SAME: [&[&str]; 4] = [
     &["1000000000000000000001", "1000000000000000000001.0", "1.000000000000000000001e21", "1000000000000000000001E+0"],
     &["0.1000000000000000000000001", "1000000000000000000000001e-25"],
@@ -12,7 +12,7 @@ const SAME: [&[&str]; 4] = [
     &["0", "-0", "0e999999999999999999999", "0.000"],
 ];
 
-/// Numbers that floating point takes for one.
+/// Different numbers that are equal in floating point.
 const OTHER: [(&str, &str); 5] = [
     ("1000000000000000000001", "1000000000000000000002"),
     ("9007199254740993", "9007199254740993.1"),
@@ -21,7 +21,8 @@ const OTHER: [(&str, &str); 5] = [
     ("1e-400", "0"),
 ];
 
-/// A door, and the body of a request there with this id and number. All ask a person, so that no outcome has the number.
+/// A door, and the body of a request there with this id and number. All ask a person, so that no outcome contains the
+/// number.
 type Door = (&'static str, fn(&str, &str) -> String);
 
 const DOORS: [Door; 4] = [

@@ -1,7 +1,8 @@
-//! An agent that is a script over a bare socket: it says whatever bytes it is told to, so that it can break every rule there is.
+//! An agent that is a script over a bare socket: it sends any bytes it is told to, so that it can break every rule
+//! there is.
 //!
-//! One listener plays many agents: the first part of a path names the script, the rest is what the contract asks for. So each
-//! agent of a configuration has the same port and a base of its own, and a breaker of its own too.
+//! One listener plays many agents: the first part of a path names the script, the rest is what the contract asks for.
+//! So each agent of a configuration has the same port and its own base path, and its own breaker too.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -23,7 +24,7 @@ pub(crate) const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/even
 pub(crate) const CHUNKED_STREAM_HEAD: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// Some scripts, and who asked them what.
+/// Some scripts, and the requests that they got.
 pub(crate) struct Scripted {
     address: SocketAddr,
     heard: Arc<Heard>,
@@ -40,11 +41,11 @@ struct Heard {
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) method: String,
-    /// The script's name is cut off.
+    /// Without the script's name.
     pub(crate) path: String,
-    /// Which script it is for.
+    /// The script that it is for.
     pub(crate) script: String,
-    /// Names in lower case.
+    /// Names are in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
     /// How many requests with this method and path the script has had before.
@@ -54,23 +55,23 @@ pub(crate) struct Asked {
 /// The connection that a script answers on.
 pub(crate) struct Wire {
     stream: TcpStream,
-    /// How much was taken, in bytes.
+    /// Number of bytes that were taken.
     pub(crate) written: u64,
 }
 
-/// What becomes of the connection afterwards.
+/// What happens to the connection afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
     /// The next request may come on it.
     Keep,
-    /// It ends in order.
+    /// It is closed in order.
     Close,
     /// It is torn off: the other side gets a reset.
     Reset,
 }
 
 impl Scripted {
-    /// Starts to play these scripts. Each connection is a thread of its own.
+    /// Starts to play these scripts. Each connection has a thread of its own.
     pub(crate) fn start(script: impl Fn(&Asked, &mut Wire) -> After + Send + Sync + 'static) -> Scripted {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
         let address = listener.local_addr().expect("it has an address");
@@ -93,23 +94,21 @@ impl Scripted {
         self.address
     }
 
-    /// An agent of a configuration that reaches one of the scripts, and takes work of the script's name.
+    /// The configuration of an agent that reaches one of the scripts, and takes work of the script's name.
     pub(crate) fn agent(&self, contract: &str, script: &str, keys: &str) -> String {
         let url = format!("http://{}/{script}", self.address);
         format!("[[agent]]\nname = \"{script}\"\ncontract = \"{contract}\"\nurl = \"{url}\"\n{keys}\n")
     }
 
-    /// How many connections there were.
     pub(crate) fn connections(&self) -> usize {
         self.heard.connections.load(Ordering::SeqCst)
     }
 
-    /// What one script was asked so far.
+    /// The requests that one script has had so far.
     pub(crate) fn asked(&self, script: &str) -> Vec<Asked> {
         self.heard.lock().iter().filter(|asked| asked.script == script).cloned().collect()
     }
 
-    /// All requests so far.
     pub(crate) fn all_asked(&self) -> Vec<Asked> {
         self.heard.lock().clone()
     }
@@ -127,7 +126,7 @@ impl Heard {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a request down, and counts those like it.
+    /// Notes a request, and counts those like it.
     fn note(&self, mut asked: Asked) -> Asked {
         let mut all = self.lock();
         let same =
@@ -154,7 +153,7 @@ fn serve(stream: TcpStream, heard: &Heard, script: &dyn Fn(&Asked, &mut Wire) ->
 }
 
 impl Asked {
-    /// Reads one request; `None` where the connection ends first.
+    /// Reads one request; `None` if the connection ends first.
     fn read(stream: &mut impl BufRead) -> Option<Asked> {
         let first = line(stream)?;
         let mut words = first.split(' ');
@@ -186,12 +185,12 @@ impl Asked {
         serde_json::from_slice(&self.body).expect("a request is JSON")
     }
 
-    /// Whether the caller would like a stream.
+    /// Whether the caller asks for a stream.
     pub(crate) fn wants_stream(&self) -> bool {
         self.path == "/agents/run/stream"
     }
 
-    /// What it is called in its contract: `request_id` of a run, `id` of a task.
+    /// The id of the work in its contract: `request_id` of a run, `id` of a task.
     pub(crate) fn id(&self) -> String {
         if let Some(rest) = self.path.strip_prefix("/tasks/") {
             return rest.split(['/', '?']).next().unwrap_or_default().to_owned();
@@ -209,22 +208,22 @@ impl Asked {
         event(name, &data)
     }
 
-    /// A good first event.
+    /// A correct first event.
     pub(crate) fn started(&self) -> String {
         self.event("started", json!({"task_type": self.script}))
     }
 
-    /// A good event in between.
+    /// A correct event in between.
     pub(crate) fn progress(&self, percent: u32) -> String {
         self.event("progress", json!({"percent": percent, "step": "on the way"}))
     }
 
-    /// A good last event, with `{"by": NAME}` as its outputs.
+    /// A correct last event, with `{"by": NAME}` as its outputs.
     pub(crate) fn finale(&self, by: &str) -> String {
         event("final", &self.response(by))
     }
 
-    /// A good response, with `{"by": NAME}` as its outputs.
+    /// A correct response, with `{"by": NAME}` as its outputs.
     pub(crate) fn response(&self, by: &str) -> Value {
         json!({
             "request_id": self.id(), "task_type": self.script, "status": "ok", "ok": true, "outputs": {"by": by},
@@ -232,7 +231,6 @@ impl Asked {
         })
     }
 
-    /// A task as it stands.
     pub(crate) fn task(&self, status: &str) -> Value {
         json!({"id": self.id(), "status": status})
     }
@@ -246,7 +244,6 @@ impl Asked {
     }
 }
 
-/// One event of a stream.
 pub(crate) fn event(name: &str, data: &Value) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }
@@ -263,7 +260,7 @@ pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
 }
 
 impl Wire {
-    /// Sends some bytes; `false` where nobody takes them any more.
+    /// Sends some bytes; `false` if the other side takes no more.
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         let mut rest = bytes.as_ref();
         while !rest.is_empty() {
@@ -290,7 +287,7 @@ impl Wire {
         After::Close
     }
 
-    /// Sends one byte after the other, so far apart; `false` where nobody takes them any more.
+    /// Sends one byte after the other, `apart` from each other; `false` if the other side takes no more.
     pub(crate) fn drip(&mut self, bytes: &str, apart: Duration) -> bool {
         bytes.as_bytes().chunks(1).all(|byte| {
             thread::sleep(apart);
@@ -298,8 +295,8 @@ impl Wire {
         })
     }
 
-    /// Sends the same again and again, until nobody takes it any more or it was so much, in bytes. The end is awaited before
-    /// anything more is sent.
+    /// Sends the same bytes again and again, until the other side takes no more or `at_most` bytes were sent. Then
+    /// waits for the end before anything more is sent.
     pub(crate) fn flood(&mut self, bytes: &[u8], at_most: u64) {
         while self.written < at_most && self.send(bytes) {}
     }
@@ -312,7 +309,7 @@ impl Wire {
     }
 
     fn tear(self) {
-        // Nothing lingers: the system drops what was not sent, and sends a reset in place of an end.
+        // Without lingering, the system drops what was not sent, and sends a reset instead of an end.
         let _ = set_socket_linger(&self.stream, Some(Duration::ZERO));
     }
 }

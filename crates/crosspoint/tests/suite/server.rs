@@ -1,10 +1,10 @@
-//! The native API of a server that runs: every endpoint, and how it refuses.
+//! The native API of a running server: every endpoint, and how it refuses.
 
 use serde_json::{Value, json};
 
 use crate::live::{Answer, Server};
 
-/// Checks the one shape of refusals, and gives what it says.
+/// Checks the one shape of refusals, and returns the error in it.
 #[track_caller]
 fn refused(answer: &Answer, status: u16, code: &str) -> Value {
     assert_eq!((answer.status, answer.header("content-type")), (status, Some("application/json")), "{answer:?}");
@@ -30,7 +30,7 @@ fn a_job_is_accepted_done_and_shown() {
     assert_eq!(names.len(), 12, "{job}");
     let order = r#""request_id":"r-1","door":"native","work":"echo","agent":"echo","state":"completed","attempts":1,"priority":"normal","progress":{"percent":null,"step":null},"created_at":""#;
     assert!(answer.text().contains(order), "{}", answer.text());
-    // What the caller wrote comes back as it was written.
+    // The caller's spelling comes back unchanged.
     assert!(answer.text().contains(r#""outputs":{"b": 1.50, "a": [ "\u00e9" ]},"artifacts":[]}"#), "{}", answer.text());
     let location = format!("/api/v1/jobs/{}", id(&job));
     assert_eq!(answer.header("location"), Some(location.as_str()));
@@ -263,7 +263,7 @@ fn events_come_in_order_to_the_outcome_and_from_any_of_them_on() {
     let server = Server::start();
     let job = id(&server.submit(r#"{"work":"slow_echo","input":{"seconds":0.3}}"#));
     let path = format!("/api/v1/jobs/{job}/events");
-    // It is followed while it happens: the stream ends by itself.
+    // The job is followed while it happens, and the stream ends by itself.
     let all = events(&server.get(&path));
     let numbers: Vec<u64> = all.iter().map(|event| event.0).collect();
     assert_eq!(numbers, (1..=all.len() as u64).collect::<Vec<u64>>());

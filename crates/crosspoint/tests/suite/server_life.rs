@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::live::{Answer, Server, chunk, head, until};
 use crate::run::{crosspoint, transcript};
 
-/// Attempts under way should not hold up the end of a test.
+/// Attempts under way must not delay the end of a test.
 const SHORT: &str = "[server]\ndrain_seconds = 1\n";
 
 fn id(job: &Value) -> String {

@@ -29,11 +29,11 @@ fn a_body_that_is_too_large_is_refused_early_and_one_that_just_fits_is_not() {
     let server = Server::configured("[limits]\nbody_bytes = 2000\n");
     assert_eq!(server.post("/api/v1/jobs?wait=60", &job_of(2000)).status, 200);
     refused(&server.post("/api/v1/jobs", &job_of(2001)), 413, "resource_limit", "never");
-    // Only the head is sent: what it announces is enough.
+    // Only the head is sent: the announced length is enough for a refusal.
     let mut stream = server.connect();
     stream.write_all(head("POST", "/api/v1/jobs", &[], 1 << 40).as_bytes()).expect("it can be sent");
     refused(&Answer::read(&mut BufReader::new(stream)).expect("it is answered"), 413, "resource_limit", "never");
-    // Nothing is announced, and the end never comes.
+    // No length is announced, and the end never comes.
     let mut stream = server.connect();
     let head = "POST /api/v1/jobs HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).expect("it can be sent");
@@ -86,7 +86,8 @@ fn bodies_that_together_are_too_much_are_refused() {
     let server = Server::configured("[limits]\nbody_bytes = 2000\nbodies_bytes = 2000\n");
     let body = job_of(2000);
     let request = head("POST", "/api/v1/jobs", &[], body.len()) + &body[..1900];
-    // The two meet only if the first has been read and the second comes before the first is given up, so it is tried again.
+    // The two meet only if the first has been read and the second comes before the first is given up, so this is tried
+    // again.
     let (held, answer) = until("there is no room", || {
         let mut held = server.connect();
         held.write_all(request.as_bytes()).expect("it can be sent");
@@ -151,7 +152,7 @@ fn more_requests_than_may_wait_are_refused_and_nothing_of_them_is_done() {
 fn more_connections_than_may_be_are_told_so() {
     let server = Server::configured("[limits]\nconnections = 2\n");
     let held = [server.connect(), server.connect()];
-    // They may not have been taken yet when the third comes.
+    // The connections may not have been accepted yet when the third comes.
     let answer = until("there is no place", || Some(server.get("/health")).filter(|answer| answer.status != 200));
     refused(&answer, 503, "unavailable", "safe");
     drop(held);
@@ -164,7 +165,7 @@ fn even_a_crowd_is_told_so_and_the_log_counts_it() {
     let mut server = Server::configured("[limits]\nconnections = 1\n");
     let held = server.connect();
     until("there is no place", || (server.get("/health").status == 503).then_some(()));
-    // More than are listened to after they were told; none of them says anything.
+    // More connections than the server listens to after refusing them. None of them sends anything.
     let crowd: Vec<_> = (0..100).map(|_| server.connect()).collect();
     for stream in crowd {
         refused(&Answer::read(&mut BufReader::new(stream)).expect("it is answered"), 503, "unavailable", "safe");
@@ -184,13 +185,13 @@ fn counted(line: &str, message: &str) -> Option<u64> {
 #[test]
 fn whoever_takes_nothing_of_an_answer_loses_the_connection() {
     let server = Server::configured("[limits]\nconnections = 1\nwrite_seconds = 0.2\n");
-    // More than the system takes on behalf of somebody who does not read.
+    // More than the system buffers for a caller that does not read.
     let body = format!(r#"{{"work":"ask","padding":"{}"}}"#, "x".repeat(12 << 20));
     let job = server.submit(&body)["id"].as_str().expect("an id").to_owned();
     let mut idle = until("there is a place", || {
         let mut stream = server.connect();
         stream.write_all(head("GET", &format!("/api/v1/jobs/{job}/document"), &[], 0).as_bytes()).ok()?;
-        // The head is all that is read.
+        // Only the head is read.
         let mut status = [0; 12];
         stream.read_exact(&mut status).ok()?;
         (&status == b"HTTP/1.1 200").then_some(stream)

@@ -15,12 +15,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::live::{PATIENCE, until};
 
-/// A request that came.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
-    /// Null where there was none.
+    /// Null if there was none.
     pub(crate) body: Value,
 }
 
@@ -33,7 +32,7 @@ impl Asked {
         self.body["request_id"].as_str().expect("an id")
     }
 
-    /// A good response to it.
+    /// A correct response to it.
     pub(crate) fn response(&self, outputs: Value) -> Value {
         let mut response = json!({"request_id": self.request_id(), "task_type": self.body["task_type"], "status": "ok", "ok": true,
             "artifacts": [], "provenance": {}, "usage": {}, "warnings": []});
@@ -41,7 +40,7 @@ impl Asked {
         response
     }
 
-    /// A good stream that answers it, without progress.
+    /// A correct stream that answers it, without progress.
     pub(crate) fn stream(&self, outputs: Value) -> String {
         self.started() + &event("final", &self.response(outputs))
     }
@@ -51,12 +50,11 @@ impl Asked {
     }
 }
 
-/// An event of a stream.
 pub(crate) fn event(name: &str, data: &Value) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }
 
-/// An answer that is a stream, whole.
+/// An answer that is a whole stream.
 pub(crate) fn events(text: String) -> Response {
     ([("content-type", "text/event-stream")], text).into_response()
 }
@@ -67,7 +65,7 @@ pub(crate) fn json_answer(status: u16, body: &Value) -> Response {
     (status, [("content-type", "application/json")], body.to_string()).into_response()
 }
 
-/// A server that agents are behind.
+/// A server that plays an agent.
 pub(crate) struct Service {
     pub(crate) address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -76,12 +74,12 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// One that answers like this, on a free port.
+    /// A service that answers like this, on a free port.
     pub(crate) fn new(answer: impl Fn(&Asked) -> Response + Send + Sync + 'static) -> Service {
         Service::at("127.0.0.1:0".parse().expect("an address"), answer)
     }
 
-    /// The same, where it is looked for.
+    /// The same, at this address.
     pub(crate) fn at(address: SocketAddr, answer: impl Fn(&Asked) -> Response + Send + Sync + 'static) -> Service {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).enable_all().build().expect("a runtime");
@@ -106,7 +104,7 @@ impl Service {
         Service { address, asked, connections, runtime: Some(runtime) }
     }
 
-    /// One whose streams are held open, each until the test ends it.
+    /// A service whose streams are held open, each until the test ends it.
     pub(crate) fn held() -> (Service, Calls) {
         let (sender, calls) = mpsc::channel();
         let service = Service::new(move |asked| {
@@ -117,12 +115,11 @@ impl Service {
         (service, Calls(calls))
     }
 
-    /// The configuration of an agent there, with further keys.
+    /// The configuration of an agent at this service, with further keys.
     pub(crate) fn agent(&self, contract: &str, keys: &str) -> String {
         agent_at(self.address, contract, keys)
     }
 
-    /// All that was asked.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().expect("not poisoned").clone()
     }
@@ -131,7 +128,6 @@ impl Service {
         self.asked().into_iter().map(|asked| asked.path).collect()
     }
 
-    /// How many connections were made to it.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
@@ -150,7 +146,7 @@ pub(crate) fn agent_at(address: SocketAddr, contract: &str, keys: &str) -> Strin
     format!("[[agent]]\nname = \"far\"\ncontract = \"{contract}\"\nurl = \"http://{address}\"\n{keys}\n")
 }
 
-/// Where it is an error, the connection breaks off.
+/// An error breaks the connection off.
 type Piece = Result<Bytes, io::Error>;
 
 /// A body whose pieces come from the test.
@@ -164,18 +160,18 @@ fn pieces() -> (UnboundedSender<Piece>, Body) {
 pub(crate) struct Calls(mpsc::Receiver<Call>);
 
 impl Calls {
-    /// The next one, once it is there.
+    /// Waits for the next call.
     pub(crate) fn next(&self) -> Call {
         self.0.recv_timeout(PATIENCE).expect("a call comes")
     }
 
-    /// Whether there is none; for when nobody calls any more.
+    /// Whether there is no call, for when no more can come.
     pub(crate) fn none(&self) -> bool {
         self.0.try_recv().is_err()
     }
 }
 
-/// A call whose stream the test writes; it ends when this is dropped.
+/// A call whose stream the test writes. It ends when this is dropped.
 pub(crate) struct Call {
     pub(crate) asked: Asked,
     pieces: UnboundedSender<Piece>,
@@ -191,7 +187,7 @@ impl Call {
         self.pieces.send(Err(io::Error::other("it died"))).expect("the caller is there");
     }
 
-    /// Waits until whoever called has closed the connection.
+    /// Waits until the caller has closed the connection.
     pub(crate) fn closed(&self) {
         until("the connection is closed", || self.pieces.is_closed().then_some(()));
     }

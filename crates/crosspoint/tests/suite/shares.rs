@@ -1,4 +1,4 @@
-//! A share for everybody: the backlog of one work, one agent or one question leaves room for the others.
+//! A share for every work, agent and question: the backlog of one leaves room for the others.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! A stop that cannot wait for all that is under way: what is cut short is taken up by the next start.
+//! A stop that cannot wait for everything under way: attempts that are cut short are taken up by the next start.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ fn id(job: &Value) -> String {
     job["id"].as_str().expect("a job has an id").to_owned()
 }
 
-/// By environment, as services are configured.
+/// Set by the environment, as services are configured.
 const SHORT: [&str; 2] = ["env", "CROSSPOINT_SERVER_DRAIN_SECONDS=1"];
 
 #[test]
@@ -19,7 +19,7 @@ fn an_attempt_that_outlasts_the_drain_is_cut_short_and_taken_up_by_the_next_star
     server.kill();
     server.start_by(&SHORT);
     server.restart();
-    // Longer than anybody here waits: were it waited for, the test would fail.
+    // Longer than any test waits: a stop that waited for it would fail the test.
     let slow = id(&server.submit(r#"{"work":"slow_echo","input":{"seconds":3000}}"#));
     let ask = id(&server.submit(r#"{"work":"ask"}"#));
     server.in_state(&slow, "running");
@@ -47,7 +47,7 @@ fn what_was_cut_short_by_a_stop_comes_to_its_end() {
     let slow = id(&server.submit(r#"{"work":"w","input":{"seconds":3000}}"#));
     server.in_state(&slow, "running");
     assert_eq!(server.stop().code(), Some(0), "{}", server.log());
-    // The same agent, in more of a hurry.
+    // The same agent, but faster.
     fs::write(server.data().with_file_name("crosspoint.toml"), agent("echo")).expect("it can be written");
     server.restart();
     let job = server.ended(&slow);

@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::reply::Success;
+use crosspoint_contracts::request::{Door, Key, Limits, Priority};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Reply, Room, Spec, Submission};
 use crosspoint_engine::id::{JobId, Seq};
-use crosspoint_engine::job::{Door, Job, Key, Limits, Priority, Request};
+use crosspoint_engine::job::{Job, Request};
 use crosspoint_engine::keys::{Hashes, Keys, Salt};
 use crosspoint_engine::machine::{End, Event};
 use crosspoint_engine::policy::Policy;
 use crosspoint_engine::retention::{Ended, Jumps, Rule};
 use crosspoint_engine::store::{Options, Store};
-use crosspoint_engine::time::Time;
 
-/// A store that jobs are put into.
+/// A store, and a core that makes its jobs.
 pub(crate) struct Stored {
     core: Core,
     store: Store,
@@ -25,7 +26,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Makes a store in this directory, as a server has it there.
+    /// Makes a store in this directory, where a server has it.
     pub(crate) fn new(data: &Path) -> Stored {
         let (store, readers) =
             Store::open(&Options { path: data.join("jobs.db"), bytes_max: None }).expect("the store opens");
@@ -51,12 +52,12 @@ impl Stored {
             end: End::Clean,
             visited: std::collections::BTreeSet::new(),
             alive_at: None,
-            now: Time::on_the_wall(),
+            now: crosspoint_engine::wall_clock::now(),
         });
         Stored { core, store, salt: readers.salt(), made: 0 }
     }
 
-    /// Puts a job there that is under way.
+    /// Adds a job that is under way.
     pub(crate) fn begin(&mut self) -> JobId {
         self.made += 1;
         let request_id = format!("made-{}", self.made);
@@ -87,7 +88,7 @@ impl Stored {
         job.id()
     }
 
-    /// A block of what it prints.
+    /// Adds a block of the job's output.
     pub(crate) fn print(&mut self, id: JobId, offset: u64, block: Vec<u8>) -> Arc<Job> {
         let event = Event::Output { attempt: 1, offset, block: Block(block.into()) };
         let Reply::Job(job) = self.apply(&Command::Job(id, event)) else { panic!("it is printed") };
@@ -101,7 +102,7 @@ impl Stored {
 
     fn apply(&mut self, command: &Command) -> Reply {
         let mut batch = Batch::default();
-        let now = Time::on_the_wall();
+        let now = crosspoint_engine::wall_clock::now();
         let reply = self.core.apply(command, now, &mut batch);
         self.core.settle(now, &mut batch);
         self.store.commit(&batch).expect("it can be committed");

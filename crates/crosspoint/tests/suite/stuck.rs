@@ -8,7 +8,7 @@ use crate::live::Server;
 
 const ONE_AT_A_TIME: &str = "[server]\ndrain_seconds = 0.1\n[[agent]]\nname = \"one\"\ncontract = \"builtin\"\nrun = \"slow_echo\"\nwork = [\"w\"]\nconcurrency = 1\n";
 
-/// Longer than anybody here waits.
+/// Longer than any test waits.
 const LONG: &str = r#"{"work":"w","input":{"seconds":3000}}"#;
 
 /// No time at all.
@@ -60,7 +60,7 @@ fn agents_that_are_nobody_any_more_are_named() {
     server.restart();
     assert_eq!(why(&server, &free), "no agent takes w");
     assert_eq!(why(&server, &pinned), "agent one is not configured, or does not take w");
-    // An agent that is not there cannot say whether it did the work.
+    // An absent agent cannot say whether it did the work.
     let cut_short = server.ended(&busy);
     assert_eq!(cut_short["outcome"]["failure"]["code"], "unavailable", "{cut_short}");
     assert_eq!(cut_short["outcome"]["failure"]["repeat"], "unknown", "{cut_short}");

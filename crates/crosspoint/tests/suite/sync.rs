@@ -1,4 +1,5 @@
-//! What is acknowledged is on the disk, and not only on its way there: the system's syncs are counted, and made to fail.
+//! What is acknowledged is on the disk, and not only on its way there: the system's syncs are counted, and made to
+//! fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +10,8 @@ use serde_json::json;
 use crate::live::{Server, until};
 use crate::run::root;
 
-/// Stands before the C library's syncs and its clock: counts syncs, fails while there is a file that says so, and shows a time on the wall that
-/// another file moves.
+/// A library that replaces the C library's syncs and clock: it counts syncs, fails them while a certain file exists,
+/// and shows a wall clock time that another file moves.
 const SYNCS: &str = r#"
     use std::io::Write;
 
@@ -57,7 +58,7 @@ const SYNCS: &str = r#"
     }
 "#;
 
-/// A server whose syncs and clock are ours.
+/// A server whose syncs and clock the test controls.
 pub(crate) struct Watched {
     pub(crate) server: Server,
     place: PathBuf,
@@ -84,7 +85,7 @@ impl Watched {
         fs::metadata(self.place.join("count")).map_or(0, |file| file.len())
     }
 
-    /// Has its clock on the wall be wrong by so many seconds.
+    /// Sets the server's wall clock off by this many seconds.
     pub(crate) fn set_clock(&self, seconds: i64) {
         fs::write(self.place.join("clock.new"), seconds.to_string()).expect("it can be written");
         fs::rename(self.place.join("clock.new"), self.place.join("clock")).expect("it can be put in place");
@@ -97,7 +98,7 @@ impl Watched {
     }
 }
 
-/// Built by the compiler that has built us.
+/// Built by the compiler that built the tests.
 fn library(place: &Path) -> PathBuf {
     let source = place.join("syncs.rs");
     let library = place.join("libsyncs.so");
@@ -160,7 +161,8 @@ fn what_cannot_be_synced_is_not_acknowledged() {
     assert_eq!(server.ended(&kept)["outcome"]["outputs"], json!({"answer": 2}));
 }
 
-/// After a sync that failed nobody can say what the disk has: no command is said to be safe to repeat, but for those that were not even tried.
+/// After a failed sync it is not known what the disk has: no command is reported as safe to repeat, except those that
+/// were not even tried.
 #[test]
 fn what_was_tried_and_may_be_there_is_said_to_be_unknown() {
     let watched = Watched::start();
@@ -182,7 +184,8 @@ fn what_was_tried_and_may_be_there_is_said_to_be_unknown() {
         watched.fail(true);
         let tried = server.post(path, body);
         assert_eq!((tried.status, &tried.json()["error"]["repeat"]), (503, &json!("unknown")), "{path}: {tried:?}");
-        // From now on it is not tried, and refused at once; and what is there can be looked at, by the caller's own id too.
+        // From now on commands are not tried, and refused at once. Stored jobs can be looked at, also by the caller's
+        // own id.
         let refused = server.post(path, body);
         assert_eq!((refused.status, &refused.json()["error"]["repeat"]), (503, &json!("safe")), "{path}: {refused:?}");
         assert_eq!(server.get("/tasks/mine").json()["status"], "input_required", "{path}");

@@ -1,4 +1,4 @@
-//! Agents of the task contract: what they are asked, and what becomes of what they say.
+//! Agents of the task contract: what they are asked, and what their answers lead to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,13 +12,13 @@ pub(crate) fn text(value: &Value) -> &str {
     value.as_str().expect("a text")
 }
 
-/// The clauses that were broken.
+/// The recorded clauses that were broken.
 pub(crate) fn clauses(job: &Value) -> Vec<String> {
     let list = job["violations"].as_array().cloned().unwrap_or_default();
     list.iter().map(|one| text(&one["clause"]).to_owned()).collect()
 }
 
-/// Begins a job with one agent, and gives it with what is beside it once it has ended.
+/// The job with everything beside it, once it has ended.
 pub(crate) fn ended(server: &Server, id: &str) -> Value {
     server.ended(id);
     server.job(id)
@@ -172,7 +172,7 @@ fn a_question_that_is_taken_back_is_answered_by_nobody() {
     server.in_state(&id, "running");
     let refused = server.post(&format!("/api/v1/jobs/{id}/answer"), r#"{"input": 1}"#);
     assert_eq!(refused.status, 409, "{refused:?}");
-    // And what it asks next is asked, and gets the answer to that.
+    // The agent's next question is asked too, and gets its own answer.
     agent.stands(&id, asking("Colour?"));
     server.in_state(&id, "waiting");
     answer(&server, &id, &json!("red"));

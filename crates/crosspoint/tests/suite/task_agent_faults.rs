@@ -46,7 +46,7 @@ fn a_refused_post_says_why_and_whether_to_repeat() {
         assert_eq!(failure(&job), expected, "{status}");
         assert_eq!(agent.asked("post").len(), 1, "{status}");
     }
-    // In the contract's words, also where the id could not be read.
+    // In the contract's words, also if the id could not be read.
     let agent = posting(400, |_| failed(&json!("none"), "CAPABILITY_NOT_FOUND", false));
     let job = done_by(&agent, "");
     assert_eq!(failure(&job), ("unsupported", "never"));
@@ -93,12 +93,12 @@ fn a_lost_answer_to_a_post_is_looked_for() {
     let job = ended(&server, &id);
     assert_eq!((&job["outcome"]["outputs"], &job["attempts"]), (&json!({"a": 1}), &json!(1)), "{job}");
     assert_eq!(agent.asked("post").len(), 1);
-    // An agent that does not know it may have died over it, or keep no tasks: nobody can know.
+    // An agent that does not know the task may have died over it, or may keep no tasks, so the result is unknown.
     let agent = TaskServer::answering(|call| if call.what == "post" { Reply::Close } else { Reply::Kept });
     let job = done_by(&agent, "");
     assert_eq!(failure(&job), ("unavailable", "unknown"));
     assert_eq!(agent.asked("post").len(), 1, "so it is not done twice");
-    // Unless the operator says that it does no harm.
+    // Unless the operator says that a repeat does no harm.
     let posts = AtomicUsize::new(0);
     let agent = TaskServer::answering(move |call| match &*call.what {
         "post" if posts.fetch_add(1, Ordering::Relaxed) == 0 => Reply::Close,
@@ -150,14 +150,14 @@ fn a_task_that_the_agent_forgets_fails() {
     assert_eq!(agent.asked("post").len(), 1);
 }
 
-/// What each of these polls gets once, it gets for ever; and the job ends as broken, with this clause on record.
+/// Every poll gets this answer. The job must end as broken, with this clause recorded.
 fn breaks(clause: &str, body: impl Fn(&Call) -> Reply + Send + Sync + 'static) {
     let agent = TaskServer::answering(move |call| if call.what == "look" { body(call) } else { Reply::Kept });
     let job = done_by(&agent, "");
     assert_eq!(failure(&job), ("broken_contract", "unknown"), "{clause}: {job}");
     assert_eq!(clauses(&job), [clause], "{job}");
     assert!(!job["violations"].to_string().contains("hush"), "a violation holds no content: {job}");
-    // ALL-11: the caller is shown what came, if anything did.
+    // ALL-11: the caller is shown the answer, if there was one.
     let details = &job["outcome"]["failure"]["details"];
     let answer = details["answer"].as_str().unwrap_or_default();
     assert!(answer.contains("hush") || details.is_null(), "{job}");
@@ -172,7 +172,7 @@ fn answers_that_cannot_be_read_are_borne_a_few_times() {
     breaks("TASK-4.5", |_| {
         Reply::Bytes(b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/hush\r\ncontent-length: 0\r\n\r\n".to_vec())
     });
-    // Twice wrong and then right is right.
+    // Two wrong answers and then a right one count as right.
     let looks = AtomicUsize::new(0);
     let agent = TaskServer::answering(move |call| match &*call.what {
         "look" if looks.fetch_add(1, Ordering::Relaxed) < 2 => Reply::Bytes(http(200, "rubbish")),
@@ -234,7 +234,7 @@ fn an_agent_that_stops_answering_has_timed_out() {
         assert!(text(&job["outcome"]["failure"]["message"]).contains("sign of life"));
         agent.awaited("cancel", 1);
     }
-    // Polls that fail are not answered ones, however many.
+    // Failed polls do not count as answered, however many there are.
     let agent =
         TaskServer::answering(|call| if call.what == "look" { Reply::Json(500, json!({})) } else { Reply::Kept });
     assert_eq!(failure(&done_by(&agent, "silence_seconds = 1")), ("timeout", "unknown"));
@@ -263,8 +263,8 @@ fn polls_that_fail_for_a_while_do_no_harm() {
 
 #[test]
 fn long_work_in_one_exchange_lives_as_long_as_the_agent_answers_anything() {
-    // It keeps no tasks, so that it answers 404 to whoever looks; and answers the post only after it was looked for often enough that
-    // without a sign of life its silence would have been too long.
+    // The agent keeps no tasks, so it answers polls with 404. It answers the post only after enough polls that its
+    // silence would have been too long if they did not count as signs of life.
     let looks = Arc::new(AtomicUsize::new(0));
     let counted = looks.clone();
     let agent = TaskServer::answering(move |call| match &*call.what {

@@ -1,4 +1,4 @@
-//! The server is killed while an agent of the task contract has a task: it is taken up where it is.
+//! The server is killed while an agent of the task contract has a task: the task is taken up where it is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -78,7 +78,7 @@ fn an_answer_that_may_not_have_arrived_is_delivered_again_and_nobody_is_asked_tw
     hanging.store(false, Ordering::Relaxed);
     server.restart();
     assert_eq!(agent.awaited("input", 2).body, json!({"input": "big"}));
-    // The same question once more is another one.
+    // The same question once more is a new question.
     server.in_state(&id, "running");
     agent.stands(&id, asking("Size?"));
     server.in_state(&id, "waiting");
@@ -154,8 +154,8 @@ fn a_question_that_was_taken_back_meanwhile_is_asked_no_more() {
 
 #[test]
 fn a_task_that_the_agent_does_not_know_is_posted_again_unless_it_must_not() {
-    // The post hangs, as if it had never arrived. An agent that says in the contract's words that it knows no such task has never had it;
-    // one that has no such place may be at work.
+    // The post hangs, as if it had never arrived. An agent that says in the contract's words that it knows no such task
+    // has never had it. An agent that has no such endpoint may be at work.
     let cases = [(true, "", 2), (false, "", 1), (false, "repeatable = true", 2), (true, "repeatable = false", 1)];
     for (in_its_words, keys, posts) in cases {
         let hanging = Arc::new(AtomicBool::new(true));
@@ -217,7 +217,7 @@ fn a_task_that_is_begun_anew_is_given_the_answers_that_people_gave() {
     assert_eq!(ended(&server, &id)["state"], "completed");
 }
 
-/// An agent may ask the same again. What it was told before is no answer to that, though we ended in between.
+/// An agent may ask the same again. The earlier answer is not an answer to that, even if the server ended in between.
 #[test]
 fn an_old_answer_is_not_given_to_a_new_question_in_the_same_words() {
     // The second answer never reaches the task.
@@ -234,7 +234,7 @@ fn an_old_answer_is_not_given_to_a_new_question_in_the_same_words() {
     answer(&server, &id, &json!("yes"));
     agent.awaited("input", 1);
     agent.stands(&id, json!({"id": id, "status": "in_progress"}));
-    // It has gone on, and that is seen.
+    // The task has gone on, and the server sees that.
     agent.looked_again();
     agent.looked_again();
     server.kill();
@@ -243,7 +243,7 @@ fn an_old_answer_is_not_given_to_a_new_question_in_the_same_words() {
     until("a person is asked again", || (server.job(&id)["question"]["prompt"] == "Go on?").then_some(()));
     answer(&server, &id, &json!("no"));
     assert_eq!(agent.awaited("input", 2).body, json!({"input": "no"}));
-    // The task asks still: it is given again, and not the one before it.
+    // The task still asks: it is given the second answer again, and not the first.
     server.kill();
     server.restart();
     assert_eq!(agent.awaited("input", 3).body, json!({"input": "no"}));

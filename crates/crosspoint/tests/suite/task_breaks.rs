@@ -11,13 +11,13 @@ use crate::live::Server;
 use crate::misbehaviour::one_outcome;
 use crate::scripted::{After, Asked, Scripted, Wire, answer};
 
-/// They mostly wait for the next poll.
+/// Number of callers at once. They mostly wait for the next poll.
 const CALLERS: usize = 32;
 
-/// One in so many tasks that are cut short is lost, too.
+/// One in this many tasks that are cut short is also lost.
 const LOST_STEP: usize = 8;
 
-/// What is cut.
+/// Which answer is cut.
 const WHATS: [&str; 3] = [
     // The answer to the post, of an agent that has the task.
     "post", // The first answer to a poll.
@@ -29,18 +29,19 @@ fn whole(asked: &Asked) -> Vec<u8> {
     answer("200 OK", "application/json", asked.completed("it").to_string().as_bytes())
 }
 
-/// Sends so much of it, and tears the connection off or closes it.
+/// Sends this much of the answer, and resets or closes the connection.
 fn cut(wire: &mut Wire, bytes: &[u8], how: &Value) -> After {
     let at = usize::try_from(how["at"].as_u64().expect("a number")).expect("it fits");
     wire.send(&bytes[..at.min(bytes.len())]);
-    // A whole answer promises that the connection stays. Who breaks that just as the next request goes out leaves nobody knowing.
+    // A whole answer promises that the connection stays open. An agent that closes it just as the next request goes out
+    // would make the result unknown.
     if at >= bytes.len() {
         return After::Keep;
     }
     if how["reset"] == true { After::Reset } else { After::Close }
 }
 
-/// What is to be cut is in the post, and remembered by the task's id.
+/// The post says what is to be cut, which is remembered by the task's id.
 fn scripted() -> Scripted {
     let taken: Mutex<BTreeMap<String, Value>> = Mutex::default();
     Scripted::start(move |asked: &Asked, wire: &mut Wire| {
@@ -71,13 +72,13 @@ fn a_task_whose_answer_breaks_off_at_any_byte_is_found_again_and_posted_once() {
     let all = whole(&Asked { method, path, script, headers: Vec::new(), body, turn: 0 }).len();
     let cuts = WHATS.iter().flat_map(|what| {
         let cut = move |at: usize, reset: bool| json!({"what": what, "at": at, "reset": reset});
-        // To be sure that a task is lost takes a while, and is the same wherever the answer was cut.
+        // It takes a while to be sure that a task is lost, and it is the same wherever the answer was cut.
         let steps = if *what == "lost" { LOST_STEP } else { 1 };
         (0..=all).rev().step_by(steps).flat_map(move |at| [cut(at, true), cut(at, false)])
     });
     let cuts: Vec<Value> = cuts.collect();
     let scripted = scripted();
-    // An agent for each place where tasks are lost: who loses five in a row is given no more.
+    // Each place where tasks are lost has its own agent: an agent that loses five in a row is given no more.
     let lost = (0..=all).rev().step_by(LOST_STEP).map(|at| scripted.agent("task", &format!("lost{at}"), ""));
     let agents: String = lost.chain([scripted.agent("task", "breaks", "concurrency = 64")]).collect();
     let server = Server::configured(&agents);

@@ -6,7 +6,7 @@ use crate::live::{Server, until};
 use crate::programs::bash;
 use crate::tasks::{encoded, request};
 
-/// One agent that does one thing at a time.
+/// An agent that does one job at a time.
 pub(crate) const ONE: &str =
     "[[agent]]\nname = \"one\"\ncontract = \"builtin\"\nrun = \"slow_echo\"\nwork = [\"w\"]\nconcurrency = 1\n";
 
@@ -25,7 +25,7 @@ fn whoever_waits_gets_the_result_and_a_repeat_gets_the_same() {
     assert_eq!((&metadata["agent"], &metadata["retryCount"]), (&json!("echo"), &json!(0)));
     assert!(metadata["startedAt"].is_string() && metadata["completedAt"].is_string(), "{metadata}");
     assert!(metadata["duration_ms"].is_u64(), "{metadata}");
-    // The same payload spelled in another way, in another envelope.
+    // The same payload spelled differently, in another envelope.
     let again =
         format!(r#"{{"payload":{{"a":"A","b":[1,2.5]}},"id":"{UUID}","type":"echo","context":{{"priority":"low"}}}}"#);
     assert_eq!(server.submit_task("", &again).answer.text(), task.answer.text());
@@ -96,7 +96,7 @@ fn the_prefer_header_waits_too_as_far_as_is_allowed_and_the_query_wins() {
     assert_eq!((task.status, task.answer.header("preference-applied")), (200, Some("wait=1")));
 }
 
-/// Asks twice, and gives both answers.
+/// Asks twice, and returns both answers.
 const ASKS_TWICE: &str = r#"
 read -r input
 echo '@crosspoint {"ask": {"prompt": "Name?", "schema": {"type": "string"}, "more": [1]}}'
@@ -112,7 +112,7 @@ fn whoever_waits_is_asked_and_the_answer_goes_down() {
     let path = format!("/tasks/{UUID}/input");
     let early = server.task("POST", &path, &[], r#"{"input":1}"#);
     assert_eq!((early.status, &early.document["error"]["code"]), (404, &json!("INVALID_FIELD_VALUE")));
-    // These waits would last for longer than the test has patience, were they not ended by the question.
+    // These waits would last longer than the test waits, if the question did not end them.
     let task = server.submit_task("?wait=300", &request(UUID, "asks", &json!({})));
     assert_eq!((task.status, task.word()), (202, "input_required"));
     let asked = json!({"prompt": "Name?", "schema": {"type": "string"}, "more": [1]});
@@ -138,7 +138,7 @@ fn an_answer_that_nobody_waits_for_is_refused_and_changes_nothing() {
     assert_eq!((refused.status, &error["code"]), (409, &json!("INVALID_INPUT")));
     assert_eq!((&error["details"]["clause"], &error["details"]["repeat"]), (&json!("TASK-4.3"), &json!("never")));
     assert_eq!((&refused.document["id"], server.poll(UUID).word()), (&json!(UUID), "in_progress"));
-    // An answer may wait for what comes of it, or not.
+    // An answer may wait for its result, or not.
     server.submit_task("?wait=60", &request("asks", "ask", &json!({})));
     let answered = server.task("POST", "/tasks/asks/input", &[], r#"{"input":null}"#);
     assert!([200, 202].contains(&answered.status), "{:?}", answered.answer);
@@ -180,7 +180,8 @@ fn a_failure_is_told_with_its_code_and_whether_to_repeat() {
         ("delegation", "DELEGATION_FAILED", false, "never"),
         ("internal", "INTERNAL_ERROR", true, "unknown"),
     ] {
-        // Where it would be tried again by itself, once is enough here; a breaker is closed that they may have opened.
+        // One attempt is enough here, even for failures that are retried. A breaker that they may have opened is
+        // closed.
         let body = json!({"id": failure, "type": "fail", "payload": {"failure": failure, "message": "m"}, "retryPolicy": {"maxAttempts": 1}});
         server.post("/api/v1/agents/fail/breaker", r#"{"state":"closed"}"#);
         let task = server.submit_task("?wait=60", &body.to_string());
@@ -237,7 +238,7 @@ fn ids_are_those_of_the_caller_byte_for_byte() {
         assert_eq!(server.job_of_task(id)["request_id"], id);
         assert_eq!(task.warnings(), json!(["TASK-102: `id` is not a UUID"]));
     }
-    // Escapes are a way to write an id, not a part of it.
+    // Escapes are a spelling of an id, not a part of it.
     let task = server.submit_task("", r#"{"id":"\u0141\u00f3d\u017a","type":"echo","payload":{"for":"Łódź"}}"#);
     assert_eq!((task.status, &task.document["id"]), (200, &json!("Łódź")), "it is the task of before");
     let unknown = server.task("GET", &format!("/tasks/{}", encoded("never/seen")), &[], "");
@@ -274,20 +275,20 @@ fn an_idempotency_key_is_the_key_and_the_task_is_still_known_by_its_id() {
     );
     assert_eq!(repeat.answer.header("location"), Some("/tasks/a"));
     assert_eq!(post(Some("k1"), "a", 2).status, 409);
-    // No two tasks have one id, whatever came with them.
+    // No two tasks have one id, whatever key came with them.
     assert_eq!(post(Some("k2"), "a", 1).answer.text(), first.answer.text());
     assert_eq!(post(None, "a", 1).answer.text(), first.answer.text());
     let other = post(Some("k2"), "a", 3);
     assert_eq!((other.status, &other.document["error"]["details"]["field"]), (409, &json!("payload")));
     assert_eq!(post(None, "a", 3).status, 409);
     assert_eq!(server.job_of_task("a")["state"], "completed");
-    // The keys of other doors are other keys, unless it is the header.
+    // The keys of other doors are separate, except for the header.
     let native = server.submit(r#"{"work":"echo","request_id":"a","input":{"n":9}}"#);
     assert_eq!(native["door"], "native");
     let native =
         server.request("POST", "/api/v1/jobs", &[("idempotency-key", "k1")], br#"{"work":"echo","input":{"n":1}}"#);
     assert_eq!(native.json()["request_id"], "a");
-    // What came by another door is found by the job's id.
+    // A job from another door is found by the job's id.
     let run = r#"{"request_id":"r","task_type":"echo","inputs":{"n":7}}"#;
     assert_eq!(server.request("POST", "/agents/run/sync", &[("idempotency-key", "k3")], run.as_bytes()).status, 200);
     let joined = post(Some("k3"), "c", 7);
@@ -297,7 +298,7 @@ fn an_idempotency_key_is_the_key_and_the_task_is_still_known_by_its_id() {
     );
     let place = joined.answer.header("location").expect("it is somewhere").to_owned();
     assert_eq!(server.get(&place).json()["result"], json!({"n": 7}));
-    // And so is one that is tried again.
+    // So is a job that is tried again.
     let job = server.job_of_task("a")["id"].as_str().expect("an id").to_owned();
     let again = server.post(&format!("/api/v1/jobs/{job}/retry"), "").json()["id"].as_str().expect("an id").to_owned();
     assert_eq!(server.get(&format!("/tasks/{again}?wait=60")).json()["status"], "completed");

@@ -1,4 +1,4 @@
-//! The events of a task: as it stands, each change, and the end.
+//! The events of a task: its present state, each change, and the end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 
@@ -8,7 +8,7 @@ use crate::live::{Answer, Server, chunk, head};
 use crate::task_door::ONE;
 use crate::tasks::{events, request};
 
-/// Begins to follow, and gives the stream behind its head.
+/// Begins to follow, and returns the stream after its head.
 fn follow(server: &Server, path: &str) -> BufReader<std::net::TcpStream> {
     let mut stream = server.connect();
     stream.write_all(head("GET", path, &[], 0).as_bytes()).expect("it can be sent");
@@ -63,7 +63,7 @@ fn whoever_comes_back_goes_on_where_it_was() {
     let (number, name, task) = next(&mut stream).expect("as it stands");
     assert_eq!((name.as_str(), &task["inputRequest"]["prompt"]), ("input_required", &json!("?")));
     drop(stream);
-    // Nothing has happened since, so the first that comes is what happens next.
+    // Nothing has happened since, so the first event is the next thing that happens.
     let mut stream = follow(&server, &format!("/tasks/t/events?after={number}"));
     server.task("POST", "/tasks/t/input?wait=60", &[], r#"{"input":"yes"}"#);
     let mut names = Vec::new();
@@ -105,7 +105,7 @@ fn when_the_server_stops_streams_and_waits_end_and_the_task_goes_on() {
     assert_eq!(next(&mut stream).expect("as it stands").1, "input_required");
     let mut waiting = server.connect();
     waiting.write_all(head("GET", "/tasks/s?wait=300", &[], 0).as_bytes()).expect("it can be sent");
-    // It is under way when the log of requests would be the next to know; what comes of it is the same if it is not.
+    // The wait may not have begun yet, which makes no difference to the result.
     server.signal("TERM");
     assert!(next(&mut stream).is_none(), "no end is told of what has not ended");
     let answer = Answer::read(&mut BufReader::new(waiting)).expect("it is answered");

@@ -38,7 +38,7 @@ fn the_caller_of_the_examples_has_tasks_done() {
 
     assert_eq!(last(&tasks(cancelled.1))["status"], "cancelled", "{said}");
 
-    // How much of the way is seen depends on when curl comes; that it ends, and how, does not.
+    // How many steps are seen depends on when curl connects. How it ends does not.
     let seen = tasks(followed.1);
     let (end, way) = seen.split_last().expect("there are events");
     assert!(way.iter().all(|task| task["status"] == "in_progress" && task["id"] == end["id"]), "{said}");

@@ -55,7 +55,7 @@ fn is_poll(asked: &Asked) -> bool {
     asked.method == "GET"
 }
 
-/// Takes the task, and says this at the polls, by their number.
+/// Takes the task, and answers polls with this, by their number.
 fn polled(asked: &Asked, wire: &mut Wire, poll: impl FnOnce(usize) -> Value) -> After {
     if is_poll(asked) {
         return wire.json("200 OK", &poll(asked.turn));
@@ -223,7 +223,7 @@ fn never_done(asked: &Asked, wire: &mut Wire) -> After {
     polled(asked, wire, |_| asked.task("in_progress"))
 }
 
-/// More than an agent may send, in bytes; it stops when nobody takes more.
+/// More than an agent may send, in bytes. The flood stops when the server takes no more.
 const MUCH: u64 = 1 << 30;
 
 #[test]

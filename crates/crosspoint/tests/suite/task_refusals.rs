@@ -1,8 +1,7 @@
 //! What the task door refuses: in the shape of the contract, with its most exact code, and nothing of it is done.
 
 use std::io::{BufReader, Write};
-use std::thread;
-use std::{fs, net};
+use std::{fs, net, thread};
 
 use serde_json::{Value, json};
 
@@ -249,7 +248,7 @@ fn whatever_else_is_refused_is_in_the_same_shape() {
     assert_eq!(document["error"]["details"]["repeat"], "safe");
 }
 
-/// Every broken request of the task contract that there is.
+/// Every broken request of the task contract in the corpus.
 fn broken() -> Vec<Vec<u8>> {
     let directory = fs::read_dir(root().join("testdata/broken/task")).expect("it is there");
     let documents = directory.map(|entry| fs::read(entry.expect("an entry").path()).expect("it can be read"));
@@ -269,11 +268,11 @@ fn a_flood_of_broken_documents_is_refused_one_by_one_and_others_are_served() {
             scope.spawn(move || {
                 for round in 0..5 {
                     for document in broken {
-                        // Cut off somewhere, every other time.
+                        // Every other document is cut off.
                         let end = if (round + flood) % 2 == 0 { document.len() } else { document.len() * 2 / 3 };
                         let answer = server.request("POST", "/tasks", &[], &document[..end]);
                         faultless(&answer.text());
-                        // A clause that is a warning breaks nothing, but nobody takes this work.
+                        // A clause that is a warning breaks nothing, but no agent takes this work.
                         assert_eq!(answer.status, 400, "{answer:?}");
                     }
                 }
@@ -288,7 +287,7 @@ fn a_flood_of_broken_documents_is_refused_one_by_one_and_others_are_served() {
     assert_eq!(jobs, Some(50));
 }
 
-/// Sends something, and is gone.
+/// Sends a text, and disconnects.
 fn send_and_leave(server: &Server, text: &str) {
     let mut stream = net::TcpStream::connect(server.address()).expect("it listens");
     stream.write_all(text.as_bytes()).expect("it can be sent");
@@ -302,7 +301,7 @@ fn whoever_leaves_at_any_point_leaves_the_task_and_everybody_else_alone() {
     for end in 0..whole.len() {
         send_and_leave(&server, &whole[..end]);
     }
-    // One that is whole becomes a task, whether somebody waits for it or not.
+    // A whole request becomes a task, whether a caller waits for it or not.
     let mut leaving = server.connect();
     leaving.write_all(whole.as_bytes()).expect("it can be sent");
     until("it is a task", || {

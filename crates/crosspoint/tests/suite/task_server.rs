@@ -1,7 +1,7 @@
-//! An agent of the task contract, under the control of the test that has it: over bare sockets, so that it can misbehave.
+//! An agent of the task contract that the test controls: over bare sockets, so that it can misbehave.
 //!
-//! By itself it keeps tasks as the contract says: what is posted is pending, and stands as the test says from then on. What it is asked
-//! goes first to the test's own function, which may answer in any other way.
+//! By default it keeps tasks as the contract says: a posted task is pending, and then has the state that the test sets.
+//! Each request goes first to the test's own function, which may answer in any other way.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -26,39 +26,39 @@ struct Shared {
     closed: AtomicBool,
 }
 
-/// What the agent was asked.
+/// A request to the agent.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     /// `post`, `look`, `input`, `cancel`, or the path of anything else.
     pub(crate) what: String,
-    /// The task's id; empty where there is none in the path.
+    /// The task's id; empty if the path has none.
     pub(crate) id: String,
     pub(crate) query: String,
-    /// Names in lower case.
+    /// Names are in lower case.
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Value,
 }
 
-/// How it answers.
+/// How the agent answers.
 pub(crate) enum Reply {
     /// As the contract says.
     Kept,
     Json(u16, Value),
-    /// These very bytes, and then the connection is closed.
+    /// Exactly these bytes, and then the connection is closed.
     Bytes(Vec<u8>),
-    /// The connection is closed without a word.
+    /// The connection is closed without an answer.
     Close,
-    /// Nothing, until whoever asked goes away.
+    /// No answer, until the caller disconnects.
     Hang,
 }
 
 impl TaskServer {
-    /// One that behaves.
+    /// An agent that keeps to the contract.
     pub(crate) fn start() -> TaskServer {
         TaskServer::answering(|_| Reply::Kept)
     }
 
-    /// One that is asked first how it answers.
+    /// An agent that first asks this function how to answer.
     pub(crate) fn answering(answer: impl Fn(&Call) -> Reply + Send + Sync + 'static) -> TaskServer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
@@ -81,7 +81,7 @@ impl TaskServer {
         TaskServer { address, shared }
     }
 
-    /// One that completes every task at once, with the given result.
+    /// An agent that completes every task at once, with the given result.
     pub(crate) fn simple(result: impl Fn(&Value) -> Value + Send + Sync + 'static) -> TaskServer {
         TaskServer::answering(move |call| match &*call.what {
             "post" => Reply::Json(200, completed(&call.body["id"], &result(&call.body))),
@@ -89,35 +89,35 @@ impl TaskServer {
         })
     }
 
-    /// The configuration of an agent that it is, for work of the same name.
+    /// The configuration of this agent, for work of the same name.
     pub(crate) fn configuration(&self, name: &str, keys: &str) -> String {
         let url = format!("http://{}", self.address);
         format!("[[agent]]\nname = \"{name}\"\ncontract = \"task\"\nurl = \"{url}\"\n{keys}\n")
     }
 
-    /// From now on a task stands like this; the id is put in.
+    /// From now on the task has this state; the id is filled in.
     pub(crate) fn stands(&self, id: &str, mut document: Value) {
         document["id"] = json!(id);
         self.shared.tasks.lock().expect("nobody panicked").insert(id.to_owned(), document);
     }
 
-    /// It knows the task no more.
+    /// The agent no longer knows the task.
     pub(crate) fn forget(&self, id: &str) {
         self.shared.tasks.lock().expect("nobody panicked").remove(id);
     }
 
-    /// All that it was asked of one kind, in order.
+    /// All requests of one kind, in order.
     pub(crate) fn asked(&self, what: &str) -> Vec<Call> {
         let calls = self.shared.calls.lock().expect("nobody panicked");
         calls.iter().filter(|call| call.what == what).cloned().collect()
     }
 
-    /// Waits until it was asked so often, and gives the last of these calls.
+    /// Waits until there were `count` requests of this kind, and returns the last of these.
     pub(crate) fn awaited(&self, what: &str, count: usize) -> Call {
         until(what, || self.asked(what).into_iter().nth(count - 1))
     }
 
-    /// Waits until it is looked at a task once more, twice: the second look began after this.
+    /// Waits for two more polls: the second one began after this call.
     pub(crate) fn looked_again(&self) {
         let before = self.asked("look").len();
         self.awaited("look", before + 2);
@@ -127,7 +127,7 @@ impl TaskServer {
 impl Drop for TaskServer {
     fn drop(&mut self) {
         self.shared.closed.store(true, Ordering::Relaxed);
-        // The thread that accepts is woken, and sees it.
+        // Wakes the accepting thread, which then sees the flag.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -158,7 +158,7 @@ impl Shared {
         }
     }
 
-    /// What the contract says.
+    /// The answer that the contract asks for.
     fn kept(&self, call: &Call) -> (u16, Value) {
         let mut tasks = self.tasks.lock().expect("nobody panicked");
         if call.what == "post" {
@@ -178,7 +178,7 @@ impl Shared {
     }
 }
 
-/// An answer, framed.
+/// An answer with its HTTP framing.
 pub(crate) fn http(status: u16, body: &str) -> Vec<u8> {
     let length = body.len();
     let head = format!("HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n");
@@ -212,18 +212,17 @@ fn call(reader: &mut impl BufRead) -> Option<Call> {
     Some(Call { what: what.to_owned(), id: id.to_owned(), query: query.to_owned(), headers, body })
 }
 
-/// A task that is done; nothing recommended is missing.
+/// A completed task with all recommended members.
 pub(crate) fn completed(id: &Value, result: &Value) -> Value {
     json!({"id": id, "status": "completed", "result": result, "metadata": {"agent": "tested", "duration_ms": 1}})
 }
 
-/// A task that failed.
 pub(crate) fn failed(id: &Value, code: &str, recoverable: bool) -> Value {
     let error = json!({"code": code, "message": "It went wrong.", "details": {"n": 7}, "recoverable": recoverable});
     json!({"id": id, "status": "failed", "error": error, "metadata": {"agent": "tested"}})
 }
 
-/// A task that needs a person.
+/// A task that asks a person.
 pub(crate) fn asking(prompt: &str) -> Value {
     json!({"status": "input_required", "inputRequest": {"prompt": prompt}})
 }

@@ -11,12 +11,12 @@ const UUID: &str = "550e8400-e29b-41d4-a716-446655440000";
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
 
-/// A server whose programs tell where in a trace they are.
+/// A server whose program returns its place in the trace.
 fn telling() -> Server {
     Server::configured(&bash("tells", "echo \"{\\\"trace\\\": \\\"$TRACEPARENT\\\"}\"", ""))
 }
 
-/// Has a task done, and gives it with the trace that reached its agent: trace, span, flags.
+/// Has a task done, and returns it with the trace that reached its agent: trace, span, flags.
 fn traced(server: &Server, id: &str, observability: &Value, header: Option<&str>) -> (Task, [String; 3]) {
     let mut body = json!({"id": id, "type": "tells", "payload": {}});
     if observability.is_object() {
@@ -42,7 +42,7 @@ fn a_trace_goes_on_whether_the_header_names_it_or_the_block() {
     let (_, [trace, second, _]) = traced(&server, "b", &block, None);
     assert_eq!(trace, TRACE);
     assert_ne!(first, second, "two tasks are two spans");
-    // The same in both is no contradiction, whatever the flags say: a block has none.
+    // The same trace in both is no contradiction, whatever the flags say: a block has none.
     let (task, [trace, ..]) = traced(&server, UUID, &block, Some(&header));
     assert_eq!((trace.as_str(), task.warnings()), (TRACE, Value::Null));
     let upper = json!({"traceId": TRACE.to_uppercase(), "spanId": SPAN.to_uppercase()});
@@ -95,7 +95,7 @@ fn priorities_order_the_queue() {
     assert_eq!(ended.map(|(_, id)| id), ["urgent", "high", "normal", "low"]);
 }
 
-/// How often a task was tried, and the least pauses before its repeats, in milliseconds.
+/// How often a task was tried, and the shortest pauses before its repeats, in milliseconds.
 fn tried(server: &Server, id: &str, policy: Value) -> (Value, Vec<i64>) {
     server.post("/api/v1/agents/fail/breaker", r#"{"state":"closed"}"#);
     let mut body = json!({"id": id, "type": "fail", "payload": {"failure": "timeout"}});
@@ -103,7 +103,7 @@ fn tried(server: &Server, id: &str, policy: Value) -> (Value, Vec<i64>) {
         body["retryPolicy"] = policy;
     }
     let mut task = server.submit_task("", &body.to_string());
-    // Five failures open its breaker, and a task that is to be tried more often waits for it.
+    // Five failures open the agent's breaker, and a task with more attempts waits for it.
     while task.word() != "failed" {
         server.post("/api/v1/agents/fail/breaker", r#"{"state":"closed"}"#);
         task = server.task("GET", &format!("/tasks/{id}?wait=0.05"), &[], "");
@@ -116,15 +116,15 @@ fn tried(server: &Server, id: &str, policy: Value) -> (Value, Vec<i64>) {
     (task.document["metadata"]["retryCount"].clone(), pauses.collect())
 }
 
-/// The pause that an event of a job tells of, in milliseconds.
+/// The pause in an event of a job, in milliseconds.
 fn pause(event: &Value) -> Option<i64> {
     let at = |name: &str| event[name].as_str()?.parse::<jiff::Timestamp>().ok();
     Some(at("until")?.as_millisecond() - at("at")?.as_millisecond())
 }
 
-/// Whether each pause is what is wanted, lengthened by at most half.
+/// Whether each pause is the wanted one, lengthened by at most half.
 fn fits(pauses: &[i64], wanted: &[i64]) -> bool {
-    // Times are told in whole milliseconds.
+    // Times are given in whole milliseconds.
     pauses.len() == wanted.len()
         && pauses.iter().zip(wanted).all(|(pause, least)| (least - 1..=least * 3 / 2 + 1).contains(pause))
 }

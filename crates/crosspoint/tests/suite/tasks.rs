@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use crate::live::{Answer, Server};
 
-/// A task, as its caller got it.
 pub(crate) struct Task {
     pub(crate) status: u16,
     pub(crate) document: Value,
@@ -27,7 +26,7 @@ impl Task {
     }
 }
 
-/// A task.response in which nothing is wrong, not even loose.
+/// Checks that a text is a task.response without a finding, warnings included.
 pub(crate) fn faultless(text: &str) -> Value {
     let options = Options { kind: Some(Kind::TaskResponse), ..Options::default() };
     let report = read(text.as_bytes(), &options).report;
@@ -35,12 +34,11 @@ pub(crate) fn faultless(text: &str) -> Value {
     serde_json::from_str(text).expect("it is JSON")
 }
 
-/// A request for a task.
 pub(crate) fn request(id: &str, work: &str, payload: &Value) -> String {
     json!({"id": id, "type": work, "payload": payload}).to_string()
 }
 
-/// A text as one segment of a path: here everything is encoded that can be.
+/// A text as one segment of a path, with every byte encoded.
 pub(crate) fn encoded(id: &str) -> String {
     id.bytes().map(|byte| format!("%{byte:02x}")).collect()
 }
@@ -67,7 +65,7 @@ impl Server {
         self.task("GET", &format!("/tasks/{}?wait=60", encoded(id)), &[], "")
     }
 
-    /// The job that a task is, as the native API shows it.
+    /// The job of a task, as the native API shows it.
     pub(crate) fn job_of_task(&self, id: &str) -> Value {
         let jobs = self.get("/api/v1/jobs?door=task&limit=500").json();
         let mut found = jobs["jobs"].as_array().expect("a list").iter().filter(|job| job["request_id"] == id);

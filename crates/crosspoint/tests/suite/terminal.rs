@@ -1,11 +1,11 @@
-//! What somebody sees at a terminal: a real one, of a program that makes them.
+//! The output at a terminal: a real one, made by a program for that.
 
 use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::live::Server;
 
-/// The program at a terminal of this width, with stdout in a file: what the terminal was sent, and what is in the file.
+/// Runs the program at a terminal of this width, with stdout in a file. Returns what the terminal got, and the file.
 fn at_a_terminal(server: &Server, arguments: &str) -> (String, String) {
     let directory = server.data().with_file_name("");
     let program = assert_cmd::cargo::cargo_bin!("crosspoint");
@@ -30,12 +30,12 @@ fn a_bar_shows_how_far_it_is_and_what_is_done_and_leaves_stdout_alone() {
         let (name, percent) = (format!("Step {number} of 10"), format!(" {}%", (number - 1) * 10));
         drawings.iter().find(|drawing| drawing.contains(&name) && drawing.contains(&percent))
     };
-    // A machine that is busy may leave out some.
+    // A busy machine may leave out some steps.
     let drawn: Vec<&&str> = (2..=10).filter_map(step).collect();
     assert!(drawn.len() > 1, "{said:?}");
     assert!(drawn.iter().all(|drawing| drawing.contains('\u{2588}')), "there is a bar: {drawn:?}");
     assert!(!said.contains("hello"), "outputs are not for the terminal here: {said:?}");
-    // The bar is wiped away when it has done its work.
+    // The bar is erased at the end.
     let last = said.rfind("of 10").expect("steps are drawn");
     assert!(said[last..].contains("\u{1b}[2K"), "{:?}", &said[last..]);
 }

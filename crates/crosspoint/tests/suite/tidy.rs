@@ -1,13 +1,18 @@
-//! Walls within the code: what each part must not know.
+//! Boundaries within the code: what each part must not know.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crosspoint_contracts::{Contract, Kind};
 
 use crate::run::root;
 
-/// The source files of a crate, without those that are tests, and without tests at their ends.
+/// The crates that talk in contracts, or beside them.
+const OURS: [&str; 5] =
+    ["crosspoint", "crosspoint-engine", "crosspoint-exchange", "crosspoint-http", "crosspoint-bridge"];
+
+/// The source files of a crate, without files of tests and without tests at their ends.
 fn sources(name: &str) -> Vec<(PathBuf, String)> {
     let source = root().join("crates").join(name).join("src");
     let mut found = Vec::new();
@@ -16,7 +21,7 @@ fn sources(name: &str) -> Vec<(PathBuf, String)> {
     found.into_iter().map(below).collect()
 }
 
-/// Those of one module: its own file, and what is below it.
+/// The files of one module: its own file, and those below it.
 fn below(name: &str, module: &str) -> Vec<(PathBuf, String)> {
     let own = PathBuf::from(format!("{module}.rs"));
     sources(name).into_iter().filter(|(path, _)| *path == own || path.starts_with(module)).collect()
@@ -37,7 +42,7 @@ fn gather(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
     }
 }
 
-/// What names a contract in code: itself, its module, its kinds.
+/// The names of a contract in code: itself, its module, its kinds.
 fn names_of(contract: Contract) -> Vec<String> {
     let kinds = Kind::ALL.into_iter().filter(|kind| kind.contract() == contract);
     let kinds = kinds.flat_map(|kind| [format!("Kind::{kind:?}"), format!("Document::{kind:?}")]);
@@ -50,7 +55,7 @@ fn is_named(code: &str, name: &str) -> bool {
     code.match_indices(name).any(|(at, _)| !code[at + name.len()..].starts_with(is_word))
 }
 
-/// Whether a file is a contract's own: its door, its link, what is settled about its agents, its commands.
+/// Whether a file belongs to a contract: its door, its link, the settings of its agents, its commands.
 fn is_own(path: &Path, contract: Contract) -> bool {
     let name = contract.name();
     let own = [name.to_owned(), format!("{name}_door")];
@@ -59,16 +64,17 @@ fn is_own(path: &Path, contract: Contract) -> bool {
     parts.any(|part| own.iter().any(|own| own == part)) || migrates
 }
 
-/// Everything that a door or a link must know of a contract is in `crosspoint-contracts/src/<contract>`; whoever serves or calls in any contract
-/// asks its exchange.
+/// Everything that a door or a link must know of a contract is in `crosspoint-contracts/src/<contract>`. Shared code
+/// that serves or calls in any contract asks its exchange.
 #[test]
 fn no_code_names_a_contract_but_its_door_and_its_link() {
     let mut looked_at = 0;
-    for (name, is_bridge) in [("crosspoint", false), ("crosspoint-engine", false), ("crosspoint-bridge", true)] {
+    for name in OURS {
+        let is_bridge = name == "crosspoint-bridge";
         for (path, code) in sources(name) {
             looked_at += 1;
             for contract in Contract::ALL.into_iter().filter(|contract| !is_own(&path, *contract)) {
-                // The crate of the bridge is that contract's own.
+                // The bridge crate belongs to that contract.
                 if is_bridge && contract == Contract::Bridge {
                     continue;
                 }
@@ -80,10 +86,10 @@ fn no_code_names_a_contract_but_its_door_and_its_link() {
     assert!(looked_at > 200, "only {looked_at} files were found");
 }
 
-/// A name is hidden by an import of several modules at once, so there is none of contracts.
+/// An import of several modules at once would hide a name, so contracts are not imported like that.
 #[test]
 fn no_import_hides_a_contract() {
-    for (path, code) in sources("crosspoint").into_iter().chain(sources("crosspoint-engine")) {
+    for (path, code) in OURS.into_iter().flat_map(sources) {
         for import in code.split("use crosspoint_contracts::{").skip(1) {
             let (names, _) = import.split_once("};").expect("an import ends");
             let hidden = Contract::ALL.into_iter().find(|contract| {
@@ -100,27 +106,50 @@ fn programs_know_neither_engine_nor_http() {
     let files = below("crosspoint", "exec");
     assert!(files.len() > 10, "only {} files were found", files.len());
     for (path, code) in files {
-        for unknown in
-            ["crosspoint_engine", "hyper", "axum", "reqwest", "crate::server", "crate::link", "crate::passage"]
-        {
+        for unknown in [
+            "crosspoint_engine",
+            "hyper",
+            "axum",
+            "reqwest",
+            "crate::server",
+            "crate::link",
+            "crosspoint_exchange",
+            "crosspoint_http",
+        ] {
             assert!(!code.contains(unknown), "{} knows {unknown}", path.display());
         }
     }
 }
 
-/// What is decided about work, whatever it came over.
+/// What a crate must be unable to see is not among what it is built with.
 #[test]
-fn admission_and_refusals_know_no_http() {
-    let passage = below("crosspoint", "passage");
-    assert!(passage.len() > 10, "only {} files were found", passage.len());
-    for (path, code) in passage {
-        for unknown in ["hyper", "axum", "reqwest", "StatusCode", "HeaderMap"] {
-            assert!(!code.contains(unknown), "{} knows {unknown}", path.display());
-        }
+fn crates_are_built_without_what_they_must_not_know() {
+    let io = ["tokio", "hyper", "axum", "rusqlite", "reqwest"];
+    let walls: [(&str, &[&str]); 4] = [
+        ("crosspoint-contracts", &io),
+        ("crosspoint-exchange", &[&io[..], &["crosspoint-engine"]].concat()),
+        ("crosspoint-bridge", &[&io[..], &["crosspoint-engine", "crosspoint-exchange"]].concat()),
+        ("crosspoint-http", &["rusqlite", "crosspoint-engine", "crosspoint-bridge", "clap"]),
+    ];
+    for (name, unknown) in walls {
+        let known = built_with(name);
+        assert!(known.contains(&"serde_json".to_owned()), "the tree of {name} was read: {known:?}");
+        let seen: Vec<_> = unknown.iter().filter(|crate_| known.iter().any(|known| known == *crate_)).collect();
+        assert!(seen.is_empty(), "{name} is built with {seen:?}");
     }
 }
 
-/// Outcomes have parts. Only what shows them writes JSON of them, and only the store takes those of earlier versions apart.
+/// Returns the names of all crates that a crate is built with.
+fn built_with(name: &str) -> Vec<String> {
+    let arguments = ["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none", "--package", name];
+    let told = Command::new(env!("CARGO")).args(arguments).current_dir(root()).output().expect("cargo is there");
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let lines = String::from_utf8(told.stdout).expect("text");
+    lines.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+/// Outcomes have parts. Only the code that shows them writes JSON of them, and only the store takes those of earlier
+/// versions apart.
 #[test]
 fn the_machine_builds_no_json() {
     let machine = below("crosspoint-engine", "machine");

@@ -14,7 +14,7 @@ const STREAM: &str = "testdata/run/stream-full.sse";
 const STATUS: &str = "testdata/message/work_status-printed.json";
 const RUN_REQUEST: &str = "testdata/run/request-full.json";
 
-/// A document that is a request or the end of a job: what goes everywhere and comes back.
+/// A request or the end of a job, which can be translated everywhere and back.
 struct Golden {
     contract: &'static str,
     path: PathBuf,
@@ -54,7 +54,7 @@ fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// By way of every contract, through pipes; a loose document comes back in its strict form.
+/// By way of every contract, through pipes. A loose document comes back in its strict form.
 #[test]
 fn there_and_back_again() {
     for golden in Golden::all() {
@@ -71,7 +71,7 @@ fn there_and_back_again() {
     }
 }
 
-/// A translated document needs no `--as`: it is what it is, and valid.
+/// A translated document is valid, and detected without `--as`.
 #[test]
 fn what_is_translated_is_detected_and_valid() {
     let directory = std::env::temp_dir().join(format!("crosspoint-translate-{}", std::process::id()));
@@ -102,7 +102,7 @@ fn contracts() -> [&'static str; Contract::ALL.len()] {
     Contract::ALL.map(Contract::name)
 }
 
-/// Which part of a job's life a document tells.
+/// The part of a job's life that a document is about.
 fn part(document: &str) -> &'static str {
     let (_, jobs) = read_jobs(document.as_bytes(), &Options::default());
     match jobs.first().map(Job::state) {
@@ -112,7 +112,7 @@ fn part(document: &str) -> &'static str {
     }
 }
 
-/// Ids and times that are new in every run.
+/// Filters ids and times that are new in every run.
 fn steady(test: impl FnOnce()) {
     let mut settings = insta::Settings::clone_current();
     settings.add_filter("[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "<derived id>");
@@ -145,14 +145,14 @@ fn a_stream_as_messages_and_as_tasks() {
     steady(|| insta::assert_snapshot!(both.join("\n")));
 }
 
-/// Only how work ended is known there.
+/// That contract only knows how work ended.
 #[test]
 fn a_stream_as_a_bridge_response() {
     let both = [told(&[STREAM, "--to", "bridge"]), told(&[STREAM, "--to", "bridge", "--strict"])];
     steady(|| insta::assert_snapshot!(both.join("\n")));
 }
 
-/// What has not ended is an event, and what was an event is one again.
+/// Work that has not ended is an event, and an event comes back as one.
 #[test]
 fn work_under_way_is_an_event() {
     let task = "testdata/task/response-input_required.json";
@@ -211,7 +211,7 @@ fn an_added_type_of_agent_is_known_on_both_sides() {
     assert_eq!(back(crosspoint(&["translate"]).args(painter).arg("run")), Some(0));
 }
 
-/// What is carried came from outside, and the result is checked before it is printed.
+/// Carried data comes from outside, so the result is checked before it is printed.
 #[test]
 fn what_was_carried_must_fit() {
     let broken = r#"{"id": "a", "status": "completed", "result": {}, "metadata": {"x_crosspoint":
@@ -224,7 +224,7 @@ fn what_was_carried_must_fit() {
     insta::assert_snapshot!(all.join("\n"));
 }
 
-/// The list ends somewhere, and a member's name cannot colour the terminal or move its cursor.
+/// The list is limited, and a member's name cannot colour the terminal or move its cursor.
 #[test]
 fn names_are_few_and_safe_to_show() {
     let members: Vec<String> = (0..30).map(|number| format!("\"m{number:02}\": 1")).collect();
@@ -238,7 +238,7 @@ fn names_are_few_and_safe_to_show() {
     assert!(said.ends_with("run/m17, run/m18 and 11 more\n"), "{said:?}");
 }
 
-/// Payloads keep their own line breaks, but one line is one line.
+/// Payloads keep their own line breaks, except where a document is printed on one line.
 #[test]
 fn one_line_is_one_line() {
     let compact = stdout(&mut crosspoint(&["translate", RUN_REQUEST, "--to", "task", "--compact"]));

@@ -16,7 +16,7 @@ use crate::run::transcript;
 
 const DATA: &str = ".crosspoint";
 
-/// A server that runs, and is killed at the end.
+/// A running server, killed at the end.
 struct Unix {
     child: Child,
     data: PathBuf,
@@ -34,7 +34,7 @@ impl Unix {
         server
     }
 
-    /// What it has left for commands.
+    /// The `server.json` that it has left for commands.
     fn left(&self) -> Option<Value> {
         serde_json::from_slice(&fs::read(self.data.join("server.json")).ok()?).ok()
     }
@@ -55,7 +55,7 @@ impl Unix {
         until("it ends", || self.child.try_wait().expect("it can be asked")).code()
     }
 
-    /// One request with these lines in its head.
+    /// One request with these header lines.
     fn get(&self, path: &str, lines: &[&str]) -> Answer {
         let mut stream = UnixStream::connect(self.socket()).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a socket can have a timeout");
@@ -126,7 +126,7 @@ fn one_server_a_directory_and_what_a_killed_one_left_is_replaced() {
     assert!(second.starts_with("exit 2\n") && second.contains("cannot listen on unix"), "{second}");
     assert!(!place.path().join("other.db").exists(), "nothing is opened");
     assert_eq!(server.get("/health", &["Host: localhost"]).status, 200);
-    // A command that waits finds the server that is started after the one that was killed.
+    // A waiting command finds the server that is started after the killed one.
     let child = gated(&place, "one", &[]);
     server.kill();
     assert!(server.socket().exists(), "a killed server leaves its socket");

@@ -1,4 +1,4 @@
-//! ALL-11: JSON with a name twice in an object, or nested over 127 levels, wherever it comes from.
+//! ALL-11: JSON with a name twice in an object, or nested over 127 levels, from every source.
 
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn nested(levels: usize) -> String {
     "[".repeat(levels) + &"]".repeat(levels)
 }
 
-/// What was kept of the answer of a job that failed for it.
+/// What was kept of the answer for which a job failed.
 #[track_caller]
 fn kept(job: &Value) -> String {
     let failure = &job["outcome"]["failure"];
@@ -96,7 +96,7 @@ fn report(server: &Server, worker: &mut Puller, said: &str) -> (String, crate::l
     (id, answer)
 }
 
-/// What is handed to a worker is inside of more than what its caller wrote.
+/// The document that a worker gets nests deeper than what the caller wrote.
 #[test]
 fn a_worker_takes_the_deepest_input_that_callers_may_give() {
     let server = Server::start();

@@ -16,11 +16,11 @@ fn json_lines(arguments: &[&str]) -> (i32, Vec<Value>) {
     (output.status.code().expect("the program exits"), values)
 }
 
-/// The mistakes people make with `.agent-response.json`, as the tool tells them.
+/// The mistakes people make with `.agent-response.json`, as the tool explains them.
 #[test]
 fn the_five_mistakes_are_named() {
-    // 1: result for response. 2 and 3, an object or a value that was not encoded, leave the same file. 4: fields missing. 5: a
-    // number in quotes.
+    // 1: result for response. 2 and 3, an object or a value that was not encoded, give the same file. 4: fields
+    // missing. 5: a number in quotes.
     let told: Vec<String> = ["BRIDGE-2", "BRIDGE-1.2-object", "BRIDGE-1-incomplete", "BRIDGE-6"]
         .iter()
         .map(|case| transcript(&mut crosspoint(&["validate", &format!("testdata/broken/bridge/{case}.json")])))
@@ -28,7 +28,7 @@ fn the_five_mistakes_are_named() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
-/// Following the hints, and nothing else, mends the file with all five.
+/// Following only the hints mends the file with all five mistakes.
 #[test]
 fn the_hints_mend_the_five_mistakes() {
     let mended = r#"{
@@ -177,7 +177,7 @@ fn output_is_safe_and_short_whatever_the_document() {
     assert!(told.len() < 2_000 && told.contains("..."), "{}", told.len());
 }
 
-/// Whoever reads only the first line still gets the verdict of all.
+/// A reader that reads only the first line still gets the verdict on everything.
 #[test]
 fn a_reader_that_leaves_early_does_not_change_the_verdict() {
     for format in ["text", "json"] {
@@ -201,7 +201,7 @@ fn quiet_says_nothing_about_valid_documents() {
     assert!(said.contains("BRIDGE-2") && !said.contains(GOOD), "{said}");
 }
 
-/// A search waits for nobody, and one bad place does not spoil the rest.
+/// A search does not block on any file, and one bad place does not spoil the rest.
 #[cfg(unix)]
 #[test]
 fn a_search_goes_on_past_what_it_cannot_read() {
@@ -258,7 +258,7 @@ fn a_50_mb_response_is_validated_in_less_than_twice_its_size() {
     let document =
         format!("{}{}{}", &good[..start], r#"{\"k\": \"some inner text\"} "#.repeat(BYTES / 27), &good[end..]);
     fs::write(&path, &document).expect("it can be written");
-    // The shell's limit on address space makes the program fail where it would need more.
+    // The shell's limit on address space makes the program fail if it needs more.
     let limit_kb = 2 * document.len() / 1024;
     let program = assert_cmd::cargo::cargo_bin!("crosspoint");
     let script = format!("ulimit -v {limit_kb}; exec {} validate {}", program.display(), path.display());

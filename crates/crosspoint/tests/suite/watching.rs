@@ -12,7 +12,7 @@ use crate::live::{Server, until};
 pub(crate) const REQUEST: &str = ".agent-request.json";
 pub(crate) const RESPONSE: &str = ".agent-response.json";
 
-/// A directory for a test, which goes with it.
+/// A directory for a test, which is removed with it.
 pub(crate) struct Home(PathBuf);
 
 impl Home {
@@ -28,7 +28,7 @@ impl Home {
         &self.0
     }
 
-    /// A directory in it.
+    /// Makes a directory in it.
     pub(crate) fn inbox(&self, name: &str) -> Inbox {
         let inbox = Inbox(self.0.join(name));
         fs::create_dir_all(&inbox.0).expect("it can be made");
@@ -62,7 +62,7 @@ impl Inbox {
         self.0.join(name)
     }
 
-    /// Leaves a request as it should be done: whole.
+    /// Leaves a request in one step, so that it is never seen in part.
     pub(crate) fn leave(&self, file: &str, document: &Value) {
         let temporary = self.file("being-written");
         fs::write(&temporary, document.to_string()).expect("it can be written");
@@ -91,7 +91,7 @@ impl Inbox {
         self.answer_in(RESPONSE, id)
     }
 
-    /// What is in it, in order.
+    /// The names in it, in order.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).expect("it can be listed");
         let mut names: Vec<String> =
@@ -100,7 +100,7 @@ impl Inbox {
         names
     }
 
-    /// Waits until there is nothing else in it.
+    /// Waits until it holds nothing else.
     pub(crate) fn holds_only(&self, names: &[&str]) {
         until(&format!("only {names:?}, not {:?}", self.names()), || (self.names() == names).then_some(()));
     }
@@ -110,39 +110,37 @@ pub(crate) fn request(id: &str, agent: &str, prompt: &str) -> Value {
     json!({"request_id": id, "version": "1.0", "agent_name": agent, "prompt": prompt})
 }
 
-/// A UUID of a test.
 pub(crate) fn id(number: usize) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
 }
 
-/// What an agent that gives back its input said, as the response has it.
+/// The prompt that an echoing agent returned in the response.
 pub(crate) fn prompt_of(response: &Value) -> String {
     assert_eq!(response["status"], "success", "{response}");
     let inner: Value = serde_json::from_str(response["response"].as_str().expect("a text")).expect("it is JSON");
     inner["prompt"].as_str().unwrap_or_else(|| panic!("{response}")).to_owned()
 }
 
-/// An agent that notes each of its runs in a file of its directory, and gives back its input after so many seconds.
+/// An agent that notes each of its runs in a file, and returns its input after `seconds` seconds.
 pub(crate) fn noting(name: &str, file: &Path, seconds: &str) -> String {
     let script =
         format!("read -r line; echo \"$CROSSPOINT_REQUEST_ID\" >> {}; sleep {seconds}; echo \"$line\"", file.display());
     crate::programs::bash(name, &script, "concurrency = 4")
 }
 
-/// The runs that were noted, in order of the requests.
+/// The noted runs, in order of the requests.
 pub(crate) fn noted(file: &Path) -> Vec<String> {
     let mut runs: Vec<String> = fs::read_to_string(file).unwrap_or_default().lines().map(str::to_owned).collect();
     runs.sort();
     runs
 }
 
-/// A watcher that runs.
 pub(crate) struct Watcher {
     child: Child,
     log: PathBuf,
 }
 
-/// The program, as it is started; its log is kept in the home.
+/// The command that starts the watcher. Its log is kept in the home.
 pub(crate) fn watch(home: &Home, name: &str, arguments: &[&str], inboxes: &[&Inbox]) -> Command {
     let log = File::options().create(true).append(true).open(home.path().join(name)).expect("a log can be made");
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
@@ -153,7 +151,7 @@ pub(crate) fn watch(home: &Home, name: &str, arguments: &[&str], inboxes: &[&Inb
 }
 
 impl Watcher {
-    /// Starts one for a server.
+    /// Starts a watcher for a server.
     pub(crate) fn of(server: &Server, home: &Home, inboxes: &[&Inbox]) -> Watcher {
         Watcher::start(home, "log", &["--server", &server.url()], inboxes)
     }
@@ -170,12 +168,12 @@ impl Watcher {
         self.child.id()
     }
 
-    /// All that any watcher has said to this log.
+    /// Everything that any watcher has written to this log.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).expect("it can be read")
     }
 
-    /// Waits until it has said something.
+    /// Waits until the log contains these words.
     pub(crate) fn says(&self, words: &str) {
         let end = std::time::Instant::now() + crate::live::PATIENCE;
         while !self.log().contains(words) {
@@ -197,7 +195,7 @@ impl Watcher {
         until("it ends", || self.child.try_wait().expect("it can be asked"))
     }
 
-    /// Asks it to stop; it is to say nothing on stdout.
+    /// Asks it to stop. It must print nothing on stdout.
     pub(crate) fn stop(&mut self) -> ExitStatus {
         let sent = Command::new("kill").args(["-s", "TERM", &self.pid().to_string()]).status();
         assert!(sent.is_ok_and(|status| status.success()), "the signal was sent");

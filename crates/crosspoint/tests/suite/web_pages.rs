@@ -1,6 +1,8 @@
-//! Web pages that reach the server: what a browser sends for them is refused at every endpoint, before anything is done.
+//! Web pages that reach the server: what a browser sends for them is refused at every endpoint, before anything is
+//! done.
 //!
-//! Every request is bytes over a socket. The endpoints are those of the description, which another test holds against the router.
+//! Every request is bytes over a socket. The endpoints are those of the description, which another test compares with
+//! the router.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -14,14 +16,14 @@ use crate::live::{Answer, PATIENCE, Server};
 use crate::puller::Puller;
 use crate::run::transcript;
 
-/// One method of one path, and a body that it takes.
+/// One method of one path, and a body that it accepts.
 struct Endpoint {
     method: String,
     path: String,
     body: String,
 }
 
-/// Every endpoint, with the names of things that there are; and paths and methods that there are not.
+/// Every endpoint, with names of things that exist, and paths and methods that do not exist.
 fn endpoints(job: &str) -> Vec<Endpoint> {
     let mut all = Vec::new();
     for (template, operations) in kept()["paths"].as_object().expect("there are paths") {
@@ -44,18 +46,18 @@ fn endpoints(job: &str) -> Vec<Endpoint> {
 }
 
 impl Endpoint {
-    /// Sends a request with these lines in its head.
+    /// Sends a request with these header lines.
     fn send(&self, server: &Server, target: &str, version: &str, lines: &[&str]) -> BufReader<TcpStream> {
         let Endpoint { method, body, .. } = self;
         let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
         let more = format!("content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
         let mut stream = server.connect();
-        // A server that refuses early may have stopped reading; its answer is there all the same.
+        // A server that refuses early may have stopped reading. Its answer is there all the same.
         let _ = stream.write_all(format!("{method} {target} {version}\r\n{lines}{more}").as_bytes());
         BufReader::new(stream)
     }
 
-    /// The status alone: some answers go on for ever.
+    /// Reads only the status, because some answers go on for ever.
     fn status(&self, server: &Server, target: &str, version: &str, lines: &[&str]) -> u16 {
         let mut line = String::new();
         self.send(server, target, version, lines).read_line(&mut line).expect("it answers");
@@ -67,12 +69,12 @@ impl Endpoint {
     }
 }
 
-/// All that requests could have changed.
+/// Everything that requests could have changed.
 fn state(server: &Server) -> [Value; 2] {
     [server.get("/api/v1/jobs?limit=100").json(), server.get("/api/v1/agents").json()]
 }
 
-/// A job that waits for an answer, and an agent that could be forgotten.
+/// A server with a job that waits for an answer, and an agent that could be forgotten.
 fn furnished(toml: &str) -> (Server, String) {
     let server = Server::configured(toml);
     Puller::joined(&server, "dig", 1).leave(&server);
@@ -188,7 +190,7 @@ fn an_address_that_others_reach_is_served_only_if_that_is_said() {
         assert!(log.contains(&format!("listens on http://0.0.0.0:{port}\n")), "{log}");
         assert!(log.contains("every address of this machine"), "{log}");
         assert!(log.contains("every program that reaches it may submit, see and cancel all jobs"), "{log}");
-        // What it left can be used here.
+        // The file that it left can be used here.
         assert!(transcript(&mut beside(&server, &["agents", "list"])).starts_with("exit 0\n"));
     }
 }

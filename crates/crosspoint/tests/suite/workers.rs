@@ -6,14 +6,14 @@ use std::process::{Child, Command, ExitStatus};
 
 use crate::live::{Server, until};
 
-/// A worker that runs; it is killed with this.
+/// A running worker, killed when this is dropped.
 pub(crate) struct Worker {
     child: Option<Child>,
     log: PathBuf,
 }
 
 impl Worker {
-    /// Starts one for work of its own name, in the server's directory.
+    /// Starts a worker for work of its own name, in the server's directory.
     pub(crate) fn start(server: &Server, name: &str, more: &[&str], program: &[&str]) -> Worker {
         Worker::start_as(server, name, name, more, program)
     }
@@ -28,7 +28,7 @@ impl Worker {
         Worker { child: Some(command.spawn().expect("the program starts")), log }
     }
 
-    /// Starts one and waits until it has joined.
+    /// Starts a worker and waits until it has joined.
     pub(crate) fn joined(server: &Server, name: &str, more: &[&str], program: &[&str]) -> Worker {
         let worker = Worker::start(server, name, more, program);
         worker.says("has joined");
@@ -39,7 +39,7 @@ impl Worker {
         self.child.as_ref().expect("it runs").id()
     }
 
-    /// What it has written to stderr.
+    /// Its stderr so far.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.log).expect("it can be read")
     }
@@ -58,7 +58,7 @@ impl Worker {
         until("it ends", || child.try_wait().expect("it can be asked"))
     }
 
-    /// Kills it: nothing in it gets to do anything more.
+    /// Kills it with SIGKILL.
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();

@@ -1,4 +1,4 @@
-//! Writes that fail, and later do not: the system forbids the server to write beyond a place in any file.
+//! Writes that fail, and later do not: the system forbids the server to write beyond a limit in any file.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::live::{Server, until};
 
-/// A server that is told of writes beyond the limit, where it would otherwise be killed.
+/// A server that gets an error for writes beyond the limit, instead of being killed.
 fn start() -> Server {
     let mut server = Server::with("[server]\ndrain_seconds = 1\n", &["--log", "off"]);
     server.kill();
@@ -16,7 +16,7 @@ fn start() -> Server {
     server
 }
 
-/// How large its files may become.
+/// Sets how large the server's files may become.
 fn limit(server: &Server, bytes: &str) {
     let mut prlimit = Command::new("prlimit");
     prlimit.args(["--pid", &server.pid().to_string(), &format!("--fsize={bytes}:")]);
@@ -31,7 +31,7 @@ fn id(job: &Value) -> String {
     job["id"].as_str().expect("a job has an id").to_owned()
 }
 
-/// Submits until a write fails; gives what was accepted.
+/// Submits until a write fails, and returns the accepted jobs.
 fn submit_until_refused(server: &Server) -> Vec<String> {
     let body = json!({"work": "echo", "input": "x".repeat(20_000)}).to_string();
     let mut accepted = Vec::new();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) type Json = BoxedStrategy<Value>;
 
-/// Texts of all sorts: empty, spelled like something else, non-ASCII, with what must be escaped.
+/// Texts of all sorts: empty, spelled like other types, non-ASCII, with characters that must be escaped.
 pub(super) fn text() -> Json {
     let odd = select(vec![
         "",
@@ -32,7 +32,7 @@ pub(super) fn text() -> Json {
     prop_oneof![odd.prop_map(Value::from), "[a-zA-Z0-9 _.-]{1,12}".prop_map(Value::from)].boxed()
 }
 
-/// A text with something in it.
+/// A text that is not empty.
 pub(super) fn name() -> Json {
     text().prop_map(|text| if text == "" { json!("unnamed thing") } else { text }).boxed()
 }
@@ -45,7 +45,7 @@ pub(super) fn uuid_or_text() -> Json {
     prop_oneof![uuid(), name()].boxed()
 }
 
-/// With an offset, in several spellings.
+/// A time with an offset, in several spellings.
 pub(super) fn time() -> Json {
     select(vec![
         "2026-01-19T04:21:04Z",
@@ -103,7 +103,7 @@ pub(crate) fn anything() -> Json {
     .boxed()
 }
 
-/// Names of members, some of which mean something elsewhere.
+/// Names of members, some of which have a meaning elsewhere.
 pub(super) fn member() -> BoxedStrategy<String> {
     let known = select(vec![
         "",
@@ -136,24 +136,24 @@ pub(super) fn open() -> Json {
     vec((member(), anything()), 0..4).prop_map(|members| Value::Object(members.into_iter().collect())).boxed()
 }
 
-/// A member that must be there.
+/// A required member.
 pub(super) fn must(name: &'static str, value: Json) -> (&'static str, BoxedStrategy<Option<Value>>) {
     (name, value.prop_map(Some).boxed())
 }
 
-/// A member that may be there.
+/// An optional member.
 pub(super) fn may(name: &'static str, value: Json) -> (&'static str, BoxedStrategy<Option<Value>>) {
     (name, proptest::option::weighted(0.6, value).boxed())
 }
 
-/// An object of these members, and of some that nobody knows.
+/// An object of these members, and of some unknown ones.
 pub(super) fn object(members: Vec<(&'static str, BoxedStrategy<Option<Value>>)>) -> Json {
     let (names, values): (Vec<&'static str>, Vec<_>) = members.into_iter().unzip();
     (values, vec((member(), anything()), 0..3))
         .prop_map(move |(values, unknown)| {
             let mut object: Map<String, Value> =
                 unknown.into_iter().filter(|(name, _)| !names.contains(&name.as_str())).collect();
-            // Spelled like a member but for case and hyphens, a name would be taken for a mistake.
+            // A name that differs from a member only in case and hyphens would be taken for a mistake.
             for (name, value) in names.iter().zip(values) {
                 object.extend(value.map(|value| ((*name).to_owned(), value)));
             }

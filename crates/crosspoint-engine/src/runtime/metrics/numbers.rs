@@ -12,7 +12,6 @@ use crate::runtime::board::lock;
 use crate::runtime::engine::Engine;
 use crate::runtime::{AgentView, Purged};
 use crate::store::Sizes;
-use crate::time::Time;
 
 /// Numbers since the start, and as they are now. No name in them comes from a caller, and their number is limited.
 #[derive(Clone, Debug)]
@@ -111,7 +110,7 @@ impl Engine {
     pub fn numbers(&self) -> Numbers {
         let metrics = self.metrics();
         let (waiting, phases) = (self.board().waiting_by_work(), self.board().phases());
-        let (agents, sizes, now) = (self.agents(), self.readers().sizes(), Time::on_the_wall());
+        let (agents, sizes, now) = (self.agents(), self.readers().sizes(), crate::wall_clock::now());
         // From here on the releasing task would have to wait, so nothing else is asked for while the lock is held.
         let mut counted = lock(&metrics.counted);
         let mut queues: BTreeMap<Arc<str>, Queue> = BTreeMap::new();

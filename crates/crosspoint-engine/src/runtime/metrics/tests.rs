@@ -1,12 +1,13 @@
 //! Tests that the number of series is limited, whatever names there are.
 
 use crosspoint_contracts::content::Body;
+use crosspoint_contracts::request::{Door, Key, Limits, Priority};
 
 use super::*;
 use crate::core::{Spec, Standing};
 use crate::event::Entry;
 use crate::id::JobId;
-use crate::job::{Door, Key, Limits, Priority, Request, State};
+use crate::job::{Request, State};
 use crate::policy::Policy;
 use crate::runtime::AgentView;
 

@@ -1,10 +1,11 @@
 //! Checks the rows of jobs, and what each job has once: its document, its outcome, its last event.
 
+use crosspoint_contracts::request::{Door, Key};
 use rusqlite::Row;
 
 use super::{Came, Check, Flaw, came};
 use crate::id::{JobId, Seq};
-use crate::job::{Door, Key, Phase};
+use crate::job::Phase;
 use crate::keys::Salt;
 use crate::store::row::FIRST_END;
 use crate::store::salt_of;

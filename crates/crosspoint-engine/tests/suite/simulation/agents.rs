@@ -1,4 +1,4 @@
-//! Agents that obey, mostly: what they report may be lost, repeated, late, out of order, wrong, or never come.
+//! Agents that mostly obey. Their reports may be lost, repeated, late, out of order, wrong, or never come.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,18 +8,19 @@ use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
+use crosspoint_contracts::request::{Backoff, Schedule};
 use crosspoint_engine::breaker::{self, Health};
 use crosspoint_engine::core::{AgentCommand, Command, Effect, Grip, Spec};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Job, State};
 use crosspoint_engine::machine::{Action, Event};
-use crosspoint_engine::policy::{Backoff, Policy, Recovery, Repeats, Schedule};
+use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 
 use super::dice::Dice;
 use super::rule::LEASE_MICROS;
 use super::world::World;
 
-/// What agents know: how many questions they have asked in an attempt.
+/// What agents know: the number of questions they have asked in an attempt.
 #[derive(Default)]
 pub(crate) struct Agents {
     asked: BTreeMap<(Seq, u32), u32>,
@@ -75,7 +76,7 @@ impl World {
             Effect::Job { job, action } => match action {
                 Action::Dispatch { attempt } => self.work(&job, attempt),
                 Action::Resume { attempt } if self.never_came_back(&job) => {
-                    // Nobody says that they have it, until the lease is over.
+                    // No worker claims the attempt before the lease is over.
                     let dead = Event::Finish { attempt, result: Err(Failed::dead("It died.")) };
                     self.speak(&job, LEASE_MICROS, Grip::Holds, dead);
                 }
@@ -99,7 +100,7 @@ impl World {
         }
     }
 
-    /// An agent that was told to stop mostly says no more.
+    /// An agent that was told to stop mostly reports nothing more.
     fn stop(&mut self, id: JobId, attempt: u32) {
         if self.dice.percent(70) {
             self.mail.retain(|_, letter| match letter {
@@ -123,7 +124,7 @@ impl World {
         }
     }
 
-    /// Does some work, and says how it goes.
+    /// Does some work, and reports how it goes.
     fn work(&mut self, job: &Arc<Job>, attempt: u32) {
         let pace = self.dice.pick(&[50_000, 2_000_000, 40_000_000]);
         let mut at = 0;
@@ -143,7 +144,7 @@ impl World {
                 self.report(job, at, event);
             }
             7 if bad => {
-                // Contradicts itself.
+                // The agent contradicts itself.
                 let (yes, no) = (self.success(attempt), self.failure(attempt));
                 self.report(job, at, no);
                 self.report(job, at + 1, yes);
@@ -153,7 +154,7 @@ impl World {
                 let question = Body::of(&if same { "again?".to_owned() } else { format!("{asked}?") });
                 self.report(job, at, Event::Ask { attempt, question: Question::read(question) });
                 if self.dice.percent(20) {
-                    // Finds out by itself what it wanted to know.
+                    // The agent finds out by itself what it asked.
                     at += self.dice.between(0, pace) as i64;
                     self.report(job, at, Event::Unasked { attempt });
                     at += self.dice.between(0, pace) as i64;
@@ -172,7 +173,7 @@ impl World {
         match self.dice.below(4) {
             0 => Event::Heard { attempt },
             3 => {
-                // The same again, now and then.
+                // Now and then the agent remembers the same again.
                 let memory = if self.dice.percent(30) { 0 } else { self.dice.next() };
                 Event::Remember { attempt, memory: Block(memory.to_string().into()) }
             }
@@ -203,7 +204,7 @@ impl World {
         Event::Finish { attempt, result: Err(Failed::of(failure, dispatched)) }
     }
 
-    /// Sends a report, if nothing happens to it on the way.
+    /// Sends a report, unless it is lost on the way.
     fn report(&mut self, job: &Arc<Job>, at: i64, event: Event) {
         if self.dice.percent(self.faults.lose) {
             return;
@@ -216,7 +217,7 @@ impl World {
         self.speak(job, at + late, Grip::Holds, event);
     }
 
-    /// Has an agent say something about a job that it has: one that joined says under its own name.
+    /// Has an agent report on a job that it has. An agent that joined reports under its own name.
     fn speak(&mut self, job: &Arc<Job>, at: i64, grip: Grip, event: Event) {
         let agent = job.agent.clone().unwrap_or_default();
         let joins = self.model.agent_index(&agent).is_some_and(|index| self.model.joins[index]);
@@ -224,7 +225,8 @@ impl World {
         self.post(at, if joins { Command::Report { agent, grip, id, event } } else { Command::Job(id, event) });
     }
 
-    /// Whether whoever had this under the name of an agent that joined was gone before we were back.
+    /// Whether the worker that had this job, under the name of an agent that joined, was gone before the engine was
+    /// back.
     fn never_came_back(&mut self, job: &Job) -> bool {
         let agent = job.agent.as_ref().and_then(|name| self.model.agent_index(name));
         agent.is_some_and(|agent| self.model.joins[agent]) && self.dice.percent(30)

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::request::{Limits, Priority};
 use crosspoint_engine::breaker;
 use crosspoint_engine::core::{AgentCommand, Command, Grip, Submission};
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::job::{Limits, Priority, Request};
+use crosspoint_engine::job::Request;
 use crosspoint_engine::keys::{Hash, Hashes};
 use crosspoint_engine::machine::Event;
 
@@ -30,7 +31,7 @@ impl Callers {
         Callers { keys: 0, submit: dice.between(5, 40), cancel: dice.below(6), answer: dice.between(5, 60) }
     }
 
-    /// Nobody submits anything more.
+    /// No caller submits anything more.
     pub(crate) fn calm(&mut self) {
         self.submit = 0;
     }
@@ -75,7 +76,7 @@ impl World {
         }
     }
 
-    /// A neighbour that joined speaks of a job: of another agent's, mostly.
+    /// An agent that joined reports on a job, mostly on a job of another agent.
     fn forge(&mut self) {
         let joined: Vec<usize> = (0..self.specs.len()).filter(|index| self.model.joins[*index]).collect();
         let count = self.model.jobs.len() as u64;
@@ -97,7 +98,7 @@ impl World {
         self.post(0, Command::Report { agent, grip, id, event });
     }
 
-    /// An operator lets a job go on that waits for that.
+    /// An operator releases a job that waits for that.
     fn release_some(&mut self) {
         let stands = |seq: &&Seq| self.model.jobs[*seq].life == Life::Poisoned || self.model.jobs[*seq].aside;
         let Some(seq) = self.model.live.iter().find(stands).copied() else { return };
@@ -113,7 +114,7 @@ impl World {
         }
     }
 
-    /// Something about a job, alive or not.
+    /// An event about a job, ended or not.
     fn about_some_job(&mut self, event: impl FnOnce(&mut World, u32) -> Event) {
         let count = self.model.jobs.len() as u64;
         let lately = self.dice.below(count.min(12));
@@ -148,10 +149,10 @@ impl World {
             self.callers.keys += 1;
         }
         let key = if repeats { self.dice.between(1, self.callers.keys) } else { self.callers.keys };
-        // What a key stands for is settled by the key, but for a caller who errs.
+        // The key decides what is asked for, except for a caller that makes a mistake.
         let errs = self.dice.percent(5);
         let work = if (key % 2 == 0) == errs { "a" } else { "b" };
-        // One of them may have joined, or not.
+        // This agent may have joined, or not.
         let pinned =
             (key % 7 == 0).then(|| if key % 3 == 0 && self.model.joins.contains(&true) { "agent1" } else { "agent0" });
         let pinned = pinned.map(Into::into);
@@ -162,7 +163,7 @@ impl World {
             limits: self.limits(),
             ..request(0, work)
         };
-        // So few hashes that keys meet, and some are found by two.
+        // There are few hashes, so that keys collide, and some jobs are found by two hashes.
         let hash = (key % 5 != 0).then_some(Hash(key % 13));
         let alias = (key % 5 != 0 && key % 11 == 0).then_some(Hash(100 + key % 3));
         let submission = Submission {
@@ -187,7 +188,7 @@ impl World {
         Limits { total, silence, output_bytes, retry }
     }
 
-    /// As a door does it: read the job, and compare.
+    /// Does what a door does: reads the job, and compares.
     pub(crate) fn submit_known(&mut self, submission: &Submission, seq: Seq) -> Verdict {
         let row = self.disk.jobs.get(&seq).cloned().ok_or_else(|| format!("job {} is known and not on disk", seq.0))?;
         let ours = &submission.request.request_id;
@@ -198,7 +199,7 @@ impl World {
             } else {
                 "other work with the same key"
             });
-            // Whoever asks again for a job that nobody drives has it taken up.
+            // A repeated submission takes up a job that no process drives.
             if row.outcome().is_none() && !self.model.drives(seq) {
                 let id = row.request.id;
                 self.post(0, Command::TakeUp(id));

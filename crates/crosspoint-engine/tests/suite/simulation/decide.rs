@@ -1,11 +1,11 @@
-//! The core decides and the model watches: every command, and whatever is stored and done because of it.
+//! The core decides and the model watches: every command, and everything that is stored and done because of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::{AgentCommand, Batch, Command, Effect, Rejected, Reply, Share, Submission};
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::time::Time;
 
 use super::members::Due;
 use super::model::{Cause, Known, Model};
@@ -21,7 +21,7 @@ struct Seen {
 }
 
 impl World {
-    /// Lets the core decide everything, and the model watch.
+    /// Lets the core decide everything, while the model watches.
     pub(crate) fn decide(
         &mut self,
         letters: &[Command],
@@ -63,7 +63,7 @@ impl World {
                 self.submitted(submission, &reply).map_err(wrong)?;
                 Ok(reply)
             }
-            // Nobody in the simulation looks for a job: looking changes nothing.
+            // The simulation never looks up a job, because looking changes nothing.
             Command::Find(..) => Ok(self.core.apply(letter, now, batch)),
             Command::Job(id, event) => {
                 let (cause, must) = self.model.hears(id.seq(), event);
@@ -104,7 +104,7 @@ impl World {
                 let reply = self.core.apply(letter, now, batch);
                 self.absorb_job(id.seq(), &cause, batch, seen).map_err(wrong)?;
                 let work = self.model.jobs.get(&id.seq()).map(|job| job.request.work.clone());
-                // A health check that was under way when somebody was killed is made again.
+                // A health check that was under way when a process was killed is made again.
                 self.expect_checks(batch, seen, |model, agent| {
                     let is_taker =
                         model.known[agent] && model.specs[agent].works.iter().any(|one| Some(one) == work.as_ref());
@@ -162,7 +162,7 @@ impl World {
                 let right = match rejected {
                     Rejected::UnknownAgent => !known,
                     Rejected::NotItsWork => known && !takes,
-                    // The first agent is always there, and takes both.
+                    // The first agent is always present, and takes both works.
                     Rejected::UnknownWork | Rejected::Full { .. } => false,
                 };
                 ensure!(right, "rejected: {reply:?}");
@@ -182,7 +182,7 @@ impl World {
         Ok(())
     }
 
-    /// Of what there are too many jobs for one more.
+    /// The share that is full, if there is no room for one more job.
     fn full(&self, submission: &Submission, charged: Option<usize>) -> Option<Share> {
         let room = self.model.room;
         let live = || self.model.live.iter().map(|seq| &self.model.jobs[seq]);
@@ -205,7 +205,7 @@ impl World {
         Ok(())
     }
 
-    /// What a settling or a start has stored: starts come last, after breakers have been told.
+    /// Takes in what settling or a start has stored. Started attempts come last, after the breakers have been told.
     fn absorb(&mut self, cause: &Cause, batch: &Batch, seen: &mut Seen) -> Verdict {
         let is_start = |what: &What| matches!(what, What::Started { .. });
         let mut starts = Vec::new();
@@ -242,7 +242,7 @@ impl World {
         self.do_effects(batch, seen)
     }
 
-    /// Exactly these breakers want a check, and are half open from then on.
+    /// Checks that exactly these breakers want a check; they are half open from then on.
     fn expect_checks(&mut self, batch: &Batch, seen: &mut Seen, which: impl Fn(&Model, usize) -> bool) -> Verdict {
         for index in 0..self.specs.len() {
             let wanted = which(&self.model, index);
@@ -284,7 +284,7 @@ fn shown(command: &Command) -> String {
     }
 }
 
-/// What is counted of a command for an agent.
+/// The name under which a command for an agent is counted.
 fn told(command: AgentCommand, due: Due) -> &'static str {
     match (command, due) {
         (AgentCommand::Capacity(0), Due::Done) => "went away",

@@ -1,6 +1,6 @@
 //! Dice that fall the same way for the same seed.
 
-/// splitmix64: one addition and three mixes a number, and every seed is a good one.
+/// splitmix64: one addition and three mixes per number, and every seed is good.
 #[derive(Clone)]
 pub(crate) struct Dice(u64);
 
@@ -17,7 +17,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to below `n`.
+    /// A number from 0 to below `n`.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n.max(1)
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::claim::Claim;
 use crosspoint_engine::core::{Batch, Member, Mode, Origin, Room, Spec, Standing};
 use crosspoint_engine::event::{Entry, Violation, What};
@@ -12,7 +13,6 @@ use crosspoint_engine::job::{Ending, Job, State};
 use crosspoint_engine::keys::{Hash, Hashes, Keys};
 use crosspoint_engine::machine::End;
 use crosspoint_engine::retention::{Ended, Jumps};
-use crosspoint_engine::time::Time;
 
 #[derive(Clone, Default)]
 pub(crate) struct Disk {
@@ -29,7 +29,8 @@ pub(crate) struct Disk {
     pub(crate) jumps: Jumps,
     pub(crate) epoch: i64,
     pub(crate) is_clean: bool,
-    /// Whether whoever has it open is a server; the epoch of the last that was, and of what was last written of each job.
+    /// Whether the process that has the store open is a server; the epoch of the last server, and of the last write of
+    /// each job.
     pub(crate) serves: bool,
     server_epoch: i64,
     epochs: BTreeMap<Seq, i64>,
@@ -38,19 +39,17 @@ pub(crate) struct Disk {
     pub(crate) cursed: BTreeSet<Seq>,
 }
 
-/// Why nothing was written.
 #[derive(Debug)]
 pub(crate) enum Unwritten {
-    /// This job cannot be.
+    /// The row of this job cannot be written.
     Job(Seq),
-    /// The disk is another's.
+    /// Another opening has claimed the disk.
     Overtaken,
-    /// A rule of the tables was broken.
     Wrong(String),
 }
 
 impl Disk {
-    /// Writes all of a batch for an opening. What a table's key would refuse is a reason to fail.
+    /// Writes all of a batch for an opening. It fails for what the key of a table would refuse.
     pub(crate) fn commit(&mut self, batch: &Batch, claim: &mut Claim) -> Result<(), Unwritten> {
         if batch.is_empty() {
             return Ok(());
@@ -116,7 +115,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Removes a job that need no longer be kept; gives its keys.
+    /// Removes a job that need no longer be kept, and returns its keys.
     pub(crate) fn purge(&mut self, seq: Seq) -> Vec<Hash> {
         self.jobs.remove(&seq);
         self.events.remove(&seq);
@@ -124,7 +123,6 @@ impl Disk {
         self.hashes.remove(&seq).map(|hashes| hashes.iter().collect()).unwrap_or_default()
     }
 
-    /// How the last server ended.
     pub(crate) fn end(&self) -> End {
         if self.is_clean || self.server_epoch == 0 { End::Clean } else { End::Unclean }
     }
@@ -164,7 +162,7 @@ impl Disk {
         }
     }
 
-    /// A job as its row says: whatever has no column is as it was at the beginning.
+    /// A job as its row says: everything without a column has its initial value.
     fn row(&self, job: &Job) -> Job {
         let mut job = job.clone();
         let updated_at = job.updated_at;

@@ -1,4 +1,4 @@
-//! What is asked of the engine, before it answers: the model decides on its own what that must come to.
+//! Commands that the engine is given, before it answers: the model decides on its own what each must lead to.
 
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::Failure;
@@ -13,7 +13,7 @@ use super::members::Due;
 use super::model::{Cause, Life, Model};
 use super::rule::{Fuse, Verdict, ensure};
 
-/// What must have become of a job.
+/// The state that a job must have reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Must {
     Anything,
@@ -29,7 +29,6 @@ impl Model {
         self.fuses[agent] = self.fuses[agent].marked(bad, self.now);
     }
 
-    /// Something happens to a job.
     pub(crate) fn hears(&mut self, seq: Seq, event: &Event) -> (Cause, Must) {
         let now = self.now;
         if let Event::Release = event {
@@ -102,7 +101,8 @@ impl Model {
         }
     }
 
-    /// An agent that joined speaks of an attempt. Only what it had counts, and of that only a success if it has let go of it.
+    /// An agent that joined reports on an attempt. Only attempts that it had count. If it has let go of the attempt,
+    /// only a success or the end of an attempt that is over counts.
     pub(crate) fn hears_report(&mut self, seq: Seq, agent: usize, grip: Grip, event: &Event) -> (Cause, Must) {
         let nothing = (Cause::Heard, Must::Anything);
         let Some(job) = self.jobs.get(&seq).filter(|job| job.outcome.is_none()) else { return nothing };
@@ -137,7 +137,7 @@ impl Model {
         (Cause::Released, Must::Anything)
     }
 
-    /// A job that nobody drives is driven from now on.
+    /// A job that no process drives is driven from now on.
     pub(crate) fn hears_take_up(&mut self, seq: Seq) -> Cause {
         let now = self.now;
         let is_live = self.jobs.get(&seq).is_some_and(|job| job.outcome.is_none());
@@ -156,7 +156,7 @@ impl Model {
         Cause::Started
     }
 
-    /// Nobody is asked twice what they have answered.
+    /// A question that was answered before is not asked again.
     fn hears_question(&mut self, seq: Seq, question: &str) -> Must {
         let now = self.now;
         let Some(job) = self.jobs.get_mut(&seq) else { return Must::Anything };
@@ -206,7 +206,7 @@ impl Model {
         }
     }
 
-    /// Whether it has become of the job what must.
+    /// Checks that the job is in the state that it must have reached.
     pub(crate) fn must(&self, seq: Seq, must: Must) -> Verdict {
         let Some(job) = self.jobs.get(&seq) else { return Ok(()) };
         let status = job.outcome.as_ref().map(|outcome| outcome.status);
@@ -241,11 +241,12 @@ impl Model {
         Due::Done
     }
 
-    /// What holds whenever everything due has been done.
+    /// Checks what holds whenever everything due has been done.
     pub(crate) fn check(&self, core: &Core, disk: &Disk) -> Verdict {
         ensure!(core.jobs().count() == self.live.len(), "the core has {} jobs", core.jobs().count());
         let alarm = core.alarm(self.wall()).map(|at| self.steady(at));
-        // Another agent may allow less than the last one did; then time is up as soon as it has started.
+        // Another agent may allow less time than the last one did. Then the time is up as soon as the attempt has
+        // started.
         let just_started = self.live.iter().any(|seq| self.jobs[seq].life == Life::With { heard: self.now });
         ensure!(just_started || alarm.is_none_or(|at| at > self.now), "it is looked at again and again: {alarm:?}");
         let alive = disk.alive_at.map_or(i64::MIN / 2, |at| self.steady(at));
@@ -274,7 +275,7 @@ impl Model {
             );
             let found = match agent.standing.breaker {
                 breaker::Breaker::Closed { failures } => Fuse::Closed(failures),
-                breaker::Breaker::Open { until: crosspoint_engine::time::Time::NEVER } => Fuse::Open(None),
+                breaker::Breaker::Open { until: crosspoint_contracts::time::Time::NEVER } => Fuse::Open(None),
                 breaker::Breaker::Open { until } => Fuse::Open(Some(self.steady(until))),
                 breaker::Breaker::HalfOpen => Fuse::Checking,
             };
@@ -287,7 +288,7 @@ impl Model {
             ensure!(agent.standing.drained == self.drained[index], "{} is drained or not", spec.name);
             ensure!(agent.waiting as usize == self.waiting(index), "{} has {} that wait", spec.name, agent.waiting);
             if !self.resting && self.is_open_to_work(index) && running[index] < self.capacity[index] {
-                // One that must wait until it is alone has those behind it wait, too.
+                // A suspect that must wait until it is alone makes the suspects behind it wait, too.
                 let is_next = |seq: Seq| self.is_queued(seq) && self.drives(seq) && self.jobs[&seq].is_suspect();
                 let waits = |seq: Seq| is_next(seq) && self.waits_for_suspect(seq);
                 let held_up = |seq: Seq| {
@@ -318,7 +319,8 @@ impl Model {
             ensure!(job.wanted == attempt, "agents are at attempt {:?}, the job at {attempt:?}", job.wanted);
             ensure!(!self.is_silent(job), "its agent was silent for too long");
             let late = self.deadline(job).is_some_and(|deadline| self.now >= deadline);
-            // Another agent may allow less than the last one did; then its time is up as soon as it has started.
+            // Another agent may allow less time than the last one did. Then the job's time is up as soon as the attempt
+            // has started.
             let just_started = job.life == Life::With { heard: self.now };
             ensure!(!late || just_started, "its time is up");
         }
@@ -342,7 +344,8 @@ impl Model {
 }
 
 impl super::model::Known {
-    /// Its link wants this to be remembered. What comes further than where it began is not what ends us (ALL-13).
+    /// The job's link wants this to be remembered. A job that gets further than where it began is not what kills the
+    /// process (ALL-13).
     fn hears_memory(&mut self, attempt: u32, memory: Box<str>) {
         if self.remembered().is_some_and(|before| *before != *memory) {
             self.cut_short = 0;
@@ -350,13 +353,13 @@ impl super::model::Known {
         self.memory = Some((attempt, memory));
     }
 
-    /// All its time counts from now on.
+    /// All the job's time counts from now on.
     fn begins_anew(&mut self, now: i64) {
         (self.accepted, self.waited) = (now, 0);
         self.started = self.started.map(|_| now);
     }
 
-    /// Its attempt goes on from here, for us.
+    /// The process takes up the job's attempt, which goes on from here.
     fn is_taken_up(&mut self, now: i64) {
         if self.has_agent() {
             self.taken_up = Some(now);

@@ -1,4 +1,5 @@
-//! Lives of an orchestrator: how they begin and end, what outlives them, and who else believes to be alive.
+//! Lives of an orchestrator: how they begin and end, what outlives them, and which other process believes that it is
+//! alive.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +14,15 @@ use super::rule::{Verdict, ensure};
 use super::world::{Lost, World};
 
 impl World {
-    /// A start: from what is on disk, at a time that a clock may have jumped to.
+    /// Begins a life from what is on disk, at a time to which the clock may have jumped.
     pub(crate) fn begin_life(&mut self) -> Verdict {
         let rolled = self.roll_jump();
-        // A jump that the life before saw and could not write is as good as unseen.
+        // A jump that the life before saw and could not write counts as unseen.
         let unseen = rolled + self.unwritten;
         let alive = self.disk.alive_at.map(|at| self.model.steady(at) + self.unwritten);
         self.unborn = Some((self.model.clone(), unseen));
         self.model.offset += rolled;
-        // Where somebody was alive at a time that is yet to come, the clock was set back: a jump like any other.
+        // If a process was alive at a time that is yet to come, the clock was set back, which is a jump like any other.
         self.unwritten = self.disk.jumps.set_back_micros(self.disk.alive_at, self.model.wall());
         (self.jumped, self.resting_for) = (self.disk.jumps.total_micros() + self.unwritten, None);
         self.has_jumped |= self.unwritten < 0;
@@ -46,7 +47,7 @@ impl World {
         Ok(())
     }
 
-    /// A life ends before its first commit, and was none.
+    /// A life that ends before its first commit counts as if it had never begun.
     pub(crate) fn was_no_life(&mut self) {
         let Some((model, unseen)) = self.unborn.take() else { return };
         let (now, offset) = (self.model.now, self.model.offset);
@@ -54,7 +55,7 @@ impl World {
         self.unwritten = unseen;
     }
 
-    /// The core of a life that begins.
+    /// Makes the core of a life that begins.
     pub(crate) fn make_core(&mut self) {
         let (mode, rule) =
             if self.model.held.is_some() { (Mode::Held, Rule::FOR_EVER) } else { (Mode::Serve, self.rule) };
@@ -67,14 +68,14 @@ impl World {
         self.core = Core::new(origin);
     }
 
-    /// A core in place of one whose batch could not be committed.
+    /// Makes a core in place of one whose batch could not be committed.
     pub(crate) fn remake(&mut self) {
         self.say(|| "made anew".to_owned());
         let mode = match &self.model.held {
             None => Mode::Serve,
             Some((first, taken)) => Mode::HeldBefore { first: *first, taken: taken.clone() },
         };
-        // What is on disk is from before a jump that is not.
+        // What is on disk is from before a jump that is not on disk.
         let wall = self.model.wall();
         let now = wall.shifted(-self.unwritten);
         let ended = self.core.ended().anew();
@@ -102,7 +103,7 @@ impl World {
         if self.dice.percent(50) { size } else { -size }
     }
 
-    /// A commit fails. It may be on disk all the same, for whoever looks after a crash.
+    /// A commit fails. It may be on disk all the same, as a start after a crash finds out.
     pub(crate) fn fails(&mut self, batch: &Batch, before: Model) {
         let (now, offset) = (self.model.now, self.model.offset);
         self.ghost = None;
@@ -129,7 +130,7 @@ impl World {
             self.count("there after all");
             self.say(|| "what could not be committed is there after all".to_owned());
             let (now, offset) = (self.model.now, self.model.offset);
-            // Whoever was told before that is told still.
+            // Callers that were answered before that still have their answers.
             let told: Vec<Seq> =
                 self.model.jobs.iter().filter(|(_, job)| job.acknowledged).map(|(seq, _)| *seq).collect();
             (self.disk, self.model) = (disk, Model { now, offset, ..model });
@@ -144,7 +145,8 @@ impl World {
         let ghosts = self.dice.below(100);
         let of_ours = mail.into_iter().chain(letters.iter().cloned().map(|letter| ((self.model.now, 0), letter)));
         for ((at, _), letter) in of_ours.collect::<Vec<_>>() {
-            // A health check dies with us; agents and callers may try again, or may have sent it long ago.
+            // A health check dies with the process. Agents and callers may try again, or may have sent the command long
+            // ago.
             let stays = match &letter {
                 Command::Submit(_) => true,
                 Command::Job(..) | Command::Report { .. } => self.dice.percent(ghosts),
@@ -163,7 +165,8 @@ impl World {
         }
     }
 
-    /// Whoever was here before and does not know that its time is over writes nothing once we have written.
+    /// Checks that an earlier process which does not know that it was overtaken writes nothing once this one has
+    /// written.
     pub(crate) fn is_not_overtaken(&mut self) -> Verdict {
         let Some(mut rival) = self.rival.filter(|_| matches!(self.claim, Claim::Ours(_))) else { return Ok(()) };
         self.rival = None;
@@ -174,7 +177,7 @@ impl World {
         Ok(())
     }
 
-    /// Now and then an operator stops us: nothing is begun any more, and after a while we end.
+    /// Now and then an operator stops the process: nothing is begun any more, and after a while the process ends.
     pub(crate) fn rest_or_stop(&mut self) -> Verdict {
         match self.resting_for {
             None if self.dice.percent(self.faults.stop) => {
@@ -201,7 +204,7 @@ impl World {
         Ok(())
     }
 
-    /// Removes what was kept long enough: never sooner, and never something that a caller could still repeat.
+    /// Removes jobs that were kept long enough: never sooner, and never a job that a caller could still repeat.
     pub(crate) fn purge(&mut self) -> Verdict {
         const MOST: usize = 4;
         if self.model.held.is_some() {
@@ -224,7 +227,7 @@ impl World {
                 }
             }
         }
-        // Where the clock has jumped, a job may be taken for a younger one.
+        // Where the clock has jumped, a job may seem younger than it is.
         if due.len() < MOST && !self.has_jumped {
             let age = self.rule.age.map_or(i64::MAX / 4, super::rule::micros);
             let kept = |job: &&super::model::Known| job.outcome.is_some() && !job.purged;

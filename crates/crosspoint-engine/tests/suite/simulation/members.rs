@@ -1,28 +1,30 @@
-//! Agents that join, change their minds, take more or less, die with what they have, and are forgotten.
+//! Agents that join, join again with other settings, take more or fewer jobs, die with what they have, and are
+//! forgotten.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::request::Schedule;
 use crosspoint_engine::core::{AgentCommand, Command, Grip, Member, Reply, Spec};
 use crosspoint_engine::machine::Event;
-use crosspoint_engine::policy::{Policy, Recovery, Schedule};
+use crosspoint_engine::policy::{Policy, Recovery};
 
 use super::dice::Dice;
 use super::model::{Life, Model};
 use super::rule::{Verdict, ensure};
 use super::world::World;
 
-/// Who is in a story. One with settled agents is the same as before there were others.
+/// Which agents are in a story. A seed with settled agents gives the same story as before joining agents were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cast {
-    /// Agents that are there from the beginning.
+    /// Agents that are present from the beginning.
     Settled,
-    /// Beside them, agents that come and go.
+    /// Besides those, agents that come and go.
     Joining,
 }
 
-/// What must come of a command about an agent.
+/// The reply that a command about an agent must get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Done,
@@ -35,7 +37,8 @@ impl Cast {
     pub(crate) const ALL: [Cast; 2] = [Cast::Settled, Cast::Joining];
 }
 
-/// The first agent is always there; each of the others may be one that joins. What such an agent cannot settle is as by default.
+/// The first agent is always present; each of the others may be one that joins. What such an agent cannot settle has
+/// its default.
 pub(crate) fn cast(cast: Cast, dice: &mut Dice, specs: &mut [Spec]) -> Vec<bool> {
     let mut joins = vec![false; specs.len()];
     for (index, spec) in specs.iter_mut().enumerate().skip(1) {
@@ -54,7 +57,7 @@ fn joining(dice: &mut Dice, policy: &Policy) -> Policy {
 }
 
 impl World {
-    /// Something about an agent that joins, if there is one.
+    /// An action of an agent that joins, if there is one.
     pub(crate) fn members_act(&mut self) {
         let members: Vec<usize> = (0..self.specs.len()).filter(|index| self.model.joins[*index]).collect();
         if members.is_empty() || !self.dice.percent(25) {
@@ -86,7 +89,7 @@ impl World {
         self.post(0, Command::Join(Arc::new(Member { spec, lease, left_at: None })));
     }
 
-    /// Whoever worked under this name is dead, and all they had with them.
+    /// All workers under this name die, with everything they had.
     fn lose_workers(&mut self, index: usize) {
         let name = self.specs[index].name.clone();
         self.post(0, Command::Agent(name, AgentCommand::Capacity(0)));
@@ -104,7 +107,7 @@ impl World {
         }
     }
 
-    /// Everybody is there again, and takes everything.
+    /// Every agent is present again, and takes everything.
     pub(crate) fn members_calm(&mut self) {
         for index in 0..self.specs.len() {
             if self.model.joins[index] {
@@ -116,7 +119,7 @@ impl World {
         }
     }
 
-    /// What is answered to a command about an agent is what must be.
+    /// Checks that the reply to a command about an agent is the one it must be.
     pub(crate) fn is_due(&mut self, due: Due, reply: &Reply) -> Verdict {
         let found = match reply {
             Reply::Done => Due::Done,
@@ -138,7 +141,7 @@ impl World {
 }
 
 impl Model {
-    /// What this agent has.
+    /// The attempts that this agent has.
     fn had_by(&self, agent: usize) -> Vec<(crosspoint_engine::id::JobId, u32)> {
         let jobs = self.live.iter().map(|seq| &self.jobs[seq]);
         let had = jobs.filter(|job| job.agent == agent && job.has_agent());
@@ -153,7 +156,7 @@ impl Model {
         let otherwise = spec.works != member.spec.works || spec.policy != member.spec.policy;
         *spec = member.spec.clone();
         if !self.known[index] {
-            // Whatever an agent of this name did before is nobody's any more.
+            // The breaker and drain of an earlier agent of this name do not apply any more.
             self.fuses[index] = super::rule::Fuse::Closed(0);
             self.drained[index] = false;
             self.capacity[index] = 0;
@@ -190,7 +193,7 @@ impl Model {
         Due::Done
     }
 
-    /// Who is there is not on disk.
+    /// Presence of agents is not on disk, so after a start all are away.
     pub(crate) fn everybody_is_away(&mut self) {
         for index in 0..self.specs.len() {
             if self.joins[index] {
@@ -199,12 +202,11 @@ impl Model {
         }
     }
 
-    /// How long a job may take in all that is or was with this agent: of one that nobody knows any more, an hour.
+    /// Longest time in all for a job that is or was with this agent: an hour if the agent is no longer known.
     pub(crate) fn total_micros(&self, agent: usize) -> i64 {
         if self.known[agent] { super::rule::micros(self.specs[agent].policy.total) } else { 3_600_000_000 }
     }
 
-    /// Whether this job is in a queue.
     pub(crate) fn is_queued(&self, seq: crosspoint_engine::id::Seq) -> bool {
         self.jobs[&seq].life == Life::Queued
     }

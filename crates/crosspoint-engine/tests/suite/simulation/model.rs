@@ -1,4 +1,5 @@
-//! What must be so, kept beside the engine: fed with what was asked of it and what it stored and did, it says what is wrong.
+//! A model of what must hold, kept beside the engine. It is fed with the commands the engine was given and with what
+//! the engine stored and did, and reports what is wrong.
 //!
 //! It knows the rulings from [`super::rule`] and nothing of the machine. Its clock never jumps.
 
@@ -6,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::{Room, Spec};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Ending, Request};
 use crosspoint_engine::machine::End;
-use crosspoint_engine::time::Time;
 
 use super::rule::{Fuse, LEASE_MICROS, OPEN_MICROS, micros};
 
@@ -18,7 +19,8 @@ use super::rule::{Fuse, LEASE_MICROS, OPEN_MICROS, micros};
 pub(crate) struct Model {
     pub(crate) specs: Arc<Vec<Spec>>,
     pub(crate) jobs: BTreeMap<Seq, Known>,
-    /// Which agents join, instead of being configured; which of all are known; and how many jobs each takes at a time.
+    /// Which agents join instead of being configured; which of all agents are known; and how many jobs each takes at a
+    /// time.
     pub(crate) joins: Vec<bool>,
     pub(crate) known: Vec<bool>,
     pub(crate) capacity: Vec<u32>,
@@ -28,41 +30,40 @@ pub(crate) struct Model {
     pub(crate) live: Vec<Seq>,
     pub(crate) keys: BTreeMap<Box<str>, Seq>,
     pub(crate) room: Room,
-    /// In a life that only visits: the first job that is ours to drive, and those before it that were taken up.
+    /// In a life that only visits: the first job that this process drives, and the earlier jobs that were taken up.
     pub(crate) held: Option<(Seq, BTreeSet<Seq>)>,
     pub(crate) resting: bool,
     /// How the life before this one ended.
     pub(crate) end: End,
-    /// Suspects that were under way together then: it is not known which of them is to blame.
+    /// Suspects that were under way together at that end: it is not known which of them is to blame.
     pub(crate) doubtful: BTreeSet<Seq>,
     pub(crate) now: i64,
-    /// What the wall's clock shows, less `now`.
+    /// The time of the wall clock, less `now`.
     pub(crate) offset: i64,
-    /// How often a question was answered without asking.
+    /// Number of questions that were answered from earlier answers, without asking.
     pub(crate) answered_again: u64,
 }
 
-/// What is known of a job.
 #[derive(Clone)]
 pub(crate) struct Known {
     pub(crate) request: Arc<Request>,
     pub(crate) acknowledged: bool,
-    /// From when on its caller's limit counts.
+    /// The time from which its caller's limit counts.
     pub(crate) accepted: i64,
     pub(crate) started: Option<i64>,
     pub(crate) waited: i64,
     pub(crate) life: Life,
-    /// Whether its row was last written by what only visits; and whether that was so when this life began.
+    /// Whether its row was last written by a life that only visits, and whether that was so when this life began.
     pub(crate) written_by_visit: bool,
     pub(crate) visited: bool,
     /// When the attempt under way was taken up.
     pub(crate) taken_up: Option<i64>,
     /// The longest that its last pause can be.
     pub(crate) pause_max: i64,
-    /// The end of the pause that its row speaks of, also if that is over.
+    /// The end of the pause in its row, also if that pause is over.
     pub(crate) pause_on_disk: Option<i64>,
     pub(crate) agent: usize,
-    /// Who had which attempt, from the first on.
+    /// The agent that had each attempt, from the first on.
     pub(crate) had: Vec<usize>,
     /// The agent whose share of the room it takes.
     pub(crate) charged: Option<usize>,
@@ -71,26 +72,26 @@ pub(crate) struct Known {
     pub(crate) cut_short: u32,
     /// What its link remembers, and of which attempt.
     pub(crate) memory: Option<(u32, Box<str>)>,
-    /// What happens to it cannot be written.
+    /// Whether the job is set aside, because what happens to it cannot be written.
     pub(crate) aside: bool,
-    /// The same at some time.
+    /// Whether it ever was set aside.
     pub(crate) was_aside: bool,
     pub(crate) events: u32,
     pub(crate) outputs: u64,
     pub(crate) asked: usize,
     pub(crate) answers: Vec<(Box<str>, Box<str>)>,
-    /// The attempt that an agent should be at, going by what agents were told.
+    /// The attempt that an agent should be at, according to what agents were told.
     pub(crate) wanted: Option<u32>,
     pub(crate) outcome: Option<Arc<Ending>>,
-    /// When it ended, as the last start believes.
+    /// When it ended, according to the last start.
     pub(crate) ended: i64,
-    /// It was kept long enough, and is gone.
+    /// Whether the job was kept long enough and is removed.
     pub(crate) purged: bool,
-    /// The last progress that was heard, and that was stored.
+    /// The last progress that was heard, and the last that was stored.
     pub(crate) heard_percent: Option<f64>,
     pub(crate) shown_percent: Option<f64>,
     pub(crate) shown_at: Option<i64>,
-    /// Progress was stored sooner than it may be, unless the outcome follows.
+    /// Whether progress was stored sooner than allowed, which is right only if the outcome follows.
     pub(crate) hurried: bool,
 }
 
@@ -104,7 +105,7 @@ pub(crate) enum Life {
     Ended,
 }
 
-/// Why something may be happening.
+/// Why something may happen.
 #[derive(Clone, Debug)]
 pub(crate) enum Cause {
     Started,
@@ -118,7 +119,7 @@ pub(crate) enum Cause {
     Withdrawn(u32),
     Answered(Box<str>),
     Cancelled,
-    /// An operator let it go on.
+    /// An operator released the job.
     Released,
 }
 
@@ -160,12 +161,11 @@ impl Known {
         }
     }
 
-    /// Whether this is the attempt under way.
     pub(crate) fn is_present(&self, attempt: u32) -> bool {
         attempt == self.attempts && self.has_agent()
     }
 
-    /// What is remembered of the attempt under way: nothing of one that is over.
+    /// What is remembered of the attempt under way. Nothing is remembered of an attempt that is over.
     pub(crate) fn remembered(&self) -> Option<&str> {
         self.memory.as_ref().filter(|(attempt, _)| self.is_present(*attempt)).map(|(_, memory)| &**memory)
     }
@@ -177,12 +177,12 @@ impl Known {
         }
     }
 
-    /// Whether it may be what ends us.
+    /// Whether it may be what kills the process.
     pub(crate) fn is_suspect(&self) -> bool {
         self.cut_short >= 2
     }
 
-    /// The same, of one that began less than half a minute ago.
+    /// Whether it is a suspect that began less than half a minute ago.
     pub(crate) fn is_young_suspect(&self, now: i64) -> bool {
         let young = self.started.is_some_and(|started| now < started + 30_000_000);
         self.is_suspect() && matches!(self.life, Life::With { .. }) && young
@@ -219,7 +219,7 @@ impl Model {
         }
     }
 
-    /// The time on a wall, on the clock that never jumps.
+    /// Converts a time of the wall clock to the clock that never jumps.
     pub(crate) fn steady(&self, wall: Time) -> i64 {
         wall.0 - crate::made::T0.0 - self.offset
     }
@@ -232,15 +232,15 @@ impl Model {
         self.specs.iter().position(|spec| *spec.name == *name)
     }
 
-    /// Whether this job is ours to drive.
+    /// Whether this process drives the job.
     pub(crate) fn drives(&self, seq: Seq) -> bool {
         let held = self.held.as_ref().is_some_and(|(first, taken)| seq < *first && !taken.contains(&seq));
         !held && !self.jobs.get(&seq).is_some_and(|job| job.aside)
     }
 
-    /// How many jobs of an agent are as wanted, of those that are ours to drive.
+    /// Counts the jobs of an agent that this process drives and that are as `wanted` says.
     pub(crate) fn count(&self, agent: usize, wanted: impl Fn(&Known) -> bool) -> usize {
-        // One that is just being looked at is not among them.
+        // The job that is just being looked at is not among them.
         let is_so = |seq: &&Seq| {
             let job = self.jobs.get(seq);
             job.is_some_and(|job| job.agent == agent && self.drives(**seq) && wanted(job))
@@ -256,7 +256,7 @@ impl Model {
         self.count(agent, |job| matches!(job.life, Life::Asking { .. }))
     }
 
-    /// The jobs with agents that may be what ends us.
+    /// Jobs with agents that may be what kills the process.
     pub(crate) fn suspects_with(&self) -> BTreeSet<Seq> {
         let is_so = |job: &Known| job.is_suspect() && matches!(job.life, Life::With { .. });
         self.live.iter().copied().filter(|seq| self.drives(*seq) && self.jobs.get(seq).is_some_and(is_so)).collect()
@@ -269,7 +269,7 @@ impl Model {
         with.iter().any(holds_up) || (self.doubtful.contains(&seq) && !with.is_empty())
     }
 
-    /// Whether this agent may take this job, room apart.
+    /// Whether this agent may take this job, regardless of room.
     pub(crate) fn takes(&self, agent: usize, request: &Request) -> bool {
         let spec = &self.specs[agent];
         self.known[agent]
@@ -287,7 +287,7 @@ impl Model {
         takers.next().filter(|_| takers.next().is_none())
     }
 
-    /// Shares are counted anew from what is on disk.
+    /// Counts the shares anew from what is on disk.
     fn charge_anew(&mut self) {
         for seq in self.live.clone() {
             let charged = self.charged(&self.jobs[&seq].request.clone());
@@ -300,8 +300,8 @@ impl Model {
         !self.drained[agent] && matches!(self.fuses[agent], Fuse::Closed(_)) && self.waiting(agent) < most as usize
     }
 
-    /// When a job's time is up (ALL-4): the caller's limit if there is one, else the agent's, which stands still while people
-    /// are asked; but not before an attempt that was taken up could be asked about (ALL-3).
+    /// When a job's time is up (ALL-4): by the caller's limit if there is one, else by the agent's, which stands still
+    /// while people are asked. It is never before an attempt that was taken up could be asked about (ALL-3).
     pub(crate) fn deadline(&self, job: &Known) -> Option<i64> {
         let up = match (job.request.limits.total, &job.life) {
             (Some(total), _) => job.accepted + micros(total),
@@ -322,7 +322,7 @@ impl Model {
         }
     }
 
-    /// How long the present attempt has been silent beyond what it may.
+    /// Whether the present attempt has been silent for longer than it may.
     pub(crate) fn is_silent(&self, job: &Known) -> bool {
         let silence = self.specs[job.agent].policy.silence.map(|own| job.request.limits.silence.unwrap_or(own));
         match (&job.life, silence) {
@@ -339,7 +339,7 @@ impl Model {
         }
     }
 
-    /// What has paused long enough is in the queue.
+    /// Jobs that have paused long enough return to the queue.
     pub(crate) fn end_pauses(&mut self) {
         for seq in self.live.clone() {
             let is_over = matches!(self.jobs[&seq].life, Life::Paused { until } if until <= self.now);
@@ -361,14 +361,15 @@ impl Model {
         }
     }
 
-    /// A life begins after one in which it was last written at `alive` that somebody is alive; `unseen` is by how much the clock has
-    /// jumped meanwhile, which nobody can tell from time, but for `back`. Time in which nobody was alive counts against nobody.
+    /// A life begins. The life before it last wrote at `alive` that it was alive. `unseen` is by how much the clock has
+    /// jumped meanwhile; only `back`, the part by which it was visibly set back, can be told from time that passed.
+    /// Time in which no process was alive counts against no job.
     pub(crate) fn begin_life(&mut self, alive: Option<i64>, unseen: i64, back: i64) {
         self.charge_anew();
         let now = self.now;
-        // What is on disk stands on the wall: it moves with that, but for what is seen of how far the wall was set back.
+        // Times on disk are of the wall clock, and move with it, except for the part of a set-back that was seen.
         let wall = back - unseen;
-        // Time in which nobody was alive counts against nobody, where somebody is alive now.
+        // Time in which no process was alive counts against no job, unless this life only visits.
         let away = if self.held.is_some() { wall } else { alive.map_or(-unseen, |alive| now - alive) };
         let latest = if self.held.is_some() { i64::MAX } else { now };
         for seq in &self.live {
@@ -404,20 +405,20 @@ impl Model {
 }
 
 impl Known {
-    /// That a pause was over is nothing that is written.
+    /// The end of a pause is not written, so a start finds the job paused again.
     fn pauses_again(&mut self) {
         if let (Life::Queued, Some(until)) = (&self.life, self.pause_on_disk) {
             self.life = Life::Paused { until };
         }
     }
 
-    /// What its row says of a pause.
+    /// The row was written, with what it says of a pause.
     pub(crate) fn written(&mut self, by_visit: bool) {
         self.written_by_visit = by_visit;
         self.pause_on_disk = if let Life::Paused { until } = self.life { Some(until) } else { None };
     }
 
-    /// What only the core knew.
+    /// Forgets what only the core knew.
     fn forget(&mut self, now: i64) {
         self.shown_at = None;
         self.heard_percent = self.shown_percent;

@@ -1,4 +1,4 @@
-//! A round of the committing thread, and the ways in which it does not get through.
+//! A round of the committing thread, and the ways in which it can fail.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,13 +16,13 @@ use super::model::Model;
 use super::rule::{Verdict, ensure};
 use super::world::{Lost, World};
 
-/// What becomes of a round.
+/// How a round ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Through,
     CommitFails,
     CrashBefore,
-    /// It is on disk, and only so many of its effects were carried out.
+    /// The round is on disk, and only this many of its effects were carried out.
     CrashAfter(usize),
 }
 
@@ -93,7 +93,7 @@ impl World {
                 Ok(())
             }
             (Fate::CrashBefore, Some(before)) => {
-                // The jump that nobody saw is part of the next start's, which is unseen anyway.
+                // The jump that was not seen becomes part of the next start's jump, which is unseen anyway.
                 self.model = Model { now: self.model.now, offset: self.model.offset, ..before };
                 self.die(&letters);
                 Ok(())
@@ -149,7 +149,7 @@ impl World {
             self.carry_out(effect);
         }
         if let Fate::CrashAfter(_) = fate {
-            // Nobody was told that anything was accepted.
+            // No caller was told that anything was accepted.
             self.die(&[]);
             return Ok(());
         }
@@ -203,7 +203,7 @@ impl World {
         }
     }
 
-    /// Nothing that comes after the outcome changes anything.
+    /// Checks that nothing after the outcome changes anything.
     fn came_late(&mut self, seq: Seq, event: &Event) -> Verdict {
         let Some(row) = self.disk.jobs.get(&seq) else {
             ensure!(self.model.jobs.get(&seq).is_none_or(|job| job.purged), "an event for no job");
@@ -216,13 +216,12 @@ impl World {
     }
 }
 
-/// What was decided in a round.
 struct Decided {
     letters: Vec<Command>,
     replies: Vec<Reply>,
     batch: Batch,
     fate: Fate,
-    /// Whether it is the first of a life.
+    /// Whether it is the first round of a life.
     begins: bool,
 }
 
@@ -239,7 +238,7 @@ fn is_about(command: &Command, seq: Seq) -> bool {
     }
 }
 
-/// What is kept when a commit fails, because nobody would say it again.
+/// Whether a command is kept when a commit fails, because its sender would not repeat it.
 fn is_report(command: &Command) -> bool {
     match command {
         Command::Job(_, event) | Command::Report { event, .. } => {

@@ -2,11 +2,11 @@
 //! microseconds of a clock that never jumps.
 
 use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::request::{Backoff, Limits, Schedule};
 use crosspoint_engine::core::Spec;
-use crosspoint_engine::job::Limits;
-use crosspoint_engine::policy::{Backoff, Recovery, Repeats, Schedule};
+use crosspoint_engine::policy::{Recovery, Repeats};
 
-/// A reason to fail, or none.
+/// Why the run fails, if it does.
 pub(crate) type Verdict = Result<(), String>;
 
 /// Fails unless something holds.
@@ -19,19 +19,19 @@ macro_rules! ensure {
 }
 pub(crate) use ensure;
 
-/// MSG-7, in microseconds.
+/// How long an open breaker stays open (MSG-7), in microseconds.
 pub(crate) const OPEN_MICROS: i64 = 60_000_000;
 pub(crate) const BAD_MARKS: u32 = 5;
 
-/// So long an agent that joined has to say what it has, in microseconds.
+/// Longest time that an agent that joined has to say what it holds, in microseconds.
 pub(crate) const LEASE_MICROS: i64 = 15_000_000;
 
-/// What is known of an attempt that failed.
+/// What is known of how an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     NeverBegan,
     MayHaveBegun,
-    /// It may have begun, and surely goes on no more.
+    /// It may have begun, and certainly does not go on.
     Died,
 }
 
@@ -61,12 +61,12 @@ pub(crate) fn micros(duration: std::time::Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 4)
 }
 
-/// What a breaker should be.
+/// The state that a breaker should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fuse {
-    /// With so many bad marks in a row.
+    /// Closed, with this number of bad marks in a row.
     Closed(u32),
-    /// Until then; for good if an operator did it.
+    /// Open until this time; with `None`, until the operator that opened it closes it.
     Open(Option<i64>),
     Checking,
 }

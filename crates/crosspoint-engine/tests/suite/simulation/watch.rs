@@ -1,4 +1,4 @@
-//! What is stored and done, one thing after another, and whether it may be.
+//! What is stored and done, one thing after another, and whether it is allowed.
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::outcome::Status;
@@ -12,13 +12,12 @@ use crosspoint_engine::policy::Recovery;
 use super::model::{Cause, Known, Life, Model};
 use super::rule::{Reason, Verdict, ensure, may_repeat, pause_micros};
 
-/// The longest pause there is to the shortest: jitter adds up to half.
+/// The longest pause for the given shortest pause: jitter adds up to half.
 fn longest(least: i64) -> i64 {
     least + least / 2 + 1
 }
 
 impl Model {
-    /// One event was stored.
     pub(crate) fn stored(&mut self, seq: Seq, entry: &Entry, cause: &Cause) -> Verdict {
         let now = self.now;
         ensure!(self.steady(entry.at) == now, "an event has another time than its step");
@@ -78,7 +77,7 @@ impl Model {
                 (job.started, job.waited) = (None, 0);
                 let poisoned = at_work && cut_short_max.is_some_and(|most| job.cut_short >= most);
                 job.life = if poisoned { Life::Poisoned } else { Life::Queued };
-                // What an agent was at is lost with us, or was stopped.
+                // The agent's work on this attempt was lost with the process, or was stopped.
                 job.wanted = None;
             }
             What::Ended(outcome) => self.stored_end(&mut job, seq, outcome, cause)?,
@@ -147,7 +146,7 @@ impl Model {
         Ok(())
     }
 
-    /// Whether an attempt may be held to have failed like this, and whether it had begun.
+    /// Whether an attempt may count as failed like this, and whether it had begun.
     fn reason(&self, job: &Known, failure: Failure, cause: &Cause) -> Result<Reason, String> {
         match cause {
             Cause::Failed(by, reported, dispatched) if *by == job.attempts && *reported == failure => {
@@ -179,7 +178,7 @@ impl Model {
                 let given = outcome.outputs.as_ref().is_some_and(|given| given.get().contains(&**outputs));
                 ensure!(given, "another's outputs");
             }
-            // An agent may say by itself that it was stopped.
+            // An agent may report by itself that it was stopped.
             Status::Cancelled => {
                 let may = matches!(cause, Cause::Cancelled | Cause::Failed(_, Failure::Cancelled, _));
                 ensure!(may, "cancelled by {cause:?}");
@@ -236,7 +235,6 @@ impl Model {
         Ok(())
     }
 
-    /// Something is to be done.
     pub(crate) fn done(&mut self, effect: &Effect) -> Verdict {
         let Effect::Job { job, action } = effect else { return Ok(()) };
         let held = self.held.as_ref().is_some_and(|(first, taken)| job.seq() < *first && !taken.contains(&job.seq()));
@@ -250,7 +248,7 @@ impl Model {
                 known.wanted = Some(*attempt);
             }
             Action::Stop { attempt } => {
-                // Of an attempt that nobody began here there is nothing to stop, and no harm in it.
+                // An attempt that was never begun in this process has nothing to stop, and stopping it does no harm.
                 let never_begun = known.wanted.is_none() && (known.was_aside || held);
                 ensure!(never_begun || known.wanted == Some(*attempt), "attempt {attempt} is stopped, and not wanted");
                 known.wanted = None;
@@ -267,7 +265,6 @@ impl Model {
     }
 }
 
-/// Whether the message of a failure holds these words.
 fn says(outcome: &Ending, words: &str) -> bool {
     let message = outcome.reason.as_ref().and_then(|reason| reason.message.as_ref());
     message.is_some_and(|message| message.get().contains(words))

@@ -1,7 +1,8 @@
 //! One run: the real core, a disk, agents, callers and a clock, all driven by dice.
 //!
-//! A round is what the committing thread does: take what has come in, decide, commit, carry out. Dice say beforehand whether it
-//! will get through; if not, the core is made anew from the disk, as after a crash or a failed commit.
+//! A round is what the committing thread does: take the commands that came in, decide, commit, carry out. Dice decide
+//! beforehand whether the round gets through. If it does not, the core is made anew from the disk, as after a crash or
+//! a failed commit.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,38 +31,38 @@ pub(crate) struct World {
     pub(crate) callers: Callers,
     /// All agents there may be, by their names and in the order of the model.
     pub(crate) specs: Arc<Vec<Spec>>,
-    /// Those that are configured.
+    /// The agents that are configured.
     pub(crate) settled: Vec<Spec>,
-    /// What is on its way to us, by the time at which it arrives.
+    /// Commands on their way to the engine, by the time at which they arrive.
     pub(crate) mail: BTreeMap<(i64, u64), Command>,
     pub(crate) posted: u64,
     /// What agents reported in rounds that could not be committed.
     pub(crate) kept: Vec<Command>,
     pub(crate) lost: Lost,
-    /// What the present life knows of who may write.
+    /// What the present life knows of which opening may write.
     pub(crate) claim: Claim,
-    /// The claim of the life before, which may believe that it lives.
+    /// The claim of the life before, which may believe that it is still alive.
     pub(crate) rival: Option<Claim>,
-    /// By how much the clock was seen to jump, and by how much that is not on disk.
+    /// By how much the clock was seen to jump, and how much of that is not on disk.
     pub(crate) jumped: i64,
     pub(crate) unwritten: i64,
-    /// Whether it was ever seen to jump: then a job may be taken for a younger one.
+    /// Whether the clock was ever seen to jump. Then a job may seem younger than it is.
     pub(crate) has_jumped: bool,
-    /// What a commit that failed may have left for the time after a crash.
+    /// What a failed commit may have left on disk, to be found after a crash.
     pub(crate) ghost: Option<(Disk, Model)>,
     /// What was known before a life that has not committed anything, and by how much the clock had jumped unseen.
     pub(crate) unborn: Option<(Model, i64)>,
-    /// For how many rounds more we rest before we end.
+    /// Number of rounds that remain between an operator's stop and the end of the life.
     pub(crate) resting_for: Option<u64>,
     /// How long jobs are kept.
     pub(crate) rule: Rule,
     pub(crate) trace: Option<Vec<String>>,
     pub(crate) rounds: u64,
-    /// How often what happened, so that dice which never fall on something are found out.
+    /// How often each thing happened, so that dice which never reach something are found out.
     pub(crate) tally: BTreeMap<&'static str, u64>,
 }
 
-/// How likely things go wrong in this run, in percent; each is absent from some runs.
+/// How likely things go wrong in this run, in percent. Each fault is absent from some runs.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Faults {
     pub(crate) lose: u64,
@@ -83,9 +84,8 @@ pub(crate) struct Faults {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
     Nothing,
-    /// Its last round was not committed.
+    /// The last round was not committed.
     Commit,
-    /// The process is gone.
     Life,
 }
 
@@ -162,13 +162,13 @@ impl World {
         }
     }
 
-    /// Puts something in the mail.
+    /// Sends a command, which arrives after `delay`.
     pub(crate) fn post(&mut self, delay: i64, command: Command) {
         self.posted += 1;
         self.mail.insert((self.model.now + delay, self.posted), command);
     }
 
-    /// With faults for some rounds, then without until all has ended.
+    /// Runs some rounds with faults, then rounds without until every job has ended.
     pub(crate) fn run(&mut self, steps: u64) -> Verdict {
         for _ in 0..steps {
             self.pass_time();
@@ -215,7 +215,7 @@ impl World {
         alarm.into_iter().chain(mail).min()
     }
 
-    /// From now on nothing goes wrong, and operators let everything work.
+    /// From now on nothing goes wrong, and operators let every agent work.
     fn calm(&mut self) -> Verdict {
         self.say(|| "calm".to_owned());
         self.faults = Faults::default();
@@ -223,7 +223,7 @@ impl World {
         self.ghost = None;
         let leaves = self.model.held.is_some() || self.model.resting || self.resting_for.is_some();
         if leaves && self.lost != Lost::Life {
-            // What is held is for a life that drives everything.
+            // Held jobs go on in a life that drives everything.
             self.die(&[]);
         }
         while self.lost != Lost::Nothing {

@@ -10,26 +10,28 @@ use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::run::{Life, StreamWriter, failure};
-use crosspoint_engine::job::{Job, State};
-use crosspoint_engine::time::Time;
+use crosspoint_contracts::time::Time;
+use crosspoint_exchange::admission::Admitted;
+use crosspoint_exchange::answer::{self, Beside};
+use crosspoint_exchange::backend::Followed;
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_exchange::snapshot::{Snapshot, State};
 use futures_util::stream;
 
-use super::{CONTRACT, refuse, written};
-use crate::passage::admission::Admitted;
-use crate::passage::answer::{self, Beside};
-use crate::server::jobs::locate;
-use crate::server::refusal::Refusal;
-use crate::server::{App, events, refusal_document};
+use super::{CONTRACT, locate, refuse, written};
+use crate::event_stream::{self, KEEP_ALIVE_PERIOD};
+use crate::{Site, refusal_document};
 
 /// Answers with the stream of a run.
-pub(super) fn response(app: App, run: Admitted) -> Result<Response, Refusal> {
-    let job = run.watch.job();
-    let request_id = run.beside.known_as.as_deref().unwrap_or(&job.request.request_id);
+pub(crate) fn response<J: Followed>(site: Site, run: Admitted<J>) -> Result<Response, Refusal> {
+    let now = run.job.now();
+    let job = J::snapshot(&now);
+    let request_id = run.beside.known_as.as_deref().unwrap_or(job.request_id);
     // Both are present: the contract demands it of every request.
-    let writer = StreamWriter::new(request_id, &job.request.work).map_err(|_| Refusal::internal())?;
-    let telling = Telling { app, run, writer, told: Told::default(), over: false };
+    let writer = StreamWriter::new(request_id, job.work).map_err(|_| Refusal::internal())?;
+    let telling = Telling { site, run, writer, told: Told::default(), over: false };
     // RUN-6.3: the connection is closed after the last piece.
-    let mut response = events::response(stream::unfold(telling, |mut telling| async move {
+    let mut response = event_stream::response(stream::unfold(telling, |mut telling| async move {
         let bytes = telling.next().await?;
         Some((bytes, telling))
     }));
@@ -38,9 +40,9 @@ pub(super) fn response(app: App, run: Admitted) -> Result<Response, Refusal> {
 }
 
 /// A stream, and what its caller has been told.
-struct Telling {
-    app: App,
-    run: Admitted,
+struct Telling<J> {
+    site: Site,
+    run: Admitted<J>,
     writer: StreamWriter,
     told: Told,
     /// Whether the terminal event was written.
@@ -57,12 +59,12 @@ struct Told {
 }
 
 impl Told {
-    fn of(job: &Job) -> Told {
-        let question = match &job.state {
-            State::Waiting { running, .. } => Some((running.attempt, running.asked)),
-            State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned | State::Ended(_) => None,
+    fn of(job: &Snapshot<'_>) -> Told {
+        let question = match job.state {
+            State::Waiting { number, .. } => Some(number),
+            State::Queued | State::Running | State::Between | State::Ended(_) => None,
         };
-        Told { progress: job.progress.as_ref().map(|_| job.progress_at), question }
+        Told { progress: job.progress.map(|_| job.progress_at), question }
     }
 
     /// Whether this is news for a caller that was told `before`. An answered question is not.
@@ -72,32 +74,32 @@ impl Told {
     }
 }
 
-impl Telling {
+impl<J: Followed> Telling<J> {
     /// Returns the next bytes of the stream, or `None` at its end.
     async fn next(&mut self) -> Option<Bytes> {
         if self.over {
             return None;
         }
         let mut out = Vec::new();
-        let mut job = self.run.watch.job();
+        let mut now = self.run.job.now();
         if self.writer.life() == Life::New {
-            self.begin(&job, &mut out);
+            self.begin(&J::snapshot(&now), &mut out);
         }
         // RUN-6.6.
-        let until = Instant::now() + events::KEEP_ALIVE_PERIOD;
+        let until = Instant::now() + KEEP_ALIVE_PERIOD;
         loop {
-            self.tell(&job, &mut out);
+            self.tell(&J::snapshot(&now), &mut out);
             if !out.is_empty() {
                 return Some(out.into());
             }
-            if self.app.stopping().is_cancelled() {
+            if self.site.stopping().is_cancelled() {
                 self.leave(&mut out);
             } else if Instant::now() >= until {
                 let _ = self.writer.comment(&mut out);
             } else {
-                job = tokio::select! {
-                    job = self.run.watch.moved(job.events, until) => job,
-                    () = self.app.stopping().cancelled() => self.run.watch.job(),
+                now = tokio::select! {
+                    now = self.run.job.moved(&now, until) => now,
+                    () = self.site.stopping().cancelled() => self.run.job.now(),
                 };
             }
         }
@@ -105,22 +107,22 @@ impl Telling {
 
     /// RUN-10.2: a caller that joins a run is told that it has started and how far it is. For a run that has ended it
     /// gets only the outcome.
-    fn begin(&mut self, job: &Job, out: &mut Vec<u8>) {
+    fn begin(&mut self, job: &Snapshot<'_>, out: &mut Vec<u8>) {
         let _ = self.writer.started(out);
-        if self.run.joined && job.outcome().is_some() {
+        if self.run.joined && job.ended().is_some() {
             self.told = Told::of(job);
         }
     }
 
     /// Writes what is new about the job, if anything is.
-    fn tell(&mut self, job: &Job, out: &mut Vec<u8>) {
+    fn tell(&mut self, job: &Snapshot<'_>, out: &mut Vec<u8>) {
         if self.over {
             return;
         }
         let now = Told::of(job);
         let news = now.is_news_after(self.told);
         self.told = now;
-        let ended = job.outcome().is_some();
+        let ended = job.ended().is_some();
         if news {
             self.advance(job, ended, out);
         }
@@ -130,7 +132,7 @@ impl Telling {
     }
 
     /// Writes progress. Progress made just before the end is written before the end.
-    fn advance(&mut self, job: &Job, ended: bool, out: &mut Vec<u8>) {
+    fn advance(&mut self, job: &Snapshot<'_>, ended: bool, out: &mut Vec<u8>) {
         // Warnings about the request are written once, at the end.
         let beside = Beside { known_as: self.run.beside.known_as.clone(), ..Beside::default() };
         let data = match ended {
@@ -145,12 +147,12 @@ impl Telling {
 
     /// Ends the stream because the server stops. The run goes on.
     fn leave(&mut self, out: &mut Vec<u8>) {
-        let refusal = refuse(&self.run, Refusal::leaving(self.run.watch.job().id()));
+        let refusal = refuse(&self.run, Refusal::leaving(J::snapshot(&self.run.job.now()).id));
         self.finish(&refusal_document::document(&refusal, CONTRACT), out);
     }
 
     /// Writes the outcome of the run.
-    fn end(&mut self, job: &Job, out: &mut Vec<u8>) {
+    fn end(&mut self, job: &Snapshot<'_>, out: &mut Vec<u8>) {
         self.finish(&written(&self.run, job), out);
     }
 

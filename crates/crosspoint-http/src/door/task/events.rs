@@ -9,38 +9,37 @@ use std::time::Instant;
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use bytes::Bytes;
+use crosspoint_contracts::job::State as Told;
 use crosspoint_contracts::sse;
 use crosspoint_contracts::task::Status;
-use crosspoint_engine::job::{Job, Phase};
-use crosspoint_engine::runtime::Watch;
-use crosspoint_engine::time::Time;
+use crosspoint_contracts::time::Time;
+use crosspoint_exchange::answer::{self, Beside};
+use crosspoint_exchange::backend::Followed;
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_exchange::snapshot::Snapshot;
 use futures_util::stream;
 
 use super::CONTRACT;
-use super::refused::status_of;
-use crate::long;
-use crate::passage::answer::{self, Beside};
-use crate::server::events::{KEEP_ALIVE_PERIOD, keep_alive, last_seen, response};
-use crate::server::jobs::outcome_bytes;
-use crate::server::refusal::Refusal;
-use crate::server::{App, query};
+use super::refused::status_word;
+use crate::event_stream::{KEEP_ALIVE_PERIOD, keep_alive, last_seen, response};
+use crate::{Site, long, query};
 
 /// Where a stream begins and ends.
-pub(super) struct Stretch {
+pub(crate) struct Stretch {
     after: u32,
     only_past: bool,
 }
 
 impl Stretch {
-    pub(super) fn read(uri: &Uri, headers: &HeaderMap) -> Result<Stretch, Refusal> {
+    pub(crate) fn read(uri: &Uri, headers: &HeaderMap) -> Result<Stretch, Refusal> {
         let asked = query::events(uri)?;
         let after = last_seen(headers)?.or(asked.after).unwrap_or(0);
         Ok(Stretch { after, only_past: asked.only_past })
     }
 }
 
-pub(super) fn stream(app: App, watch: Watch, Stretch { after, only_past }: Stretch) -> Response {
-    let following = Following { app, watch, after, only_past, shown: None };
+pub(crate) fn stream<J: Followed>(site: Site, task: J, Stretch { after, only_past }: Stretch) -> Response {
+    let following = Following { site, task, after, only_past, shown: None };
     let events = stream::unfold(following, |mut following| async move {
         let bytes = following.next().await?;
         Some((bytes, following))
@@ -48,9 +47,9 @@ pub(super) fn stream(app: App, watch: Watch, Stretch { after, only_past }: Stret
     response(events)
 }
 
-struct Following {
-    app: App,
-    watch: Watch,
+struct Following<J> {
+    site: Site,
+    task: J,
     /// The number of the last event of the job that the caller knows of.
     after: u32,
     only_past: bool,
@@ -60,7 +59,8 @@ struct Following {
 /// What makes two documents about a task differ. Not every event of a job shows in them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Shown {
-    phase: Phase,
+    state: Told,
+    is_between: bool,
     attempts: u32,
     answers: usize,
     updated_at: Time,
@@ -68,45 +68,52 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(job: &Job) -> Shown {
-        let (phase, answers) = (job.phase(), job.answers.len());
-        let &Job { attempts, updated_at, progress_at, .. } = job;
-        Shown { phase, attempts, answers, updated_at, progress_at }
+    fn of(job: &Snapshot<'_>) -> Shown {
+        let &Snapshot { attempts, answers, updated_at, progress_at, .. } = job;
+        Shown { state: job.state.told(), is_between: job.is_between(), attempts, answers, updated_at, progress_at }
     }
 }
 
-impl Following {
+impl Shown {
+    /// Whether the caller has seen the ended task.
+    fn is_last(self) -> bool {
+        matches!(self.state, Told::Completed | Told::Failed | Told::Cancelled)
+    }
+}
+
+impl<J: Followed> Following<J> {
     /// Returns the next bytes of the stream, or `None` at its end.
     async fn next(&mut self) -> Option<Bytes> {
         let until = Instant::now() + KEEP_ALIVE_PERIOD;
         loop {
-            if self.shown.is_some_and(|shown| shown.phase.is_end()) || self.app.stopping().is_cancelled() {
+            if self.shown.is_some_and(Shown::is_last) || self.site.stopping().is_cancelled() {
                 return None;
             }
-            let job = self.watch.job();
+            let now = self.task.now();
+            let job = J::snapshot(&now);
             let shown = Some(Shown::of(&job));
             if job.events > self.after && self.shown != shown {
                 (self.after, self.shown) = (job.events, shown);
                 return Some(written(&job));
             }
-            if self.only_past || job.outcome().is_some() {
+            if self.only_past || job.ended().is_some() {
                 return None;
             }
             if Instant::now() >= until {
                 return Some(keep_alive());
             }
-            let moved = self.watch.moved(job.events, until);
+            let moved = self.task.moved(&now, until);
             tokio::select! {
                 _ = moved => {}
-                () = self.app.stopping().cancelled() => return None,
+                () = self.site.stopping().cancelled() => return None,
             }
         }
     }
 }
 
-fn written(job: &Job) -> Bytes {
-    let answer = long::look(outcome_bytes(job), || answer::answer(job, CONTRACT, &Beside::default()));
-    let status = if answer.is_readable { status_of(job) } else { Status::Failed.word() };
+fn written(job: &Snapshot<'_>) -> Bytes {
+    let answer = long::look(job.outcome_bytes(), || answer::answer(job, CONTRACT, &Beside::default()));
+    let status = if answer.is_readable { status_word(job.state.told()) } else { Status::Failed.word() };
     let mut out = Vec::with_capacity(answer.text.len() + 64);
     // Names of events are ours and contain no line breaks.
     let _ = sse::event(&mut out, status, Some(u64::from(job.events)), &answer.text);

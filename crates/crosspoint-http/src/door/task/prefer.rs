@@ -1,7 +1,7 @@
 //! The `Prefer` header (RFC 7240), as far as it concerns waiting.
 
 /// Returns the seconds of the first `wait` in these lines. A value that cannot be read is ignored.
-pub(super) fn wait<'h>(lines: impl Iterator<Item = &'h str>) -> Option<u64> {
+pub(crate) fn wait<'h>(lines: impl Iterator<Item = &'h str>) -> Option<u64> {
     let preferences = lines.flat_map(|line| parts(line, b','));
     let mut waits = preferences.filter_map(|preference| {
         // A semicolon begins parameters, and `wait` has none.

@@ -9,52 +9,50 @@ use axum::http::header::HeaderValue;
 use axum::http::request::Parts;
 use axum::response::Response;
 
-use super::prefer;
-use super::{PREFERENCE_APPLIED, refused};
-use crate::server::App;
-use crate::server::json::response;
-use crate::server::query::Wait;
-use crate::server::refusal::Refusal;
+use super::{Doors, PREFERENCE_APPLIED, prefer, refused};
+use crate::json::response;
+use crate::{Refused, query};
 
 /// The task that a path names, by the id that its caller gave it.
-pub(in crate::server) struct TaskId(pub(super) String);
+pub(crate) struct TaskId(pub(crate) String);
 
-impl FromRequestParts<App> for TaskId {
-    type Rejection = Refusal;
+impl<S: Send + Sync> FromRequestParts<S> for TaskId {
+    type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<TaskId, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<TaskId, Refused> {
         // A path that is not text is not the id of any task.
-        let Path(id) = Path::<String>::from_request_parts(parts, app).await.map_err(|_| refused::no_such_task(None))?;
+        let Path(id) =
+            Path::<String>::from_request_parts(parts, state).await.map_err(|_| refused::no_such_task(None))?;
         Ok(TaskId(id))
     }
 }
 
 /// How long a caller waits: `?wait=S`, or else `Prefer: wait=S`.
-pub(in crate::server) struct Patience {
-    pub(super) wait: Option<Duration>,
+pub(crate) struct Patience {
+    pub(crate) wait: Option<Duration>,
     /// The wait in seconds that was granted because the header asked for it.
     preferred: Option<u64>,
 }
 
-impl FromRequestParts<App> for Patience {
-    type Rejection = Refusal;
+impl<B: Sync> FromRequestParts<Doors<B>> for Patience {
+    type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Patience, Refusal> {
-        let Wait(asked) = Wait::from_request_parts(parts, app).await?;
+    async fn from_request_parts(parts: &mut Parts, doors: &Doors<B>) -> Result<Patience, Refused> {
+        let asked = query::wait(&parts.uri, doors.wait_max)?;
         if asked.is_some() {
             return Ok(Patience { wait: asked, preferred: None });
         }
         let headers = parts.headers.get_all("prefer").iter();
         let preferred = prefer::wait(headers.filter_map(|line| line.to_str().ok()));
         // A preference is granted as far as possible. A query that cannot be granted is a mistake.
-        let wait = preferred.map(|seconds| Duration::from_secs(seconds).min(app.0.wait_max));
+        let wait = preferred.map(|seconds| Duration::from_secs(seconds).min(doors.wait_max));
         Ok(Patience { wait, preferred: wait.map(|wait| wait.as_secs()) })
     }
 }
 
 impl Patience {
     /// Makes the answer, and says which preference was applied.
-    pub(super) fn answer(&self, status: StatusCode, document: String) -> Response {
+    pub(crate) fn answer(&self, status: StatusCode, document: String) -> Response {
         let mut response = response(status, document);
         if let Some(seconds) = self.preferred
             && let Ok(applied) = HeaderValue::try_from(format!("wait={seconds}"))
@@ -66,7 +64,7 @@ impl Patience {
 }
 
 /// Encodes a text as one segment of a path. Every character that RFC 3986 does not call unreserved is encoded.
-pub(super) fn percent_encoded(text: &str) -> String {
+pub(crate) fn percent_encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {

@@ -68,13 +68,8 @@ fn a_request_of_the_bridge_goes_to_every_contract_under_the_name_that_it_was_led
     assert_eq!((&run["request_id"], &run["task_type"]), (&json!(job.id().to_string()), &json!("led")));
     assert_eq!(run["inputs"], json!({"prompt": "Größe?", "context": {"n": 1}}));
     assert_eq!(run["x_crosspoint"]["fields"]["bridge"], json!({"/own": [1]}));
-    let outgoing = outgoing::request(
-        &job,
-        1,
-        &document,
-        Some(std::time::Duration::from_millis(59_500)),
-        &manner(Contract::Bridge),
-    );
+    let left = std::time::Duration::from_millis(59_500);
+    let outgoing = outgoing::request(&assignment(&job, 1, &document, Some(left)), &options(Contract::Bridge));
     let bridge =
         parsed(std::str::from_utf8(&outgoing.expect("it can be written").text).expect("text"), Kind::BridgeRequest);
     assert_eq!((&bridge["request_id"], &bridge["agent_name"]), (&json!(job.id().to_string()), &json!("led")));

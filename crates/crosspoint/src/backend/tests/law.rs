@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::Path;
 
+use crosspoint_contracts::json::Levels;
+use crosspoint_contracts::map::{Carrying, Fresh};
 use crosspoint_contracts::{read_jobs, translate};
 
 use super::*;
@@ -66,8 +68,17 @@ fn translated(document: &str, kind: Kind, to: Contract) -> Value {
     let (reading, jobs) = read_jobs(document.as_bytes(), &options);
     let job = jobs.into_iter().next().unwrap_or_else(|| panic!("{:?} in {document}", reading.report));
     let id = JobId::new(Seq(8), Time(1_800_000_000_000_000), 9);
-    let written =
-        translate::write(&job, to, &super::super::fresh(id, "2027-01-15T08:00:00Z")).expect("it can be written");
+    let fresh = Fresh {
+        now: "2027-01-15T08:00:00Z",
+        id: id.uuid(),
+        agent_types: &[],
+        agent_type: "code",
+        carrying: Carrying::On,
+        known_as: None,
+        completing: false,
+        levels: Levels::Received,
+    };
+    let written = translate::write(&job, to, &fresh).expect("it can be written");
     serde_json::from_str(&written.into_text()).expect("JSON")
 }
 
@@ -162,11 +173,11 @@ fn an_object_is_an_object_again_for_whoever_asked_with_one() {
     ]) {
         let success = Success::of(Body::trusted(outputs));
         let done = stepped(&job, Event::Finish { attempt: 1, result: Ok(success) });
-        let both = answer::document(&done, Contract::Bridge, &is_translated);
+        let both = answer::document(&snapshot(&done), Contract::Bridge, &is_translated);
         let got = parsed(&both, Kind::BridgeResponse);
         assert_eq!(got["response"], parsed(&told(&done, Contract::Bridge), Kind::BridgeResponse)["response"]);
         assert_eq!(translated(&both, Kind::BridgeResponse, Contract::Run)["outputs"], expected, "{both}");
     }
     let failed = stepped(&job, Event::Cancel);
-    assert_eq!(answer::document(&failed, Contract::Bridge, &is_translated), told(&failed, Contract::Bridge));
+    assert_eq!(answer::document(&snapshot(&failed), Contract::Bridge, &is_translated), told(&failed, Contract::Bridge));
 }

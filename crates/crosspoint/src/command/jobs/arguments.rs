@@ -2,7 +2,8 @@
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, Subcommand, ValueHint};
-use crosspoint_engine::job::{Door, Phase};
+use crosspoint_contracts::request::Door;
+use crosspoint_engine::job::Phase;
 
 use crate::command::flags::Reach;
 

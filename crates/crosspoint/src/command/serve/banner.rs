@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crosspoint_engine::runtime::Engine;
+use crosspoint_exchange::listed::listed;
 
 use super::listening::Place;
 use crate::config::Config;
-use crate::listed::listed;
 use crate::terminal::render;
 
 /// The program's name if it is installed.

@@ -4,11 +4,11 @@ use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use crosspoint_http::socket::Listener;
 use tokio::net::TcpListener;
 
 use crate::config::{Config, Server, UNIX};
 use crate::local::{self, SCHEME, SERVER_SOCKET, SocketFile};
-use crate::server::Listener;
 use crate::terminal::render;
 use crate::{Outcome, retrying};
 

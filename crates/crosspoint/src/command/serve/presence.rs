@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use crosspoint_engine::time::Time;
+use crosspoint_contracts::time::Time;
 use serde::Serialize;
 
 use crate::config::SERVER_FILE;
@@ -28,8 +28,12 @@ impl Presence {
     /// Writes the file whole or not at all: it is renamed into place.
     pub(super) fn announce(directory: &Path, url: &str) -> Result<Presence> {
         let pid = std::process::id();
-        let shown =
-            Shown { url: url.to_owned(), pid, started_at: Time::on_the_wall(), version: env!("CARGO_PKG_VERSION") };
+        let shown = Shown {
+            url: url.to_owned(),
+            pid,
+            started_at: crosspoint_engine::wall_clock::now(),
+            version: env!("CARGO_PKG_VERSION"),
+        };
         let path = directory.join(SERVER_FILE);
         local::make_directory(directory).with_context(|| format!("cannot make {}", directory.display()))?;
         let draft = directory.join(format!("{SERVER_FILE}.{pid}"));

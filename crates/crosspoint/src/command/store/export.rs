@@ -8,11 +8,11 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::event::{Entry, What};
 use crosspoint_engine::id::{SEQ_MAX, Seq};
 use crosspoint_engine::job::{Job, Phase};
 use crosspoint_engine::store::{Fault, Readers, Wanted};
-use crosspoint_engine::time::Time;
 
 use super::draft::Draft;
 use super::line::{self, Line};
@@ -57,9 +57,9 @@ pub(super) fn export(path: &Path, arguments: &StoreExport) -> Result<Outcome> {
 fn wanted(arguments: &StoreExport) -> Wanted {
     let since = arguments.since.map(|since| match since {
         Since::At(at) => Time(at.as_microsecond()),
-        Since::Ago(ago) => {
-            Time(Time::on_the_wall().0.saturating_sub(i64::try_from(ago.as_micros()).unwrap_or(i64::MAX)))
-        }
+        Since::Ago(ago) => Time(
+            crosspoint_engine::wall_clock::now().0.saturating_sub(i64::try_from(ago.as_micros()).unwrap_or(i64::MAX)),
+        ),
     });
     Wanted { phases: arguments.state.iter().filter_map(|state| Phase::from_name(state)).collect(), since }
 }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::request::{Backoff, Key, Limits};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Breaker;
 use crosspoint_engine::core::{Member, Standing};
 use crosspoint_engine::event::{Entry, What};
 use crosspoint_engine::id::{JobId, Seq};
-use crosspoint_engine::job::{Job, Key, Limits, State};
-use crosspoint_engine::policy::{Backoff, Recovery, Repeats};
+use crosspoint_engine::job::{Job, State};
+use crosspoint_engine::policy::{Recovery, Repeats};
 use crosspoint_engine::store::Found;
-use crosspoint_engine::time::Time;
 use serde::Serialize;
 
 use crate::server::view::{self, Beside};
@@ -154,7 +155,12 @@ struct RetryShown {
 
 impl<'l> Line<'l> {
     pub(super) fn store(schema: i64, last: Option<Seq>) -> Line<'l> {
-        Line::Store { format: FORMAT, schema, last_job: last.map(|seq| seq.0), exported_at: Time::on_the_wall() }
+        Line::Store {
+            format: FORMAT,
+            schema,
+            last_job: last.map(|seq| seq.0),
+            exported_at: crosspoint_engine::wall_clock::now(),
+        }
     }
 
     pub(super) fn agent(name: &'l str, standing: &Standing) -> Line<'l> {

@@ -160,7 +160,7 @@ impl<'t> Talk<'t> {
             // The result of an earlier attempt is on record.
             Some(job) if job.id() == self.attempt.job().id() => Way::Remove,
             Some(job) if job.outcome().is_some() => {
-                if is_request || is_taken(&job, &self.link.manner.agent) {
+                if is_request || is_taken(&job, &self.link.options.agent) {
                     Way::Remove
                 } else {
                     Way::SetAside

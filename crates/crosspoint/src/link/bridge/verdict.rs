@@ -6,10 +6,10 @@ use crosspoint_contracts::bridge::clause::BRIDGE_4_3;
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::{Kind, Report};
+use crosspoint_exchange::reply::{self, Meaning};
 
 use super::place::response_name;
 use crate::link::record::{Note, found};
-use crate::passage::reply::{self, Meaning};
 
 /// What the file is worth.
 pub(super) enum Verdict {

@@ -9,15 +9,15 @@ use crosspoint_contracts::run::clause::{RUN_5_3, RUN_6_3};
 use crosspoint_contracts::run::{Follower, Heard, Meaning, Role, StreamEvent};
 use crosspoint_contracts::sse::{Event, Limits, Reader, TooLarge};
 use crosspoint_contracts::{Kind, job};
+use crosspoint_exchange::reply;
+use crosspoint_http::call::{Answer, Unread};
 use futures_util::FutureExt;
 use reqwest::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::report::Reports;
 use super::{Errand, Run, verdict};
-use crate::link::http::{Answer, Unread};
 use crate::link::record::Record;
-use crate::passage::reply;
 
 /// Longest time, and most bytes, for reading on after an outcome. It shows whether the agent keeps the rules and
 /// whether the connection can be used again.

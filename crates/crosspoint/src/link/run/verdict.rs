@@ -9,14 +9,14 @@ use crosspoint_contracts::run::StreamEvent;
 use crosspoint_contracts::run::clause::{RUN_5_3, RUN_7, RUN_9, RUN_104};
 use crosspoint_contracts::run::failure::{read_answer, write};
 use crosspoint_contracts::{Kind, Report};
+use crosspoint_exchange::reply::{self, Meaning, Reply};
+use crosspoint_http::call::Unread;
+use crosspoint_http::long;
 use reqwest::StatusCode;
 
-use crate::link::http::Unread;
 use crate::link::record::{Note, found};
 use crate::link::remote::too_long;
 use crate::link::status;
-use crate::long;
-use crate::passage::reply::{self, Meaning, Reply};
 
 /// Clauses whose breach does no harm: what they recommend is missing.
 const RECOMMENDED: [&Clause; 1] = [&RUN_104];

@@ -10,17 +10,17 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Progress, Success};
 use crosspoint_contracts::task::clause::{TASK_3, TASK_4_2, TASK_4_5, TASK_5};
 use crosspoint_engine::runtime::{Attempt, Gone};
+use crosspoint_exchange::outgoing::Outgoing;
+use crosspoint_exchange::reply::{self, Meaning};
+use crosspoint_http::call::{Answer, Media, Unanswered, Unread};
 
 use super::Task;
 use super::memory::Memory;
 use super::pace::{Pace, WAIT_MAX};
 use super::poll::{self, Asked, Told, Whole};
 use super::question::Questions;
-use crate::link::http::{Answer, Media, Unanswered, Unread};
 use crate::link::record::Record;
 use crate::link::{gone, remote};
-use crate::passage::outgoing::Outgoing;
-use crate::passage::reply::{self, Meaning};
 
 /// Longest time until an answer begins, in addition to the wait that was asked for. Then the agent is asked again.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);

@@ -7,13 +7,13 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::Failed;
 use crosspoint_contracts::task::clause::{TASK_2_4, TASK_4, TASK_4_5, TASK_112, TASK_121};
 use crosspoint_engine::job::Request;
+use crosspoint_exchange::reply::{self, Meaning, Reply};
+use crosspoint_http::call::Media;
+use crosspoint_http::long;
 use reqwest::StatusCode;
 
-use crate::link::http::Media;
 use crate::link::record::{Note, found};
 use crate::link::status::{self, is_absent};
-use crate::long;
-use crate::passage::reply::{self, Meaning, Reply};
 
 /// What the agent was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

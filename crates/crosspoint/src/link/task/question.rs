@@ -10,6 +10,7 @@ use crosspoint_contracts::reply::{Failed, Question};
 use crosspoint_contracts::task::clause::TASK_4_3;
 use crosspoint_engine::job::{Answered, State};
 use crosspoint_engine::runtime::Attempt;
+use crosspoint_exchange::reply::Meaning;
 
 use super::conversation::{Mute, Talk};
 use super::memory::Memory;
@@ -17,7 +18,6 @@ use super::pace::Pace;
 use super::poll::{Asked, Told};
 use crate::link::gone;
 use crate::link::status::is_absent;
-use crate::passage::reply::Meaning;
 
 /// The question if the agent does not say what it asks (TASK-2.6).
 const UNSAID: &str = r#""The agent needs input.""#;

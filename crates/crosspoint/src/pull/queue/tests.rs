@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crosspoint_contracts::request::{Door, Key, Limits, Priority};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::Spec;
 use crosspoint_engine::id::{JobId, Seq};
-use crosspoint_engine::job::{Door, Job, Key, Limits, Priority, Request};
+use crosspoint_engine::job::{Job, Request};
 use crosspoint_engine::policy::Policy;
 use crosspoint_engine::runtime::Handed;
-use crosspoint_engine::time::Time;
 use tokio::sync::Notify;
 use uuid::Uuid;
 

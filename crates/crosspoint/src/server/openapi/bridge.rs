@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use crosspoint_contracts::bridge::{Request, Response, Status};
+use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
@@ -11,7 +12,6 @@ use super::operation::Operation;
 use super::shape::Job;
 use super::table::{BRIDGE, Facts, key, seconds};
 use super::word::RepeatName;
-use crate::server::submit::NAME_BYTES_MAX;
 
 const KEY: &str = "What makes a repeat the same request, in place of `request_id`.";
 const WAIT: &str = "Wait for the response up to so many seconds.";

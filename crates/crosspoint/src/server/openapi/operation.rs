@@ -1,9 +1,8 @@
 //! The description of one operation.
 
+use crosspoint_exchange::refusal::Shown;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-
-use crate::passage::refusal::Shown;
 
 /// Makes the schema of a type with a given generator.
 pub(super) type Make = fn(&mut SchemaGenerator) -> Schema;

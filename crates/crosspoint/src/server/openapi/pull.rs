@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
 
 use crosspoint_contracts::content::Nullable;
+use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
@@ -12,7 +13,6 @@ use super::word::{
     Above, Any, Concurrency, FailureName, Given, HeardName, Id, LeaseSeconds, OutputBytes, Room, Rule, Session, True,
     WorkSeconds,
 };
-use crate::server::submit::NAME_BYTES_MAX;
 
 /// Who joins, and for what.
 #[derive(JsonSchema)]

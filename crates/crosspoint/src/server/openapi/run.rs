@@ -7,13 +7,13 @@
 use std::borrow::Cow;
 
 use crosspoint_contracts::run::Request;
+use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::operation::{Make, Operation, make};
 use super::table::{RUNS, key};
 use super::word::{Any, RunStatusName};
-use crate::server::submit::NAME_BYTES_MAX;
 
 const KEY: &str = "What makes a repeat the same run, in place of `request_id`, `task_type` and `stage_id`.";
 

@@ -8,7 +8,7 @@ use super::word::{
     Any, Attempts, BreakerName, BreakerWish, DoorName, FailureName, Given, Id, KindName, OutputBytes, PriorityName,
     RepeatName, Seconds, StateName, StatusName, When,
 };
-use crate::verdict::Found;
+use crosspoint_exchange::refusal::Found;
 
 /// A new job. Members that are not known are kept with the document and mean nothing.
 #[derive(JsonSchema)]
@@ -239,7 +239,7 @@ pub(super) struct Ready {
 #[schemars(untagged)]
 pub(super) enum NotReady {
     Not(NotReadyBecause),
-    Refused(crate::passage::refusal::Shown<'static>),
+    Refused(crosspoint_exchange::refusal::Shown<'static>),
 }
 
 /// No work is taken.

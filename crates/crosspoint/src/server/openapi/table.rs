@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
+use crosspoint_contracts::request::Door;
 use crosspoint_contracts::{Contract, Kind};
-use crosspoint_engine::job::{Door, Phase};
+use crosspoint_engine::job::Phase;
+use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use serde_json::{Value, json};
 
 use super::event::JobEvent;
@@ -17,7 +19,6 @@ use super::shape::{
 use super::word::Any;
 use super::{bridge, pull, run, task};
 use crate::server::query::{LIST_DEFAULT, LIST_MAX};
-use crate::server::submit::NAME_BYTES_MAX;
 use crate::verdict::Judged;
 
 /// The configured values that callers must know.

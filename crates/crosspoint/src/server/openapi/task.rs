@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use crosspoint_contracts::task::{self, Status};
+use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
@@ -11,7 +12,6 @@ use super::operation::Operation;
 use super::shape::Reply;
 use super::table::{Facts, TASKS, key, seconds};
 use super::word::RepeatName;
-use crate::server::submit::NAME_BYTES_MAX;
 
 /// Defines a document of the contract that may have any other members too.
 macro_rules! open {

@@ -4,14 +4,15 @@
 use std::borrow::Cow;
 
 use crosspoint_contracts::Kind;
-use crosspoint_contracts::failure::{Failure, Repeat};
 use crosspoint_contracts::outcome::Status;
-use crosspoint_engine::job::{Door, Phase, Priority};
-use crosspoint_engine::policy::{ATTEMPTS_MAX, OUTPUT_BYTES_MAX};
+use crosspoint_contracts::request::{ATTEMPTS_MAX, Door, Priority};
+use crosspoint_engine::job::Phase;
+use crosspoint_engine::policy::OUTPUT_BYTES_MAX;
+use crosspoint_exchange::admission::NAME_BYTES_MAX;
+pub(crate) use crosspoint_exchange::refusal::{FailureName, RepeatName};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::pull::CONCURRENCY_MAX;
-use crate::server::submit::NAME_BYTES_MAX;
 
 /// Defines types whose values are one of the given words.
 macro_rules! words {
@@ -44,10 +45,6 @@ words! {
     DoorName: Door::all().map(Door::name).collect::<Vec<_>>();
     /// Who goes first.
     PriorityName: Priority::ALL.map(Priority::name);
-    /// Why work failed.
-    FailureName: Failure::ALL.map(Failure::name);
-    /// Whether sending the same again is safe.
-    RepeatName: [Repeat::Safe, Repeat::Unknown, Repeat::Never].map(Repeat::name);
     /// What a document is.
     KindName: Kind::ALL.map(Kind::name);
     /// How a run ended: well in two words, of which this door writes the first by itself.

@@ -6,9 +6,8 @@
 
 use bytes::Bytes;
 use crosspoint_contracts::json::{Flaw, Tape, Value};
-
-use super::super::refusal::Refusal;
-use super::super::submit::ambiguous;
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_http::json_body::ambiguous;
 
 pub(super) struct Doubts<'t> {
     flaws: &'t [Flaw],

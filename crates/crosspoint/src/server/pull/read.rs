@@ -14,13 +14,14 @@ use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use crosspoint_engine::core::Spec;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MAX, Policy, Recovery, Repeats, TOTAL_DEFAULT};
+use crosspoint_exchange::admission::NAME_BYTES_MAX;
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_exchange::reply;
+use crosspoint_http::json_body::{object, scan, scan_ambiguous};
+use crosspoint_http::query::parameters;
 use uuid::Uuid;
 
-use super::super::query::parameters;
-use super::super::refusal::Refusal;
-use super::super::submit::{NAME_BYTES_MAX, object, scan, scan_ambiguous};
 use super::doubt::Doubts;
-use crate::passage::reply;
 use crate::pull::{CONCURRENCY_MAX, Holding, Joining, Report, Said};
 
 /// Name of the contract of agents that joined, for people.

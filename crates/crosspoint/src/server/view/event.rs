@@ -58,7 +58,7 @@ impl Serialize for Event<'_> {
 #[cfg(test)]
 mod tests {
     use crosspoint_contracts::content::Block;
-    use crosspoint_engine::time::Time;
+    use crosspoint_contracts::time::Time;
 
     use super::*;
 

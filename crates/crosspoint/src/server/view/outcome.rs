@@ -3,9 +3,9 @@
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::outcome::{Outcome, Reason, Text};
 use crosspoint_engine::job::Ending;
+use crosspoint_http::json::Object;
 
 use super::Extent;
-use crate::server::json::Object;
 
 /// Largest outcome that is shown in lists, in bytes. A page of five hundred jobs is for looking, not for fetching.
 const LISTED_BYTES_MAX: u64 = 4 << 10;

@@ -1,10 +1,9 @@
-//! The exchanges of files: a requester, and an agent who answers in a directory.
+//! The exchanges of files: a requester, and an agent that answers in a directory.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use crosspoint_contracts::Kind;
 use serde_json::Value;
@@ -14,10 +13,10 @@ use crate::faultless::faults;
 use crate::left_files::{leave, taken};
 use crate::watching::{REQUEST, RESPONSE};
 
-/// How often the directory is looked into. Nothing depends on it.
+/// Pause between two looks into the directory. Nothing depends on it.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Leaves a request where it belongs, and gives the response.
+/// Leaves a request in its file, and returns the response.
 pub(super) fn asked(room: &Path, document: &[u8]) -> Result<String, String> {
     let text = std::str::from_utf8(document).map_err(|error| error.to_string())?;
     let request: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -28,7 +27,7 @@ pub(super) fn asked(room: &Path, document: &[u8]) -> Result<String, String> {
     faults(response.as_bytes(), Kind::BridgeResponse).map_or(Ok(response), Err)
 }
 
-/// Answers the requests in a directory, each once it is there, for as long as there is one.
+/// Answers the requests in a directory, each once it is there, until the answers run out.
 pub(super) fn start(desk: PathBuf, answers: Vec<String>, stage: Arc<Stage>) {
     fs::create_dir(&desk).expect("it can be made");
     thread::spawn(move || {

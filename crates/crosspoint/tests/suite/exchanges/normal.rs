@@ -1,15 +1,15 @@
-//! What is different every time, by its name.
+//! Replaces values that differ in every run by names.
 
-/// What is known of one exchange.
+/// The values of one exchange.
 pub(super) struct Names<'n> {
     pub(super) job: Option<String>,
     pub(super) port: u16,
-    /// All that others said: a time that they named is no time of ours.
+    /// Everything that callers and agents sent: a time in it is not one of ours.
     pub(super) given: &'n str,
 }
 
 impl Names<'_> {
-    /// Puts names in the place of what is different every time.
+    /// Replaces values that differ in every run by their names.
     pub(super) fn normal(&self, text: &str) -> String {
         let mut text = text.replace(&format!("127.0.0.1:{}", self.port), "127.0.0.1:<port>");
         if let Some(job) = &self.job {
@@ -21,7 +21,7 @@ impl Names<'_> {
         self.durations(&self.times(&text))
     }
 
-    /// Puts what the names stand for in their place.
+    /// Replaces the names by the values that they stand for.
     pub(super) fn filled(&self, text: &str) -> String {
         let text = text.replace("<port>", &self.port.to_string());
         match &self.job {
@@ -47,7 +47,7 @@ impl Names<'_> {
         self.durations_named(&text, "\"duration_seconds\":")
     }
 
-    /// Whether somebody said this number under this name.
+    /// Whether a caller or an agent sent this number under this name.
     fn has(&self, name: &str, number: &str) -> bool {
         ["", " "].iter().any(|gap| self.given.contains(&format!("{name}{gap}{number}")))
     }

@@ -1,12 +1,10 @@
-//! Replaying an exchange: a server with its configuration, a caller and an agent that say what is written down.
+//! Replaying an exchange: a server with its configuration, and a caller and an agent that send what is recorded.
 
-use std::fs;
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::slice;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, slice, thread};
 
 use crosspoint_contracts::Kind;
 use serde_json::Value;
@@ -19,10 +17,10 @@ use crate::left_files::driven;
 use crate::live::{PATIENCE, Server, chunk};
 use crate::wire::{self, After, Asked};
 
-/// How long a gap is, so that what is before it is mostly read by itself. Nothing depends on it.
+/// Length of a gap, so that what is before it is mostly read on its own. Nothing depends on it.
 const GAP: Duration = Duration::from_millis(5);
 
-/// What has happened so far.
+/// The state of the replay so far.
 #[derive(Default)]
 pub(super) struct Stage {
     so_far: Mutex<SoFar>,
@@ -31,10 +29,10 @@ pub(super) struct Stage {
 
 #[derive(Default)]
 struct SoFar {
-    /// All that the caller has got, and all that the agent has.
+    /// Everything that the caller has received, and everything that the agent has.
     caller_has: String,
     agent_has: String,
-    /// What the agent was asked, apart from what it may be.
+    /// What the agent was asked, without the requests that it may or may not get.
     asked: Vec<String>,
     job: Option<String>,
     wrong: Vec<String>,
@@ -46,7 +44,7 @@ struct Turn {
     answer: Vec<Piece>,
 }
 
-/// Replays an exchange, and gives it as it was this time.
+/// Replays an exchange, and returns it as it was this time.
 pub(super) fn replay(script: &Script) -> Result<Script, String> {
     let stage = Arc::new(Stage::default());
     let port = start_agent(turns(script)?, stage.clone()).port();
@@ -75,14 +73,14 @@ pub(super) fn replay(script: &Script) -> Result<Script, String> {
     Ok(fresh(script, &got, &so_far.asked, &names))
 }
 
-/// Where no agent was asked by us, nobody but the server knows the job.
+/// If the test's agent was not asked, only the server knows the job.
 fn only_job(server: &Server) -> Option<String> {
     let listed = server.get("/api/v1/jobs").json();
     let [job] = listed["jobs"].as_array()?.as_slice() else { return None };
     job["id"].as_str().map(str::to_owned)
 }
 
-/// What an agent writes, in turn.
+/// The responses that an agent writes, in turn.
 fn answers(script: &Script) -> Result<Vec<String>, String> {
     let written = script.parts.iter().filter(|(heading, _)| *heading == Heading::AgentWrites);
     let text = |part: &String| String::from_utf8(bytes(part)?).map_err(|error| error.to_string());
@@ -98,7 +96,7 @@ fn musts(script: &Script) -> usize {
     script.parts.iter().filter(|(heading, _)| must.contains(heading)).count()
 }
 
-/// The script with what was got this time.
+/// The script with what was received this time.
 fn fresh(script: &Script, got: &[String], asked: &[String], names: &Names<'_>) -> Script {
     let (mut got, mut asked) = (got.iter(), asked.iter());
     let mut fresh = script.clone();
@@ -160,7 +158,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Notes what an agent finds in its directory; how many it has found before.
+    /// Notes what an agent finds in its directory. Returns how many requests it has found before.
     pub(super) fn found(&self, text: String) -> usize {
         let mut so_far = self.lock();
         let id =
@@ -174,17 +172,17 @@ impl Stage {
         before
     }
 
-    /// What the names stand for by now.
+    /// Replaces names by the values known so far.
     pub(super) fn filled(&self, text: &str) -> String {
         Names { job: self.lock().job.clone(), port: 0, given: "" }.filled(text)
     }
 
-    /// Notes what is not as it should be.
+    /// Notes what is wrong.
     pub(super) fn wrong(&self, why: String) {
         self.change(|so_far| so_far.wrong.push(why));
     }
 
-    /// Notes what the agent is asked; its turn, if it has one.
+    /// Notes what the agent is asked, and returns its turn, if it has one.
     fn turn<'t>(&self, asked: &Asked, turns: &'t [Turn]) -> Option<&'t Turn> {
         let text = asked.head.clone() + &String::from_utf8_lossy(&asked.body);
         let mut so_far = self.lock();
@@ -209,7 +207,7 @@ impl Stage {
         turn
     }
 
-    /// Sends pieces; each when it is due.
+    /// Sends the pieces, each when it is due.
     fn send(&self, stream: &mut TcpStream, pieces: &[Piece], port: u16) -> After {
         for piece in pieces {
             let due = match &piece.gap {
@@ -243,7 +241,7 @@ fn job_in(asked: &Asked) -> (Option<String>, Option<String>) {
     (id, faults(&asked.body, kind))
 }
 
-/// Sends what the caller sends; what it gets, without the framing.
+/// Sends what the caller sends, and returns what it receives, without the framing.
 fn call(address: SocketAddr, pieces: &[Piece], stage: &Stage, port: u16) -> Result<String, String> {
     let mut stream = TcpStream::connect(address).map_err(|error| error.to_string())?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(|error| error.to_string())?;
@@ -285,7 +283,7 @@ fn whole(reading: &mut impl std::io::Read, length: &str) -> Option<String> {
     String::from_utf8(body).ok()
 }
 
-/// A body in chunks, which others may wait for parts of.
+/// Reads a body in chunks. Other pieces may wait for parts of it.
 fn chunked(reading: &mut impl std::io::BufRead, stage: &Stage) -> String {
     let mut body = String::new();
     while let Some(Some(bytes)) = chunk(reading) {
@@ -296,7 +294,7 @@ fn chunked(reading: &mut impl std::io::BufRead, stage: &Stage) -> String {
     body
 }
 
-/// What is wrong with what we gave, apart from what is compared.
+/// Faults of what the server sent, apart from what is compared.
 fn judge(asked: &[Piece], content_type: &str, body: &str) -> Option<String> {
     let asked: String = asked.iter().map(|piece| piece.text.as_str()).collect();
     let target = asked.split(' ').nth(1).unwrap_or_default();

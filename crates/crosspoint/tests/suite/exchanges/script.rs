@@ -1,11 +1,10 @@
-//! An exchange as it is written down.
+//! An exchange in its written form.
 
 use std::fmt;
 
 const HEADING: &str = "== ";
 const GAP: &str = "~~";
 
-/// What a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heading {
     Configuration,
@@ -50,21 +49,21 @@ impl Heading {
     }
 }
 
-/// A file.
+/// One recorded exchange.
 #[derive(Clone)]
 pub(super) struct Script {
-    /// What it shows.
+    /// What the exchange shows.
     about: String,
-    /// Each with its lines, as they stand there.
+    /// Each heading with its lines, unchanged.
     pub(super) parts: Vec<(Heading, String)>,
 }
 
 /// Bytes that are sent in one go.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Piece {
-    /// What comes before it.
+    /// What happens before it is sent.
     pub(super) gap: Gap,
-    /// As it is written down, in one line.
+    /// The text in its written form, in one line.
     pub(super) text: String,
 }
 
@@ -72,11 +71,11 @@ pub(super) struct Piece {
 pub(super) enum Gap {
     #[default]
     None,
-    /// The other side has a chance to read what was sent.
+    /// Gives the other side a chance to read what was sent.
     Short,
     CallerHas(String),
     AgentHas(String),
-    /// There is no more after it.
+    /// Ends the connection; nothing follows.
     Close,
 }
 
@@ -96,18 +95,17 @@ impl Script {
         Ok(Script { about: about.trim().to_owned(), parts })
     }
 
-    /// What the server is configured with.
     pub(super) fn configuration(&self) -> &str {
         let parts = self.parts.iter().find(|(heading, _)| *heading == Heading::Configuration);
         parts.map_or("", |(_, text)| text)
     }
 
-    /// Whether anybody does this.
+    /// Whether the script has such a part.
     pub(super) fn has(&self, wanted: Heading) -> bool {
         self.parts.iter().any(|(heading, _)| *heading == wanted)
     }
 
-    /// All that is said by others than us: what is in it is not ours to differ.
+    /// Everything that callers and agents send: values in it are not replaced by names.
     pub(super) fn given(&self) -> String {
         let theirs = [Heading::CallerSends, Heading::AgentAnswers, Heading::CallerWrites, Heading::AgentWrites];
         let given = |heading| theirs.contains(&heading);
@@ -115,7 +113,7 @@ impl Script {
     }
 }
 
-/// What a part has to send.
+/// The pieces that a part sends.
 pub(super) fn pieces(part: &str) -> Result<Vec<Piece>, String> {
     let mut pieces = vec![Piece::default()];
     for line in part.lines() {
@@ -136,7 +134,7 @@ pub(super) fn pieces(part: &str) -> Result<Vec<Piece>, String> {
     Ok(pieces)
 }
 
-/// The bytes that are written down so: `␍` and `␊`, `‹c3›` for a byte that is no character by itself, and characters.
+/// Decodes the written form: `␍` and `␊`, `‹c3›` for a byte that is not a character by itself, and characters.
 pub(super) fn bytes(text: &str) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -154,7 +152,7 @@ fn lines(text: &str) -> String {
     text.lines().collect::<String>().replace('␍', "\r").replace('␊', "\n")
 }
 
-/// How bytes are written down: a line of the file for a line on the wire.
+/// Encodes bytes in the written form: one line of the file for each line on the wire.
 pub(super) fn written(bytes: &str) -> String {
     let mut out = String::new();
     let mut rest = bytes.chars().peekable();

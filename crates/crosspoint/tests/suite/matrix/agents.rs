@@ -2,19 +2,19 @@
 //!
 //! | `do` | |
 //! |---|---|
-//! | `echo` | gives back its input |
-//! | `progress` | is at 40 percent until it is released, then gives back its input |
-//! | `big` | gives more than 2 MB |
-//! | `artifacts` | gives `report.md` beside its input |
-//! | `own` | gives back its input, and members of its own |
-//! | `ask` | asks, and gives the answer |
-//! | `raw` | gives the JSON text `raw` as its outputs, whatever others say to that |
+//! | `echo` | returns its input |
+//! | `progress` | is at 40 percent until it is released, then returns its input |
+//! | `big` | returns more than 2 MB |
+//! | `artifacts` | returns `report.md` beside its input |
+//! | `own` | returns its input, and members of its own |
+//! | `ask` | asks, and returns the answer |
+//! | `raw` | returns the JSON text `raw` as its outputs, whether or not it can be read |
 //! | `fail` | fails as `code`, `status`, `recoverable` and `message` say |
-//! | `break` | answers what nobody can read |
+//! | `break` | returns an answer that cannot be read |
 //! | `silent` | takes the work, and is not heard of again |
 //! | `die` | is at 40 percent until it is released, and then gone |
 //! | `hold` | is at 40 percent until it is told to stop |
-//! | `again` | has no room for it at first, and gives back its input then |
+//! | `again` | has no room at first, and then returns its input |
 
 #[path = "agents/bridge.rs"]
 pub(super) mod bridge;
@@ -36,7 +36,7 @@ use super::doors::Door;
 use super::ledger::{Ledger, Seen};
 use crate::wire::Asked;
 
-/// Who does the work.
+/// The kinds of agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Builtin,
@@ -50,24 +50,24 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Plain,
-    /// Is given up after two seconds: of silence, and where silence means nothing, in all.
+    /// Is given up after two seconds: of silence, or in all where silence means nothing.
     Quiet,
-    /// Is not where the configuration says.
+    /// Is not at the configured address.
     Away,
     /// May not ask, and may print little. Only programs need it.
     Strict,
 }
 
-/// Where nobody listens: no user may bind it.
+/// An address without a listener: no ordinary user may bind this port.
 const NOBODY: &str = "http://127.0.0.1:1";
 
 const QUIET_KEYS: &str = "silence_seconds = 2\n";
 
-/// All of them, as far as they live in the test.
+/// All agents that live in the test.
 pub(super) struct Agents {
     run: SocketAddr,
     task: SocketAddr,
-    /// Where the directories are of those who answer in directories.
+    /// Root of the directories of the bridge agents.
     desks: PathBuf,
     pub(super) ledger: Arc<Ledger>,
 }
@@ -86,7 +86,8 @@ impl Kind {
     }
 }
 
-/// The name of an agent, which is its work too. Each door has its own, so that no breaker sees the failures of another.
+/// The name of an agent, which is also its work. Each door has its own agents, so that no breaker sees the failures of
+/// another.
 pub(super) fn name(kind: Kind, door: Door, purpose: Purpose) -> String {
     let purpose = match purpose {
         Purpose::Plain => "plain",
@@ -97,7 +98,7 @@ pub(super) fn name(kind: Kind, door: Door, purpose: Purpose) -> String {
     format!("{}-{}-{purpose}", kind.name(), door.name())
 }
 
-/// The name of a built-in agent, which is its work too.
+/// The name of a built-in agent, which is also its work.
 pub(super) fn builtin_name(run: &str, door: Door) -> String {
     format!("builtin-{}-{run}", door.name())
 }
@@ -110,7 +111,7 @@ impl Agents {
         Agents { run: run::start(ledger.clone()), task: task::start(ledger.clone()), desks, ledger }
     }
 
-    /// The configuration of a server that has them all.
+    /// The configuration of a server with all these agents.
     pub(super) fn configuration(&self) -> String {
         Door::ALL.iter().map(|door| self.of_door(*door)).collect()
     }
@@ -127,18 +128,16 @@ impl Agents {
         all + &exec::configuration(door, QUIET_KEYS) + &bridge::configuration(&self.desks, door)
     }
 
-    /// Puts what programs need into their directory.
+    /// Puts the files that programs need into their directory.
     pub(super) fn furnish(directory: &Path) {
         exec::furnish(directory);
     }
 
-    /// Lets the agent of a cell go on.
     pub(super) fn release(&self, cell: &str, directory: &Path) {
         self.ledger.release(cell);
         exec::release(cell, directory);
     }
 
-    /// What the agent of a cell has seen.
     pub(super) fn seen(&self, kind: Kind, cell: &str, what: &'static str, directory: &Path) -> Vec<Seen> {
         match kind {
             Kind::Builtin => Vec::new(),
@@ -147,7 +146,7 @@ impl Agents {
         }
     }
 
-    /// Where a bridge agent finds its requests.
+    /// The directory in which a bridge agent finds its requests.
     pub(super) fn desk(&self, agent: &str) -> PathBuf {
         bridge::directory(&self.desks, agent)
     }
@@ -164,7 +163,7 @@ fn builtin(run: &str, door: Door, keys: &str) -> String {
     format!("[[agent]]\nname = \"{name}\"\ncontract = \"builtin\"\nrun = \"{run}\"\nconcurrency = 64\n{keys}\n")
 }
 
-/// The sample agent that can be told to be silent for long.
+/// The sample agent that can be told to stay silent.
 fn builtin_quiet(door: Door) -> String {
     let name = name(Kind::Builtin, door, Purpose::Quiet);
     format!("[[agent]]\nname = \"{name}\"\ncontract = \"builtin\"\nrun = \"slow_echo\"\n{QUIET_KEYS}\n")
@@ -175,7 +174,7 @@ fn remote(kind: Kind, name: &str, url: &str, keys: &str) -> String {
     format!("[[agent]]\nname = \"{name}\"\ncontract = \"{contract}\"\nurl = \"{url}\"\nconcurrency = 64\n{keys}\n")
 }
 
-/// What `big` gives: more than 2 MB of it, in characters of one, two and three bytes.
+/// The output of `big`: more than 2 MB, in characters of one, two and three bytes.
 pub(super) fn blob() -> String {
     "ä€x".repeat(350_000)
 }
@@ -188,7 +187,7 @@ pub(super) fn own_members() -> Value {
     json!({"deep": [1, {"ä/~": null}], "text": "\u{1F600} \"quoted\""})
 }
 
-/// Outputs that are written as this JSON text, by [`spelled`]; no value could hold them.
+/// Outputs that [`spelled`] writes as this JSON text, because no `Value` could hold them.
 fn raw_outputs(input: &Value) -> Value {
     json!(format!("@raw {}", text(input, "raw")))
 }
@@ -205,7 +204,7 @@ fn text(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_default().to_owned()
 }
 
-/// What an agent was asked, for the ledger.
+/// An entry of the ledger for what an agent was asked.
 fn seen(what: &'static str, id: &str, asked: &Asked, document: Value) -> Seen {
     let trace = asked.header("traceparent").unwrap_or_default().to_owned();
     Seen { what, id: id.to_owned(), trace, document }

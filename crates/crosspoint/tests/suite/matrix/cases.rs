@@ -1,4 +1,4 @@
-//! The cases, in the order of the table. Those that take long are the last.
+//! The cases, in the order of the table. Slow cases are the last.
 
 #[path = "cases/ends.rs"]
 mod ends;
@@ -59,7 +59,7 @@ fn success(cell: &Cell<'_>) -> Verdict {
     Verdict::Right
 }
 
-/// The caller sees how far it is while it is under way, in its own contract's way.
+/// The caller sees the progress while the job is under way, in the way of its own contract.
 fn progress(cell: &Cell<'_>) -> Verdict {
     if cell.door == Door::Sync {
         return Verdict::NotHere("a sync run is told of its end alone");
@@ -88,7 +88,7 @@ fn big(cell: &Cell<'_>) -> Verdict {
     Verdict::Right
 }
 
-/// ALL-10: everybody gets the name; the content where the contract has a place for it, else carried.
+/// ALL-10: every caller gets the name. The content is in its place if the contract has one, else carried.
 fn artifacts(cell: &Cell<'_>) -> Verdict {
     if cell.kind == Kind::Builtin {
         return Verdict::NotHere("no built-in agent gives any");
@@ -101,14 +101,14 @@ fn artifacts(cell: &Cell<'_>) -> Verdict {
         Door::Task => &view.document["artifacts"][0],
         Door::Sync | Door::Stream | Door::Bridge => &view.carried(cell.door)["artifacts"][0],
     };
-    // A run agent gives names alone.
+    // A run agent returns names only.
     if cell.kind != Kind::Run {
         assert_eq!(content["content"], "# Report", "{}", view.document);
     }
     Verdict::Right
 }
 
-/// ALL-5: whoever can be asked is asked, and the answer goes down to the agent as it was given.
+/// ALL-5: the question reaches every caller that can be asked, and the answer reaches the agent as it was given.
 fn input_required(cell: &Cell<'_>) -> Verdict {
     if let Some(reason) = ends::cannot_ask(cell.kind) {
         return Verdict::NotHere(reason);

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crosspoint_contracts as contracts;
 use crosspoint_contracts::failure::{Failure, Repeat};
 use serde_json::{Value, json};
 
@@ -14,8 +13,9 @@ use super::view::View;
 use crate::asks::new_id;
 use crate::faultless::faultless;
 use crate::live::{Server, until};
+use crosspoint_contracts as contracts;
 
-/// What all cells share.
+/// State that all cells share.
 pub(super) struct World<'w> {
     pub(super) address: SocketAddr,
     directory: PathBuf,
@@ -36,21 +36,21 @@ pub(super) struct Cell<'w> {
     pub(super) kind: Kind,
 }
 
-/// What came of a cell.
+/// The result of a cell.
 pub(super) enum Verdict {
     Right,
-    /// It makes no sense there, and why.
+    /// The case makes no sense here, for this reason.
     NotHere(&'static str),
     Wrong(String),
 }
 
-/// How a job is to fail.
+/// How a job must fail.
 pub(super) struct Fails {
     pub(super) failure: Failure,
     pub(super) repeat: Repeat,
     /// The agent's own code.
     pub(super) own: Option<String>,
-    /// The agent's own words.
+    /// The agent's own message.
     pub(super) message: Option<&'static str>,
 }
 
@@ -60,7 +60,7 @@ impl Cell<'_> {
         format!("{case}-{}-{}", self.door.name(), self.kind.name())
     }
 
-    /// An order by which an agent does something; the built-in agents by what they are.
+    /// An order that makes an agent do something. A built-in agent is chosen by what it does.
     pub(super) fn order(&self, wanted: &str) -> Order {
         let purpose = if wanted == "silent" { Purpose::Quiet } else { Purpose::Plain };
         let work = match (self.kind, wanted) {
@@ -79,7 +79,7 @@ impl Cell<'_> {
             (Kind::Builtin, "ask") => input["prompt"] = json!("Which pan?"),
             _ => {}
         }
-        // BRIDGE-4.5: there, an id should be a UUID.
+        // BRIDGE-4.5: in this contract an id should be a UUID.
         let id = if self.door == Door::Bridge { new_id() } else { format!("caller's {}", self.name()) };
         let id = json!(id).to_string();
         Order { work, input, id, members: Vec::new(), headers: Vec::new() }
@@ -94,22 +94,22 @@ impl Cell<'_> {
         self.door.submit(self.world.address, &self.room(), order)
     }
 
-    /// Where a requester leaves its files.
+    /// The directory in which a requester leaves its files.
     pub(super) fn room(&self) -> PathBuf {
         self.world.directory.join("rooms").join(self.name())
     }
 
-    /// Where the agent finds the request, if it is one of a bridge.
+    /// The directory in which a bridge agent finds the request.
     pub(super) fn desk(&self, order: &Order) -> PathBuf {
         self.world.agents.desk(&order.work)
     }
 
-    /// What a step of the agent's is called.
+    /// The text of a progress step of the agent.
     pub(super) fn step(&self) -> &'static str {
         if self.kind == Kind::Builtin { "Step " } else { "Half-way" }
     }
 
-    /// Waits until the agent is at its work. Of one that tells nothing on the way, that it has its request is all there is to see.
+    /// Waits until the agent is at work. An agent that reports no progress is at work once it has its request.
     pub(super) fn under_way(&self, handle: &Handle) {
         if self.kind == Kind::Bridge {
             self.until_seen("new");
@@ -118,27 +118,24 @@ impl Cell<'_> {
         }
     }
 
-    /// Lets the agent go on.
     pub(super) fn release(&self) {
         self.world.agents.release(&self.name(), &self.world.directory);
     }
 
-    /// What the agent has seen.
     pub(super) fn seen(&self, what: &'static str) -> Vec<Seen> {
         self.seen_as(&self.name(), what)
     }
 
-    /// The same, where a cell has several orders and tells them apart by `cell` of their inputs.
+    /// The same, for a cell with several orders that differ in `cell` of their inputs.
     pub(super) fn seen_as(&self, name: &str, what: &'static str) -> Vec<Seen> {
         self.world.agents.seen(self.kind, name, what, &self.world.directory)
     }
 
-    /// Waits until the agent has seen it.
     pub(super) fn until_seen(&self, what: &'static str) -> Seen {
         until("the agent sees it", || self.seen(what).into_iter().next())
     }
 
-    /// Waits for the outcome, which must be right in all that does not depend on the case.
+    /// Waits for the outcome, and checks everything in it that does not depend on the case.
     pub(super) fn ended(&self, order: &Order, handle: Handle) -> (Value, View) {
         let job_id = handle.job_id();
         let view = handle.outcome();
@@ -152,7 +149,7 @@ impl Cell<'_> {
         (job, view)
     }
 
-    /// One outcome, the last event.
+    /// Checks that there is one outcome, and that it is the last event.
     fn ended_once(&self, job_id: &str, state: &str) {
         let events = fetch(self.world.address, &format!("/api/v1/jobs/{job_id}/events")).text();
         let names: Vec<&str> = events.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
@@ -160,7 +157,7 @@ impl Cell<'_> {
         assert_eq!((outcomes, names.last().copied()), (1, Some(state)), "one outcome, the last: {names:?}");
     }
 
-    /// ALL-2: the agent knows the job by our id, and the caller's is beside it.
+    /// ALL-2: the agent knows the job by the job's id, with the caller's id beside it.
     fn known_by_job(&self, seen: &Seen, job_id: &str, caller: &str) {
         assert_eq!(seen.id, job_id, "the agent knows the job by our id");
         let beside = match self.kind {
@@ -183,7 +180,7 @@ impl Cell<'_> {
         assert_eq!(beside, caller, "the caller's id is carried beside it: {}", seen.document);
     }
 
-    /// Waits for a success.
+    /// Waits for the outcome, which must be a success.
     pub(super) fn succeeds(&self, order: &Order, handle: Handle, outputs: &Value) -> (Value, View) {
         let (job, view) = self.ended(order, handle);
         assert_eq!((view.state.as_str(), view.status), ("completed", 200), "{}", shortened(&view));
@@ -191,7 +188,8 @@ impl Cell<'_> {
         (job, view)
     }
 
-    /// ALL-8: a bridge agent gives a text, in which the object is; where only objects will do, the text is put into one.
+    /// ALL-8: a bridge agent returns a text that contains the object. Where only objects are allowed, the text is
+    /// wrapped in one.
     fn in_form(&self, outputs: &Value) -> Value {
         if self.kind != Kind::Bridge {
             return outputs.clone();
@@ -199,12 +197,12 @@ impl Cell<'_> {
         match self.door {
             Door::Native => json!(outputs.to_string()),
             Door::Sync | Door::Stream | Door::Task => json!({"output": outputs.to_string()}),
-            // What is inside has been read already.
+            // The inner document has already been read.
             Door::Bridge => outputs.clone(),
         }
     }
 
-    /// Waits for a failure.
+    /// Waits for the outcome, which must be a failure.
     pub(super) fn fails(&self, order: &Order, handle: Handle, fails: &Fails) -> (Value, View) {
         let (job, view) = self.ended(order, handle);
         let state = if fails.failure == Failure::Cancelled { "cancelled" } else { "failed" };
@@ -229,7 +227,7 @@ impl Cell<'_> {
         (job, view)
     }
 
-    /// The code that this door must give: the agent's own where the door's contract reads it as the same failure.
+    /// The code that this door must give: the agent's own if the door's contract reads it as the same failure.
     fn code_of(&self, fails: &Fails) -> Option<String> {
         let failure = fails.failure;
         let own = |read: fn(&str) -> Failure| fails.own.clone().filter(|own| read(own) == failure);
@@ -252,7 +250,7 @@ impl Cell<'_> {
     }
 }
 
-/// What came, not too long.
+/// The answer, shortened.
 pub(super) fn shortened(view: &View) -> String {
     let shown = format!("{} {}", view.status, view.document);
     shown.chars().take(2_000).collect()

@@ -1,4 +1,4 @@
-//! Callers: one for each door. All of them want the same, each in the words of its contract.
+//! Callers: one for each door. All of them ask for the same, each in the words of its contract.
 
 #[path = "doors/feed.rs"]
 mod feed;
@@ -18,7 +18,7 @@ use super::view::View;
 use crate::conformity;
 use crate::live::{Answer, PATIENCE, head, until};
 
-/// Where a caller comes in.
+/// Where a caller submits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Door {
     Native,
@@ -28,19 +28,18 @@ pub(super) enum Door {
     Bridge,
 }
 
-/// What a caller wants.
+/// What a caller asks for.
 #[derive(Clone)]
 pub(super) struct Order {
     pub(super) work: String,
     pub(super) input: Value,
-    /// The caller's id for it as JSON spells it, quotes included.
+    /// The caller's id as JSON spells it, quotes included.
     pub(super) id: String,
-    /// Further members of the document.
     pub(super) members: Vec<(&'static str, Value)>,
     pub(super) headers: Vec<(&'static str, String)>,
 }
 
-/// What a caller holds after it has asked.
+/// What a caller holds after it has submitted.
 pub(super) struct Handle {
     address: SocketAddr,
     door: Door,
@@ -50,9 +49,9 @@ pub(super) struct Handle {
 }
 
 enum Held {
-    /// An answer that is there: the job or the task as it stood, or a refusal.
+    /// An answer that is already there: the job or the task at that time, or a refusal.
     Answer(Answer),
-    /// One that comes when the run has ended.
+    /// An answer that comes when the run has ended.
     Awaited(JoinHandle<Answer>),
     Feed(Feed),
     Files(Files),
@@ -71,7 +70,7 @@ impl Door {
         }
     }
 
-    /// What the native API calls it.
+    /// The name of the door in the native API.
     fn native_name(self) -> &'static str {
         match self {
             Door::Native => "native",
@@ -87,12 +86,12 @@ impl Door {
             Door::Sync => "/agents/run/sync",
             Door::Stream => "/agents/run/stream",
             Door::Task => "/tasks",
-            // The driver's, who comes for whoever left a file.
+            // The path that the driver posts a requester's file to.
             Door::Bridge => "/api/v1/bridge",
         }
     }
 
-    /// The document that says what is wanted.
+    /// The caller's document.
     pub(super) fn document(self, order: &Order) -> String {
         let [id, work, input] = match self {
             Door::Native => ["request_id", "work", "input"],
@@ -104,7 +103,7 @@ impl Door {
         let more: String = more.collect();
         let (spelled, asked, given) = (&order.id, json!(order.work), &order.input);
         if self == Door::Bridge {
-            // A prompt is a text; that it is an object is said beside it, so that agents get one (ALL-8).
+            // A prompt is a text. A carried note says that it is an object, so that agents get one (ALL-8).
             let given = json!(given.to_string());
             let carried = json!({"x_crosspoint": {"from": "run.request", "form": {"input": "json"}}});
             let more = format!(", \"version\": \"1.0\", \"context\": {carried}{more}");
@@ -113,7 +112,7 @@ impl Door {
         format!("{{\"{id}\": {spelled}, \"{work}\": {asked}, \"{input}\": {given}{more}}}")
     }
 
-    /// Asks for it; by files in this directory, where that is how it is asked for.
+    /// Submits the order, at the bridge door by files in this directory.
     pub(super) fn submit(self, address: SocketAddr, room: &Path, order: &Order) -> Handle {
         let document = self.document(order);
         let headers = order.headers.clone();
@@ -134,7 +133,7 @@ impl Door {
 }
 
 impl Handle {
-    /// The id of the job. Only the native API tells it; there it is found by what the caller calls it.
+    /// The id of the job. Only the native API shows it, so the job is found there by the caller's id.
     pub(super) fn job_id(&self) -> String {
         let path = format!("/api/v1/jobs?door={}&work={}&limit=500", self.door.native_name(), self.work);
         until("the job is listed", || {
@@ -146,7 +145,8 @@ impl Handle {
         })
     }
 
-    /// Waits until the caller has seen how far the work is, at a step. A caller who cannot be told waits until it is there.
+    /// Waits until the caller has seen the progress at this step. For a caller that cannot see it, waits until it is
+    /// there.
     pub(super) fn sees_progress(&self, step: &str) {
         let has = |percent: &Value, found: &Value| {
             percent.is_number() && found.as_str().is_some_and(|found| found.starts_with(step))
@@ -181,7 +181,7 @@ impl Handle {
         }
     }
 
-    /// Waits until the caller is asked, and gives the question.
+    /// Waits until the caller is asked, and returns the question.
     pub(super) fn sees_question(&self) -> Value {
         match (&self.held, self.door) {
             (Held::Feed(feed), _) => {
@@ -195,7 +195,7 @@ impl Handle {
                 });
                 task["inputRequest"].clone()
             }
-            // A sync run holds, and so does a requester; whoever looks at the job sees it.
+            // A sync run and a requester just wait. The question is seen in the job.
             (_, Door::Native | Door::Sync | Door::Stream | Door::Bridge) => {
                 let path = format!("/api/v1/jobs/{}", self.job_id());
                 let job = until("a question", || {
@@ -210,7 +210,7 @@ impl Handle {
         }
     }
 
-    /// Answers by the door, or by the native API where the door has no way to (ALL-5).
+    /// Answers at the door, or at the native API if the door has no way to (ALL-5).
     pub(super) fn answer(&self, input: &Value) {
         let path = match self.door {
             Door::Task => format!("/tasks/{}/input", encoded(&self.id)),
@@ -222,7 +222,7 @@ impl Handle {
         assert!([200, 202].contains(&answered.status), "{answered:?}");
     }
 
-    /// Cancels by the door, or by the native API where the door has no way to.
+    /// Cancels at the door, or at the native API if the door has no way to.
     pub(super) fn cancel(&self) {
         let path = match self.door {
             Door::Task => format!("/tasks/{}/cancel", encoded(&self.id)),
@@ -234,7 +234,7 @@ impl Handle {
         assert!([200, 202].contains(&cancelled.status), "{cancelled:?}");
     }
 
-    /// How it ended, in the words of the door; or how it was refused.
+    /// The outcome or the refusal, in the words of the door.
     pub(super) fn outcome(self) -> View {
         match self.door {
             Door::Native => {
@@ -258,7 +258,7 @@ impl Handle {
         }
     }
 
-    /// The refusal of what was asked.
+    /// The refusal of the submission.
     pub(super) fn refused(self) -> View {
         let answer = match self.held {
             Held::Answer(answer) => answer,
@@ -280,7 +280,6 @@ impl Handle {
         answer.json()
     }
 
-    /// The task as it stands.
     fn task(&self, query: &str) -> Answer {
         call(self.address, "GET", &format!("/tasks/{}{query}", encoded(&self.id)), &[], "")
     }
@@ -299,7 +298,7 @@ fn until_ended(mut ask: impl FnMut() -> Answer, ended: impl Fn(&Value) -> bool) 
     })
 }
 
-/// One request, whose answer is held against the description of the API.
+/// One request. Its answer is checked against the description of the API.
 pub(super) fn call(
     address: SocketAddr,
     method: &str,
@@ -312,7 +311,7 @@ pub(super) fn call(
     answer
 }
 
-/// Gets something without looking at what it is.
+/// Gets an answer without checking it.
 pub(super) fn fetch(address: SocketAddr, path: &str) -> Answer {
     exchange(address, "GET", path, &[], "")
 }
@@ -323,7 +322,8 @@ fn exchange(address: SocketAddr, method: &str, path: &str, headers: &[(&'static 
     Answer { body: shallow(&answer.text()).into_bytes(), ..answer }
 }
 
-/// Few readers read what nests as deep as it may: `[[[...]]]` of a hundred levels or more, also within a text, is written `[100]`.
+/// Few readers accept the deepest nesting allowed: `[[[...]]]` of a hundred levels or more, also within a text, is
+/// replaced by `[100]`.
 pub(super) fn shallow(text: &str) -> String {
     const DEEP: usize = 100;
     let mut out = String::with_capacity(text.len());
@@ -354,7 +354,7 @@ fn opened(
     BufReader::new(stream)
 }
 
-/// An id in a path.
+/// An id, encoded for a path.
 pub(super) fn encoded(id: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     id.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()

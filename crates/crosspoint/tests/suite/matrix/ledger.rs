@@ -11,17 +11,17 @@ use crate::live::PATIENCE;
 /// One thing that an agent was given or told.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
-    /// `new` for work, `input` for an answer, `told` for that it is over.
+    /// `new` for work, `input` for an answer, `told` for the news that the job is over.
     pub(super) what: &'static str,
-    /// What the agent knows the job by.
+    /// The id under which the agent knows the job.
     pub(super) id: String,
     /// `traceparent`, as a header or in the environment.
     pub(super) trace: String,
-    /// The document of its contract; for a program what it reads.
+    /// The document of its contract; for a program, its input.
     pub(super) document: Value,
 }
 
-/// By the name of the cell, which is in every input.
+/// Entries by the name of the cell, which is in every input.
 #[derive(Default)]
 pub(super) struct Ledger {
     book: Mutex<Book>,
@@ -40,19 +40,19 @@ impl Ledger {
         self.changed.notify_all();
     }
 
-    /// All of one kind that the agent of a cell has seen.
+    /// All entries of one kind that the agent of a cell has seen.
     pub(super) fn seen(&self, cell: &str, what: &str) -> Vec<Seen> {
         let all = self.lock().seen.get(cell).cloned().unwrap_or_default();
         all.into_iter().filter(|seen| seen.what == what).collect()
     }
 
-    /// Lets an agent go on that waits for it.
+    /// Lets the agent of a cell go on.
     pub(super) fn release(&self, cell: &str) {
         self.lock().released.insert(cell.to_owned());
         self.changed.notify_all();
     }
 
-    /// Waits until it may go on; says whether it may.
+    /// Waits until the agent may go on, at most this long. Returns whether it may.
     pub(super) fn released(&self, cell: &str, at_most: Duration) -> bool {
         let end = Instant::now() + at_most;
         let mut book = self.lock();

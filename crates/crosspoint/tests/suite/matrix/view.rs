@@ -1,4 +1,4 @@
-//! What a caller got, whatever its contract: so that all doors can be held against the same expectation.
+//! What a caller got, in a form that is the same for all doors, so that all can be compared with the same expectation.
 
 use crosspoint_contracts::Kind;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::live::Answer;
 
 #[derive(Debug)]
 pub(super) struct View {
-    /// Of HTTP; 200 where there is none.
+    /// The HTTP status; 200 if there is none.
     pub(super) status: u16,
     /// `completed`, `failed` or `cancelled`.
     pub(super) state: String,
@@ -22,9 +22,8 @@ pub(super) struct View {
     pub(super) details: Value,
     /// The caller's id as the caller got it.
     pub(super) id: String,
-    /// Names of artifacts.
     pub(super) artifacts: Vec<String>,
-    /// The document; of a stream the data of its terminal event.
+    /// The document; for a stream, the data of its terminal event.
     pub(super) document: Value,
 }
 
@@ -58,7 +57,7 @@ impl View {
             message: said(&error["message"]),
             repeat: said(&error["repeat"]),
             details: error.clone(),
-            // A refusal of ours does not repeat it.
+            // A refusal of the server does not repeat the id.
             id: String::new(),
             artifacts: Vec::new(),
             document: document.clone(),
@@ -78,7 +77,7 @@ impl View {
         assert!(events.first().is_some_and(|event| event.starts_with("event: started\n")), "{text}");
         assert!(events.last().is_some_and(|event| event.starts_with("event: final\n")), "{text}");
         assert_eq!((named("started"), named("final")), (1, 1), "{text}");
-        // What somebody laid out over several lines is several lines of data.
+        // JSON that was formatted over several lines is several lines of data.
         let last = events.last().and_then(|event| event.split_once("data: ")).expect("it has data").1;
         let last = &last.replace("\ndata: ", "\n");
         faultless(last.as_bytes(), Kind::RunResponse);
@@ -109,7 +108,7 @@ impl View {
 
     pub(super) fn task(answer: &Answer) -> View {
         let document = answer.json();
-        // TASK-6: a code that only the agent knows is the agent's, and is passed on as it is.
+        // TASK-6: a code that only the agent knows is passed on unchanged.
         let faults = findings(&answer.body, Kind::TaskResponse);
         let own = document["error"]["code"] == OWN_CODE;
         let faults: Vec<_> = faults.into_iter().filter(|finding| !own || finding.clause.id != "TASK-6").collect();
@@ -129,12 +128,12 @@ impl View {
         }
     }
 
-    /// BRIDGE-7.2: laid out with two spaces, and nothing but the nine members (BRIDGE-1.4).
+    /// BRIDGE-7.2: indented by two spaces, with nothing but the nine members (BRIDGE-1.4).
     pub(super) fn bridge(text: &str) -> View {
         assert!(text.starts_with("{\n  \"request_id\": "), "it is laid out: {text:.200}");
         let document: Value = serde_json::from_str(text).expect("JSON");
         assert_eq!(document.as_object().map(serde_json::Map::len), Some(9), "{document}");
-        // BRIDGE-4.5: an id that is no UUID is the caller's, and is copied as it is.
+        // BRIDGE-4.5: an id that is not a UUID is copied unchanged.
         let faults = findings(text.as_bytes(), Kind::BridgeResponse);
         let faults: Vec<_> = faults.into_iter().filter(|finding| finding.clause.id != "BRIDGE-4.5").collect();
         assert!(faults.is_empty(), "{faults:?} in {document}");
@@ -168,7 +167,7 @@ impl View {
     }
 }
 
-/// BRIDGE-5: the text in a response is a document of its own.
+/// BRIDGE-5: the text in a response is itself a document.
 fn inner(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text:.200}"))
 }

@@ -1,12 +1,11 @@
-//! The agents of the bridge contract: somebody who looks into directories, and leaves responses beside the requests. There is one
-//! pair of files in a directory, so that every cell has an agent of its own.
+//! The agents of the bridge contract: the test looks into directories, and leaves responses beside the requests. A
+//! directory has one pair of files, so every cell has an agent of its own.
 
-use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use serde_json::{Value, json};
 
@@ -17,15 +16,15 @@ use super::{Kind, Purpose, blob, name, own_members, text};
 use crate::left_files::leave;
 use crate::watching::{REQUEST, RESPONSE};
 
-/// How often the directories are looked into. Nothing depends on it.
+/// Pause between two looks into the directories. Nothing depends on it.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The name of the agent that a case has at a door.
+/// The name of the agent of a case at a door.
 pub(in super::super) fn name_for(case: &str, door: Door) -> String {
     format!("bridge-{}-{}", case.replace([' ', ':', ','], "_"), door.name())
 }
 
-/// Where an agent's requests are left.
+/// The directory of an agent's requests.
 pub(in super::super) fn directory(root: &Path, agent: &str) -> PathBuf {
     root.join(agent)
 }
@@ -34,7 +33,7 @@ fn quiet(door: Door) -> String {
     name(Kind::Bridge, door, Purpose::Quiet)
 }
 
-/// Whoever answers takes its time, so that no silence is too long: the time for all of it is what ends.
+/// The answering side takes its time, so that no silence is too long: only the total time ends a job.
 pub(super) fn configuration(root: &Path, door: Door) -> String {
     let plain = CASES.iter().map(|(case, _)| agent(&name_for(case, door), &directory(root, &name_for(case, door)), ""));
     let quiet = agent(&quiet(door), &directory(root, &quiet(door)), "total_seconds = 2\n");
@@ -49,7 +48,7 @@ fn agent(name: &str, directory: &Path, keys: &str) -> String {
     )
 }
 
-/// Answers in all of them, until the root is gone.
+/// Answers in all directories, until the root is gone.
 pub(super) fn start(root: &Path, ledger: Arc<Ledger>) {
     let plain = Door::ALL.into_iter().flat_map(|door| CASES.iter().map(move |(case, _)| name_for(case, door)));
     let names: Vec<String> = plain.chain(Door::ALL.map(quiet)).collect();
@@ -69,9 +68,9 @@ struct Desk {
     held: Option<Held>,
 }
 
-/// A request that is there.
+/// A request in a directory.
 struct Held {
-    /// Which file it is: the same request may be left again.
+    /// Identity of the file: the same request may be left again.
     mark: (u64, i64, i64),
     request: Value,
     input: Value,
@@ -117,7 +116,7 @@ impl Held {
         ledger.note(&text(&self.input, "cell"), Seen { what, id, trace: String::new(), document });
     }
 
-    /// What is to be left now, if anything is.
+    /// The response to leave now, if any.
     fn next(&self, ledger: &Ledger) -> Option<(Stage, Value)> {
         let wanted = text(&self.input, "do");
         let released = || ledger.released(&text(&self.input, "cell"), Duration::ZERO);
@@ -151,7 +150,7 @@ impl Held {
         self.response(&text(input, "status"), &Value::Null, &input["message"], &input["code"], &metadata)
     }
 
-    /// The mistake that people make most: the output is not JSON-encoded.
+    /// The most common mistake of people: the output is not JSON-encoded.
     fn broken(&self) -> Value {
         self.response("success", &self.input, &Value::Null, &Value::Null, &json!({}))
     }

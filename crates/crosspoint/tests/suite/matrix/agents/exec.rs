@@ -1,4 +1,4 @@
-//! The agent that is a program. What it sees it writes to a file, and a file lets it go on.
+//! The agent that is a program. It writes what it sees to a file, and a file lets it go on.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(super) fn configuration(door: Door, quiet_keys: &str) -> String {
     .concat()
 }
 
-/// Itself, and not what finds it: that can take longer than all the rest.
+/// The interpreter itself, because a launcher that looks for it can take longer than everything else.
 fn interpreter() -> String {
     let output = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     let output = output.expect("there is Python");
@@ -44,7 +44,7 @@ pub(super) fn release(cell: &str, directory: &Path) {
     fs::write(directory.join("go").join(cell), "").expect("it can be written");
 }
 
-/// Whole lines only: the program may be writing one.
+/// Reads whole lines only, because the program may be writing one.
 pub(super) fn seen(cell: &str, what: &'static str, directory: &Path) -> Vec<Seen> {
     let text = fs::read_to_string(directory.join("seen").join(cell)).unwrap_or_default();
     let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));

@@ -21,7 +21,7 @@ pub(super) fn start(ledger: Arc<Ledger>) -> SocketAddr {
 
 struct Agent {
     ledger: Arc<Ledger>,
-    /// The cells that have been sent away once.
+    /// Cells that were once told that there is no room.
     busy: Mutex<BTreeSet<String>>,
 }
 

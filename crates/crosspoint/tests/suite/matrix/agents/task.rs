@@ -1,4 +1,4 @@
-//! The agent of the task contract: simple where it can be, polled where it cannot, with `wait` (TASK-4).
+//! The agent of the task contract: it answers at once where it can, else it is polled, with `wait` (TASK-4).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use super::super::ledger::Ledger;
 use super::{blob, own_members, raw_outputs, seen, spelled, text};
 use crate::wire::{self, After, Asked};
 
-/// How long a poll is held at most that asks for more, so that those who ask are answered within any silence.
+/// Longest time that a poll is held, so that callers are answered within any silence.
 const HELD_AT_MOST: Duration = Duration::from_secs(1);
 
 pub(super) fn start(ledger: Arc<Ledger>) -> SocketAddr {
@@ -22,14 +22,14 @@ pub(super) fn start(ledger: Arc<Ledger>) -> SocketAddr {
 struct Agent {
     ledger: Arc<Ledger>,
     tasks: Mutex<BTreeMap<String, Task>>,
-    /// The cells that have been sent away once.
+    /// Cells that were once told that there is no room.
     busy: Mutex<BTreeSet<String>>,
 }
 
 #[derive(Clone)]
 struct Task {
     request: Value,
-    /// What ends it from outside: the answer that it waits for, or that it is cancelled.
+    /// What ends it from outside: the answer that it waits for, or a cancel.
     came: Option<Came>,
 }
 
@@ -87,7 +87,7 @@ impl Agent {
         reply(stream, "200 OK", &task.shown(released))
     }
 
-    /// Something comes for a task from outside.
+    /// Gives a task an answer or a cancel from outside.
     fn come(
         &self,
         id: &str,
@@ -112,7 +112,6 @@ impl Agent {
 }
 
 impl Task {
-    /// The task as it stands.
     fn shown(&self, released: bool) -> Value {
         let payload = &self.request["payload"];
         match (text(payload, "do").as_str(), &self.came) {

@@ -1,4 +1,4 @@
-//! Ends that nobody gave: agents that die, fall silent or are not there, and callers who stop what they wanted.
+//! Ends that no agent reported: agents that die, fall silent or are absent, and callers that cancel.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn fails(failure: Failure, repeat: Repeat) -> Fails {
     Fails { failure, repeat, own: None, message: None }
 }
 
-/// The agent is told, as far as its contract can.
+/// The agent is told, if its contract has a way to.
 pub(super) fn cancel(cell: &Cell<'_>) -> Verdict {
     let order = cell.order("hold");
     let handle = cell.submit(&order);
@@ -31,7 +31,7 @@ pub(super) fn cancel(cell: &Cell<'_>) -> Verdict {
     Verdict::Right
 }
 
-/// Why an agent has no questions.
+/// Why an agent cannot ask questions, if it cannot.
 pub(super) fn cannot_ask(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Builtin | Kind::Exec | Kind::Task => None,
@@ -40,7 +40,7 @@ pub(super) fn cannot_ask(kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// A question that nobody needs to answer any more.
+/// A question that no longer needs an answer.
 pub(super) fn cancel_while_it_asks(cell: &Cell<'_>) -> Verdict {
     if let Some(reason) = cannot_ask(cell.kind) {
         return Verdict::NotHere(reason);
@@ -56,7 +56,7 @@ pub(super) fn cancel_while_it_asks(cell: &Cell<'_>) -> Verdict {
     Verdict::Right
 }
 
-/// RUN-7 and its like: what has begun and is gone may have been done.
+/// RUN-7 and the like: work that has begun before its agent is gone may have been done.
 pub(super) fn death(cell: &Cell<'_>) -> Verdict {
     let (purpose, expected) = match cell.kind {
         Kind::Builtin => return Verdict::NotHere("a built-in agent dies with the server"),
@@ -84,7 +84,8 @@ pub(super) fn death(cell: &Cell<'_>) -> Verdict {
 pub(super) fn silence(cell: &Cell<'_>) -> Verdict {
     let mut order = cell.order("silent");
     if (cell.door, cell.kind) == (Door::Bridge, Kind::Bridge) {
-        // A request that does not say how long its requester waits means two minutes (BRIDGE-110), whatever the agent's time is.
+        // A request that does not say how long its requester waits means two minutes (BRIDGE-110), whatever the agent's
+        // time is.
         order.members = vec![("timeout_seconds", json!(2))];
     }
     cell.fails(&order, cell.submit(&order), &fails(Failure::Timeout, Repeat::Unknown));
@@ -92,13 +93,13 @@ pub(super) fn silence(cell: &Cell<'_>) -> Verdict {
         assert_eq!(cell.seen("new").len(), 1, "what may have begun is not begun again");
     }
     if cell.kind == Kind::Bridge {
-        // It is not silence that ends it, but the time for all of it; then nobody is to begin any more.
+        // The total time ends it, not silence. Then no agent is to begin any more.
         cell.until_seen("told");
     }
     Verdict::Right
 }
 
-/// ALL-3: work that surely never began is tried again, by the same id and in a span of its own.
+/// ALL-3: work that certainly never began is tried again, under the same id and in a span of its own.
 pub(super) fn busy(cell: &Cell<'_>) -> Verdict {
     match cell.kind {
         Kind::Builtin => return Verdict::NotHere("a built-in agent is never busy"),
@@ -116,7 +117,7 @@ pub(super) fn busy(cell: &Cell<'_>) -> Verdict {
     Verdict::Right
 }
 
-/// There is one place in a directory: while the request of somebody else is there, ours waits, and nothing was begun.
+/// A directory has one place: while another request is there, ours waits, and nothing was begun.
 fn occupied(cell: &Cell<'_>) -> Verdict {
     let order = cell.order("again");
     let desk = cell.desk(&order);

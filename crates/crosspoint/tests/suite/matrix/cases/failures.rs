@@ -1,4 +1,4 @@
-//! The closed list of failures: each that an agent of a kind can give, as each door says it.
+//! The closed list of failures: each that an agent of a kind can report, as each door shows it.
 
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::{bridge, run};
@@ -11,7 +11,7 @@ use crate::live::until;
 
 const MESSAGE: &str = "It is \"too salty\", ä.";
 
-/// Has an agent fail so, where it can.
+/// Has an agent fail like this, if it can.
 fn given(cell: &Cell<'_>, failure: Failure) -> Verdict {
     let asked = match cell.kind {
         Kind::Builtin => Ok(builtin(cell, failure)),
@@ -37,13 +37,13 @@ fn given(cell: &Cell<'_>, failure: Failure) -> Verdict {
     }
 }
 
-/// The clauses that were broken, as they are on record.
+/// The recorded clauses that were broken.
 pub(super) fn clauses(job: &Value) -> Vec<String> {
     let violations = job["violations"].as_array().cloned().unwrap_or_default();
     violations.iter().map(|violation| violation["clause"].as_str().expect("a clause").to_owned()).collect()
 }
 
-/// What the contract's list says of a failure that an agent gave.
+/// What the contract's list says of a failure that an agent reported.
 fn fails(failure: Failure, own: Option<&str>) -> Fails {
     let repeat = failure.repeat(Dispatched::Yes);
     Fails { failure, repeat, own: own.map(str::to_owned), message: Some(MESSAGE) }
@@ -66,7 +66,7 @@ fn exec(cell: &Cell<'_>, failure: Failure) -> Result<(Order, Fails), &'static st
             order.input["message"] = json!(MESSAGE);
             Ok((order, ours))
         }
-        // It has done part of it, and again it would be as much.
+        // Part of the work is done, and a repeat would use as much again.
         Failure::ResourceLimit => {
             Ok((cell.order_for(Purpose::Strict, "flood"), Fails { repeat: Repeat::Never, ..ours }))
         }
@@ -109,7 +109,7 @@ fn of_task(cell: &Cell<'_>, failure: Failure) -> Result<(Order, Fails), &'static
         Failure::Internal => ("INTERNAL_ERROR", true),
     };
     let fails = fails(failure, Some(code));
-    // A cancelled task has no error, so nothing to say it with.
+    // A cancelled task has no error, so there is no place for the message.
     let message = fails.message.filter(|_| failure != Failure::Cancelled);
     Ok((failing(cell, code, &json!({"recoverable": recoverable})), Fails { message, ..fails }))
 }
@@ -120,8 +120,7 @@ fn of_bridge(cell: &Cell<'_>, failure: Failure) -> (Order, Fails) {
     (failing(cell, code, &json!({"status": status.word()})), fails(failure, Some(code)))
 }
 
-/// Whoever answers in files may be a person, who makes mistakes and can mend them: the job goes on waiting, and the mistake is on
-/// record.
+/// A person may answer in files, make mistakes and mend them: the job goes on waiting, and the mistake is recorded.
 fn mended(cell: &Cell<'_>) -> Verdict {
     let order = cell.order("break");
     let handle = cell.submit(&order);

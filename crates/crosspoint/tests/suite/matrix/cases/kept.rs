@@ -1,4 +1,4 @@
-//! What must come through as it was: requests that are sent again, members that nobody knows, ids, traces.
+//! What must pass through unchanged: repeated requests, unknown members, ids, traces.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,8 @@ use super::super::doors::{Door, Order, fetch};
 use super::super::ledger::Seen;
 use super::super::view::View;
 
-/// ALL-1: whoever sends the same again gets the same, while it is under way and after its end; the agent has it once.
+/// ALL-1: a caller that repeats a request gets the same job, while it is under way and after its end. The agent gets it
+/// once.
 pub(super) fn repeat(cell: &Cell<'_>) -> Verdict {
     let order = cell.order("progress");
     let first = cell.submit(&order);
@@ -54,8 +55,8 @@ pub(super) fn conflict(cell: &Cell<'_>) -> Verdict {
     Verdict::Right
 }
 
-/// What nobody knows is kept with the document, goes to the agent, and what the agent says beside comes back: at its place where the
-/// contract is the same, else carried.
+/// Unknown members are kept with the document and go to the agent. Unknown members of the agent's answer come back: in
+/// their place if the contract is the same, else carried.
 pub(super) fn unknown_fields(cell: &Cell<'_>) -> Verdict {
     let speaks = matches!(cell.kind, Kind::Run | Kind::Task | Kind::Bridge);
     let mut order = cell.order(if speaks { "own" } else { "echo" });
@@ -79,7 +80,7 @@ fn reached_the_agent(cell: &Cell<'_>, order: &Order, seen: &Seen) {
     let document = &seen.document;
     let carried = if cell.kind == Kind::Run { &document["x_crosspoint"] } else { &document["context"]["x_crosspoint"] };
     match (cell.door, cell.kind) {
-        // Members that our own API does not know mean nothing to anybody.
+        // Members that the native API does not know have no meaning.
         (Door::Native, _) => {}
         (Door::Sync | Door::Stream, Kind::Run) | (Door::Task, Kind::Task) => {
             assert_eq!(document["tenant"], order.members[0].1, "{document}");
@@ -153,7 +154,7 @@ fn came_back(cell: &Cell<'_>, view: &View) {
     }
 }
 
-/// RUN-9, ALL-2: however an id is spelled, and whatever is in it, the caller gets its own back.
+/// RUN-9, ALL-2: for any id in any spelling, the caller gets its own back.
 pub(super) fn ids(cell: &Cell<'_>) -> Verdict {
     let mut order = cell.order("echo");
     order.id = format!(r#""\u0141ód\u017a/\ud83d\ude00 ä?%2F#\u00e9e\u0301\t\"q\\ {}""#, cell.name());
@@ -166,7 +167,7 @@ pub(super) fn ids(cell: &Cell<'_>) -> Verdict {
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
 
-/// TASK-8: the trace goes on through us, a span deeper.
+/// TASK-8: the trace goes on through the server, a span deeper.
 pub(super) fn trace(cell: &Cell<'_>) -> Verdict {
     if cell.kind == Kind::Builtin {
         return Verdict::NotHere("a built-in agent is no hop");
@@ -188,7 +189,7 @@ pub(super) fn trace(cell: &Cell<'_>) -> Verdict {
     Verdict::Right
 }
 
-/// The block of a task is equal in rank to the header.
+/// The trace block of a task has the same rank as the header.
 fn by_the_block(cell: &Cell<'_>) -> Seen {
     let mut order = cell.order("echo");
     let name = format!("{}-block", cell.name());

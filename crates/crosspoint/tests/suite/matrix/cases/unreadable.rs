@@ -1,5 +1,5 @@
-//! ALL-11: JSON that readers disagree on is judged once, when it comes, and every door tells the same of it. What a program printed, or somebody
-//! left as the text of a response, is then just text.
+//! ALL-11: JSON that readers disagree on is judged once, when it comes, and every door reports the same of it. In the
+//! output of a program, or in the text of a bridge response, it is just text.
 
 use crosspoint_contracts::failure::{Failure, Repeat};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::super::agents::Kind;
 use super::super::cell::{Cell, Fails, Verdict, shortened};
 use super::super::doors::{Door, Order, shallow};
 
-/// As deep as anybody may nest.
+/// Deepest nesting that is allowed.
 const LEVELS_MAX: usize = 127;
 
 pub(super) fn a_name_twice(cell: &Cell<'_>) -> Verdict {
@@ -27,7 +27,7 @@ pub(super) fn levels_400(cell: &Cell<'_>) -> Verdict {
     too_deep(cell, 400)
 }
 
-/// What came with as many levels as there may be is taken, though it has more in the documents that we write around it.
+/// A document with as many levels as allowed is accepted, although the documents written around it have more.
 pub(super) fn levels_127(cell: &Cell<'_>) -> Verdict {
     let wrapped = nested(levels_within(cell.kind, LEVELS_MAX));
     let (order, given) = match cell.kind {
@@ -50,7 +50,7 @@ fn too_deep(cell: &Cell<'_>, levels: usize) -> Verdict {
     if cell.door == Door::Bridge {
         return Verdict::NotHere("a prompt is a text, and nests nothing");
     }
-    // A built-in agent gives what it gets: it is the caller's document that is judged.
+    // A built-in agent returns its input, so the caller's document is judged.
     let view = cell.submit(&deep_input(cell, levels)).refused();
     let code = match cell.door {
         Door::Native => "invalid",
@@ -65,7 +65,7 @@ fn unreadable(cell: &Cell<'_>, given: &str) -> Verdict {
     let order = raw(cell, given);
     match cell.kind {
         Kind::Builtin => Verdict::NotHere("a built-in agent gives what it gets, which was judged at the door"),
-        // A program ends its line.
+        // A program ends its line with a line feed.
         Kind::Exec => ends_with(cell, &order, &as_text(cell, &shallow(&format!("{given}\n")))),
         Kind::Bridge => ends_with(cell, &order, &as_text(cell, &shallow(given))),
         Kind::Run | Kind::Task => {
@@ -85,7 +85,7 @@ fn ends_with(cell: &Cell<'_>, order: &Order, outputs: &Value) -> Verdict {
     Verdict::Right
 }
 
-/// What a door shows of an agent that gave a text. Requesters of a bridge look for JSON in it.
+/// What a door shows of an agent that returned a text. Requesters of a bridge look for JSON in it.
 fn as_text(cell: &Cell<'_>, text: &str) -> Value {
     match (cell.door, cell.kind) {
         (Door::Bridge, _) => serde_json::from_str(text).expect("it is JSON to some"),
@@ -94,12 +94,12 @@ fn as_text(cell: &Cell<'_>, text: &str) -> Value {
     }
 }
 
-/// An object of so many levels.
+/// An object of this many levels.
 fn nested(levels: usize) -> String {
     format!("{{\"deep\":{}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1))
 }
 
-/// How many levels the outputs have where what the agent says has so many.
+/// Number of levels of the outputs, if the agent's whole document has `levels`.
 fn levels_within(kind: Kind, levels: usize) -> usize {
     match kind {
         Kind::Builtin | Kind::Exec | Kind::Bridge => levels,
@@ -107,17 +107,17 @@ fn levels_within(kind: Kind, levels: usize) -> usize {
     }
 }
 
-/// An order by which the agent gives this as its outputs.
+/// An order that makes the agent return this as its outputs.
 fn raw(cell: &Cell<'_>, given: &str) -> Order {
     let mut order = cell.order("raw");
     order.input["raw"] = json!(given);
     order
 }
 
-/// An order whose document has so many levels.
+/// An order whose document has this many levels.
 fn deep_input(cell: &Cell<'_>, levels: usize) -> Order {
     let mut order = cell.order("echo");
-    // Around it are the document and the input.
+    // The document and the input are around it.
     order.input["deep"] = (1..levels - 2).fold(json!([]), |inner, _| json!([inner]));
     order
 }

@@ -11,7 +11,6 @@ use serde_json::Value;
 use super::opened;
 use crate::live::{Answer, PATIENCE, chunk};
 
-/// One event.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     pub(super) name: String,
@@ -34,7 +33,7 @@ struct Read {
 }
 
 impl Feed {
-    /// Begins to read one; an error is the answer where it is none.
+    /// Begins to read a stream; `Err` is an answer that is not a stream.
     pub(super) fn open(
         address: SocketAddr,
         method: &str,
@@ -63,7 +62,6 @@ impl Feed {
         Ok(Feed(shared))
     }
 
-    /// Waits for an event.
     pub(super) fn until(&self, what: &str, wanted: impl Fn(&Event) -> bool) -> Event {
         let found = |read: &Read| events(&read.text).into_iter().find(&wanted);
         let (found, text) = self.0.wait(|read| match found(read) {
@@ -73,7 +71,7 @@ impl Feed {
         found.flatten().unwrap_or_else(|| panic!("waited in vain for {what} in: {text}"))
     }
 
-    /// All of it, once it has ended.
+    /// The whole text, once the stream has ended.
     pub(super) fn whole(&self) -> String {
         let (ended, text) = self.0.wait(|read| read.ended.then_some(()));
         assert!(ended.is_some(), "it does not end: {text}");
@@ -93,7 +91,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Waits until there is something; gives the text beside it.
+    /// Waits until `look` returns a value, and returns it with the text so far.
     fn wait<T>(&self, mut look: impl FnMut(&Read) -> Option<T>) -> (Option<T>, String) {
         let end = Instant::now() + PATIENCE;
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,7 +105,7 @@ impl Shared {
     }
 }
 
-/// The events of a text, as we write them: line feeds, one line of data.
+/// The events of a text, as the server writes them: line feeds, one line of data.
 pub(super) fn events(text: &str) -> Vec<Event> {
     let whole = text.rfind("\n\n").map_or("", |end| &text[..end]);
     let blocks = whole.split("\n\n").filter(|block| !block.is_empty() && !block.starts_with(':'));

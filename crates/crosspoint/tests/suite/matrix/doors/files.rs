@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use crate::left_files::{leave, taken};
 use crate::watching::{REQUEST, RESPONSE};
 
-/// A pair of files.
 pub(super) struct Files {
     directory: PathBuf,
     request: String,
@@ -14,7 +13,8 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Leaves a request in the first pair that is free: a requester that asks again before it was answered needs another one (BRIDGE-126).
+    /// Leaves a request in the first free pair: a requester that asks again before it was answered needs another pair
+    /// (BRIDGE-126).
     pub(super) fn leave(directory: &Path, document: &str) -> Files {
         let phases =
             (1..=9).map(|n| (format!(".agent-request-phase{n}.json"), format!(".agent-response-phase{n}.json")));
@@ -31,7 +31,7 @@ impl Files {
         taken(&self.directory, &self.request, &self.response)
     }
 
-    /// That the requester has nothing yet and its request is kept: it waits.
+    /// Checks that the requester still waits: it has no response, and its request is kept.
     pub(super) fn wait_still(&self) {
         let names: Vec<_> = fs::read_dir(&self.directory).expect("it can be listed").flatten().collect();
         let has = |name: &str| names.iter().any(|entry| entry.file_name() == *name);

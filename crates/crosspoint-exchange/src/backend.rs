@@ -1,0 +1,111 @@
+//! What the door of a contract needs of the side that does the work.
+//!
+//! The orchestrator's engine is such a side. An agent that serves callers by itself is another. Both get work through
+//! the same doors, so that no door is written twice.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::job::State;
+use crosspoint_contracts::request::{Door, NewJob};
+
+use crate::admission::Caller;
+use crate::refusal::Refusal;
+use crate::snapshot::Snapshot;
+
+/// The side that does the work.
+pub trait Backend: Clone + Send + Sync + 'static {
+    /// A job that can be followed.
+    type Job: Followed;
+
+    /// Takes new work, or finds the job that has the same request key. When it returns, the job is durable.
+    fn submit(&self, new: NewJob) -> impl Future<Output = Result<Submitted<Self::Job>, Unaccepted<Self::Job>>> + Send;
+
+    /// Finds the job that a caller knows by this id.
+    fn find(
+        &self,
+        door: Door,
+        caller: &Caller,
+        request_id: &str,
+    ) -> impl Future<Output = Result<Option<Self::Job>, Refusal>> + Send;
+
+    /// Answers the question that a job waits with.
+    fn answer(&self, job: &Self::Job, answer: Body) -> impl Future<Output = Result<(), Denied>> + Send;
+
+    /// Stops a job.
+    fn cancel(&self, job: &Self::Job) -> impl Future<Output = Result<(), Denied>> + Send;
+
+    /// Returns the document that a job came as; `None` if it cannot be read.
+    fn document(&self, job: &Self::Job) -> impl Future<Output = Option<Block>> + Send;
+
+    /// Lists who takes which work.
+    fn agents(&self) -> Vec<Agent>;
+}
+
+/// A job that can be looked at and waited for. Cloning follows the same job.
+pub trait Followed: Clone + Send + Sync + 'static {
+    /// The job at one moment.
+    type Now: Send + Sync;
+
+    /// Returns the job as it is now.
+    fn now(&self) -> Self::Now;
+
+    /// Returns what a caller may know of the job at that moment.
+    fn snapshot(now: &Self::Now) -> Snapshot<'_>;
+
+    /// Waits until the job has ended, or until a time.
+    fn ended(&self, until: Instant) -> impl Future<Output = Self::Now> + Send;
+
+    /// Waits until the job has ended or asks a person, or until a time.
+    fn settled(&self, until: Instant) -> impl Future<Output = Self::Now> + Send;
+
+    /// Waits until something has happened to the job since `seen`, or until a time.
+    fn moved(&self, seen: &Self::Now, until: Instant) -> impl Future<Output = Self::Now> + Send;
+}
+
+/// An agent and the works that it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agent {
+    /// The agent's name.
+    pub name: Arc<str>,
+    /// The works that it takes.
+    pub works: Vec<Arc<str>>,
+}
+
+/// What became of a request.
+pub enum Submitted<J> {
+    /// The request is a new job.
+    New(J),
+    /// The request is a job that existed already.
+    Repeat(J),
+}
+
+/// Why a request did not become a job.
+pub enum Unaccepted<J> {
+    /// The request key belongs to this job, which has other work or input.
+    Conflict(J),
+    /// No agent takes the work.
+    UnknownWork,
+    /// No agent has the name that the caller gave.
+    UnknownAgent,
+    /// The agent that the caller named does not take the work.
+    NotItsWork,
+    /// A reason that has nothing to do with the caller's contract.
+    Refused(Refusal),
+}
+
+/// Why a job was not changed as its caller wants.
+pub enum Denied {
+    /// There is no such job.
+    NotFound,
+    /// The job has ended like this, and an ended job never changes.
+    Ended(State),
+    /// The job is in this state and asks nothing.
+    NotWaiting(State),
+    /// The job waits for an operator, not for its caller.
+    WaitsForOperator,
+    /// A reason that has nothing to do with the caller's contract.
+    Refused(Refusal),
+}

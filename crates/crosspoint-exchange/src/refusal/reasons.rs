@@ -1,0 +1,154 @@
+//! The reasons for refusing a request, each with its message and hint.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use crosspoint_contracts::failure::{Failure, Repeat};
+
+use super::{DONE_OR_NOT, Limit, Refusal, Situation, Text};
+
+/// Pause after which to try again if no better time is known, in seconds.
+const RETRY_SECONDS: u32 = 1;
+
+/// Hint on how to get the outcome of work that goes on without its caller.
+const JOINS: &str = "send the same request again with the same id: it joins this work and begins nothing new";
+
+impl Refusal {
+    /// The request is wrong.
+    pub fn invalid(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
+        Refusal::new(Situation::Invalid, Failure::Invalid, Repeat::Never, message.into(), hint.into())
+    }
+
+    /// What the request names does not exist.
+    pub fn not_found(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
+        Refusal::new(Situation::NotFound, Failure::Invalid, Repeat::Never, message.into(), hint.into())
+    }
+
+    /// No job has the id.
+    pub fn no_such_job() -> Refusal {
+        let hint =
+            "GET /api/v1/jobs lists the jobs there are; those that have ended are kept for [store] retention_days";
+        Refusal::not_found("no job has this id", hint)
+    }
+
+    /// No agent has the name.
+    pub fn no_such_agent() -> Refusal {
+        Refusal::not_found("no agent has this name", "GET /api/v1/agents lists the agents there are")
+    }
+
+    /// The path does not take this method.
+    pub fn wrong_method(method: &str) -> Refusal {
+        let message = format!("this path does not take {}", if method.len() > 16 { "this" } else { method });
+        let hint = "the Allow header names what it takes";
+        Refusal::new(Situation::WrongMethod, Failure::Invalid, Repeat::Never, message.into(), hint.into())
+    }
+
+    /// The request is meant for another server, or comes from a page that may not send it.
+    pub fn foreign(message: &'static str, hint: &'static str) -> Refusal {
+        let (situation, failure) = (Situation::Foreign, Failure::Unauthenticated);
+        Refusal::new(situation, failure, Repeat::Never, message.into(), hint.into()).over(Limit::Foreign)
+    }
+
+    /// The request contradicts what is there.
+    pub fn conflict(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
+        Refusal::new(Situation::Conflict, Failure::Conflict, Repeat::Never, message.into(), hint.into())
+    }
+
+    /// The request cannot be carried out in the present state, though nothing contradicts it.
+    pub fn untimely(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
+        Refusal::new(Situation::Conflict, Failure::Invalid, Repeat::Never, message.into(), hint.into())
+    }
+
+    /// No agent can do what is asked.
+    pub fn unsupported(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
+        Refusal::new(Situation::Invalid, Failure::Unsupported, Repeat::Never, message.into(), hint.into())
+    }
+
+    /// The work was handed on too often, or in a circle.
+    pub fn delegation(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
+        Refusal::new(Situation::Invalid, Failure::Delegation, Repeat::Never, message.into(), hint.into())
+    }
+
+    /// The body is longer than it may be.
+    pub fn too_large(bytes_max: usize) -> Refusal {
+        let message = format!("the body is larger than {bytes_max} bytes");
+        let hint = "send less, or raise [limits] body_bytes";
+        let situation = Situation::TooLarge;
+        Refusal::new(situation, Failure::ResourceLimit, Repeat::Never, message.into(), hint.into())
+            .over(Limit::BodyBytes)
+    }
+
+    /// Part of the request did not arrive in time.
+    pub fn too_slow(what: &'static str, limit: Limit, time_max: Duration) -> Refusal {
+        let message = format!("the {what} did not arrive within {} s", time_max.as_secs_f64());
+        let hint = "nothing was done; send the request again";
+        let situation = Situation::TooSlow;
+        Refusal::new(situation, Failure::Timeout, Repeat::Safe, message.into(), hint.into()).over(limit)
+    }
+
+    /// The request cannot be carried out at present.
+    pub fn unavailable(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
+        let situation = Situation::Unavailable;
+        Refusal {
+            retry_seconds: Some(RETRY_SECONDS),
+            ..Refusal::new(situation, Failure::Unavailable, Repeat::Safe, message.into(), hint.into())
+        }
+    }
+
+    /// The server is about to end.
+    pub fn stopping() -> Refusal {
+        Refusal::unavailable("the server is stopping", "nothing was done; send it again once the server is back")
+    }
+
+    /// The server ended while it carried out the request.
+    pub fn ended() -> Refusal {
+        let message = "the server ended before it could say whether this was done";
+        Refusal { repeat: Repeat::Unknown, ..Refusal::unavailable(message, DONE_OR_NOT) }
+    }
+
+    /// ALL-5.4: the caller has waited as long as callers may, and the job goes on.
+    pub fn waited(job: impl Display, time_max: Duration) -> Refusal {
+        let message = format!("the work has not ended within {} s, and goes on as job {job}", time_max.as_secs_f64());
+        let situation = Situation::Waited;
+        Refusal::new(situation, Failure::Timeout, Repeat::Unknown, message.into(), JOINS.into()).clause("ALL-5.4")
+    }
+
+    /// The server stops while a caller waits for a job. The job is taken up at the next start.
+    pub fn leaving(job: impl Display) -> Refusal {
+        let message = format!("the server is stopping; the work goes on as job {job} when the server is back");
+        Refusal { repeat: Repeat::Unknown, ..Refusal::unavailable(message, JOINS) }
+    }
+
+    /// The fault is the server's.
+    pub fn internal() -> Refusal {
+        let hint = "the server's log says where; whether the request was carried out is not known";
+        let situation = Situation::Internal;
+        let message = Failure::Internal.sentence();
+        Refusal::new(situation, Failure::Internal, Repeat::Unknown, message.into(), hint.into())
+    }
+
+    /// There are as many jobs as there may be, by this limit.
+    pub fn full(limit: Limit, most: usize) -> Refusal {
+        let (of, key) = match limit {
+            Limit::JobsPerWork => (" of this work", "jobs_per_work"),
+            Limit::JobsPerAgent => (" for the one agent that can take it", "jobs_per_agent"),
+            Limit::JobsPerCaller => (" of this caller", "jobs"),
+            Limit::Jobs
+            | Limit::Waiting
+            | Limit::BodyBytes
+            | Limit::BodiesBytes
+            | Limit::Connections
+            | Limit::HeaderSeconds
+            | Limit::BodySeconds
+            | Limit::WriteSeconds
+            | Limit::StoreBytes
+            | Limit::Documents
+            | Limit::Foreign => ("", "jobs"),
+        };
+        let message = format!("there are {most} jobs{of} that have not ended, and no more may be");
+        let hint = format!("nothing was done; send it again later, or raise [limits] {key}");
+        let situation = Situation::Full;
+        let refusal = Refusal::new(situation, Failure::ResourceLimit, Repeat::Safe, message.into(), hint.into());
+        Refusal { retry_seconds: Some(RETRY_SECONDS), ..refusal }.over(limit)
+    }
+}

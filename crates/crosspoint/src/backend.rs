@@ -1,0 +1,186 @@
+//! The engine, as the side behind the doors that does the work.
+//!
+//! Doors know [`Backend`] and snapshots of jobs; what these are in the engine is said here, and nowhere else.
+
+mod refusal;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::request::{Door, NewJob};
+use crosspoint_engine::core::Rejected;
+use crosspoint_engine::job::{self, Job};
+use crosspoint_engine::runtime::{self, Engine, Watch};
+use crosspoint_exchange::admission::Caller;
+use crosspoint_exchange::backend::{Agent, Backend, Denied, Followed, Submitted, Unaccepted};
+use crosspoint_exchange::outgoing::Assignment;
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_exchange::snapshot::{Ended, Snapshot, State};
+use crosspoint_exchange::trace::Trace;
+
+pub(crate) use self::refusal::{denied, fault, reason, tried};
+
+/// The engine behind the doors; cloning shares it.
+#[derive(Clone)]
+pub(crate) struct Orchestrator(pub(crate) Engine);
+
+/// A job of the engine that can be followed.
+#[derive(Clone)]
+pub(crate) struct Tracked(pub(crate) Watch);
+
+impl Backend for Orchestrator {
+    type Job = Tracked;
+
+    async fn submit(&self, new: NewJob) -> Result<Submitted<Tracked>, Unaccepted<Tracked>> {
+        match self.0.submit(new).await {
+            Ok(submitted) => Ok(tracked(submitted)),
+            Err(why) => Err(unaccepted(why)),
+        }
+    }
+
+    async fn find(&self, door: Door, caller: &Caller, request_id: &str) -> Result<Option<Tracked>, Refusal> {
+        let found = self.0.find(door, caller.name(), request_id).await;
+        let found = found.map_err(|why| denied(&why, Refusal::no_such_job))?;
+        // Work that was repeated, or came in at another door, is found by the job's own id.
+        let found = match (found, request_id.parse()) {
+            (None, Ok(id)) => self.0.job(id).await.map_err(|error| fault(&error))?,
+            (found, _) => found,
+        };
+        Ok(found.map(Tracked))
+    }
+
+    async fn answer(&self, job: &Tracked, answer: Body) -> Result<(), Denied> {
+        self.0.answer(job.0.job().id(), answer).await.map(drop).map_err(|why| refusal::of_change(&why))
+    }
+
+    async fn cancel(&self, job: &Tracked) -> Result<(), Denied> {
+        self.0.cancel(job.0.job().id()).await.map(drop).map_err(|why| refusal::of_change(&why))
+    }
+
+    async fn document(&self, job: &Tracked) -> Option<Block> {
+        self.0.document(job.0.job().seq()).await.ok().flatten()
+    }
+
+    fn agents(&self) -> Vec<Agent> {
+        let agents = self.0.agents();
+        agents.into_iter().map(|agent| Agent { name: agent.spec.name, works: agent.spec.works }).collect()
+    }
+}
+
+impl Followed for Tracked {
+    type Now = Arc<Job>;
+
+    fn now(&self) -> Arc<Job> {
+        self.0.job()
+    }
+
+    fn snapshot(now: &Arc<Job>) -> Snapshot<'_> {
+        snapshot(now)
+    }
+
+    async fn ended(&self, until: Instant) -> Arc<Job> {
+        self.0.ended(until).await
+    }
+
+    async fn settled(&self, until: Instant) -> Arc<Job> {
+        self.0.settled(until).await
+    }
+
+    async fn moved(&self, seen: &Arc<Job>, until: Instant) -> Arc<Job> {
+        self.0.moved(seen.events, until).await
+    }
+}
+
+/// Returns what the engine made of a request, for doors.
+pub(crate) fn tracked(submitted: runtime::Submitted) -> Submitted<Tracked> {
+    match submitted {
+        runtime::Submitted::New(watch) => Submitted::New(Tracked(watch)),
+        runtime::Submitted::Repeat(watch) => Submitted::Repeat(Tracked(watch)),
+    }
+}
+
+/// Returns why a request did not become a job, for doors.
+pub(crate) fn unaccepted(why: runtime::Unaccepted) -> Unaccepted<Tracked> {
+    match why {
+        runtime::Unaccepted::Conflict(job) => Unaccepted::Conflict(Tracked(Watch::of_ended(job))),
+        runtime::Unaccepted::Rejected(Rejected::UnknownWork) => Unaccepted::UnknownWork,
+        runtime::Unaccepted::Rejected(Rejected::UnknownAgent) => Unaccepted::UnknownAgent,
+        runtime::Unaccepted::Rejected(Rejected::NotItsWork) => Unaccepted::NotItsWork,
+        runtime::Unaccepted::Rejected(Rejected::Full { share, most }) => {
+            Unaccepted::Refused(refusal::full(share, most))
+        }
+        runtime::Unaccepted::Overloaded => Unaccepted::Refused(refusal::overloaded()),
+        runtime::Unaccepted::Closed => Unaccepted::Refused(Refusal::stopping()),
+        runtime::Unaccepted::Lost => Unaccepted::Refused(refusal::lost()),
+        runtime::Unaccepted::Fault(error) => Unaccepted::Refused(refusal::maybe_submitted(&error)),
+        runtime::Unaccepted::NotTried(error) => Unaccepted::Refused(fault(&error)),
+    }
+}
+
+/// Returns what a caller may know of a job.
+pub(crate) fn snapshot(job: &Job) -> Snapshot<'_> {
+    Snapshot {
+        id: job.id().uuid(),
+        request_id: &job.request.request_id,
+        work: &job.request.work,
+        door: job.request.door,
+        pinned: job.request.pinned.as_deref(),
+        agent: job.agent.as_deref(),
+        state: state(&job.state),
+        progress: job.progress.as_deref(),
+        progress_at: job.progress_at,
+        events: job.events,
+        answers: job.answers.len(),
+        attempts: job.attempts,
+        retries: job.retries,
+        started_at: job.started_at,
+        updated_at: job.updated_at,
+    }
+}
+
+fn state(state: &job::State) -> State<'_> {
+    match state {
+        job::State::Queued => State::Queued,
+        job::State::Running(_) => State::Running,
+        job::State::Retrying { .. } | job::State::Poisoned => State::Between,
+        job::State::Waiting { running, question } => {
+            State::Waiting { question, number: (running.attempt, running.asked) }
+        }
+        job::State::Ended(ending) => {
+            State::Ended(Ended { at: ending.at, outcome: &ending.outcome, is_unjudged: ending.is_unjudged })
+        }
+    }
+}
+
+/// Returns one attempt of a job, for the agent that gets it.
+pub(crate) fn assignment<'a>(
+    job: &'a Job,
+    attempt: u32,
+    document: &'a Block,
+    time_left: Option<Duration>,
+) -> Assignment<'a> {
+    let request = &job.request;
+    Assignment {
+        id: job.id().uuid(),
+        attempt,
+        door: request.door,
+        request_id: &request.request_id,
+        work: &request.work,
+        priority: request.priority,
+        seconds_max: request.limits.total,
+        time_left,
+        trace: request.trace.as_deref(),
+        accepted_at: request.accepted_at,
+        document,
+        input: if request.door.contract().is_none() { request.input_in(document) } else { None },
+    }
+}
+
+/// Returns the place of one attempt in its caller's trace.
+pub(crate) fn trace_of(job: &Job, attempt: u32) -> Trace {
+    Trace::of_attempt(job.id().uuid(), job.request.trace.as_deref(), attempt)
+}
