@@ -9,7 +9,7 @@ use std::hint::black_box;
 
 use compare::{compare, print, row};
 use crosspoint_contracts::json::Levels;
-use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::map::{Carrying, WriteContext};
 use crosspoint_contracts::translate::write;
 use crosspoint_contracts::{Contract, Kind, Options, read_jobs};
 
@@ -61,8 +61,8 @@ fn main() {
     large("numbers", &format!("[{}1]", "12345,".repeat(10_000_000 / 6)));
 }
 
-fn fresh() -> Fresh<'static> {
-    Fresh {
+fn fresh() -> WriteContext<'static> {
+    WriteContext {
         now: "2026-11-16T08:00:00Z",
         id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().expect("a UUID"),
         agent_types: &[],

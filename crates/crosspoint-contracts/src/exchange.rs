@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::document::Document;
 use crate::failure::Failure;
-use crate::job::{Home, Job, Own};
+use crate::job::{Canonical, Home, Own};
 use crate::kind::{Contract, Kind};
 use crate::report::Finding;
 
@@ -208,7 +208,7 @@ impl Contract {
     }
 }
 
-impl<'s> Job<'s> {
+impl<'s> Canonical<'s> {
     /// Puts a value at the place that a contract gives for it.
     pub fn place(&mut self, contract: Contract, place: Place, value: crate::content::Json<'s>) {
         match place {

@@ -1,6 +1,6 @@
 //! The canonical job: what a document of any contract says, in one form.
 //!
-//! Each contract reads its documents into a [`Job`] and writes them from one, and no contract knows another: N + N
+//! Each contract reads its documents into a [`Canonical`] and writes them from one, and no contract knows another: N + N
 //! translations, not N x N. A job is a row of [`Home`]s, each holding a JSON value as it was spelled, so that values
 //! come out byte for byte as they went in. A member without a home is kept by its place in the contract it came from
 //! ([`Own`]), and travels along.
@@ -122,7 +122,7 @@ pub(crate) struct Filled<'s> {
 
 /// One unit of work, or a report on one.
 #[derive(Clone)]
-pub struct Job<'s> {
+pub struct Canonical<'s> {
     /// The kind of document that the job came as, before any translation.
     pub origin: Kind,
     // Boxed because a job is handed on more often than it is read.
@@ -145,9 +145,9 @@ pub struct Job<'s> {
     pub(crate) wary: bool,
 }
 
-impl<'s> Job<'s> {
-    pub(crate) fn new(origin: Kind) -> Job<'s> {
-        Job {
+impl<'s> Canonical<'s> {
+    pub(crate) fn new(origin: Kind) -> Canonical<'s> {
+        Canonical {
             origin,
             homes: Box::new([const { None }; Home::ALL.len()]),
             artifacts: None,
@@ -162,14 +162,14 @@ impl<'s> Job<'s> {
     }
 
     /// Returns the same job, no longer borrowed from the bytes that it was read from.
-    pub fn into_owned(self) -> Job<'static> {
+    pub fn into_owned(self) -> Canonical<'static> {
         let own = |own: Own<'_>| Own { contract: own.contract, pointer: own.pointer, value: own.value.into_owned() };
         let filled = |filled: Filled<'_>| Filled {
             contract: filled.contract,
             pointer: filled.pointer,
             value: filled.value.into_owned(),
         };
-        Job {
+        Canonical {
             origin: self.origin,
             homes: Box::new((*self.homes).map(|value| value.map(Json::into_owned))),
             artifacts: self.artifacts.map(|artifacts| artifacts.into_iter().map(Artifact::into_owned).collect()),
@@ -190,8 +190,8 @@ impl<'s> Job<'s> {
 
     /// Makes a job that came as no document; its facts are to be put into its homes. `origin` is the kind that it would
     /// have come as.
-    pub fn made(origin: Kind, state: Option<State>) -> Job<'s> {
-        let mut job = Job::new(origin);
+    pub fn made(origin: Kind, state: Option<State>) -> Canonical<'s> {
+        let mut job = Canonical::new(origin);
         if let Some(state) = state {
             job.set_state(state);
         }
@@ -272,9 +272,9 @@ impl<'s> Job<'s> {
     }
 }
 
-impl fmt::Debug for Job<'_> {
+impl fmt::Debug for Canonical<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Job");
+        let mut shown = f.debug_struct("Canonical");
         shown.field("origin", &self.origin);
         for home in Home::ALL {
             if let Some(value) = self.get(*home) {

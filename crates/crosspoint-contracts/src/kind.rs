@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::document::{Document, Extent, Options};
 use crate::fields::Fields;
-use crate::job::Job;
+use crate::job::Canonical;
 use crate::report::Report;
 
 /// What a contract says of one of its kinds.
@@ -50,11 +50,11 @@ pub(crate) struct Framed {
     /// Reads the whole document and finds everything that is wrong with it.
     pub(crate) read: fn(&[u8], Extent) -> (Report, Option<Document<'static>>),
     /// Returns the jobs in a document of this kind, in order.
-    pub(crate) jobs: fn(&Document<'_>) -> Vec<Job<'static>>,
+    pub(crate) jobs: fn(&Document<'_>) -> Vec<Canonical<'static>>,
     /// Returns the job in one piece that came by itself while the work went on.
-    pub(crate) piece: fn(&str) -> Option<Job<'static>>,
+    pub(crate) piece: fn(&str) -> Option<Canonical<'static>>,
     /// Puts a job that was written as JSON into its frame.
-    pub(crate) frame: fn(&Job<'_>, &str) -> Option<String>,
+    pub(crate) frame: fn(&Canonical<'_>, &str) -> Option<String>,
 }
 
 impl Entry {
@@ -105,12 +105,12 @@ impl Kind {
     }
 
     /// Reads what an agent said while it worked: a document, or one piece of a framed document.
-    pub fn read_piece(self, said: &str) -> Option<Job<'static>> {
+    pub fn read_piece(self, said: &str) -> Option<Canonical<'static>> {
         match self.entry().framed() {
             Some(framed) => (framed.piece)(said),
             None => {
                 let options = Options { kind: Some(self), ..Options::default() };
-                crate::read_jobs(said.as_bytes(), &options).1.into_iter().next().map(Job::into_owned)
+                crate::read_jobs(said.as_bytes(), &options).1.into_iter().next().map(Canonical::into_owned)
             }
         }
     }

@@ -24,10 +24,10 @@ pub(crate) use shape::{
     prompt, prompt_context, summary,
 };
 pub use table::{Part, Row, Says, table, table_of};
-pub use write::{Carrying, Fresh};
+pub use write::{Carrying, WriteContext};
 pub(crate) use write::{Fill, Out};
 
-use crate::job::{Home, Job};
+use crate::job::{Canonical, Home};
 use crate::json::Value;
 use crate::kind::{Contract, Kind};
 
@@ -40,7 +40,7 @@ pub(crate) struct Map {
     /// Returns the shape of a document that was read.
     pub(crate) reading: fn(Kind, Value<'_, '_>) -> Option<&'static Shape>,
     /// Returns the shape that a job is written in, or `None` where the contract has no document for it.
-    pub(crate) writing: fn(&Job<'_>) -> Option<&'static Shape>,
+    pub(crate) writing: fn(&Canonical<'_>) -> Option<&'static Shape>,
 }
 
 /// Returns the map of a contract.

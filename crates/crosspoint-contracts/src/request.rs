@@ -182,7 +182,7 @@ impl Schedule {
     ///
     /// `chance` is a number from 0 to 1. It lengthens the pause by at most half and never shortens it.
     pub fn delay_before(&self, attempt: u32, chance: f64) -> Option<Duration> {
-        if attempt > self.attempts_max.min(ATTEMPTS_MAX) {
+        if attempt == 0 || attempt > self.attempts_max.min(ATTEMPTS_MAX) {
             return None;
         }
         let Some(pauses_before) = attempt.checked_sub(2) else { return Some(Duration::ZERO) };

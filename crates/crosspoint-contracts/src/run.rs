@@ -19,7 +19,7 @@ pub(crate) mod stream;
 mod wire;
 mod writer;
 
-pub use event::{Said, StreamEvent};
+pub use event::{EventData, StreamEvent};
 pub use follower::{Follower, Heard, Meaning, Violation};
 pub use life::{Breach, Life, Role};
 pub use stream::Stream;

@@ -1,6 +1,6 @@
 //! Translates any contract into any other, and back unchanged.
 //!
-//! Reading and writing meet only in the [`Job`]. One law holds for every pair of contracts: a document that is read
+//! Reading and writing meet only in the [`Canonical`]. One law holds for every pair of contracts: a document that is read
 //! from one, written as another, read again and written back is the document that was read, or its strict form where it
 //! was loose. This is not achieved by carrying the original along: a value for which the other contract has a field
 //! stands in that field, and a change there shows in the document that comes back.
@@ -12,11 +12,11 @@ use uuid::Uuid;
 
 use crate::document::{self, Extent, Options, Reading};
 use crate::exchange::{Exchange, Part};
-use crate::job::Job;
+use crate::job::Canonical;
 use crate::json::{DEPTH_MAX, Tape, Value, WRAPPING_LEVELS_MAX};
 use crate::kind::{self, Contract, Kind};
 use crate::map::write::FilledPlaces;
-use crate::map::{self, Fresh};
+use crate::map::{self, WriteContext};
 use crate::report::Report;
 
 /// A document that was written.
@@ -109,7 +109,7 @@ const NO_JOB: &str = "it is an agent's sign of life, about no job";
 /// Reads a document into a job, or a stream into one job for each of its events.
 ///
 /// Returns no job where the document has an error, or is about no job, such as a heartbeat.
-pub fn read_jobs<'s>(bytes: &'s [u8], options: &Options<'_>) -> (Reading<'s>, Vec<Job<'s>>) {
+pub fn read_jobs<'s>(bytes: &'s [u8], options: &Options<'_>) -> (Reading<'s>, Vec<Canonical<'s>>) {
     let (reading, job) = document::read_and(bytes, options, job_of);
     let jobs = match (&reading.document, reading.report.kind.and_then(|kind| kind.entry().framed())) {
         (Some(document), Some(framed)) => (framed.jobs)(document),
@@ -123,7 +123,7 @@ pub struct Response<'s> {
     /// The findings about the document, and the document.
     pub reading: Reading<'s>,
     /// The job that the document is about; `None` where the document has an error.
-    pub job: Option<Job<'s>>,
+    pub job: Option<Canonical<'s>>,
     /// Its long members, in the order of the document.
     pub parts: Vec<(Part, Range<usize>)>,
     /// The code in the document, even where it says no more than the failure does.
@@ -162,7 +162,7 @@ fn code_of(exchange: &Exchange, tape: &Tape<'_>) -> Option<String> {
     Some(at(tape, exchange.code).filter(|_| !exchange.code.is_empty())?.text()?.decode().into_owned())
 }
 
-fn job_of<'s>(kind: Kind, tape: &Tape<'s>) -> Option<Job<'s>> {
+fn job_of<'s>(kind: Kind, tape: &Tape<'s>) -> Option<Canonical<'s>> {
     let root = tape.root()?;
     let shape = (map::of(kind.contract()).reading)(kind, root)?;
     let mut job = map::read::document(shape, root);
@@ -179,7 +179,7 @@ pub(crate) fn nests_deep(tape: &Tape<'_>) -> bool {
 ///
 /// # Errors
 /// Fails if the contract has no document for the job, or if the written document is not valid.
-pub fn write(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, Refused> {
+pub fn write(job: &Canonical<'_>, to: Contract, fresh: &WriteContext<'_>) -> Result<Written, Refused> {
     let mut written = unframed(job, to, fresh)?;
     // A job that came in a frame goes back into one, even where another kind holds the same.
     let returns = job.origin.contract() == to && job.origin.entry().framed().is_some();
@@ -198,7 +198,7 @@ pub fn write(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, 
 ///
 /// # Errors
 /// As for [`write()`].
-pub fn write_data(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, Refused> {
+pub fn write_data(job: &Canonical<'_>, to: Contract, fresh: &WriteContext<'_>) -> Result<Written, Refused> {
     let written = unframed(job, to, fresh)?;
     if job.wary {
         let framed = written.kind.entry().framed().and_then(|framed| (framed.frame)(job, &written.text));
@@ -207,7 +207,7 @@ pub fn write_data(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Writ
     Ok(written)
 }
 
-fn unframed(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, Refused> {
+fn unframed(job: &Canonical<'_>, to: Contract, fresh: &WriteContext<'_>) -> Result<Written, Refused> {
     let none = || Refused::NoCounterpart { from: job.origin, to, why: NOT_ENDED };
     let shape = (map::of(to).writing)(job).ok_or_else(none)?;
     let body = map::write::document(job, shape, fresh);
@@ -215,7 +215,7 @@ fn unframed(job: &Job<'_>, to: Contract, fresh: &Fresh<'_>) -> Result<Written, R
 }
 
 /// Carried values came from outside, and deep values may nest too deep now, so the result is read like any document.
-fn check(kind: Kind, text: &str, fresh: &Fresh<'_>) -> Result<(), Refused> {
+fn check(kind: Kind, text: &str, fresh: &WriteContext<'_>) -> Result<(), Refused> {
     let agent_types = fresh.agent_types;
     let options =
         Options { kind: Some(kind), extent: Extent::Part, agent_types, levels: fresh.levels, ..Options::default() };
@@ -235,9 +235,9 @@ pub struct Translation {
 }
 
 /// Reads a document and writes it in another contract.
-pub fn translate(bytes: &[u8], options: &Options<'_>, to: Contract, fresh: &Fresh<'_>) -> Translation {
+pub fn translate(bytes: &[u8], options: &Options<'_>, to: Contract, fresh: &WriteContext<'_>) -> Translation {
     let (reading, jobs) = read_jobs(bytes, options);
-    let write_one = |(at, job)| write(job, to, &Fresh { id: nth_id(fresh.id, at), ..*fresh });
+    let write_one = |(at, job)| write(job, to, &WriteContext { id: nth_id(fresh.id, at), ..*fresh });
     let mut written: Vec<_> = jobs.iter().enumerate().map(write_one).collect();
     if let (Some(kind), true, true) = (reading.report.kind, jobs.is_empty(), reading.document.is_some()) {
         written.push(Err(Refused::NoCounterpart { from: kind, to, why: NO_JOB }));

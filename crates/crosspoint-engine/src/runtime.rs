@@ -7,17 +7,16 @@
 //! ```
 //!
 //! Configured agents are reached by a [`Link`], with a task for each attempt. Agents that joined ask for their work: it
-//! is put into their pull queues by a [`Desk`], and no task waits for it.
+//! is put into their pull queues by a [`PullQueues`], and no task waits for it.
 //!
 //! Only the committing thread touches the core and the store's writer, so nothing is locked while it decides. Code that
 //! waits for a job, follows it or lists jobs looks at what was published after the commit, or reads the store over its
-//! own connection. It never waits for the committing thread.
+//! own connection. Only code that asks which job a caller's own id means waits for the committing thread, which alone
+//! knows the keys that are about to be taken.
 
 mod attempt;
-mod board;
 mod clock;
 mod committer;
-mod desk;
 mod engine;
 mod failing;
 mod follow;
@@ -25,17 +24,19 @@ mod inbox;
 mod log;
 mod members;
 mod metrics;
+mod published;
+mod pull;
 mod purge;
 mod release;
+mod requests;
 mod stuck;
-mod wish;
 
 pub use attempt::{Attempt, Gone, Link, Unremembered};
-pub use board::{Purged, Watch};
-pub use desk::{Desk, Handed, Told};
 pub use engine::{AgentView, Config, Engine, Limits, Readiness};
 pub use follow::Follow;
 pub use members::{Heard, Unjoined};
 pub use metrics::{AttemptResult, Commits, Distribution, Ended, Load, NAMES_MAX, Numbers, Queue, SERIES_MAX};
+pub use published::{Purged, Watch};
+pub use pull::{Handed, Instruction, PullQueues};
+pub use requests::{Denied, Submitted, Unaccepted};
 pub use stuck::{Ahead, Stuck};
-pub use wish::{Denied, Submitted, Unaccepted};

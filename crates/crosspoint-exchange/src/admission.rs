@@ -1,7 +1,7 @@
 //! Admission of work: one way for the doors of all contracts, over any transport.
 //!
 //! A document and what came beside it go in. A new job, an existing job, or a refusal comes out. Nothing here knows
-//! HTTP: [`refusal::document`](super::refusal::document) writes a refusal in the caller's contract, and the server
+//! HTTP: [`refusal::document`] writes a refusal in the caller's contract, and the server
 //! chooses its status.
 
 use std::sync::Arc;

@@ -11,9 +11,9 @@ mod read_again;
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::exchange::{Known, Place};
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
-use crosspoint_contracts::job::{Home, Job as Canonical, State as Told};
+use crosspoint_contracts::job::{Canonical, Home, State as Told};
 use crosspoint_contracts::json::{Levels, Tape, quoted};
-use crosspoint_contracts::map::Fresh;
+use crosspoint_contracts::map::WriteContext;
 use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::reply::Failed;
 use crosspoint_contracts::{Contract, Kind, NATIVE_RESPONSE, Options, translate};
@@ -106,7 +106,7 @@ impl<'w> Writing<'w> {
     fn written(&self, told: &Canonical<'_>) -> Option<String> {
         let now = self.job.updated_at.to_string();
         // The content was checked when it arrived (ALL-11).
-        let fresh = Fresh { completing: true, levels: Levels::Wrapped, ..super::fresh(self.job.id, &now) };
+        let fresh = WriteContext { completing: true, levels: Levels::Wrapped, ..super::fresh(self.job.id, &now) };
         Some(translate::write_data(told, self.to, &fresh).ok()?.into_text())
     }
 

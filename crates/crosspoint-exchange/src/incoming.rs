@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Block;
-use crosspoint_contracts::job::{Growth, Home, Job as Canonical};
+use crosspoint_contracts::job::{Canonical, Growth, Home};
 use crosspoint_contracts::json::{Syntax, Tape, Value};
 use crosspoint_contracts::request::{ATTEMPTS_MAX, Backoff, DELAY_MAX, Door, Key, Limits, NewJob, Priority, Schedule};
 use crosspoint_contracts::{Contract, Finding, Options, Report, read_jobs};

@@ -23,12 +23,12 @@ pub mod snapshot;
 pub mod trace;
 
 use crosspoint_contracts::json::Levels;
-use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::map::{Carrying, WriteContext};
 use uuid::Uuid;
 
 /// What a writer needs, for a document about the job with this id.
-fn fresh(id: Uuid, now: &str) -> Fresh<'_> {
-    Fresh {
+fn fresh(id: Uuid, now: &str) -> WriteContext<'_> {
+    WriteContext {
         now,
         id,
         agent_types: &[],

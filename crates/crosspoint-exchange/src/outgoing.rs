@@ -5,9 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Json};
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_contracts::job::{Home, Job as Canonical};
+use crosspoint_contracts::job::{Canonical, Home};
 use crosspoint_contracts::json::{Tape, Value, quoted};
-use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::map::{Carrying, WriteContext};
 use crosspoint_contracts::reply::Failed;
 use crosspoint_contracts::request::{Door, Priority};
 use crosspoint_contracts::time::Time;
@@ -94,7 +94,7 @@ pub fn request(job: &Assignment<'_>, options: &AgentOptions) -> Result<Outgoing,
         canonical.put(Home::Mode, Json::string(mode));
     }
     let now = job.accepted_at.to_string();
-    let fresh = Fresh {
+    let fresh = WriteContext {
         known_as: Some(job.id),
         carrying: if options.carry { Carrying::On } else { Carrying::Off },
         ..super::fresh(job.id, &now)

@@ -7,7 +7,7 @@ use crosspoint_contracts::artifact::Artifact;
 use crosspoint_contracts::content::{Body, Json};
 use crosspoint_contracts::exchange::{Holds, Part};
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_contracts::job::{Event, Home, Job as Canonical, Outcome};
+use crosspoint_contracts::job::{Canonical, Event, Home, Outcome};
 use crosspoint_contracts::json::quoted;
 use crosspoint_contracts::outcome::{Text, text_within};
 use crosspoint_contracts::reply::{AgentDocument, Failed, Progress, Question, Success};
@@ -60,7 +60,7 @@ pub fn read(kind: Kind, document: &Bytes) -> Result<Reply, Report> {
         Event::Requested | Event::Queued => Meaning::Queued,
         Event::Progress { .. } => Meaning::Running(progress(&job, kind, document)),
         Event::Waiting { question } => Meaning::Waiting(question.map(|asked| Question::read(body(document, asked)))),
-        Event::Ended(outcome) => Meaning::Ended(ended(&job, outcome, &Said { kind, document, parts: &parts })),
+        Event::Ended(outcome) => Meaning::Ended(ended(&job, outcome, &Original { kind, document, parts: &parts })),
     };
     Ok(Reply { meaning, request_id, code, report: reading.report })
 }
@@ -104,13 +104,13 @@ fn shortened(step: &str) -> Cow<'_, str> {
 }
 
 /// A document of an agent, and the places of its long members.
-struct Said<'d> {
+struct Original<'d> {
     kind: Kind,
     document: &'d Bytes,
     parts: &'d [(Part, std::ops::Range<usize>)],
 }
 
-fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, said: &Said<'_>) -> Result<Success, Box<Failed>> {
+fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, said: &Original<'_>) -> Result<Success, Box<Failed>> {
     match outcome {
         Outcome::Completed { outputs, text } => {
             let outputs = outputs.map(|outputs| body(said.document, outputs));
@@ -137,7 +137,7 @@ fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, said: &Said<'_>) -> Result<S
     }
 }
 
-impl Said<'_> {
+impl Original<'_> {
     /// Returns a long member, as it was written.
     fn part(&self, holds: Holds) -> Option<Body> {
         let (_, range) = self.parts.iter().find(|(part, _)| part.holds == holds)?;
@@ -170,7 +170,7 @@ fn body(document: &Bytes, json: &Json<'_>) -> Body {
 }
 
 /// Makes a failure with the agent's own words, if it has any.
-fn failed(job: &Canonical<'_>, failure: Failure, said: &Said<'_>) -> Failed {
+fn failed(job: &Canonical<'_>, failure: Failure, said: &Original<'_>) -> Failed {
     let own = |home| job.get(home).map(|json: &Json<'_>| Body::trusted(json.get().to_owned()));
     Failed {
         message: own(Home::Message),

@@ -48,7 +48,7 @@ pub struct Http {
 
 /// A path below the agent's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place(PathAndQuery);
+pub struct Endpoint(PathAndQuery);
 
 /// A request, before its place and the agent's own headers are known.
 struct Call<'c> {
@@ -120,24 +120,24 @@ impl Http {
 
     /// Returns a path below the agent's address. `path` comes from Crosspoint; characters that cannot be part of a path
     /// are escaped.
-    pub fn place(&self, path: &str) -> Place {
+    pub fn place(&self, path: &str) -> Endpoint {
         let mut url = self.base.clone();
         url.set_path(&[self.base.path(), path].concat());
-        Place::of(&url)
+        Endpoint::of(&url)
     }
 
     /// Like `place`, with a query, which comes from Crosspoint too.
-    pub fn place_with(&self, path: &str, query: &str) -> Place {
+    pub fn place_with(&self, path: &str, query: &str) -> Endpoint {
         let mut url = self.base.clone();
         url.set_path(&[self.base.path(), path].concat());
         url.set_query(Some(query));
-        Place::of(&url)
+        Endpoint::of(&url)
     }
 
     /// Posts a JSON document. `accept` is what the answer may be.
     pub async fn post(
         &self,
-        place: &Place,
+        place: &Endpoint,
         document: impl Into<Bytes>,
         trace: &Trace,
         accept: Media,
@@ -146,18 +146,18 @@ impl Http {
     }
 
     /// Gets the JSON that is at a path.
-    pub async fn get(&self, place: &Place) -> Result<Answer, Unanswered> {
+    pub async fn get(&self, place: &Endpoint) -> Result<Answer, Unanswered> {
         self.send(place, &Call { posted: None, accept: Media::Json }).await
     }
 
     /// Sends a request, and sends it again if the agent redirects to another path on the same host.
-    async fn send(&self, place: &Place, call: &Call<'_>) -> Result<Answer, Unanswered> {
+    async fn send(&self, place: &Endpoint, call: &Call<'_>) -> Result<Answer, Unanswered> {
         let mut answer = self.exchange(place, call).await?;
         let mut place = Cow::Borrowed(place);
         for _ in 0..REDIRECTS_MAX {
             let Some(to) = self.redirected(&place, &answer) else { break };
             answer.dismiss().await;
-            place = Cow::Owned(Place::of(&to));
+            place = Cow::Owned(Endpoint::of(&to));
             answer = self.exchange(&place, call).await?;
         }
         Ok(answer)
@@ -165,7 +165,7 @@ impl Http {
 
     /// Returns where an answer redirects to, if that is the same host and keeps the request the same. Other redirects
     /// are not followed.
-    fn redirected(&self, from: &Place, answer: &Answer) -> Option<Url> {
+    fn redirected(&self, from: &Endpoint, answer: &Answer) -> Option<Url> {
         let keeps = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT].contains(&answer.status);
         let location = answer.location.as_ref().filter(|_| keeps)?;
         let from = self.base.join(from.0.as_str()).ok()?;
@@ -175,7 +175,7 @@ impl Http {
         (host(&self.base) == host(&to)).then_some(to)
     }
 
-    async fn exchange(&self, place: &Place, call: &Call<'_>) -> Result<Answer, Unanswered> {
+    async fn exchange(&self, place: &Endpoint, call: &Call<'_>) -> Result<Answer, Unanswered> {
         let mut request = Request::new(Full::new(call.body()));
         *request.method_mut() = call.method();
         *request.uri_mut() = Uri::from(place.0.clone());
@@ -187,12 +187,12 @@ impl Http {
     }
 }
 
-impl Place {
-    fn of(url: &Url) -> Place {
+impl Endpoint {
+    fn of(url: &Url) -> Endpoint {
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         // A URL's path and query are those of a request.
         let place = PathAndQuery::try_from(format!("{}{query}", url.path()));
-        Place(place.unwrap_or_else(|_| PathAndQuery::from_static("/")))
+        Endpoint(place.unwrap_or_else(|_| PathAndQuery::from_static("/")))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The engine, as the side behind the doors that does the work.
 //!
-//! Doors know [`Backend`] and snapshots of jobs; what these are in the engine is said here, and nowhere else.
+//! The doors of contracts know [`Backend`] and snapshots of jobs; what these are in the engine is said here. The
+//! native API and the door of the bridge, which shows jobs as that API does, use the engine itself.
 
 mod refusal;
 

@@ -103,8 +103,8 @@ pub(crate) fn doubt(data: &Path) -> Option<&'static str> {
 pub(crate) fn with(
     reach: &Reach,
     need: Need,
-    act: impl AsyncFnOnce(&Client) -> Result<crate::Outcome>,
-) -> Result<crate::Outcome> {
+    act: impl AsyncFnOnce(&Client) -> Result<crate::Exit>,
+) -> Result<crate::Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot begin")?;
     runtime.block_on(async {
         let session = Session::begin(reach, need).await?;

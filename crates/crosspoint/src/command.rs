@@ -19,7 +19,7 @@ mod validate;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::Outcome;
+use crate::Exit;
 pub(crate) use bridge::{CHILD as BRIDGE_CHILD, become_program as become_bridged_program};
 
 /// Connects any caller to any agent, in any of five contracts, and loses nothing.
@@ -51,7 +51,7 @@ pub(crate) struct Cli {
 }
 
 impl Command {
-    pub(crate) fn run(&self) -> Result<Outcome> {
+    pub(crate) fn run(&self) -> Result<Exit> {
         match self {
             Command::Serve(arguments) => serve::run(arguments),
             Command::Agent(arguments) => agent::run(arguments),

@@ -28,7 +28,7 @@ use crosspoint_engine::retention::Rule;
 use crosspoint_engine::{runtime, store};
 
 use crate::link;
-use crate::pull::Desk;
+use crate::pull::Queues;
 pub(crate) use bridge::Bridge;
 pub(crate) use exec::Exec;
 pub(crate) use load::{Flags, Loaded};
@@ -173,11 +173,11 @@ pub(crate) enum Builtin {
 
 impl Config {
     /// Returns the engine's configuration.
-    pub(crate) fn engine(&self, mode: Mode, desk: &Arc<Desk>) -> runtime::Config {
+    pub(crate) fn engine(&self, mode: Mode, queues: &Arc<Queues>) -> runtime::Config {
         runtime::Config {
             store: store::Options { path: self.store.path.clone(), bytes_max: self.limits.store_bytes_max },
             agents: link::configured(self),
-            desk: Some(desk.clone()),
+            queues: Some(queues.clone()),
             limits: runtime::Limits {
                 room: self.limits.room(),
                 waiting_max: self.limits.waiting_max,

@@ -11,12 +11,12 @@
 //! the first two: a process that is itself killed kills nothing, and a daemon leaves its group. So each program is
 //! started by a supervisor of its own (`supervise`, this same binary), whose connection to its parent closes whenever
 //! the parent ends, however it ends. The supervisor is the reaper of all that descends from the program, and ends only
-//! when no descendant is left. `ward` makes a new start wait for the supervisors of the last one. If both the parent
+//! when no descendant is left. `orphan_lock` makes a new start wait for the supervisors of the last one. If both the parent
 //! and the supervisors are killed, programs are left that nothing watches over. So before a job's program is started
 //! again, every process that carries the job's id in its environment and has no supervisor is killed.
 //!
 //! In reading order: `find` says whether there is a program to start, and `launch` starts it, when it is its job's
-//! `turn`; `running` is the parent's side of a running program; `lines` cuts what it prints, `directive` reads the
+//! `job_lock`; `running` is the parent's side of a running program; `lines` cuts what it prints, `directive` reads the
 //! lines that are meant for Crosspoint, `gathered` keeps what the outcome will hold, `end` says how it went; `input` is
 //! its stdin; `control` is what parent and supervisor say to each other; `supervise`, `watch` and `tree` are the
 //! supervisor, and `kin` says which processes have one.
@@ -98,7 +98,7 @@ pub(crate) struct Given {
 
 /// Something that a program said while it ran.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum ProgramEvent {
     /// A block of what it printed.
     Output(Bytes),
     /// How far it has come.
@@ -115,7 +115,7 @@ pub(crate) enum Said {
 #[derive(Debug)]
 pub(crate) enum Next {
     /// It said something.
-    Said(Said),
+    ProgramEvent(ProgramEvent),
     /// It has ended, and with it all that it had started. Nothing follows.
     Ended(Result<Success, Failed>),
 }

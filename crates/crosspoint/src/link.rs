@@ -34,14 +34,14 @@ use crate::config::{Agent, Builtin, Config, Contract};
 
 /// Returns the agents of a configuration and their links; the sample agents if it configures none.
 pub(crate) fn configured(config: &Config) -> Vec<(Spec, Arc<dyn Link>)> {
-    let place = exec::Place::of(config);
+    let place = exec::ProgramDirectory::of(config);
     if config.agents.is_empty() {
         return Builtin::ALL.into_iter().map(|builtin| agent(&Agent::sample(builtin), &place, config)).collect();
     }
     config.agents.iter().map(|settled| agent(settled, &place, config)).collect()
 }
 
-fn agent(settled: &Agent, place: &exec::Place, config: &Config) -> (Spec, Arc<dyn Link>) {
+fn agent(settled: &Agent, place: &exec::ProgramDirectory, config: &Config) -> (Spec, Arc<dyn Link>) {
     let spec = Spec {
         name: settled.name.as_str().into(),
         contract: settled.contract.name().into(),
@@ -53,7 +53,7 @@ fn agent(settled: &Agent, place: &exec::Place, config: &Config) -> (Spec, Arc<dy
     (spec, link(settled, place, &config.server.name))
 }
 
-fn link(settled: &Agent, place: &exec::Place, server: &str) -> Arc<dyn Link> {
+fn link(settled: &Agent, place: &exec::ProgramDirectory, server: &str) -> Arc<dyn Link> {
     match &settled.contract {
         Contract::Builtin(Builtin::Echo) => Arc::new(echo::Echo),
         Contract::Builtin(Builtin::SlowEcho) => Arc::new(slow_echo::SlowEcho),

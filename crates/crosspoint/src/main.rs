@@ -34,7 +34,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How a command ended. The exit codes are stable: scripts depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
+enum Exit {
     /// Success.
     Fine,
     /// The command worked, and its subject is not in order: an invalid document, a failed job.
@@ -49,15 +49,15 @@ enum Outcome {
     Passed(u8),
 }
 
-impl Outcome {
+impl Exit {
     fn code(self) -> u8 {
         match self {
-            Outcome::Fine => 0,
-            Outcome::NotFine => 1,
-            Outcome::CouldNot => 2,
-            Outcome::Waiting => 3,
-            Outcome::Interrupted => 130,
-            Outcome::Passed(code) => code,
+            Exit::Fine => 0,
+            Exit::NotFine => 1,
+            Exit::CouldNot => 2,
+            Exit::Waiting => 3,
+            Exit::Interrupted => 130,
+            Exit::Passed(code) => code,
         }
     }
 }
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             render::error(&error);
-            ExitCode::from(Outcome::CouldNot.code())
+            ExitCode::from(Exit::CouldNot.code())
         }
     }
 }

@@ -21,12 +21,12 @@ use std::time::Instant;
 use crosspoint_engine::core::Member;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
-use crosspoint_engine::runtime::{self, Engine, Handed, Told, Unjoined};
+use crosspoint_engine::runtime::{self, Engine, Handed, Instruction, Unjoined};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use queue::{Counter, Entered, Served, Terms};
-pub(crate) use report::{Mistake, Report, Said};
+use queue::{Entered, Queue, Served, Terms};
+pub(crate) use report::{Mistake, Report, ReportBody};
 pub(crate) use session::{Given, Holding, Ordered};
 use session::{Session, Wanted};
 
@@ -42,8 +42,8 @@ const GIVEN_BYTES_MAX: usize = 8 << 20;
 
 /// All agents that joined, by name.
 #[derive(Default)]
-pub(crate) struct Desk {
-    counters: Mutex<BTreeMap<Arc<str>, Arc<Mutex<Counter>>>>,
+pub(crate) struct Queues {
+    queues: Mutex<BTreeMap<Arc<str>, Arc<Mutex<Queue>>>>,
     /// Wakes the lease loop: something may be due sooner than the time it waits for.
     sooner: Notify,
     /// When the lease loop next checks for leases that ran out and for work that was queued for too long.
@@ -72,20 +72,20 @@ pub(crate) enum NotJoined {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JoinFirst;
 
-impl Desk {
+impl Queues {
     /// Adds a session, or updates it. Safe to repeat.
-    pub(crate) async fn join(self: &Arc<Desk>, engine: &Engine, joining: Joining) -> Result<(), NotJoined> {
+    pub(crate) async fn join(self: &Arc<Queues>, engine: &Engine, joining: Joining) -> Result<(), NotJoined> {
         let name = joining.spec.name.clone();
         if engine.agent(&name).is_some_and(|agent| agent.joined.is_none()) {
             return Err(NotJoined::Refused(Unjoined::Configured));
         }
-        let counter = self.counter(&name);
+        let queue = self.queue(&name);
         let (joined, took, is_new, fell) = {
             // Both commands go into the inbox while the queue is locked, so that they are in order with those of other
             // sessions.
-            let mut counter = lock(&counter);
-            let Entered { member, is_new, fell } = counter.join(&joining, Instant::now())?;
-            (engine.join(member), engine.set_capacity(&name, counter.capacity()), is_new, fell)
+            let mut queue = lock(&queue);
+            let Entered { member, is_new, fell } = queue.join(&joining, Instant::now())?;
+            (engine.join(member), engine.set_capacity(&name, queue.capacity()), is_new, fell)
         };
         self.sooner.notify_one();
         let joined = match joined.await {
@@ -93,13 +93,13 @@ impl Desk {
             refused => refused,
         };
         if joined.is_err() && is_new {
-            drop(counter);
+            drop(queue);
             // In a task of its own, because the caller must not wait for it: while the store cannot be written, that
             // takes long.
-            let (desk, engine) = (self.clone(), engine.clone());
-            tokio::spawn(async move { desk.leave(&engine, &name, joining.session).await });
+            let (queues, engine) = (self.clone(), engine.clone());
+            tokio::spawn(async move { queues.leave(&engine, &name, joining.session).await });
         } else if fell {
-            lease::withdraw_excess(engine, &name, &counter).await;
+            lease::withdraw_excess(engine, &name, &queue).await;
         }
         joined.map_err(NotJoined::Refused)
     }
@@ -113,16 +113,16 @@ impl Desk {
         holding: &[Holding],
         until: impl Fn(std::time::Duration) -> Instant,
     ) -> Result<Ordered, JoinFirst> {
-        let counter = self.known(name)?;
-        let mut call = Call::begin(&counter, session)?;
+        let queue = self.known(name)?;
+        let mut call = Call::begin(&queue, session)?;
         let wanted = Wanted::new(room, holding);
-        let (round, lease, wake) = lock(&counter).begin_take(session)?;
+        let (round, lease, wake) = lock(&queue).begin_take(session)?;
         call.round = Some(round);
         let until = until(lease);
         let mut first = true;
         loop {
             let last = Instant::now() >= until;
-            let served = lock(&counter).serve(session, round, &wanted, first);
+            let served = lock(&queue).serve(session, round, &wanted, first);
             match served {
                 Served::Ordered(ordered) if last || !ordered.is_empty() => return Ok(ordered),
                 Served::Ordered(_) => {}
@@ -136,40 +136,40 @@ impl Desk {
 
     /// Returns the lock that orders the reports of a session: only its holder may report.
     pub(crate) fn turn(&self, name: &str, session: Uuid) -> Result<Arc<tokio::sync::Mutex<()>>, JoinFirst> {
-        let counter = self.known(name)?;
-        lock(&counter).turn(session).ok_or(JoinFirst)
+        let queue = self.known(name)?;
+        lock(&queue).turn(session).ok_or(JoinFirst)
     }
 
     /// Takes back an attempt that a session was to be given and will not get.
     pub(crate) fn done_with(&self, name: &str, session: Uuid, id: JobId, attempt: u32) {
-        if let Ok(counter) = self.known(name) {
-            lock(&counter).done_with(session, id, attempt);
+        if let Ok(queue) = self.known(name) {
+            lock(&queue).done_with(session, id, attempt);
         }
     }
 
     /// Drops the queue of an agent that is not known to the engine: names cost memory, and any caller can make them up.
     pub(crate) fn tidy(&self, name: &str) {
-        let mut counters = lock(&self.counters);
+        let mut queues = lock(&self.queues);
         // A call that is about to use the queue holds a reference to it.
-        if counters.get(name).is_some_and(|counter| Arc::strong_count(counter) == 1 && lock(counter).is_idle()) {
-            counters.remove(name);
+        if queues.get(name).is_some_and(|queue| Arc::strong_count(queue) == 1 && lock(queue).is_idle()) {
+            queues.remove(name);
         }
     }
 
-    fn known(&self, name: &str) -> Result<Arc<Mutex<Counter>>, JoinFirst> {
-        lock(&self.counters).get(name).cloned().ok_or(JoinFirst)
+    fn known(&self, name: &str) -> Result<Arc<Mutex<Queue>>, JoinFirst> {
+        lock(&self.queues).get(name).cloned().ok_or(JoinFirst)
     }
 
-    fn counter(&self, name: &Arc<str>) -> Arc<Mutex<Counter>> {
-        lock(&self.counters).entry(name.clone()).or_default().clone()
+    fn queue(&self, name: &Arc<str>) -> Arc<Mutex<Queue>> {
+        lock(&self.queues).entry(name.clone()).or_default().clone()
     }
 
-    fn all(&self) -> Vec<(Arc<str>, Arc<Mutex<Counter>>)> {
-        lock(&self.counters).iter().map(|(name, counter)| (name.clone(), counter.clone())).collect()
+    fn all(&self) -> Vec<(Arc<str>, Arc<Mutex<Queue>>)> {
+        lock(&self.queues).iter().map(|(name, queue)| (name.clone(), queue.clone())).collect()
     }
 }
 
-impl runtime::Desk for Desk {
+impl runtime::PullQueues for Queues {
     fn give(&self, handed: Vec<Handed>) {
         let mut by_agent: BTreeMap<Arc<str>, Vec<Handed>> = BTreeMap::new();
         for one in handed {
@@ -179,7 +179,7 @@ impl runtime::Desk for Desk {
         }
         let now = Instant::now();
         for (name, handed) in by_agent {
-            let due = lock(&self.counter(&name)).lay_out(handed, now);
+            let due = lock(&self.queue(&name)).enqueue(handed, now);
             let next_look = *lock(&self.next_look);
             if due.is_some_and(|due| next_look.is_none_or(|next| due < next)) {
                 self.sooner.notify_one();
@@ -187,33 +187,33 @@ impl runtime::Desk for Desk {
         }
     }
 
-    fn told(&self, job: &Arc<Job>, attempt: u32, told: Told) {
-        let Some(counter) = job.agent.as_ref().and_then(|name| self.known(name).ok()) else { return };
+    fn told(&self, job: &Arc<Job>, attempt: u32, told: Instruction) {
+        let Some(queue) = job.agent.as_ref().and_then(|name| self.known(name).ok()) else { return };
         match told {
-            Told::Stop => lock(&counter).stop(job.id(), attempt),
-            Told::Answered => lock(&counter).answered(job, attempt),
+            Instruction::Stop => lock(&queue).stop(job.id(), attempt),
+            Instruction::Answered => lock(&queue).answered(job, attempt),
         }
     }
 }
 
 /// A call of a session that is under way. The lease does not run while there is one.
 struct Call {
-    counter: Arc<Mutex<Counter>>,
+    queue: Arc<Mutex<Queue>>,
     session: Uuid,
     /// The number of the call for work, if it is one.
     round: Option<u64>,
 }
 
 impl Call {
-    fn begin(counter: &Arc<Mutex<Counter>>, session: Uuid) -> Result<Call, JoinFirst> {
-        lock(counter).call_begins(session)?;
-        Ok(Call { counter: counter.clone(), session, round: None })
+    fn begin(queue: &Arc<Mutex<Queue>>, session: Uuid) -> Result<Call, JoinFirst> {
+        lock(queue).call_begins(session)?;
+        Ok(Call { queue: queue.clone(), session, round: None })
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        lock(&self.counter).call_ends(self.session, self.round);
+        lock(&self.queue).call_ends(self.session, self.round);
     }
 }
 

@@ -44,7 +44,7 @@ use tokio_util::sync::CancellationToken;
 use self::documents::ReadingRoom;
 use crate::backend::Orchestrator;
 use crate::config::Config;
-use crate::pull::Desk;
+use crate::pull::Queues;
 
 /// Interval at which a stopping server checks whether the last request has been answered.
 const IDLE_PERIOD: Duration = Duration::from_millis(5);
@@ -58,7 +58,7 @@ struct App(Arc<Shared>);
 
 struct Shared {
     engine: Engine,
-    desk: Arc<Desk>,
+    queues: Arc<Queues>,
     site: Site,
     wait_max: Duration,
     sync_wait: Duration,
@@ -81,12 +81,12 @@ impl FromRef<App> for Site {
 /// Connections are accepted until the very end, so that a caller that connects in between gets an answer.
 pub(crate) async fn run(
     listener: Listener,
-    (engine, desk): (Engine, Arc<Desk>),
+    (engine, queues): (Engine, Arc<Queues>),
     config: &Config,
     shutdown: impl Future<Output = ()>,
 ) {
     process::started_at();
-    let app = App::new(engine, desk, config);
+    let app = App::new(engine, queues, config);
     let connections = connection::Places::new(config.limits.connections_max);
     let router = router::router(app.clone());
     tokio::select! {
@@ -100,7 +100,7 @@ pub(crate) async fn run(
 }
 
 impl App {
-    fn new(engine: Engine, desk: Arc<Desk>, config: &Config) -> App {
+    fn new(engine: Engine, queues: Arc<Queues>, config: &Config) -> App {
         let limits = &config.limits;
         let plan = Plan {
             limits: site::Limits {
@@ -116,7 +116,7 @@ impl App {
         };
         App(Arc::new(Shared {
             engine,
-            desk,
+            queues,
             site: Site::new(plan),
             wait_max: config.server.wait_max,
             sync_wait: config.server.sync_wait,
@@ -135,8 +135,8 @@ impl App {
         &self.0.engine
     }
 
-    fn desk(&self) -> &Arc<Desk> {
-        &self.0.desk
+    fn queues(&self) -> &Arc<Queues> {
+        &self.0.queues
     }
 
     fn stopping(&self) -> &CancellationToken {
@@ -150,7 +150,7 @@ impl App {
         self.stopping().cancel();
         self.engine().end_waits();
         self.engine().rest().await;
-        self.desk().put_back(self.engine()).await;
+        self.queues().put_back(self.engine()).await;
         while self.0.site.is_answering() && Instant::now() < until {
             tokio::time::sleep(IDLE_PERIOD).await;
         }

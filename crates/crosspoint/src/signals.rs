@@ -11,7 +11,7 @@ pub(crate) struct Signals {
 
 /// The signal that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum StopRequest {
     Interrupt,
     Terminate,
 }
@@ -28,10 +28,10 @@ impl Signals {
     }
 
     /// Like `next`, and returns which signal came.
-    pub(crate) async fn which(&mut self) -> Asked {
+    pub(crate) async fn which(&mut self) -> StopRequest {
         tokio::select! {
-            _ = self.interrupt.recv() => Asked::Interrupt,
-            _ = self.terminate.recv() => Asked::Terminate,
+            _ = self.interrupt.recv() => StopRequest::Interrupt,
+            _ = self.terminate.recv() => StopRequest::Terminate,
         }
     }
 

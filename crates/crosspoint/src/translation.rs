@@ -2,7 +2,7 @@
 
 use crosspoint_contracts::AGENT_TYPES;
 use crosspoint_contracts::json::Levels;
-use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::map::{Carrying, WriteContext};
 use crosspoint_contracts::translate::{Homeless, Refused, Translation, Written};
 use crosspoint_contracts::{Contract, Extent, Finding, Kind, Options};
 use uuid::Uuid;
@@ -14,7 +14,7 @@ const TOO_DEEP: &str = "ALL-107";
 pub(crate) const AGENT_DEFAULT: &str = "code";
 
 /// The request for a translation.
-pub(crate) struct Wish<'a> {
+pub(crate) struct TranslateOptions<'a> {
     pub(crate) to: Contract,
     /// The document's kind, if it need not be detected.
     pub(crate) kind: Option<Kind>,
@@ -25,7 +25,7 @@ pub(crate) struct Wish<'a> {
     pub(crate) carrying: Carrying,
 }
 
-impl Wish<'_> {
+impl TranslateOptions<'_> {
     pub(crate) fn options(&self) -> Options<'_> {
         Options {
             kind: self.kind,
@@ -48,7 +48,7 @@ impl Wish<'_> {
     fn translate_to(&self, bytes: &[u8], to: Contract) -> Translation {
         // The contracts' own examples are no finer than seconds.
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let fresh = Fresh {
+        let fresh = WriteContext {
             now: &now,
             id: Uuid::new_v4(),
             agent_types: self.agent_types,

@@ -3,7 +3,7 @@
 use super::failure;
 use super::wire::Status;
 use crate::failure::Failure;
-use crate::job::{Holds, Home, Job, State};
+use crate::job::{Canonical, Holds, Home, State};
 use crate::json::Value;
 use crate::kind::{Contract, Kind};
 use crate::map::{
@@ -112,7 +112,7 @@ fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
     })
 }
 
-fn writing(job: &Job<'_>) -> Option<&'static Shape> {
+fn writing(job: &Canonical<'_>) -> Option<&'static Shape> {
     match job.state() {
         None => Some(&REQUEST),
         Some(State::Completed) => Some(&SUCCESS),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::{Home, Job, State};
+use super::{Canonical, Home, State};
 use crate::content::Json;
 use crate::failure::Failure;
 use crate::json::{Tape, Value};
@@ -102,7 +102,7 @@ impl fmt::Debug for RequestKey {
     }
 }
 
-impl<'s> Job<'s> {
+impl<'s> Canonical<'s> {
     /// Returns the name that routes the work to agents.
     pub fn work(&self) -> Option<Cow<'_, str>> {
         self.get(Home::Work)?.text()

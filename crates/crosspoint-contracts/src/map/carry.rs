@@ -17,7 +17,7 @@
 
 use crate::artifact;
 use crate::content::Json;
-use crate::job::{Filled, Home, Job, Own};
+use crate::job::{Canonical, Filled, Home, Own};
 use crate::json::{Type, Value, push_name, push_quoted};
 use crate::kind::{Contract, Kind};
 
@@ -65,20 +65,20 @@ pub(crate) struct Marks {
 
 /// What was carried in a document.
 pub(crate) struct Carry<'s> {
-    pub(crate) job: Job<'s>,
+    pub(crate) job: Canonical<'s>,
     pub(crate) marks: Marks,
     pub(crate) artifacts: Vec<artifact::Carried<'s>>,
 }
 
 impl<'s> Carry<'s> {
     pub(crate) fn nothing(kind: Kind) -> Carry<'s> {
-        Carry { job: Job::new(kind), marks: Marks::default(), artifacts: Vec::new() }
+        Carry { job: Canonical::new(kind), marks: Marks::default(), artifacts: Vec::new() }
     }
 
     /// Reads the value under the key, or returns `None` where we did not write it.
     pub(crate) fn read(value: Value<'_, 's>, kind: Kind) -> Option<Carry<'s>> {
         let from = Kind::from_name(&value.get("from")?.text()?.decode())?;
-        let mut carry = Carry { job: Job::new(from), ..Carry::nothing(kind) };
+        let mut carry = Carry { job: Canonical::new(from), ..Carry::nothing(kind) };
         for (name, value) in value.members() {
             let name = name.decode();
             let known = match &*name {

@@ -7,7 +7,7 @@ use super::read::In;
 use super::write::Out;
 use crate::content::Json;
 use crate::failure::Failure;
-use crate::job::{Home, Job};
+use crate::job::{Canonical, Home};
 use crate::json::Value;
 
 /// How a contract writes and reads failures.
@@ -17,7 +17,7 @@ pub(crate) struct Codes {
     /// Returns what a code means.
     pub(crate) read: fn(&str) -> Failure,
     /// Returns what a code means beside the other members that a job is written with, where these tell.
-    pub(crate) read_beside: Option<fn(&str, &Job<'_>) -> Failure>,
+    pub(crate) read_beside: Option<fn(&str, &Canonical<'_>) -> Failure>,
 }
 
 impl Codes {

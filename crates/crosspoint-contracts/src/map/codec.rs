@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 
-use super::write::Fresh;
+use super::write::WriteContext;
 use crate::content::Json;
 use crate::fields::{has_offset, is_uuid};
 use crate::json::Text;
@@ -35,12 +35,12 @@ pub(crate) enum Codec {
     /// A whole number of milliseconds, which its home holds in seconds.
     Milliseconds,
     /// A conversion that only this contract has.
-    Own(for<'j> fn(&'j str, &Fresh<'_>) -> Cow<'j, str>),
+    Own(for<'j> fn(&'j str, &WriteContext<'_>) -> Cow<'j, str>),
 }
 
 impl Codec {
     /// Returns the home's value as this contract spells it.
-    pub(crate) fn write<'j>(self, held: &'j str, fresh: &Fresh<'_>) -> Cow<'j, str> {
+    pub(crate) fn write<'j>(self, held: &'j str, fresh: &WriteContext<'_>) -> Cow<'j, str> {
         match self {
             Codec::Same => Cow::Borrowed(held),
             Codec::Named(fallback) if held == "\"\"" => Cow::Borrowed(fallback),

@@ -9,7 +9,7 @@ use super::{Codec, KEY};
 use crate::artifact::{self, Form};
 use crate::content::Json;
 use crate::failure::Failure;
-use crate::job::{Home, Job, Own, State};
+use crate::job::{Canonical, Home, Own, State};
 use crate::json::{Text, Type, Value};
 use crate::kind::Contract;
 
@@ -18,7 +18,7 @@ pub(super) const MEMBERS_MAX: usize = 24;
 
 /// A document that is being read into a job.
 pub(crate) struct In<'s> {
-    pub(crate) job: Job<'s>,
+    pub(crate) job: Canonical<'s>,
     contract: Contract,
     /// Marks of forms, and artifacts, as they were carried.
     marks: carry::Marks,
@@ -35,7 +35,7 @@ pub(crate) struct In<'s> {
 }
 
 /// Reads a valid document.
-pub(crate) fn document<'s>(shape: &'static Shape, root: Value<'_, 's>) -> Job<'s> {
+pub(crate) fn document<'s>(shape: &'static Shape, root: Value<'_, 's>) -> Canonical<'s> {
     let contract = shape.kind.contract();
     let carrier = shape.carrier.map_or(Some(root), |name| root.get(name));
     let carry = carrier.and_then(|carrier| carrier.get(KEY)).and_then(|value| Carry::read(value, shape.kind));

@@ -89,7 +89,7 @@ pub(crate) enum Need {
     /// This value, in documents that we originate. A document that goes back where it came from stays as it was.
     Recommended(Fill),
     /// The value that follows from the rest of the job. The home is filled only where a document says something else.
-    Follows(fn(&crate::job::Job<'_>) -> Json<'static>),
+    Follows(fn(&crate::job::Canonical<'_>) -> Json<'static>),
 }
 
 impl Member {
@@ -107,7 +107,7 @@ impl Member {
         self
     }
 
-    pub(crate) const fn follows(mut self, from: fn(&crate::job::Job<'_>) -> Json<'static>) -> Member {
+    pub(crate) const fn follows(mut self, from: fn(&crate::job::Canonical<'_>) -> Json<'static>) -> Member {
         self.need = Need::Follows(from);
         self
     }

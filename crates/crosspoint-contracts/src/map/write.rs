@@ -5,7 +5,7 @@ mod form;
 mod rest;
 
 pub(crate) use fill::Fill;
-pub use fill::{Carrying, Fresh};
+pub use fill::{Carrying, WriteContext};
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use super::shape::{Is, Member, Need, Shape};
 use crate::artifact::Left;
 use crate::content::Json;
 use crate::failure::Failure;
-use crate::job::{Home, Job, Own, State};
+use crate::job::{Canonical, Home, Own, State};
 use crate::json::{Tape, push_known, push_name};
 use crate::kind::Contract;
 use crate::translate::Homeless;
@@ -46,8 +46,8 @@ impl FilledPlaces {
 
 /// A job that is being written as a document.
 pub(crate) struct Out<'j, 's> {
-    job: &'j Job<'s>,
-    fresh: &'j Fresh<'j>,
+    job: &'j Canonical<'s>,
+    fresh: &'j WriteContext<'j>,
     shape: &'static Shape,
     contract: Contract,
     text: String,
@@ -66,7 +66,7 @@ pub(crate) struct Out<'j, 's> {
 }
 
 /// Writes a job in a shape.
-pub(crate) fn document(job: &Job<'_>, shape: &'static Shape, fresh: &Fresh<'_>) -> Body {
+pub(crate) fn document(job: &Canonical<'_>, shape: &'static Shape, fresh: &WriteContext<'_>) -> Body {
     let mut out = Out {
         job,
         fresh,
@@ -100,14 +100,14 @@ pub(crate) fn document(job: &Job<'_>, shape: &'static Shape, fresh: &Fresh<'_>) 
 const ENVELOPE_BYTES: usize = 1024;
 
 /// Returns the size of the content, so that the whole document is one allocation and a large payload is copied once.
-fn size_of_homes(job: &Job<'_>) -> usize {
+fn size_of_homes(job: &Canonical<'_>) -> usize {
     let homes = Home::ALL.iter().filter_map(|home| job.get(*home)).map(|value| value.get().len());
     homes.chain(job.own.iter().map(|own| own.value.get().len() + own.pointer.len() + 16)).sum()
 }
 
 /// Marks what is kept of a document beside its members, such as an event's name: the code that frames the document
 /// writes it.
-fn own_taken(job: &Job<'_>, contract: Contract) -> Vec<bool> {
+fn own_taken(job: &Canonical<'_>, contract: Contract) -> Vec<bool> {
     job.own
         .iter()
         .map(|own| own.contract == contract && !own.pointer.is_empty() && !own.pointer.starts_with('/'))
@@ -119,17 +119,17 @@ fn lists_artifacts(shape: &Shape) -> bool {
 }
 
 /// Returns all artifacts, for contracts that do not list them.
-fn whole<'j, 's>(job: &'j Job<'s>) -> Vec<Left<'j, 's>> {
+fn whole<'j, 's>(job: &'j Canonical<'s>) -> Vec<Left<'j, 's>> {
     let artifacts = job.artifacts.iter().flatten();
     artifacts.enumerate().map(|(at, artifact)| Left::whole(artifact, at)).collect()
 }
 
 impl<'j, 's> Out<'j, 's> {
-    pub(crate) fn job(&self) -> &'j Job<'s> {
+    pub(crate) fn job(&self) -> &'j Canonical<'s> {
         self.job
     }
 
-    pub(crate) fn fresh(&self) -> &'j Fresh<'j> {
+    pub(crate) fn fresh(&self) -> &'j WriteContext<'j> {
         self.fresh
     }
 

@@ -7,9 +7,9 @@ use super::error::{CONTEXT_FIELDS, ContextField};
 use super::map::error_code;
 use crate::content::Json;
 use crate::failure::Failure;
-use crate::job::{Home, Job};
+use crate::job::{Canonical, Home};
 use crate::json::{Tape, Type, Value, push_name};
-use crate::map::{Fresh, In, Out};
+use crate::map::{In, Out, WriteContext};
 use crate::report::Findings;
 
 /// The fields that a code demands.
@@ -59,7 +59,7 @@ fn fits(details: Value<'_, '_>, wanted: &[(&str, ContextField)]) -> bool {
 }
 
 /// Returns the value of a demanded field that the details do not have.
-fn made_up(name: &str, job: &Job<'_>, fresh: &Fresh<'_>) -> Json<'static> {
+fn made_up(name: &str, job: &Canonical<'_>, fresh: &WriteContext<'_>) -> Json<'static> {
     let held = |home: Home| job.get(home).cloned().map(Json::into_owned);
     match name {
         "attempted_retries" => held(Home::Retries).unwrap_or_else(|| Json::new("0")),

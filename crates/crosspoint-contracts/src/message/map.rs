@@ -6,11 +6,12 @@ use super::read::AGENT_TYPES;
 use super::{context, failure};
 use crate::content::{Json, Text};
 use crate::failure::Failure;
-use crate::job::{Holds, Home, Job, State};
+use crate::job::{Canonical, Holds, Home, State};
 use crate::json::Value;
 use crate::kind::Kind;
 use crate::map::{
-    Codec, Fill, Fresh, In, Made, Map, Member, Out, Shape, block, fixed, home, input, loose, made, output_text, own,
+    Codec, Fill, In, Made, Map, Member, Out, Shape, WriteContext, block, fixed, home, input, loose, made, output_text,
+    own,
 };
 
 pub(crate) static MAP: Map = Map {
@@ -56,16 +57,16 @@ const TO_AGENT: Member = home("to_agent", Home::Target, Codec::Own(type_or_agent
 const BY_AGENT: Member = home("from_agent", Home::Source, Codec::Own(type_or_agent)).required(Fill::AgentType);
 const TO_ORCHESTRATOR: Member = home("to_agent", Home::Target, Codec::Own(type_or_orchestrator)).required(ORCHESTRATOR);
 
-fn type_or_orchestrator<'j>(held: &'j str, fresh: &Fresh<'_>) -> Cow<'j, str> {
+fn type_or_orchestrator<'j>(held: &'j str, fresh: &WriteContext<'_>) -> Cow<'j, str> {
     type_or(held, "orchestrator", fresh)
 }
 
-fn type_or_agent<'j>(held: &'j str, fresh: &Fresh<'_>) -> Cow<'j, str> {
+fn type_or_agent<'j>(held: &'j str, fresh: &WriteContext<'_>) -> Cow<'j, str> {
     type_or(held, fresh.agent_type, fresh)
 }
 
 /// Keeps a name that is an agent type, and replaces any other name with this type.
-fn type_or<'j>(held: &'j str, other: &str, fresh: &Fresh<'_>) -> Cow<'j, str> {
+fn type_or<'j>(held: &'j str, other: &str, fresh: &WriteContext<'_>) -> Cow<'j, str> {
     let known = |name: &str| AGENT_TYPES.iter().chain(fresh.agent_types).any(|known| *known == name);
     let is_type = Json::new(held).text().is_some_and(|name| known(&name));
     if is_type { Cow::Borrowed(held) } else { Cow::Owned(Json::string(other).get().to_owned()) }
@@ -328,7 +329,7 @@ static LATER_ERROR: Shape = Shape {
 };
 
 /// Returns the error code of a job.
-pub(super) fn error_code(job: &Job<'_>) -> i64 {
+pub(super) fn error_code(job: &Canonical<'_>) -> i64 {
     let failure = job.failure().unwrap_or(Failure::AgentFailed);
     failure::write(failure).or_else(|| own_code(job)).unwrap_or(OTHER_CODE)
 }
@@ -337,7 +338,7 @@ pub(super) fn error_code(job: &Job<'_>) -> i64 {
 const OTHER_CODE: i64 = 5999;
 
 /// Returns the agent's own code, if it is within the range of the contract (MSG-4).
-fn own_code(job: &Job<'_>) -> Option<i64> {
+fn own_code(job: &Canonical<'_>) -> Option<i64> {
     let code: i64 = job.get(Home::Code)?.text()?.parse().ok()?;
     let unknown = (5001..=5999).contains(&code) && failure::read(code) == Failure::AgentFailed;
     unknown.then_some(code)
@@ -394,7 +395,7 @@ fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
     })
 }
 
-fn writing(job: &Job<'_>) -> Option<&'static Shape> {
+fn writing(job: &Canonical<'_>) -> Option<&'static Shape> {
     Some(match job.state() {
         None => &WORK_REQUEST,
         Some(State::Completed) => &SUCCESS,

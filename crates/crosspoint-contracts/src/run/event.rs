@@ -14,7 +14,7 @@ use crate::clause::all::ALL_102;
 use crate::content::Raw;
 use crate::document;
 use crate::fields::{Fields, complain, wrong_type};
-use crate::job::Job;
+use crate::job::Canonical;
 use crate::json::{Levels, Tape, Type, Value};
 use crate::report::{Findings, Place, Report};
 use crate::sse::Event;
@@ -35,7 +35,7 @@ impl StreamEvent {
     }
 
     /// Returns the event as a job, or what it says of one. Returns `None` where its data is not JSON.
-    pub fn job(&self) -> Option<Job<'static>> {
+    pub fn job(&self) -> Option<Canonical<'static>> {
         jobs::of_event(self)
     }
 
@@ -43,7 +43,7 @@ impl StreamEvent {
     /// there.
     ///
     /// Returns `None` where the data has an error, which an event of a [`Stream`](super::Stream) never has.
-    pub fn read(&self) -> Option<Said<'_>> {
+    pub fn read(&self) -> Option<EventData<'_>> {
         let examined = examine(Some(&self.name), self.data.as_bytes(), &mut Echo::Unknown, Levels::Received);
         examined.said.filter(|_| examined.report.is_valid())
     }
@@ -57,7 +57,7 @@ impl fmt::Debug for StreamEvent {
 
 /// What an event says, typed.
 #[derive(Debug)]
-pub enum Said<'s> {
+pub enum EventData<'s> {
     /// The run has begun.
     Started(Started<'s>),
     /// The run is under way.
@@ -111,7 +111,7 @@ pub(super) struct Examined<'s> {
     /// The name, from the `event:` line or from inside the data.
     pub(super) name: String,
     /// What the event says, with placeholders where there are errors; `None` where it cannot be read at all.
-    pub(super) said: Option<Said<'s>>,
+    pub(super) said: Option<EventData<'s>>,
     /// What is wrong with the data. Spans are places in the data; lines and columns are not computed.
     pub(super) report: Report,
 }
@@ -136,7 +136,7 @@ pub(super) fn examine<'s>(name: Option<&str>, data: &'s [u8], echo: &mut Echo, l
     Examined { name, said, report: findings.into_unplaced_report(None, &tape) }
 }
 
-fn said<'s>(role: Role, root: Value<'_, 's>, echo: &mut Echo, findings: &mut Findings) -> Option<Said<'s>> {
+fn said<'s>(role: Role, root: Value<'_, 's>, echo: &mut Echo, findings: &mut Findings) -> Option<EventData<'s>> {
     if role == Role::Terminal && root.kind() != Type::Object {
         wrong_type(root, "an object", &RUN_124, findings);
         return None;
@@ -146,10 +146,10 @@ fn said<'s>(role: Role, root: Value<'_, 's>, echo: &mut Echo, findings: &mut Fin
         echo.check(root, findings);
     }
     Some(match role {
-        Role::Started => Said::Started(read::started(&mut Fields::new(root, findings))),
-        Role::Progress => Said::Progress(read::progress(root)),
-        Role::Terminal => Said::Terminal(Box::new(read::terminal(&mut Fields::new(root, findings)))),
-        Role::Other => Said::Other(Raw::new(root.source())),
+        Role::Started => EventData::Started(read::started(&mut Fields::new(root, findings))),
+        Role::Progress => EventData::Progress(read::progress(root)),
+        Role::Terminal => EventData::Terminal(Box::new(read::terminal(&mut Fields::new(root, findings)))),
+        Role::Other => EventData::Other(Raw::new(root.source())),
     })
 }
 

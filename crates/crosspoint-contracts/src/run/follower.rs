@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use super::event::{Echo, Examined, Said, StreamEvent, examine, framing};
+use super::event::{Echo, EventData, Examined, StreamEvent, examine, framing};
 use super::life::{Breach, Life, Role};
 use crate::clause::Clause;
 use crate::json::Levels;
@@ -117,12 +117,16 @@ impl Follower {
             return Use::None;
         }
         match &examined.said {
-            Some(Said::Terminal(terminal)) => {
+            Some(EventData::Terminal(terminal)) => {
                 let ours = self.echo.allows(&terminal.response.request_id.get());
                 if terminal.is_complete() && ours { Use::Outcome } else { Use::None }
             }
-            Some(Said::Started(_) | Said::Progress(_) | Said::Other(_)) if examined.report.is_valid() => Use::News,
-            Some(Said::Started(_) | Said::Progress(_) | Said::Other(_)) | None => Use::None,
+            Some(EventData::Started(_) | EventData::Progress(_) | EventData::Other(_))
+                if examined.report.is_valid() =>
+            {
+                Use::News
+            }
+            Some(EventData::Started(_) | EventData::Progress(_) | EventData::Other(_)) | None => Use::None,
         }
     }
 

@@ -5,7 +5,7 @@ use super::life::{PROGRESS, Role};
 use super::map::{EVENT, MAP, event_shape};
 use crate::content::Json;
 use crate::document::Document;
-use crate::job::{Home, Job, Own};
+use crate::job::{Canonical, Home, Own};
 use crate::json::Tape;
 use crate::kind::{Contract, Kind};
 use crate::map;
@@ -13,9 +13,9 @@ use crate::sse;
 use crate::translate::nests_deep;
 
 /// Returns one job for each event.
-pub(super) fn of_stream(document: &Document<'_>) -> Vec<Job<'static>> {
+pub(super) fn of_stream(document: &Document<'_>) -> Vec<Canonical<'static>> {
     let Document::RunStream(stream) = document else { return Vec::new() };
-    let mut jobs: Vec<Job<'static>> = stream.events.iter().filter_map(of_event).collect();
+    let mut jobs: Vec<Canonical<'static>> = stream.events.iter().filter_map(of_event).collect();
     let shared = jobs.iter().find_map(|job| job.get(Home::RequestId)).cloned();
     for job in jobs.iter_mut().filter(|job| job.get(Home::RequestId).is_none()) {
         job.stream_id.clone_from(&shared);
@@ -24,7 +24,7 @@ pub(super) fn of_stream(document: &Document<'_>) -> Vec<Job<'static>> {
 }
 
 /// Reads an event as a document of a job, like any other. Its name is kept beside it.
-pub(super) fn of_event(event: &StreamEvent) -> Option<Job<'static>> {
+pub(super) fn of_event(event: &StreamEvent) -> Option<Canonical<'static>> {
     let tape = Tape::scan(event.data.as_bytes()).ok()?;
     let root = tape.root()?;
     let role = event.role();
@@ -49,7 +49,7 @@ pub(super) fn of_event(event: &StreamEvent) -> Option<Job<'static>> {
 }
 
 /// Returns the job in the data of a `progress` event.
-pub(super) fn of_progress(data: &str) -> Option<Job<'static>> {
+pub(super) fn of_progress(data: &str) -> Option<Canonical<'static>> {
     of_event(&StreamEvent { name: PROGRESS.to_owned(), data: data.to_owned() })
 }
 
@@ -62,7 +62,7 @@ fn usual_name(role: Role) -> &'static str {
 
 /// Puts the data of an event into its frame. Returns `None` for a job without a state, and for an ended one without its
 /// work, which a terminal event must name.
-pub(super) fn frame(job: &Job<'_>, data: &str) -> Option<String> {
+pub(super) fn frame(job: &Canonical<'_>, data: &str) -> Option<String> {
     let ended = job.state()?.is_ended();
     if ended && job.get(Home::Work).is_none() {
         return None;

@@ -3,7 +3,7 @@
 use super::failure;
 use crate::artifact::Form;
 use crate::content::Json;
-use crate::job::{Holds, Home, Job, State};
+use crate::job::{Canonical, Holds, Home, State};
 use crate::json::Value;
 use crate::kind::{Contract, Kind};
 use crate::map::{
@@ -208,7 +208,7 @@ pub(crate) fn event_shape(name: &str) -> &'static Shape {
     if name == "started" { &STARTED } else { &PROGRESS }
 }
 
-fn writing(job: &Job<'_>) -> Option<&'static Shape> {
+fn writing(job: &Canonical<'_>) -> Option<&'static Shape> {
     Some(match job.state() {
         None => &REQUEST,
         Some(State::Completed) => &SUCCESS,

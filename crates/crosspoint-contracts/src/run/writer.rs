@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::event::{Echo, Said, examine};
+use super::event::{Echo, EventData, examine};
 use super::life::{Breach, FINAL, Life, PROGRESS, Role, STARTED};
 use crate::json::{Levels, quoted};
 use crate::report::Report;
@@ -177,8 +177,9 @@ impl StreamWriter {
             return Err(Refused::Faulty(report));
         }
         match examined.said {
-            Some(Said::Terminal(terminal)) if terminal.task_type != *self.task_type => Err(Refused::OtherTask),
-            Some(Said::Started(_) | Said::Progress(_) | Said::Terminal(_) | Said::Other(_)) | None => Ok(()),
+            Some(EventData::Terminal(terminal)) if terminal.task_type != *self.task_type => Err(Refused::OtherTask),
+            Some(EventData::Started(_) | EventData::Progress(_) | EventData::Terminal(_) | EventData::Other(_))
+            | None => Ok(()),
         }
     }
 

@@ -4,7 +4,7 @@ use super::failure;
 use crate::artifact::{Form, Names};
 use crate::content::Json;
 use crate::failure::Failure;
-use crate::job::{Holds, Home, Job, State};
+use crate::job::{Canonical, Holds, Home, State};
 use crate::json::Value;
 use crate::kind::{Contract, Kind};
 use crate::map::{
@@ -128,7 +128,7 @@ static FAILED: Shape = Shape {
 };
 
 /// Returns the value that follows from the failure, for use where the agent did not say something else.
-fn recoverable(job: &Job<'_>) -> &'static str {
+fn recoverable(job: &Canonical<'_>) -> &'static str {
     let failure = job.failure().unwrap_or(Failure::AgentFailed);
     if failure::write(failure).1 { "true" } else { "false" }
 }
@@ -213,7 +213,7 @@ fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
     })
 }
 
-fn writing(job: &Job<'_>) -> Option<&'static Shape> {
+fn writing(job: &Canonical<'_>) -> Option<&'static Shape> {
     Some(match job.state() {
         None => &REQUEST,
         Some(State::Completed) => &COMPLETED,

@@ -6,7 +6,7 @@ use super::{failure, path};
 use crate::artifact::{Form, Names};
 use crate::content::Json;
 use crate::failure::Failure;
-use crate::job::{Home, Job, State};
+use crate::job::{Canonical, Home, State};
 use crate::json::Value;
 use crate::kind::{Contract, Kind};
 use crate::map::{Codec, Fill, Map, Member, Shape, artifacts, block, fixed, home, input, summary};
@@ -96,7 +96,7 @@ fn not_proceed(held: &str) -> Cow<'_, str> {
     if held == "\"proceed\"" { "\"escalate\"".into() } else { held.into() }
 }
 
-fn recommended(job: &Job<'_>) -> Json<'static> {
+fn recommended(job: &Canonical<'_>) -> Json<'static> {
     Json::string(failure::write(job.failure().unwrap_or(Failure::AgentFailed)).word())
 }
 
@@ -124,7 +124,7 @@ fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
     Some(if root.get("success").and_then(Value::boolean) == Some(true) { &SUCCESS } else { &FAILURE })
 }
 
-fn writing(job: &Job<'_>) -> Option<&'static Shape> {
+fn writing(job: &Canonical<'_>) -> Option<&'static Shape> {
     match job.state() {
         None => Some(&INPUT),
         Some(State::Completed) => Some(&SUCCESS),

@@ -1,6 +1,6 @@
 //! Question and answer as shapes.
 
-use crate::job::{Holds, Home, Job, State};
+use crate::job::{Canonical, Holds, Home, State};
 use crate::json::Value;
 use crate::kind::Kind;
 use crate::map::{Codec, Fill, Map, Member, Shape, fixed, home, input, output_object, own};
@@ -44,7 +44,7 @@ fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
     Some(if root.get("ok").and_then(Value::boolean) == Some(true) { &GOOD } else { &BAD })
 }
 
-fn writing(job: &Job<'_>) -> Option<&'static Shape> {
+fn writing(job: &Canonical<'_>) -> Option<&'static Shape> {
     match job.state() {
         None => Some(&ASK),
         Some(State::Completed) => Some(&GOOD),

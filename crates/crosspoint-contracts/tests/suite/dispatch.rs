@@ -1,7 +1,7 @@
 //! Requests that go to an agent under another id than the caller's (ALL-2), and answers that leave nothing out.
 
-use crosspoint_contracts::job::{Home, Job, State};
-use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::job::{Canonical, Home, State};
+use crosspoint_contracts::map::{Carrying, WriteContext};
 use crosspoint_contracts::translate::write;
 use crosspoint_contracts::{Contract, Kind, Options, read, read_jobs};
 
@@ -12,8 +12,8 @@ const JOB: &str = "01987a5d-ac96-774b-bcce-b302099a8057";
 const REQUESTS: [Kind; 5] =
     [Kind::BridgeRequest, Kind::WorkflowInput, Kind::WorkRequest, Kind::TaskRequest, Kind::RunRequest];
 
-fn dispatched() -> Fresh<'static> {
-    Fresh { known_as: Some(JOB.parse().expect("a UUID")), ..fresh() }
+fn dispatched() -> WriteContext<'static> {
+    WriteContext { known_as: Some(JOB.parse().expect("a UUID")), ..fresh() }
 }
 
 /// The request id of a document, under the name that its contract uses.
@@ -54,7 +54,7 @@ fn agents_see_the_jobs_id_and_callers_get_their_own_back() {
 #[test]
 fn where_nothing_is_carried_the_callers_id_is_not_either() {
     let request = br#"{"request_id":"mine","task_type":"T"}"#;
-    let off = Fresh { carrying: Carrying::Off, ..dispatched() };
+    let off = WriteContext { carrying: Carrying::Off, ..dispatched() };
     let sent = write(&job(Kind::RunRequest, request), Contract::Run, &off).expect("it goes");
     assert!(!sent.text().contains("mine") && sent.text().contains(JOB), "{}", sent.text());
 }
@@ -63,7 +63,7 @@ fn where_nothing_is_carried_the_callers_id_is_not_either() {
 fn a_completed_answer_has_all_that_is_recommended_and_what_the_agent_gave() {
     let answer = br#"{"request_id":"a","ok":true,"outputs":{"n":1},"own":{"x":[]}}"#;
     let loose = job(Kind::RunResponse, answer);
-    let complete = write(&loose, Contract::Run, &Fresh { completing: true, ..fresh() }).expect("it goes");
+    let complete = write(&loose, Contract::Run, &WriteContext { completing: true, ..fresh() }).expect("it goes");
     let options = Options { kind: Some(Kind::RunResponse), ..Options::default() };
     let report = read(complete.text().as_bytes(), &options).report;
     assert!(report.findings.is_empty(), "{report:?}");
@@ -78,7 +78,7 @@ fn a_completed_answer_has_all_that_is_recommended_and_what_the_agent_gave() {
 #[test]
 fn a_home_takes_only_what_it_holds() {
     use crosspoint_contracts::content::Json;
-    let mut made = Job::made(Kind::RunResponse, Some(State::Completed));
+    let mut made = Canonical::made(Kind::RunResponse, Some(State::Completed));
     assert!(!made.put(Home::Outputs, Json::new("[1]")) && made.get(Home::Outputs).is_none());
     assert!(!made.put(Home::Outputs, Json::new("{")));
     assert!(made.put(Home::Outputs, Json::new("{\"a\":1}")));

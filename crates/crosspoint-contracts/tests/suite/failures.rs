@@ -1,8 +1,8 @@
 //! Failures as the codes of the contracts, written and read.
 
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
-use crosspoint_contracts::job::{Job, State};
-use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::job::{Canonical, State};
+use crosspoint_contracts::map::{Carrying, WriteContext};
 use crosspoint_contracts::message::code;
 use crosspoint_contracts::translate::write;
 use crosspoint_contracts::{Contract, Options, bridge, message, read_jobs, run, task, workflow};
@@ -43,7 +43,7 @@ const TASK_EXCEPTIONS: [(Failure, Failure, &str); 4] = [
 ];
 
 /// The one job of a document.
-pub(crate) fn job(document: &str) -> Job<'_> {
+pub(crate) fn job(document: &str) -> Canonical<'_> {
     let (reading, jobs) = read_jobs(document.as_bytes(), &Options::default());
     assert!(reading.report.is_valid(), "{:#?}\n{document}", reading.report.findings);
     jobs.into_iter().next().unwrap_or_else(|| panic!("no job in {document}"))
@@ -194,7 +194,7 @@ fn every_failure_comes_back_from_every_contract() {
 /// An agent that refuses unknown members returns only what the codes say.
 #[test]
 fn without_carrying_shared_codes_read_as_the_first() {
-    let plain = Fresh { carrying: Carrying::Off, ..fresh() };
+    let plain = WriteContext { carrying: Carrying::Off, ..fresh() };
     for failure in Failure::ALL {
         let source = run_response(failure);
         let back = |contract| {

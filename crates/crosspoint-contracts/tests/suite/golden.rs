@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::RawObject;
 use crosspoint_contracts::json::{Tape, Type};
-use crosspoint_contracts::run::Said;
+use crosspoint_contracts::run::EventData;
 use crosspoint_contracts::{Contract, Document, Kind, Options};
 
 use crate::corpus;
@@ -161,8 +161,13 @@ fn a_misspelled_member_of_a_valid_document_is_kept() {
 fn events_of_a_stream_are_typed() {
     let case = corpus::golden().into_iter().find(|case| case.stem() == "stream-full").expect("the case is there");
     let Some(Document::RunStream(stream)) = case.read().document else { panic!("not a stream") };
-    let said: Vec<Said<'_>> = stream.events.iter().map(|event| event.read().expect("it has no errors")).collect();
-    let [Said::Started(started), Said::Progress(first), Said::Progress(_), Said::Terminal(terminal)] = said.as_slice()
+    let said: Vec<EventData<'_>> = stream.events.iter().map(|event| event.read().expect("it has no errors")).collect();
+    let [
+        EventData::Started(started),
+        EventData::Progress(first),
+        EventData::Progress(_),
+        EventData::Terminal(terminal),
+    ] = said.as_slice()
     else {
         panic!("{said:?}")
     };

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crosspoint_contracts::job::{Home, Job};
+use crosspoint_contracts::job::{Canonical, Home};
 use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::map::{Part, Row, Says, table, table_of};
 use crosspoint_contracts::translate::write;
@@ -194,7 +194,7 @@ proptest::proptest! {
     }
 }
 
-fn owned_job(kind: Kind, document: &Value) -> Job<'static> {
+fn owned_job(kind: Kind, document: &Value) -> Canonical<'static> {
     job(kind, document.to_string().as_bytes()).into_owned()
 }
 

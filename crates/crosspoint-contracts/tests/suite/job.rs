@@ -1,18 +1,18 @@
 //! What a job reports about itself, independent of the contract it came from.
 
 use crosspoint_contracts::failure::Failure;
-use crosspoint_contracts::job::{Event, Home, Input, Job, Outcome, RequestKey, State};
+use crosspoint_contracts::job::{Canonical, Event, Home, Input, Outcome, RequestKey, State};
 use crosspoint_contracts::{Contract, Kind};
 use serde_json::json;
 
 use crate::corpus;
 use crate::translation::{job, lawful, to};
 
-fn of(kind: Kind, document: &serde_json::Value) -> Job<'static> {
+fn of(kind: Kind, document: &serde_json::Value) -> Canonical<'static> {
     job(kind, document.to_string().as_bytes()).into_owned()
 }
 
-fn run_request(request_id: &str, work: &str, stage: Option<&str>) -> Job<'static> {
+fn run_request(request_id: &str, work: &str, stage: Option<&str>) -> Canonical<'static> {
     let mut request = json!({"request_id": request_id, "task_type": work, "inputs": {"a": 1}});
     if let Some(stage) = stage {
         request["stage_id"] = json!(stage);

@@ -3,19 +3,20 @@
 use core::time::Duration;
 
 use crosspoint_contracts::message::code;
-use crosspoint_contracts::retry::{self, ATTEMPTS_MAX, JITTER_SHARE_MAX, Jitter, RETRIES_MAX};
+use crosspoint_contracts::request::Schedule;
+use crosspoint_contracts::retry::{ATTEMPTS_MAX, JITTER_SHARE_MAX, RETRIES_MAX};
 use proptest::prelude::*;
 
 fn seconds(attempt: u32, jitter: f64) -> Option<f64> {
-    retry::delay_before(attempt, Jitter::new(jitter)).map(|delay| delay.as_secs_f64())
+    Schedule::DEFAULT.delay_before(attempt, jitter).map(|delay| delay.as_secs_f64())
 }
 
 #[test]
 fn four_attempts_in_all() {
-    let delays: Vec<_> = (1..=4).map(|attempt| retry::delay_before(attempt, Jitter::NONE)).collect();
+    let delays: Vec<_> = (1..=4).map(|attempt| Schedule::DEFAULT.delay_before(attempt, 0.0)).collect();
     assert_eq!(delays, [0, 1, 2, 4].map(|delay| Some(Duration::from_secs(delay))));
     for attempt in [0, 5, 6, 33, 34, 66, u32::MAX] {
-        assert_eq!(retry::delay_before(attempt, Jitter::NONE), None, "attempt {attempt}");
+        assert_eq!(Schedule::DEFAULT.delay_before(attempt, 0.0), None, "attempt {attempt}");
     }
     assert_eq!((RETRIES_MAX, ATTEMPTS_MAX), (3, 4));
 }
@@ -39,8 +40,8 @@ fn only_timeout_unavailable_and_resource_limit_are_retried() {
 proptest! {
     #[test]
     fn jitter_never_shortens(attempt in 1..=ATTEMPTS_MAX, fraction in any::<f64>()) {
-        let least = retry::delay_before(attempt, Jitter::NONE).expect("there is such an attempt");
-        let delay = retry::delay_before(attempt, Jitter::new(fraction)).expect("there is such an attempt");
+        let least = Schedule::DEFAULT.delay_before(attempt, 0.0).expect("there is such an attempt");
+        let delay = Schedule::DEFAULT.delay_before(attempt, fraction).expect("there is such an attempt");
         prop_assert!(delay >= least);
         prop_assert!(delay <= least + least.mul_f64(JITTER_SHARE_MAX));
     }

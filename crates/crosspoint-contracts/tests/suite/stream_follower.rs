@@ -1,6 +1,6 @@
 //! Following a stream that another program writes: which events count, and what is a violation.
 
-use crosspoint_contracts::run::{Breach, Follower, Meaning, Role, Said, StreamWriter, Violation};
+use crosspoint_contracts::run::{Breach, EventData, Follower, Meaning, Role, StreamWriter, Violation};
 use crosspoint_contracts::sse::Event;
 
 use crate::corpus;
@@ -84,7 +84,7 @@ fn an_outcome_with_an_error_counts_and_is_not_typed() {
 fn an_outcome_is_typed() {
     let mut follower = Follower::new("r");
     let Meaning::Outcome(outcome) = follower.hear(event("done", RESULT)).meaning else { panic!("it is complete") };
-    let Some(Said::Terminal(terminal)) = outcome.read() else { panic!("it has no error") };
+    let Some(EventData::Terminal(terminal)) = outcome.read() else { panic!("it has no error") };
     assert!(terminal.response.succeeded());
 }
 

@@ -1,16 +1,16 @@
 //! The law: a document that goes from one contract to another and back is unchanged.
 
-use crosspoint_contracts::job::Job;
+use crosspoint_contracts::job::Canonical;
 use crosspoint_contracts::json::Levels;
-use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::map::{Carrying, WriteContext};
 use crosspoint_contracts::translate::{Refused, Written, write};
 use crosspoint_contracts::{Contract, Kind, Options, read_jobs};
 use serde_json::Value;
 
 use crate::corpus;
 
-pub(crate) fn fresh() -> Fresh<'static> {
-    Fresh {
+pub(crate) fn fresh() -> WriteContext<'static> {
+    WriteContext {
         now: "2026-11-16T08:00:00Z",
         id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().expect("a UUID"),
         agent_types: &[],
@@ -31,7 +31,7 @@ pub(crate) fn to(contract: Contract, bytes: &[u8]) -> Result<Written, Refused> {
 }
 
 /// The job of a valid document of this kind.
-pub(crate) fn job(kind: Kind, bytes: &[u8]) -> Job<'_> {
+pub(crate) fn job(kind: Kind, bytes: &[u8]) -> Canonical<'_> {
     let (reading, mut jobs) = read_jobs(bytes, &Options { kind: Some(kind), ..Options::default() });
     assert!(reading.report.is_valid(), "{:#?}\n{}", reading.report.findings, String::from_utf8_lossy(bytes));
     jobs.pop().expect("a document is about one job")

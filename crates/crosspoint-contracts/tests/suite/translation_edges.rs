@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crosspoint_contracts::map::Fresh;
+use crosspoint_contracts::map::WriteContext;
 use crosspoint_contracts::translate::{Homeless, Refused, Translation, write};
 use crosspoint_contracts::{Contract, Kind, Options, read_jobs, translate};
 
@@ -66,7 +66,7 @@ fn what_is_kept_beside_an_event_is_named_apart_from_its_members() {
 #[test]
 fn a_type_of_agent_is_written_as_json() {
     let name = "a\"\\b";
-    let fresh = Fresh { agent_types: &[name], agent_type: name, ..fresh() };
+    let fresh = WriteContext { agent_types: &[name], agent_type: name, ..fresh() };
     let request = br#"{"id": "a", "type": "b", "payload": {}, "routing": {"target": "somebody"}}"#;
     let written = translate(request, &Options::default(), Contract::Message, &fresh).written.remove(0);
     assert_eq!(value(written.expect("it goes there").text())["to_agent"], name);

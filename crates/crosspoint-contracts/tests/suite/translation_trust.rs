@@ -192,7 +192,7 @@ fn a_carried_failure_counts_before_the_code() {
 /// With carrying off nothing is added, and what is lost is listed.
 #[test]
 fn without_carrying_the_losses_are_listed() {
-    let off = crosspoint_contracts::map::Fresh { carrying: crosspoint_contracts::map::Carrying::Off, ..fresh() };
+    let off = crosspoint_contracts::map::WriteContext { carrying: crosspoint_contracts::map::Carrying::Off, ..fresh() };
     for case in corpus::golden() {
         let (_, jobs) = read_jobs(&case.bytes, &Options::default());
         for (job, contract) in jobs.iter().flat_map(|job| Contract::ALL.map(|contract| (job, contract))) {
@@ -328,7 +328,7 @@ fn says_all(one: &Value, other: &Value) -> bool {
 /// Without anything carried, what is not listed as lost comes back.
 #[test]
 fn what_is_not_listed_as_lost_is_not_lost() {
-    let off = crosspoint_contracts::map::Fresh { carrying: crosspoint_contracts::map::Carrying::Off, ..fresh() };
+    let off = crosspoint_contracts::map::WriteContext { carrying: crosspoint_contracts::map::Carrying::Off, ..fresh() };
     let mut between_contracts = 0;
     for case in crate::translation::lawful().into_iter().filter(|case| !case.stem().contains("loose")) {
         let document = value(&String::from_utf8_lossy(&case.bytes));

@@ -17,10 +17,10 @@ use futures_util::FutureExt;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::board::lock;
-use super::desk::Handed;
 use super::engine::Engine;
 use super::inbox::Answer;
+use super::published::lock;
+use super::pull::Handed;
 use crate::breaker::Health;
 use crate::core::Reply;
 use crate::event::Violation;
@@ -232,7 +232,7 @@ impl Attempt {
 
     /// Whether the job itself is over, and not only this attempt.
     pub fn is_over(&self) -> bool {
-        self.engine.board().watch(self.job.id()).is_none_or(|watch| watch.job().outcome().is_some())
+        self.engine.published().watch(self.job.id()).is_none_or(|watch| watch.job().outcome().is_some())
     }
 
     /// Returns the job with this id in this store, whatever became of it. For links that find traces of other jobs
@@ -283,7 +283,7 @@ impl Attempt {
 pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, handed: Handed, resumed: bool) {
     let Handed { job, attempt: number, document, .. } = handed;
     let handle = Arc::new(Handle { attempt: number, ..Handle::default() });
-    engine.board().attempts().insert(job.seq(), handle.clone());
+    engine.published().attempts().insert(job.seq(), handle.clone());
     let output_bytes = job.output_bytes;
     let attempt = Attempt {
         job: job.clone(),
@@ -305,18 +305,18 @@ pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, handed: Handed, resume
             () = overdue(&handle.stop) => Err(Failed::of(Failure::Cancelled, Dispatched::Yes)),
         };
         if handle.abandoned.load(Ordering::Relaxed) {
-            return engine.board().forget_attempt(job.seq(), &handle);
+            return engine.published().forget_attempt(job.seq(), &handle);
         }
         // An attempt that was told to stop has nothing to report that matters, except a success, which counts.
-        engine.board().ending.fetch_add(1, Ordering::Relaxed);
+        engine.published().ending.fetch_add(1, Ordering::Relaxed);
         let reports = !handle.stop.is_cancelled() || result.is_ok();
         if !reports || engine.finish(job.id(), number, result).await {
             // If the link panics here, it leaves something behind, and nothing worse.
             let _ = AssertUnwindSafe(async { tidying.tidy(job.clone(), number).await }).catch_unwind().await;
         }
-        engine.board().ending.fetch_sub(1, Ordering::Relaxed);
+        engine.published().ending.fetch_sub(1, Ordering::Relaxed);
         // Only now: a stop that waits for the last attempt waits for its result to be on disk.
-        engine.board().forget_attempt(job.seq(), &handle);
+        engine.published().forget_attempt(job.seq(), &handle);
     });
 }
 

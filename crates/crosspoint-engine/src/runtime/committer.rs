@@ -8,11 +8,11 @@ use crosspoint_contracts::time::Time;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use super::board::Load;
 use super::clock::Clock;
 use super::engine::Engine;
 use super::failing::Hindered;
-use super::inbox::{Inbox, Letter, Mail};
+use super::inbox::{Inbox, Pending, Taken};
+use super::published::Load;
 use super::purge::{Purger, Stepped};
 use super::release::{self, Release};
 use crate::core::{Batch, Command, Core, Effect, Mode, Origin, Reply, Room, Spec};
@@ -35,9 +35,9 @@ pub(super) struct Committer {
     /// Removes jobs that need no longer be kept.
     pub(super) purger: Purger,
     /// Reports of agents that came while nothing could be committed.
-    pub(super) kept: VecDeque<Letter>,
+    pub(super) kept: VecDeque<Pending>,
     /// Results that agents gave at once, for the next round.
-    at_once: Vec<Letter>,
+    at_once: Vec<Pending>,
     /// When a commit last failed.
     pub(super) tried_at: Instant,
     /// Jobs whose rows do not say that they have ended, and cannot be corrected.
@@ -123,7 +123,7 @@ impl Committer {
             dead: false,
         };
         committer.show_mode();
-        committer.engine.board().post_agents(committer.core.agents());
+        committer.engine.published().post_agents(committer.core.agents());
         committer.engine.metrics().took_up(committer.core.jobs());
         committer.decide_and_commit(Vec::new(), Round::First).map_err(|(fault, _)| fault)?;
         Ok(committer)
@@ -133,7 +133,7 @@ impl Committer {
     fn show_mode(&mut self) {
         self.mode = self.core.mode();
         if let Mode::HeldBefore { first, taken } = &self.mode {
-            self.engine.board().post_held(*first, taken);
+            self.engine.published().post_held(*first, taken);
         }
     }
 
@@ -142,11 +142,11 @@ impl Committer {
         while !self.dead {
             let patience = self.patience();
             match self.inbox.take(patience) {
-                Mail::Closed => return self.end(),
-                Mail::Letters(letters) => {
+                Taken::Closed => return self.end(),
+                Taken::Letters(commands) => {
                     let mut all = std::mem::take(&mut self.at_once);
-                    all.extend(letters);
-                    if self.engine.board().fault().is_some() {
+                    all.extend(commands);
+                    if self.engine.published().fault().is_some() {
                         self.round_while_failing(all);
                     } else {
                         self.round(all);
@@ -185,7 +185,7 @@ impl Committer {
         if !self.at_once.is_empty() {
             return Some(Duration::ZERO);
         }
-        if self.engine.board().fault().is_some() {
+        if self.engine.published().fault().is_some() {
             return Some(super::failing::PAUSE);
         }
         let now = self.clock.now();
@@ -206,23 +206,23 @@ impl Committer {
         }
         let now = self.clock.now();
         let stepped = self.purger.step(&mut self.store, self.core.ended(), now);
-        self.engine.board().set_overfull(self.purger.is_overfull());
+        self.engine.published().set_overfull(self.purger.is_overfull());
         let step = match stepped {
             Stepped::Done(step) => step,
             Stepped::Idle => return,
-            Stepped::GaveUp => return self.engine.board().purging_given_up(),
+            Stepped::GaveUp => return self.engine.published().purging_given_up(),
             Stepped::Lost(fault) => return self.failed(Vec::new(), fault),
         };
         for (hash, seq) in step.keys {
             self.core.release_key(hash, seq);
         }
-        self.engine.board().purged(step.jobs);
+        self.engine.published().purged(step.jobs);
     }
 
     /// Decides everything that is waiting, commits it once, and releases the results.
-    fn round(&mut self, letters: Vec<Letter>) {
-        if let Err((fault, letters)) = self.decide_and_commit(letters, Round::Later) {
-            self.failed(letters, fault);
+    fn round(&mut self, commands: Vec<Pending>) {
+        if let Err((fault, commands)) = self.decide_and_commit(commands, Round::Later) {
+            self.failed(commands, fault);
         }
     }
 
@@ -230,13 +230,13 @@ impl Committer {
     /// written does not hold up the other jobs: see [`Hindered`].
     pub(super) fn decide_and_commit(
         &mut self,
-        mut letters: Vec<Letter>,
+        mut commands: Vec<Pending>,
         which: Round,
-    ) -> Result<(), (Fault, Vec<Letter>)> {
+    ) -> Result<(), (Fault, Vec<Pending>)> {
         if self.stale
             && let Err(unreadable) = self.rebuild(which)
         {
-            return Err((unreadable, letters));
+            return Err((unreadable, commands));
         }
         let mut hindered = Hindered::default();
         loop {
@@ -248,22 +248,22 @@ impl Committer {
             if which == Round::First && self.mode == Mode::Serve {
                 self.core.resume(now, &mut batch);
             }
-            let replies = self.decide(&letters, now, &mut batch);
-            let fault = match self.commit(&batch, letters.len()) {
+            let replies = self.decide(&commands, now, &mut batch);
+            let fault = match self.commit(&batch, commands.len()) {
                 Ok(()) => {
                     if which == Round::First {
                         // Published here and not with the release, because the caller of [`Engine::start`] may look
                         // before that.
-                        let _ = self.engine.board().post(self.core.jobs().cloned());
+                        let _ = self.engine.published().post(self.core.jobs().cloned());
                     }
-                    self.released(batch, letters.into_iter().zip(replies).collect());
+                    self.released(batch, commands.into_iter().zip(replies).collect());
                     return Ok(());
                 }
                 Err(fault) => fault,
             };
             self.stale = true;
-            match self.go_round(&mut hindered, fault, &batch, letters, which)? {
-                Some(left) => letters = left,
+            match self.go_round(&mut hindered, fault, &batch, commands, which)? {
+                Some(left) => commands = left,
                 None => return Ok(()),
             }
         }
@@ -303,14 +303,14 @@ impl Committer {
         look.now
     }
 
-    fn decide(&mut self, letters: &[Letter], now: Time, batch: &mut Batch) -> Vec<Reply> {
-        let replies = letters.iter().map(|letter| self.core.apply(&letter.command, now, batch)).collect();
+    fn decide(&mut self, commands: &[Pending], now: Time, batch: &mut Batch) -> Vec<Reply> {
+        let replies = commands.iter().map(|pending| self.core.apply(&pending.command, now, batch)).collect();
         self.core.settle(now, batch);
         replies
     }
 
     /// Releases what was decided, now that it is on disk: it is published, carried out and answered.
-    fn released(&mut self, mut batch: Batch, answered: Vec<(Letter, Reply)>) {
+    fn released(&mut self, mut batch: Batch, answered: Vec<(Pending, Reply)>) {
         if !batch.taken.is_empty() {
             self.show_mode();
         }
@@ -335,7 +335,7 @@ impl Committer {
             let said = batch.input(job.seq()).and_then(|input| self.engine.at_once(job, *attempt, input));
             let Some(command) = said else { return true };
             // No task waits for the reply: if the job was cancelled in this moment, it has its outcome.
-            self.at_once.push(Letter { command, reply: oneshot::channel().0 });
+            self.at_once.push(Pending { command, reply: oneshot::channel().0 });
             false
         });
         batch.effects = effects;

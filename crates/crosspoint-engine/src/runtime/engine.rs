@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::attempt::{self, Link};
-use super::board::{Board, Purged, lock};
 use super::committer::{Committer, Settled};
-use super::desk::{Desk, Handed, Told};
 use super::inbox::{Answer, Inbox};
 use super::metrics::Metrics;
+use super::published::{Published, Purged, lock};
+use super::pull::{Handed, Instruction, PullQueues};
 use crate::breaker::{self, Breaker, Health};
 use crate::core::{Agent, AgentCommand, Command, Membership, Mode, Presence, Reply, Room, Spec, Standing};
 use crate::id::{JobId, Seq, StoreId};
@@ -44,12 +44,12 @@ const READS_MAX: usize = 16;
 pub struct Engine(Arc<Inner>);
 
 struct Inner {
-    board: Board,
+    published: Published,
     metrics: Metrics,
     inbox: Arc<Inbox>,
     readers: Readers,
     links: BTreeMap<Arc<str>, Arc<dyn Link>>,
-    desk: Option<Arc<dyn Desk>>,
+    queues: Option<Arc<dyn PullQueues>>,
     handle: Handle,
     committer: Mutex<Option<JoinHandle<()>>>,
     /// Limits how many reads of the store run at a time.
@@ -71,7 +71,7 @@ pub struct Config {
     /// The configured agents, and how work reaches them.
     pub agents: Vec<(Spec, Arc<dyn Link>)>,
     /// The pull queues for agents that join; without them no agent can join.
-    pub desk: Option<Arc<dyn Desk>>,
+    pub queues: Option<Arc<dyn PullQueues>>,
     /// The limits on jobs and on requests that wait.
     pub limits: Limits,
     /// How long jobs that have ended are kept.
@@ -128,12 +128,12 @@ impl Engine {
         let specs: Vec<Spec> = config.agents.iter().map(|(spec, _)| spec.clone()).collect();
         let inbox = Arc::new(Inbox::new(config.limits.waiting_max, config.limits.waiting_bytes_max));
         let engine = Engine(Arc::new(Inner {
-            board: Board::default(),
+            published: Published::default(),
             metrics: Metrics::new(&specs),
             inbox: inbox.clone(),
             readers,
             links: config.agents.into_iter().map(|(spec, link)| (spec.name, link)).collect(),
-            desk: config.desk,
+            queues: config.queues,
             handle: Handle::current(),
             committer: Mutex::default(),
             reads: Arc::new(Semaphore::new(READS_MAX)),
@@ -168,12 +168,12 @@ impl Engine {
     pub async fn stop_and_part(&self, within: Duration, parting: Duration) {
         let until = Instant::now() + within;
         self.rest().await;
-        while self.board().busy_count() > 0 && Instant::now() < until {
+        while self.published().busy_count() > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         self.part(parting).await;
         let until = Instant::now() + TIDY_TIME_MAX;
-        while self.board().ending.load(Ordering::Relaxed) > 0 && Instant::now() < until {
+        while self.published().ending.load(Ordering::Relaxed) > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         self.0.stopping.store(true, Ordering::Relaxed);
@@ -193,7 +193,7 @@ impl Engine {
     /// Tells attempts that cannot outlive the orchestrator that it ends, and waits for them.
     async fn part(&self, within: Duration) {
         self.0.leaving.cancel();
-        let parting = || self.board().attempts().values().filter(|handle| handle.is_parting()).count();
+        let parting = || self.published().attempts().values().filter(|handle| handle.is_parting()).count();
         let until = Instant::now() + within;
         if parting() > 0 && within > Duration::ZERO {
             tracing::info!(attempts = parting(), "asked to end; their jobs are left to the next start");
@@ -216,7 +216,7 @@ impl Engine {
 
     /// Ends all waits for jobs, also of followers. Called when the orchestrator is about to stop.
     pub fn end_waits(&self) {
-        self.board().end_waits();
+        self.published().end_waits();
     }
 
     /// Completes if the committing thread dies, which happens only by a defect, or if the store was lost to another
@@ -228,22 +228,22 @@ impl Engine {
 
     /// Returns how many attempts are under way.
     pub fn attempts(&self) -> usize {
-        self.board().attempts().len()
+        self.published().attempts().len()
     }
 
     /// Returns how many jobs have not ended.
     pub fn jobs_live(&self) -> usize {
-        self.board().live_count()
+        self.published().live_count()
     }
 
     /// Returns how many jobs were removed since the start because they need no longer be kept.
     pub fn purged(&self) -> Purged {
-        self.board().purged_so_far()
+        self.published().purged_so_far()
     }
 
     /// Returns whether new work is accepted.
     pub fn readiness(&self) -> Readiness {
-        self.board().fault().map_or(Readiness::Ready, Readiness::Failing)
+        self.published().fault().map_or(Readiness::Ready, Readiness::Failing)
     }
 
     /// Returns the identity of the engine's store, for clients that remember where they left work.
@@ -253,17 +253,17 @@ impl Engine {
 
     /// Whether this process does not drive the job.
     pub(super) fn is_held(&self, seq: Seq) -> bool {
-        self.board().is_held(seq)
+        self.published().is_held(seq)
     }
 
     /// Returns all agents, ordered by name.
     pub fn agents(&self) -> Vec<AgentView> {
-        self.board().agents(|_| true)
+        self.published().agents(|_| true)
     }
 
     /// Returns the agent with this name.
     pub fn agent(&self, name: &str) -> Option<AgentView> {
-        self.board().agent(name)
+        self.published().agent(name)
     }
 
     /// Returns a number that cannot be guessed from outside and differs every time. Real randomness is used once, at
@@ -276,8 +276,8 @@ impl Engine {
         mixed ^ (mixed >> 31)
     }
 
-    pub(super) fn board(&self) -> &Board {
-        &self.0.board
+    pub(super) fn published(&self) -> &Published {
+        &self.0.published
     }
 
     pub(super) fn metrics(&self) -> &Metrics {
@@ -354,17 +354,17 @@ impl Engine {
     }
 
     /// Queues the attempts of agents that have no link.
-    pub(super) fn lay_out(&self, handed: &mut Vec<Handed>) {
-        if let Some(desk) = self.0.desk.as_ref().filter(|_| !handed.is_empty()) {
-            desk.give(std::mem::take(handed));
+    pub(super) fn enqueue(&self, handed: &mut Vec<Handed>) {
+        if let Some(queues) = self.0.queues.as_ref().filter(|_| !handed.is_empty()) {
+            queues.give(std::mem::take(handed));
         }
     }
 
     /// Tells the pull queues about an attempt, if it is there.
-    pub(super) fn tell_desk(&self, job: &Arc<Job>, attempt: u32, told: Told) {
+    pub(super) fn tell_queues(&self, job: &Arc<Job>, attempt: u32, told: Instruction) {
         let is_linked = job.agent.as_ref().is_some_and(|name| self.0.links.contains_key(name));
-        if let Some(desk) = self.0.desk.as_ref().filter(|_| !is_linked) {
-            desk.told(job, attempt, told);
+        if let Some(queues) = self.0.queues.as_ref().filter(|_| !is_linked) {
+            queues.told(job, attempt, told);
         }
     }
 

@@ -12,7 +12,7 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::Failed;
 
 use super::committer::{Committer, Round};
-use super::inbox::{Answer, Letter};
+use super::inbox::{Answer, Pending};
 use crate::breaker;
 use crate::core::{AgentCommand, Batch, Command};
 use crate::id::Seq;
@@ -55,28 +55,28 @@ impl Hindered {
     }
 
     /// Counts a round after which the obstacle is gone, and returns the commands to decide again.
-    fn once_more(&mut self, letters: Vec<Letter>) -> Vec<Letter> {
+    fn once_more(&mut self, commands: Vec<Pending>) -> Vec<Pending> {
         self.rounds += 1;
-        letters
+        commands
     }
 
     /// Handles a job that was in the way, and returns the commands that are left to decide.
-    fn by(&mut self, seq: Seq, letters: Vec<Letter>, fault: &Arc<Fault>) -> Vec<Letter> {
+    fn by(&mut self, seq: Seq, commands: Vec<Pending>, fault: &Arc<Fault>) -> Vec<Pending> {
         self.rounds += 1;
-        let (about, mut left): (Vec<Letter>, Vec<Letter>) =
-            letters.into_iter().partition(|letter| is_about(letter, seq));
-        let is_tamed = self.tamed.insert(seq) && about.iter().any(|letter| replacement(&letter.command).is_some());
+        let (about, mut left): (Vec<Pending>, Vec<Pending>) =
+            commands.into_iter().partition(|pending| is_about(pending, seq));
+        let is_tamed = self.tamed.insert(seq) && about.iter().any(|pending| replacement(&pending.command).is_some());
         if is_tamed {
             tracing::error!(seq = seq.0, "a report cannot be written; its job ends");
         } else {
             tracing::error!(seq = seq.0, "what happens to a job cannot be written; it is set aside");
             self.aside.insert(seq);
         }
-        for letter in about {
-            match replacement(&letter.command).filter(|_| is_tamed) {
-                Some(command) => left.push(Letter { command, ..letter }),
+        for pending in about {
+            match replacement(&pending.command).filter(|_| is_tamed) {
+                Some(command) => left.push(Pending { command, ..pending }),
                 // The sender of the command may have left.
-                None => drop(letter.reply.send(Answer::Failed(fault.clone()))),
+                None => drop(pending.reply.send(Answer::Failed(fault.clone()))),
             }
         }
         left
@@ -91,11 +91,11 @@ impl Committer {
         hindered: &mut Hindered,
         fault: Fault,
         batch: &Batch,
-        letters: Vec<Letter>,
+        commands: Vec<Pending>,
         which: Round,
-    ) -> Result<Option<Vec<Letter>>, (Fault, Vec<Letter>)> {
+    ) -> Result<Option<Vec<Pending>>, (Fault, Vec<Pending>)> {
         let (true, Fault::Unwritable { job, .. }) = (hindered.is_bearable(), &fault) else {
-            return Err((fault, letters));
+            return Err((fault, commands));
         };
         let job = *job;
         let is_fresh = |seq: &Seq| batch.jobs.get(seq).is_some_and(|written| written.fresh.is_some());
@@ -103,75 +103,79 @@ impl Committer {
         self.passed_over = self.passed_over.max(fresh.unwrap_or(Seq(0)));
         self.unrepairable.extend(job.filter(|seq| batch.repaired.contains(seq)));
         if let Err(unreadable) = self.rebuild(which) {
-            return Err((unreadable, letters));
+            return Err((unreadable, commands));
         }
         let seq = match job {
             Some(seq) if fresh.is_none() || hindered.rounds < PASSED_OVER_MAX => seq,
-            Some(_) | None => return self.commit_singly(letters, fault).map(|()| None),
+            Some(_) | None => return self.commit_singly(commands, fault).map(|()| None),
         };
         // The new job gets another number, or the row was corrected, or it is left as it is.
         let is_live = fresh.is_none() && self.core.job(seq).is_some();
-        Ok(Some(if is_live { hindered.by(seq, letters, &Arc::new(fault)) } else { hindered.once_more(letters) }))
+        Ok(Some(if is_live { hindered.by(seq, commands, &Arc::new(fault)) } else { hindered.once_more(commands) }))
     }
 
     /// Commits one command after the other, because it is not known which of them cannot be written, so that the others
     /// are answered. Returns the commands that are left undecided where nothing can be committed.
-    pub(super) fn commit_singly(&mut self, mut letters: Vec<Letter>, fault: Fault) -> Result<(), (Fault, Vec<Letter>)> {
-        if letters.len() <= 1 {
-            return self.commit_without(letters, fault);
+    pub(super) fn commit_singly(
+        &mut self,
+        mut commands: Vec<Pending>,
+        fault: Fault,
+    ) -> Result<(), (Fault, Vec<Pending>)> {
+        if commands.len() <= 1 {
+            return self.commit_without(commands, fault);
         }
-        while !letters.is_empty() {
-            let letter = letters.remove(0);
-            match self.decide_and_commit(vec![letter], Round::Later) {
+        while !commands.is_empty() {
+            let pending = commands.remove(0);
+            match self.decide_and_commit(vec![pending], Round::Later) {
                 Ok(()) => {}
-                Err((fault, first)) => return Err((fault, first.into_iter().chain(letters).collect())),
+                Err((fault, first)) => return Err((fault, first.into_iter().chain(commands).collect())),
             }
         }
         Ok(())
     }
 
     /// Answers the sender of a command that can never be written, if that command alone is the obstacle.
-    fn commit_without(&mut self, letters: Vec<Letter>, fault: Fault) -> Result<(), (Fault, Vec<Letter>)> {
-        if letters.is_empty() {
-            return Err((fault, letters));
+    fn commit_without(&mut self, commands: Vec<Pending>, fault: Fault) -> Result<(), (Fault, Vec<Pending>)> {
+        if commands.is_empty() {
+            return Err((fault, commands));
         }
         if let Err((fault, _)) = self.decide_and_commit(Vec::new(), Round::Later) {
-            return Err((fault, letters));
+            return Err((fault, commands));
         }
         tracing::error!(error = %fault, "what was asked for can never be written");
         let fault = Arc::new(fault);
-        answer(letters, |letter| letter.reply.send(Answer::Failed(fault.clone())).is_ok());
+        answer(commands, |pending| pending.reply.send(Answer::Failed(fault.clone())).is_ok());
         Ok(())
     }
 
     /// Handles a batch that is not known to be on disk, and so counts as not having happened. What the core made of it
     /// is dropped with the core; reports of agents are kept.
-    pub(super) fn failed(&mut self, letters: Vec<Letter>, fault: Fault) {
+    pub(super) fn failed(&mut self, commands: Vec<Pending>, fault: Fault) {
         tracing::error!(error = %fault, "nothing can be committed; new work is refused until it can");
         // Another process has the store and its jobs: everything that goes on here would go on beside it.
         self.dead |= matches!(fault, Fault::Lost { .. });
         let fault = Arc::new(fault);
-        self.engine.board().set_fault(Some(fault.clone()));
+        self.engine.published().set_fault(Some(fault.clone()));
         self.tried_at = Instant::now();
-        self.refuse(letters, &fault, Tried::Yes);
+        self.refuse(commands, &fault, Tried::Yes);
     }
 
-    fn refuse(&mut self, letters: Vec<Letter>, fault: &Arc<Fault>, tried: Tried) {
-        for letter in letters {
-            if let Command::Rest = letter.command {
+    fn refuse(&mut self, commands: Vec<Pending>, fault: &Arc<Fault>, tried: Tried) {
+        for pending in commands {
+            if let Command::Rest = pending.command {
                 let now = self.clock.now();
                 self.core.apply(&Command::Rest, now, &mut Batch::default());
             }
-            if is_report(&letter.command) {
-                self.kept.push_back(letter);
+            if is_report(&pending.command) {
+                self.kept.push_back(pending);
                 continue;
             }
-            let answer = match (&letter.command, tried) {
-                (Command::Find(..), _) => self.look_up(&letter.command),
+            let answer = match (&pending.command, tried) {
+                (Command::Find(..), _) => self.look_up(&pending.command),
                 (_, Tried::Yes) => Answer::Failed(fault.clone()),
                 (_, Tried::No) => Answer::NotTried(fault.clone()),
             };
-            let _ = letter.reply.send(answer);
+            let _ = pending.reply.send(answer);
         }
     }
 
@@ -186,9 +190,9 @@ impl Committer {
         Answer::Committed { reply: self.core.apply(command, now, &mut Batch::default()), watch: None }
     }
 
-    pub(super) fn round_while_failing(&mut self, letters: Vec<Letter>) {
-        if let Some(fault) = self.engine.board().fault() {
-            self.refuse(letters, &fault, Tried::No);
+    pub(super) fn round_while_failing(&mut self, commands: Vec<Pending>) {
+        if let Some(fault) = self.engine.published().fault() {
+            self.refuse(commands, &fault, Tried::No);
         }
         if self.tried_at.elapsed() < PAUSE {
             return;
@@ -198,7 +202,7 @@ impl Committer {
             Ok(()) => tracing::info!("commits work again; new work is taken"),
             Err(fault) => {
                 self.dead |= matches!(fault, Fault::Lost { .. });
-                self.engine.board().set_fault(Some(Arc::new(fault)));
+                self.engine.published().set_fault(Some(Arc::new(fault)));
             }
         }
     }
@@ -207,25 +211,25 @@ impl Committer {
     pub(super) fn try_again(&mut self) -> Result<(), Fault> {
         self.store.probe()?;
         self.rebuild(Round::Later)?;
-        let kept: Vec<Letter> = self.kept.drain(..).collect();
+        let kept: Vec<Pending> = self.kept.drain(..).collect();
         if let Err((fault, kept)) = self.decide_and_commit(kept, Round::Later) {
             self.kept.extend(kept);
             return Err(fault);
         }
-        self.engine.board().set_fault(None);
+        self.engine.published().set_fault(None);
         Ok(())
     }
 }
 
-fn answer(letters: Vec<Letter>, send: impl Fn(Letter) -> bool) {
-    for letter in letters {
+fn answer(commands: Vec<Pending>, send: impl Fn(Pending) -> bool) {
+    for pending in commands {
         // The sender of the command may have left.
-        let _ = send(letter);
+        let _ = send(pending);
     }
 }
 
-fn is_about(letter: &Letter, seq: Seq) -> bool {
-    match &letter.command {
+fn is_about(pending: &Pending, seq: Seq) -> bool {
+    match &pending.command {
         Command::Job(id, _) | Command::Report { id, .. } | Command::TakeUp(id) => id.seq() == seq,
         Command::Submit(_)
         | Command::Find(..)

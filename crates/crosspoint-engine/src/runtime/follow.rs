@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::board::Watch;
 use super::engine::Engine;
+use super::published::Watch;
 use crate::event::{Entry, What};
 use crate::id::{JobId, Seq};
 use crate::job::Job;

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::board::Watch;
+use super::published::Watch;
 use crate::core::{Command, Reply};
 use crate::store::Fault;
 
 /// A command, and where its reply goes.
-pub(super) struct Letter {
+pub(super) struct Pending {
     pub(super) command: Command,
     pub(super) reply: oneshot::Sender<Answer>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Inbox {
 
 #[derive(Default)]
 struct Inside {
-    letters: Vec<Letter>,
+    commands: Vec<Pending>,
     submissions: usize,
     bytes: usize,
     closed: bool,
@@ -58,8 +58,8 @@ pub(super) enum Turned {
 }
 
 /// What the committing thread finds in the inbox.
-pub(super) enum Mail {
-    Letters(Vec<Letter>),
+pub(super) enum Taken {
+    Letters(Vec<Pending>),
     /// There will never be another command.
     Closed,
 }
@@ -84,8 +84,8 @@ impl Inbox {
             inside.submissions += 1;
             inside.bytes += bytes;
         }
-        let was_empty = inside.letters.is_empty();
-        inside.letters.push(Letter { command, reply });
+        let was_empty = inside.commands.is_empty();
+        inside.commands.push(Pending { command, reply });
         drop(inside);
         if was_empty {
             self.arrived.notify_one();
@@ -98,18 +98,18 @@ impl Inbox {
         &self,
         commands: impl Iterator<Item = Command>,
     ) -> Result<Vec<oneshot::Receiver<Answer>>, Turned> {
-        let (letters, answers): (Vec<Letter>, Vec<_>) = commands
+        let (commands, answers): (Vec<Pending>, Vec<_>) = commands
             .map(|command| {
                 let (reply, answer) = oneshot::channel();
-                (Letter { command, reply }, answer)
+                (Pending { command, reply }, answer)
             })
             .unzip();
         let mut inside = self.lock();
         if inside.closed {
             return Err(Turned::Closed);
         }
-        let was_empty = inside.letters.is_empty();
-        inside.letters.extend(letters);
+        let was_empty = inside.commands.is_empty();
+        inside.commands.extend(commands);
         drop(inside);
         if was_empty {
             self.arrived.notify_one();
@@ -118,19 +118,19 @@ impl Inbox {
     }
 
     /// Waits for commands, but no longer than `patience`.
-    pub(super) fn take(&self, patience: Option<Duration>) -> Mail {
+    pub(super) fn take(&self, patience: Option<Duration>) -> Taken {
         let mut inside = self.lock();
-        if inside.letters.is_empty() && !inside.closed && patience != Some(Duration::ZERO) {
+        if inside.commands.is_empty() && !inside.closed && patience != Some(Duration::ZERO) {
             inside = match patience {
                 None => self.arrived.wait(inside).unwrap_or_else(PoisonError::into_inner),
                 Some(time) => self.arrived.wait_timeout(inside, time).unwrap_or_else(PoisonError::into_inner).0,
             };
         }
-        if inside.letters.is_empty() && inside.closed {
-            return Mail::Closed;
+        if inside.commands.is_empty() && inside.closed {
+            return Taken::Closed;
         }
         (inside.submissions, inside.bytes) = (0, 0);
-        Mail::Letters(std::mem::take(&mut inside.letters))
+        Taken::Letters(std::mem::take(&mut inside.commands))
     }
 
     /// Takes no more commands; those that are inside are still read.
@@ -143,7 +143,7 @@ impl Inbox {
     pub(super) fn abandon(&self) {
         let mut inside = self.lock();
         inside.closed = true;
-        let unread = std::mem::take(&mut inside.letters);
+        let unread = std::mem::take(&mut inside.commands);
         drop(inside);
         drop(unread);
     }

@@ -22,7 +22,7 @@ use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::outcome::Status;
 use crosspoint_contracts::time::Time;
 
-use super::board::lock;
+use super::published::lock;
 use crate::core::{Batch, Spec, Written};
 use crate::event::What;
 use crate::id::Seq;

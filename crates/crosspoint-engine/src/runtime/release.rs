@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::board::Load;
-use super::desk::{Handed, Told};
 use super::engine::Engine;
-use super::inbox::{Answer, Letter};
+use super::inbox::{Answer, Pending};
 use super::log;
+use super::published::Load;
+use super::pull::{Handed, Instruction};
 use crate::core::{Batch, Effect, Reply};
 use crate::id::Seq;
 use crate::job::Job;
@@ -24,7 +24,7 @@ pub(super) struct Release {
     /// What is on disk.
     pub(super) batch: Batch,
     /// The commands, and the replies to them.
-    pub(super) answered: Vec<(Letter, Reply)>,
+    pub(super) answered: Vec<(Pending, Reply)>,
     /// Jobs that changed without anything to write.
     pub(super) unwritten: Vec<Arc<Job>>,
     /// The load of the agents, in order of their names.
@@ -47,27 +47,27 @@ pub(super) fn start(engine: &Engine) -> mpsc::UnboundedSender<Release> {
 impl Engine {
     fn release(&self, release: Release) {
         let Release { mut batch, answered, unwritten, load } = release;
-        let board = self.board();
+        let published = self.published();
         // Counted first, so that a caller that is answered and looks at the numbers finds its job in them.
         self.metrics().released(&batch);
         // Agents are published first: a reader that sees that a job has ended also sees what that means for its agent.
-        board.post_members(&batch.members);
-        board.post_load(&load);
+        published.post_members(&batch.members);
+        published.post_load(&load);
         for (name, standing) in &batch.agents {
-            board.post_standing(name, *standing);
+            published.post_standing(name, *standing);
         }
-        let answer = |(letter, reply): (Letter, Reply)| {
-            let watch = accepted(&batch, &reply).map(|job| board.post_new(job));
-            (letter.reply, Answer::Committed { reply, watch })
+        let answer = |(pending, reply): (Pending, Reply)| {
+            let watch = accepted(&batch, &reply).map(|job| published.post_new(job));
+            (pending.reply, Answer::Committed { reply, watch })
         };
         let answers: Vec<_> = answered.into_iter().map(answer).collect();
         let known = batch.jobs.values().filter(|written| written.fresh.is_none());
-        let watched = board.post(known.map(|written| written.job.clone()).chain(unwritten));
+        let watched = published.post(known.map(|written| written.job.clone()).chain(unwritten));
         let mut handed = Vec::new();
         for effect in std::mem::take(&mut batch.effects) {
             self.carry_out(effect, &batch, &mut handed);
         }
-        self.lay_out(&mut handed);
+        self.enqueue(&mut handed);
         for watch in watched {
             watch.wake();
         }
@@ -90,18 +90,18 @@ impl Engine {
                     handed.extend(self.begin(Handed { job, attempt, document, resumed: None }, false));
                 }
                 Action::Resume { attempt } => {
-                    let resumed = job.agent.as_ref().and_then(|name| self.board().lease(name));
+                    let resumed = job.agent.as_ref().and_then(|name| self.published().lease(name));
                     handed.extend(self.begin(Handed { job, attempt, document: None, resumed }, true));
                 }
                 Action::Stop { attempt } => {
                     self.with_attempt(job.seq(), attempt, |handle| handle.stop.cancel());
-                    self.lay_out(handed);
-                    self.tell_desk(&job, attempt, Told::Stop);
+                    self.enqueue(handed);
+                    self.tell_queues(&job, attempt, Instruction::Stop);
                 }
                 Action::Deliver { attempt, answer } => {
                     self.with_attempt(job.seq(), attempt, |handle| handle.deliver(answer));
-                    self.lay_out(handed);
-                    self.tell_desk(&job, attempt, Told::Answered);
+                    self.enqueue(handed);
+                    self.tell_queues(&job, attempt, Instruction::Answered);
                 }
                 // The core has told the breaker already.
                 Action::Mark { .. } => {}
@@ -110,7 +110,7 @@ impl Engine {
     }
 
     fn with_attempt(&self, seq: Seq, attempt: u32, act: impl FnOnce(&super::attempt::Handle)) {
-        let handle = self.board().attempts().get(&seq).cloned();
+        let handle = self.published().attempts().get(&seq).cloned();
         if let Some(handle) = handle.filter(|handle| handle.attempt == attempt) {
             act(&handle);
         }

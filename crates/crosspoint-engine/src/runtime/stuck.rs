@@ -81,7 +81,7 @@ impl Engine {
             agent.spec.works.contains(&job.request.work)
                 && job.request.pinned.as_ref().is_none_or(|name| *name == agent.spec.name)
         };
-        let agents: Vec<AgentView> = self.board().agents(takes);
+        let agents: Vec<AgentView> = self.published().agents(takes);
         if agents.is_empty() {
             let work = &job.request.work;
             return match &job.request.pinned {
@@ -97,7 +97,7 @@ impl Engine {
             if ahead == Ahead::Left {
                 return format!("in the queue; {busy}");
             }
-            return match self.board().ahead_of(job) {
+            return match self.published().ahead_of(job) {
                 0 => format!("next in the queue; {busy}"),
                 1 => format!("1 job is ahead of it in the queue; {busy}"),
                 ahead => format!("{ahead} jobs are ahead of it in the queue; {busy}"),

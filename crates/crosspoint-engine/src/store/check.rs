@@ -30,7 +30,7 @@ const LINES_MAX: i64 = 1_000;
 
 /// What is reported while a store is checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum CheckNote {
     /// Something is wrong.
     Finding(Finding),
     /// How far the check is.
@@ -57,7 +57,7 @@ pub struct Checked {
 
 /// Checks a store. Fails only where nothing can be said about it: it is not there, is not a store of Crosspoint, or is
 /// of a later version.
-pub fn check(path: &Path, tell: &mut dyn FnMut(Told)) -> Result<Checked, Fault> {
+pub fn check(path: &Path, tell: &mut dyn FnMut(CheckNote)) -> Result<Checked, Fault> {
     let connection = open::to_read(path)?;
     let mut check = Check { connection: &connection, tell, checked: Checked::default() };
     check.everything().map_err(|error| Fault::of(path, &error))?;
@@ -66,7 +66,7 @@ pub fn check(path: &Path, tell: &mut dyn FnMut(Told)) -> Result<Checked, Fault> 
 
 struct Check<'c> {
     connection: &'c Connection,
-    tell: &'c mut dyn FnMut(Told),
+    tell: &'c mut dyn FnMut(CheckNote),
     checked: Checked,
 }
 
@@ -95,12 +95,12 @@ impl Check<'_> {
             return;
         }
         let id = job.and_then(|seq| flaw::id_of(self.connection, seq));
-        (self.tell)(Told::Finding(Finding { flaw, seq: job, id, what }));
+        (self.tell)(CheckNote::Finding(Finding { flaw, seq: job, id, what }));
     }
 
     /// Reports what the database says about its own file: pages, cells, indexes.
     fn file(&mut self) -> rusqlite::Result<()> {
-        (self.tell)(Told::Progress { what: "pages", at: 0, of: 0 });
+        (self.tell)(CheckNote::Progress { what: "pages", at: 0, of: 0 });
         let connection = self.connection;
         let mut all = connection.prepare(&format!("PRAGMA integrity_check({LINES_MAX})"))?;
         let mut rows = all.query(())?;
@@ -151,7 +151,7 @@ impl Check<'_> {
         };
         let (mut after, mut step) = (0_i64, 1_i64);
         loop {
-            (self.tell)(Told::Progress { what: table, at: after.unsigned_abs(), of: last.unsigned_abs() });
+            (self.tell)(CheckNote::Progress { what: table, at: after.unsigned_abs(), of: last.unsigned_abs() });
             match page(self, after)? {
                 Came::End => return Ok(()),
                 Came::To(row) => (after, step) = (row, 1),

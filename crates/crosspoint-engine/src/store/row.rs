@@ -1,4 +1,5 @@
-//! Converts between rows and values. Only this file says which column means what.
+//! Converts between rows and values. Which column means what is said here, in
+//! `outcome` and in `member`, and nowhere else.
 
 use std::ops::Range;
 use std::sync::Arc;

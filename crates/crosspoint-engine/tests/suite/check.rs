@@ -9,7 +9,7 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::retention::Rule;
 use crosspoint_engine::runtime::{Config, Engine};
-use crosspoint_engine::store::check::{Checked, Finding, Flaw, Told, check};
+use crosspoint_engine::store::check::{CheckNote, Checked, Finding, Flaw, check};
 use crosspoint_engine::store::{Budget, Fault, Readers, Store};
 use rusqlite::Connection;
 
@@ -53,7 +53,7 @@ async fn filled() -> Scratch {
 fn findings(scratch: &Scratch) -> (Checked, Vec<Finding>) {
     let mut found = Vec::new();
     let checked = check(&scratch.database(), &mut |told| {
-        if let Told::Finding(finding) = told {
+        if let CheckNote::Finding(finding) = told {
             found.push(finding);
         }
     });

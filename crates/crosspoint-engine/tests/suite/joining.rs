@@ -13,7 +13,7 @@ use crosspoint_engine::core::{
 use crosspoint_engine::job::{Job, Phase};
 use crosspoint_engine::machine::Event;
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
-use crosspoint_engine::runtime::{Ahead, Config, Desk, Engine, Handed, Heard, Told, Unjoined};
+use crosspoint_engine::runtime::{Ahead, Config, Engine, Handed, Heard, Instruction, PullQueues, Unjoined};
 
 use crate::made::{body, dead, request};
 use crate::scratch::Scratch;
@@ -126,15 +126,15 @@ fn there_are_only_so_many_and_the_dead_open_no_breaker() {
 #[derive(Default)]
 struct Tray {
     given: Mutex<Vec<Handed>>,
-    told: Mutex<Vec<(Arc<Job>, u32, Told)>>,
+    told: Mutex<Vec<(Arc<Job>, u32, Instruction)>>,
 }
 
-impl Desk for Tray {
+impl PullQueues for Tray {
     fn give(&self, handed: Vec<Handed>) {
         self.given.lock().expect("nobody panics").extend(handed);
     }
 
-    fn told(&self, job: &Arc<Job>, attempt: u32, told: Told) {
+    fn told(&self, job: &Arc<Job>, attempt: u32, told: Instruction) {
         self.told.lock().expect("nobody panics").push((job.clone(), attempt, told));
     }
 }
@@ -152,7 +152,7 @@ impl Tray {
         }
     }
 
-    async fn next_told(&self) -> (Arc<Job>, u32, Told) {
+    async fn next_told(&self) -> (Arc<Job>, u32, Instruction) {
         let until = stage::patience();
         loop {
             if let Some(told) = self.told.lock().expect("nobody panics").pop() {
@@ -166,7 +166,7 @@ impl Tray {
 
 fn open(scratch: &Scratch) -> (Engine, Arc<Tray>) {
     let tray = Arc::new(Tray::default());
-    let config = Config { desk: Some(tray.clone()), ..stage::config(scratch, vec![]) };
+    let config = Config { queues: Some(tray.clone()), ..stage::config(scratch, vec![]) };
     (Engine::start(config).expect("it starts"), tray)
 }
 
@@ -225,9 +225,9 @@ async fn a_desk_is_told_of_stops_and_answers() {
     reaches(&watch, Phase::Waiting).await;
     engine.answer(id, body("that")).await.expect("it waits for one");
     let (job, _, told) = tray.next_told().await;
-    assert_eq!((told, job.answers.len()), (Told::Answered, 1));
+    assert_eq!((told, job.answers.len()), (Instruction::Answered, 1));
     engine.cancel(id).await.expect("it can be cancelled");
-    assert_eq!(tray.next_told().await.2, Told::Stop);
+    assert_eq!(tray.next_told().await.2, Instruction::Stop);
     let finish = Event::Finish { attempt, result: done("late") };
     let late = vec![(id, Grip::Lost, Event::Heard { attempt }), (id, Grip::Lost, finish)];
     assert_eq!(engine.report(&"late".into(), late).await.as_deref(), Some(&[Heard::Gone, Heard::Gone][..]));

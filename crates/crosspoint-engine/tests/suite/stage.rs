@@ -77,7 +77,7 @@ pub(crate) fn config(scratch: &Scratch, agents: Vec<Agent>) -> Config {
     Config {
         store: scratch.options(),
         agents,
-        desk: None,
+        queues: None,
         limits: Limits::default(),
         retention: Rule::FOR_EVER,
         mode: Mode::Serve,

@@ -6,7 +6,7 @@ use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::Phase;
 use crosspoint_engine::policy::Policy;
 use crosspoint_engine::runtime::{Ahead, Denied, Engine, Readiness, Submitted, Watch};
-use crosspoint_engine::store::check::{Flaw, Told, check};
+use crosspoint_engine::store::check::{CheckNote, Flaw, check};
 use rusqlite::Connection;
 
 use crate::scratch::Scratch;
@@ -45,7 +45,7 @@ pub(crate) async fn is_set_aside(engine: &Engine, id: JobId) {
 pub(crate) fn named_by_the_check(scratch: &Scratch) -> Vec<(Flaw, Option<Seq>)> {
     let mut found = Vec::new();
     let mut tell = |told| {
-        if let Told::Finding(finding) = told {
+        if let CheckNote::Finding(finding) = told {
             found.push((finding.flaw, finding.seq));
         }
     };

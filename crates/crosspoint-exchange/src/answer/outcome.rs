@@ -3,7 +3,7 @@
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::artifact::Artifact;
 use crosspoint_contracts::content::Json;
-use crosspoint_contracts::job::{Home, Job as Canonical};
+use crosspoint_contracts::job::{Canonical, Home};
 use crosspoint_contracts::json::{Tape, Value};
 use crosspoint_contracts::outcome::{Outcome, Status, Text};
 

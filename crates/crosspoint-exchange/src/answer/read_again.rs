@@ -2,7 +2,7 @@
 
 use crosspoint_contracts::content::{Body, Json};
 use crosspoint_contracts::exchange::Holds;
-use crosspoint_contracts::job::{Home, Job as Canonical};
+use crosspoint_contracts::job::{Canonical, Home};
 use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::outcome::{Outcome, Text};
 use crosspoint_contracts::reply::AgentDocument;

@@ -5,9 +5,9 @@
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::exchange::{Exchange, Known};
 use crosspoint_contracts::failure::Failure;
-use crosspoint_contracts::job::{Home, Job, State};
+use crosspoint_contracts::job::{Canonical, Home, State};
 use crosspoint_contracts::json::Levels;
-use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::map::{Carrying, WriteContext};
 use crosspoint_contracts::{Contract, translate};
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ use super::{Refusal, Situation};
 /// Writes the refusal as a document of this contract. `id` is an unused id, `now` the time.
 pub fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> String {
     let exchange = contract.exchange();
-    let mut told = Job::made(exchange.response, Some(State::Failed));
+    let mut told = Canonical::made(exchange.response, Some(State::Failed));
     told.fail(failure(refusal, exchange));
     told.put(Home::Message, Json::string(&refusal.message));
     let too_large = exchange.refusing.too_large.filter(|_| refusal.situation == Situation::TooLarge);
@@ -45,7 +45,7 @@ pub fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> S
             told.put(known.home(), value);
         }
     }
-    let fresh = Fresh {
+    let fresh = WriteContext {
         now,
         id,
         agent_types: &[],

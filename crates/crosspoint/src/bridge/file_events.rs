@@ -37,7 +37,7 @@ const UNTOLD: [u64; 8] =
 
 /// How changes of a directory are noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum WatchMethod {
     /// The system reports them.
     BySystem,
     /// By polling, and why.
@@ -74,36 +74,38 @@ impl Notices {
     }
 
     /// Watches one more directory. Files that came before are not reported: look after this call.
-    pub(crate) fn add(&mut self, path: &Path) -> Told {
+    pub(crate) fn add(&mut self, path: &Path) -> WatchMethod {
         self.paths.push(path.to_owned());
         self.watch(self.paths.len() - 1)
     }
 
-    fn watch(&mut self, index: usize) -> Told {
+    fn watch(&mut self, index: usize) -> WatchMethod {
         let told = self.try_watch(index);
         match told {
-            Told::BySystem => self.polled.remove(&index),
-            Told::Polled(_) => self.polled.insert(index),
+            WatchMethod::BySystem => self.polled.remove(&index),
+            WatchMethod::Polled(_) => self.polled.insert(index),
         };
         told
     }
 
-    fn try_watch(&mut self, index: usize) -> Told {
-        let Some(inotify) = &self.inotify else { return Told::Polled(self.untold) };
+    fn try_watch(&mut self, index: usize) -> WatchMethod {
+        let Some(inotify) = &self.inotify else { return WatchMethod::Polled(self.untold) };
         let path = &self.paths[index];
         if rustix::fs::statfs(path)
             .is_ok_and(|system| UNTOLD.contains(&u64::try_from(system.f_type).unwrap_or_default()))
         {
-            return Told::Polled("its file system does not tell of changes that are made elsewhere");
+            return WatchMethod::Polled("its file system does not tell of changes that are made elsewhere");
         }
         let flags = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
         match inotify::add_watch(inotify.get_ref(), path, flags | WatchFlags::ONLYDIR) {
             Ok(watch) => {
                 self.watched.insert(watch, index);
-                Told::BySystem
+                WatchMethod::BySystem
             }
-            Err(Errno::NOSPC) => Told::Polled("the system's limit of watches is reached (fs.inotify.max_user_watches)"),
-            Err(_) => Told::Polled("it cannot be watched"),
+            Err(Errno::NOSPC) => {
+                WatchMethod::Polled("the system's limit of watches is reached (fs.inotify.max_user_watches)")
+            }
+            Err(_) => WatchMethod::Polled("it cannot be watched"),
         }
     }
 
@@ -250,7 +252,7 @@ mod tests {
     async fn files_that_are_moved_in_or_closed_are_told_of_and_other_names_are_not() {
         let (one, other) = (directory(), directory());
         let mut notices = Notices::new(false);
-        assert_eq!((notices.add(&one), notices.add(&other)), (Told::BySystem, Told::BySystem));
+        assert_eq!((notices.add(&one), notices.add(&other)), (WatchMethod::BySystem, WatchMethod::BySystem));
         fs::write(other.join("request.json"), "").expect("it can be written");
         fs::write(other.join(".agent-request.json.tmp-1"), "").expect("it can be written");
         fs::write(other.join(".agent-bridge.json"), "").expect("it can be written");
@@ -288,7 +290,7 @@ mod tests {
         let mut notices = Notices::new(false);
         assert_eq!(
             (notices.add(&link), notices.add(&second.join("missing"))),
-            (Told::BySystem, Told::Polled("it cannot be watched"))
+            (WatchMethod::BySystem, WatchMethod::Polled("it cannot be watched"))
         );
         std::os::unix::fs::symlink(&second, &new).expect("a link can be made");
         fs::rename(&new, &link).expect("it can be turned");
@@ -308,11 +310,11 @@ mod tests {
     async fn what_cannot_be_watched_is_looked_at_again_and_again_and_so_is_everything_on_demand() {
         let path = directory();
         let mut notices = Notices::new(false);
-        assert_eq!(notices.add(&path.join("missing")), Told::Polled("it cannot be watched"));
-        assert_eq!(notices.add(&path), Told::BySystem);
+        assert_eq!(notices.add(&path.join("missing")), WatchMethod::Polled("it cannot be watched"));
+        assert_eq!(notices.add(&path), WatchMethod::BySystem);
         assert_eq!((told(&mut notices).await, told(&mut notices).await), (vec![0], vec![0]));
         let mut notices = Notices::new(true);
-        assert!(matches!(notices.add(&path), Told::Polled(_)));
+        assert!(matches!(notices.add(&path), WatchMethod::Polled(_)));
         assert_eq!((told(&mut notices).await, told(&mut notices).await), (vec![0], vec![0]));
         let _ = fs::remove_dir_all(path);
     }

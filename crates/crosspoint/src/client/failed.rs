@@ -36,7 +36,7 @@ enum Kind {
 /// The shape of every error of the API.
 #[derive(Deserialize)]
 struct Shape {
-    error: Said,
+    error: RefusalBody,
 }
 
 /// The shape of errors at the bridge door, which are responses of that contract.
@@ -54,12 +54,12 @@ impl From<Bridged> for Shape {
         let text = |name: &str| details[name].as_str().map(str::to_owned);
         let (hint, repeat) = (text("hint").unwrap_or_default(), text("repeat").unwrap_or_default());
         let at = text("at");
-        Shape { error: Said { code: bridged.error_type, message: bridged.error_message, hint, repeat, at } }
+        Shape { error: RefusalBody { code: bridged.error_type, message: bridged.error_message, hint, repeat, at } }
     }
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct RefusalBody {
     code: String,
     message: String,
     #[serde(default)]

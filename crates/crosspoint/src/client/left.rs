@@ -45,7 +45,7 @@ enum Not {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct ServerNote {
     url: String,
 }
 
@@ -71,7 +71,7 @@ fn address(data: &Path) -> Result<String, Not> {
     let mut text = String::new();
     let unread = |_: io::Error| Not::Believed("it cannot be read");
     File::from(file).take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(unread)?;
-    let said: Said = serde_json::from_str(&text).map_err(|_| Not::Believed("it is not what servers write"))?;
+    let said: ServerNote = serde_json::from_str(&text).map_err(|_| Not::Believed("it is not what servers write"))?;
     match said.url.strip_prefix(SCHEME) {
         Some(path) => socket(&directory, &place, Path::new(path))?,
         None => port(&said.url)?,

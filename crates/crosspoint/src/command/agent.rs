@@ -1,13 +1,13 @@
 //! `crosspoint agent`: joins a server and has a program do the work.
 //!
-//! Three loops and a task for each job. One loop asks for work and lists what is held (`orders`). One reports what came
+//! Three loops and a task for each job. One loop asks for work and lists what is held (`instructions`). One reports what came
 //! of the jobs (`reports`). One watches the lease; `link` knows when the server was last sure to hear this worker. The
 //! lease is counted by the worker's own clock, from when the last successful call was *sent*. When it has run out, the
 //! server may have given the work to another worker, so every program is killed. The server's clock began later, so the
 //! server never gives the work away while a program of this worker still runs, unless the worker itself was stopped or
 //! asleep.
 //!
-//! In reading order: `link` is the way to the server; `hands` is what is held; `orders` reads what the server wants;
+//! In reading order: `link` is the way to the server; `held` is what is held; `instructions` reads what the server wants;
 //! `job` runs a program; `reports` sends what came of it.
 
 pub(crate) mod arguments;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::Outcome;
+use crate::Exit;
 use crate::client::Failed;
 use crate::command::agent::arguments::Agent;
 use crate::exec::{self, GRACE_DEFAULT, Limits, PROCESSES_DEFAULT, Program};
@@ -50,11 +50,11 @@ struct Worker {
     program: Arc<Program>,
 }
 
-pub(crate) fn run(arguments: &Agent) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Agent) -> Result<Exit> {
     let program = program(arguments)?;
     if let Err(why) = exec::startable(&program) {
         render::refused(&why, "give a program that can be started after --; nothing was joined");
-        return Ok(Outcome::CouldNot);
+        return Ok(Exit::CouldNot);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot begin")?;
     let outcome = runtime.block_on(async {
@@ -198,7 +198,7 @@ impl Worker {
     }
 
     /// Waits for Ctrl-C; then lets running programs end, and leaves.
-    async fn leave_when_asked(self: &Arc<Worker>, signals: &mut Signals) -> Outcome {
+    async fn leave_when_asked(self: &Arc<Worker>, signals: &mut Signals) -> Exit {
         signals.next().await;
         let under_way = self.hands.leave();
         let rest = match under_way {
@@ -210,9 +210,9 @@ impl Worker {
         let worker = self.clone();
         tokio::spawn(async move { worker.take_no_more().await });
         let outcome = tokio::select! {
-            () = self.hands.empty() => Outcome::Fine,
-            () = tokio::time::sleep(DRAIN) => Outcome::Fine,
-            () = signals.next() => Outcome::Interrupted,
+            () = self.hands.empty() => Exit::Fine,
+            () = tokio::time::sleep(DRAIN) => Exit::Fine,
+            () = signals.next() => Exit::Interrupted,
         };
         self.hands.kill_all();
         let _ = tokio::time::timeout(GOODBYE, self.link.leave()).await;

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use reqwest::StatusCode;
 use serde_json::json;
 
-use crate::Outcome;
+use crate::Exit;
 use crate::client::{self, Agent, AgentPage, Client, Failed, Need, segment};
 use crate::command::flags::Reach;
 use crate::terminal::table::{self, Column, Fit};
@@ -146,7 +146,7 @@ const COLUMNS: [Column; 6] = [
     Column { head: "WORK", fit: Fit::Cut },
 ];
 
-pub(crate) fn run(arguments: &Agents) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Agents) -> Result<Exit> {
     match &arguments.action {
         AgentsAction::List(list) => {
             client::with(&list.reach, Need::Existing, async |client| list_agents(client, list).await)
@@ -178,17 +178,17 @@ fn path(agent: &AgentName, what: &str) -> String {
     format!("/api/v1/agents/{}{what}", segment(&agent.name))
 }
 
-async fn list_agents(client: &Client, arguments: &AgentsList) -> Result<Outcome> {
+async fn list_agents(client: &Client, arguments: &AgentsList) -> Result<Exit> {
     let page: AgentPage = client.read(&client.get("/api/v1/agents").await?)?;
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     if arguments.json {
         page.agents.iter().try_for_each(|agent| writeln!(out, "{}", json::one_line(agent.get())))?;
-        return Ok(Outcome::Fine);
+        return Ok(Exit::Fine);
     }
     let agents: Vec<Agent> = page.agents.iter().map(|agent| client.read(agent.get())).collect::<Result<_, Failed>>()?;
     let rows: Vec<Vec<String>> = agents.iter().map(row).collect();
     table::print(&mut out, &COLUMNS, &rows)?;
-    Ok(Outcome::Fine)
+    Ok(Exit::Fine)
 }
 
 fn row(agent: &Agent) -> Vec<String> {
@@ -206,13 +206,13 @@ fn row(agent: &Agent) -> Vec<String> {
     ]
 }
 
-fn print_agent(client: &Client, name: &AgentName, said: Result<String, Failed>) -> Result<Outcome> {
+fn print_agent(client: &Client, name: &AgentName, said: Result<String, Failed>) -> Result<Exit> {
     let hint = "crosspoint agents list shows the agents there are";
     let text = said.map_err(|failed| failed.hinted(StatusCode::NOT_FOUND, hint))?;
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     if name.json {
         writeln!(out, "{}", json::one_line(&text))?;
-        return Ok(Outcome::Fine);
+        return Ok(Exit::Fine);
     }
     let agent: Agent = client.read(&text)?;
     let rows = [
@@ -228,7 +228,7 @@ fn print_agent(client: &Client, name: &AgentName, said: Result<String, Failed>) 
         let dim = render::dim();
         writeln!(out, "{dim}{name:<12}{dim:#}{}", render::visible(&value))?;
     }
-    Ok(Outcome::Fine)
+    Ok(Exit::Fine)
 }
 
 fn breaker(agent: &Agent) -> String {

@@ -13,11 +13,11 @@ mod watch;
 
 use anyhow::Result;
 
-use crate::Outcome;
+use crate::Exit;
 use crate::command::bridge::arguments::{Bridge, BridgeAction};
 pub(crate) use run::{CHILD, become_program};
 
-pub(crate) fn run(arguments: &Bridge) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Bridge) -> Result<Exit> {
     match &arguments.action {
         BridgeAction::Run(arguments) => run::run(arguments),
         BridgeAction::Watch(arguments) => watch::run(arguments),

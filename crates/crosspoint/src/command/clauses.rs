@@ -8,7 +8,7 @@ use crosspoint_contracts::Contract;
 use crosspoint_contracts::clause::{self, Clause, Level, Scope};
 use serde_json::json;
 
-use crate::Outcome;
+use crate::Exit;
 use crate::terminal::render::{self, bold, dim};
 
 /// Print the clauses: every rule that validation, errors and docs cite
@@ -38,7 +38,7 @@ fn which_help() -> String {
     format!("{}, all (what they share), or ids of clauses", Contract::ALL.map(Contract::name).join(", "))
 }
 
-pub(crate) fn run(arguments: &Clauses) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Clauses) -> Result<Exit> {
     let chosen = choose(&arguments.which)?;
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     match (arguments.format, chosen.as_slice()) {
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Clauses) -> Result<Outcome> {
         }
         (ClauseFormat::Markdown, groups) => page(&mut out, groups)?,
     }
-    Ok(Outcome::Fine)
+    Ok(Exit::Fine)
 }
 
 type Group = (&'static str, &'static [&'static Clause]);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::{Args, CommandFactory};
 
-use crate::Outcome;
+use crate::Exit;
 use crate::command::Cli;
 
 /// Print a completion script for a shell
@@ -21,9 +21,9 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
-pub(crate) fn run(arguments: &Completions) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Completions) -> Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Cli::command(), "crosspoint", &mut script);
     io::stdout().lock().write_all(&script)?;
-    Ok(Outcome::Fine)
+    Ok(Exit::Fine)
 }

@@ -8,8 +8,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueHint};
 use crosspoint_exchange::listed::listed;
 
-use crate::Outcome;
-use crate::command::flags::Place;
+use crate::Exit;
+use crate::command::flags::StoreFlags;
 use crate::config::{self, Config, Flags, Invalid, Loaded};
 use crate::terminal::render;
 
@@ -49,7 +49,7 @@ pub(crate) struct ConfigCheck {
     pub(crate) file: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: StoreFlags,
 }
 
 /// Print everything that holds as TOML, each value with where it came from
@@ -60,10 +60,10 @@ Examples:
   CROSSPOINT_SERVER_LISTEN=127.0.0.1:0 crosspoint config show | grep listen")]
 pub(crate) struct ConfigShow {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: StoreFlags,
 }
 
-pub(crate) fn run(arguments: &ConfigCommand) -> Result<Outcome> {
+pub(crate) fn run(arguments: &ConfigCommand) -> Result<Exit> {
     match &arguments.action {
         ConfigAction::Check(check) => {
             let config = check.file.clone().or_else(|| check.place.config.clone());
@@ -72,24 +72,24 @@ pub(crate) fn run(arguments: &ConfigCommand) -> Result<Outcome> {
         ConfigAction::Show(show) => {
             let loaded = Loaded::load(&show.place.flags())?;
             config::show(&mut io::stdout().lock(), &loaded)?;
-            Ok(Outcome::Fine)
+            Ok(Exit::Fine)
         }
     }
 }
 
-fn check_configuration(flags: &Flags) -> Result<Outcome> {
+fn check_configuration(flags: &Flags) -> Result<Exit> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     match Config::load(flags) {
         Ok(config) => {
             writeln!(out, "{}", summary(&config))?;
-            Ok(Outcome::Fine)
+            Ok(Exit::Fine)
         }
         Err(error) => {
             let invalid = error.downcast::<Invalid>()?;
             invalid.print(&mut out)?;
             let count = invalid.0.len();
             writeln!(out, "the configuration cannot be used: {count} {}", if count == 1 { "error" } else { "errors" })?;
-            Ok(Outcome::NotFine)
+            Ok(Exit::NotFine)
         }
     }
 }

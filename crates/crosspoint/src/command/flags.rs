@@ -16,7 +16,7 @@ pub(crate) enum Format {
 
 /// Where the configuration and the data are
 #[derive(Args, Clone, Default)]
-pub(crate) struct Place {
+pub(crate) struct StoreFlags {
     /// The configuration file [default: ./crosspoint.toml, or crosspoint/crosspoint.toml in the user's configuration directory]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Where")]
     pub(crate) config: Option<PathBuf>,
@@ -30,9 +30,9 @@ pub(crate) struct Place {
     pub(crate) store: Option<String>,
 }
 
-impl Place {
+impl StoreFlags {
     pub(crate) fn flags(&self) -> Flags {
-        let Place { config, data, store } = self.clone();
+        let StoreFlags { config, data, store } = self.clone();
         Flags { config, data, store, ..Flags::default() }
     }
 }
@@ -54,7 +54,7 @@ pub(crate) struct Reach {
     pub(crate) server: Option<String>,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: StoreFlags,
 }
 
 pub(crate) fn seconds(text: &str) -> Result<f64, &'static str> {

@@ -15,9 +15,9 @@ use crate::client::{self, Client, Failed, Heard, Job, Need, segment};
 use crate::command::jobs::arguments::{Jobs, JobsAction, JobsAnswer, JobsDocument, JobsEvents, JobsRetry};
 use crate::command::submit::wait::{self, Wanted};
 use crate::terminal::json;
-use crate::{Outcome, json_input};
+use crate::{Exit, json_input};
 
-pub(crate) fn run(arguments: &Jobs) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Jobs) -> Result<Exit> {
     match &arguments.action {
         JobsAction::List(list) => {
             client::with(&list.reach, Need::Existing, async |client| list::list(client, list).await)
@@ -59,17 +59,17 @@ async fn wish(client: &Client, id: &str, what: &str, body: String) -> Result<Job
     Ok(Job::read(text)?)
 }
 
-fn print_job(job: &Job, json: bool) -> Result<Outcome> {
+fn print_job(job: &Job, json: bool) -> Result<Exit> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     if json {
         writeln!(out, "{}", json::one_line(&job.text))?;
     } else {
         card::print(&mut out, &job.is)?;
     }
-    Ok(Outcome::Fine)
+    Ok(Exit::Fine)
 }
 
-async fn print_events(client: &Client, arguments: &JobsEvents) -> Result<Outcome> {
+async fn print_events(client: &Client, arguments: &JobsEvents) -> Result<Exit> {
     if arguments.follow {
         let wanted = Wanted { json: arguments.json, follow: true, after: arguments.after };
         return wait::follow(client, &arguments.id.id, wanted, wait::interrupts()?).await.map_err(|error| match error
@@ -85,13 +85,13 @@ async fn print_events(client: &Client, arguments: &JobsEvents) -> Result<Outcome
         match follow.next().await.map_err(no_such_job)? {
             Heard::Event(event) => event_line::print(&mut out, &event, arguments.json)?,
             Heard::Lost => {}
-            Heard::End => return Ok(Outcome::Fine),
+            Heard::End => return Ok(Exit::Fine),
         }
     }
 }
 
 /// Prints the document as it came. On a terminal, characters that could control the terminal are escaped.
-async fn print_document(client: &Client, arguments: &JobsDocument) -> Result<Outcome> {
+async fn print_document(client: &Client, arguments: &JobsDocument) -> Result<Exit> {
     let path = format!("/api/v1/jobs/{}/document", segment(&arguments.id.id));
     let text = client.get(&path).await.map_err(no_such_job)?;
     let mut out = io::stdout().lock();
@@ -100,22 +100,22 @@ async fn print_document(client: &Client, arguments: &JobsDocument) -> Result<Out
     } else {
         out.write_all(text.as_bytes())?;
     }
-    Ok(Outcome::Fine)
+    Ok(Exit::Fine)
 }
 
-fn answer_job(arguments: &JobsAnswer) -> Result<Outcome> {
+fn answer_job(arguments: &JobsAnswer) -> Result<Exit> {
     let input = match (&arguments.input, &arguments.text) {
         (Some(input), _) => json_input::read(input)?,
         (None, text) => Some(serde_json::to_string(text.as_deref().unwrap_or_default())?),
     };
-    let Some(input) = input else { return Ok(Outcome::CouldNot) };
+    let Some(input) = input else { return Ok(Exit::CouldNot) };
     client::with(&arguments.reach, Need::Existing, async |client| {
         let job = wish(client, &arguments.id.id, "answer", format!("{{\"input\":{input}}}")).await?;
         print_job(&job, arguments.json)
     })
 }
 
-async fn retry_job(client: &Client, arguments: &JobsRetry) -> Result<Outcome> {
+async fn retry_job(client: &Client, arguments: &JobsRetry) -> Result<Exit> {
     let interrupts = wait::interrupts()?;
     let id = &arguments.id.id;
     let path = format!("/api/v1/jobs/{}/retry", segment(id));

@@ -9,7 +9,7 @@ use clap::{Args, ValueHint};
 use crosspoint_contracts::workflow::migrate::{Envelope, Migrated, Options, Refused, migrate};
 use crosspoint_contracts::{Contract, Kind};
 
-use crate::Outcome;
+use crate::Exit;
 use crate::input::Source;
 use crate::terminal::render;
 
@@ -58,13 +58,13 @@ fn envelope_parser() -> impl TypedValueParser<Value = Envelope> {
         .try_map(move |name| find(name).ok_or("no such envelope"))
 }
 
-pub(crate) fn run(arguments: &Migrate) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Migrate) -> Result<Exit> {
     let source = Source::one(arguments.path.as_deref(), "migrate")?;
     let bytes = match source.read() {
         Ok(bytes) => bytes,
         Err(error) => {
             render::cannot_read(&source.name(), &error);
-            return Ok(Outcome::CouldNot);
+            return Ok(Exit::CouldNot);
         }
     };
     let options = Options {
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Migrate) -> Result<Outcome> {
             &format!("{}: it is a valid {kind} and needs no migration", render::shown_name(&source)),
             &hint,
         );
-        return Ok(Outcome::NotFine);
+        return Ok(Exit::NotFine);
     }
     match migrate(&bytes, &options) {
         Ok(migrated) => show(&migrated),
@@ -101,7 +101,7 @@ fn other_contract(bytes: &[u8]) -> Option<Kind> {
 }
 
 /// Prints the envelope on stdout and the changes on stderr.
-fn show(migrated: &Migrated) -> Result<Outcome> {
+fn show(migrated: &Migrated) -> Result<Exit> {
     writeln!(io::stdout().lock(), "{}", migrated.document.get())?;
     for change in &migrated.changes {
         render::note(&render::visible(&change.to_string()));
@@ -112,10 +112,10 @@ fn show(migrated: &Migrated) -> Result<Outcome> {
     for pointer in &migrated.left {
         render::note(&render::visible(&format!("left {pointer} where it is: members of other names are allowed")));
     }
-    Ok(Outcome::Fine)
+    Ok(Exit::Fine)
 }
 
-fn refuse(name: &str, bytes: &[u8], refused: &Refused) -> Outcome {
+fn refuse(name: &str, bytes: &[u8], refused: &Refused) -> Exit {
     let (hint, outcome) = advice(refused);
     match refused {
         Refused::Unreadable(report) => render::findings(name, bytes, report),
@@ -134,12 +134,12 @@ fn refuse(name: &str, bytes: &[u8], refused: &Refused) -> Outcome {
 }
 
 /// Returns a hint on what to do about the refusal, and how the command ends.
-fn advice(refused: &Refused) -> (String, Outcome) {
+fn advice(refused: &Refused) -> (String, Exit) {
     let hint = match refused {
         Refused::Unreadable(_) => "mend it first; crosspoint validate reads it the same way".to_owned(),
         Refused::Undecided { .. } => {
             let hint = "say what it is: --as workflow.input or --as workflow.output";
-            return (hint.to_owned(), Outcome::CouldNot);
+            return (hint.to_owned(), Exit::CouldNot);
         }
         Refused::Unnamed { workflow: true, action: true } => "add --workflow NAME and --action NAME".to_owned(),
         Refused::Unnamed { workflow: true, action: false } => "add --workflow NAME".to_owned(),
@@ -156,7 +156,7 @@ fn advice(refused: &Refused) -> (String, Outcome) {
         Refused::WrongType { clause, .. } | Refused::Misplaced { clause, .. } => clause.hint.to_owned(),
         Refused::Invalid { .. } => "mend these values in the document, then migrate it".to_owned(),
     };
-    (hint, Outcome::NotFine)
+    (hint, Exit::NotFine)
 }
 
 /// Returns an example of a missing member.

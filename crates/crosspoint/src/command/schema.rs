@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use crosspoint_contracts::{Kind, schema};
 
-use crate::Outcome;
+use crate::Exit;
 use crate::command::flags::kind_parser;
 
 /// Print the JSON Schema of a kind of document, or list the kinds
@@ -21,7 +21,7 @@ pub(crate) struct Schema {
     pub(crate) kind: Option<Kind>,
 }
 
-pub(crate) fn run(arguments: &Schema) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Schema) -> Result<Exit> {
     let mut stdout = io::stdout().lock();
     match arguments.kind {
         Some(kind) => stdout.write_all(schema::text(kind).as_bytes())?,
@@ -31,5 +31,5 @@ pub(crate) fn run(arguments: &Schema) -> Result<Outcome> {
             }
         }
     }
-    Ok(Outcome::Fine)
+    Ok(Exit::Fine)
 }

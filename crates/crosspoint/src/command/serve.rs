@@ -15,12 +15,12 @@ use crosspoint_engine::runtime::{Engine, Readiness};
 use crosspoint_engine::store::Fault;
 use tokio::runtime::Builder;
 
-use crate::command::flags::{Format, Place};
+use crate::command::flags::{Format, StoreFlags};
 use crate::config::{Config, Flags, Limits, LogFormat, SERVER_FILE};
 use crate::local::SocketFile;
-use crate::pull::Desk;
+use crate::pull::Queues;
 use crate::signals::Signals;
-use crate::{Outcome, client, log, retrying, server};
+use crate::{Exit, client, log, retrying, server};
 use listening::{Listening, Unheard};
 use presence::Presence;
 
@@ -51,7 +51,7 @@ pub(crate) struct Serve {
     pub(crate) insecure: bool,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: StoreFlags,
 
     /// How much is logged: off, error, warn, info, debug [default: info]
     #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(["off", "error", "warn", "info", "debug"]), hide_possible_values = true)]
@@ -65,7 +65,7 @@ pub(crate) struct Serve {
 /// Exit code of an interrupted program.
 const INTERRUPTED: i32 = 130;
 
-pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Serve) -> Result<Exit> {
     let mut config = settle(arguments)?;
     let log = log::start(&config.server)?;
     fit_connections(&mut config.limits);
@@ -77,14 +77,14 @@ pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
     outcome
 }
 
-async fn serve(config: &Config) -> Result<Outcome> {
+async fn serve(config: &Config) -> Result<Exit> {
     // The address first: if it cannot be used, no job should have been taken up, and no work begun in vain.
     let Listening { listener, place, mut file } = match Listening::open(config).await {
         Ok(listening) => listening,
         Err(unheard) => return Ok(unheard.told(&config.server.listen)),
     };
-    let desk = Arc::new(Desk::default());
-    let engine = retrying::with_store(|| Engine::start(config.engine(Mode::Serve, &desk))).await?;
+    let queues = Arc::new(Queues::default());
+    let engine = retrying::with_store(|| Engine::start(config.engine(Mode::Serve, &queues))).await?;
     let mut signals = Signals::new()?;
     if let Err(error) = listening::publish(&mut file, &config.data) {
         return Ok(Unheard::from(error).told(&config.server.listen));
@@ -94,13 +94,13 @@ async fn serve(config: &Config) -> Result<Outcome> {
     if let Some(why) = client::doubt(&config.data) {
         tracing::warn!(why, "commands do not believe {SERVER_FILE}, and need --server {}", place.url());
     }
-    let serving = server::run(listener, (engine.clone(), desk), config, async {
+    let serving = server::run(listener, (engine.clone(), queues), config, async {
         signals.next().await;
         let left = [Some(presence.path()), file.as_ref().map(SocketFile::path)];
         tokio::spawn(exit_on_next(signals, left.into_iter().flatten().map(Path::to_owned).collect()));
     });
     tokio::select! {
-        () = serving => Ok(Outcome::Fine),
+        () = serving => Ok(Exit::Fine),
         () = engine.died() => Err(dead(&engine)),
     }
 }

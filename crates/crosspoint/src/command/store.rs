@@ -11,13 +11,13 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::Outcome;
-use crate::command::flags::Place;
+use crate::Exit;
+use crate::command::flags::StoreFlags;
 use crate::command::store::arguments::{StoreAction, StoreCommand};
 use crate::config::Config;
 use crate::terminal::render;
 
-pub(crate) fn run(arguments: &StoreCommand) -> Result<Outcome> {
+pub(crate) fn run(arguments: &StoreCommand) -> Result<Exit> {
     match &arguments.action {
         StoreAction::Check(arguments) => with_store(&arguments.place, |path| check::check(path, arguments)),
         StoreAction::Export(arguments) => with_store(&arguments.place, |path| export::export(path, arguments)),
@@ -25,12 +25,12 @@ pub(crate) fn run(arguments: &StoreCommand) -> Result<Outcome> {
 }
 
 /// Runs `act` with the configured database if it exists. None is created.
-fn with_store(place: &Place, act: impl FnOnce(&Path) -> Result<Outcome>) -> Result<Outcome> {
+fn with_store(place: &StoreFlags, act: impl FnOnce(&Path) -> Result<Exit>) -> Result<Exit> {
     let config = Config::load(&place.flags())?;
     if !config.store.path.exists() {
         let message = format!("there is no store at {}", config.store.path.display());
         render::refused(&message, "name one with --data DIR or --store sqlite:PATH");
-        return Ok(Outcome::CouldNot);
+        return Ok(Exit::CouldNot);
     }
     act(&config.store.path)
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::client::{self, Client, Need};
 use crate::command::flags::{Reach, seconds};
-use crate::{Outcome, json_input};
+use crate::{Exit, json_input};
 use wait::Wanted;
 
 /// Give work to an agent and wait for the outcome
@@ -72,11 +72,11 @@ pub(crate) struct Submit {
     pub(crate) reach: Reach,
 }
 
-pub(crate) fn run(arguments: &Submit) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Submit) -> Result<Exit> {
     let input = match &arguments.input {
         Some(input) => match json_input::read(input)? {
             Some(input) => input,
-            None => return Ok(Outcome::CouldNot),
+            None => return Ok(Exit::CouldNot),
         },
         None => "{}".to_owned(),
     };
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Submit) -> Result<Outcome> {
     client::with(&arguments.reach, need, async |client| submit(client, arguments, &input).await)
 }
 
-async fn submit(client: &Client, arguments: &Submit, input: &str) -> Result<Outcome> {
+async fn submit(client: &Client, arguments: &Submit, input: &str) -> Result<Exit> {
     let mut interrupts = wait::interrupts()?;
     // If the caller gave an id of its own, that is the key. A header would override it, with a new key every time
     // (ALL-1).

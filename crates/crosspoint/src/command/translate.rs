@@ -10,11 +10,11 @@ use crosspoint_contracts::map::Carrying;
 use crosspoint_contracts::translate::{Refused, Translation};
 use crosspoint_contracts::{AGENT_TYPES, Contract, Extent, Kind, Options, Report};
 
-use crate::Outcome;
+use crate::Exit;
 use crate::command::flags::{contract_parser, kind_parser};
 use crate::input::Source;
 use crate::terminal::render;
-use crate::translation::{AGENT_DEFAULT, Translated, Wish, mend};
+use crate::translation::{AGENT_DEFAULT, TranslateOptions, Translated, mend};
 
 /// Write a document of one contract as the same document of another
 ///
@@ -70,14 +70,14 @@ pub(crate) struct Translate {
 /// Most names that are listed of what was carried or lost. Longer lists are not read.
 const NAMES_MAX: usize = 20;
 
-pub(crate) fn run(arguments: &Translate) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Translate) -> Result<Exit> {
     let agent_types: Vec<&str> = arguments.agent_type.iter().map(String::as_str).collect();
     if agent_types.iter().any(|name| name.trim().is_empty()) {
         render::refused("--agent-type: an agent type has a name", "--agent-type NAME");
-        return Ok(Outcome::CouldNot);
+        return Ok(Exit::CouldNot);
     }
     let source = Source::one(arguments.path.as_deref(), "translate")?;
-    let wish = Wish {
+    let wish = TranslateOptions {
         to: arguments.to,
         kind: arguments.from.or_else(|| source.file_name().and_then(Kind::of_file_name)),
         agent: &arguments.agent,
@@ -91,17 +91,17 @@ pub(crate) fn run(arguments: &Translate) -> Result<Outcome> {
         Ok(bytes) => bytes,
         Err(error) => {
             render::cannot_read(&source.name(), &error);
-            return Ok(Outcome::CouldNot);
+            return Ok(Exit::CouldNot);
         }
     };
     let work = Work { arguments, name: render::shown_name(&source), bytes: &bytes, wish };
     work.run()
 }
 
-fn unknown_agent(agent: &str) -> Outcome {
+fn unknown_agent(agent: &str) -> Exit {
     let hint = format!("known are {}; --agent-type NAME adds one", AGENT_TYPES.join(", "));
     render::refused(&format!("--agent: no agent type is called {agent:?}"), &hint);
-    Outcome::CouldNot
+    Exit::CouldNot
 }
 
 /// One document, and the request for its translation.
@@ -109,17 +109,17 @@ struct Work<'a> {
     arguments: &'a Translate,
     name: String,
     bytes: &'a [u8],
-    wish: Wish<'a>,
+    wish: TranslateOptions<'a>,
 }
 
 impl Work<'_> {
-    fn run(&self) -> Result<Outcome> {
+    fn run(&self) -> Result<Exit> {
         let Translation { report, undetected, written } = self.wish.translate(self.bytes);
         if undetected.is_some() || !report.is_valid() {
             render::findings(&self.name, self.bytes, &report);
-            let Some(undetected) = undetected else { return Ok(Outcome::NotFine) };
+            let Some(undetected) = undetected else { return Ok(Exit::NotFine) };
             render::undetected(&self.name, &undetected, "--from");
-            return Ok(Outcome::CouldNot);
+            return Ok(Exit::CouldNot);
         }
         match Translated::of(written) {
             Ok(translated) if translated.documents.is_empty() => Ok(self.no_counterpart(&translated)),
@@ -129,7 +129,7 @@ impl Work<'_> {
     }
 
     /// Prints the documents on stdout, and everything about them on stderr.
-    fn show(&self, report: &Report, translated: &Translated) -> Result<Outcome> {
+    fn show(&self, report: &Report, translated: &Translated) -> Result<Exit> {
         let homeless = translated.homeless();
         let refuses = self.arguments.strict && translated.loses(self.wish.carrying);
         if !refuses {
@@ -157,9 +157,9 @@ impl Work<'_> {
         }
         if refuses {
             render::refused(&format!("{}: not all of it can be said, so nothing was printed", self.name), self.allow());
-            return Ok(Outcome::NotFine);
+            return Ok(Exit::NotFine);
         }
-        Ok(Outcome::Fine)
+        Ok(Exit::Fine)
     }
 
     fn is_whole(&self) -> bool {
@@ -204,19 +204,19 @@ impl Work<'_> {
         }
     }
 
-    fn no_counterpart(&self, translated: &Translated) -> Outcome {
+    fn no_counterpart(&self, translated: &Translated) -> Exit {
         let hint = self.wish.goes_to(self.bytes);
         let why = translated.refused.as_ref().map(Refused::to_string).unwrap_or_default();
         render::refused(&format!("{}: {why}", self.name), &hint);
-        Outcome::NotFine
+        Exit::NotFine
     }
 
-    fn broken(&self, refused: &Refused) -> Outcome {
+    fn broken(&self, refused: &Refused) -> Exit {
         if let Refused::Broken { report, .. } = refused {
             render::findings_by_pointer("<translated>", report);
         }
         render::refused(&format!("{}: {refused}", self.name), mend(refused));
-        Outcome::NotFine
+        Exit::NotFine
     }
 }
 

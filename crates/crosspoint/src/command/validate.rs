@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueHint};
 use crosspoint_contracts::{Inner, Kind, Options, Reading, Report};
 
-use crate::Outcome;
+use crate::Exit;
 use crate::command::flags::{self, Format, kind_parser};
 use crate::input::{self, Source};
 use crate::terminal::render;
@@ -59,7 +59,7 @@ pub(crate) struct Validate {
     pub(crate) format: Format,
 }
 
-pub(crate) fn run(arguments: &Validate) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Validate) -> Result<Exit> {
     let mut run = Run { arguments, tally: Tally::default(), closed: false };
     for path in paths(arguments)? {
         for found in input::expand(&path) {
@@ -100,11 +100,11 @@ struct Tally {
 }
 
 impl Tally {
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> Exit {
         match (self.unknown + self.unreadable, self.invalid) {
-            (0, 0) => Outcome::Fine,
-            (0, _) => Outcome::NotFine,
-            _ => Outcome::CouldNot,
+            (0, 0) => Exit::Fine,
+            (0, _) => Exit::NotFine,
+            _ => Exit::CouldNot,
         }
     }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::Config;
 use super::key::SECTIONS;
-use super::problem::{Place, Problem, suggestion};
+use super::problem::{Position, Problem, suggestion};
 
 const PREFIX: &str = "CROSSPOINT_";
 
@@ -37,7 +37,7 @@ pub(super) fn overlay(variables: impl Iterator<Item = (OsString, OsString)>, con
         };
         let shown = format!("[{}] {}", section.name, key.name);
         let wrong =
-            |what: String, hint: String| Problem { place: Place::Environment(name.clone()), key: shown, what, hint };
+            |what: String, hint: String| Problem { place: Position::Environment(name.clone()), key: shown, what, hint };
         let Some(text) = value.to_str() else {
             overlay.problems.push(wrong("it is not UTF-8".to_owned(), "set it to a text".to_owned()));
             continue;
@@ -61,7 +61,12 @@ fn unknown(name: &str) -> Problem {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let hint = suggestion(name, &known).map(|hint| hint.replace("crosspoint", "CROSSPOINT"));
     let hint = hint.map_or_else(|| "unset it; crosspoint config show lists the keys".to_owned(), |hint| shout(&hint));
-    Problem { place: Place::Environment(name.to_owned()), key: String::new(), what: format!("{name} is no key"), hint }
+    Problem {
+        place: Position::Environment(name.to_owned()),
+        key: String::new(),
+        what: format!("{name} is no key"),
+        hint,
+    }
 }
 
 /// Converts words that begin with the prefix to upper case, as variables are spelled.

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::agent::read_agents;
 use super::key::{SECTIONS, Section};
 use super::kind::described;
-use super::problem::{Place, Problem, Source, line_and_column, suggestion};
+use super::problem::{Position, Problem, Source, line_and_column, suggestion};
 use super::{Agent, Config};
 
 /// Tables of later versions.
@@ -44,15 +44,15 @@ pub(super) fn read(path: &Path, text: String, config: &mut Config) -> File {
         file.tables(table.get_ref(), config);
     }
     file.problems.sort_by_key(|problem| match &problem.place {
-        Place::File(_, span) => span.start,
-        Place::Environment(_) | Place::Flag(_) => usize::MAX,
+        Position::File(_, span) => span.start,
+        Position::Environment(_) | Position::Flag(_) => usize::MAX,
     });
     file
 }
 
 impl File {
     pub(super) fn wrong(&mut self, span: Range<usize>, key: &str, what: &str, hint: &str) {
-        let place = Place::File(self.source.clone(), span);
+        let place = Position::File(self.source.clone(), span);
         self.problems.push(Problem { place, key: key.to_owned(), what: what.to_owned(), hint: hint.to_owned() });
     }
 

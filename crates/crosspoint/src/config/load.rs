@@ -13,7 +13,7 @@ use super::env::{overlay, variable};
 use super::file;
 use super::key::SECTIONS;
 use super::kind::Value;
-use super::problem::{Invalid, Place, Problem};
+use super::problem::{Invalid, Position, Problem};
 use super::{Agent, Config, Contract, DATABASE};
 
 const FILE_NAME: &str = "crosspoint.toml";
@@ -120,7 +120,7 @@ impl Loaded {
                         self.origins.insert(format!("{section}.{name}"), Origin::Flag(flag));
                     }
                     Err(wrong) => problems.push(Problem {
-                        place: Place::Flag(flag),
+                        place: Position::Flag(flag),
                         key: String::new(),
                         what: wrong.what,
                         hint: wrong.hint,
@@ -151,11 +151,11 @@ impl Loaded {
         let (name, room) = rooms.into_iter().find(|(_, room)| *room < limits.body_bytes_max)?;
         let origin = self.origins.get(&format!("limits.{name}")).or_else(|| self.origins.get("limits.body_bytes"));
         let place = match (origin, file) {
-            (Some(Origin::Environment(variable)), _) => Place::Environment(variable.clone()),
+            (Some(Origin::Environment(variable)), _) => Position::Environment(variable.clone()),
             (Some(Origin::File(line)), Some(file)) => {
-                Place::File(file.source.clone(), line_span(&file.source.text, *line))
+                Position::File(file.source.clone(), line_span(&file.source.text, *line))
             }
-            (Some(Origin::Flag(flag)), _) => Place::Flag(flag),
+            (Some(Origin::Flag(flag)), _) => Position::Flag(flag),
             (Some(Origin::File(_)) | None, _) => return None,
         };
         Some(Problem {
@@ -188,7 +188,7 @@ impl Loaded {
         let at = self.config.agents.iter().position(is_here)?;
         let line = *self.agent_lines.get(at)?.get("url")?;
         Some(Problem {
-            place: Place::File(file.source.clone(), line_span(&file.source.text, line)),
+            place: Position::File(file.source.clone(), line_span(&file.source.text, line)),
             key: format!("[[agent]] {}: url", self.config.agents[at].name),
             what: "this server itself listens there: its work would go in a circle".to_owned(),
             hint: "write where the agent is, or let one of the two have another port".to_owned(),

@@ -10,7 +10,7 @@ use crate::terminal::render::{self, Spot};
 /// A mistake in the configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
-    pub(super) place: Place,
+    pub(super) place: Position,
     /// The key that it is about, as `[server] listen`. Empty if it is about no key.
     pub(super) key: String,
     pub(super) what: String,
@@ -18,7 +18,7 @@ pub(crate) struct Problem {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// These bytes of the file.
     File(Arc<Source>, Range<usize>),
     /// A variable.
@@ -67,17 +67,17 @@ impl Problem {
 
     fn where_is(&self) -> String {
         match (&self.place, self.line_and_column()) {
-            (Place::File(source, _), Some((line, column))) => {
+            (Position::File(source, _), Some((line, column))) => {
                 format!("{}:{line}:{column}", render::visible(&source.path.display().to_string()))
             }
-            (Place::Environment(name), _) => format!("the environment, {}", render::visible(name)),
-            (Place::Flag(name), _) => format!("the command line, {name}"),
-            (Place::File(source, _), None) => render::visible(&source.path.display().to_string()),
+            (Position::Environment(name), _) => format!("the environment, {}", render::visible(name)),
+            (Position::Flag(name), _) => format!("the command line, {name}"),
+            (Position::File(source, _), None) => render::visible(&source.path.display().to_string()),
         }
     }
 
     fn spot(&self) -> Option<Spot<'_>> {
-        let Place::File(source, span) = &self.place else { return None };
+        let Position::File(source, span) = &self.place else { return None };
         let line = line_and_column(&source.text, span.start).0;
         if may_hold_a_secret(source.text.lines().nth(line - 1).unwrap_or_default()) {
             return None;
@@ -86,7 +86,7 @@ impl Problem {
     }
 
     fn line_and_column(&self) -> Option<(usize, usize)> {
-        let Place::File(source, span) = &self.place else { return None };
+        let Position::File(source, span) = &self.place else { return None };
         Some(line_and_column(&source.text, span.start))
     }
 }

@@ -3,7 +3,7 @@
 //! An attempt that is given up has its grace to end in, and the next attempt may be due before that. Two programs would
 //! then do the same work beside each other. So each start of a program takes the job's turn first. The turn is given
 //! back when the supervisor was reaped, which is when nothing of the program is left. The turns are those of this
-//! process, as its children are; between processes there is `ward`.
+//! process, as its children are; between processes there is `orphan_lock`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

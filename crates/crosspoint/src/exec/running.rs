@@ -27,7 +27,7 @@ use super::job_lock::Turn;
 use super::launch::{self, Started, Supervisor};
 use super::lines::{Lines, More, Piece};
 use super::tree::{self, Children};
-use super::{Given, Next, Program, Said, find, input};
+use super::{Given, Next, Program, ProgramEvent, find, input};
 
 /// How long a line that has not ended is kept without more arriving, before it is passed on.
 const PARTIAL_AFTER: Duration = Duration::from_millis(200);
@@ -56,7 +56,7 @@ pub(crate) struct Running {
     /// When the part of a line that has come is passed on, or when waiting for last output ends. It counts from the
     /// moment a caller waits: how long the caller took over what came before is not the program's fault.
     patience: Option<Instant>,
-    said: VecDeque<Said>,
+    said: VecDeque<ProgramEvent>,
     broken: BTreeSet<&'static str>,
     gathered: Gathered,
     answers: Option<mpsc::UnboundedSender<Body>>,
@@ -110,7 +110,7 @@ impl Running {
     pub(crate) async fn next(&mut self) -> Next {
         loop {
             if let Some(said) = self.said.pop_front() {
-                return Next::Said(said);
+                return Next::ProgramEvent(said);
             }
             if let Some(orphans) = &mut self.orphans {
                 let _ = orphans.await;
@@ -188,19 +188,19 @@ impl Running {
 
     fn output(&mut self, block: bytes::Bytes) {
         self.gathered.output(&block);
-        self.said.push_back(Said::Output(block));
+        self.said.push_back(ProgramEvent::Output(block));
     }
 
     fn follow(&mut self, directive: Directive) {
         match directive {
-            Directive::Progress { percent, step } => self.said.push_back(Said::Progress { percent, step }),
+            Directive::Progress { percent, step } => self.said.push_back(ProgramEvent::Progress { percent, step }),
             Directive::Outputs(outputs) => self.gathered.outputs(outputs),
             Directive::Artifact(artifact) => {
                 if self.gathered.artifact(artifact) == Err(TooMuch) {
                     self.fail(end::too_many_artifacts());
                 }
             }
-            Directive::Ask(question) if self.answers.is_some() => self.said.push_back(Said::Ask(question)),
+            Directive::Ask(question) if self.answers.is_some() => self.said.push_back(ProgramEvent::Ask(question)),
             Directive::Ask(_) => self.fail(end::may_not_ask()),
         }
     }
@@ -214,7 +214,7 @@ impl Running {
     /// Reports a broken rule, each rule once: a program that breaks one breaks it in every line.
     fn breaks(&mut self, rule: &'static str) {
         if self.broken.insert(rule) {
-            self.said.push_back(Said::Broken(rule));
+            self.said.push_back(ProgramEvent::Broken(rule));
         }
     }
 
@@ -226,8 +226,8 @@ impl Running {
                 Ok(Report::Started { pid }) => self.end.pid = Some(pid),
                 Ok(Report::NotStarted { step, errno }) => self.end.hindered = Some((step, errno)),
                 // While no caller takes them, one sign of life is as good as many.
-                Ok(Report::Heard) if self.said.iter().any(|said| matches!(said, Said::Heard)) => {}
-                Ok(Report::Heard) => self.said.push_back(Said::Heard),
+                Ok(Report::Heard) if self.said.iter().any(|said| matches!(said, ProgramEvent::Heard)) => {}
+                Ok(Report::Heard) => self.said.push_back(ProgramEvent::Heard),
                 Ok(Report::Ended(ending)) => self.end.ending = Some(ending),
                 Err(_) => {}
             }

@@ -8,12 +8,12 @@
 //! The order of the steps makes a crash harmless between any two of them: the answer is taken, the outcome is on disk,
 //! and only then the files are removed ([`Link::tidy`]). Files that are left over because the server ended before that
 //! are recognised by their id, which is that of a job of this server that has ended, and are cleared away when the next
-//! job is asked. [`place`] has the steps on disk, [`verdict`] says what an answer is worth, and [`talk`] is one job's
+//! job is asked. [`inbox`] has the steps on disk, [`verdict`] says what an answer is worth, and [`conversation`] is one job's
 //! way through them.
 
 mod conversation;
+mod inbox;
 mod memory;
-mod place;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,12 +33,12 @@ use crosspoint_engine::runtime::{Attempt, Gone, Link};
 use crosspoint_exchange::outgoing::{self, AgentOptions};
 
 use self::conversation::Talk;
-use self::place::{Place, Which};
+use self::inbox::{Inbox, Which};
 use crate::backend::assignment;
 use crate::config;
 
 pub(super) struct Bridge {
-    place: Arc<Place>,
+    place: Arc<Inbox>,
     options: AgentOptions,
     /// Whether work that may have begun may begin again, if the operator says so (ALL-3).
     repeatable: Option<bool>,
@@ -65,7 +65,7 @@ impl Bridge {
         };
         let bytes_max = usize::try_from(settled.output_bytes_max).unwrap_or(usize::MAX);
         Bridge {
-            place: Arc::new(Place::new(&files.dir, bytes_max)),
+            place: Arc::new(Inbox::new(&files.dir, bytes_max)),
             options,
             repeatable: settled.repeatable,
             total: settled.total,
@@ -78,7 +78,7 @@ impl Bridge {
     /// Takes one step in the directory, on a thread where waiting for a disk blocks no task.
     async fn files<T: Send + 'static>(
         &self,
-        step: impl FnOnce(&Place) -> Result<T, Fault> + Send + 'static,
+        step: impl FnOnce(&Inbox) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         // The lock belongs to the step, and not to the task that waits for it: an attempt may be given up in the middle
         // of one.
@@ -188,7 +188,7 @@ mod tests {
             carry: true,
         };
         let link = Bridge {
-            place: Arc::new(Place::new(&path, 1_000)),
+            place: Arc::new(Inbox::new(&path, 1_000)),
             options,
             repeatable: Some(true),
             total: Duration::from_secs(1),

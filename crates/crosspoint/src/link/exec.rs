@@ -13,7 +13,7 @@ use crosspoint_engine::runtime::{Attempt, Gone, Link};
 
 use crate::backend::trace_of;
 use crate::config::{self, Config};
-use crate::exec::{self, Given, Next, Program, Running, Said, Ward};
+use crate::exec::{self, Given, Next, Program, ProgramEvent, Running, Ward};
 
 /// The file in the data directory by which a start waits for the programs of the previous one.
 const WARD_FILE: &str = "programs.lock";
@@ -28,18 +28,18 @@ pub(super) const KILL_TIME_MAX: Duration = Duration::from_secs(3);
 const WAITING_PERIOD: Duration = Duration::from_millis(200);
 
 /// Where the programs of one configuration run.
-pub(super) struct Place {
+pub(super) struct ProgramDirectory {
     directory: PathBuf,
     ward: Arc<Ward>,
 }
 
-impl Place {
+impl ProgramDirectory {
     /// The directory of the configuration file; the current directory if there is no file.
-    pub(super) fn of(config: &Config) -> Place {
+    pub(super) fn of(config: &Config) -> ProgramDirectory {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let file = config.origin.as_deref().map(absolute);
         let directory = file.as_deref().and_then(Path::parent).map_or_else(|| absolute(Path::new(".")), Path::to_owned);
-        Place { directory, ward: Arc::new(Ward::new(absolute(&config.data).join(WARD_FILE))) }
+        ProgramDirectory { directory, ward: Arc::new(Ward::new(absolute(&config.data).join(WARD_FILE))) }
     }
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Exec {
 }
 
 impl Exec {
-    pub(super) fn new(settled: &config::Exec, place: &Place) -> Exec {
+    pub(super) fn new(settled: &config::Exec, place: &ProgramDirectory) -> Exec {
         let program = Program {
             argv: settled.argv.clone(),
             directory: place.directory.clone(),
@@ -96,8 +96,8 @@ async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
         match next {
             Next::Ended(result) => return result,
             // What the program says while it is being ended is dropped, but must be read so that the program can end.
-            Next::Said(_) if stopping => {}
-            Next::Said(said) => {
+            Next::ProgramEvent(_) if stopping => {}
+            Next::ProgramEvent(said) => {
                 let heard = tokio::select! {
                     heard = hear(said, &mut running, &mut attempt) => Some(heard),
                     () = &mut leaving => None,
@@ -156,16 +156,16 @@ async fn given(attempt: &Attempt) -> Result<Given, Failed> {
     })
 }
 
-async fn hear(said: Said, running: &mut Running, attempt: &mut Attempt) -> Result<(), Gone> {
+async fn hear(said: ProgramEvent, running: &mut Running, attempt: &mut Attempt) -> Result<(), Gone> {
     match said {
-        Said::Output(block) => attempt.output(block).await,
-        Said::Progress { percent, step } => attempt.progress(percent, step.as_deref()).await,
-        Said::Heard => attempt.heard().await,
-        Said::Broken(rule) => {
+        ProgramEvent::Output(block) => attempt.output(block).await,
+        ProgramEvent::Progress { percent, step } => attempt.progress(percent, step.as_deref()).await,
+        ProgramEvent::Heard => attempt.heard().await,
+        ProgramEvent::Broken(rule) => {
             attempt.violation(CLAUSE, rule).await;
             Ok(())
         }
-        Said::Ask(question) => {
+        ProgramEvent::Ask(question) => {
             // A program that ends while a person thinks needs no answer.
             tokio::select! {
                 answer = attempt.ask(question) => running.answer(answer?),

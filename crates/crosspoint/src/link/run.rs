@@ -23,7 +23,7 @@ use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 use crosspoint_exchange::outgoing::Outgoing;
 use crosspoint_exchange::trace::Trace;
-use crosspoint_http::call::{Answer, Media, Place, Unanswered};
+use crosspoint_http::call::{Answer, Endpoint, Media, Unanswered};
 use tokio::sync::Semaphore;
 
 use super::record::Record;
@@ -54,15 +54,15 @@ pub(super) static SPOKEN: Spoken = Spoken {
 /// The way to one agent of the run contract.
 pub(super) struct Run {
     agent: Agent,
-    stream: Place,
-    sync: Place,
+    stream: Endpoint,
+    sync: Endpoint,
     /// Until when the agent is taken to have no stream. It is kept in memory: after a restart the agent is asked again.
     streamless: Mutex<Option<Instant>>,
     lingering: Arc<Semaphore>,
 }
 
 /// One attempt on its way.
-struct Errand {
+struct RunAttempt {
     attempt: Arc<Attempt>,
     /// The request's id, as the agent was told it (ALL-2).
     request_id: String,
@@ -103,7 +103,7 @@ impl Link for Run {
 impl Run {
     async fn answer(&self, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
         let Outgoing { text, trace, .. } = self.agent.request(attempt).await?;
-        let mut errand = Errand {
+        let mut errand = RunAttempt {
             attempt: attempt.clone(),
             request_id: attempt.job().id().to_string(),
             document: text,
@@ -137,7 +137,7 @@ impl Run {
 
     /// Reads an answer whose status says that there is nothing at the path. If it is a document of the contract, it is
     /// the answer to this request. Only if it is none has the work not been looked at (RUN-5).
-    async fn absent(&self, answer: Answer, errand: &mut Errand) -> Option<Result<Success, Failed>> {
+    async fn absent(&self, answer: Answer, errand: &mut RunAttempt) -> Option<Result<Success, Failed>> {
         let status = answer.status;
         let body = answer.whole(self.agent.answer_bytes_max).await.unwrap_or_default();
         let verdict = verdict::of_document(status, &body, &errand.request_id)?;
@@ -146,7 +146,7 @@ impl Run {
     }
 
     /// Asks for the answer in one piece.
-    async fn sync(&self, mut errand: Errand) -> Result<Success, Failed> {
+    async fn sync(&self, mut errand: RunAttempt) -> Result<Success, Failed> {
         let asked = self.agent.http.post(&self.sync, errand.document.clone(), &errand.trace, Media::Json);
         let answer = self.patiently(&errand.attempt, asked).await;
         let answer = errand.answered(answer)?;
@@ -163,7 +163,7 @@ impl Run {
     }
 
     /// Reads an answer that comes in one piece.
-    async fn whole(&self, answer: Answer, mut errand: Errand) -> Result<Success, Failed> {
+    async fn whole(&self, answer: Answer, mut errand: RunAttempt) -> Result<Success, Failed> {
         let status = answer.status;
         let body = self.patiently(&errand.attempt, answer.whole(self.agent.answer_bytes_max)).await;
         match body {
@@ -213,7 +213,7 @@ impl Run {
     }
 }
 
-impl Errand {
+impl RunAttempt {
     /// The failure when neither endpoint is there. Whatever answers there speaks of the path, which the caller has not
     /// chosen.
     fn elsewhere(&mut self) -> Failed {

@@ -1,7 +1,7 @@
 //! Agents of the task contract.
 //!
 //! The request is posted, and the agent's answer decides the rest: a task that has ended is the simple pattern, any
-//! other is polled until it has. What an answer means is decided in [`told`], when to poll again in [`pace`]; [`talk`]
+//! other is polled until it has. What an answer means is decided in [`poll`], when to poll again in [`pace`]; [`conversation`]
 //! is the conversation.
 
 mod conversation;

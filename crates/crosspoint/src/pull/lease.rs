@@ -12,9 +12,9 @@ use crosspoint_engine::machine::Event;
 use crosspoint_engine::runtime::Engine;
 use uuid::Uuid;
 
-use super::queue::Counter;
-use super::session::Laid;
-use super::{Desk, lock};
+use super::queue::Queue;
+use super::session::Queued;
+use super::{Queues, lock};
 
 /// Pause of the lease loop when there is nothing to watch. A session that joins meanwhile wakes the loop.
 const IDLE: Duration = Duration::from_secs(3_600);
@@ -22,24 +22,24 @@ const IDLE: Duration = Duration::from_secs(3_600);
 /// What was lost with a session, or was never claimed.
 struct Lost {
     name: Arc<str>,
-    counter: Arc<Mutex<Counter>>,
+    queue: Arc<Mutex<Queue>>,
     dead: Vec<(JobId, u32)>,
     /// Attempts that were queued for too long without being taken.
-    stale: Vec<Laid>,
+    stale: Vec<Queued>,
     /// Whether a session ended, so that the agent takes less.
     session: bool,
 }
 
-impl Desk {
+impl Queues {
     /// Watches the leases for as long as it is polled.
-    pub(crate) async fn keep_leases(self: Arc<Desk>, engine: Engine) {
+    pub(crate) async fn keep_leases(self: Arc<Queues>, engine: Engine) {
         loop {
             let now = Instant::now();
             // Work that is queued during this round, and is due before the time set here, wakes the loop again.
             *lock(&self.next_look) = Some(now + IDLE);
             for lost in self.lost(now) {
-                let (desk, engine) = (self.clone(), engine.clone());
-                tokio::spawn(async move { desk.bury(&engine, lost).await });
+                let (queues, engine) = (self.clone(), engine.clone());
+                tokio::spawn(async move { queues.bury(&engine, lost).await });
             }
             let next = self.next_due(Instant::now());
             *lock(&self.next_look) = Some(next);
@@ -48,27 +48,27 @@ impl Desk {
     }
 
     /// Removes a session that leaves: what it holds comes back at once.
-    pub(crate) async fn leave(self: &Arc<Desk>, engine: &Engine, name: &str, session: Uuid) {
-        let Ok(counter) = self.known(name) else { return };
-        let Some(dead) = lock(&counter).leave(session) else { return };
-        let lost = Lost { name: name.into(), counter, dead, stale: Vec::new(), session: true };
-        let (desk, engine) = (self.clone(), engine.clone());
+    pub(crate) async fn leave(self: &Arc<Queues>, engine: &Engine, name: &str, session: Uuid) {
+        let Ok(queue) = self.known(name) else { return };
+        let Some(dead) = lock(&queue).leave(session) else { return };
+        let lost = Lost { name: name.into(), queue, dead, stale: Vec::new(), session: true };
+        let (queues, engine) = (self.clone(), engine.clone());
         // In a task of its own: the client may disconnect before it is done.
-        let _ = tokio::spawn(async move { desk.bury(&engine, lost).await }).await;
+        let _ = tokio::spawn(async move { queues.bury(&engine, lost).await }).await;
     }
 
     /// Puts all attempts that no session has taken back into the engine's queue, because the server is about to end.
     pub(crate) async fn put_back(&self, engine: &Engine) {
-        for (name, counter) in self.all() {
-            let ready = lock(&counter).ready.drain(..).collect();
+        for (name, queue) in self.all() {
+            let ready = lock(&queue).ready.drain(..).collect();
             withdraw(engine, &name, ready).await;
         }
     }
 
     fn lost(&self, now: Instant) -> Vec<Lost> {
         let mut all = Vec::new();
-        for (name, counter) in self.all() {
-            let mut inside = lock(&counter);
+        for (name, queue) in self.all() {
+            let mut inside = lock(&queue);
             let is_dead = |session: &super::Session| session.dies_at(now) <= now;
             let dead: Vec<Uuid> = inside.sessions.iter().filter(|(_, one)| is_dead(one)).map(|(id, _)| *id).collect();
             let mut held: Vec<(JobId, u32)> = Vec::new();
@@ -78,7 +78,9 @@ impl Desk {
             let over: Vec<JobId> =
                 inside.unclaimed.iter().filter(|(_, (_, until))| *until <= now).map(|(id, _)| *id).collect();
             held.extend(
-                over.iter().filter_map(|id| inside.unclaimed.remove(id)).map(|(laid, _)| (laid.job.id(), laid.attempt)),
+                over.iter()
+                    .filter_map(|id| inside.unclaimed.remove(id))
+                    .map(|(queued, _)| (queued.job.id(), queued.attempt)),
             );
             let stale = inside.stale(now);
             drop(inside);
@@ -91,27 +93,27 @@ impl Desk {
                 );
             }
             if !dead.is_empty() || !held.is_empty() || !stale.is_empty() {
-                all.push(Lost { name, counter, dead: held, stale, session: !dead.is_empty() });
+                all.push(Lost { name, queue, dead: held, stale, session: !dead.is_empty() });
             }
         }
         all
     }
 
     fn next_due(&self, now: Instant) -> Instant {
-        let next = |counter: &Arc<Mutex<Counter>>| {
-            let inside = lock(counter);
+        let next = |queue: &Arc<Mutex<Queue>>| {
+            let inside = lock(queue);
             let sessions = inside.sessions.values().map(|session| session.dies_at(now)).min();
             let unclaimed = inside.unclaimed.values().map(|(_, until)| *until).min();
-            let ready = inside.ready.iter().map(|laid| laid.until).min();
+            let ready = inside.ready.iter().map(|queued| queued.until).min();
             sessions.into_iter().chain(unclaimed).chain(ready).min()
         };
-        self.all().iter().filter_map(|(_, counter)| next(counter)).min().unwrap_or(now + IDLE)
+        self.all().iter().filter_map(|(_, queue)| next(queue)).min().unwrap_or(now + IDLE)
     }
 
     async fn bury(&self, engine: &Engine, lost: Lost) {
-        let Lost { name, counter, dead, stale, session } = lost;
+        let Lost { name, queue, dead, stale, session } = lost;
         let told = session.then(|| {
-            let inside = lock(&counter);
+            let inside = lock(&queue);
             // Put into the inbox while no session can join: a capacity that is sent later is a newer one.
             engine.set_capacity(&name, inside.capacity())
         });
@@ -127,8 +129,8 @@ impl Desk {
         if let Some(told) = told {
             let _ = told.await;
             // From here on no more is queued than there is room for; what was queued before goes back.
-            withdraw_excess(engine, &name, &counter).await;
-            drop(counter);
+            withdraw_excess(engine, &name, &queue).await;
+            drop(queue);
             // This may have been the last session of an agent that was forgotten or never joined.
             if engine.agent(&name).is_none() {
                 self.tidy(&name);
@@ -138,15 +140,15 @@ impl Desk {
 }
 
 /// Gives back the attempts that no session has taken and for which there is no room.
-pub(super) async fn withdraw_excess(engine: &Engine, name: &Arc<str>, counter: &Mutex<Counter>) {
-    let excess = lock(counter).excess();
+pub(super) async fn withdraw_excess(engine: &Engine, name: &Arc<str>, queue: &Mutex<Queue>) {
+    let excess = lock(queue).excess();
     withdraw(engine, name, excess).await;
 }
 
-async fn withdraw(engine: &Engine, name: &Arc<str>, laid: Vec<Laid>) {
-    let one = |laid: &Laid| (laid.job.id(), Grip::Holds, Event::Withdrawn { attempt: laid.attempt });
-    let laid: Vec<_> = laid.iter().map(one).collect();
-    if !laid.is_empty() {
-        let _ = engine.report(name, laid).await;
+async fn withdraw(engine: &Engine, name: &Arc<str>, queued: Vec<Queued>) {
+    let one = |queued: &Queued| (queued.job.id(), Grip::Holds, Event::Withdrawn { attempt: queued.attempt });
+    let queued: Vec<_> = queued.iter().map(one).collect();
+    if !queued.is_empty() {
+        let _ = engine.report(name, queued).await;
     }
 }

@@ -1,5 +1,4 @@
-//! The queue of one agent: what is queued for it, and the sessions under its name. It never waits, and knows the time
-//! only from its arguments.
+//! The queue of one agent: what is queued for it, and the sessions under its name. It never waits.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -14,7 +13,7 @@ use crosspoint_engine::runtime::Handed;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::session::{Given, Laid, Ordered, Session, Wanted};
+use super::session::{Given, Ordered, Queued, Session, Wanted};
 use super::{JoinFirst, Joining, NotJoined, SESSIONS_MAX};
 
 /// Shortest time that work stays queued before it goes back, however short the job's limits are: an agent that is there
@@ -25,14 +24,14 @@ const LIES_MIN: Duration = Duration::from_millis(10);
 const BROKEN_MAX: usize = 20;
 
 #[derive(Default)]
-pub(super) struct Counter {
+pub(super) struct Queue {
     /// What all present sessions have joined for.
     terms: Option<Terms>,
     pub(super) sessions: BTreeMap<Uuid, Session>,
     /// Attempts that no session has taken yet, in the order in which they were handed out.
-    pub(super) ready: VecDeque<Laid>,
+    pub(super) ready: VecDeque<Queued>,
     /// Attempts that were under way when the server started, and until when the session that holds one may claim it.
-    pub(super) unclaimed: BTreeMap<JobId, (Laid, Instant)>,
+    pub(super) unclaimed: BTreeMap<JobId, (Queued, Instant)>,
     /// The session that was woken last for new work; the one after it is next.
     woken: Uuid,
 }
@@ -63,7 +62,7 @@ pub(super) struct Terms {
     pub(super) policy: Policy,
 }
 
-impl Counter {
+impl Queue {
     pub(super) fn join(&mut self, joining: &Joining, now: Instant) -> Result<Entered, NotJoined> {
         let before = self.sessions.get(&joining.session).map(|session| session.concurrency);
         let others = self.sessions.keys().filter(|id| **id != joining.session).count();
@@ -95,7 +94,7 @@ impl Counter {
     /// Removes and returns the attempts that no session has taken and for which there is no room any more, the newest
     /// of the queue. It is not known here which sessions only wait for a person, so an attempt that goes back because
     /// of them comes again at once.
-    pub(super) fn excess(&mut self) -> Vec<Laid> {
+    pub(super) fn excess(&mut self) -> Vec<Queued> {
         let held: usize = self.sessions.values().map(|session| session.held.len()).sum();
         let free = (self.capacity() as usize).saturating_sub(held);
         if self.ready.len() > free { self.ready.split_off(free).into() } else { Vec::new() }
@@ -103,11 +102,11 @@ impl Counter {
 
     /// Removes and returns the attempts that have been queued for so long that their time would soon be up, although no
     /// session has begun them.
-    pub(super) fn stale(&mut self, now: Instant) -> Vec<Laid> {
-        if self.ready.iter().all(|laid| laid.until > now) {
+    pub(super) fn stale(&mut self, now: Instant) -> Vec<Queued> {
+        if self.ready.iter().all(|queued| queued.until > now) {
             return Vec::new();
         }
-        let (stale, ready) = self.ready.drain(..).partition::<Vec<Laid>, _>(|laid| laid.until <= now);
+        let (stale, ready) = self.ready.drain(..).partition::<Vec<Queued>, _>(|queued| queued.until <= now);
         self.ready = ready.into();
         stale
     }
@@ -119,7 +118,7 @@ impl Counter {
         session.wake.notify_one();
         // Work that the session was woken for and has not taken goes to other sessions.
         self.wake_for_work();
-        Some(session.held.values().map(|laid| (laid.job.id(), laid.attempt)).collect())
+        Some(session.held.values().map(|queued| (queued.job.id(), queued.attempt)).collect())
     }
 
     pub(super) fn call_begins(&mut self, session: Uuid) -> Result<(), JoinFirst> {
@@ -172,10 +171,10 @@ impl Counter {
         session.news(wanted, &mut ordered);
         while ordered.jobs.len() < wanted.room
             && !ordered.is_enough()
-            && let Some(mut laid) = self.ready.pop_front()
+            && let Some(mut queued) = self.ready.pop_front()
         {
-            ordered.give(Given { job: laid.job.clone(), attempt: laid.attempt, input: laid.input.take() });
-            session.held.insert(laid.job.id(), laid);
+            ordered.give(Given { job: queued.job.clone(), attempt: queued.attempt, input: queued.input.take() });
+            session.held.insert(queued.job.id(), queued);
         }
         session.waits_for = if ordered.is_empty() { wanted.room } else { 0 };
         Served::Ordered(ordered)
@@ -183,17 +182,17 @@ impl Counter {
 
     /// Queues attempts; those that were under way before a restart wait to be claimed instead. Returns when the first
     /// of them is due.
-    pub(super) fn lay_out(&mut self, handed: Vec<Handed>, now: Instant) -> Option<Instant> {
+    pub(super) fn enqueue(&mut self, handed: Vec<Handed>, now: Instant) -> Option<Instant> {
         let mut due: Option<Instant> = None;
         for given in handed {
             let input = given.input();
             let Handed { job, attempt, resumed, .. } = given;
             let until = now + resumed.unwrap_or_else(|| self.patience(&job));
             due = Some(due.map_or(until, |due| due.min(until)));
-            let laid = Laid { job, attempt, input, until, broken: BTreeSet::new() };
+            let queued = Queued { job, attempt, input, until, broken: BTreeSet::new() };
             match resumed {
-                Some(_) => drop(self.unclaimed.insert(laid.job.id(), (laid, until))),
-                None => self.ready.push_back(laid),
+                Some(_) => drop(self.unclaimed.insert(queued.job.id(), (queued, until))),
+                None => self.ready.push_back(queued),
             }
         }
         self.wake_for_work();
@@ -234,8 +233,8 @@ impl Counter {
 
     /// Drops an attempt that is not wanted any more. The session that holds it learns so when it lists it.
     pub(super) fn stop(&mut self, id: JobId, attempt: u32) {
-        self.ready.retain(|laid| laid.job.id() != id || laid.attempt != attempt);
-        if self.unclaimed.get(&id).is_some_and(|(laid, _)| laid.attempt == attempt) {
+        self.ready.retain(|queued| queued.job.id() != id || queued.attempt != attempt);
+        if self.unclaimed.get(&id).is_some_and(|(queued, _)| queued.attempt == attempt) {
             self.unclaimed.remove(&id);
         }
         if let Some(session) = self.sessions.values_mut().find(|session| session.holds(id, attempt).is_some()) {
@@ -246,19 +245,19 @@ impl Counter {
 
     pub(super) fn answered(&mut self, job: &Arc<Job>, attempt: u32) {
         let id = job.id();
-        if let Some((laid, _)) = self.unclaimed.get_mut(&id).filter(|(laid, _)| laid.attempt == attempt) {
-            laid.job = job.clone();
+        if let Some((queued, _)) = self.unclaimed.get_mut(&id).filter(|(queued, _)| queued.attempt == attempt) {
+            queued.job = job.clone();
         }
         let holder = self.sessions.values_mut().find(|session| session.holds(id, attempt).is_some());
         let Some(session) = holder else { return };
         session.wake.notify_one();
-        if let Some(laid) = session.held.get_mut(&id) {
-            laid.job = job.clone();
+        if let Some(queued) = session.held.get_mut(&id) {
+            queued.job = job.clone();
         }
     }
 
     /// Returns an attempt that the session holds, or claims by reporting on it.
-    pub(super) fn held_by(&mut self, session: Uuid, id: JobId, attempt: u32) -> Result<Option<&Laid>, JoinFirst> {
+    pub(super) fn held_by(&mut self, session: Uuid, id: JobId, attempt: u32) -> Result<Option<&Queued>, JoinFirst> {
         let session = self.sessions.get_mut(&session).ok_or(JoinFirst)?;
         claim_one(&mut self.unclaimed, session, id, attempt);
         Ok(session.holds(id, attempt))
@@ -266,15 +265,15 @@ impl Counter {
 
     /// Whether the session has reported this broken rule before, or has reported as many as are recorded.
     pub(super) fn knows_broken(&self, session: Uuid, (id, attempt): (JobId, u32), rule: &str) -> bool {
-        let laid = self.sessions.get(&session).and_then(|session| session.holds(id, attempt));
-        laid.is_none_or(|laid| laid.broken.contains(rule) || laid.broken.len() >= BROKEN_MAX)
+        let queued = self.sessions.get(&session).and_then(|session| session.holds(id, attempt));
+        queued.is_none_or(|queued| queued.broken.contains(rule) || queued.broken.len() >= BROKEN_MAX)
     }
 
     /// Notes that this broken rule was recorded.
     pub(super) fn note_broken(&mut self, session: Uuid, (id, attempt): (JobId, u32), rule: &str) {
-        let laid = self.sessions.get_mut(&session).and_then(|session| session.held.get_mut(&id));
-        if let Some(laid) = laid.filter(|laid| laid.attempt == attempt) {
-            laid.broken.insert(rule.into());
+        let queued = self.sessions.get_mut(&session).and_then(|session| session.held.get_mut(&id));
+        if let Some(queued) = queued.filter(|queued| queued.attempt == attempt) {
+            queued.broken.insert(rule.into());
         }
     }
 
@@ -289,7 +288,7 @@ impl Counter {
 }
 
 /// Gives the session the attempts on its list that were under way when the server started.
-fn claim(unclaimed: &mut BTreeMap<JobId, (Laid, Instant)>, session: &mut Session, wanted: &Wanted<'_>) {
+fn claim(unclaimed: &mut BTreeMap<JobId, (Queued, Instant)>, session: &mut Session, wanted: &Wanted<'_>) {
     if unclaimed.is_empty() {
         return;
     }
@@ -298,11 +297,11 @@ fn claim(unclaimed: &mut BTreeMap<JobId, (Laid, Instant)>, session: &mut Session
     }
 }
 
-fn claim_one(unclaimed: &mut BTreeMap<JobId, (Laid, Instant)>, session: &mut Session, id: JobId, attempt: u32) {
-    if unclaimed.get(&id).is_some_and(|(laid, _)| laid.attempt == attempt)
-        && let Some((laid, _)) = unclaimed.remove(&id)
+fn claim_one(unclaimed: &mut BTreeMap<JobId, (Queued, Instant)>, session: &mut Session, id: JobId, attempt: u32) {
+    if unclaimed.get(&id).is_some_and(|(queued, _)| queued.attempt == attempt)
+        && let Some((queued, _)) = unclaimed.remove(&id)
     {
-        session.held.insert(id, laid);
+        session.held.insert(id, queued);
     }
 }
 

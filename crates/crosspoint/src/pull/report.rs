@@ -11,18 +11,18 @@ use crosspoint_engine::machine::Event;
 use crosspoint_engine::runtime::{Engine, Heard};
 use uuid::Uuid;
 
-use super::queue::Counter;
-use super::{Call, Desk, JoinFirst, lock};
+use super::queue::Queue;
+use super::{Call, JoinFirst, Queues, lock};
 
 /// One report of a session about an attempt.
 pub(crate) struct Report {
     pub(crate) id: JobId,
     pub(crate) attempt: u32,
-    pub(crate) said: Said,
+    pub(crate) said: ReportBody,
 }
 
 /// What a report says.
-pub(crate) enum Said {
+pub(crate) enum ReportBody {
     /// The attempt is alive.
     Heard,
     /// How far the attempt has come.
@@ -62,7 +62,7 @@ enum Course {
     Say(Heard),
 }
 
-impl Desk {
+impl Queues {
     /// Passes the reports of a session to the engine. When it returns, the reports that were taken are on disk.
     pub(crate) async fn report(
         &self,
@@ -71,15 +71,15 @@ impl Desk {
         session: Uuid,
         reports: Vec<Report>,
     ) -> Result<Vec<Heard>, Mistake> {
-        let counter = self.known(name).map_err(|JoinFirst| Mistake::JoinFirst)?;
-        let _call = Call::begin(&counter, session).map_err(|JoinFirst| Mistake::JoinFirst)?;
+        let queue = self.known(name).map_err(|JoinFirst| Mistake::JoinFirst)?;
+        let _call = Call::begin(&queue, session).map_err(|JoinFirst| Mistake::JoinFirst)?;
         // One call after the other: of two calls with the same report, the second must find what came of the first.
         let turn = self.turn(name, session).map_err(|JoinFirst| Mistake::JoinFirst)?;
         let _turn = turn.lock().await;
         let ends: Vec<Option<(JobId, u32)>> = reports.iter().map(Report::ends).collect();
         let courses = {
-            let mut counter = lock(&counter);
-            let courses = reports.into_iter().enumerate().map(|(at, report)| course(&mut counter, session, at, report));
+            let mut queue = lock(&queue);
+            let courses = reports.into_iter().enumerate().map(|(at, report)| course(&mut queue, session, at, report));
             courses.collect::<Result<Vec<(JobId, Course)>, Mistake>>()?
         };
         let mut said: Vec<Option<Heard>> = Vec::with_capacity(courses.len());
@@ -99,18 +99,18 @@ impl Desk {
         }
         for (at, rule) in broken {
             // A rule is recorded once, also when one call reports it twice.
-            if !lock(&counter).knows_broken(session, at, &rule) {
+            if !lock(&queue).knows_broken(session, at, &rule) {
                 engine.record_broken(at.0, rule.clone()).await.ok_or(Mistake::NotNow)?;
-                lock(&counter).note_broken(session, at, &rule);
+                lock(&queue).note_broken(session, at, &rule);
             }
         }
         let told = match events.is_empty() {
             true => Vec::new(),
             false => engine.report(name, events).await.ok_or(Mistake::NotNow)?,
         };
-        let mut counter = lock(&counter);
+        let mut queue = lock(&queue);
         for (id, attempt) in ends.into_iter().flatten() {
-            counter.done_with(session, id, attempt);
+            queue.done_with(session, id, attempt);
         }
         let mut told = told.into_iter();
         Ok(said.into_iter().map(|said| said.or_else(|| told.next()).unwrap_or(Heard::Gone)).collect())
@@ -125,9 +125,9 @@ impl Desk {
         (id, attempt): (JobId, u32),
         (offset, block): (u64, Bytes),
     ) -> Result<Heard, Mistake> {
-        let counter = self.known(name).map_err(|JoinFirst| Mistake::JoinFirst)?;
-        let _call = Call::begin(&counter, session).map_err(|JoinFirst| Mistake::JoinFirst)?;
-        let is_held = lock(&counter).held_by(session, id, attempt).map_err(|JoinFirst| Mistake::JoinFirst)?.is_some();
+        let queue = self.known(name).map_err(|JoinFirst| Mistake::JoinFirst)?;
+        let _call = Call::begin(&queue, session).map_err(|JoinFirst| Mistake::JoinFirst)?;
+        let is_held = lock(&queue).held_by(session, id, attempt).map_err(|JoinFirst| Mistake::JoinFirst)?.is_some();
         let (grip, event) = if is_held {
             (Grip::Holds, Event::Output { attempt, offset, block: Block(block) })
         } else {
@@ -138,28 +138,30 @@ impl Desk {
     }
 }
 
-fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Result<(JobId, Course), Mistake> {
+fn course(queue: &mut Queue, session: Uuid, at: usize, report: Report) -> Result<(JobId, Course), Mistake> {
     let Report { id, attempt, said } = report;
-    let held = counter.held_by(session, id, attempt).map_err(|JoinFirst| Mistake::JoinFirst)?;
-    let Some(laid) = held else {
+    let held = queue.held_by(session, id, attempt).map_err(|JoinFirst| Mistake::JoinFirst)?;
+    let Some(queued) = held else {
         return Ok((
             id,
             match said {
                 // The engine knows whether the agent ever had the attempt, and whether a result still matters.
-                Said::Ended(result) => Course::Tell(Grip::Lost, Event::Finish { attempt, result }),
-                Said::Declined | Said::Heard | Said::Progress(_) | Said::Broken(_) | Said::Ask { .. } => {
-                    Course::Tell(Grip::Lost, Event::Heard { attempt })
-                }
+                ReportBody::Ended(result) => Course::Tell(Grip::Lost, Event::Finish { attempt, result }),
+                ReportBody::Declined
+                | ReportBody::Heard
+                | ReportBody::Progress(_)
+                | ReportBody::Broken(_)
+                | ReportBody::Ask { .. } => Course::Tell(Grip::Lost, Event::Heard { attempt }),
             },
         ));
     };
     Ok((
         id,
         match said {
-            Said::Heard => Course::Tell(Grip::Holds, Event::Heard { attempt }),
-            Said::Progress(progress) => Course::Tell(Grip::Holds, Event::Progress { attempt, progress }),
-            Said::Ask { number, question } => {
-                let answered = laid.job.running().map_or(0, |running| running.asked);
+            ReportBody::Heard => Course::Tell(Grip::Holds, Event::Heard { attempt }),
+            ReportBody::Progress(progress) => Course::Tell(Grip::Holds, Event::Progress { attempt, progress }),
+            ReportBody::Ask { number, question } => {
+                let answered = queued.job.running().map_or(0, |running| running.asked);
                 match number.checked_sub(answered) {
                     Some(1) => Course::Tell(Grip::Holds, Event::Ask { attempt, question }),
                     Some(2..) => return Err(Mistake::AsksTooMuch(at)),
@@ -167,9 +169,9 @@ fn course(counter: &mut Counter, session: Uuid, at: usize, report: Report) -> Re
                     Some(0) | None => Course::Say(Heard::Taken),
                 }
             }
-            Said::Broken(rule) => Course::Record { attempt, rule },
-            Said::Declined => Course::Tell(Grip::Holds, Event::Withdrawn { attempt }),
-            Said::Ended(result) => Course::Tell(Grip::Holds, Event::Finish { attempt, result }),
+            ReportBody::Broken(rule) => Course::Record { attempt, rule },
+            ReportBody::Declined => Course::Tell(Grip::Holds, Event::Withdrawn { attempt }),
+            ReportBody::Ended(result) => Course::Tell(Grip::Holds, Event::Finish { attempt, result }),
         },
     ))
 }
@@ -178,8 +180,8 @@ impl Report {
     /// The attempt that this report ends, if it does.
     pub(crate) fn ends(&self) -> Option<(JobId, u32)> {
         match self.said {
-            Said::Ended(_) | Said::Declined => Some((self.id, self.attempt)),
-            Said::Heard | Said::Progress(_) | Said::Broken(_) | Said::Ask { .. } => None,
+            ReportBody::Ended(_) | ReportBody::Declined => Some((self.id, self.attempt)),
+            ReportBody::Heard | ReportBody::Progress(_) | ReportBody::Broken(_) | ReportBody::Ask { .. } => None,
         }
     }
 }

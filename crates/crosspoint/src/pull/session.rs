@@ -11,7 +11,7 @@ use crosspoint_engine::job::Job;
 use tokio::sync::Notify;
 
 /// An attempt in a pull queue.
-pub(super) struct Laid {
+pub(super) struct Queued {
     /// The job as it was when something last happened to it that its agent must know.
     pub(super) job: Arc<Job>,
     pub(super) attempt: u32,
@@ -34,7 +34,7 @@ pub(super) struct Session {
     /// For how many jobs the waiting call has room; 0 when no call waits.
     pub(super) waits_for: usize,
     pub(super) wake: Arc<Notify>,
-    pub(super) held: BTreeMap<JobId, Laid>,
+    pub(super) held: BTreeMap<JobId, Queued>,
     /// Jobs that ended since the latest call for work began. That call still lists them, and the session knows already.
     pub(super) ended: BTreeSet<JobId>,
     pub(super) turn: Arc<tokio::sync::Mutex<()>>,
@@ -95,15 +95,15 @@ impl Session {
         if self.calls > 0 { now + self.lease } else { self.heard_at + self.lease }
     }
 
-    pub(super) fn holds(&self, id: JobId, attempt: u32) -> Option<&Laid> {
-        self.held.get(&id).filter(|laid| laid.attempt == attempt)
+    pub(super) fn holds(&self, id: JobId, attempt: u32) -> Option<&Queued> {
+        self.held.get(&id).filter(|queued| queued.attempt == attempt)
     }
 
     /// Adds the listed attempts that are not wanted any more, and the answers that the session does not have.
     pub(super) fn news(&self, wanted: &Wanted<'_>, ordered: &mut Ordered) {
         for listed in wanted.holding {
             match self.holds(listed.id, listed.attempt) {
-                Some(laid) => push_answers(laid, listed.answers as usize, ordered),
+                Some(queued) => push_answers(queued, listed.answers as usize, ordered),
                 None if self.ended.contains(&listed.id) => {}
                 None => ordered.stop.push((listed.id, listed.attempt)),
             }
@@ -113,10 +113,11 @@ impl Session {
     /// Adds the attempts that the session holds and does not list: they never arrived.
     pub(super) fn give_again(&self, wanted: &Wanted<'_>, ordered: &mut Ordered) {
         let lost = self.held.iter().filter(|(id, _)| !wanted.listed.contains(id));
-        let again = |laid: &Laid| Given { job: laid.job.clone(), attempt: laid.attempt, input: laid.input.clone() };
-        for (_, laid) in lost.take(wanted.room) {
-            ordered.give(again(laid));
-            push_answers(laid, 0, ordered);
+        let again =
+            |queued: &Queued| Given { job: queued.job.clone(), attempt: queued.attempt, input: queued.input.clone() };
+        for (_, queued) in lost.take(wanted.room) {
+            ordered.give(again(queued));
+            push_answers(queued, 0, ordered);
             if ordered.is_enough() {
                 return;
             }
@@ -124,11 +125,11 @@ impl Session {
     }
 }
 
-fn push_answers(laid: &Laid, has: usize, ordered: &mut Ordered) {
-    let given = laid.job.running().map_or(0, |running| running.asked as usize);
-    let answers = laid.job.answers.iter().take(given).enumerate().skip(has);
-    let id = laid.job.id();
-    ordered.answers.extend(answers.map(|(at, answered)| (id, laid.attempt, at + 1, answered.answer.clone())));
+fn push_answers(queued: &Queued, has: usize, ordered: &mut Ordered) {
+    let given = queued.job.running().map_or(0, |running| running.asked as usize);
+    let answers = queued.job.answers.iter().take(given).enumerate().skip(has);
+    let id = queued.job.id();
+    ordered.answers.extend(answers.map(|(at, answered)| (id, queued.attempt, at + 1, answered.answer.clone())));
 }
 
 impl<'h> Wanted<'h> {

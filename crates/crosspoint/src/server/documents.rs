@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 use super::App;
 use super::query::{self, Judging, Translating};
 use crate::terminal::render;
-use crate::translation::{Translated, Wish, mend};
+use crate::translation::{TranslateOptions, Translated, mend};
 use crate::verdict::{self, Judged};
 
 /// Most documents that wait to be read. The memory that they take is bounded by the limit on all bodies.
@@ -140,7 +140,7 @@ fn undetectable(undetected: &crosspoint_contracts::kind::Undetected, report: Rep
 fn translate(received: &Received, wanted: &Translating) -> Result<Vec<u8>, Refusal> {
     not_empty(received)?;
     let agent_types: Vec<&str> = wanted.agent_types.iter().map(String::as_str).collect();
-    let wish = Wish {
+    let wish = TranslateOptions {
         to: wanted.to,
         kind: wanted.kind,
         agent: &wanted.agent,

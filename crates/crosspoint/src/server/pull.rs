@@ -41,7 +41,7 @@ pub(super) async fn join_agent(
         return Err(Refusal::stopping().into());
     }
     let joining = read::joining(&name, &received.bytes)?;
-    app.desk().join(app.engine(), joining).await.map_err(|why| not_joined(&why))?;
+    app.queues().join(app.engine(), joining).await.map_err(|why| not_joined(&why))?;
     shown(app.engine().agent(&name).ok_or(Denied::NotFound))
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn take_jobs(
     };
     let wait = wait.unwrap_or_default();
     let until = |lease: Duration| Instant::now() + wait.min(lease / LEASE_SHARE);
-    let taking = app.desk().take(&name, asked.session, asked.room, &asked.holding, until);
+    let taking = app.queues().take(&name, asked.session, asked.room, &asked.holding, until);
     let ordered = tokio::select! {
         // In this order, so that the call renews the lease even while the server is about to stop.
         biased;
@@ -77,7 +77,7 @@ pub(super) async fn take_jobs(
     let ordered = ordered.map_err(|JoinFirst| {
         // The agent may have been forgotten during the wait, and its queue could not be removed then.
         if app.engine().agent(&name).is_none() {
-            app.desk().tidy(&name);
+            app.queues().tidy(&name);
         }
         join_first()
     })?;
@@ -109,7 +109,7 @@ pub(super) async fn store_output(
     app.refuse_while_failing()?;
     let storing = tokio::spawn(async move {
         let block = (place.offset, received.bytes.clone());
-        app.desk().output(app.engine(), &name.into(), place.session, (place.job, place.attempt), block).await
+        app.queues().output(app.engine(), &name.into(), place.session, (place.job, place.attempt), block).await
     });
     let heard = storing.await.map_err(|_| Refusal::internal())?.map_err(|mistake| refused(&mistake))?;
     let mut out = Vec::new();
@@ -125,13 +125,13 @@ pub(super) async fn leave_agent(
     received: Received,
 ) -> Result<Response, Refused> {
     let session = read::leaving(&received.bytes)?;
-    app.desk().leave(app.engine(), &name, session).await;
+    app.queues().leave(app.engine(), &name, session).await;
     shown(app.engine().agent(&name).ok_or(Denied::NotFound))
 }
 
 pub(super) async fn forget_agent(State(app): State<App>, Name(name): Name) -> Result<Response, Refused> {
     let forgotten = app.engine().forget(&name).await.map_err(|why| unjoined(&why))?;
-    app.desk().tidy(&name);
+    app.queues().tidy(&name);
     shown(Ok(forgotten))
 }
 
@@ -150,7 +150,7 @@ impl App {
         // through.
         let reporting = tokio::spawn(async move {
             let _room = received;
-            app.desk().report(app.engine(), &name, session, reports).await
+            app.queues().report(app.engine(), &name, session, reports).await
         });
         reporting.await.map_err(|_| Refusal::internal())?.map_err(|mistake| refused(&mistake))
     }
@@ -171,7 +171,7 @@ impl App {
                 let end = Event::Finish { attempt: given.attempt, result };
                 let reports = vec![(given.job.id(), Grip::Holds, end)];
                 let _ = self.engine().report(&name.into(), reports).await;
-                self.desk().done_with(name, session, given.job.id(), given.attempt);
+                self.queues().done_with(name, session, given.job.id(), given.attempt);
             }
             inputs.push(input);
         }
@@ -296,5 +296,5 @@ fn unjoined(why: &Unjoined) -> Refusal {
 
 /// Watches the leases until the server ends.
 pub(super) async fn keep_leases(app: &App) {
-    Arc::clone(app.desk()).keep_leases(app.engine().clone()).await;
+    Arc::clone(app.queues()).keep_leases(app.engine().clone()).await;
 }

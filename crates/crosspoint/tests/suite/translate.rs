@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use crosspoint_contracts::job::Job;
+use crosspoint_contracts::job::Canonical;
 use crosspoint_contracts::{Contract, Kind, Options, read_jobs};
 use serde_json::Value;
 
@@ -105,7 +105,7 @@ fn contracts() -> [&'static str; Contract::ALL.len()] {
 /// The part of a job's life that a document is about.
 fn part(document: &str) -> &'static str {
     let (_, jobs) = read_jobs(document.as_bytes(), &Options::default());
-    match jobs.first().map(Job::state) {
+    match jobs.first().map(Canonical::state) {
         Some(None) => "request",
         Some(Some(state)) if state.is_ended() => "end",
         Some(Some(_)) | None => "neither",

@@ -15,7 +15,7 @@ use crate::map::shape::{Is, Member, Need};
 
 /// What a writer needs that no document has: the time, new ids, and the operator's settings.
 #[derive(Clone, Copy, Debug)]
-pub struct Fresh<'f> {
+pub struct WriteContext<'f> {
     /// The current time, in RFC 3339 with `Z`.
     pub now: &'f str,
     /// An id that is not used elsewhere.

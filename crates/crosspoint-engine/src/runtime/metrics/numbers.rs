@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::{Counted, Distribution, Metrics, Way};
 use crate::breaker::Breaker;
 use crate::job::Phase;
-use crate::runtime::board::lock;
 use crate::runtime::engine::Engine;
+use crate::runtime::published::lock;
 use crate::runtime::{AgentView, Purged};
 use crate::store::Sizes;
 
@@ -109,7 +109,7 @@ impl Engine {
     /// Returns all numbers at this moment. It reads the sizes of two files, and nothing else from the disk.
     pub fn numbers(&self) -> Numbers {
         let metrics = self.metrics();
-        let (waiting, phases) = (self.board().waiting_by_work(), self.board().phases());
+        let (waiting, phases) = (self.published().waiting_by_work(), self.published().phases());
         let (agents, sizes, now) = (self.agents(), self.readers().sizes(), crate::wall_clock::now());
         // From here on the releasing task would have to wait, so nothing else is asked for while the lock is held.
         let mut counted = lock(&metrics.counted);

@@ -29,7 +29,7 @@ pub(crate) fn response<J: Followed>(site: Site, run: Admitted<J>) -> Result<Resp
     let request_id = run.beside.known_as.as_deref().unwrap_or(job.request_id);
     // Both are present: the contract demands it of every request.
     let writer = StreamWriter::new(request_id, job.work).map_err(|_| Refusal::internal())?;
-    let telling = Telling { site, run, writer, told: Told::default(), over: false };
+    let telling = Telling { site, run, writer, told: LastTold::default(), over: false };
     // RUN-6.3: the connection is closed after the last piece.
     let mut response = event_stream::response(stream::unfold(telling, |mut telling| async move {
         let bytes = telling.next().await?;
@@ -44,31 +44,31 @@ struct Telling<J> {
     site: Site,
     run: Admitted<J>,
     writer: StreamWriter,
-    told: Told,
+    told: LastTold,
     /// Whether the terminal event was written.
     over: bool,
 }
 
 /// What a caller has been told about a job.
 #[derive(Clone, Copy, Default, PartialEq)]
-struct Told {
+struct LastTold {
     /// The time of the last progress.
     progress: Option<Time>,
     /// The attempt that asks, and the number of its question.
     question: Option<(u32, u32)>,
 }
 
-impl Told {
-    fn of(job: &Snapshot<'_>) -> Told {
+impl LastTold {
+    fn of(job: &Snapshot<'_>) -> LastTold {
         let question = match job.state {
             State::Waiting { number, .. } => Some(number),
             State::Queued | State::Running | State::Between | State::Ended(_) => None,
         };
-        Told { progress: job.progress.map(|_| job.progress_at), question }
+        LastTold { progress: job.progress.map(|_| job.progress_at), question }
     }
 
     /// Whether this is news for a caller that was told `before`. An answered question is not.
-    fn is_news_after(self, before: Told) -> bool {
+    fn is_news_after(self, before: LastTold) -> bool {
         let progressed = self.progress.is_some() && self.progress != before.progress;
         progressed || (self.question.is_some() && self.question != before.question)
     }
@@ -110,7 +110,7 @@ impl<J: Followed> Telling<J> {
     fn begin(&mut self, job: &Snapshot<'_>, out: &mut Vec<u8>) {
         let _ = self.writer.started(out);
         if self.run.joined && job.ended().is_some() {
-            self.told = Told::of(job);
+            self.told = LastTold::of(job);
         }
     }
 
@@ -119,7 +119,7 @@ impl<J: Followed> Telling<J> {
         if self.over {
             return;
         }
-        let now = Told::of(job);
+        let now = LastTold::of(job);
         let news = now.is_news_after(self.told);
         self.told = now;
         let ended = job.ended().is_some();

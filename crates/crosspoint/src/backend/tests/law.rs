@@ -1,4 +1,4 @@
-//! The law of the passage: everything that a caller wrote reaches the agent, and everything that the agent wrote
+//! The law of exchange: everything that a caller wrote reaches the agent, and everything that the agent wrote
 //! reaches the caller, in its place or carried. The tests check this by translating back: the resulting document has
 //! everything that the first one had.
 
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crosspoint_contracts::json::Levels;
-use crosspoint_contracts::map::{Carrying, Fresh};
+use crosspoint_contracts::map::{Carrying, WriteContext};
 use crosspoint_contracts::{read_jobs, translate};
 
 use super::*;
@@ -68,7 +68,7 @@ fn translated(document: &str, kind: Kind, to: Contract) -> Value {
     let (reading, jobs) = read_jobs(document.as_bytes(), &options);
     let job = jobs.into_iter().next().unwrap_or_else(|| panic!("{:?} in {document}", reading.report));
     let id = JobId::new(Seq(8), Time(1_800_000_000_000_000), 9);
-    let fresh = Fresh {
+    let fresh = WriteContext {
         now: "2027-01-15T08:00:00Z",
         id: id.uuid(),
         agent_types: &[],

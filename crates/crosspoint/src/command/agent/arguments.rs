@@ -3,7 +3,7 @@
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 
-use crate::command::flags::Place;
+use crate::command::flags::StoreFlags;
 use crate::exec::is_our_variable;
 
 /// Join a running server as an agent: it has your program do the work
@@ -86,7 +86,7 @@ pub(crate) struct Agent {
     pub(crate) server: Option<String>,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: StoreFlags,
 
     /// The program and its arguments, after --
     #[arg(last = true, required = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]

@@ -47,7 +47,7 @@ struct Held {
 /// What becomes of a job that the server gives.
 pub(super) enum Hold {
     /// It is begun.
-    New(Told),
+    New(JobSignals),
     /// It is held already.
     Held,
     /// It is given back, because the worker is leaving.
@@ -55,7 +55,7 @@ pub(super) enum Hold {
 }
 
 /// What a job is told while it runs.
-pub(super) struct Told {
+pub(super) struct JobSignals {
     /// The job is not wanted any more.
     pub(super) stop: CancellationToken,
     /// The program must be dead at once.
@@ -109,7 +109,7 @@ impl Hands {
             return Hold::Held;
         }
         let (answered, answers) = mpsc::unbounded_channel();
-        let told = Told { stop: CancellationToken::new(), kill: CancellationToken::new(), answers };
+        let told = JobSignals { stop: CancellationToken::new(), kill: CancellationToken::new(), answers };
         let (stop, kill) = (told.stop.clone(), told.kill.clone());
         let ended = inside.leaving;
         let held = Held { attempt, answers: 0, asked: 0, ended, over: false, stop, kill, answered };

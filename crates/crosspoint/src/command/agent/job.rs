@@ -9,12 +9,12 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Question, Success};
 use serde_json::json;
 
-use super::held::Told;
+use super::held::JobSignals;
 use super::instructions::Given;
 use super::link::{Pause, Trouble};
 use super::reports::{Fate, Refusal};
 use super::{Worker, say};
-use crate::exec::{self, Next, Running, Said};
+use crate::exec::{self, Next, ProgramEvent, Running};
 use crate::terminal::render;
 
 /// Longest block of output in one call, in bytes: a quarter of what the server takes.
@@ -44,7 +44,7 @@ struct Saying<'w> {
     asked: u32,
 }
 
-pub(super) async fn run(worker: Arc<Worker>, given: Given, mut told: Told) {
+pub(super) async fn run(worker: Arc<Worker>, given: Given, mut told: JobSignals) {
     let began = Instant::now();
     let kill = told.kill.clone();
     let went = tokio::select! {
@@ -82,7 +82,7 @@ pub(super) async fn decline(worker: Arc<Worker>, given: Given) {
     worker.hands.put_down(id);
 }
 
-async fn work(worker: &Worker, given: &Given, told: &mut Told) -> Went {
+async fn work(worker: &Worker, given: &Given, told: &mut JobSignals) -> Went {
     let job = exec::Given {
         job_id: given.id.clone(),
         request_id: given.request_id.clone(),
@@ -118,8 +118,8 @@ async fn work(worker: &Worker, given: &Given, told: &mut Told) -> Went {
             }
             Next::Ended(result) => return Went::Ended(result),
             // What the program says while it is being ended is dropped, but must be read so that the program can end.
-            Next::Said(_) if stopping => {}
-            Next::Said(said) => {
+            Next::ProgramEvent(_) if stopping => {}
+            Next::ProgramEvent(said) => {
                 let heard = tokio::select! {
                     heard = saying.hear(said, &mut running, told) => heard,
                     () = stop.cancelled() => Err(Unwanted::Gone),
@@ -138,8 +138,8 @@ async fn work(worker: &Worker, given: &Given, told: &mut Told) -> Went {
 }
 
 impl Saying<'_> {
-    async fn hear(&mut self, said: Said, running: &mut Running, told: &mut Told) -> Result<(), Unwanted> {
-        if let Said::Ask(question) = said {
+    async fn hear(&mut self, said: ProgramEvent, running: &mut Running, told: &mut JobSignals) -> Result<(), Unwanted> {
+        if let ProgramEvent::Ask(question) = said {
             return self.ask(question, running, told).await;
         }
         let hands = &self.worker.hands;
@@ -155,15 +155,15 @@ impl Saying<'_> {
         }
     }
 
-    async fn pass_on(&mut self, said: Said) -> Result<(), Unwanted> {
+    async fn pass_on(&mut self, said: ProgramEvent) -> Result<(), Unwanted> {
         match said {
-            Said::Output(block) => self.output(block).await,
-            Said::Progress { percent, step } => {
+            ProgramEvent::Output(block) => self.output(block).await,
+            ProgramEvent::Progress { percent, step } => {
                 let progress = json!({ "percent": percent, "step": step });
                 self.report("progress", &progress.to_string(), "").await
             }
-            Said::Heard => self.report("heard", "true", "").await,
-            Said::Broken(rule) => {
+            ProgramEvent::Heard => self.report("heard", "true", "").await,
+            ProgramEvent::Broken(rule) => {
                 say(&format!("job {}: {rule}", render::visible(&self.given.id)));
                 match self.report("violation", &json!(rule).to_string(), "").await {
                     // That the rule cannot be recorded is no reason to end the program.
@@ -172,11 +172,11 @@ impl Saying<'_> {
                 }
             }
             // Handled by `hear`, which has the program that gets the answer.
-            Said::Ask(_) => Ok(()),
+            ProgramEvent::Ask(_) => Ok(()),
         }
     }
 
-    async fn ask(&mut self, question: Question, running: &mut Running, told: &mut Told) -> Result<(), Unwanted> {
+    async fn ask(&mut self, question: Question, running: &mut Running, told: &mut JobSignals) -> Result<(), Unwanted> {
         self.asked += 1;
         let number = format!(r#","n":{}"#, self.asked);
         self.report("ask", question.json().get(), &number).await?;

@@ -20,17 +20,17 @@ use crate::bridge::work::now;
 use crate::command::bridge::arguments::BridgeAnswer;
 use crate::input::Source;
 use crate::terminal::render;
-use crate::{Outcome, json_input};
+use crate::{Exit, json_input};
 
 /// A request that a person is about to answer.
-struct Asked {
+struct PendingRequest {
     pair: Pair,
     request_id: String,
     /// The request itself, unless it is too large to be read.
     request: Option<Box<Request>>,
 }
 
-impl Asked {
+impl PendingRequest {
     fn known(&self) -> Known<'_> {
         let digest = self.request.as_ref().map(|request| request.digest.as_str());
         Known { pair: self.pair, request_id: &self.request_id, digest }
@@ -38,12 +38,12 @@ impl Asked {
 }
 
 /// What is answered.
-enum Said {
+enum Answering {
     Text(String),
     Error(String),
 }
 
-pub(crate) fn run(arguments: &BridgeAnswer) -> Result<Outcome> {
+pub(crate) fn run(arguments: &BridgeAnswer) -> Result<Exit> {
     let attended = match Attended::open(&arguments.directory) {
         Ok(attended) => attended,
         Err(fault) => return Ok(could_not(&fault)),
@@ -52,22 +52,22 @@ pub(crate) fn run(arguments: &BridgeAnswer) -> Result<Outcome> {
         Ok(waiting) => waiting,
         Err(fault) => return Ok(could_not(&fault)),
     };
-    let Some(asked) = picked(waiting, arguments) else { return Ok(Outcome::NotFine) };
+    let Some(asked) = picked(waiting, arguments) else { return Ok(Exit::NotFine) };
     match attended.is_answered(asked.known()) {
         Ok(true) => {
             let message = format!("{} is answered already", asked.pair);
             render::refused(&message, "its response waits to be taken; remove that first to answer anew");
-            return Ok(Outcome::NotFine);
+            return Ok(Exit::NotFine);
         }
         Ok(false) => {}
         Err(fault) => return Ok(could_not(&fault)),
     }
-    let Some(said) = said(arguments, &asked)? else { return Ok(Outcome::NotFine) };
+    let Some(said) = said(arguments, &asked)? else { return Ok(Exit::NotFine) };
     write(&attended, &asked, &said, arguments)
 }
 
 /// Picks the request that is meant. If there is none, or several, or it cannot be answered, that is printed.
-fn picked(waiting: Vec<Waiting>, arguments: &BridgeAnswer) -> Option<Asked> {
+fn picked(waiting: Vec<Waiting>, arguments: &BridgeAnswer) -> Option<PendingRequest> {
     let directory = render::visible(&arguments.directory.display().to_string());
     let wanted = arguments.phase.and_then(Pair::of_phase);
     let mut found: Vec<Waiting> =
@@ -100,12 +100,12 @@ fn pair_of(waiting: &Waiting) -> Pair {
     }
 }
 
-fn answerable(waiting: Waiting, directory: &Path) -> Option<Asked> {
+fn answerable(waiting: Waiting, directory: &Path) -> Option<PendingRequest> {
     match waiting {
         Waiting::Request(request) => {
-            Some(Asked { pair: request.pair, request_id: request.request_id.clone(), request: Some(request) })
+            Some(PendingRequest { pair: request.pair, request_id: request.request_id.clone(), request: Some(request) })
         }
-        Waiting::TooLarge(pair, request_id, _) => Some(Asked { pair, request_id, request: None }),
+        Waiting::TooLarge(pair, request_id, _) => Some(PendingRequest { pair, request_id, request: None }),
         Waiting::Malformed(pair, malformed) => {
             let name = render::visible(&directory.join(pair.request()).display().to_string());
             let mut stderr = anstream::stderr().lock();
@@ -125,27 +125,27 @@ fn answerable(waiting: Waiting, directory: &Path) -> Option<Asked> {
 }
 
 /// Returns what is to be answered; `None` if there is nothing, which was printed.
-fn said(arguments: &BridgeAnswer, asked: &Asked) -> Result<Option<Said>> {
+fn said(arguments: &BridgeAnswer, asked: &PendingRequest) -> Result<Option<Answering>> {
     if let Some(message) = &arguments.error {
-        return Ok(Some(Said::Error(message.clone())));
+        return Ok(Some(Answering::Error(message.clone())));
     }
     if let Some(file) = &arguments.json {
         let argument = if file.as_os_str() == "-" { "-".to_owned() } else { format!("@{}", file.display()) };
         let Some(value) = json_input::read(&argument)? else { return Ok(None) };
         let tape = Tape::scan(value.as_bytes()).ok();
-        return Ok(tape.and_then(|tape| tape.root().map(compact)).map(Said::Text));
+        return Ok(tape.and_then(|tape| tape.root().map(compact)).map(Answering::Text));
     }
     match arguments.text.as_deref() {
         Some("-") => {
             let bytes = Source::Stdin.read().context("cannot read standard input")?;
-            Ok(Some(Said::Text(String::from_utf8(bytes).context("standard input is not UTF-8")?)))
+            Ok(Some(Answering::Text(String::from_utf8(bytes).context("standard input is not UTF-8")?)))
         }
-        Some(text) => Ok(Some(Said::Text(text.to_owned()))),
-        None => Ok(editor::text(asked.request.as_deref())?.map(Said::Text)),
+        Some(text) => Ok(Some(Answering::Text(text.to_owned()))),
+        None => Ok(editor::text(asked.request.as_deref())?.map(Answering::Text)),
     }
 }
 
-fn write(attended: &Attended, asked: &Asked, said: &Said, arguments: &BridgeAnswer) -> Result<Outcome> {
+fn write(attended: &Attended, asked: &PendingRequest, said: &Answering, arguments: &BridgeAnswer) -> Result<Exit> {
     // An editor may have been open for hours.
     match still_there(attended, asked) {
         Ok(true) => {}
@@ -153,7 +153,7 @@ fn write(attended: &Attended, asked: &Asked, said: &Said, arguments: &BridgeAnsw
             let hint = "nothing was answered: whoever asked has taken it back";
             render::refused(&format!("{} is not there any more", asked.pair), hint);
             editor::keep(said.text());
-            return Ok(Outcome::NotFine);
+            return Ok(Exit::NotFine);
         }
         Err(fault) => return Ok(could_not(&fault)),
     }
@@ -164,13 +164,13 @@ fn write(attended: &Attended, asked: &Asked, said: &Said, arguments: &BridgeAnsw
     });
     let (id, now) = (asked.request_id.as_str(), now());
     let document = match said {
-        Said::Text(text) => response::success(id, text, &now, seconds),
-        Said::Error(message) => response::error(id, &arguments.error_type, message, &now, seconds),
+        Answering::Text(text) => response::success(id, text, &now, seconds),
+        Answering::Error(message) => response::error(id, &arguments.error_type, message, &now, seconds),
     };
     if laid_out(&document).len() > response::BYTES_MAX {
         let message = format!("the response would be longer than the {} bytes that it may have", response::BYTES_MAX);
         render::refused(&message, "write large output to a file of its own, and answer with its path");
-        return Ok(Outcome::NotFine);
+        return Ok(Exit::NotFine);
     }
     let aside = match attended.put(asked.known(), &document) {
         Ok(aside) => aside,
@@ -181,18 +181,18 @@ fn write(attended: &Attended, asked: &Asked, said: &Said, arguments: &BridgeAnsw
     if let Some(aside) = aside {
         render::note(&format!("another response was in its place: it is kept as {aside}"));
     }
-    Ok(Outcome::Fine)
+    Ok(Exit::Fine)
 }
 
-impl Said {
+impl Answering {
     fn text(&self) -> &str {
         match self {
-            Said::Text(text) | Said::Error(text) => text,
+            Answering::Text(text) | Answering::Error(text) => text,
         }
     }
 }
 
-fn still_there(attended: &Attended, asked: &Asked) -> Result<bool, Fault> {
+fn still_there(attended: &Attended, asked: &PendingRequest) -> Result<bool, Fault> {
     let (id, digest) = match request::look(&attended.directory, asked.pair)? {
         request::Look::Request(request) => (Some(request.request_id), Some(request.digest)),
         request::Look::TooLarge { request_id, .. } => (Some(request_id), None),
@@ -201,9 +201,9 @@ fn still_there(attended: &Attended, asked: &Asked) -> Result<bool, Fault> {
     Ok(id.as_deref() == Some(&asked.request_id) && digest.as_deref() == asked.known().digest)
 }
 
-fn could_not(fault: &Fault) -> Outcome {
+fn could_not(fault: &Fault) -> Exit {
     render::refused(&described(fault), fault.hint());
-    Outcome::CouldNot
+    Exit::CouldNot
 }
 
 /// What a request asks, to show it.

@@ -14,29 +14,29 @@ use crosspoint_bridge::{Directory, Fault, NEED_AGENT, Question};
 use crate::command::bridge::arguments::BridgeAsk;
 use crate::command::flags::Inner;
 use crate::terminal::render;
-use crate::{Outcome, json_input};
+use crate::{Exit, json_input};
 
-pub(crate) fn run(arguments: &BridgeAsk) -> Result<Outcome> {
+pub(crate) fn run(arguments: &BridgeAsk) -> Result<Exit> {
     let path = arguments.dir.as_deref().unwrap_or(Path::new("."));
     let done = match &arguments.agent {
         None => Directory::open(path).and_then(|directory| forget(&directory)).map_err(Refused::from),
         Some(agent) => {
-            let Some(question) = question(agent, arguments)? else { return Ok(Outcome::CouldNot) };
+            let Some(question) = question(agent, arguments)? else { return Ok(Exit::CouldNot) };
             match Run::resume(path).map_err(Refused::from).and_then(|run| run.try_ask(&question)) {
                 Ok(Asked::Answered(answer)) => return print(agent, &answer, arguments.inner),
                 Ok(Asked::NeedsAgent) => {
                     tell_how(path);
-                    return Ok(Outcome::Passed(NEED_AGENT));
+                    return Ok(Exit::Passed(NEED_AGENT));
                 }
                 Err(refused) => Err(refused),
             }
         }
     };
     Ok(match done {
-        Ok(()) => Outcome::Fine,
+        Ok(()) => Exit::Fine,
         Err(refused) => {
             explain(&refused);
-            Outcome::CouldNot
+            Exit::CouldNot
         }
     })
 }
@@ -77,7 +77,7 @@ fn question(agent: &str, arguments: &BridgeAsk) -> Result<Option<Question>> {
 }
 
 /// Prints the text alone, on a line of its own, or why there is none.
-fn print(agent: &str, answer: &Answer, inner: Option<Inner>) -> Result<Outcome> {
+fn print(agent: &str, answer: &Answer, inner: Option<Inner>) -> Result<Exit> {
     let text = match inner {
         None => answer.text().map_err(Unusable::from),
         Some(Inner::Json) => answer.json(),
@@ -92,7 +92,7 @@ fn print(agent: &str, answer: &Answer, inner: Option<Inner>) -> Result<Outcome> 
                 }
                 Unusable::NotJson { hint, .. } => render::refused(&format!("{unusable} (BRIDGE-5.2)"), hint),
             }
-            return Ok(Outcome::NotFine);
+            return Ok(Exit::NotFine);
         }
     };
     let mut out = io::stdout().lock();
@@ -104,7 +104,7 @@ fn print(agent: &str, answer: &Answer, inner: Option<Inner>) -> Result<Outcome> 
         write!(out, "{text}{end}")?;
     }
     out.flush()?;
-    Ok(Outcome::Fine)
+    Ok(Exit::Fine)
 }
 
 /// What to do about a failure, if the answer says it.

@@ -19,7 +19,7 @@ use crosspoint_bridge::{Fault, Pair};
 use self::answering::{Asked, Done, told};
 use self::child::{Program, Way};
 use self::next::{After, Begin, Recorded, Resumptions};
-use crate::Outcome;
+use crate::Exit;
 use crate::bridge::driver::{Attended, Waiting};
 use crate::bridge::record::digest;
 use crate::bridge::request_notes;
@@ -35,7 +35,7 @@ const IN_USE_PAUSE: Duration = Duration::from_millis(20);
 
 const GOES_ON: &str = "everything is kept: the same command goes on from here";
 
-pub(crate) fn run(arguments: &BridgeRun) -> Result<Outcome> {
+pub(crate) fn run(arguments: &BridgeRun) -> Result<Exit> {
     client::check_configuration(&arguments.reach)?;
     let directory = arguments.dir.clone().unwrap_or_else(|| PathBuf::from("."));
     // The program is started by this thread, and ends with it.
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &BridgeRun) -> Result<Outcome> {
         let attended = open(&directory).await?;
         let program = match Program::find(&arguments.command, &directory) {
             Ok(program) => program,
-            Err(code) => return Ok(Outcome::Passed(code)),
+            Err(code) => return Ok(Exit::Passed(code)),
         };
         if let Some(aside) = &attended.odd_record {
             render::note(&format!("what was remembered here could not be understood; it is kept as {aside}"));
@@ -97,11 +97,11 @@ enum Ending {
 enum Step {
     Run(Way),
     Answer,
-    End(Outcome),
+    End(Exit),
 }
 
 impl Driver<'_> {
-    async fn drive(&mut self) -> Result<Outcome> {
+    async fn drive(&mut self) -> Result<Exit> {
         let mut step = self.begin()?;
         loop {
             step = match step {
@@ -129,7 +129,7 @@ impl Driver<'_> {
                 let hint = "run that command again; or, if it is not to go on, remove .agent-bridge.json, .agent-answers and its .agent-request \
                             files";
                 render::refused(&message, hint);
-                Step::End(Outcome::CouldNot)
+                Step::End(Exit::CouldNot)
             }
         })
     }
@@ -148,22 +148,22 @@ impl Driver<'_> {
             After::Done(code) => self.done(code, requests)?,
             After::CutShort(code) => {
                 render::note(&format!("the program was cut short; {GOES_ON}"));
-                Step::End(Outcome::Passed(code))
+                Step::End(Exit::Passed(code))
             }
             After::Interrupted => {
                 render::note(&format!("interrupted; {GOES_ON}"));
-                Step::End(Outcome::Interrupted)
+                Step::End(Exit::Interrupted)
             }
             After::NothingAsked => {
                 let message = format!("the program exited with 42, and there is no {} (BRIDGE-121)", Pair::PLAIN);
                 render::refused(&message, "it writes its request into the directory it runs in, before it exits");
-                Step::End(Outcome::NotFine)
+                Step::End(Exit::NotFine)
             }
             After::TooOften => {
                 let message =
                     format!("the program was resumed {} times and asks again (BRIDGE-8.4)", self.resumptions.max);
                 render::refused(&message, &format!("{GOES_ON}, and --max-iterations N allows more at once"));
-                Step::End(Outcome::NotFine)
+                Step::End(Exit::NotFine)
             }
         })
     }
@@ -181,7 +181,7 @@ impl Driver<'_> {
                  crosspoint bridge ask",
             );
         }
-        Ok(Step::End(Outcome::Passed(code)))
+        Ok(Step::End(Exit::Passed(code)))
     }
 
     async fn answer(&mut self) -> Result<Step> {
@@ -194,11 +194,11 @@ impl Driver<'_> {
                 Waiting::Malformed(pair, malformed) => {
                     let name = render::visible(&self.path_of(pair).display().to_string());
                     render::findings_by_place(&name, &malformed.report);
-                    worst = worst.max(Some(Outcome::NotFine));
+                    worst = worst.max(Some(Exit::NotFine));
                 }
                 Waiting::Unreadable(_, fault) => {
                     render::refused(&fault.to_string(), fault.hint());
-                    worst = worst.max(Some(Outcome::CouldNot));
+                    worst = worst.max(Some(Exit::CouldNot));
                 }
             }
         }
@@ -221,12 +221,12 @@ impl Driver<'_> {
             Ok(Done::All) => Step::Run(Way::Resumed),
             Ok(Done::Interrupted) => {
                 render::note(&format!("interrupted; {GOES_ON}"));
-                Step::End(Outcome::Interrupted)
+                Step::End(Exit::Interrupted)
             }
             Err(error) => {
                 render::error(&error);
                 render::note(GOES_ON);
-                Step::End(Outcome::CouldNot)
+                Step::End(Exit::CouldNot)
             }
         })
     }

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use self::view::{Place, Problem, Seen};
-use crate::Outcome;
+use self::view::{DirectoryView, Problem, Seen};
+use crate::Exit;
 use crate::command::bridge::arguments::BridgeStatus;
 use crate::terminal::render;
 use crate::terminal::table::{self, Column, Fit};
@@ -25,15 +25,15 @@ const COLUMNS: [Column; 6] = [
     Column { head: "STATE", fit: Fit::Whole },
 ];
 
-pub(crate) fn run(arguments: &BridgeStatus) -> Result<Outcome> {
-    let mut outcome = Outcome::Fine;
+pub(crate) fn run(arguments: &BridgeStatus) -> Result<Exit> {
+    let mut outcome = Exit::Fine;
     let mut seen = Vec::new();
     for path in &arguments.directories {
         match view::look(path, arguments.prompts) {
             Ok(found) => seen.push((path.as_path(), found)),
             Err(fault) => {
                 render::refused(&fault.to_string(), fault.hint());
-                outcome = Outcome::CouldNot;
+                outcome = Exit::CouldNot;
             }
         }
     }
@@ -46,10 +46,10 @@ pub(crate) fn run(arguments: &BridgeStatus) -> Result<Outcome> {
         print(&mut out, &seen)?;
     }
     let wrong = seen.iter().flat_map(|(_, found)| &found.requests).any(Seen::is_wrong);
-    Ok(if wrong { outcome.max(Outcome::NotFine) } else { outcome })
+    Ok(if wrong { outcome.max(Exit::NotFine) } else { outcome })
 }
 
-fn print(out: &mut impl Write, seen: &[(&Path, Place)]) -> io::Result<()> {
+fn print(out: &mut impl Write, seen: &[(&Path, DirectoryView)]) -> io::Result<()> {
     let now = jiff::Timestamp::now();
     let requests = || seen.iter().flat_map(|(path, found)| found.requests.iter().map(|one| (*path, one)));
     let rows: Vec<Vec<String>> = requests().map(|(path, one)| row(path, one, now)).collect();

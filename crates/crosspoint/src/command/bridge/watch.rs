@@ -5,8 +5,8 @@
 //! lock, has everything answered that is there or comes meanwhile, cleans up and leaves. A fault of one directory is
 //! logged once and retried with growing pauses, and does not affect the other directories.
 //!
-//! In reading order: `place` is what is remembered of a directory, `survey` is all work on its files, `visit` is the
-//! task, `server` is the server that answers, and `says` is the lines of the log.
+//! In reading order: `place` is what is remembered of a directory, `scan` is all work on its files, `visit` is the
+//! task, `server` is the server that answers, and `watch_log` is the lines of the log.
 
 mod place;
 mod scan;
@@ -26,13 +26,13 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::bridge::file_events::{Notices, POLL_PAUSE, Told};
+use crate::bridge::file_events::{Notices, POLL_PAUSE, WatchMethod};
 use crate::client::{Need, Session};
 use crate::command::bridge::arguments::BridgeWatch;
 use crate::signals::Signals;
 use crate::terminal::render;
-use crate::{Outcome, log};
-use place::Place;
+use crate::{Exit, log};
+use place::WatchedDirectory;
 use server::Server;
 use visit::{Next, Shared, visit};
 
@@ -63,8 +63,8 @@ const TROUBLE_PAUSE_MAX: Duration = Duration::from_secs(30);
 /// How long another driver's lock must be in the way before that is logged.
 const IN_USE_SAID_AFTER: Duration = Duration::from_secs(10);
 
-pub(crate) fn run(arguments: &BridgeWatch) -> Result<Outcome> {
-    let Some(places) = settle(&arguments.directories) else { return Ok(Outcome::CouldNot) };
+pub(crate) fn run(arguments: &BridgeWatch) -> Result<Exit> {
+    let Some(places) = settle(&arguments.directories) else { return Ok(Exit::CouldNot) };
     let log = log::start_own(module_path!())?;
     // If the system allows fewer, some directories are tried again later.
     let _ = rlimit::increase_nofile_limit(FILES_WANTED);
@@ -101,11 +101,11 @@ fn settle(paths: &[PathBuf]) -> Option<Vec<PathBuf>> {
     all_there.then_some(settled)
 }
 
-async fn watch(arguments: &BridgeWatch, paths: Vec<PathBuf>) -> Result<Outcome> {
+async fn watch(arguments: &BridgeWatch, paths: Vec<PathBuf>) -> Result<Exit> {
     let mut signals = Signals::new()?;
     let session = tokio::select! {
         session = Session::begin(&arguments.reach, Need::Often) => session?,
-        () = signals.next() => return Ok(Outcome::Fine),
+        () = signals.next() => return Ok(Exit::Fine),
     };
     let shared = Arc::new(Shared::new(Server::new(session.client.clone()), arguments.routes.clone()));
     let mut watcher = Watcher::new(paths, arguments.poll, shared.clone());
@@ -121,7 +121,7 @@ async fn watch(arguments: &BridgeWatch, paths: Vec<PathBuf>) -> Result<Outcome> 
     watch_log::stopped(watcher.visits.len());
     watcher.visits.shutdown().await;
     session.end().await;
-    Ok(Outcome::Fine)
+    Ok(Exit::Fine)
 }
 
 struct Watcher {
@@ -137,7 +137,7 @@ struct Watcher {
 
 /// One directory, as the watcher sees it.
 struct Watched {
-    place: Arc<Place>,
+    place: Arc<WatchedDirectory>,
     standing: Standing,
     /// Whether it is being glanced at or visited.
     is_busy: bool,
@@ -158,13 +158,13 @@ impl Watcher {
         let mut notices = Notices::new(poll);
         let mut polled: BTreeMap<&'static str, usize> = BTreeMap::new();
         for path in &paths {
-            if let Told::Polled(why) = notices.add(path) {
+            if let WatchMethod::Polled(why) = notices.add(path) {
                 *polled.entry(why).or_default() += 1;
             }
         }
         watch_log::watching(paths.len(), &polled, POLL_PAUSE);
         let watched = |path| Watched {
-            place: Arc::new(Place::new(path)),
+            place: Arc::new(WatchedDirectory::new(path)),
             standing: Standing::Fine,
             is_busy: false,
             is_stirred: false,
@@ -293,7 +293,7 @@ impl Watcher {
     }
 }
 
-fn in_use(place: &Place, standing: &Standing) -> Standing {
+fn in_use(place: &WatchedDirectory, standing: &Standing) -> Standing {
     let (since, is_said) = match standing {
         Standing::InUse { since, is_said } => (*since, *is_said),
         Standing::Fine | Standing::Gone | Standing::Trouble { .. } => (Instant::now(), false),

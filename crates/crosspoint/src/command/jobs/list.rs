@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 
 use super::event_line::progress;
-use crate::Outcome;
+use crate::Exit;
 use crate::client::{Client, Job, JobFields, Page, segment};
 use crate::command::jobs::arguments::JobsList;
 use crate::terminal::table::{self, Column, Fit};
@@ -23,7 +23,7 @@ const COLUMNS: [Column; 6] = [
     Column { head: "NOTE", fit: Fit::Cut },
 ];
 
-pub(super) async fn list(client: &Client, arguments: &JobsList) -> Result<Outcome> {
+pub(super) async fn list(client: &Client, arguments: &JobsList) -> Result<Exit> {
     let (mut jobs, mut next) = (Vec::new(), arguments.before.clone());
     loop {
         let missing = arguments.limit - u32::try_from(jobs.len()).unwrap_or(u32::MAX).min(arguments.limit);
@@ -48,7 +48,7 @@ pub(super) async fn list(client: &Client, arguments: &JobsList) -> Result<Outcom
     if let Some(next) = next.filter(|_| !arguments.json) {
         render::note(&render::visible(&format!("there are more: --before {next}")));
     }
-    Ok(Outcome::Fine)
+    Ok(Exit::Fine)
 }
 
 fn path(arguments: &JobsList, before: Option<&str>, limit: u32) -> String {

@@ -7,7 +7,7 @@ use std::path::Path;
 use crosspoint_engine::runtime::Engine;
 use crosspoint_exchange::listed::listed;
 
-use super::listening::Place;
+use super::listening::Address;
 use crate::config::Config;
 use crate::terminal::render;
 
@@ -17,14 +17,14 @@ const PROGRAM: &str = "crosspoint";
 /// Most agents that are shown.
 const AGENTS_MAX: usize = 20;
 
-pub(super) fn show(place: &Place, config: &Config, engine: &Engine) {
+pub(super) fn show(place: &Address, config: &Config, engine: &Engine) {
     // Written at once, so that no log line comes in between. A failed write to stderr cannot be reported anywhere.
     let mut banner = Vec::new();
     let _ = write(&mut banner, place, config, engine);
     let _ = anstream::stderr().lock().write_all(&banner);
 }
 
-fn write(out: &mut impl Write, place: &Place, config: &Config, engine: &Engine) -> io::Result<()> {
+fn write(out: &mut impl Write, place: &Address, config: &Config, engine: &Engine) -> io::Result<()> {
     let (bold, url) = (render::bold(), place.url());
     let version = env!("CARGO_PKG_VERSION");
     writeln!(out, "{bold}crosspoint {version}{bold:#} listens on {bold}{}{bold:#}", place.shown())?;

@@ -10,11 +10,11 @@ use tokio::net::TcpListener;
 use crate::config::{Config, Server, UNIX};
 use crate::local::{self, SCHEME, SERVER_SOCKET, SocketFile};
 use crate::terminal::render;
-use crate::{Outcome, retrying};
+use crate::{Exit, retrying};
 
 /// Where callers connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Address {
     Port(SocketAddr),
     /// An absolute path.
     File(PathBuf),
@@ -36,7 +36,7 @@ impl From<io::Error> for Unheard {
 /// An open socket. Its file, if it has one, is removed with this value.
 pub(super) struct Listening {
     pub(super) listener: Listener,
-    pub(super) place: Place,
+    pub(super) place: Address,
     pub(super) file: Option<SocketFile>,
 }
 
@@ -48,7 +48,7 @@ impl Listening {
             return Ok(retrying::with_address(|| async { in_directory(&config.data) }).await?);
         }
         let listener = on_port(&config.server).await?;
-        let place = Place::Port(listener.local_addr()?);
+        let place = Address::Port(listener.local_addr()?);
         Ok(Listening { listener: Listener::Tcp(listener), place, file: None })
     }
 }
@@ -66,7 +66,7 @@ fn in_directory(data: &Path) -> io::Result<Listening> {
         return Err(ErrorKind::AddrInUse.into());
     }
     let (listener, file) = local::listen(data)?;
-    let place = Place::File(file.path().with_file_name(SERVER_SOCKET));
+    let place = Address::File(file.path().with_file_name(SERVER_SOCKET));
     Ok(Listening { listener: Listener::Unix(listener), place, file: Some(file) })
 }
 
@@ -80,19 +80,19 @@ async fn on_port(server: &Server) -> Result<TcpListener, Unheard> {
     Ok(retrying::with_address(|| TcpListener::bind(&*addresses)).await?)
 }
 
-impl Place {
+impl Address {
     /// The address on which it really listens, for people.
     pub(super) fn shown(&self) -> String {
         match self {
-            Place::Port(address) => format!("http://{address}"),
-            Place::File(path) => format!("{SCHEME}{}", path.display()),
+            Address::Port(address) => format!("http://{address}"),
+            Address::File(path) => format!("{SCHEME}{}", path.display()),
         }
     }
 
     /// An address that programs on the same machine can use.
     pub(super) fn url(&self) -> String {
         match self {
-            Place::Port(address) => {
+            Address::Port(address) => {
                 let mut reachable = *address;
                 match address {
                     SocketAddr::V4(v4) if v4.ip().is_unspecified() => reachable.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -101,13 +101,13 @@ impl Place {
                 }
                 format!("http://{reachable}")
             }
-            Place::File(_) => self.shown(),
+            Address::File(_) => self.shown(),
         }
     }
 
     /// A warning for the operator if other machines reach the server.
     pub(super) fn exposure(&self) -> Option<String> {
-        let Place::Port(address) = self else { return None };
+        let Address::Port(address) = self else { return None };
         let ip = address.ip().to_canonical();
         let who = "no token is asked for: every program that reaches it may submit, see and cancel all jobs";
         match (ip.is_loopback(), ip.is_unspecified()) {
@@ -119,7 +119,7 @@ impl Place {
 }
 
 impl Unheard {
-    pub(super) fn told(self, address: &str) -> Outcome {
+    pub(super) fn told(self, address: &str) -> Exit {
         match self {
             Unheard::Failed(error) => cannot_listen(address, &error),
             Unheard::Exposed => {
@@ -128,13 +128,13 @@ impl Unheard {
                 let hint = "listen on 127.0.0.1 and put a proxy in front that asks who is there; or say --insecure, and \
                     every program that reaches the port may submit, see and cancel all jobs";
                 render::refused(&message, hint);
-                Outcome::CouldNot
+                Exit::CouldNot
             }
         }
     }
 }
 
-fn cannot_listen(address: &str, error: &io::Error) -> Outcome {
+fn cannot_listen(address: &str, error: &io::Error) -> Exit {
     let hints = [
         (ErrorKind::AddrInUse, "another program has it; stop that one, or choose another: --listen 127.0.0.1:0"),
         (ErrorKind::AddrNotAvailable, "this machine does not have that address; 127.0.0.1 is always there"),
@@ -147,5 +147,5 @@ fn cannot_listen(address: &str, error: &io::Error) -> Outcome {
         None => "give an address and a port: --listen 127.0.0.1:7420",
     };
     render::refused(&format!("cannot listen on {address}: {error}"), hint);
-    Outcome::CouldNot
+    Exit::CouldNot
 }

@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueHint};
 use crosspoint_engine::job::Phase;
 
-use crate::command::flags::Place;
+use crate::command::flags::StoreFlags;
 
 /// Look after the store: check it for damage, take everything out of it
 ///
@@ -52,7 +52,7 @@ pub(crate) struct StoreCheck {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: StoreFlags,
 }
 
 /// Write everything in the store as JSON Lines: jobs, the documents they came as, events, outcomes
@@ -82,7 +82,7 @@ pub(crate) struct StoreExport {
     pub(crate) since: Option<Since>,
 
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: StoreFlags,
 }
 
 /// A point in time, as it was typed.

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use anstyle::AnsiColor;
 use anyhow::Result;
-use crosspoint_engine::store::check::{self, Checked, Finding, TOLD_MAX, Told};
+use crosspoint_engine::store::check::{self, CheckNote, Checked, Finding, TOLD_MAX};
 use serde::Serialize;
 
 use super::progress::Progress;
-use crate::Outcome;
+use crate::Exit;
 use crate::command::store::arguments::StoreCheck;
 use crate::terminal::render;
 
@@ -30,16 +30,16 @@ struct Line<'f> {
     hint: &'static str,
 }
 
-pub(super) fn check(path: &Path, arguments: &StoreCheck) -> Result<Outcome> {
+pub(super) fn check(path: &Path, arguments: &StoreCheck) -> Result<Exit> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     let progress = Progress::new();
     let mut written = Ok(());
     let checked = check::check(path, &mut |told| match told {
-        Told::Progress { what, at, of } => progress.show(what, at, of),
-        Told::Finding(finding) if written.is_ok() => {
+        CheckNote::Progress { what, at, of } => progress.show(what, at, of),
+        CheckNote::Finding(finding) if written.is_ok() => {
             written = progress.suspend(|| print(&mut out, &finding, arguments.json));
         }
-        Told::Finding(_) => {}
+        CheckNote::Finding(_) => {}
     })?;
     drop(progress);
     written?;
@@ -49,7 +49,7 @@ pub(super) fn check(path: &Path, arguments: &StoreCheck) -> Result<Outcome> {
     } else {
         writeln!(out, "{}", summary(path, checked))?;
     }
-    Ok(if checked.findings == 0 { Outcome::Fine } else { Outcome::NotFine })
+    Ok(if checked.findings == 0 { Exit::Fine } else { Exit::NotFine })
 }
 
 fn print(out: &mut impl Write, finding: &Finding, json: bool) -> io::Result<()> {

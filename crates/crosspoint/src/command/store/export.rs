@@ -17,14 +17,14 @@ use crosspoint_engine::store::{Fault, Readers, Wanted};
 use super::draft::Draft;
 use super::line::{self, Line};
 use super::progress::Progress;
-use crate::Outcome;
+use crate::Exit;
 use crate::command::store::arguments::{Since, StoreExport};
 use crate::terminal::{json, render};
 
 /// Most events that are read at once. Each may be a block of output.
 const EVENTS_AT_ONCE: usize = 16;
 
-pub(super) fn export(path: &Path, arguments: &StoreExport) -> Result<Outcome> {
+pub(super) fn export(path: &Path, arguments: &StoreExport) -> Result<Exit> {
     let readers = Readers::open(path)?;
     let wanted = wanted(arguments);
     let unread = match &arguments.output {
@@ -45,13 +45,13 @@ pub(super) fn export(path: &Path, arguments: &StoreExport) -> Result<Outcome> {
         }
     };
     if unread == 0 {
-        return Ok(Outcome::Fine);
+        return Ok(Exit::Fine);
     }
     let message = format!(
         "{unread} of the jobs could not be read whole, or are in parts that cannot be read; the lines of kind unread name them"
     );
     render::problem(&message, "crosspoint store check says what is wrong with them");
-    Ok(Outcome::NotFine)
+    Ok(Exit::NotFine)
 }
 
 fn wanted(arguments: &StoreExport) -> Wanted {

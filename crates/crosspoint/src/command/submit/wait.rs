@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::bar::Shown;
-use crate::Outcome;
+use crate::Exit;
 use crate::client::{self, Client, Heard, Job, advice, plain};
 use crate::command::jobs::card::page;
 use crate::terminal::json;
@@ -29,24 +29,24 @@ pub(crate) fn interrupts() -> Result<Signal> {
 }
 
 /// Prints only the id, for a user that does not wait.
-pub(crate) fn print_id(client: &Client, job: &Job, json: bool) -> Result<Outcome> {
+pub(crate) fn print_id(client: &Client, job: &Job, json: bool) -> Result<Exit> {
     let text = if json { json::one_line(&job.text) } else { render::visible(&job.is.id) };
     writeln!(io::stdout().lock(), "{text}")?;
     if client.is_embedded() && job.outcome().is_none() {
         render::note("no server runs: the job is kept, and goes on when crosspoint serve does");
     }
-    Ok(Outcome::Fine)
+    Ok(Exit::Fine)
 }
 
-pub(crate) fn interrupted_early() -> Outcome {
+pub(crate) fn interrupted_early() -> Exit {
     render::note(
         "interrupted before it was known whether the work was accepted; crosspoint jobs list shows it if it was",
     );
-    Outcome::Interrupted
+    Exit::Interrupted
 }
 
 /// Shows the course of a job that was submitted earlier. Without a server it may be a job that no process drives.
-pub(crate) async fn follow(client: &Client, id: &str, wanted: Wanted, interrupts: Signal) -> Result<Outcome> {
+pub(crate) async fn follow(client: &Client, id: &str, wanted: Wanted, interrupts: Signal) -> Result<Exit> {
     if client.is_embedded() {
         let job = client.job(id).await?;
         if client.is_held(&job) {
@@ -58,7 +58,7 @@ pub(crate) async fn follow(client: &Client, id: &str, wanted: Wanted, interrupts
 
 /// Shows the course of a job that was just submitted, until it has ended, waits for a person, or the user interrupts. A
 /// job that existed already is driven too: submitting it again has it taken up.
-pub(crate) async fn wait(client: &Client, id: &str, wanted: Wanted, mut interrupts: Signal) -> Result<Outcome> {
+pub(crate) async fn wait(client: &Client, id: &str, wanted: Wanted, mut interrupts: Signal) -> Result<Exit> {
     let mut shown = Shown::new(wanted, id);
     let ended = tokio::select! {
         ended = until_it_rests(client, id, wanted.after, &mut shown) => ended,
@@ -75,7 +75,7 @@ pub(crate) async fn wait(client: &Client, id: &str, wanted: Wanted, mut interrup
 }
 
 /// Shows what there is of a job that no process drives, because following it would never end.
-async fn held(client: &Client, job: &Job, wanted: Wanted) -> Result<Outcome> {
+async fn held(client: &Client, job: &Job, wanted: Wanted) -> Result<Exit> {
     if wanted.follow {
         let mut shown = Shown::new(wanted, &job.is.id);
         let mut past = client.past(&job.is.id, wanted.after);
@@ -85,7 +85,7 @@ async fn held(client: &Client, job: &Job, wanted: Wanted) -> Result<Outcome> {
     }
     let message = format!("job {} is {}, and no server runs that would go on with it", job.is.id, job.is.state);
     render::refused(&message, "start crosspoint serve");
-    Ok(Outcome::CouldNot)
+    Ok(Exit::CouldNot)
 }
 
 /// Returns the job once it has ended or waits for a person.
@@ -111,7 +111,7 @@ async fn until_it_rests(client: &Client, id: &str, after: u32, shown: &mut Shown
     }
 }
 
-fn interrupted(client: &Client, id: &str) -> Outcome {
+fn interrupted(client: &Client, id: &str) -> Exit {
     let id = render::visible(id);
     if client.is_embedded() {
         render::note(&format!(
@@ -122,10 +122,10 @@ fn interrupted(client: &Client, id: &str) -> Outcome {
             "the job goes on; crosspoint jobs show {id} shows it, crosspoint jobs cancel {id} stops it"
         ));
     }
-    Outcome::Interrupted
+    Exit::Interrupted
 }
 
-fn finish(client: &Client, job: &Job, wanted: Wanted) -> Result<Outcome> {
+fn finish(client: &Client, job: &Job, wanted: Wanted) -> Result<Exit> {
     let mut out = io::stdout().lock();
     if wanted.json && !wanted.follow {
         writeln!(out, "{}", json::one_line(&job.text))?;
@@ -137,10 +137,10 @@ fn finish(client: &Client, job: &Job, wanted: Wanted) -> Result<Outcome> {
     }
     out.flush()?;
     if outcome.status == "completed" {
-        return Ok(Outcome::Fine);
+        return Ok(Exit::Fine);
     }
     say_failed(job, outcome);
-    Ok(Outcome::NotFine)
+    Ok(Exit::NotFine)
 }
 
 fn say_failed(job: &Job, outcome: &client::Outcome) {
@@ -159,12 +159,12 @@ fn say_failed(job: &Job, outcome: &client::Outcome) {
     render::problem(&format!("{message}{advice}"), &format!("{} says more", render::visible(&page(&failure.code))));
 }
 
-fn waiting(client: &Client, job: &Job) -> Outcome {
+fn waiting(client: &Client, job: &Job) -> Exit {
     let id = &job.is.id;
     if job.is.is_poisoned() {
         let reason = job.is.stuck.as_ref().map(|stuck| stuck.reason.as_str()).unwrap_or_default();
         render::note(&render::visible(&format!("job {id} waits for an operator: {reason}")));
-        return Outcome::Waiting;
+        return Exit::Waiting;
     }
     let prompt = job.is.question.as_ref().map(|question| plain(&question.prompt)).unwrap_or_default();
     render::note(&render::visible(&format!("job {id} waits for a person:")));
@@ -172,5 +172,5 @@ fn waiting(client: &Client, job: &Job) -> Outcome {
     let answer = format!("crosspoint jobs answer {id} --text TEXT (or --input JSON)");
     let hint = if client.is_embedded() { format!("start crosspoint serve, then {answer}") } else { answer };
     render::note(&render::visible(&format!("hint: {hint}")));
-    Outcome::Waiting
+    Exit::Waiting
 }

@@ -13,8 +13,8 @@ use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Attempt, Gone};
 
 use super::Bridge;
+use super::inbox::{InTheWay, Inbox, Seen, Thing, Which, Written, request_name, response_name};
 use super::memory::Memory;
-use super::place::{InTheWay, Place, Seen, Thing, Which, Written, request_name, response_name};
 use super::verdict::{Verdict, judged};
 use crate::bridge::file_events::Notices;
 use crate::link::record::Record;
@@ -107,7 +107,7 @@ impl<'t> Talk<'t> {
     /// Puts the request into its place, as soon as that is free.
     async fn ask(&mut self, document: &str) -> Result<(), Failed> {
         loop {
-            let way = self.link.files(Place::in_the_way).await;
+            let way = self.link.files(Inbox::in_the_way).await;
             match way.map_err(|fault| self.unusable(&fault, Dispatched::No))? {
                 Some(way) => self.clear(way).await?,
                 None => {

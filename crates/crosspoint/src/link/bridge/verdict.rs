@@ -8,7 +8,7 @@ use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::{Kind, Report};
 use crosspoint_exchange::reply::{self, Meaning};
 
-use super::place::response_name;
+use super::inbox::response_name;
 use crate::link::record::{Note, found};
 
 /// What the file is worth.

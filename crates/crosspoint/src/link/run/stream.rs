@@ -16,7 +16,7 @@ use reqwest::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::report::Reports;
-use super::{Errand, Run, verdict};
+use super::{Run, RunAttempt, verdict};
 use crate::link::record::Record;
 
 /// Longest time, and most bytes, for reading on after an outcome. It shows whether the agent keeps the rules and
@@ -68,7 +68,7 @@ impl From<Unread> for Over {
 }
 
 impl Run {
-    pub(super) async fn follow(&self, answer: Answer, errand: Errand) -> Result<Success, Failed> {
+    pub(super) async fn follow(&self, answer: Answer, errand: RunAttempt) -> Result<Success, Failed> {
         let limit = self.agent.answer_bytes_max;
         let limits =
             Limits { line_bytes_max: limit.saturating_add(FIELD_BYTES), event_bytes_max: limit, ..Limits::default() };

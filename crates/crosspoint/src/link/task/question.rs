@@ -15,7 +15,7 @@ use crosspoint_exchange::reply::Meaning;
 use super::conversation::{Mute, Talk};
 use super::memory::Memory;
 use super::pace::Pace;
-use super::poll::{Asked, Told};
+use super::poll::{PollResult, PolledQuestion};
 use crate::link::gone;
 use crate::link::status::is_absent;
 
@@ -186,8 +186,8 @@ impl Talk<'_> {
         if status.is_success() && answer.body.is_empty() {
             return Ok(Sent::Taken(None));
         }
-        let told = self.hear(Asked::Input, &answer);
-        if let Told::Stands(stands) = told {
+        let told = self.hear(PolledQuestion::Input, &answer);
+        if let PollResult::Stands(stands) = told {
             self.alive().await?;
             return Ok(Sent::Taken(Some(stands)));
         }

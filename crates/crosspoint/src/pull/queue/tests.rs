@@ -13,7 +13,7 @@ use crosspoint_engine::runtime::Handed;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::{Counter, Served};
+use super::{Queue, Served};
 use crate::pull::Joining;
 use crate::pull::session::Wanted;
 
@@ -29,12 +29,12 @@ fn joining(session: u128, policy: Policy) -> Joining {
     Joining { session: Uuid::from_u128(session), concurrency: 1, lease: Duration::from_secs(15), spec }
 }
 
-fn counter(sessions: u128, policy: &Policy) -> Counter {
-    let mut counter = Counter::default();
+fn queue(sessions: u128, policy: &Policy) -> Queue {
+    let mut queue = Queue::default();
     for session in 1..=sessions {
-        assert!(counter.join(&joining(session, policy.clone()), Instant::now()).is_ok());
+        assert!(queue.join(&joining(session, policy.clone()), Instant::now()).is_ok());
     }
-    counter
+    queue
 }
 
 fn handed(seq: u64) -> Handed {
@@ -57,11 +57,11 @@ fn handed(seq: u64) -> Handed {
 }
 
 /// Begins a call for one job that finds nothing and waits; returns the number and the notifier of the call.
-fn waits(counter: &mut Counter, session: u128) -> (u64, Arc<Notify>) {
+fn waits(queue: &mut Queue, session: u128) -> (u64, Arc<Notify>) {
     let session = Uuid::from_u128(session);
-    assert!(counter.call_begins(session).is_ok());
-    let Ok((round, _, bell)) = counter.begin_take(session) else { panic!("it has joined") };
-    let Served::Ordered(ordered) = counter.serve(session, round, &Wanted::new(1, &[]), true) else {
+    assert!(queue.call_begins(session).is_ok());
+    let Ok((round, _, bell)) = queue.begin_take(session) else { panic!("it has joined") };
+    let Served::Ordered(ordered) = queue.serve(session, round, &Wanted::new(1, &[]), true) else {
         panic!("it is served")
     };
     assert!(ordered.is_empty());
@@ -75,26 +75,26 @@ fn rings(bell: &Notify) -> bool {
 
 #[test]
 fn a_call_that_is_over_is_not_woken_in_place_of_one_that_waits() {
-    let mut counter = counter(2, &Policy::DEFAULT);
-    let (round, dead) = waits(&mut counter, 1);
-    counter.call_ends(Uuid::from_u128(1), Some(round));
-    let (_, bell) = waits(&mut counter, 2);
-    counter.lay_out(vec![handed(1)], Instant::now());
+    let mut queue = queue(2, &Policy::DEFAULT);
+    let (round, dead) = waits(&mut queue, 1);
+    queue.call_ends(Uuid::from_u128(1), Some(round));
+    let (_, bell) = waits(&mut queue, 2);
+    queue.enqueue(vec![handed(1)], Instant::now());
     assert!(!rings(&dead) && rings(&bell));
 }
 
 #[test]
 fn what_was_woken_and_vanished_or_left_hands_its_turn_on() {
     for leaves in [false, true] {
-        let mut counter = counter(2, &Policy::DEFAULT);
-        let (round, first) = waits(&mut counter, 1);
-        let (_, second) = waits(&mut counter, 2);
-        counter.lay_out(vec![handed(1)], Instant::now());
+        let mut queue = queue(2, &Policy::DEFAULT);
+        let (round, first) = waits(&mut queue, 1);
+        let (_, second) = waits(&mut queue, 2);
+        queue.enqueue(vec![handed(1)], Instant::now());
         assert!(rings(&first) && !rings(&second), "one for one job");
         if leaves {
-            assert!(counter.leave(Uuid::from_u128(1)).is_some());
+            assert!(queue.leave(Uuid::from_u128(1)).is_some());
         } else {
-            counter.call_ends(Uuid::from_u128(1), Some(round));
+            queue.call_ends(Uuid::from_u128(1), Some(round));
         }
         assert!(rings(&second), "leaves: {leaves}");
     }
@@ -102,11 +102,11 @@ fn what_was_woken_and_vanished_or_left_hands_its_turn_on() {
 
 #[test]
 fn the_end_of_an_earlier_call_is_not_that_of_the_one_that_waits() {
-    let mut counter = counter(1, &Policy::DEFAULT);
-    let (earlier, _) = waits(&mut counter, 1);
-    let (_, bell) = waits(&mut counter, 1);
-    counter.call_ends(Uuid::from_u128(1), Some(earlier));
-    counter.lay_out(vec![handed(1)], Instant::now());
+    let mut queue = queue(1, &Policy::DEFAULT);
+    let (earlier, _) = waits(&mut queue, 1);
+    let (_, bell) = waits(&mut queue, 1);
+    queue.call_ends(Uuid::from_u128(1), Some(earlier));
+    queue.enqueue(vec![handed(1)], Instant::now());
     assert!(rings(&bell));
 }
 
@@ -114,9 +114,9 @@ fn the_end_of_an_earlier_call_is_not_that_of_the_one_that_waits() {
 fn what_nobody_takes_goes_back_in_half_of_its_time() {
     let now = Instant::now();
     let policy = Policy { silence: Some(Duration::from_secs(8)), ..Policy::DEFAULT };
-    let mut counter = counter(1, &policy);
+    let mut queue = queue(1, &policy);
     let half = now + Duration::from_secs(4);
-    assert_eq!(counter.lay_out(vec![handed(1)], now), Some(half));
-    assert!(counter.stale(half - Duration::from_millis(1)).is_empty());
-    assert_eq!((counter.stale(half).len(), counter.ready.len()), (1, 0));
+    assert_eq!(queue.enqueue(vec![handed(1)], now), Some(half));
+    assert!(queue.stale(half - Duration::from_millis(1)).is_empty());
+    assert_eq!((queue.stale(half).len(), queue.ready.len()), (1, 0));
 }

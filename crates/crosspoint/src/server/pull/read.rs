@@ -22,7 +22,7 @@ use crosspoint_http::query::parameters;
 use uuid::Uuid;
 
 use super::doubt::Doubts;
-use crate::pull::{CONCURRENCY_MAX, Holding, Joining, Report, Said};
+use crate::pull::{CONCURRENCY_MAX, Holding, Joining, Report, ReportBody};
 
 /// Name of the contract of agents that joined, for people.
 const CONTRACT: &str = "pull";
@@ -64,7 +64,7 @@ pub(super) struct Taking {
 }
 
 /// The place of a block of output.
-pub(super) struct Place {
+pub(super) struct BlockPlace {
     pub(super) session: Uuid,
     pub(super) job: JobId,
     pub(super) attempt: u32,
@@ -176,9 +176,9 @@ fn report(document: &Bytes, item: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Resul
     let is_answer = ["ask", "result", "failure"].contains(&kind);
     let said = match kind {
         // The report is taken as a failure: sending it again would not change it.
-        _ if is_answer && doubts.are_in(inside.value) => Said::Ended(Err(unreadable(inside.value.source()))),
-        "heard" => Said::Heard,
-        "progress" => Said::Progress(progress(document, &inside)?),
+        _ if is_answer && doubts.are_in(inside.value) => ReportBody::Ended(Err(unreadable(inside.value.source()))),
+        "heard" => ReportBody::Heard,
+        "progress" => ReportBody::Progress(progress(document, &inside)?),
         "violation" => {
             let rule = inside.value.text().map(|text| text.decode().into_owned().into_boxed_str());
             let is_short = |rule: &str| {
@@ -186,22 +186,22 @@ fn report(document: &Bytes, item: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Resul
             };
             let rule = rule.filter(|rule| is_short(rule));
             let must_be = format!("a string of 1 to {RULE_CHARS_MAX} characters, without control characters");
-            Said::Broken(rule.ok_or_else(|| inside.wrong(&must_be))?)
+            ReportBody::Broken(rule.ok_or_else(|| inside.wrong(&must_be))?)
         }
         "ask" => {
             let prompt = inside.member("prompt");
             prompt.value.text().ok_or_else(|| prompt.wrong("a string"))?;
             let number = item.whole("n", 1..=u64::from(u32::MAX))?;
             let number = number.ok_or_else(|| item.member("n").wrong("the number of the question, from 1"))?;
-            Said::Ask {
+            ReportBody::Ask {
                 number: u32::try_from(number).unwrap_or(u32::MAX),
                 question: Question::read(inside.body(document)),
             }
         }
-        "declined" if inside.value.boolean() == Some(true) => Said::Declined,
+        "declined" if inside.value.boolean() == Some(true) => ReportBody::Declined,
         "declined" => return Err(inside.wrong("true")),
-        "result" => Said::Ended(Ok(success(document, &inside)?)),
-        _ => Said::Ended(Err(failed(document, &inside)?)),
+        "result" => ReportBody::Ended(Ok(success(document, &inside)?)),
+        _ => ReportBody::Ended(Err(failed(document, &inside)?)),
     };
     Ok(Report { id, attempt, said })
 }
@@ -251,7 +251,7 @@ fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {
     Ok(Failed { message, code, details, repeat, ..Failed::of(failure, dispatched) })
 }
 
-pub(super) fn place(uri: &Uri, block: &Bytes) -> Result<Place, Refusal> {
+pub(super) fn place(uri: &Uri, block: &Bytes) -> Result<BlockPlace, Refusal> {
     const HINT: &str = "give session, job, attempt and offset, and the bytes as the body";
     if block.len() > BLOCK_BYTES_MAX {
         return Err(Refusal::too_large(BLOCK_BYTES_MAX));
@@ -267,7 +267,7 @@ pub(super) fn place(uri: &Uri, block: &Bytes) -> Result<Place, Refusal> {
         }
     }
     let missing = |what: &str| Refusal::invalid(format!("the query's `{what}` is missing or cannot be read"), HINT);
-    Ok(Place {
+    Ok(BlockPlace {
         session: session.ok_or_else(|| missing("session"))?,
         job: job.ok_or_else(|| missing("job"))?,
         attempt: attempt.ok_or_else(|| missing("attempt"))?,

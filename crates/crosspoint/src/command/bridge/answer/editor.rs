@@ -19,16 +19,16 @@ const CUT: &str = "# ------------------------ >8 ------------------------";
 const FILE: &str = "ANSWER.md";
 
 /// A private directory for the file. It is removed on drop, unless it is to be kept.
-struct Desk {
+struct Draft {
     path: PathBuf,
     kept: bool,
 }
 
-impl Desk {
-    fn new() -> Result<Desk> {
+impl Draft {
+    fn new() -> Result<Draft> {
         let path = std::env::temp_dir().join(format!("crosspoint-answer-{}", Uuid::new_v4().simple()));
         DirBuilder::new().mode(0o700).create(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        Ok(Desk { path, kept: false })
+        Ok(Draft { path, kept: false })
     }
 
     fn write(&self, text: &str) -> Result<PathBuf> {
@@ -39,7 +39,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for Draft {
     fn drop(&mut self) {
         if !self.kept {
             // What cannot be removed is cleared away with everything else in the temporary directory.
@@ -50,19 +50,19 @@ impl Drop for Desk {
 
 /// Returns what the person writes; `None` if that is nothing, which was printed.
 pub(super) fn text(request: Option<&Request>) -> Result<Option<String>> {
-    let mut desk = Desk::new()?;
-    let path = desk.write(&shown(request))?;
+    let mut draft = Draft::new()?;
+    let path = draft.write(&shown(request))?;
     if !edited(&path)? {
         render::refused("nothing was answered: the editor failed", "the request waits as before");
         return Ok(None);
     }
     let written = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let Ok(written) = String::from_utf8(written) else {
-        desk.kept = true;
+        draft.kept = true;
         bail!("{} is not UTF-8; it is kept", path.display());
     };
     let Some(answer) = answer(&written) else {
-        desk.kept = true;
+        draft.kept = true;
         let hint = format!(
             "what is above it is the answer; yours is kept in {}: give it with --text - < FILE",
             path.display()
@@ -82,9 +82,9 @@ pub(super) fn text(request: Option<&Request>) -> Result<Option<String>> {
 
 /// Keeps an answer that could not be given, and prints where.
 pub(super) fn keep(text: &str) {
-    let kept = Desk::new().and_then(|mut desk| {
-        desk.kept = true;
-        desk.write(text)
+    let kept = Draft::new().and_then(|mut draft| {
+        draft.kept = true;
+        draft.write(text)
     });
     if let Ok(path) = kept {
         render::note(&render::visible(&format!("the answer is kept in {}", path.display())));

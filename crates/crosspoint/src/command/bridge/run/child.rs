@@ -21,7 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::keeper::{self, KEEP, Kept};
 use super::next::Ended;
-use crate::signals::{Asked, Signals};
+use crate::signals::{Signals, StopRequest};
 use crate::terminal::render;
 
 /// The word on the command line by which this binary is to become a program.
@@ -120,10 +120,10 @@ fn searched(name: &OsStr) -> Option<(OsString, PathBuf)> {
 
 /// Passes a signal on. A terminal sends Ctrl-C to its whole foreground group, the program too: the program must get it
 /// exactly once.
-fn pass_on(asked: Asked, kept: &Kept) {
+fn pass_on(asked: StopRequest, kept: &Kept) {
     match asked {
-        Asked::Interrupt if is_in_foreground() => {}
-        Asked::Interrupt | Asked::Terminate => kept.tell(asked),
+        StopRequest::Interrupt if is_in_foreground() => {}
+        StopRequest::Interrupt | StopRequest::Terminate => kept.tell(asked),
     }
 }
 

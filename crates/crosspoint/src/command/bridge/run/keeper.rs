@@ -32,7 +32,7 @@ use tokio::signal::unix::{Signal as Caught, SignalKind, signal};
 
 use super::child::COMMAND;
 use crate::exec::tree;
-use crate::signals::Asked;
+use crate::signals::StopRequest;
 use crate::terminal::render;
 
 /// The word after [`COMMAND`] by which this binary is to be a keeper.
@@ -73,10 +73,10 @@ impl Kept {
     }
 
     /// Has the keeper send the program a signal. The program may have ended just now, and then it needs none.
-    pub(super) fn tell(&self, asked: Asked) {
+    pub(super) fn tell(&self, asked: StopRequest) {
         let word = match asked {
-            Asked::Interrupt => INTERRUPT,
-            Asked::Terminate => TERMINATE,
+            StopRequest::Interrupt => INTERRUPT,
+            StopRequest::Terminate => TERMINATE,
         };
         let _ = (&self.line).write_all(&[word]);
     }

@@ -157,7 +157,7 @@ pub(super) fn title(request: &Request) -> String {
 
 /// The members of a response that may be shown.
 #[derive(Deserialize)]
-struct Told {
+struct ShownResponse {
     status: String,
     error_type: Option<String>,
     error_message: Option<String>,
@@ -169,7 +169,8 @@ struct Told {
 /// runs the program can mend it.
 fn how(document: &str, took: Duration, is_job: bool) -> String {
     let seconds = took.as_secs_f64();
-    let Ok(Told { status, error_type: Some(kind), error_message, metadata }) = serde_json::from_str(document) else {
+    let Ok(ShownResponse { status, error_type: Some(kind), error_message, metadata }) = serde_json::from_str(document)
+    else {
         return format!("answered after {seconds:.1} s");
     };
     let kind = render::visible(&render::shortened(&kind, NAME_BYTES_MAX));

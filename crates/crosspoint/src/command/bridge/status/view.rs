@@ -14,7 +14,7 @@ use crate::bridge::record;
 use crate::bridge::request_notes::{asked_at, said_in, timestamp};
 
 /// A directory.
-pub(super) struct Place {
+pub(super) struct DirectoryView {
     /// What waits there.
     pub(super) requests: Vec<Seen>,
     /// Files that no requester waits for, and what they are.
@@ -169,7 +169,7 @@ impl Problem {
 }
 
 /// Looks at a directory; `prompts` says whether to keep what is asked, too.
-pub(super) fn look(path: &Path, prompts: bool) -> Result<Place, Fault> {
+pub(super) fn look(path: &Path, prompts: bool) -> Result<DirectoryView, Fault> {
     let directory = Directory::open(path)?;
     // The lock is held for this moment alone; drivers try for longer.
     let held = match directory.lock() {
@@ -182,7 +182,7 @@ pub(super) fn look(path: &Path, prompts: bool) -> Result<Place, Fault> {
         requests.extend(of_pair(&directory, pair, held, prompts)?);
     }
     let leftovers = directory.names()?.into_iter().filter_map(|name| Some((what_is_left(&name)?, name)));
-    Ok(Place { requests, leftovers: leftovers.map(|(what, name)| (name, what)).collect() })
+    Ok(DirectoryView { requests, leftovers: leftovers.map(|(what, name)| (name, what)).collect() })
 }
 
 fn what_is_left(name: &str) -> Option<&'static str> {

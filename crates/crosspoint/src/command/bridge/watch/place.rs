@@ -22,7 +22,7 @@ const CALM_AFTER: u8 = 8;
 /// Glances without a change after which a calm directory gets full glances again.
 const CALM_UNTIL: u8 = 248;
 
-pub(super) struct Place {
+pub(super) struct WatchedDirectory {
     pub(super) path: PathBuf,
     /// Tells the visit of this directory that something has come.
     pub(super) nudge: Notify,
@@ -81,9 +81,9 @@ impl Left {
     }
 }
 
-impl Place {
-    pub(super) fn new(path: PathBuf) -> Place {
-        Place { path, nudge: Notify::new(), memory: Mutex::default() }
+impl WatchedDirectory {
+    pub(super) fn new(path: PathBuf) -> WatchedDirectory {
+        WatchedDirectory { path, nudge: Notify::new(), memory: Mutex::default() }
     }
 
     /// The path, for people.

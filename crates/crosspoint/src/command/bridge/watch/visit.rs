@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinError, JoinSet, spawn_blocking};
 use tokio::time::Instant;
 
-use super::place::{Left, Place};
+use super::place::{Left, WatchedDirectory};
 use super::scan::{self, Put, Seen, What};
 use super::server::Server;
 use super::{AGAIN_PAUSE, until, watch_log};
@@ -83,13 +83,13 @@ impl From<JoinError> for Next {
 }
 
 /// Has everything answered that waits.
-pub(super) async fn visit(place: Arc<Place>, shared: Arc<Shared>) -> Next {
+pub(super) async fn visit(place: Arc<WatchedDirectory>, shared: Arc<Shared>) -> Next {
     match visited(&place, shared).await {
         Ok(next) | Err(next) => next,
     }
 }
 
-async fn visited(place: &Arc<Place>, shared: Arc<Shared>) -> Result<Next, Next> {
+async fn visited(place: &Arc<WatchedDirectory>, shared: Arc<Shared>) -> Result<Next, Next> {
     // What may take long comes first, while no other driver is kept out of the directory.
     let permit = shared.room.clone().acquire_owned().await.map_err(|_| Next::Rest(None))?;
     let store = shared.server.store().await;
@@ -119,7 +119,7 @@ async fn visited(place: &Arc<Place>, shared: Arc<Shared>) -> Result<Next, Next> 
 }
 
 struct Visit {
-    place: Arc<Place>,
+    place: Arc<WatchedDirectory>,
     shared: Arc<Shared>,
     /// The store of the server that is given the requests.
     store: String,
@@ -350,7 +350,7 @@ impl Visit {
 
 /// Has a request answered, however long that takes.
 async fn answered(
-    place: Arc<Place>,
+    place: Arc<WatchedDirectory>,
     shared: Arc<Shared>,
     store: String,
     request: Box<Request>,

@@ -11,7 +11,7 @@ use crosspoint_contracts::{Finding, Kind, Options, Report, read};
 use tracing::field::display;
 use tracing::{info, warn};
 
-use super::place::Place;
+use super::place::WatchedDirectory;
 use crate::bridge::request_notes;
 use crate::client::{Client, Failed};
 use crate::terminal::render::{shortened, visible};
@@ -24,7 +24,7 @@ const FINDINGS_MAX: usize = 5;
 
 /// What a line is about.
 pub(super) struct About<'a> {
-    pub(super) place: &'a Place,
+    pub(super) place: &'a WatchedDirectory,
     pub(super) pair: Pair,
     pub(super) agent: &'a str,
     pub(super) job: Option<&'a str>,
@@ -82,35 +82,35 @@ pub(super) fn back(client: &Client) {
     info!(server = %client.place(), "the server is back");
 }
 
-pub(super) fn gone(place: &Place) {
+pub(super) fn gone(place: &WatchedDirectory) {
     warn!(dir = %place.name(), "the directory is gone; it is looked for until it is back");
 }
 
-pub(super) fn fine_again(place: &Place) {
+pub(super) fn fine_again(place: &WatchedDirectory) {
     info!(dir = %place.name(), "the directory can be worked in again");
 }
 
-pub(super) fn in_use(place: &Place) {
+pub(super) fn in_use(place: &WatchedDirectory) {
     info!(dir = %place.name(), "something waits here, and another driver works here: it is left to that one");
 }
 
-pub(super) fn trouble(place: &Place, message: &str, hint: &str) {
+pub(super) fn trouble(place: &WatchedDirectory, message: &str, hint: &str) {
     let hint = if hint.is_empty() { String::new() } else { format!(" (hint: {})", visible(hint)) };
     warn!(dir = %place.name(), "{}; it is tried again{hint}", visible(message));
 }
 
-pub(super) fn odd_record(place: &Place, aside: &str) {
+pub(super) fn odd_record(place: &WatchedDirectory, aside: &str) {
     warn!(dir = %place.name(), "the record could not be understood, and was set aside as {}", visible(aside));
 }
 
 /// Logs what is odd about a request that is answered all the same.
-pub(super) fn remarks(place: &Place, request: &Request) {
+pub(super) fn remarks(place: &WatchedDirectory, request: &Request) {
     for (clause, what) in request_notes::remarks(request) {
         warn!(dir = %place.name(), file = %request.pair, clause, "{}", visible(&what));
     }
 }
 
-pub(super) fn accepted(place: &Place, request: &Request, job: &str) {
+pub(super) fn accepted(place: &WatchedDirectory, request: &Request, job: &str) {
     info!(job = %name(job), dir = %place.name(), file = %request.pair, agent = %name(&request.agent_name), "handed in");
 }
 
@@ -134,7 +134,7 @@ pub(super) fn answered(about: &About<'_>, ended: &Ended, took: Duration, aside: 
 }
 
 /// Logs that the response to an earlier request with the same id was set aside.
-pub(super) fn set_aside(place: &Place, aside: &str) {
+pub(super) fn set_aside(place: &WatchedDirectory, aside: &str) {
     let dir = place.name();
     warn!(%dir, clause = "BRIDGE-4.2", "a response answered another request than the one that is there, and was set aside as {}", visible(aside));
 }
@@ -145,20 +145,20 @@ pub(super) fn unwanted(about: &About<'_>, ended: &Ended) {
     warn!(job, %dir, %file, ended = ended.status, "the request is gone: no response is written");
 }
 
-pub(super) fn replaced(place: &Place, file: Pair) {
+pub(super) fn replaced(place: &WatchedDirectory, file: Pair) {
     warn!(dir = %place.name(), %file, "another request has taken the place of one that is under way; that one is not waited for any more");
 }
 
-pub(super) fn was_answered(place: &Place, file: Pair) {
+pub(super) fn was_answered(place: &WatchedDirectory, file: Pair) {
     info!(dir = %place.name(), %file, "its response is there already: the request is removed");
 }
 
-pub(super) fn too_large(place: &Place, file: Pair, length: u64, aside: Option<&str>) {
+pub(super) fn too_large(place: &WatchedDirectory, file: Pair, length: u64, aside: Option<&str>) {
     let aside = aside.map(|aside| display(visible(aside)));
     warn!(dir = %place.name(), %file, clause = "BRIDGE-8", bytes = length, set_aside = aside, "the request is too large, and was answered so");
 }
 
-pub(super) fn elsewhere(place: &Place, file: Pair) {
+pub(super) fn elsewhere(place: &WatchedDirectory, file: Pair) {
     warn!(
         dir = %place.name(),
         %file,
@@ -166,11 +166,11 @@ pub(super) fn elsewhere(place: &Place, file: Pair) {
     );
 }
 
-pub(super) fn unreadable(place: &Place, file: Pair, fault: &Fault) {
+pub(super) fn unreadable(place: &WatchedDirectory, file: Pair, fault: &Fault) {
     warn!(dir = %place.name(), %file, "{}; it is left as it is ({})", visible(&fault.to_string()), fault.hint());
 }
 
-pub(super) fn malformed(place: &Place, file: Pair, report: &Report) {
+pub(super) fn malformed(place: &WatchedDirectory, file: Pair, report: &Report) {
     let dir = place.name();
     let errors = report.findings.iter().filter(|finding| finding.clause.level == Level::Error);
     for finding in errors.take(FINDINGS_MAX) {

@@ -18,7 +18,7 @@ use crate::queue::Queues;
 use crate::store::Fault;
 
 #[derive(Default)]
-pub(super) struct Board {
+pub(super) struct Published {
     jobs: Mutex<BTreeMap<Seq, Watch>>,
     /// The published jobs that wait for an agent, for saying which job goes before which.
     queues: Mutex<Queues>,
@@ -131,7 +131,7 @@ impl Watch {
     }
 }
 
-impl Board {
+impl Published {
     /// Publishes the agents that there are at a start.
     pub(super) fn post_agents<'a>(&self, agents: impl Iterator<Item = &'a Agent>) {
         let posted = agents.map(|agent| (agent.spec.name.clone(), AgentView::of(agent)));

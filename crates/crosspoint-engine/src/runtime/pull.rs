@@ -1,7 +1,7 @@
 //! The pull queues, as the engine sees them: where attempts of agents that joined are queued.
 //!
 //! Such an agent asks for work, and may be given hundreds of jobs at a time. A task that waits for each would cost more
-//! than everything else about them. So these attempts have no tasks: the implementation of [`Desk`] holds them, and
+//! than everything else about them. So these attempts have no tasks: the implementation of [`PullQueues`] holds them, and
 //! passes on what agents report.
 
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crosspoint_contracts::content::Block;
 use crate::job::Job;
 
 /// Holds attempts until a worker takes them. What it is told has already happened, so no method may wait or fail.
-pub trait Desk: Send + Sync + 'static {
+pub trait PullQueues: Send + Sync + 'static {
     /// Queues the attempts of one batch that begin.
     fn give(&self, handed: Vec<Handed>);
 
     /// Tells something about an attempt that was queued before.
-    fn told(&self, job: &Arc<Job>, attempt: u32, told: Told);
+    fn told(&self, job: &Arc<Job>, attempt: u32, told: Instruction);
 }
 
 /// An attempt that begins, or that an agent may have gone on with.
@@ -43,7 +43,7 @@ impl Handed {
 
 /// What an attempt is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Instruction {
     /// The attempt is to stop.
     Stop,
     /// The attempt's question was answered. The job holds the answers.

@@ -7,9 +7,9 @@ use crosspoint_contracts::json::{Tape, equal};
 use crosspoint_contracts::request::{Door, Key, NewJob};
 use crosspoint_contracts::time::Time;
 
-use super::board::Watch;
 use super::engine::{AgentView, Engine};
 use super::inbox::{Answer, Turned};
+use super::published::Watch;
 use crate::breaker;
 use crate::core::{AgentCommand, Command, Rejected, Reply, Submission};
 use crate::event::Violation;
@@ -192,7 +192,7 @@ impl Engine {
                 Ok(Answer::Failed(fault) | Answer::NotTried(fault)) => return Err(Denied::NotTried(fault)),
                 Err(_) => return Err(Denied::Closed),
             };
-            let known = self.board().watch_at(seq).filter(|watch| wanted(&watch.job().request));
+            let known = self.published().watch_at(seq).filter(|watch| wanted(&watch.job().request));
             if known.is_some() {
                 return Ok(known);
             }
@@ -208,7 +208,7 @@ impl Engine {
 
     /// Returns a job, to look at or to wait for.
     pub async fn job(&self, id: JobId) -> Result<Option<Watch>, Fault> {
-        if let Some(watch) = self.board().watch(id) {
+        if let Some(watch) = self.published().watch(id) {
             return Ok(Some(watch));
         }
         match self.read(move |readers| readers.job(id)).await? {
@@ -225,7 +225,7 @@ impl Engine {
     async fn watch(&self, mut job: Job) -> Result<Option<Watch>, Fault> {
         loop {
             let id = job.id();
-            if let Some(watch) = self.board().watch(id) {
+            if let Some(watch) = self.published().watch(id) {
                 return Ok(Some(watch));
             }
             if job.outcome().is_some() {
@@ -241,12 +241,12 @@ impl Engine {
 
     /// Stops a job. A job that was cancelled already stays so.
     pub async fn cancel(&self, id: JobId) -> Result<Arc<Job>, Denied> {
-        self.wish(id, Event::Cancel).await
+        self.apply(id, Event::Cancel).await
     }
 
     /// Answers the question that a job waits with.
     pub async fn answer(&self, id: JobId, answer: Body) -> Result<Arc<Job>, Denied> {
-        self.wish(id, Event::Answer { answer }).await
+        self.apply(id, Event::Answer { answer }).await
     }
 
     /// Submits a job that has ended once more, as a new job. `key` keeps this from happening twice. A job that waits
@@ -257,7 +257,7 @@ impl Engine {
         let waits_for_operator = job.aside.is_some() || matches!(job.state, State::Poisoned);
         if waits_for_operator && job.outcome().is_none() {
             // The same job goes on: it only waited for an operator (ALL-13).
-            self.wish(id, Event::Release).await?;
+            self.apply(id, Event::Release).await?;
             return Ok(Ok(Submitted::Repeat(watch)));
         }
         if job.outcome().is_none() {
@@ -292,7 +292,7 @@ impl Engine {
         for job in &mut page.jobs {
             // For jobs that have not ended, the published state knows more than the disk.
             if job.outcome().is_none()
-                && let Some(watch) = self.board().watch(job.id())
+                && let Some(watch) = self.published().watch(job.id())
             {
                 *job = (*watch.job()).clone();
             }
@@ -309,7 +309,7 @@ impl Engine {
                 && filter.door.is_none_or(|door| job.request.door == door)
         };
         let jobs: Vec<Job> =
-            self.board().live(filter.before, wanted, filter.limit).iter().map(|job| (**job).clone()).collect();
+            self.published().live(filter.before, wanted, filter.limit).iter().map(|job| (**job).clone()).collect();
         let next = if jobs.len() == filter.limit { jobs.last().map(Job::seq) } else { None };
         Page { jobs, next, looked_at: 0 }
     }
@@ -341,7 +341,7 @@ impl Engine {
         }
     }
 
-    async fn wish(&self, id: JobId, event: Event) -> Result<Arc<Job>, Denied> {
+    async fn apply(&self, id: JobId, event: Event) -> Result<Arc<Job>, Denied> {
         let answer = self.inbox().put(Command::Job(id, event.clone())).map_err(|_| Denied::Closed)?;
         match answer.await {
             Ok(Answer::Committed { reply: Reply::Job(job), .. }) => Ok(job),

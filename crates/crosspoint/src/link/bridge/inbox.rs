@@ -30,7 +30,7 @@ pub(super) fn response_name() -> String {
     PAIR.response()
 }
 
-pub(super) struct Place {
+pub(super) struct Inbox {
     path: PathBuf,
     /// Longest file that is taken for an answer, in bytes.
     pub(super) bytes_max: usize,
@@ -92,9 +92,9 @@ impl Which {
     }
 }
 
-impl Place {
-    pub(super) fn new(path: &Path, bytes_max: usize) -> Place {
-        Place { path: path.to_owned(), bytes_max }
+impl Inbox {
+    pub(super) fn new(path: &Path, bytes_max: usize) -> Inbox {
+        Inbox { path: path.to_owned(), bytes_max }
     }
 
     pub(super) fn path(&self) -> &Path {
