@@ -14,6 +14,8 @@ mod key;
 mod kind;
 mod load;
 mod names;
+#[cfg(test)]
+mod page;
 mod problem;
 mod remote;
 mod show;

@@ -14,7 +14,7 @@ crate::clause::clauses! {
         "Unknown top-level fields are never written into a response; `metadata` is open."
         => "Carry further facts in `metadata`.",
         implies ["BRIDGE-1.3"],
-        shown_by ["bridge_door::every_failure_is_a_response_too", "law::whatever_an_agent_says_reaches_the_caller"];
+        shown_by ["bridge::door::every_failure_is_a_response_too", "law::whatever_an_agent_says_reaches_the_caller"];
     BRIDGE_2 = "BRIDGE-2" Error Document, "rulings; bridge document, 1. Field Name, Mistake 1":
         "The agent's output stands in `response`; `result` in its place is a mistake."
         => "Rename `result` to `response`.";
@@ -30,24 +30,24 @@ crate::clause::clauses! {
     BRIDGE_3_4 = "BRIDGE-3.4" Error Exchange, "rulings; bridge document, Error Response":
         "`status` error with error_type timeout is legal and reads as a timeout."
         => "Treat it like status timeout.",
-        shown_by ["exchanges::recorded_exchanges_are_the_same_byte_for_byte"];
+        shown_by ["contracts::exchanges::recorded_exchanges_are_the_same_byte_for_byte"];
     BRIDGE_4 = "BRIDGE-4" Error Exchange, "rulings; bridge document, Generation Algorithm":
         "The response's `request_id` equals the request's."
         => "Read request_id from the request file and copy it into the response.",
-        shown_by ["bridge_watch::a_requester_that_goes_on_as_fast_as_it_can_gets_each_answer_to_its_own"];
+        shown_by ["bridge::watch::a_requester_that_goes_on_as_fast_as_it_can_gets_each_answer_to_its_own"];
     BRIDGE_4_2 = "BRIDGE-4.2" Error Operation, "rulings":
         "A stale or malformed response found when a request is to be answered is renamed, kept and reported; the request is answered."
         => "Look at the file .agent-response.json.stale-N.",
-        shown_by ["bridge_watch::a_response_that_answers_nothing_is_set_aside_and_a_second_one_too"];
+        shown_by ["bridge::watch::a_response_that_answers_nothing_is_set_aside_and_a_second_one_too"];
     BRIDGE_4_3 = "BRIDGE-4.3" Error Operation, "rulings":
         "A requester that reads a foreign request_id refuses the response and says which id it expected."
         => "Compare the two ids before using an answer.",
         implies ["BRIDGE-4"],
-        shown_by ["bridge_agent::an_answer_to_another_request_is_refused_with_the_id_that_was_expected"];
+        shown_by ["bridge::agent::an_answer_to_another_request_is_refused_with_the_id_that_was_expected"];
     BRIDGE_4_4 = "BRIDGE-4.4" Error Operation, "rulings":
         "A driver that starts and finds a response without a request resumes at once only if it is its own recorded answer."
         => "Leave any other response until a request is to be answered.",
-        shown_by ["bridge_kills::a_driver_that_dies_at_any_step_goes_on_from_there", "bridge_run::an_answer_to_something_else_is_set_aside_when_there_is_another"];
+        shown_by ["bridge::kills::a_driver_that_dies_at_any_step_goes_on_from_there", "bridge::run::an_answer_to_something_else_is_set_aside_when_there_is_another"];
     BRIDGE_4_5 = "BRIDGE-4.5" Warning Document, "rulings; bridge document, Complete Schema":
         "`request_id` is a UUID."
         => "Use a UUID for new requests; a response copies the request's id, whatever it is.";
@@ -70,31 +70,31 @@ crate::clause::clauses! {
     BRIDGE_7 = "BRIDGE-7" Error Operation, "rulings":
         "Files are written whole or not at all: temporary file in the same directory, fsync, rename, fsync of the directory."
         => "Write to a temporary file beside it and rename.",
-        shown_by ["bridge_watch::whoever_reads_in_a_loop_sees_whole_responses_or_none"];
+        shown_by ["bridge::watch::whoever_reads_in_a_loop_sees_whole_responses_or_none"];
     BRIDGE_7_2 = "BRIDGE-7.2" Error Operation, "rulings; bridge document, Generation Algorithm":
         "Files are UTF-8 with an indent of two spaces, and non-ASCII text is kept as it is."
         => "Python: json.dump(data, f, indent=2, ensure_ascii=False).",
-        shown_by ["exchanges::recorded_exchanges_are_the_same_byte_for_byte"];
+        shown_by ["contracts::exchanges::recorded_exchanges_are_the_same_byte_for_byte"];
     BRIDGE_8 = "BRIDGE-8" Error Operation, "rulings":
         "A driver answers a request over 1 MiB with an error response of type RequestTooLarge."
         => "Pass large content by path.",
-        shown_by ["bridge_watch::a_request_that_is_too_large_or_old_is_answered_and_remarked_upon"];
+        shown_by ["bridge::watch::a_request_that_is_too_large_or_old_is_answered_and_remarked_upon"];
     BRIDGE_8_2 = "BRIDGE-8.2" Error Operation, "rulings":
         "An answer over 10 MiB becomes a complete, valid error response of type ResponseTooLarge."
         => "Have the agent write large output to a file.",
-        shown_by ["bridge_run::what_is_too_large_is_answered_so"];
+        shown_by ["bridge::run::what_is_too_large_is_answered_so"];
     BRIDGE_8_3 = "BRIDGE-8.3" Warning Operation, "rulings":
         "A request older than 600 s is answered, with a warning."
         => "Check that the requester still waits for it.",
-        shown_by ["bridge_watch::a_request_that_is_too_large_or_old_is_answered_and_remarked_upon"];
+        shown_by ["bridge::watch::a_request_that_is_too_large_or_old_is_answered_and_remarked_upon"];
     BRIDGE_8_4 = "BRIDGE-8.4" Error Operation, "rulings":
         "A driver resumes a program at most five times in one run, then exits 1 with the state kept."
         => "Raise the limit if the program needs more agents.",
-        shown_by ["bridge_run::who_asks_once_more_than_it_may_is_stopped_and_can_go_on"];
+        shown_by ["bridge::run::who_asks_once_more_than_it_may_is_stopped_and_can_go_on"];
     BRIDGE_8_5 = "BRIDGE-8.5" Error Operation, "rulings":
         "Malformed files are reported and kept, never deleted."
         => "Mend the file; crosspoint validate says where.",
-        shown_by ["bridge_watch::a_malformed_request_is_said_once_kept_and_answered_when_it_is_mended", "bridge_agent::each_mistake_is_named_and_waits_to_be_mended"];
+        shown_by ["bridge::watch::a_malformed_request_is_said_once_kept_and_answered_when_it_is_mended", "bridge::agent::each_mistake_is_named_and_waits_to_be_mended"];
     BRIDGE_8_6 = "BRIDGE-8.6" Error Operation, "rulings":
         "The size and age limits bind drivers, not validation."
         => "A large file may be valid and still be refused by a driver.",
@@ -102,7 +102,7 @@ crate::clause::clauses! {
     BRIDGE_9 = "BRIDGE-9" Error Operation, "rulings":
         "When the agent fails, times out or cannot be reached, the requester still gets a valid response file and is resumed."
         => "Write an error or timeout response; the requester has its own fallback.",
-        shown_by ["bridge_door::every_failure_is_a_response_too", "matrix::every_door_reaches_every_agent"];
+        shown_by ["bridge::door::every_failure_is_a_response_too", "matrix::every_door_reaches_every_agent"];
 
     BRIDGE_101 = "BRIDGE-101" Error Document, "bridge document, Field Specifications":
         "`request_id` is a string."
@@ -143,28 +143,28 @@ crate::clause::clauses! {
     BRIDGE_121 = "BRIDGE-121" Error Operation, "rulings, bridge":
         "A requester that needs an agent writes .agent-request.json, saves its own checkpoint and exits with code 42."
         => "Exit 42 after the request file is complete.",
-        shown_by ["bridge_ask::a_question_is_asked_once_and_answered_as_often_as_it_is_asked"];
+        shown_by ["bridge::ask::a_question_is_asked_once_and_answered_as_often_as_it_is_asked"];
     BRIDGE_122 = "BRIDGE-122" Error Operation, "rulings, bridge":
         "A driver runs the agent, writes .agent-response.json, deletes the request and runs the same command again with --resume."
         => "Write the response before deleting the request.",
-        shown_by ["bridge_run::a_program_that_asks_is_answered_and_resumed_and_nothing_is_left"];
+        shown_by ["bridge::run::a_program_that_asks_is_answered_and_resumed_and_nothing_is_left"];
     BRIDGE_123 = "BRIDGE-123" Error Operation, "rulings, bridge":
         "The resumed requester reads the response and deletes it."
         => "Delete the response after reading it.",
-        shown_by ["bridge_agent::a_job_becomes_a_request_and_the_response_its_outcome"];
+        shown_by ["bridge::agent::a_job_becomes_a_request_and_the_response_its_outcome"];
     BRIDGE_124 = "BRIDGE-124" Error Operation, "rulings, bridge":
         "Every other exit code is an ordinary one: 0 done, 130 interrupted with the state kept, others are errors."
         => "Keep 42 for \"need agent\".",
-        shown_by ["bridge_run::what_the_program_exits_with_is_passed_on"];
+        shown_by ["bridge::run::what_the_program_exits_with_is_passed_on"];
     BRIDGE_125 = "BRIDGE-125" Error Operation, "rulings, bridge":
         "`agent_name` is looked up as a work, else as an agent's name."
         => "Configure an agent that takes this work.",
-        shown_by ["bridge_door::a_name_is_that_of_a_work_else_that_of_an_agent_and_the_query_wins"];
+        shown_by ["bridge::door::a_name_is_that_of_a_work_else_that_of_an_agent_and_the_query_wins"];
     BRIDGE_126 = "BRIDGE-126" Error Operation, "rulings, bridge":
         "Both file pairs are supported: .agent-request.json, and .agent-request-phaseN.json with the response of the same phase."
         => "Answer each request in the file of its own phase.",
         shown_by [
             "detection::names_of_files_that_the_contracts_give_say_the_kind",
-            "bridge_watch::nine_phases_are_answered_side_by_side_and_a_slow_one_holds_nobody_up"
+            "bridge::watch::nine_phases_are_answered_side_by_side_and_a_slow_one_holds_nobody_up"
         ];
 }

@@ -85,10 +85,9 @@ fn implied_clauses_and_showing_tests_exist() {
             assert!(ids.contains(implied), "{} implies {implied}, which is not there", clause.id);
         }
         for shown_by in clause.shown_by {
-            let (module, test) = shown_by.split_once("::").expect("tests are named module::test");
-            let found = tests.iter().any(|(path, text)| {
-                path.file_stem().is_some_and(|stem| stem == module) && text.contains(&format!("fn {test}("))
-            });
+            let (module, test) = shown_by.rsplit_once("::").expect("tests are named module::test");
+            let file = format!("{}.rs", module.replace("::", "/"));
+            let found = tests.iter().any(|(path, text)| path.ends_with(&file) && text.contains(&format!("fn {test}(")));
             assert!(found, "{} is shown by {shown_by}, which is not there", clause.id);
         }
         assert!(clause.scope != Scope::Document || clause.shown_by.is_empty(), "{} is shown by testdata", clause.id);

@@ -72,7 +72,7 @@ fn row(clients: usize, way: usize, rounds: &[Rates]) -> String {
     let judged = match way {
         0 => " | ".to_owned(),
         1 => format!("{told} | "),
-        _ => judge(&told, "at least 60%", share >= 0.6),
+        _ => judge(&told, "at least 55%", share >= 0.55),
     };
     format!(
         "| {clients} | {} | {rate:.0} | {p50:.2} | {p99:.2} | {server:.2} | {agent:.2} | {generator:.2} | {others:.2} | {idle:.2} | {cost:.0} | {judged} |",

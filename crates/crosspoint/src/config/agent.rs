@@ -19,9 +19,9 @@ const BUILTIN: &str = "builtin";
 const EXEC: &str = "exec";
 const BRIDGE: &str = "bridge";
 /// The keys that are read here; the others are in the list of keys.
-const BY_HAND: [&str; 3] = ["name", "contract", "work"];
+pub(super) const BY_HAND: [&str; 3] = ["name", "contract", "work"];
 /// The keys that only built-in agents have.
-const BUILTIN_KEYS: [&str; 1] = ["run"];
+pub(super) const BUILTIN_KEYS: [&str; 1] = ["run"];
 
 /// Longest name of a work, in bytes, so that it can be shown on one line. It may contain characters that an agent's
 /// name may not, because the contracts allow them.

@@ -51,6 +51,7 @@ impl Agent {
 /// The keys that can be read independently.
 pub(super) static KEYS: [Key<Bridge>; 1] = [Key {
     name: "carry",
+    about: "Whether what the bridge has no field for travels along under `x_crosspoint`.",
     kind: Kind::YesNo,
     get: |bridge| Some(Value::YesNo(bridge.carry)),
     set: |bridge, value| bridge.carry = value == Value::YesNo(true),

@@ -68,24 +68,28 @@ impl Agent {
 pub(super) static KEYS: [Key<Exec>; 4] = [
     Key {
         name: "ask",
+        about: "Whether the program may ask people. Its standard input then stays open for the answers.",
         kind: Kind::YesNo,
         get: |exec| Some(Value::YesNo(exec.ask)),
         set: |exec, value| exec.ask = value == Value::YesNo(true),
     },
     Key {
         name: "memory_mb",
+        about: "Most memory of the program and all that it starts, in MiB.",
         kind: Kind::Whole(MEMORY_MB_MAX),
         get: |exec| exec.limits.memory_bytes.map(|bytes| Value::Whole(bytes >> 20)),
         set: |exec, value| exec.limits.memory_bytes = Some(value.whole() << 20),
     },
     Key {
         name: "processes",
+        about: "Most processes of the program at one time.",
         kind: Kind::Whole(PROCESSES_MAX),
         get: |exec| Some(Value::Whole(exec.limits.processes.into())),
         set: |exec, value| exec.limits.processes = u32::try_from(value.whole()).unwrap_or(u32::MAX),
     },
     Key {
         name: "grace_seconds",
+        about: "How long a program that is asked to end may take before it is killed.",
         kind: Kind::Seconds(GRACE_SECONDS_MAX),
         get: |exec| Some(Value::Time(exec.limits.grace)),
         set: |exec, value| exec.limits.grace = value.time(),

@@ -110,7 +110,7 @@ impl Wrong {
 
 impl Kind {
     /// Describes the values that the key takes, with an article.
-    fn expected(self) -> String {
+    pub(super) fn expected(self) -> String {
         match self {
             Kind::Address => "an address, as \"127.0.0.1:7420\", or \"unix\"".to_owned(),
             Kind::Name => "a text".to_owned(),

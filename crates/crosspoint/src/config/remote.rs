@@ -82,6 +82,7 @@ impl Agent {
 /// The keys that can be read independently.
 pub(super) static KEYS: [Key<Remote>; 1] = [Key {
     name: "carry",
+    about: "Whether what the agent's contract has no field for travels along under `x_crosspoint`.",
     kind: Kind::YesNo,
     get: |remote| Some(Value::YesNo(remote.carry)),
     set: |remote, value| remote.carry = value == Value::YesNo(true),

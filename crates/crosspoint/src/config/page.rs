@@ -1,0 +1,89 @@
+//! `docs/configuration.md`, written from the keys themselves: a key without its line on the page cannot be.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::{env, fs};
+
+use super::key::{AGENT, Key, SECTIONS};
+use super::{Config, agent, bridge, exec, remote};
+
+const PAGE: &str = "docs/configuration.md";
+
+/// The keys of `[[agent]]` that are read together, with the agents that have them.
+const BY_HAND: [(&str, &str, &str); 10] = [
+    ("name", "all", "What the agent is called."),
+    ("contract", "all", "How it is spoken to: `builtin`, `exec`, `bridge`, `run` or `task`."),
+    ("work", "all", "The works that it takes."),
+    ("run", "builtin", "The sample agent: `echo`, `slow_echo`, `ask` or `fail`."),
+    ("exec", "exec", "The program and its arguments. It runs in the directory of the configuration file."),
+    ("env", "exec", "A table of variables that the program gets beside the few that every program gets."),
+    ("dir", "bridge", "The directory where requests are left for a person or a program to answer."),
+    ("url", "run, task", "The address. The paths of the contract are below it."),
+    ("token_file", "run, task", "A file with the token that is presented to the agent."),
+    ("mode", "run", "The `mode` of a request whose caller gives none."),
+];
+
+fn page() -> String {
+    let mut out = String::from(
+        "# Configuration\n\nThis page is written from the program's own list of keys.\n\nThe file is `crosspoint.toml` \
+         in the working directory, or else in the user's configuration directory under\n`crosspoint/`; `--config FILE` \
+         names another. Every key of one value can also be set in the environment:\n`CROSSPOINT_SERVER_LISTEN` is the \
+         key `listen` of `[server]`. Options win over the environment, the environment over\nthe file, the file over \
+         the defaults. `crosspoint config check` says what is wrong with a file, and\n`crosspoint config show` prints \
+         what is in force and where it came from.\n",
+    );
+    let config = Config::default();
+    for section in &SECTIONS {
+        let _ =
+            write!(out, "\n## `[{}]`\n\n| key | default | what it is | values |\n|---|---|---|---|\n", section.name);
+        section.keys.iter().for_each(|key| row(&mut out, key, Some(&config)));
+    }
+    out.push_str("\n## `[[agent]]`\n\nOne table for each agent. Without any, the four sample agents are there.\n");
+    out.push_str("\n| key | agents | what it is |\n|---|---|---|\n");
+    for (name, whose, about) in BY_HAND {
+        let _ = writeln!(out, "| `{name}` | {whose} | {about} |");
+    }
+    let _ = write!(out, "\nAll agents also have these. Their defaults follow from the contract.\n\n{HEAD}");
+    AGENT.iter().for_each(|key| row(&mut out, key, None));
+    let _ = write!(out, "\nPrograms (`contract = \"exec\"`) have these:\n\n{HEAD}");
+    exec::KEYS.iter().for_each(|key| row(&mut out, key, None));
+    let _ = write!(out, "\nAgents behind an address, and directories, have these:\n\n{HEAD}");
+    remote::KEYS.iter().for_each(|key| row(&mut out, key, None));
+    let _ = write!(out, "\n`crosspoint config show` shows every agent with all of its keys and defaults.\n");
+    out
+}
+
+const HEAD: &str = "| key | what it is | values |\n|---|---|---|\n";
+
+/// Writes one key; with its default, where one value is the default of all.
+fn row<T>(out: &mut String, key: &Key<T>, defaults: Option<&T>) {
+    let default = defaults.map(|defaults| (key.get)(defaults).map_or_else(|| "-".to_owned(), |v| format!("`{v}`")));
+    let default = default.map(|default| format!(" {default} |")).unwrap_or_default();
+    let _ = writeln!(out, "| `{}` |{default} {} | {} |", key.name, key.about, key.kind.expected());
+}
+
+/// With UPDATE_DOCS set, the page is rewritten instead.
+#[test]
+fn the_page_of_the_configuration_has_every_key() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PAGE);
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, page()).expect("it can be written");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap_or_default(), page(), "UPDATE_DOCS=1 with the tests rewrites {PAGE}");
+}
+
+#[test]
+fn every_key_that_is_read_by_hand_is_on_the_page() {
+    let known: Vec<&str> = BY_HAND.map(|(name, _, _)| name).to_vec();
+    for name in agent::BY_HAND
+        .into_iter()
+        .chain(agent::BUILTIN_KEYS)
+        .chain(exec::keys())
+        .chain(remote::keys())
+        .chain(bridge::keys())
+    {
+        let listed = AGENT.iter().map(|key| key.name).chain(exec::KEYS.iter().map(|key| key.name));
+        let mut listed = listed.chain(remote::KEYS.iter().map(|key| key.name)).chain(known.iter().copied());
+        assert!(listed.any(|listed| listed == name), "{name} is not on {PAGE}");
+    }
+}

@@ -1,0 +1,309 @@
+//! Replaying an exchange: a server with its configuration, and a caller and an agent that send what is recorded.
+
+use std::io::{BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fs, slice, thread};
+
+use crosspoint_contracts::Kind;
+use serde_json::Value;
+
+use super::desk;
+use super::normal::Names;
+use super::script::{Gap, Heading, Piece, Script, bytes, pieces, written};
+use crate::support::bridge_files::driven;
+use crate::support::documents::faults;
+use crate::support::server::{PATIENCE, Server, chunk};
+use crate::support::wire::{self, After, Asked};
+
+/// Length of a gap, so that what is before it is mostly read on its own. Nothing depends on it.
+const GAP: Duration = Duration::from_millis(5);
+
+/// The state of the replay so far.
+#[derive(Default)]
+pub(super) struct Stage {
+    so_far: Mutex<SoFar>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct SoFar {
+    /// Everything that the caller has received, and everything that the agent has.
+    caller_has: String,
+    agent_has: String,
+    /// What the agent was asked, without the requests that it may or may not get.
+    asked: Vec<String>,
+    job: Option<String>,
+    wrong: Vec<String>,
+}
+
+/// One turn of the agent.
+struct Turn {
+    may: Option<String>,
+    answer: Vec<Piece>,
+}
+
+/// Replays an exchange, and returns it as it was this time.
+pub(super) fn replay(script: &Script) -> Result<Script, String> {
+    let stage = Arc::new(Stage::default());
+    let port = start_agent(turns(script)?, stage.clone()).port();
+    let server = Server::configured(&bytes_kept(script.configuration(), port));
+    if script.has(Heading::AgentWrites) {
+        desk::start(server.directory().join("desk"), answers(script)?, stage.clone());
+    }
+    let room = server.directory().join("room");
+    fs::create_dir(&room).map_err(|error| error.to_string())?;
+    let _driver = script.has(Heading::CallerWrites).then(|| driven(&server, slice::from_ref(&room)));
+    let mut got = Vec::new();
+    for (heading, part) in &script.parts {
+        if *heading == Heading::CallerSends {
+            got.push(call(server.address(), &pieces(part)?, &stage, port)?);
+        } else if *heading == Heading::CallerWrites {
+            got.push(desk::asked(&room, &bytes(part)?)?);
+        }
+    }
+    stage.until("the agent has all that it must get", |so_far| so_far.asked.len() >= musts(script))?;
+    let so_far = stage.lock();
+    if !so_far.wrong.is_empty() {
+        return Err(so_far.wrong.join("\n"));
+    }
+    let given = script.given();
+    let names = Names { job: so_far.job.clone().or_else(|| only_job(&server)), port, given: &given };
+    Ok(fresh(script, &got, &so_far.asked, &names))
+}
+
+/// If the test's agent was not asked, only the server knows the job.
+fn only_job(server: &Server) -> Option<String> {
+    let listed = server.get("/api/v1/jobs").json();
+    let [job] = listed["jobs"].as_array()?.as_slice() else { return None };
+    job["id"].as_str().map(str::to_owned)
+}
+
+/// The responses that an agent writes, in turn.
+fn answers(script: &Script) -> Result<Vec<String>, String> {
+    let written = script.parts.iter().filter(|(heading, _)| *heading == Heading::AgentWrites);
+    let text = |part: &String| String::from_utf8(bytes(part)?).map_err(|error| error.to_string());
+    written.map(|(_, part)| text(part)).collect()
+}
+
+fn bytes_kept(configuration: &str, port: u16) -> String {
+    configuration.replace("<port>", &port.to_string())
+}
+
+fn musts(script: &Script) -> usize {
+    let must = [Heading::AgentMustGet, Heading::AgentMustFind];
+    script.parts.iter().filter(|(heading, _)| must.contains(heading)).count()
+}
+
+/// The script with what was received this time.
+fn fresh(script: &Script, got: &[String], asked: &[String], names: &Names<'_>) -> Script {
+    let (mut got, mut asked) = (got.iter(), asked.iter());
+    let mut fresh = script.clone();
+    for (heading, part) in &mut fresh.parts {
+        let actual = match heading {
+            Heading::CallerMustGet | Heading::CallerMustFind => got.next(),
+            Heading::AgentMustGet | Heading::AgentMustFind => asked.next(),
+            Heading::Configuration | Heading::CallerSends | Heading::AgentMayGet => continue,
+            Heading::AgentAnswers | Heading::CallerWrites | Heading::AgentWrites => continue,
+        };
+        *part = written(&names.normal(actual.map_or("", String::as_str)));
+    }
+    fresh
+}
+
+fn turns(script: &Script) -> Result<Vec<Turn>, String> {
+    let mut turns = Vec::new();
+    let mut may = None;
+    for (heading, part) in &script.parts {
+        match heading {
+            Heading::AgentMustGet => may = None,
+            Heading::AgentMayGet => may = Some(String::from_utf8(bytes(part)?).map_err(|error| error.to_string())?),
+            Heading::AgentAnswers => turns.push(Turn { may: may.take(), answer: pieces(part)? }),
+            Heading::Configuration | Heading::CallerSends | Heading::CallerMustGet => {}
+            Heading::CallerWrites | Heading::CallerMustFind | Heading::AgentMustFind | Heading::AgentWrites => {}
+        }
+    }
+    Ok(turns)
+}
+
+fn start_agent(turns: Vec<Turn>, stage: Arc<Stage>) -> SocketAddr {
+    wire::listen(move |asked, stream| match stage.turn(asked, &turns) {
+        Some(turn) => {
+            let port = stream.local_addr().map_or(0, |address| address.port());
+            stage.send(stream, &turn.answer, port)
+        }
+        None => After::Close,
+    })
+}
+
+impl Stage {
+    fn lock(&self) -> MutexGuard<'_, SoFar> {
+        self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut SoFar)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    fn until(&self, what: &str, reached: impl Fn(&SoFar) -> bool) -> Result<(), String> {
+        let end = Instant::now() + PATIENCE;
+        let mut so_far = self.lock();
+        while !reached(&so_far) {
+            let left = end.checked_duration_since(Instant::now());
+            let left = left.ok_or_else(|| format!("waited in vain: {what}"))?;
+            so_far = self.changed.wait_timeout(so_far, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+
+    /// Notes what an agent finds in its directory. Returns how many requests it has found before.
+    pub(super) fn found(&self, text: String) -> usize {
+        let mut so_far = self.lock();
+        let id =
+            serde_json::from_str::<Value>(&text).ok().and_then(|body| Some(body["request_id"].as_str()?.to_owned()));
+        so_far.job = id;
+        so_far.wrong.extend(faults(text.as_bytes(), Kind::BridgeRequest));
+        so_far.asked.push(text);
+        let before = so_far.asked.len() - 1;
+        drop(so_far);
+        self.changed.notify_all();
+        before
+    }
+
+    /// Replaces names by the values known so far.
+    pub(super) fn filled(&self, text: &str) -> String {
+        Names { job: self.lock().job.clone(), port: 0, given: "" }.filled(text)
+    }
+
+    /// Notes what is wrong.
+    pub(super) fn wrong(&self, why: String) {
+        self.change(|so_far| so_far.wrong.push(why));
+    }
+
+    /// Notes what the agent is asked, and returns its turn, if it has one.
+    fn turn<'t>(&self, asked: &Asked, turns: &'t [Turn]) -> Option<&'t Turn> {
+        let text = asked.head.clone() + &String::from_utf8_lossy(&asked.body);
+        let mut so_far = self.lock();
+        if so_far.job.is_none() {
+            let (job, faults) = job_in(asked);
+            so_far.job = job;
+            so_far.wrong.extend(faults);
+        }
+        so_far.agent_has += &text;
+        let named = so_far.job.as_ref().map(|job| text.replace(job.as_str(), "<job>")).unwrap_or_default();
+        let may = turns.iter().find(|turn| turn.may.as_ref().is_some_and(|may| named.starts_with(may.trim_end())));
+        let turn = may.or_else(|| {
+            let turn = turns.iter().filter(|turn| turn.may.is_none()).nth(so_far.asked.len());
+            if turn.is_none() {
+                so_far.wrong.push(format!("the agent is asked for more than is written down: {}", written(&named)));
+            }
+            so_far.asked.push(text);
+            turn
+        });
+        drop(so_far);
+        self.changed.notify_all();
+        turn
+    }
+
+    /// Sends the pieces, each when it is due.
+    fn send(&self, stream: &mut TcpStream, pieces: &[Piece], port: u16) -> After {
+        for piece in pieces {
+            let due = match &piece.gap {
+                Gap::None => Ok(()),
+                Gap::Short => {
+                    thread::sleep(GAP);
+                    Ok(())
+                }
+                Gap::CallerHas(text) => self.until(text, |so_far| so_far.caller_has.contains(text)),
+                Gap::AgentHas(text) => self.until(text, |so_far| so_far.agent_has.contains(text)),
+                Gap::Close => return After::Close,
+            };
+            let names = Names { job: self.lock().job.clone(), port, given: "" };
+            match due.and_then(|()| bytes(&names.filled(&piece.text))) {
+                Ok(bytes) => drop(stream.write_all(&bytes)),
+                Err(why) => {
+                    self.change(|so_far| so_far.wrong.push(why));
+                    return After::Close;
+                }
+            }
+        }
+        After::Keep
+    }
+}
+
+/// The id in a request of either contract, and what is wrong with the request.
+fn job_in(asked: &Asked) -> (Option<String>, Option<String>) {
+    let (kind, name) =
+        if asked.target() == "/tasks" { (Kind::TaskRequest, "id") } else { (Kind::RunRequest, "request_id") };
+    let id = serde_json::from_slice::<Value>(&asked.body).ok().and_then(|body| Some(body[name].as_str()?.to_owned()));
+    (id, faults(&asked.body, kind))
+}
+
+/// Sends what the caller sends, and returns what it receives, without the framing.
+fn call(address: SocketAddr, pieces: &[Piece], stage: &Stage, port: u16) -> Result<String, String> {
+    let mut stream = TcpStream::connect(address).map_err(|error| error.to_string())?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(|error| error.to_string())?;
+    stage.send(&mut stream, pieces, port);
+    let mut reading = BufReader::new(stream);
+    let head = read_head(&mut reading).ok_or("there is no answer")?;
+    let kind = header(&head, "content-type").unwrap_or_default().to_owned();
+    let status = head.lines().next().unwrap_or_default().to_owned();
+    stage.change(|so_far| so_far.caller_has += &head);
+    let body = match header(&head, "content-length") {
+        Some(length) => whole(&mut reading, length).ok_or("the answer is not whole")?,
+        None => chunked(&mut reading, stage),
+    };
+    if let Some(faults) = judge(pieces, &kind, &body) {
+        return Err(faults);
+    }
+    stage.change(|so_far| so_far.caller_has += &body);
+    Ok(format!("{status}\r\ncontent-type: {kind}\r\n\r\n{body}"))
+}
+
+fn read_head(reading: &mut impl std::io::BufRead) -> Option<String> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reading.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+    }
+    Some(head)
+}
+
+fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+    let fields = head.lines().filter_map(|line| line.split_once(':'));
+    fields.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
+}
+
+fn whole(reading: &mut impl std::io::Read, length: &str) -> Option<String> {
+    let mut body = vec![0; length.parse().ok()?];
+    reading.read_exact(&mut body).ok()?;
+    String::from_utf8(body).ok()
+}
+
+/// Reads a body in chunks. Other pieces may wait for parts of it.
+fn chunked(reading: &mut impl std::io::BufRead, stage: &Stage) -> String {
+    let mut body = String::new();
+    while let Some(Some(bytes)) = chunk(reading) {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        stage.change(|so_far| so_far.caller_has += &text);
+        body += &text;
+    }
+    body
+}
+
+/// Faults of what the server sent, apart from what is compared.
+fn judge(asked: &[Piece], content_type: &str, body: &str) -> Option<String> {
+    let asked: String = asked.iter().map(|piece| piece.text.as_str()).collect();
+    let target = asked.split(' ').nth(1).unwrap_or_default();
+    let is_stream = content_type == "text/event-stream";
+    let kind = match target {
+        run if run.starts_with("/agents/run/") && is_stream => Kind::RunStream,
+        run if run.starts_with("/agents/run/") => Kind::RunResponse,
+        task if task.starts_with("/tasks") && !is_stream => Kind::TaskResponse,
+        _ => return None,
+    };
+    faults(body.as_bytes(), kind)
+}

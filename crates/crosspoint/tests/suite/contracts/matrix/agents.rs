@@ -1,0 +1,211 @@
+//! The agents of a matrix. They keep to their contracts, and their input says what they do:
+//!
+//! | `do` | |
+//! |---|---|
+//! | `echo` | returns its input |
+//! | `progress` | is at 40 percent until it is released, then returns its input |
+//! | `big` | returns more than 2 MB |
+//! | `artifacts` | returns `report.md` beside its input |
+//! | `own` | returns its input, and members of its own |
+//! | `ask` | asks, and returns the answer |
+//! | `raw` | returns the JSON text `raw` as its outputs, whether or not it can be read |
+//! | `fail` | fails as `code`, `status`, `recoverable` and `message` say |
+//! | `break` | returns an answer that cannot be read |
+//! | `silent` | takes the work, and is not heard of again |
+//! | `die` | is at 40 percent until it is released, and then gone |
+//! | `hold` | is at 40 percent until it is told to stop |
+//! | `again` | has no room at first, and then returns its input |
+
+#[path = "agents/bridge.rs"]
+pub(super) mod bridge;
+#[path = "agents/exec.rs"]
+mod exec;
+#[path = "agents/run.rs"]
+mod run;
+#[path = "agents/task.rs"]
+mod task;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::doors::Door;
+use super::ledger::{Ledger, Seen};
+use crate::support::wire::Asked;
+
+/// The kinds of agents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Builtin,
+    Exec,
+    Run,
+    Task,
+    Bridge,
+}
+
+/// What an agent is configured for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Plain,
+    /// Is given up after two seconds: of silence, or in all where silence means nothing.
+    Quiet,
+    /// Is not at the configured address.
+    Away,
+    /// May not ask, and may print little. Only programs need it.
+    Strict,
+}
+
+/// An address without a listener: no ordinary user may bind this port.
+const NOBODY: &str = "http://127.0.0.1:1";
+
+const QUIET_KEYS: &str = "silence_seconds = 2\n";
+
+/// All agents that live in the test.
+pub(super) struct Agents {
+    run: SocketAddr,
+    task: SocketAddr,
+    /// Root of the directories of the bridge agents.
+    desks: PathBuf,
+    pub(super) ledger: Arc<Ledger>,
+}
+
+impl Kind {
+    pub(super) const ALL: [Kind; 5] = [Kind::Builtin, Kind::Exec, Kind::Run, Kind::Task, Kind::Bridge];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Builtin => "builtin",
+            Kind::Exec => "exec",
+            Kind::Run => "run",
+            Kind::Task => "task",
+            Kind::Bridge => "bridge",
+        }
+    }
+}
+
+/// The name of an agent, which is also its work. Each door has its own agents, so that no breaker sees the failures of
+/// another.
+pub(super) fn name(kind: Kind, door: Door, purpose: Purpose) -> String {
+    let purpose = match purpose {
+        Purpose::Plain => "plain",
+        Purpose::Quiet => "quiet",
+        Purpose::Away => "away",
+        Purpose::Strict => "strict",
+    };
+    format!("{}-{}-{purpose}", kind.name(), door.name())
+}
+
+/// The name of a built-in agent, which is also its work.
+pub(super) fn builtin_name(run: &str, door: Door) -> String {
+    format!("builtin-{}-{run}", door.name())
+}
+
+impl Agents {
+    pub(super) fn start() -> Agents {
+        let ledger = Arc::new(Ledger::default());
+        let desks = std::env::temp_dir().join(format!("crosspoint-desks-{}", std::process::id()));
+        bridge::start(&desks, ledger.clone());
+        Agents { run: run::start(ledger.clone()), task: task::start(ledger.clone()), desks, ledger }
+    }
+
+    /// The configuration of a server with all these agents.
+    pub(super) fn configuration(&self) -> String {
+        Door::ALL.iter().map(|door| self.of_door(*door)).collect()
+    }
+
+    fn of_door(&self, door: Door) -> String {
+        let mut all: String = ["echo", "slow_echo", "ask", "fail"].map(|run| builtin(run, door, "")).concat();
+        all += &builtin_quiet(door);
+        for (kind, address) in [(Kind::Run, self.run), (Kind::Task, self.task)] {
+            let url = format!("http://{address}");
+            all += &remote(kind, &name(kind, door, Purpose::Plain), &url, "");
+            all += &remote(kind, &name(kind, door, Purpose::Quiet), &url, QUIET_KEYS);
+            all += &remote(kind, &name(kind, door, Purpose::Away), NOBODY, "");
+        }
+        all + &exec::configuration(door, QUIET_KEYS) + &bridge::configuration(&self.desks, door)
+    }
+
+    /// Puts the files that programs need into their directory.
+    pub(super) fn furnish(directory: &Path) {
+        exec::furnish(directory);
+    }
+
+    pub(super) fn release(&self, cell: &str, directory: &Path) {
+        self.ledger.release(cell);
+        exec::release(cell, directory);
+    }
+
+    pub(super) fn seen(&self, kind: Kind, cell: &str, what: &'static str, directory: &Path) -> Vec<Seen> {
+        match kind {
+            Kind::Builtin => Vec::new(),
+            Kind::Exec => exec::seen(cell, what, directory),
+            Kind::Run | Kind::Task | Kind::Bridge => self.ledger.seen(cell, what),
+        }
+    }
+
+    /// The directory in which a bridge agent finds its requests.
+    pub(super) fn desk(&self, agent: &str) -> PathBuf {
+        bridge::directory(&self.desks, agent)
+    }
+}
+
+impl Drop for Agents {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.desks);
+    }
+}
+
+fn builtin(run: &str, door: Door, keys: &str) -> String {
+    let name = builtin_name(run, door);
+    format!("[[agent]]\nname = \"{name}\"\ncontract = \"builtin\"\nrun = \"{run}\"\nconcurrency = 64\n{keys}\n")
+}
+
+/// The sample agent that can be told to stay silent.
+fn builtin_quiet(door: Door) -> String {
+    let name = name(Kind::Builtin, door, Purpose::Quiet);
+    format!("[[agent]]\nname = \"{name}\"\ncontract = \"builtin\"\nrun = \"slow_echo\"\n{QUIET_KEYS}\n")
+}
+
+fn remote(kind: Kind, name: &str, url: &str, keys: &str) -> String {
+    let contract = kind.name();
+    format!("[[agent]]\nname = \"{name}\"\ncontract = \"{contract}\"\nurl = \"{url}\"\nconcurrency = 64\n{keys}\n")
+}
+
+/// The output of `big`: more than 2 MB, in characters of one, two and three bytes.
+pub(super) fn blob() -> String {
+    "ä€x".repeat(350_000)
+}
+
+/// A code that no contract knows.
+pub(super) const OWN_CODE: &str = "TOO_SALTY";
+
+/// Members that no contract knows.
+pub(super) fn own_members() -> Value {
+    json!({"deep": [1, {"ä/~": null}], "text": "\u{1F600} \"quoted\""})
+}
+
+/// Outputs that [`spelled`] writes as this JSON text, because no `Value` could hold them.
+fn raw_outputs(input: &Value) -> Value {
+    json!(format!("@raw {}", text(input, "raw")))
+}
+
+/// A document as it is sent.
+fn spelled(document: &Value) -> String {
+    let given = ["outputs", "result"].into_iter().map(|name| &document[name]).find(|given| given.is_string());
+    let raw = given.and_then(Value::as_str).and_then(|text| text.strip_prefix("@raw "));
+    let text = document.to_string();
+    raw.map_or_else(|| text.clone(), |raw| text.replace(&given.map(Value::to_string).unwrap_or_default(), raw))
+}
+
+fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_default().to_owned()
+}
+
+/// An entry of the ledger for what an agent was asked.
+fn seen(what: &'static str, id: &str, asked: &Asked, document: Value) -> Seen {
+    let trace = asked.header("traceparent").unwrap_or_default().to_owned();
+    Seen { what, id: id.to_owned(), trace, document }
+}

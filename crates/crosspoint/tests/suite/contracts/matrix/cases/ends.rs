@@ -1,0 +1,146 @@
+//! Ends that no agent reported: agents that die, fall silent or are absent, and callers that cancel.
+
+use std::fs;
+
+use crosspoint_contracts::failure::{Failure, Repeat};
+use serde_json::json;
+
+use super::super::agents::{Kind, Purpose};
+use super::super::cell::{Cell, Fails, Verdict};
+use super::super::doors::{Door, fetch};
+use super::failures::clauses;
+use crate::support::bridge_caller::{new_id, request};
+use crate::support::bridge_files::leave;
+use crate::support::bridge_watcher::REQUEST;
+use crate::support::server::until;
+
+fn fails(failure: Failure, repeat: Repeat) -> Fails {
+    Fails { failure, repeat, own: None, message: None }
+}
+
+/// The agent is told, if its contract has a way to.
+pub(super) fn cancel(cell: &Cell<'_>) -> Verdict {
+    let order = cell.order("hold");
+    let handle = cell.submit(&order);
+    cell.under_way(&handle);
+    handle.cancel();
+    cell.fails(&order, handle, &fails(Failure::Cancelled, Repeat::Never));
+    if cell.kind != Kind::Builtin {
+        cell.until_seen("told");
+    }
+    Verdict::Right
+}
+
+/// Why an agent cannot ask questions, if it cannot.
+pub(super) fn cannot_ask(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Builtin | Kind::Exec | Kind::Task => None,
+        Kind::Run => Some("a run agent has no way to ask"),
+        Kind::Bridge => Some("whoever answers a bridge has no way to ask"),
+    }
+}
+
+/// A question that no longer needs an answer.
+pub(super) fn cancel_while_it_asks(cell: &Cell<'_>) -> Verdict {
+    if let Some(reason) = cannot_ask(cell.kind) {
+        return Verdict::NotHere(reason);
+    }
+    let order = cell.order("ask");
+    let handle = cell.submit(&order);
+    handle.sees_question();
+    handle.cancel();
+    cell.fails(&order, handle, &fails(Failure::Cancelled, Repeat::Never));
+    if matches!(cell.kind, Kind::Exec | Kind::Task) {
+        cell.until_seen("told");
+    }
+    Verdict::Right
+}
+
+/// RUN-7 and the like: work that has begun before its agent is gone may have been done.
+pub(super) fn death(cell: &Cell<'_>) -> Verdict {
+    let (purpose, expected) = match cell.kind {
+        Kind::Builtin => return Verdict::NotHere("a built-in agent dies with the server"),
+        Kind::Exec => (Purpose::Plain, fails(Failure::AgentFailed, Repeat::Never)),
+        // The connection is lost before the terminal event.
+        Kind::Run => (Purpose::Plain, fails(Failure::Unavailable, Repeat::Unknown)),
+        // Polls are not answered any more.
+        Kind::Task => (Purpose::Quiet, fails(Failure::Timeout, Repeat::Unknown)),
+        Kind::Bridge => return Verdict::NotHere("nobody can tell whether whoever answers a bridge is alive"),
+    };
+    let order = cell.order_for(purpose, "die");
+    let handle = cell.submit(&order);
+    handle.sees_progress(cell.step());
+    cell.release();
+    let (job, view) = cell.fails(&order, handle, &expected);
+    if cell.kind == Kind::Run {
+        assert_eq!(clauses(&job), ["RUN-7"], "it is on record: {job}");
+    }
+    if cell.kind == Kind::Exec {
+        assert_eq!(view.details["signal"], 9, "{}", view.document);
+    }
+    Verdict::Right
+}
+
+pub(super) fn silence(cell: &Cell<'_>) -> Verdict {
+    let mut order = cell.order("silent");
+    if (cell.door, cell.kind) == (Door::Bridge, Kind::Bridge) {
+        // A request that does not say how long its requester waits means two minutes (BRIDGE-110), whatever the agent's
+        // time is.
+        order.members = vec![("timeout_seconds", json!(2))];
+    }
+    cell.fails(&order, cell.submit(&order), &fails(Failure::Timeout, Repeat::Unknown));
+    if cell.kind != Kind::Builtin {
+        assert_eq!(cell.seen("new").len(), 1, "what may have begun is not begun again");
+    }
+    if cell.kind == Kind::Bridge {
+        // The total time ends it, not silence. Then no agent is to begin any more.
+        cell.until_seen("told");
+    }
+    Verdict::Right
+}
+
+/// ALL-3: work that certainly never began is tried again, under the same id and in a span of its own.
+pub(super) fn busy(cell: &Cell<'_>) -> Verdict {
+    match cell.kind {
+        Kind::Builtin => return Verdict::NotHere("a built-in agent is never busy"),
+        Kind::Exec => return Verdict::NotHere("a program that starts has begun"),
+        Kind::Bridge => return occupied(cell),
+        Kind::Run | Kind::Task => {}
+    }
+    let order = cell.order("again");
+    let (job, _) = cell.succeeds(&order, cell.submit(&order), &order.input);
+    assert_eq!(job["attempts"], 2, "{job}");
+    let seen = cell.seen("new");
+    assert_eq!(seen.len(), 2);
+    assert_eq!(seen[0].id, seen[1].id);
+    assert_ne!(seen[0].trace, seen[1].trace);
+    Verdict::Right
+}
+
+/// A directory has one place: while another request is there, ours waits, and nothing was begun.
+fn occupied(cell: &Cell<'_>) -> Verdict {
+    let order = cell.order("again");
+    let desk = cell.desk(&order);
+    leave(&desk, REQUEST, &request(&new_id(), "somebody", "A question of another program.").to_string());
+    let handle = cell.submit(&order);
+    let path = format!("/api/v1/jobs/{}", handle.job_id());
+    until("it says that it waits", || {
+        let step = &fetch(cell.world.address, &path).json()["progress"]["step"];
+        step.as_str().filter(|step| step.contains("somebody else's")).map(|_| ())
+    });
+    assert!(cell.seen("new").is_empty(), "the other's request is not touched");
+    fs::remove_file(desk.join(REQUEST)).expect("it is still there");
+    let (job, _) = cell.succeeds(&order, handle, &order.input);
+    assert_eq!(job["attempts"], 1, "{job}");
+    assert_eq!(cell.seen("new").len(), 1);
+    Verdict::Right
+}
+
+pub(super) fn nobody(cell: &Cell<'_>) -> Verdict {
+    if cell.kind == Kind::Builtin {
+        return Verdict::NotHere("a built-in agent is where the server is");
+    }
+    let order = cell.order_for(Purpose::Away, "echo");
+    cell.fails(&order, cell.submit(&order), &fails(Failure::Unavailable, Repeat::Safe));
+    Verdict::Right
+}

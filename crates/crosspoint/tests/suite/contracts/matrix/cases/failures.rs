@@ -1,0 +1,171 @@
+//! The closed list of failures: each that an agent of a kind can report, as each door shows it.
+
+use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
+use crosspoint_contracts::{bridge, run};
+use serde_json::{Value, json};
+
+use super::super::agents::{Kind, OWN_CODE, Purpose};
+use super::super::cell::{Cell, Fails, Verdict};
+use super::super::doors::{Order, fetch};
+use crate::support::server::until;
+
+const MESSAGE: &str = "It is \"too salty\", ä.";
+
+/// Has an agent fail like this, if it can.
+fn given(cell: &Cell<'_>, failure: Failure) -> Verdict {
+    let asked = match cell.kind {
+        Kind::Builtin => Ok(builtin(cell, failure)),
+        Kind::Exec => exec(cell, failure),
+        Kind::Run => Ok(of_run(cell, failure)),
+        Kind::Task => of_task(cell, failure),
+        Kind::Bridge if failure == Failure::BrokenContract => return mended(cell),
+        Kind::Bridge => Ok(of_bridge(cell, failure)),
+    };
+    match asked {
+        Err(reason) => Verdict::NotHere(reason),
+        Ok((order, fails)) => {
+            let (job, view) = cell.fails(&order, cell.submit(&order), &fails);
+            if matches!(cell.kind, Kind::Run | Kind::Task) && failure == Failure::BrokenContract {
+                let contract = format!("{}-", cell.kind.name().to_uppercase());
+                assert!(clauses(&job).iter().any(|clause| clause.starts_with(&contract)), "it is on record: {job}");
+            }
+            if cell.kind == Kind::Exec && failure == Failure::AgentFailed {
+                assert_eq!(view.details["exit_code"], 3, "{}", view.document);
+            }
+            Verdict::Right
+        }
+    }
+}
+
+/// The recorded clauses that were broken.
+pub(super) fn clauses(job: &Value) -> Vec<String> {
+    let violations = job["violations"].as_array().cloned().unwrap_or_default();
+    violations.iter().map(|violation| violation["clause"].as_str().expect("a clause").to_owned()).collect()
+}
+
+/// What the contract's list says of a failure that an agent reported.
+fn fails(failure: Failure, own: Option<&str>) -> Fails {
+    let repeat = failure.repeat(Dispatched::Yes);
+    Fails { failure, repeat, own: own.map(str::to_owned), message: Some(MESSAGE) }
+}
+
+fn builtin(cell: &Cell<'_>, failure: Failure) -> (Order, Fails) {
+    let mut order = cell.order("fail");
+    order.input["failure"] = json!(failure.name());
+    order.input["message"] = json!(MESSAGE);
+    (order, fails(failure, None))
+}
+
+const ALL_A_PROGRAM_HAS: &str = "a program has an exit code, and what is done to it";
+
+fn exec(cell: &Cell<'_>, failure: Failure) -> Result<(Order, Fails), &'static str> {
+    let ours = Fails { message: None, ..fails(failure, None) };
+    match failure {
+        Failure::AgentFailed => {
+            let mut order = cell.order("fail");
+            order.input["message"] = json!(MESSAGE);
+            Ok((order, ours))
+        }
+        // Part of the work is done, and a repeat would use as much again.
+        Failure::ResourceLimit => {
+            Ok((cell.order_for(Purpose::Strict, "flood"), Fails { repeat: Repeat::Never, ..ours }))
+        }
+        Failure::BrokenContract => Ok((cell.order_for(Purpose::Strict, "ask"), ours)),
+        Failure::Timeout
+        | Failure::Unavailable
+        | Failure::Invalid
+        | Failure::Unauthenticated
+        | Failure::Unsupported
+        | Failure::Cancelled
+        | Failure::Delegation
+        | Failure::Conflict
+        | Failure::Internal => Err(ALL_A_PROGRAM_HAS),
+    }
+}
+
+fn of_run(cell: &Cell<'_>, failure: Failure) -> (Order, Fails) {
+    if failure == Failure::BrokenContract {
+        return (cell.order("break"), Fails { message: None, ..fails(failure, None) });
+    }
+    let (code, status) = if failure == Failure::AgentFailed { (OWN_CODE, 200) } else { run::failure::write(failure) };
+    (failing(cell, code, &json!({"status": status})), fails(failure, Some(code)))
+}
+
+fn of_task(cell: &Cell<'_>, failure: Failure) -> Result<(Order, Fails), &'static str> {
+    let (code, recoverable) = match failure {
+        Failure::Timeout => ("TIMEOUT", true),
+        Failure::Unavailable => ("AGENT_UNAVAILABLE", true),
+        Failure::Invalid => ("MISSING_REQUIRED_FIELD", true),
+        Failure::Unauthenticated => ("UNAUTHENTICATED", true),
+        Failure::ResourceLimit => ("RATE_LIMITED", true),
+        Failure::Unsupported => ("CAPABILITY_NOT_FOUND", false),
+        Failure::AgentFailed => ("MCP_NOT_CONNECTED", true),
+        Failure::Cancelled => ("CANCELLED", false),
+        Failure::Delegation => ("TASK_GRAPH_CYCLE", false),
+        Failure::Conflict => return Err("a task's code for it says invalid"),
+        Failure::BrokenContract => {
+            return Ok((cell.order("break"), Fails { message: None, ..fails(failure, None) }));
+        }
+        Failure::Internal => ("INTERNAL_ERROR", true),
+    };
+    let fails = fails(failure, Some(code));
+    // A cancelled task has no error, so there is no place for the message.
+    let message = fails.message.filter(|_| failure != Failure::Cancelled);
+    Ok((failing(cell, code, &json!({"recoverable": recoverable})), Fails { message, ..fails }))
+}
+
+fn of_bridge(cell: &Cell<'_>, failure: Failure) -> (Order, Fails) {
+    let (status, code) = bridge::failure::write(failure);
+    let code = if failure == Failure::AgentFailed { OWN_CODE } else { code };
+    (failing(cell, code, &json!({"status": status.word()})), fails(failure, Some(code)))
+}
+
+/// A person may answer in files, make mistakes and mend them: the job goes on waiting, and the mistake is recorded.
+fn mended(cell: &Cell<'_>) -> Verdict {
+    let order = cell.order("break");
+    let handle = cell.submit(&order);
+    let path = format!("/api/v1/jobs/{}", handle.job_id());
+    let job = until("the mistake is on record", || {
+        let job = fetch(cell.world.address, &path).json();
+        (!clauses(&job).is_empty()).then_some(job)
+    });
+    assert_eq!((clauses(&job), &job["state"]), (vec!["BRIDGE-1.2".to_owned()], &json!("running")), "{job}");
+    cell.release();
+    let (job, _) = cell.succeeds(&order, handle, &order.input);
+    assert_eq!(job["attempts"], 1, "{job}");
+    assert_eq!(cell.seen("new").len(), 1, "it is not asked again");
+    Verdict::Right
+}
+
+fn failing(cell: &Cell<'_>, code: &str, more: &Value) -> Order {
+    let mut order = cell.order("fail");
+    order.input["code"] = json!(code);
+    order.input["message"] = json!(MESSAGE);
+    for (name, value) in more.as_object().into_iter().flatten() {
+        order.input[name] = value.clone();
+    }
+    order
+}
+
+macro_rules! cases {
+    ($($name:ident: $failure:ident,)*) => {
+        $(pub(super) fn $name(cell: &Cell<'_>) -> Verdict {
+            given(cell, Failure::$failure)
+        })*
+    };
+}
+
+cases! {
+    agent_failed: AgentFailed,
+    invalid: Invalid,
+    unauthenticated: Unauthenticated,
+    resource_limit: ResourceLimit,
+    unsupported: Unsupported,
+    cancelled: Cancelled,
+    delegation: Delegation,
+    conflict: Conflict,
+    broken_contract: BrokenContract,
+    internal: Internal,
+    timeout: Timeout,
+    unavailable: Unavailable,
+}

@@ -1,0 +1,13 @@
+//! One binary for all integration tests of the program: they run the real one.
+
+mod bridge;
+mod cli;
+mod contracts;
+mod exec;
+mod native;
+mod pull;
+mod repo;
+mod run;
+mod store;
+mod support;
+mod task;

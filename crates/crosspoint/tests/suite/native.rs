@@ -1,0 +1,17 @@
+//! The native API and the server itself.
+
+mod api;
+mod documents;
+mod life;
+mod limits;
+mod log;
+mod metrics;
+pub(crate) mod openapi;
+mod overload;
+mod same_numbers;
+mod shares;
+mod shutdown;
+mod stuck;
+mod unix_server;
+mod unreadable;
+mod web_pages;

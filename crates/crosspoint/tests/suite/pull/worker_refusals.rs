@@ -1,0 +1,115 @@
+//! Workers whose server refuses, for now or for good: a temporary refusal is waited out, and a lasting one ends the job
+//! but not the worker.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+
+use serde_json::json;
+
+use crate::support::program::{crosspoint, transcript};
+use crate::support::programs::violations;
+use crate::support::server::{Server, until};
+use crate::support::workers::Worker;
+
+#[test]
+fn what_the_server_does_not_take_of_a_program_that_runs_fails_the_job_once() {
+    let server = Server::configured("[limits]\nbody_bytes = 2000\n");
+    let script = r#"echo >> started; printf '@crosspoint {"ask": {"prompt": "%05000d"}}\n' 0; sleep 1000"#;
+    let more = ["--ask", "--lease-seconds", "5"];
+    let worker = Worker::joined(&server, "choose", &more, &["bash", "-c", script]);
+    let job = server.begin("choose");
+    let ended = server.ended(&job);
+    assert_eq!(ended["outcome"]["failure"]["code"], "resource_limit", "{ended}");
+    assert_eq!(ended["attempts"], 1);
+    worker.says("failed");
+    let starts = std::fs::read_to_string(server.directory().join("started")).expect("it was started");
+    assert_eq!(starts.lines().count(), 1);
+}
+
+#[test]
+fn an_outcome_that_the_server_does_not_take_is_replaced_by_one_that_says_so() {
+    let server = Server::configured("[limits]\nbody_bytes = 2000\n");
+    let _done = Worker::joined(&server, "much", &[], &["bash", "-c", r#"printf '{"a": "%03000d"}' 0"#]);
+    let _failed = Worker::joined(&server, "fails", &[], &["bash", "-c", "printf %03000d 0 >&2; exit 3"]);
+    for work in ["much", "fails"] {
+        let ended = server.ended(&server.begin(work));
+        assert_eq!(ended["outcome"]["failure"]["code"], "resource_limit", "{ended}");
+        assert_eq!(ended["attempts"], 1);
+    }
+}
+
+#[test]
+fn rules_that_a_program_breaks_are_shown_with_its_job() {
+    let server = Server::start();
+    let script = r"echo '@crosspoint {nothing}'; echo '@crosspoint {nothing}'; echo '{}'";
+    let _worker = Worker::joined(&server, "sloppy", &[], &["sh", "-c", script]);
+    let done = server.done("sloppy", &json!({}));
+    assert_eq!(done["state"], "completed", "{done}");
+    assert_eq!(violations(&done).len(), 1, "each rule once: {done}");
+    assert_eq!(done["violations"][0]["clause"], "exec");
+}
+
+#[test]
+fn a_worker_begun_anew_with_other_work_waits_for_the_lease_of_the_one_that_was_killed() {
+    let server = Server::start();
+    let mut dead = Worker::joined(&server, "dig", &["--lease-seconds", "5"], &["cat"]);
+    dead.kill();
+    let more = ["--lease-seconds", "5"];
+    let worker = Worker::start_as(&server, "dig", "fill", &more, &["cat"]);
+    worker.says("if they are dead");
+    worker.says("has joined");
+    assert_eq!(worker.said().matches("if they are dead").count(), 1, "once");
+    assert_eq!(server.ended(&server.begin("fill"))["state"], "completed");
+    // Sessions that are alive still block the name.
+    let url = server.url();
+    let other = ["agent", "dig", "--work", "dig", "--lease-seconds", "5", "--server", &url, "--", "cat"];
+    let said = transcript(&mut crosspoint(&other));
+    assert!(said.starts_with("exit 2\n") && said.contains("for other work"), "{said}");
+}
+
+#[test]
+fn whoever_is_told_to_come_again_does() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    listener.set_nonblocking(true).expect("it need not wait");
+    let url = format!("http://{}", listener.local_addr().expect("it has an address"));
+    let server = Server::start();
+    let mut worker = Worker::start(&server, "shout", &["--server", &url], &["cat"]);
+    for status in ["429 Too Many Requests", "408 Request Timeout", "429 Too Many Requests"] {
+        let (mut stream, _) = until("it comes", || listener.accept().ok());
+        stream.set_nonblocking(false).expect("it can wait");
+        let mut reader = BufReader::new(stream.try_clone().expect("it can be shared"));
+        let (mut line, mut length) = (String::new(), 0);
+        while reader.read_line(&mut line).is_ok_and(|bytes| bytes > 2) {
+            let lower = line.to_ascii_lowercase();
+            length =
+                lower.strip_prefix("content-length:").map_or(length, |value| value.trim().parse().expect("a number"));
+            line.clear();
+        }
+        reader.read_exact(&mut vec![0; length]).expect("a body");
+        write!(stream, "HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").expect("it reads");
+    }
+    worker.says("it is waited for");
+    drop(listener);
+    worker.signal("INT");
+    worker.signal("INT");
+    until("it ends", || worker.said().contains("leaving").then_some(()));
+    worker.kill();
+}
+
+#[test]
+fn while_a_program_takes_its_time_to_end_the_server_is_not_asked_without_pause() {
+    let server = Server::start();
+    let script = "trap '' TERM; echo up; while true; do sleep 0.1; done";
+    let worker = Worker::joined(&server, "stubborn", &["--grace-seconds", "3"], &["bash", "-c", script]);
+    let job = server.begin("stubborn");
+    until("it runs", || {
+        server.get(&format!("/api/v1/jobs/{job}/events?follow=false")).text().contains("up").then_some(())
+    });
+    server.cancel(&job);
+    worker.says("stopped");
+    let metrics = server.get("/metrics").text();
+    let line =
+        metrics.lines().find(|line| line.starts_with("crosspoint_http_requests_total") && line.contains("/take"));
+    let asked: f64 = line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).expect("a number");
+    assert!(asked < 50.0, "a slow machine asks less often still: {asked}");
+}

@@ -1,0 +1,5 @@
+//! The repository: boundaries between the crates, its pages, and published figures.
+
+mod pages;
+mod peers;
+mod tidy;

@@ -1,0 +1,11 @@
+//! The store: crashes, full disks, older versions, and how long jobs are kept.
+
+mod crash;
+mod disk;
+mod keeping;
+mod older;
+mod one_server;
+mod outage;
+mod poison;
+mod sync;
+mod write_errors;
