@@ -1,7 +1,7 @@
 //! The canonical job: what a document of any contract says, in one form.
 //!
-//! Each contract reads its documents into a [`Canonical`] and writes them from one, and no contract knows another: N + N
-//! translations, not N x N. A job is a row of [`Home`]s, each holding a JSON value as it was spelled, so that values
+//! Each contract reads its documents into a [`Canonical`] and writes them from one, and no contract knows another: N +
+//! N translations, not N x N. A job is a row of [`Home`]s, each holding a JSON value as it was spelled, so that values
 //! come out byte for byte as they went in. A member without a home is kept by its place in the contract it came from
 //! ([`Own`]), and travels along.
 

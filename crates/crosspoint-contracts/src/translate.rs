@@ -1,9 +1,9 @@
 //! Translates any contract into any other, and back unchanged.
 //!
-//! Reading and writing meet only in the [`Canonical`]. One law holds for every pair of contracts: a document that is read
-//! from one, written as another, read again and written back is the document that was read, or its strict form where it
-//! was loose. This is not achieved by carrying the original along: a value for which the other contract has a field
-//! stands in that field, and a change there shows in the document that comes back.
+//! Reading and writing meet only in the [`Canonical`]. One law holds for every pair of contracts: a document that is
+//! read from one, written as another, read again and written back is the document that was read, or its strict form
+//! where it was loose. This is not achieved by carrying the original along: a value for which the other contract has a
+//! field stands in that field, and a change there shows in the document that comes back.
 
 use std::fmt;
 use std::ops::Range;

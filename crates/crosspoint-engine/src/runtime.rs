@@ -14,9 +14,11 @@
 //! own connection. Only code that asks which job a caller's own id means waits for the committing thread, which alone
 //! knows the keys that are about to be taken.
 
+mod agent_view;
 mod attempt;
 mod clock;
 mod committer;
+mod config;
 mod engine;
 mod failing;
 mod follow;
@@ -29,10 +31,13 @@ mod pull;
 mod purge;
 mod release;
 mod requests;
+mod same_request;
 mod stuck;
 
+pub use agent_view::AgentView;
 pub use attempt::{Attempt, Gone, Link, Unremembered};
-pub use engine::{AgentView, Config, Engine, Limits, Readiness};
+pub use config::{Config, Limits};
+pub use engine::{Engine, Readiness};
 pub use follow::Follow;
 pub use members::{Heard, Unjoined};
 pub use metrics::{AttemptResult, Commits, Distribution, Ended, Load, NAMES_MAX, Numbers, Queue, SERIES_MAX};

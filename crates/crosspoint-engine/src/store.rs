@@ -7,6 +7,7 @@
 //! outcome is impossible by constraint: outcomes have a table of their own, with the job's number as its key.
 
 pub mod check;
+mod event_row;
 mod export;
 mod fault;
 mod lock;

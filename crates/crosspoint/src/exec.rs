@@ -11,9 +11,9 @@
 //! the first two: a process that is itself killed kills nothing, and a daemon leaves its group. So each program is
 //! started by a supervisor of its own (`supervise`, this same binary), whose connection to its parent closes whenever
 //! the parent ends, however it ends. The supervisor is the reaper of all that descends from the program, and ends only
-//! when no descendant is left. `orphan_lock` makes a new start wait for the supervisors of the last one. If both the parent
-//! and the supervisors are killed, programs are left that nothing watches over. So before a job's program is started
-//! again, every process that carries the job's id in its environment and has no supervisor is killed.
+//! when no descendant is left. `orphan_lock` makes a new start wait for the supervisors of the last one. If both the
+//! parent and the supervisors are killed, programs are left that nothing watches over. So before a job's program is
+//! started again, every process that carries the job's id in its environment and has no supervisor is killed.
 //!
 //! In reading order: `find` says whether there is a program to start, and `launch` starts it, when it is its job's
 //! `job_lock`; `running` is the parent's side of a running program; `lines` cuts what it prints, `directive` reads the

@@ -1,11 +1,15 @@
 //! The four messages as shapes.
 
+mod code;
+
 use std::borrow::Cow;
+
+pub(super) use code::error_code;
+use code::{own_code, read_code, write_code};
 
 use super::read::AGENT_TYPES;
 use super::{context, failure};
 use crate::content::{Json, Text};
-use crate::failure::Failure;
 use crate::job::{Canonical, Holds, Home, State};
 use crate::json::Value;
 use crate::kind::Kind;
@@ -327,49 +331,6 @@ static LATER_ERROR: Shape = Shape {
     ),
     ..WORK_REQUEST
 };
-
-/// Returns the error code of a job.
-pub(super) fn error_code(job: &Canonical<'_>) -> i64 {
-    let failure = job.failure().unwrap_or(Failure::AgentFailed);
-    failure::write(failure).or_else(|| own_code(job)).unwrap_or(OTHER_CODE)
-}
-
-/// The code of an agent's failure that must be an error and has no code.
-const OTHER_CODE: i64 = 5999;
-
-/// Returns the agent's own code, if it is within the range of the contract (MSG-4).
-fn own_code(job: &Canonical<'_>) -> Option<i64> {
-    let code: i64 = job.get(Home::Code)?.text()?.parse().ok()?;
-    let unknown = (5001..=5999).contains(&code) && failure::read(code) == Failure::AgentFailed;
-    unknown.then_some(code)
-}
-
-fn write_code(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
-    let job = out.job();
-    let code = Json::new(error_code(job).to_string());
-    let known = failure::write(job.failure()?).is_some();
-    if (known && job.get(Home::Code).is_none()) || (!known && own_code(job).is_some()) {
-        out.take(Home::Failure);
-        out.take(Home::Code);
-    } else {
-        out.stands_in(code.clone());
-    }
-    Some(code)
-}
-
-fn read_code<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
-    if found.is_stand_in(value) {
-        let carried = found.job.failure().unwrap_or(Failure::AgentFailed);
-        return found.job.set_failure(carried);
-    }
-    let code = value.integer().unwrap_or(OTHER_CODE);
-    let failure = failure::read(code);
-    found.job.set_failure(failure);
-    found.job.clear(Home::Code);
-    if failure == Failure::AgentFailed {
-        found.job.set(Home::Code, Json::string(&code.to_string()));
-    }
-}
 
 fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
     let payload = root.get("payload")?;

@@ -16,19 +16,20 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::agent_view::AgentView;
 use super::attempt::{self, Link};
 use super::committer::{Committer, Settled};
+use super::config::Config;
 use super::inbox::{Answer, Inbox};
 use super::metrics::Metrics;
 use super::published::{Published, Purged, lock};
 use super::pull::{Handed, Instruction, PullQueues};
-use crate::breaker::{self, Breaker, Health};
-use crate::core::{Agent, AgentCommand, Command, Membership, Mode, Presence, Reply, Room, Spec, Standing};
+use crate::breaker::{self, Health};
+use crate::core::{AgentCommand, Command, Membership, Presence, Reply, Spec};
 use crate::id::{JobId, Seq, StoreId};
 use crate::job::Job;
 use crate::machine::Event;
-use crate::retention::Rule;
-use crate::store::{self, Fault, Readers, Store};
+use crate::store::{Fault, Readers, Store};
 
 /// Longest time that a health check may take before it counts as failed.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(10);
@@ -64,33 +65,6 @@ struct Inner {
     leaving: CancellationToken,
 }
 
-/// What an engine is made from.
-pub struct Config {
-    /// Where jobs are kept.
-    pub store: store::Options,
-    /// The configured agents, and how work reaches them.
-    pub agents: Vec<(Spec, Arc<dyn Link>)>,
-    /// The pull queues for agents that join; without them no agent can join.
-    pub queues: Option<Arc<dyn PullQueues>>,
-    /// The limits on jobs and on requests that wait.
-    pub limits: Limits,
-    /// How long jobs that have ended are kept.
-    pub retention: Rule,
-    /// Which of the jobs that exist already this engine drives.
-    pub mode: Mode,
-}
-
-/// The limits on jobs and on requests that wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Most jobs that have not ended.
-    pub room: Room,
-    /// Most requests that wait to be committed.
-    pub waiting_max: usize,
-    /// Most bytes of requests that wait to be committed.
-    pub waiting_bytes_max: usize,
-}
-
 /// Whether new work is accepted.
 #[derive(Clone, Debug)]
 pub enum Readiness {
@@ -98,27 +72,6 @@ pub enum Readiness {
     Ready,
     /// Nothing can be committed at present.
     Failing(Arc<Fault>),
-}
-
-/// An agent, as it is shown to people.
-#[derive(Clone, Debug)]
-pub struct AgentView {
-    /// The agent as it was configured or joined.
-    pub spec: Spec,
-    /// The agent's breaker, and whether it is drained.
-    pub standing: Standing,
-    /// How many jobs the agent has, without those that wait for a person.
-    pub running: u32,
-    /// How many jobs the agent has that wait for a person.
-    pub waiting: u32,
-    /// Whether the agent is present; `None` if it was configured instead of having joined.
-    pub joined: Option<Membership>,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { room: Room::of(200_000), waiting_max: 10_000, waiting_bytes_max: 64 << 20 }
-    }
 }
 
 impl Engine {
@@ -412,38 +365,6 @@ impl Drop for Death {
         self.0.0.inbox.abandon();
         if !self.0.0.stopping.load(Ordering::Relaxed) {
             self.0.0.died.cancel();
-        }
-    }
-}
-
-impl AgentView {
-    pub(super) fn of(agent: &Agent) -> AgentView {
-        let Agent { spec, standing, joined, running, waiting, .. } = agent;
-        AgentView { spec: spec.clone(), standing: *standing, running: *running, waiting: *waiting, joined: *joined }
-    }
-
-    /// Returns how many jobs the agent may have at a time at present.
-    pub fn capacity(&self) -> u32 {
-        match self.joined.map(|joined| joined.presence) {
-            None => self.spec.concurrency,
-            Some(Presence::Here { capacity }) => capacity,
-            Some(Presence::Away { .. }) => 0,
-        }
-    }
-
-    /// Returns since when the agent is away.
-    pub fn away_since(&self) -> Option<crosspoint_contracts::time::Time> {
-        match self.joined?.presence {
-            Presence::Here { .. } => None,
-            Presence::Away { since } => Some(since),
-        }
-    }
-
-    /// Returns until when the agent's breaker is open.
-    pub fn open_until(&self) -> Option<crosspoint_contracts::time::Time> {
-        match self.standing.breaker {
-            Breaker::Open { until } => Some(until),
-            Breaker::Closed { .. } | Breaker::HalfOpen => None,
         }
     }
 }

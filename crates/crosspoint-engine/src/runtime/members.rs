@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::outcome::Outcome;
 
-use super::engine::{AgentView, Engine};
+use super::agent_view::AgentView;
+use super::engine::Engine;
 use super::inbox::Answer;
 use crate::core::{AgentCommand, Command, Grip, Member, NEVER_HAD, Reply};
 use crate::event::Violation;

@@ -9,8 +9,8 @@ use std::time::Instant;
 use crosspoint_contracts::time::Time;
 use tokio::sync::Notify;
 
+use super::agent_view::AgentView;
 use super::attempt::Handle;
-use super::engine::AgentView;
 use crate::core::{Agent, Member, Membership, Presence, Standing};
 use crate::id::{JobId, Seq};
 use crate::job::{Job, Phase};

@@ -1,8 +1,8 @@
 //! The pull queues, as the engine sees them: where attempts of agents that joined are queued.
 //!
 //! Such an agent asks for work, and may be given hundreds of jobs at a time. A task that waits for each would cost more
-//! than everything else about them. So these attempts have no tasks: the implementation of [`PullQueues`] holds them, and
-//! passes on what agents report.
+//! than everything else about them. So these attempts have no tasks: the implementation of [`PullQueues`] holds them,
+//! and passes on what agents report.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use crosspoint_contracts::content::Body;
-use crosspoint_contracts::json::{Tape, equal};
 use crosspoint_contracts::request::{Door, Key, NewJob};
 use crosspoint_contracts::time::Time;
 
-use super::engine::{AgentView, Engine};
+use super::agent_view::AgentView;
+use super::engine::Engine;
 use super::inbox::{Answer, Turned};
 use super::published::Watch;
+use super::same_request::Likeness;
 use crate::breaker;
 use crate::core::{AgentCommand, Command, Rejected, Reply, Submission};
 use crate::event::Violation;
@@ -18,7 +19,7 @@ use crate::job::{Job, Request, State};
 use crate::keys::Hashes;
 use crate::machine::{self, Event, Refused};
 use crate::policy::Policy;
-use crate::store::{Fault, Filter, Found, Page, Readers};
+use crate::store::{Fault, Filter, Found, Page};
 
 /// What became of a request.
 pub enum Submitted {
@@ -156,27 +157,6 @@ impl Engine {
         Submission { request, nameless, hashes, others: Vec::new(), document: new.document, chance }
     }
 
-    /// Compares a request with a job whose key has the same hash (ALL-1). Documents may be long, so they are compared
-    /// where they are read, and not where callers are served.
-    async fn compare(&self, submission: &Arc<Submission>, seq: Seq) -> Result<Likeness, Fault> {
-        let submission = submission.clone();
-        let compare = move |readers: &Readers| {
-            let (Some(job), Some(document)) = (readers.job_at(seq)?, readers.document(seq)?) else { return Ok(None) };
-            if !same_key(&job.request, &submission.request) {
-                return Ok(None);
-            }
-            let input = job.request.input_in(&document).unwrap_or_default();
-            let same = same_origin(&job.request, &submission.request) && same_value(&input, &submission.input());
-            Ok(Some((job, same)))
-        };
-        match self.read(compare).await? {
-            None => Ok(Likeness::OtherKey),
-            // The job may have been removed in this moment: then the key is free, and the request becomes a new job.
-            Some((job, true)) => Ok(self.watch(job).await?.map_or(Likeness::OtherKey, Likeness::Same)),
-            Some((job, false)) => Ok(Likeness::OtherRequest(Arc::new(job))),
-        }
-    }
-
     /// Finds the job that a caller knows by this id of its own, to look at or to wait for.
     pub async fn find(&self, door: Door, caller: &str, request_id: &str) -> Result<Option<Watch>, Denied> {
         let Some(hash) = self.readers().salt().hash(caller, door, request_id, &Key::RequestId) else { return Ok(None) };
@@ -222,7 +202,7 @@ impl Engine {
     /// A job is published just after it is on disk, and removed from the published state just after its outcome is. A
     /// job that had no outcome when it was read and is not published is about to be published, or has ended since:
     /// reading it again tells which. `None` says that the job is gone.
-    async fn watch(&self, mut job: Job) -> Result<Option<Watch>, Fault> {
+    pub(super) async fn watch(&self, mut job: Job) -> Result<Option<Watch>, Fault> {
         loop {
             let id = job.id();
             if let Some(watch) = self.published().watch(id) {
@@ -378,36 +358,4 @@ impl Engine {
             let _ = answer.await;
         }
     }
-}
-
-/// How a request relates to the job whose key has the same hash.
-enum Likeness {
-    Same(Watch),
-    OtherRequest(Arc<Job>),
-    OtherKey,
-}
-
-fn same_key(a: &Request, b: &Request) -> bool {
-    // TASK-5: ids are unique, whatever headers came with the requests.
-    let same_task = a.door.has_unique_ids() && a.door == b.door && a.request_id == b.request_id;
-    let same_key = match (&a.key, &b.key) {
-        (Key::RequestId, Key::RequestId) => a.door == b.door && a.request_id == b.request_id,
-        (Key::Other(a), Key::Other(b)) => a == b,
-        (Key::None | Key::RequestId | Key::Other(_), Key::None | Key::RequestId | Key::Other(_)) => false,
-    };
-    a.caller == b.caller && (same_key || same_task)
-}
-
-/// Whether two requests are for the same work. A retry of another job is another request, even if its input is the
-/// same.
-fn same_origin(a: &Request, b: &Request) -> bool {
-    a.work == b.work && a.parent == b.parent
-}
-
-fn same_value(a: &[u8], b: &[u8]) -> bool {
-    if a == b {
-        return true;
-    }
-    let (Ok(a), Ok(b)) = (Tape::scan(a), Tape::scan(b)) else { return false };
-    a.root().zip(b.root()).is_some_and(|(a, b)| equal(a, b))
 }

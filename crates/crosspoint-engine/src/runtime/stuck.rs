@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crosspoint_contracts::time::Time;
 
-use super::engine::{AgentView, Engine};
+use super::agent_view::AgentView;
+use super::engine::Engine;
 use crate::breaker::Breaker;
 use crate::job::{Job, State};
 

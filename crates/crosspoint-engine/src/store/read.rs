@@ -12,7 +12,7 @@ use crosspoint_contracts::request::Door;
 use crosspoint_contracts::time::Time;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Fault, open, outcome, row};
+use super::{Fault, event_row, open, outcome, row};
 use crate::event::{Entry, What};
 use crate::id::{JobId, Seq};
 use crate::job::{Ending, Job, Phase};
@@ -194,7 +194,8 @@ impl Readers {
             let sql = "SELECT n, at, kind, number, place, body FROM event WHERE seq = ?1 AND job = ?2";
             let mut one = connection.prepare_cached(sql)?;
             let number = seq.0.cast_signed();
-            let all = places.iter().map(|place| there(connection, seq, one.query_row([*place, number], row::event)));
+            let all =
+                places.iter().map(|place| there(connection, seq, one.query_row([*place, number], event_row::event)));
             all.map_while(Result::transpose).collect()
         })
     }

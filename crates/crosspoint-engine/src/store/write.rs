@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 
-use super::{Fault, Store, member, outcome, row, schema};
+use super::{Fault, Store, event_row, member, outcome, row, schema};
 use crate::claim::{Claim, Overtaken};
 use crate::core::{Batch, Written};
 use crate::event::{Entry, What};
@@ -190,7 +190,7 @@ fn head_of(transaction: &Transaction<'_>, seq: Seq) -> rusqlite::Result<i64> {
 }
 
 fn write_event(transaction: &Transaction<'_>, at: i64, seq: Seq, prev: i64, entry: &Entry) -> rusqlite::Result<u64> {
-    let columns = row::event_columns(&entry.what);
+    let columns = event_row::event_columns(&entry.what);
     let mut insert = transaction.prepare_cached(
         "INSERT INTO event(seq, job, prev, n, at, kind, number, place, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?;

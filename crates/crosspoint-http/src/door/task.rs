@@ -3,7 +3,8 @@
 //! A task is a job that its caller knows by an id of its own. A caller that waits, by `?wait=S` or `Prefer: wait=S`, is
 //! answered when the task has ended, and also when it asks for input, because that caller is the one to be asked.
 //!
-//! Every refusal here has the shape of the contract: [`crate::refusal_document`] takes care of that for all these endpoints.
+//! Every refusal here has the shape of the contract: [`crate::refusal_document`] takes care of that for all these
+//! endpoints.
 
 mod events;
 mod prefer;

@@ -1,14 +1,14 @@
 //! `crosspoint agent`: joins a server and has a program do the work.
 //!
-//! Three loops and a task for each job. One loop asks for work and lists what is held (`instructions`). One reports what came
-//! of the jobs (`reports`). One watches the lease; `link` knows when the server was last sure to hear this worker. The
-//! lease is counted by the worker's own clock, from when the last successful call was *sent*. When it has run out, the
-//! server may have given the work to another worker, so every program is killed. The server's clock began later, so the
-//! server never gives the work away while a program of this worker still runs, unless the worker itself was stopped or
-//! asleep.
+//! Three loops and a task for each job. One loop asks for work and lists what is held (`instructions`). One reports
+//! what came of the jobs (`reports`). One watches the lease; `link` knows when the server was last sure to hear this
+//! worker. The lease is counted by the worker's own clock, from when the last successful call was *sent*. When it has
+//! run out, the server may have given the work to another worker, so every program is killed. The server's clock began
+//! later, so the server never gives the work away while a program of this worker still runs, unless the worker itself
+//! was stopped or asleep.
 //!
-//! In reading order: `link` is the way to the server; `held` is what is held; `instructions` reads what the server wants;
-//! `job` runs a program; `reports` sends what came of it.
+//! In reading order: `link` is the way to the server; `held` is what is held; `instructions` reads what the server
+//! wants; `job` runs a program; `reports` sends what came of it.
 
 pub(crate) mod arguments;
 mod held;

@@ -15,8 +15,9 @@ use crate::terminal::render;
 
 /// Check or show the configuration: what holds, and where it came from
 ///
-/// The defaults hold unless the file says otherwise; the environment wins over the file, and options win over both. Every key of one value
-/// can be set in the environment: CROSSPOINT_SERVER_LISTEN is the key listen of the table server.
+/// The defaults hold unless the file says otherwise; the environment wins over the file, and options win over both.
+/// Every key of one value can be set in the environment: CROSSPOINT_SERVER_LISTEN is the key listen of the table
+/// server.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -17,7 +17,8 @@ pub(crate) enum Format {
 /// Where the configuration and the data are
 #[derive(Args, Clone, Default)]
 pub(crate) struct StoreFlags {
-    /// The configuration file [default: ./crosspoint.toml, or crosspoint/crosspoint.toml in the user's configuration directory]
+    /// The configuration file [default: ./crosspoint.toml, or crosspoint/crosspoint.toml in the user's configuration
+    /// directory]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Where")]
     pub(crate) config: Option<PathBuf>,
 
@@ -49,7 +50,8 @@ pub(crate) fn contract_parser() -> impl TypedValueParser<Value = Contract> {
 /// Which server is asked
 #[derive(Args, Clone, Default)]
 pub(crate) struct Reach {
-    /// The server, as http://127.0.0.1:7420 or unix:PATH [env: CROSSPOINT_SERVER] [default: the one of the data directory, else the store is opened]
+    /// The server, as http://127.0.0.1:7420 or unix:PATH [env: CROSSPOINT_SERVER] [default: the one of the data
+    /// directory, else the store is opened]
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url, help_heading = "Where")]
     pub(crate) server: Option<String>,
 

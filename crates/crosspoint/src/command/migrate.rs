@@ -15,9 +15,10 @@ use crate::terminal::render;
 
 /// Rewrite a document of an older agent as the workflow envelope it would be today
 ///
-/// By the patterns of the workflow contract: flat members of an input become parameters of the task, a mode becomes its action, members
-/// of an output are said in notes, and state updates become an artifact, the index file. Nothing is lost and nothing is
-/// written over. A document that is a valid envelope already is printed as it came. At most 256 MiB are read.
+/// By the patterns of the workflow contract: flat members of an input become parameters of the task, a mode becomes its
+/// action, members of an output are said in notes, and state updates become an artifact, the index file. Nothing is
+/// lost and nothing is written over. A document that is a valid envelope already is printed as it came. At most 256 MiB
+/// are read.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

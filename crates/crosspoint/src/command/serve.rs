@@ -26,9 +26,9 @@ use presence::Presence;
 
 /// Run the orchestrator: take jobs, make them durable, have agents do them
 ///
-/// Without configuration it serves the sample agents echo, slow_echo, ask and fail. Jobs are kept in .crosspoint/ of the
-/// working directory and survive anything: what was accepted is on disk, and what was under way when the server ended is
-/// taken up at the next start. Ctrl-C stops it, and lets what is under way end; a second one ends it at once.
+/// Without configuration it serves the sample agents echo, slow_echo, ask and fail. Jobs are kept in .crosspoint/ of
+/// the working directory and survive anything: what was accepted is on disk, and what was under way when the server
+/// ended is taken up at the next start. Ctrl-C stops it, and lets what is under way end; a second one ends it at once.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -42,7 +42,8 @@ The log goes to stderr. The address is also in server.json, beside the data, as 
 
 Exit codes: 0 stopped, 2 it could not start, 130 interrupted twice.")]
 pub(crate) struct Serve {
-    /// The address and port to listen on; port 0 is any free one; unix is a socket in the data directory [default: 127.0.0.1:7420]
+    /// The address and port to listen on; port 0 is any free one; unix is a socket in the data directory [default:
+    /// 127.0.0.1:7420]
     #[arg(long, value_name = "ADDR", value_hint = ValueHint::Other)]
     pub(crate) listen: Option<String>,
 

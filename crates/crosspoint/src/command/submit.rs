@@ -17,9 +17,9 @@ use wait::Wanted;
 
 /// Give work to an agent and wait for the outcome
 ///
-/// The work is on disk when it is accepted, and goes on whatever becomes of this command. While it waits it shows how far the work is, on
-/// stderr; the outputs go to stdout. Should the connection break, the command finds its job again. Without a server the store
-/// is opened here and the work is done by this process.
+/// The work is on disk when it is accepted, and goes on whatever becomes of this command. While it waits it shows how
+/// far the work is, on stderr; the outputs go to stdout. Should the connection break, the command finds its job again.
+/// Without a server the store is opened here and the work is done by this process.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -18,8 +18,8 @@ use crate::translation::{AGENT_DEFAULT, TranslateOptions, Translated, mend};
 
 /// Write a document of one contract as the same document of another
 ///
-/// What the other contract has no field for travels along under the key x_crosspoint, so that translating back gives the
-/// document as it was. The kind is detected as by validate. A stream of a run is read to its end and becomes one
+/// What the other contract has no field for travels along under the key x_crosspoint, so that translating back gives
+/// the document as it was. The kind is detected as by validate. A stream of a run is read to its end and becomes one
 /// document a line, an event each; work that has not ended becomes an event of a stream. At most 256 MiB are read.
 #[derive(Args)]
 #[command(after_help = "\

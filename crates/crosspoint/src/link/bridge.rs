@@ -8,8 +8,8 @@
 //! The order of the steps makes a crash harmless between any two of them: the answer is taken, the outcome is on disk,
 //! and only then the files are removed ([`Link::tidy`]). Files that are left over because the server ended before that
 //! are recognised by their id, which is that of a job of this server that has ended, and are cleared away when the next
-//! job is asked. [`inbox`] has the steps on disk, [`verdict`] says what an answer is worth, and [`conversation`] is one job's
-//! way through them.
+//! job is asked. [`inbox`] has the steps on disk, [`verdict`] says what an answer is worth, and [`conversation`] is one
+//! job's way through them.
 
 mod conversation;
 mod inbox;

@@ -1,8 +1,8 @@
 //! Agents of the task contract.
 //!
 //! The request is posted, and the agent's answer decides the rest: a task that has ended is the simple pattern, any
-//! other is polled until it has. What an answer means is decided in [`poll`], when to poll again in [`pace`]; [`conversation`]
-//! is the conversation.
+//! other is polled until it has. What an answer means is decided in [`poll`], when to poll again in [`pace`];
+//! [`conversation`] is the conversation.
 
 mod conversation;
 mod memory;

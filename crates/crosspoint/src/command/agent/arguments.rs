@@ -8,10 +8,10 @@ use crate::exec::is_our_variable;
 
 /// Join a running server as an agent: it has your program do the work
 ///
-/// For every job the program is started once: the input is one line of JSON on its stdin, what it prints is the job's output, and exit code 0
-/// is success. The server need not be able to reach this machine, and need not be there yet: it is waited for. Any number of these may
-/// run under one name, here or elsewhere; what one of them has when it dies goes to the others. Ctrl-C takes no more work and lets what is
-/// under way end; a second one ends it at once.
+/// For every job the program is started once: the input is one line of JSON on its stdin, what it prints is the job's
+/// output, and exit code 0 is success. The server need not be able to reach this machine, and need not be there yet: it
+/// is waited for. Any number of these may run under one name, here or elsewhere; what one of them has when it dies goes
+/// to the others. Ctrl-C takes no more work and lets what is under way end; a second one ends it at once.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -44,12 +44,13 @@ pub(crate) struct Agent {
     #[arg(long)]
     pub(crate) ask: bool,
 
-    /// A variable for the program's environment, beside PATH, HOME, LANG, TMPDIR and those of the job; may be repeated. NAME alone
-    /// hands on this command's own: secrets need not stand where everybody on the machine can read them
+    /// A variable for the program's environment, beside PATH, HOME, LANG, TMPDIR and those of the job; may be repeated.
+    /// NAME alone hands on this command's own: secrets need not stand where everybody on the machine can read them
     #[arg(long, value_name = "NAME[=VALUE]", value_hint = ValueHint::Other, value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
 
-    /// Work that may have begun may begin again (true), or not even if whoever did it died (false) [default: again only after a death]
+    /// Work that may have begun may begin again (true), or not even if whoever did it died (false) [default: again only
+    /// after a death]
     #[arg(long, value_name = "BOOL", help_heading = "Limits")]
     pub(crate) repeatable: Option<bool>,
 

@@ -11,8 +11,8 @@ use crate::command::flags::{Inner, Reach};
 
 /// Have agents answer programs that can only read and write files
 ///
-/// A program that needs an agent writes .agent-request.json into its directory and exits with code 42. The driver has an agent answer, writes
-/// .agent-response.json, removes the request and runs the program again with --resume.
+/// A program that needs an agent writes .agent-request.json into its directory and exits with code 42. The driver has
+/// an agent answer, writes .agent-response.json, removes the request and runs the program again with --resume.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -39,9 +39,9 @@ pub(crate) enum BridgeAction {
 
 /// Run a program, and have agents answer what it asks
 ///
-/// Whenever the program exits with code 42, its request (or one for each phase) is done as a job, the response is written, the request is removed and
-/// the program is run again with --resume. Any other exit code is passed on. Ctrl-C keeps everything: the same command goes on where it stopped,
-/// and what an agent has finished is not done again.
+/// Whenever the program exits with code 42, its request (or one for each phase) is done as a job, the response is
+/// written, the request is removed and the program is run again with --resume. Any other exit code is passed on. Ctrl-C
+/// keeps everything: the same command goes on where it stopped, and what an agent has finished is not done again.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -112,8 +112,8 @@ impl Routes {
 
 /// Answer the requests in directories, for as long as it runs
 ///
-/// Each request is done once, also when the watcher is restarted and when several watch one directory. What cannot be answered is said and left
-/// as it is. Programs are not run: whoever left the request takes the response.
+/// Each request is done once, also when the watcher is restarted and when several watch one directory. What cannot be
+/// answered is said and left as it is. Programs are not run: whoever left the request takes the response.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -140,12 +140,13 @@ pub(crate) struct BridgeWatch {
 
 /// Ask an agent from a script that a driver runs: prints the answer, or exits with 42
 ///
-/// The first time the request is written and the exit code is 42, which the script passes on to its driver. When the driver runs the script again, the
-/// same question has its answer, which is printed. A script may ask many things one after the other and simply begins anew each time: what was
-/// answered before is answered at once. The same words in one run are the same question.
+/// The first time the request is written and the exit code is 42, which the script passes on to its driver. When the
+/// driver runs the script again, the same question has its answer, which is printed. A script may ask many things one
+/// after the other and simply begins anew each time: what was answered before is answered at once. The same words in
+/// one run are the same question.
 ///
-/// What was answered is kept in .agent-answers until the run is over. `crosspoint bridge run` says when that is; under another driver begin the script
-/// with --forget, unless it is resumed.
+/// What was answered is kept in .agent-answers until the run is over. `crosspoint bridge run` says when that is; under
+/// another driver begin the script with --forget, unless it is resumed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -200,8 +201,8 @@ pub(crate) struct BridgeAsk {
 
 /// Answer a request yourself
 ///
-/// Writes a valid response beside the request and removes the request. Without one of the options an editor is opened ($VISUAL, $EDITOR) with the
-/// request shown in it.
+/// Writes a valid response beside the request and removes the request. Without one of the options an editor is opened
+/// ($VISUAL, $EDITOR) with the request shown in it.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,4 @@
-//! What can be typed about work: submit, jobs, agents.
+//! The arguments of `crosspoint jobs`.
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, Subcommand, ValueHint};

@@ -10,8 +10,8 @@ use crate::command::flags::StoreFlags;
 
 /// Look after the store: check it for damage, take everything out of it
 ///
-/// These read the database itself, and only read: whether a server runs does not matter. Its log grows while check looks at the
-/// pages of the file, and is taken in afterwards. A copy is named with --store sqlite:PATH.
+/// These read the database itself, and only read: whether a server runs does not matter. Its log grows while check
+/// looks at the pages of the file, and is taken in afterwards. A copy is named with --store sqlite:PATH.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -34,8 +34,9 @@ pub(crate) enum StoreAction {
 
 /// Check that the store is whole: its pages, and everything that jobs rely on
 ///
-/// Every page of the file is read; every job must have its document, its events without a gap, all of its output, and exactly one outcome
-/// if it has ended. Nothing is changed. On a store of a million jobs this takes a minute or so, and may be done while a server runs.
+/// Every page of the file is read; every job must have its document, its events without a gap, all of its output, and
+/// exactly one outcome if it has ended. Nothing is changed. On a store of a million jobs this takes a minute or so, and
+/// may be done while a server runs.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -57,8 +58,8 @@ pub(crate) struct StoreCheck {
 
 /// Write everything in the store as JSON Lines: jobs, the documents they came as, events, outcomes
 ///
-/// The oldest job comes first, and however long its output, nothing is held in memory. What is written holds content: treat it like the
-/// store itself. docs/operations.md says what is on each line.
+/// The oldest job comes first, and however long its output, nothing is held in memory. What is written holds content:
+/// treat it like the store itself. docs/operations.md says what is on each line.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

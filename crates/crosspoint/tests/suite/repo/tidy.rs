@@ -111,7 +111,7 @@ fn programs_know_neither_engine_nor_http() {
             "hyper",
             "axum",
             "reqwest",
-            "crate::native::api",
+            "crate::server",
             "crate::link",
             "crosspoint_exchange",
             "crosspoint_http",

@@ -1,4 +1,5 @@
-//! The agent's side of HTTP over bare sockets: requests are kept as the bytes that came, and answers are whatever bytes a test says.
+//! The agent's side of HTTP over bare sockets: requests are kept as the bytes that came, and answers are whatever bytes
+//! a test says.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -25,7 +26,8 @@ pub(crate) enum After {
     Close,
 }
 
-/// Answers all requests that come to a free port, each connection in a thread of its own, for as long as the test's process lives.
+/// Answers all requests that come to a free port, each connection in a thread of its own, for as long as the test's
+/// process lives.
 pub(crate) fn listen(answer: impl Fn(&Asked, &mut TcpStream) -> After + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     let address = listener.local_addr().expect("it has an address");

@@ -1,0 +1,53 @@
+//! An agent, as it is shown to people.
+
+use crosspoint_contracts::time::Time;
+
+use crate::breaker::Breaker;
+use crate::core::{Agent, Membership, Presence, Spec, Standing};
+
+/// An agent, as it is shown to people.
+#[derive(Clone, Debug)]
+pub struct AgentView {
+    /// The agent as it was configured or joined.
+    pub spec: Spec,
+    /// The agent's breaker, and whether it is drained.
+    pub standing: Standing,
+    /// How many jobs the agent has, without those that wait for a person.
+    pub running: u32,
+    /// How many jobs the agent has that wait for a person.
+    pub waiting: u32,
+    /// Whether the agent is present; `None` if it was configured instead of having joined.
+    pub joined: Option<Membership>,
+}
+
+impl AgentView {
+    pub(super) fn of(agent: &Agent) -> AgentView {
+        let Agent { spec, standing, joined, running, waiting, .. } = agent;
+        AgentView { spec: spec.clone(), standing: *standing, running: *running, waiting: *waiting, joined: *joined }
+    }
+
+    /// Returns how many jobs the agent may have at a time at present.
+    pub fn capacity(&self) -> u32 {
+        match self.joined.map(|joined| joined.presence) {
+            None => self.spec.concurrency,
+            Some(Presence::Here { capacity }) => capacity,
+            Some(Presence::Away { .. }) => 0,
+        }
+    }
+
+    /// Returns since when the agent is away.
+    pub fn away_since(&self) -> Option<Time> {
+        match self.joined?.presence {
+            Presence::Here { .. } => None,
+            Presence::Away { since } => Some(since),
+        }
+    }
+
+    /// Returns until when the agent's breaker is open.
+    pub fn open_until(&self) -> Option<Time> {
+        match self.standing.breaker {
+            Breaker::Open { until } => Some(until),
+            Breaker::Closed { .. } | Breaker::HalfOpen => None,
+        }
+    }
+}
