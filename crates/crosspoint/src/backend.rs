@@ -44,8 +44,11 @@ impl Backend for Orchestrator {
     }
 
     async fn find(&self, door: Door, caller: &Caller, request_id: &str) -> Result<Option<Tracked>, Refusal> {
-        let found = self.0.find(door, caller.name(), request_id).await;
-        let found = found.map_err(|why| denied(&why, Refusal::no_such_job))?;
+        let found = match self.0.find(door, caller.name(), request_id).await {
+            Ok(found) => found,
+            Err(runtime::Denied::NotFound) => None,
+            Err(why) => return Err(denied(&why, Refusal::no_such_job)),
+        };
         // Work that was repeated, or came in at another door, is found by the job's own id.
         let found = match (found, request_id.parse()) {
             (None, Ok(id)) => self.0.job(id).await.map_err(|error| fault(&error))?,
@@ -107,7 +110,7 @@ pub(crate) fn tracked(submitted: runtime::Submitted) -> Submitted<Tracked> {
 /// Returns why a request did not become a job, for doors.
 pub(crate) fn unaccepted(why: runtime::Unaccepted) -> Unaccepted<Tracked> {
     match why {
-        runtime::Unaccepted::Conflict(job) => Unaccepted::Conflict(Tracked(Watch::of_ended(job))),
+        runtime::Unaccepted::Conflict(job) => Unaccepted::Conflict(Tracked(Watch::at_rest(job))),
         runtime::Unaccepted::Rejected(Rejected::UnknownWork) => Unaccepted::UnknownWork,
         runtime::Unaccepted::Rejected(Rejected::UnknownAgent) => Unaccepted::UnknownAgent,
         runtime::Unaccepted::Rejected(Rejected::NotItsWork) => Unaccepted::NotItsWork,

@@ -46,7 +46,7 @@ use bytes::Bytes;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::reply::{Failed, Question, Success};
 
-pub(crate) use orphan_lock::Ward;
+pub(crate) use orphan_lock::OrphanLock;
 pub(crate) use running::{Running, start};
 pub(crate) use supervise::{COMMAND as SUPERVISE, run as supervise};
 
@@ -63,7 +63,7 @@ pub(crate) struct Program {
     /// Whether it may ask questions, for which its stdin stays open.
     pub(crate) ask: bool,
     pub(crate) limits: Limits,
-    /// The file that its supervisor holds locked while any of its processes lives, if there is one: see [`Ward`].
+    /// The file that its supervisor holds locked while any of its processes lives, if there is one: see [`OrphanLock`].
     pub(crate) ward: Option<PathBuf>,
 }
 
@@ -115,7 +115,7 @@ pub(crate) enum ProgramEvent {
 #[derive(Debug)]
 pub(crate) enum Next {
     /// It said something.
-    ProgramEvent(ProgramEvent),
+    Event(ProgramEvent),
     /// It has ended, and with it all that it had started. Nothing follows.
     Ended(Result<Success, Failed>),
 }

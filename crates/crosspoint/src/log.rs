@@ -32,7 +32,7 @@ const WAITING_BYTES_MAX: usize = 8 << 20;
 pub(crate) fn start(settled: &Server) -> Result<Log> {
     let level: LevelFilter =
         settled.log.parse().map_err(|_| anyhow!("the log level must be one of off, error, warn, info, debug"))?;
-    start_for(&["crosspoint", "crosspoint_engine"], level, settled.log_format)
+    start_for(&["crosspoint", "crosspoint_engine", "crosspoint_exchange", "crosspoint_http"], level, settled.log_format)
 }
 
 /// Starts logging for a long-running command that logs its own lines, all from the module `module`. The lines of a
@@ -97,7 +97,7 @@ impl Log {
             // A failed write to stderr cannot be reported anywhere.
             let _ = stderr.write_all(&taken);
             if dropped > 0 {
-                let _ = writeln!(stderr, "{dropped} lines of the log were dropped: nobody reads them fast enough");
+                let _ = writeln!(stderr, "{dropped} lines of the log were dropped: stderr is not read fast enough");
             }
             taken.clear();
         }

@@ -9,10 +9,8 @@ mod exec;
 mod input;
 mod json_input;
 mod link;
-
 mod local;
 mod log;
-
 mod pull;
 mod retrying;
 mod server;

@@ -58,7 +58,7 @@ impl Refused {
             Refused::Unfit(_) => "mend the question in the program",
             Refused::TooLarge(_) => "pass large content by path",
             Refused::Taken(_) => {
-                "one request at a time waits in a directory: have it answered first, ask in another directory or phase, or remove it if nobody needs it"
+                "one request at a time waits in a directory: have it answered first, ask in another directory or phase, or remove it if it is not needed any more"
             }
             Refused::Foreign { is_ours: true, .. } => {
                 "it answers another question of this program: the words of a question must be the same each time the program is run, so no dates or random numbers in them"

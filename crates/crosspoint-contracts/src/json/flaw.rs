@@ -142,7 +142,9 @@ impl Syntax {
     /// Returns how to mend it.
     pub fn hint(self) -> &'static str {
         match self {
-            Syntax::Empty => "Check that whoever wrote the file finished; write it whole, then rename it into place.",
+            Syntax::Empty => {
+                "Check that the program that writes the file has finished; write it whole, then rename it into place."
+            }
             Syntax::TooLarge => "Split the work, or pass large content by reference.",
             Syntax::TooDeep => "Flatten the payload, or carry the deep part as a JSON-encoded string.",
             Syntax::NotUtf8 | Syntax::Utf16 => {

@@ -240,7 +240,7 @@ words!(
         Failed = "failed",
         /// Later dialect: it worked.
         Completed = "completed",
-        /// Later dialect: somebody stopped it.
+        /// Later dialect: it was stopped.
         Cancelled = "cancelled",
     }
 );

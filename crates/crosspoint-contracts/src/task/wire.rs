@@ -158,7 +158,7 @@ words!(
         Completed = "completed",
         /// Not done.
         Failed = "failed",
-        /// Stopped by somebody.
+        /// It was stopped.
         Cancelled = "cancelled",
         /// Waiting for an answer.
         InputRequired = "input_required",

@@ -22,7 +22,7 @@ pub struct Input<'s> {
     pub paths: Paths<'s>,
     /// What the agent should do.
     pub task: Task<'s>,
-    /// Notes from the agent before; nobody's name is on them.
+    /// Notes from the agent before, without its name.
     pub prior_context: Option<Vec<Text<'s>>>,
     /// Members the contract does not know.
     #[schemars(skip)]

@@ -148,7 +148,9 @@ fn names(text: &str, contract: Contract) -> Option<String> {
             .chain(kinds)
             .collect();
     let is_name = |next: char| next == '_' || next.is_alphanumeric();
-    let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    // Clauses name the tests that show them, which are in folders of the same names.
+    let is_code = |line: &&str| !line.trim_start().starts_with("//") && !is_name_of_test(line);
+    let code: String = text.lines().filter(is_code).collect::<Vec<_>>().join("\n");
     // Nested imports would hide a module's name from the search.
     assert!(!code.contains("use crate::{"), "an import of several modules at once");
     banned.into_iter().find(|banned| {
@@ -157,6 +159,12 @@ fn names(text: &str, contract: Contract) -> Option<String> {
             !before.ends_with(is_name) && (banned.ends_with("::") || !after.starts_with(is_name))
         })
     })
+}
+
+/// Whether a line of a clause names tests that show it.
+fn is_name_of_test(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("shown_by [") || (line.starts_with('"') && line.contains("::"))
 }
 
 /// The contract that a source file belongs to, if any.

@@ -143,7 +143,7 @@ impl Committer {
             let patience = self.patience();
             match self.inbox.take(patience) {
                 Taken::Closed => return self.end(),
-                Taken::Letters(commands) => {
+                Taken::Commands(commands) => {
                     let mut all = std::mem::take(&mut self.at_once);
                     all.extend(commands);
                     if self.engine.published().fault().is_some() {

@@ -59,7 +59,7 @@ pub(super) enum Turned {
 
 /// What the committing thread finds in the inbox.
 pub(super) enum Taken {
-    Letters(Vec<Pending>),
+    Commands(Vec<Pending>),
     /// There will never be another command.
     Closed,
 }
@@ -130,7 +130,7 @@ impl Inbox {
             return Taken::Closed;
         }
         (inside.submissions, inside.bytes) = (0, 0);
-        Taken::Letters(std::mem::take(&mut inside.commands))
+        Taken::Commands(std::mem::take(&mut inside.commands))
     }
 
     /// Takes no more commands; those that are inside are still read.

@@ -80,8 +80,8 @@ impl Watch {
         Watch(Arc::new(Watched { job: Mutex::new(job), changed: Notify::new(), closing }))
     }
 
-    /// Makes a watch of a job that has ended, so that there is nothing to wait for.
-    pub fn of_ended(job: Arc<Job>) -> Watch {
+    /// Makes a watch of a job as it is at this moment. Nothing waits for it: every wait is over at once.
+    pub fn at_rest(job: Arc<Job>) -> Watch {
         Watch::new(job, Arc::new(AtomicBool::new(true)))
     }
 

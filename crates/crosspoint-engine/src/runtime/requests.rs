@@ -91,7 +91,7 @@ impl Engine {
             })?;
             match answer.await {
                 Ok(Answer::Committed { reply: Reply::Accepted(job), watch }) => {
-                    return Ok(Submitted::New(watch.unwrap_or_else(|| Watch::of_ended(job))));
+                    return Ok(Submitted::New(watch.unwrap_or_else(|| Watch::at_rest(job))));
                 }
                 Ok(Answer::Committed { reply: Reply::Rejected(rejected), .. }) => {
                     return Err(Unaccepted::Rejected(rejected));
@@ -209,7 +209,7 @@ impl Engine {
                 return Ok(Some(watch));
             }
             if job.outcome().is_some() {
-                return Ok(Some(Watch::of_ended(Arc::new(job))));
+                return Ok(Some(Watch::at_rest(Arc::new(job))));
             }
             match self.read(move |readers| readers.job(id)).await? {
                 Some(now) => job = now,

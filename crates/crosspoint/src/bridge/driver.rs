@@ -13,7 +13,7 @@ use crosspoint_bridge::{Directory, Fault, Found, Lock, Pair, Removed, failpoint,
 use super::record::{Known, Record};
 
 /// A directory that no other driver answers in at present.
-pub(crate) struct Attended {
+pub(crate) struct DrivenDirectory {
     pub(crate) directory: Directory,
     pub(crate) record: Record,
     /// The name under which an unreadable record was set aside.
@@ -45,27 +45,27 @@ pub(crate) enum Stage {
     Elsewhere,
 }
 
-impl Attended {
+impl DrivenDirectory {
     /// Takes the lock, and cleans up after drivers that were killed here.
-    pub(crate) fn open(path: &Path) -> Result<Attended, Fault> {
-        Attended::opened(path, |directory, is_done| directory.sweep(is_done, request::BYTES_MAX))
+    pub(crate) fn open(path: &Path) -> Result<DrivenDirectory, Fault> {
+        DrivenDirectory::opened(path, |directory, is_done| directory.sweep(is_done, request::BYTES_MAX))
     }
 
     /// Like `open`, for a driver that was here before: it does not look at every name of the directory again.
-    pub(crate) fn open_again(path: &Path) -> Result<Attended, Fault> {
-        Attended::opened(path, |directory, is_done| directory.sweep_removed(is_done, request::BYTES_MAX))
+    pub(crate) fn open_again(path: &Path) -> Result<DrivenDirectory, Fault> {
+        DrivenDirectory::opened(path, |directory, is_done| directory.sweep_removed(is_done, request::BYTES_MAX))
     }
 
     fn opened(
         path: &Path,
         sweep: impl FnOnce(&Directory, &dyn Fn(&Found) -> bool) -> Result<(), Fault>,
-    ) -> Result<Attended, Fault> {
+    ) -> Result<DrivenDirectory, Fault> {
         let directory = Directory::open(path)?;
         let lock = directory.lock()?;
         let (record, odd_record) = Record::load(&directory)?;
         let is_done = |found: &Found| record.requests.iter().any(|noted| is_of(found, &noted.request_id));
         sweep(&directory, &is_done)?;
-        Ok(Attended { directory, record, odd_record, lock })
+        Ok(DrivenDirectory { directory, record, odd_record, lock })
     }
 
     /// Returns what waits, in the order of the phases.

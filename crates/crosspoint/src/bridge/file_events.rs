@@ -1,4 +1,4 @@
-//! Notices that something has come into a directory.
+//! FileEvents that something has come into a directory.
 //!
 //! The system reports (inotify) files that were moved into place or closed after writing, and nothing else. A build
 //! that writes ten thousand other files there costs a look at each name and no more, and while nothing changes there is
@@ -45,7 +45,7 @@ pub(crate) enum WatchMethod {
 }
 
 /// The watched directories, by the order in which they were added.
-pub(crate) struct Notices {
+pub(crate) struct FileEvents {
     inotify: Option<AsyncFd<OwnedFd>>,
     watched: BTreeMap<i32, usize>,
     paths: Vec<PathBuf>,
@@ -57,12 +57,12 @@ pub(crate) struct Notices {
     rescan_at: Instant,
 }
 
-impl Notices {
+impl FileEvents {
     /// `poll` asks to poll all of them.
-    pub(crate) fn new(poll: bool) -> Notices {
+    pub(crate) fn new(poll: bool) -> FileEvents {
         let opened = (!poll).then(|| inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()).flatten();
         let now = Instant::now();
-        Notices {
+        FileEvents {
             inotify: opened.and_then(told_of),
             watched: BTreeMap::new(),
             paths: Vec::new(),
@@ -243,7 +243,7 @@ mod tests {
         path
     }
 
-    async fn told(notices: &mut Notices) -> Vec<usize> {
+    async fn told(notices: &mut FileEvents) -> Vec<usize> {
         let told = tokio::time::timeout(PATIENCE, notices.next()).await.expect("it is told of");
         told.into_iter().collect()
     }
@@ -251,7 +251,7 @@ mod tests {
     #[tokio::test]
     async fn files_that_are_moved_in_or_closed_are_told_of_and_other_names_are_not() {
         let (one, other) = (directory(), directory());
-        let mut notices = Notices::new(false);
+        let mut notices = FileEvents::new(false);
         assert_eq!((notices.add(&one), notices.add(&other)), (WatchMethod::BySystem, WatchMethod::BySystem));
         fs::write(other.join("request.json"), "").expect("it can be written");
         fs::write(other.join(".agent-request.json.tmp-1"), "").expect("it can be written");
@@ -269,7 +269,7 @@ mod tests {
     #[tokio::test]
     async fn a_directory_that_is_removed_and_made_again_is_told_of_again() {
         let path = directory();
-        let mut notices = Notices::new(false);
+        let mut notices = FileEvents::new(false);
         notices.add(&path);
         fs::remove_dir(&path).expect("it can be removed");
         assert_eq!(told(&mut notices).await, [0]);
@@ -287,7 +287,7 @@ mod tests {
         let (first, second) = (directory(), directory());
         let (link, new) = (first.join("link"), first.join("new"));
         std::os::unix::fs::symlink(&first, &link).expect("a link can be made");
-        let mut notices = Notices::new(false);
+        let mut notices = FileEvents::new(false);
         assert_eq!(
             (notices.add(&link), notices.add(&second.join("missing"))),
             (WatchMethod::BySystem, WatchMethod::Polled("it cannot be watched"))
@@ -309,11 +309,11 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_watched_is_looked_at_again_and_again_and_so_is_everything_on_demand() {
         let path = directory();
-        let mut notices = Notices::new(false);
+        let mut notices = FileEvents::new(false);
         assert_eq!(notices.add(&path.join("missing")), WatchMethod::Polled("it cannot be watched"));
         assert_eq!(notices.add(&path), WatchMethod::BySystem);
         assert_eq!((told(&mut notices).await, told(&mut notices).await), (vec![0], vec![0]));
-        let mut notices = Notices::new(true);
+        let mut notices = FileEvents::new(true);
         assert!(matches!(notices.add(&path), WatchMethod::Polled(_)));
         assert_eq!((told(&mut notices).await, told(&mut notices).await), (vec![0], vec![0]));
         let _ = fs::remove_dir_all(path);
@@ -322,7 +322,7 @@ mod tests {
     #[tokio::test]
     async fn a_flood_of_other_files_hides_nothing() {
         let path = directory();
-        let mut notices = Notices::new(false);
+        let mut notices = FileEvents::new(false);
         notices.add(&path);
         // This is more than the system keeps by default. It then reports that it has lost some, and all directories are
         // worth a look.

@@ -32,7 +32,7 @@ pub(crate) fn remarks(request: &Request) -> Vec<(&'static str, String)> {
     // A request from the future has no age.
     let age = Duration::try_from(jiff::Timestamp::now().duration_since(asked_at(request))).unwrap_or_default();
     if age > AGE_MAX {
-        let what = format!("it is {} minutes old; whoever wrote it may wait no longer", age.as_secs() / 60);
+        let what = format!("it is {} minutes old; the program that wrote it may wait no longer", age.as_secs() / 60);
         remarks.push((BRIDGE_8_3.id, what));
     }
     remarks

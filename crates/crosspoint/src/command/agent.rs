@@ -29,7 +29,7 @@ use crate::command::agent::arguments::Agent;
 use crate::exec::{self, GRACE_DEFAULT, Limits, PROCESSES_DEFAULT, Program};
 use crate::signals::Signals;
 use crate::terminal::render;
-use held::{Hands, Hold};
+use held::{HeldJobs, Hold};
 use link::{Link, Pause, Trouble};
 use reports::Reports;
 
@@ -45,7 +45,7 @@ const EXPIRED_PAUSE: Duration = Duration::from_millis(200);
 /// What the loops and the jobs share.
 struct Worker {
     link: Link,
-    hands: Hands,
+    held: HeldJobs,
     reports: Reports,
     program: Arc<Program>,
 }
@@ -59,8 +59,8 @@ pub(crate) fn run(arguments: &Agent) -> Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot begin")?;
     let outcome = runtime.block_on(async {
         let (reports, outgoing) = Reports::new();
-        let hands = Hands::new(arguments.concurrency as usize, arguments.waiting as usize);
-        let worker = Arc::new(Worker { link: Link::new(arguments)?, hands, reports, program: Arc::new(program) });
+        let held = HeldJobs::new(arguments.concurrency as usize, arguments.waiting as usize);
+        let worker = Arc::new(Worker { link: Link::new(arguments)?, held, reports, program: Arc::new(program) });
         let mut signals = Signals::new()?;
         tokio::select! {
             failed = worker.work(outgoing) => Err(failed.into()),
@@ -106,13 +106,13 @@ impl Worker {
         let path = self.link.take_path();
         loop {
             let session = self.link.session();
-            let (room, body) = self.hands.taking(session);
+            let (room, body) = self.held.taking(session);
             let sent = Instant::now();
             let answer = tokio::select! {
                 answer = self.link.call(&path, body.into()) => answer,
                 // This call would be given no jobs, and now there is room. If its answer is lost, the next one repeats
                 // it.
-                () = self.hands.has_room(), if room == 0 => continue,
+                () = self.held.has_room(), if room == 0 => continue,
             };
             match answer {
                 Ok(answer) => {
@@ -122,8 +122,8 @@ impl Worker {
                     if sent.elapsed() >= self.link.lease() || session != self.link.session() {
                         continue;
                     }
-                    let Some(orders) = instructions::read(&answer) else { return self.link.not_ours() };
-                    if orders.is_empty() || self.obey(orders) {
+                    let Some(instructions) = instructions::read(&answer) else { return self.link.not_ours() };
+                    if instructions.is_empty() || self.obey(instructions) {
                         nothing_new.reset();
                         continue;
                     }
@@ -131,11 +131,11 @@ impl Worker {
                     // once that it is to end.
                     tokio::select! {
                         () = nothing_new.wait() => {}
-                        () = self.hands.freed() => {}
+                        () = self.held.freed() => {}
                     }
                 }
                 Err(trouble) => {
-                    self.hands.given_nothing();
+                    self.held.given_nothing();
                     match self.mend(trouble).await {
                         Ok(()) => {}
                         Err(Trouble::Refused(failed)) => return failed,
@@ -149,19 +149,19 @@ impl Worker {
     /// Joins, if that is what the call failed for.
     async fn mend(&self, trouble: Trouble) -> Result<(), Trouble> {
         match trouble {
-            Trouble::JoinFirst => self.link.join(self.hands.concurrency()).await,
+            Trouble::JoinFirst => self.link.join(self.held.concurrency()).await,
             other @ (Trouble::Away | Trouble::Refused(_)) => Err(other),
         }
     }
 
     /// Carries out what the server wants; returns whether any of it was new.
-    fn obey(self: &Arc<Worker>, orders: instructions::Orders) -> bool {
+    fn obey(self: &Arc<Worker>, instructions: instructions::Instructions) -> bool {
         let mut news = false;
-        for (id, attempt) in orders.stop {
-            news |= self.hands.stop(&id, attempt);
+        for (id, attempt) in instructions.stop {
+            news |= self.held.stop(&id, attempt);
         }
-        for given in orders.jobs {
-            match self.hands.hold(&given.id, given.attempt) {
+        for given in instructions.jobs {
+            match self.held.hold(&given.id, given.attempt) {
                 Hold::New(told) => drop(tokio::spawn(job::run(self.clone(), given, told))),
                 // The answer was on its way when this worker was asked to leave.
                 Hold::Declined => drop(tokio::spawn(job::decline(self.clone(), given))),
@@ -170,8 +170,8 @@ impl Worker {
             }
             news = true;
         }
-        for answer in orders.answers {
-            news |= self.hands.answer(&answer.id, answer.attempt, answer.number, answer.input);
+        for answer in instructions.answers {
+            news |= self.held.answer(&answer.id, answer.attempt, answer.number, answer.input);
         }
         news
     }
@@ -183,7 +183,7 @@ impl Worker {
                 tokio::time::sleep_until(until.into()).await;
                 continue;
             }
-            let killed = self.hands.kill_all();
+            let killed = self.held.kill_all();
             if killed > 0 {
                 self.link.begin_anew();
                 let lease = self.link.lease().as_secs_f64();
@@ -200,7 +200,7 @@ impl Worker {
     /// Waits for Ctrl-C; then lets running programs end, and leaves.
     async fn leave_when_asked(self: &Arc<Worker>, signals: &mut Signals) -> Exit {
         signals.next().await;
-        let under_way = self.hands.leave();
+        let under_way = self.held.leave();
         let rest = match under_way {
             0 => String::new(),
             1 => ", and 1 program may end; again ends it".to_owned(),
@@ -210,11 +210,11 @@ impl Worker {
         let worker = self.clone();
         tokio::spawn(async move { worker.take_no_more().await });
         let outcome = tokio::select! {
-            () = self.hands.empty() => Exit::Fine,
+            () = self.held.empty() => Exit::Fine,
             () = tokio::time::sleep(DRAIN) => Exit::Fine,
             () = signals.next() => Exit::Interrupted,
         };
-        self.hands.kill_all();
+        self.held.kill_all();
         let _ = tokio::time::timeout(GOODBYE, self.link.leave()).await;
         outcome
     }
@@ -226,7 +226,7 @@ impl Worker {
     /// was given is in its answer, which is on its way then.
     async fn take_no_more(&self) {
         let _ = self.link.join(0).await;
-        let (_, body) = self.hands.listing(self.link.session());
+        let (_, body) = self.held.listing(self.link.session());
         let _ = self.link.call(link::LOOK_PATH, body.into()).await;
     }
 }

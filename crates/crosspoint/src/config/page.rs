@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use super::key::{AGENT, Key, SECTIONS};
-use super::{Config, agent, bridge, exec, remote};
+use super::{Agent, Bridge, Config, Contract, Exec, Flags, Remote, agent, bridge, exec, remote};
 
 const PAGE: &str = "docs/configuration.md";
 
@@ -32,34 +32,76 @@ fn page() -> String {
          the defaults. `crosspoint config check` says what is wrong with a file, and\n`crosspoint config show` prints \
          what is in force and where it came from.\n",
     );
-    let config = Config::default();
+    let config = [Config::default()];
     for section in &SECTIONS {
         let _ =
             write!(out, "\n## `[{}]`\n\n| key | default | what it is | values |\n|---|---|---|---|\n", section.name);
-        section.keys.iter().for_each(|key| row(&mut out, key, Some(&config)));
+        section.keys.iter().for_each(|key| row(&mut out, key, &config));
     }
     out.push_str("\n## `[[agent]]`\n\nOne table for each agent. Without any, the four sample agents are there.\n");
     out.push_str("\n| key | agents | what it is |\n|---|---|---|\n");
     for (name, whose, about) in BY_HAND {
         let _ = writeln!(out, "| `{name}` | {whose} | {about} |");
     }
-    let _ = write!(out, "\nAll agents also have these. Their defaults follow from the contract.\n\n{HEAD}");
-    AGENT.iter().for_each(|key| row(&mut out, key, None));
+    let agents = one_of_each();
+    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    let _ = write!(out, "\nAll agents also have these, with a default for each contract.\n\n");
+    let _ = writeln!(
+        out,
+        "| key | {} | what it is | values |\n|---{}|---|---|",
+        names.join(" | "),
+        "|---".repeat(names.len())
+    );
+    AGENT.iter().for_each(|key| row(&mut out, key, &agents));
     let _ = write!(out, "\nPrograms (`contract = \"exec\"`) have these:\n\n{HEAD}");
-    exec::KEYS.iter().for_each(|key| row(&mut out, key, None));
-    let _ = write!(out, "\nAgents behind an address, and directories, have these:\n\n{HEAD}");
-    remote::KEYS.iter().for_each(|key| row(&mut out, key, None));
-    let _ = write!(out, "\n`crosspoint config show` shows every agent with all of its keys and defaults.\n");
+    let programs: Vec<Exec> = agents.iter().filter_map(|agent| program(&agent.contract)).collect();
+    exec::KEYS.iter().for_each(|key| row(&mut out, key, &programs));
+    let _ = write!(out, "\nAgents behind an address have these:\n\n{HEAD}");
+    let remotes: Vec<Remote> = agents.iter().filter_map(|agent| remote_of(&agent.contract)).take(1).collect();
+    remote::KEYS.iter().for_each(|key| row(&mut out, key, &remotes));
+    let _ = write!(out, "\nDirectories (`contract = \"bridge\"`) have these:\n\n{HEAD}");
+    let directories: Vec<Bridge> = agents.iter().filter_map(|agent| directory(&agent.contract)).collect();
+    bridge::KEYS.iter().for_each(|key| row(&mut out, key, &directories));
     out
 }
 
-const HEAD: &str = "| key | what it is | values |\n|---|---|---|\n";
+/// An agent of each contract, as the program reads them from a file that sets nothing but what it must.
+fn one_of_each() -> Vec<Agent> {
+    const FILE: &str = r#"
+        agent = [
+            { name = "builtin", contract = "builtin", run = "echo", work = ["a"] },
+            { name = "exec", contract = "exec", exec = ["true"], work = ["b"] },
+            { name = "run", contract = "run", url = "http://127.0.0.1:1", work = ["c"] },
+            { name = "task", contract = "task", url = "http://127.0.0.1:2", work = ["d"] },
+            { name = "bridge", contract = "bridge", dir = "inbox", work = ["e"] },
+        ]
+    "#;
+    let path = env::temp_dir().join(format!("crosspoint-page-{}.toml", std::process::id()));
+    fs::write(&path, FILE).expect("it can be written");
+    let loaded = Config::load(&Flags { config: Some(path.clone()), ..Flags::default() });
+    fs::remove_file(path).expect("it can be removed");
+    loaded.unwrap_or_else(|error| panic!("{error:#}")).agents
+}
 
-/// Writes one key; with its default, where one value is the default of all.
-fn row<T>(out: &mut String, key: &Key<T>, defaults: Option<&T>) {
-    let default = defaults.map(|defaults| (key.get)(defaults).map_or_else(|| "-".to_owned(), |v| format!("`{v}`")));
-    let default = default.map(|default| format!(" {default} |")).unwrap_or_default();
-    let _ = writeln!(out, "| `{}` |{default} {} | {} |", key.name, key.about, key.kind.expected());
+fn program(contract: &Contract) -> Option<Exec> {
+    if let Contract::Exec(exec) = contract { Some((**exec).clone()) } else { None }
+}
+
+fn remote_of(contract: &Contract) -> Option<Remote> {
+    if let Contract::Remote(remote) = contract { Some((**remote).clone()) } else { None }
+}
+
+fn directory(contract: &Contract) -> Option<Bridge> {
+    if let Contract::Directory(bridge) = contract { Some((**bridge).clone()) } else { None }
+}
+
+const HEAD: &str = "| key | default | what it is | values |\n|---|---|---|---|\n";
+
+/// Writes one key, with the value that it has in each of these.
+fn row<T>(out: &mut String, key: &Key<T>, defaults: &[T]) {
+    let values = defaults.iter().map(|of| (key.get)(of).map_or_else(|| "-".to_owned(), |value| format!("`{value}`")));
+    let values: Vec<String> = values.collect();
+    let _ = writeln!(out, "| `{}` | {} | {} | {} |", key.name, values.join(" | "), key.about, key.kind.expected());
 }
 
 /// With UPDATE_DOCS set, the page is rewritten instead.

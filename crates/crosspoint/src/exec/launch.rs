@@ -15,14 +15,14 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 use super::control::Order;
-use super::job_lock::Turn;
+use super::job_lock::JobLock;
 use super::{Given, Program, find, supervise};
 
 /// The supervisor's process, which is reaped so that no zombie is left of it.
 pub(super) struct Supervisor {
     child: Option<Child>,
     /// Given back when the supervisor was reaped.
-    turn: Option<Turn>,
+    turn: Option<JobLock>,
 }
 
 /// Returns the order for the supervisor; an error says that there is nothing to start.
@@ -58,7 +58,7 @@ pub(super) struct Started<I, O, C> {
 }
 
 impl Started<OwnedFd, OwnedFd, StdUnixStream> {
-    pub(super) fn new(order: &[u8], turn: Turn) -> io::Result<Self> {
+    pub(super) fn new(order: &[u8], turn: JobLock) -> io::Result<Self> {
         let (stdin_end, stdin) = io::pipe()?;
         let (stdout, stdout_end) = io::pipe()?;
         let (control, control_end) = StdUnixStream::pair()?;

@@ -22,14 +22,14 @@ use tokio::sync::{OnceCell, oneshot};
 const REMARKABLE: Duration = Duration::from_secs(10);
 
 /// The lock file of all programs of one data directory.
-pub(crate) struct Ward {
+pub(crate) struct OrphanLock {
     path: PathBuf,
     cleared: OnceCell<()>,
 }
 
-impl Ward {
-    pub(crate) fn new(path: PathBuf) -> Ward {
-        Ward { path, cleared: OnceCell::new() }
+impl OrphanLock {
+    pub(crate) fn new(path: PathBuf) -> OrphanLock {
+        OrphanLock { path, cleared: OnceCell::new() }
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -23,7 +23,7 @@ use super::control::{Report, STOP};
 use super::directive::{self, Directive};
 use super::end::{self, End};
 use super::gathered::{Gathered, TooMuch};
-use super::job_lock::Turn;
+use super::job_lock::JobLock;
 use super::launch::{self, Started, Supervisor};
 use super::lines::{Lines, More, Piece};
 use super::tree::{self, Children};
@@ -70,7 +70,7 @@ pub(crate) struct Running {
 /// started.
 pub(crate) async fn start(program: Arc<Program>, given: Given) -> Result<Running, Failed> {
     let order = launch::order_of(&program, &given)?;
-    let turn = Turn::take(&given.job_id).await;
+    let turn = JobLock::take(&given.job_id).await;
     if given.attempt > 1 && leftovers(&given.job_id).await == Children::Some {
         return Err(find::haunted(&program));
     }
@@ -110,7 +110,7 @@ impl Running {
     pub(crate) async fn next(&mut self) -> Next {
         loop {
             if let Some(said) = self.said.pop_front() {
-                return Next::ProgramEvent(said);
+                return Next::Event(said);
             }
             if let Some(orphans) = &mut self.orphans {
                 let _ = orphans.await;

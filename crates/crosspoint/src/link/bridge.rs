@@ -32,7 +32,7 @@ use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 use crosspoint_exchange::outgoing::{self, AgentOptions};
 
-use self::conversation::Talk;
+use self::conversation::Conversation;
 use self::inbox::{Inbox, Which};
 use crate::backend::assignment;
 use crate::config;
@@ -133,15 +133,15 @@ async fn run(link: &Bridge, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
         attempt.noted(ALL_129.id, lost.clone());
     }
     let text = String::from_utf8_lossy(&outgoing.text);
-    let mut talk = Talk::new(link, attempt);
+    let mut conversation = Conversation::new(link, attempt);
     let result = tokio::select! {
         // An answer that has come counts, even if the attempt is stopped in this very moment.
         biased;
-        result = talk.work(&text) => result,
+        result = conversation.work(&text) => result,
         () = attempt.stopped() => Err(super::gone(Gone)),
     };
     // A stop cannot interrupt this.
-    talk.close().await;
+    conversation.close().await;
     result
 }
 

@@ -13,10 +13,10 @@ use crosspoint_engine::runtime::{Attempt, Gone, Link};
 
 use crate::backend::trace_of;
 use crate::config::{self, Config};
-use crate::exec::{self, Given, Next, Program, ProgramEvent, Running, Ward};
+use crate::exec::{self, Given, Next, OrphanLock, Program, ProgramEvent, Running};
 
 /// The file in the data directory by which a start waits for the programs of the previous one.
-const WARD_FILE: &str = "programs.lock";
+const ORPHAN_LOCK_FILE: &str = "programs.lock";
 
 /// The clause under which violations of programs are recorded.
 const CLAUSE: &str = "exec";
@@ -30,7 +30,7 @@ const WAITING_PERIOD: Duration = Duration::from_millis(200);
 /// Where the programs of one configuration run.
 pub(super) struct ProgramDirectory {
     directory: PathBuf,
-    ward: Arc<Ward>,
+    ward: Arc<OrphanLock>,
 }
 
 impl ProgramDirectory {
@@ -39,13 +39,13 @@ impl ProgramDirectory {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let file = config.origin.as_deref().map(absolute);
         let directory = file.as_deref().and_then(Path::parent).map_or_else(|| absolute(Path::new(".")), Path::to_owned);
-        ProgramDirectory { directory, ward: Arc::new(Ward::new(absolute(&config.data).join(WARD_FILE))) }
+        ProgramDirectory { directory, ward: Arc::new(OrphanLock::new(absolute(&config.data).join(ORPHAN_LOCK_FILE))) }
     }
 }
 
 pub(super) struct Exec {
     program: Arc<Program>,
-    ward: Arc<Ward>,
+    ward: Arc<OrphanLock>,
 }
 
 impl Exec {
@@ -96,8 +96,8 @@ async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
         match next {
             Next::Ended(result) => return result,
             // What the program says while it is being ended is dropped, but must be read so that the program can end.
-            Next::ProgramEvent(_) if stopping => {}
-            Next::ProgramEvent(said) => {
+            Next::Event(_) if stopping => {}
+            Next::Event(said) => {
                 let heard = tokio::select! {
                     heard = hear(said, &mut running, &mut attempt) => Some(heard),
                     () = &mut leaving => None,
@@ -176,7 +176,7 @@ async fn hear(said: ProgramEvent, running: &mut Running, attempt: &mut Attempt) 
     }
 }
 
-fn unguarded(ward: &Ward, error: &std::io::Error) -> Failed {
+fn unguarded(ward: &OrphanLock, error: &std::io::Error) -> Failed {
     tracing::error!(path = %ward.path().display(), %error, "the lock of programs cannot be taken");
     let message = "Programs are not started: the lock in the data directory cannot be taken.";
     Failed::said(Failure::Unavailable, Dispatched::No, message)

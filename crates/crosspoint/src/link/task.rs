@@ -21,7 +21,7 @@ use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 use crosspoint_http::call::Media;
 
-use self::conversation::Talk;
+use self::conversation::Conversation;
 use super::remote::Agent;
 use super::{Fate, Spoken};
 
@@ -63,11 +63,11 @@ impl Link for Task {
 async fn run(task: &Task, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
     let request = task.agent.request(attempt).await?;
     let trace = request.trace.clone();
-    let mut talk = Talk::new(task, attempt, request);
+    let mut conversation = Conversation::new(task, attempt, request);
     let result = tokio::select! {
         // An answer that has come counts, even if the attempt is stopped in this very moment.
         biased;
-        result = talk.work() => result,
+        result = conversation.work() => result,
         () = attempt.stopped() => Err(super::gone(Gone)),
     };
     // If only the attempt was given up, the next one carries the same id, and what the agent still does is what is

@@ -118,7 +118,7 @@ impl Queues {
             engine.set_capacity(&name, inside.capacity())
         });
         let died = |(id, attempt): (JobId, u32)| {
-            let result = Err(Failed::dead("Whoever had the work was not heard of any more."));
+            let result = Err(Failed::dead("The worker that had the work was not heard from any more."));
             (id, Grip::Holds, Event::Finish { attempt, result })
         };
         let dead: Vec<_> = dead.into_iter().map(died).collect();

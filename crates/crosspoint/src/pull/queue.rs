@@ -18,7 +18,7 @@ use super::{JoinFirst, Joining, NotJoined, SESSIONS_MAX};
 
 /// Shortest time that work stays queued before it goes back, however short the job's limits are: an agent that is there
 /// has taken it by then.
-const LIES_MIN: Duration = Duration::from_millis(10);
+const QUEUED_MIN: Duration = Duration::from_millis(10);
 
 /// Most broken rules that are recorded for one attempt.
 const BROKEN_MAX: usize = 20;
@@ -206,7 +206,7 @@ impl Queue {
         let total = policy.map_or(TOTAL_DEFAULT, |policy| policy.total);
         let silence = policy.and_then(|policy| policy.silence);
         let silence = silence.map_or(total, |settled| job.request.limits.silence.unwrap_or(settled));
-        (silence.min(total) / 2).max(LIES_MIN)
+        (silence.min(total) / 2).max(QUEUED_MIN)
     }
 
     /// Wakes as many waiting sessions as there is work for, in turns.

@@ -45,11 +45,11 @@ pub(crate) struct Agent {
     pub(crate) ask: bool,
 
     /// A variable for the program's environment, beside PATH, HOME, LANG, TMPDIR and those of the job; may be repeated.
-    /// NAME alone hands on this command's own: secrets need not stand where everybody on the machine can read them
+    /// NAME alone held on this command's own: secrets need not stand where other users can read them
     #[arg(long, value_name = "NAME[=VALUE]", value_hint = ValueHint::Other, value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
 
-    /// Work that may have begun may begin again (true), or not even if whoever did it died (false) [default: again only
+    /// Work that may have begun may begin again (true), or not even after its worker died (false) [default: again only
     /// after a death]
     #[arg(long, value_name = "BOOL", help_heading = "Limits")]
     pub(crate) repeatable: Option<bool>,

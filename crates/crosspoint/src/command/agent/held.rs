@@ -12,7 +12,7 @@ use uuid::Uuid;
 /// Most jobs that may be held: as many as a call for work may list.
 const HELD_MAX: usize = 10_000;
 
-pub(super) struct Hands {
+pub(super) struct HeldJobs {
     inside: Mutex<Inside>,
     /// A job was put down, or began to wait for a person.
     freed: Notify,
@@ -63,9 +63,9 @@ pub(super) struct JobSignals {
     pub(super) answers: mpsc::UnboundedReceiver<Body>,
 }
 
-impl Hands {
-    pub(super) fn new(concurrency: usize, waiting_max: usize) -> Hands {
-        Hands { inside: Mutex::default(), freed: Notify::new(), concurrency, waiting_max }
+impl HeldJobs {
+    pub(super) fn new(concurrency: usize, waiting_max: usize) -> HeldJobs {
+        HeldJobs { inside: Mutex::default(), freed: Notify::new(), concurrency, waiting_max }
     }
 
     /// How many jobs are taken at a time; none when the worker is leaving.

@@ -5,7 +5,7 @@ use crosspoint_contracts::content::Body;
 use crosspoint_contracts::json::{Levels, Tape, Value};
 
 /// What the server wants.
-pub(super) struct Orders {
+pub(super) struct Instructions {
     pub(super) jobs: Vec<Given>,
     pub(super) stop: Vec<(String, u32)>,
     pub(super) answers: Vec<Answer>,
@@ -30,18 +30,18 @@ pub(super) struct Answer {
     pub(super) input: Body,
 }
 
-impl Orders {
+impl Instructions {
     pub(super) fn is_empty(&self) -> bool {
         self.jobs.is_empty() && self.stop.is_empty() && self.answers.is_empty()
     }
 }
 
 /// Reads the answer to a call for work; `None` says that it is not one of a Crosspoint server.
-pub(super) fn read(answer: &Bytes) -> Option<Orders> {
+pub(super) fn read(answer: &Bytes) -> Option<Instructions> {
     // Inputs and answers are as deep as callers may write them, and here they are nested in further levels.
     let tape = Tape::scan_within(answer, Levels::Wrapped).ok()?;
     let root = tape.root()?;
-    Some(Orders {
+    Some(Instructions {
         jobs: root.get("jobs")?.items().map(|job| given(answer, job)).collect::<Option<Vec<Given>>>()?,
         stop: root.get("stop")?.items().map(attempt).collect::<Option<Vec<(String, u32)>>>()?,
         answers: root.get("answers")?.items().map(|item| answered(answer, item)).collect::<Option<Vec<Answer>>>()?,

@@ -57,7 +57,7 @@ pub(super) async fn run(worker: Arc<Worker>, given: Given, mut told: JobSignals)
         Some(Went::Stopped) => "stopped",
         Some(Went::Ended(result)) => {
             let how = if result.is_ok() { "completed" } else { "failed" };
-            worker.hands.ended(&given.id);
+            worker.held.ended(&given.id);
             match say_last(&worker, &given, &result).await {
                 Fate::Taken => how,
                 Fate::Gone => "not wanted any more",
@@ -65,7 +65,7 @@ pub(super) async fn run(worker: Arc<Worker>, given: Given, mut told: JobSignals)
             }
         }
     };
-    worker.hands.put_down(&given.id);
+    worker.held.put_down(&given.id);
     let (id, name) = (render::visible(&given.id), render::visible(&given.work));
     say(&format!("job {id}  {name}  {how}  {:.1} s", began.elapsed().as_secs_f64()));
 }
@@ -79,7 +79,7 @@ pub(super) async fn decline(worker: Arc<Worker>, given: Given) {
         let failed = Failed::said(Failure::Unavailable, Dispatched::No, "The agent was about to leave.");
         worker.reports.say(ending(&given, &Err(failed))).await;
     }
-    worker.hands.put_down(id);
+    worker.held.put_down(id);
 }
 
 async fn work(worker: &Worker, given: &Given, told: &mut JobSignals) -> Went {
@@ -118,8 +118,8 @@ async fn work(worker: &Worker, given: &Given, told: &mut JobSignals) -> Went {
             }
             Next::Ended(result) => return Went::Ended(result),
             // What the program says while it is being ended is dropped, but must be read so that the program can end.
-            Next::ProgramEvent(_) if stopping => {}
-            Next::ProgramEvent(said) => {
+            Next::Event(_) if stopping => {}
+            Next::Event(said) => {
                 let heard = tokio::select! {
                     heard = saying.hear(said, &mut running, told) => heard,
                     () = stop.cancelled() => Err(Unwanted::Gone),
@@ -142,7 +142,7 @@ impl Saying<'_> {
         if let ProgramEvent::Ask(question) = said {
             return self.ask(question, running, told).await;
         }
-        let hands = &self.worker.hands;
+        let held = &self.worker.held;
         let id = self.given.id.clone();
         let mut saying = std::pin::pin!(self.pass_on(said));
         loop {
@@ -150,7 +150,7 @@ impl Saying<'_> {
                 said = &mut saying => return said,
                 // While the server is away this may take long. A program that has ended meanwhile must not be killed
                 // for it: only reports are left to send.
-                () = running.ended(), if running.is_alive() => hands.over(&id),
+                () = running.ended(), if running.is_alive() => held.over(&id),
             }
         }
     }
@@ -180,7 +180,7 @@ impl Saying<'_> {
         self.asked += 1;
         let number = format!(r#","n":{}"#, self.asked);
         self.report("ask", question.json().get(), &number).await?;
-        self.worker.hands.asked(&self.given.id, self.asked);
+        self.worker.held.asked(&self.given.id, self.asked);
         // A program that ends while a person thinks needs no answer.
         tokio::select! {
             answer = told.answers.recv() => drop(answer.map(|answer| running.answer(answer))),

@@ -14,13 +14,13 @@ const REPORTS_MAX: usize = 200;
 const BYTES_MAX: usize = 4 << 20;
 
 /// Where jobs put their reports.
-pub(super) struct Reports(mpsc::UnboundedSender<Letter>);
+pub(super) struct Reports(mpsc::UnboundedSender<PendingReport>);
 
 /// The reports that jobs have put there.
-pub(super) type Outgoing = mpsc::UnboundedReceiver<Letter>;
+pub(super) type Outgoing = mpsc::UnboundedReceiver<PendingReport>;
 
 /// One report, and the channel on which its job waits for the result.
-pub(super) struct Letter {
+pub(super) struct PendingReport {
     report: String,
     fate: oneshot::Sender<Fate>,
 }
@@ -59,7 +59,7 @@ impl Reports {
     /// Queues a report, and waits until the server has decided on it.
     pub(super) async fn say(&self, report: String) -> Fate {
         let (fate, decided) = oneshot::channel();
-        if self.0.send(Letter { report, fate }).is_err() {
+        if self.0.send(PendingReport { report, fate }).is_err() {
             return Fate::Gone;
         }
         decided.await.unwrap_or(Fate::Gone)
@@ -71,44 +71,44 @@ pub(super) async fn send(worker: &Worker, mut outgoing: Outgoing) -> Failed {
     let mut pause = Pause::new(worker.link.lease());
     // The worker holds the sending end for as long as it lives.
     while let Some(first) = outgoing.recv().await {
-        let mut letters = vec![first];
-        let mut bytes = letters[0].report.len();
-        while letters.len() < REPORTS_MAX
+        let mut pending = vec![first];
+        let mut bytes = pending[0].report.len();
+        while pending.len() < REPORTS_MAX
             && bytes < BYTES_MAX
             && let Ok(next) = outgoing.try_recv()
         {
             bytes += next.report.len();
-            letters.push(next);
+            pending.push(next);
         }
-        if let Err(failed) = deliver(worker, letters, &mut pause).await {
+        if let Err(failed) = deliver(worker, pending, &mut pause).await {
             return failed;
         }
     }
     std::future::pending().await
 }
 
-async fn deliver(worker: &Worker, letters: Vec<Letter>, pause: &mut Pause) -> Result<(), Failed> {
-    let mut waiting = vec![letters];
-    while let Some(letters) = waiting.pop() {
-        let reports: Vec<&str> = letters.iter().map(|letter| letter.report.as_str()).collect();
+async fn deliver(worker: &Worker, pending: Vec<PendingReport>, pause: &mut Pause) -> Result<(), Failed> {
+    let mut waiting = vec![pending];
+    while let Some(pending) = waiting.pop() {
+        let reports: Vec<&str> = pending.iter().map(|report| report.report.as_str()).collect();
         let body = format!(r#"{{"session":"{}","reports":[{}]}}"#, worker.link.session(), reports.join(","));
         match worker.link.call("report", body.into()).await {
             Ok(answer) => {
                 pause.reset();
-                let fates = fates(&answer, letters.len()).ok_or_else(|| worker.link.not_ours())?;
-                for (letter, fate) in letters.into_iter().zip(fates) {
-                    let _ = letter.fate.send(fate);
+                let fates = fates(&answer, pending.len()).ok_or_else(|| worker.link.not_ours())?;
+                for (report, fate) in pending.into_iter().zip(fates) {
+                    let _ = report.fate.send(fate);
                 }
             }
-            Err(Trouble::Refused(_)) if letters.len() > 1 => waiting.extend(letters.into_iter().map(|one| vec![one])),
+            Err(Trouble::Refused(_)) if pending.len() > 1 => waiting.extend(pending.into_iter().map(|one| vec![one])),
             Err(Trouble::Refused(failed)) => {
                 say(&format!("the server does not take a report: {failed}"));
-                for letter in letters {
-                    let _ = letter.fate.send(Fate::Refused(Refusal::of(&failed)));
+                for report in pending {
+                    let _ = report.fate.send(Fate::Refused(Refusal::of(&failed)));
                 }
             }
             Err(trouble) => {
-                waiting.push(letters);
+                waiting.push(pending);
                 match worker.mend(trouble).await {
                     Ok(()) => {}
                     Err(Trouble::Refused(failed)) => return Err(failed),

@@ -13,7 +13,7 @@ use crosspoint_bridge::request::{self, Request};
 use crosspoint_bridge::{Fault, Pair, response};
 use crosspoint_contracts::json::{Tape, compact};
 
-use crate::bridge::driver::{Attended, Waiting};
+use crate::bridge::driver::{DrivenDirectory, Waiting};
 use crate::bridge::record::Known;
 use crate::bridge::request_notes::{asked_at, described, said_in};
 use crate::bridge::work::now;
@@ -44,7 +44,7 @@ enum Answering {
 }
 
 pub(crate) fn run(arguments: &BridgeAnswer) -> Result<Exit> {
-    let attended = match Attended::open(&arguments.directory) {
+    let attended = match DrivenDirectory::open(&arguments.directory) {
         Ok(attended) => attended,
         Err(fault) => return Ok(could_not(&fault)),
     };
@@ -145,12 +145,17 @@ fn said(arguments: &BridgeAnswer, asked: &PendingRequest) -> Result<Option<Answe
     }
 }
 
-fn write(attended: &Attended, asked: &PendingRequest, said: &Answering, arguments: &BridgeAnswer) -> Result<Exit> {
+fn write(
+    attended: &DrivenDirectory,
+    asked: &PendingRequest,
+    said: &Answering,
+    arguments: &BridgeAnswer,
+) -> Result<Exit> {
     // An editor may have been open for hours.
     match still_there(attended, asked) {
         Ok(true) => {}
         Ok(false) => {
-            let hint = "nothing was answered: whoever asked has taken it back";
+            let hint = "nothing was answered: the requester has taken its request back";
             render::refused(&format!("{} is not there any more", asked.pair), hint);
             editor::keep(said.text());
             return Ok(Exit::NotFine);
@@ -192,7 +197,7 @@ impl Answering {
     }
 }
 
-fn still_there(attended: &Attended, asked: &PendingRequest) -> Result<bool, Fault> {
+fn still_there(attended: &DrivenDirectory, asked: &PendingRequest) -> Result<bool, Fault> {
     let (id, digest) = match request::look(&attended.directory, asked.pair)? {
         request::Look::Request(request) => (Some(request.request_id), Some(request.digest)),
         request::Look::TooLarge { request_id, .. } => (Some(request_id), None),

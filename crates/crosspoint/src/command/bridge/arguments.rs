@@ -113,7 +113,7 @@ impl Routes {
 /// Answer the requests in directories, for as long as it runs
 ///
 /// Each request is done once, also when the watcher is restarted and when several watch one directory. What cannot be
-/// answered is said and left as it is. Programs are not run: whoever left the request takes the response.
+/// answered is said and left as it is. Programs are not run: the program that left the request takes the response.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

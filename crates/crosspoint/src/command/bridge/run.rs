@@ -20,7 +20,7 @@ use self::answering::{Asked, Done, told};
 use self::child::{Program, Way};
 use self::next::{After, Begin, Recorded, Resumptions};
 use crate::Exit;
-use crate::bridge::driver::{Attended, Waiting};
+use crate::bridge::driver::{DrivenDirectory, Waiting};
 use crate::bridge::record::digest;
 use crate::bridge::request_notes;
 use crate::client::{self, Session};
@@ -60,10 +60,10 @@ pub(crate) fn run(arguments: &BridgeRun) -> Result<Exit> {
     })
 }
 
-async fn open(directory: &Path) -> Result<Attended> {
+async fn open(directory: &Path) -> Result<DrivenDirectory> {
     let until = Instant::now() + IN_USE_TIME_MAX;
     loop {
-        match Attended::open(directory) {
+        match DrivenDirectory::open(directory) {
             Err(Fault::InUse(_)) if Instant::now() < until => tokio::time::sleep(IN_USE_PAUSE).await,
             opened => return opened.map_err(|fault| told(&fault)),
         }
@@ -72,7 +72,7 @@ async fn open(directory: &Path) -> Result<Attended> {
 
 struct Driver<'a> {
     arguments: &'a BridgeRun,
-    attended: Attended,
+    attended: DrivenDirectory,
     program: Program,
     /// The digest by which the command is known.
     command: String,

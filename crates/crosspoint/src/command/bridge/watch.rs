@@ -26,7 +26,7 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::bridge::file_events::{Notices, POLL_PAUSE, WatchMethod};
+use crate::bridge::file_events::{FileEvents, POLL_PAUSE, WatchMethod};
 use crate::client::{Need, Session};
 use crate::command::bridge::arguments::BridgeWatch;
 use crate::signals::Signals;
@@ -126,7 +126,7 @@ async fn watch(arguments: &BridgeWatch, paths: Vec<PathBuf>) -> Result<Exit> {
 
 struct Watcher {
     shared: Arc<Shared>,
-    notices: Notices,
+    notices: FileEvents,
     places: Vec<Watched>,
     /// Each gives, for its directories, whether something waits there.
     glances: JoinSet<Vec<(usize, Result<bool, Fault>)>>,
@@ -155,7 +155,7 @@ enum Standing {
 
 impl Watcher {
     fn new(paths: Vec<PathBuf>, poll: bool, shared: Arc<Shared>) -> Watcher {
-        let mut notices = Notices::new(poll);
+        let mut notices = FileEvents::new(poll);
         let mut polled: BTreeMap<&'static str, usize> = BTreeMap::new();
         for path in &paths {
             if let WatchMethod::Polled(why) = notices.add(path) {
@@ -268,7 +268,7 @@ impl Watcher {
                 }
                 watched.standing = Standing::Gone;
                 place.forget();
-                // `Notices` polls a directory that is gone.
+                // `FileEvents` polls a directory that is gone.
                 None
             }
             Next::InUse => {

@@ -104,7 +104,7 @@ async fn until_it_rests(client: &Client, id: &str, after: u32, shown: &mut Shown
                 }
             }
             Heard::Lost => {
-                shown.note("the connection to the server broke; the job goes on, and the server is being looked for");
+                shown.note("the connection broke; the job goes on, and the server is looked for");
             }
             Heard::End => return Ok(client.job_patiently(id).await?),
         }

@@ -16,7 +16,7 @@ use super::Bridge;
 use super::inbox::{InTheWay, Inbox, Seen, Thing, Which, Written, request_name, response_name};
 use super::memory::Memory;
 use super::verdict::{Verdict, judged};
-use crate::bridge::file_events::Notices;
+use crate::bridge::file_events::FileEvents;
 use crate::link::record::Record;
 use crate::link::{gone, remote};
 
@@ -37,7 +37,7 @@ const UNASKED: &str = "Not asked yet: ";
 /// The last progress step, when there is an answer.
 const ANSWERED: &str = "Answered";
 
-pub(super) struct Talk<'t> {
+pub(super) struct Conversation<'t> {
     link: &'t Bridge,
     attempt: &'t Attempt,
     id: String,
@@ -57,10 +57,10 @@ enum Way {
     Wait(String),
 }
 
-impl<'t> Talk<'t> {
-    pub(super) fn new(link: &'t Bridge, attempt: &'t Arc<Attempt>) -> Talk<'t> {
+impl<'t> Conversation<'t> {
+    pub(super) fn new(link: &'t Bridge, attempt: &'t Arc<Attempt>) -> Conversation<'t> {
         let id = attempt.job().id().to_string();
-        Talk { link, attempt, id, shown: None, taken: false, record: Record::new(attempt.clone()) }
+        Conversation { link, attempt, id, shown: None, taken: false, record: Record::new(attempt.clone()) }
     }
 
     /// Has the job answered.
@@ -98,7 +98,7 @@ impl<'t> Talk<'t> {
             // The request was taken away, and an agent may be at work.
             (true, Some(false) | None) => Ok(true),
             (false, Some(false)) => {
-                let message = "Nobody knows whether the request was in its place when the server ended.";
+                let message = "It is not known whether the request was in its place when the server ended.";
                 Err(Failed::said(Failure::Unavailable, Dispatched::Yes, message))
             }
         }
@@ -148,7 +148,7 @@ impl<'t> Talk<'t> {
             Thing::Of(id, modified) => (id, modified),
             Thing::Nameless | Thing::NotAFile(_) if !is_request => return Ok(Way::SetAside),
             Thing::Nameless => {
-                return Ok(Way::Wait(format!("{} is somebody else's, and has no request_id", request_name())));
+                return Ok(Way::Wait(format!("{} is another program's, and has no request_id", request_name())));
             }
             Thing::NotAFile(what) => return Ok(Way::Wait(format!("{} is {what}, not a file", request_name()))),
         };
@@ -167,7 +167,7 @@ impl<'t> Talk<'t> {
                 }
             }
             Some(_) => Way::Wait(format!("another job asks there; crosspoint jobs cancel {id} would take that back")),
-            None if is_request => Way::Wait(format!("{} is somebody else's", request_name())),
+            None if is_request => Way::Wait(format!("{} is another program's", request_name())),
             None if is_fresh(*modified) => {
                 Way::Wait(format!("{} answers another request and was not taken yet", response_name()))
             }
@@ -177,7 +177,7 @@ impl<'t> Talk<'t> {
 
     /// Waits for the answer.
     async fn answered(&mut self) -> Result<Success, Failed> {
-        let mut notices = Notices::new(false);
+        let mut notices = FileEvents::new(false);
         notices.add(self.link.place.path());
         let (mut doubtful, mut said) = (None, None);
         loop {
@@ -285,7 +285,7 @@ fn in_words(fault: &Fault) -> String {
         Fault::Denied { why, .. } => (*why).to_owned(),
         Fault::Full(_) => "there is no room".to_owned(),
         Fault::NotAFile { what, .. } => format!("one of the files is {what}"),
-        Fault::InUse(_) => "somebody else works in it".to_owned(),
+        Fault::InUse(_) => "another process works in it".to_owned(),
         Fault::Other { source, .. } => source.kind().to_string(),
     }
 }

@@ -17,7 +17,7 @@ use crosspoint_http::call::{Answer, Media, Unanswered, Unread};
 use super::Task;
 use super::memory::Memory;
 use super::pace::{Pace, WAIT_MAX};
-use super::poll::{self, PollResult, PolledQuestion, Whole};
+use super::poll::{self, CallKind, TaskAnswer, Whole};
 use super::question::Questions;
 use crate::link::record::Record;
 use crate::link::{gone, remote};
@@ -45,7 +45,7 @@ const LOOKS_MAX: u32 = 5;
 /// What is recorded if an answer is not even HTTP.
 const GARBLED: &str = "what came is no HTTP that can be read";
 
-pub(super) struct Talk<'t> {
+pub(super) struct Conversation<'t> {
     pub(super) task: &'t Task,
     pub(super) attempt: &'t Attempt,
     request: Outgoing,
@@ -76,10 +76,10 @@ enum Found {
     Unknown { in_its_words: bool },
 }
 
-impl<'t> Talk<'t> {
-    pub(super) fn new(task: &'t Task, attempt: &'t Arc<Attempt>, request: Outgoing) -> Talk<'t> {
+impl<'t> Conversation<'t> {
+    pub(super) fn new(task: &'t Task, attempt: &'t Arc<Attempt>, request: Outgoing) -> Conversation<'t> {
         let memory = Memory::of(attempt);
-        Talk {
+        Conversation {
             task,
             attempt,
             request,
@@ -154,7 +154,7 @@ impl<'t> Talk<'t> {
     async fn find(&mut self) -> Result<Found, Failed> {
         loop {
             let told = self.look().await?;
-            if let PollResult::Unknown { in_its_words } = told {
+            if let TaskAnswer::Unknown { in_its_words } = told {
                 return Ok(Found::Unknown { in_its_words });
             }
             if let Some(stands) = self.bear(told)? {
@@ -169,7 +169,7 @@ impl<'t> Talk<'t> {
         loop {
             self.rest().await;
             let told = self.look().await?;
-            if let PollResult::Unknown { .. } = told {
+            if let TaskAnswer::Unknown { .. } = told {
                 self.note(&TASK_4_2, "the agent does not know a task that it has taken");
             }
             if let Some(stands) = self.bear(told)? {
@@ -185,17 +185,17 @@ impl<'t> Talk<'t> {
 
     /// Tolerates a few wrong answers in a row, and any number of polls that say nothing: the limit on silence ends
     /// those.
-    fn bear(&mut self, told: PollResult) -> Result<Option<Meaning>, Failed> {
+    fn bear(&mut self, told: TaskAnswer) -> Result<Option<Meaning>, Failed> {
         let failed = match told {
-            PollResult::Nothing(_) => return Ok(None),
-            PollResult::Stands(stands) => {
+            TaskAnswer::Nothing(_) => return Ok(None),
+            TaskAnswer::Stands(stands) => {
                 self.wrong = 0;
                 return Ok(Some(stands));
             }
-            PollResult::Unknown { .. } => forgotten(),
-            PollResult::Refused(failed) => Failed { dispatched: Dispatched::Yes, ..*failed },
-            PollResult::Conflict => unreadable(&[]),
-            PollResult::Broken(answer) => unreadable(&answer),
+            TaskAnswer::Unknown { .. } => forgotten(),
+            TaskAnswer::Refused(failed) => Failed { dispatched: Dispatched::Yes, ..*failed },
+            TaskAnswer::Conflict => unreadable(&[]),
+            TaskAnswer::Broken(answer) => unreadable(&answer),
         };
         self.wrong += 1;
         if self.wrong < WRONG_MAX { Ok(None) } else { Err(failed) }
@@ -216,27 +216,27 @@ impl<'t> Talk<'t> {
             }
         };
         match told {
-            PollResult::Stands(stands) => {
+            TaskAnswer::Stands(stands) => {
                 self.alive().await?;
                 Ok(stands)
             }
-            PollResult::Refused(failed) => Err(*failed),
-            PollResult::Conflict => {
+            TaskAnswer::Refused(failed) => Err(*failed),
+            TaskAnswer::Conflict => {
                 self.note(&TASK_5, "the agent says that it knows the id with other work or input");
                 let message = "The agent says that it knows the id of the task with other work or input.";
                 self.found_or(Failed::said(Failure::Conflict, Dispatched::Yes, message)).await
             }
-            PollResult::Nothing(failure) => {
-                let message = "The agent, or whoever stands before it, answered with an error that is not a task.";
+            TaskAnswer::Nothing(failure) => {
+                let message = "The agent, or a proxy before it, answered with an error that is not a task.";
                 self.found_or(Failed::said(failure, Dispatched::Yes, message)).await
             }
-            PollResult::Unknown { .. } => self.found_or(unreadable(&[])).await,
-            PollResult::Broken(answer) => self.found_or(unreadable(&answer)).await,
+            TaskAnswer::Unknown { .. } => self.found_or(unreadable(&[])).await,
+            TaskAnswer::Broken(answer) => self.found_or(unreadable(&answer)).await,
         }
     }
 
     /// Returns the answer to the post, or what is found out meanwhile.
-    async fn posted(&mut self) -> Result<Result<PollResult, Mute>, Failed> {
+    async fn posted(&mut self) -> Result<Result<TaskAnswer, Mute>, Failed> {
         let Task { agent, .. } = self.task;
         let (document, trace) = (self.request.text.clone(), self.request.trace.clone());
         let attempt = self.attempt;
@@ -248,9 +248,9 @@ impl<'t> Talk<'t> {
         let answer = tokio::select! {
             biased;
             answer = posting => answer,
-            stands = self.look_beside() => return Ok(Ok(PollResult::Stands(stands?))),
+            stands = self.look_beside() => return Ok(Ok(TaskAnswer::Stands(stands?))),
         };
-        Ok(answer.map(|answer| self.hear(PolledQuestion::Post, &answer)))
+        Ok(answer.map(|answer| self.hear(CallKind::Post, &answer)))
     }
 
     /// Looks at the task now and then while the post is not answered; returns a task that will not go on by itself. An
@@ -259,10 +259,10 @@ impl<'t> Talk<'t> {
         loop {
             tokio::time::sleep(self.part_of_silence(BESIDE_PERIOD)).await;
             match self.look().await? {
-                PollResult::Stands(stands @ (Meaning::Ended(_) | Meaning::Waiting(_))) => return Ok(stands),
-                PollResult::Stands(stands) => self.show(stands).await?,
-                PollResult::Nothing(_) => {}
-                PollResult::Unknown { .. } | PollResult::Conflict | PollResult::Refused(_) | PollResult::Broken(_) => {
+                TaskAnswer::Stands(stands @ (Meaning::Ended(_) | Meaning::Waiting(_))) => return Ok(stands),
+                TaskAnswer::Stands(stands) => self.show(stands).await?,
+                TaskAnswer::Nothing(_) => {}
+                TaskAnswer::Unknown { .. } | TaskAnswer::Conflict | TaskAnswer::Refused(_) | TaskAnswer::Broken(_) => {
                     self.alive().await?;
                 }
             }
@@ -273,7 +273,7 @@ impl<'t> Talk<'t> {
     /// task, or keep none.
     async fn found_or(&mut self, failed: Failed) -> Result<Meaning, Failed> {
         for _ in 0..LOOKS_MAX {
-            if let PollResult::Stands(stands) = self.look().await? {
+            if let TaskAnswer::Stands(stands) = self.look().await? {
                 return Ok(stands);
             }
             self.rest().await;
@@ -282,7 +282,7 @@ impl<'t> Talk<'t> {
     }
 
     /// Asks once how the task stands.
-    async fn look(&mut self) -> Result<PollResult, Failed> {
+    async fn look(&mut self) -> Result<TaskAnswer, Failed> {
         let wait = self.part_of_silence(WAIT_MAX).as_secs();
         let http = &self.task.agent.http;
         let path = format!("tasks/{}", self.id());
@@ -295,15 +295,15 @@ impl<'t> Talk<'t> {
         match answer {
             Err(Mute::Unanswered(Unanswered::Garbled)) => {
                 self.note(&TASK_4_5, GARBLED);
-                Ok(PollResult::Broken(Bytes::new()))
+                Ok(TaskAnswer::Broken(Bytes::new()))
             }
             Err(Mute::Unanswered(Unanswered::Unconnected | Unanswered::Lost)) => {
-                Ok(PollResult::Nothing(Failure::Unavailable))
+                Ok(TaskAnswer::Nothing(Failure::Unavailable))
             }
             Err(Mute::TooLong) => Err(self.too_long()),
             Ok(answer) => {
-                let told = self.hear(PolledQuestion::Look, &answer);
-                if let PollResult::Stands(_) = told {
+                let told = self.hear(CallKind::Look, &answer);
+                if let TaskAnswer::Stands(_) = told {
                     self.alive().await?;
                 }
                 Ok(told)
@@ -312,7 +312,7 @@ impl<'t> Talk<'t> {
     }
 
     /// Judges an answer, and records what is wrong with it.
-    pub(super) fn hear(&mut self, asked: PolledQuestion, answer: &Whole) -> PollResult {
+    pub(super) fn hear(&mut self, asked: CallKind, answer: &Whole) -> TaskAnswer {
         let (told, notes) = poll::read(asked, answer, &self.attempt.job().request);
         self.record.all(notes);
         told

@@ -17,7 +17,7 @@ use crate::link::status::{self, is_absent};
 
 /// What the agent was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PolledQuestion {
+pub(super) enum CallKind {
     /// To take the task.
     Post,
     /// How the task stands.
@@ -34,7 +34,7 @@ pub(super) struct Whole {
 }
 
 /// What an answer says.
-pub(super) enum PollResult {
+pub(super) enum TaskAnswer {
     /// How the task stands.
     Stands(Meaning),
     /// The agent does not know the task. It says so in the words of its contract, or something answers that the path is
@@ -54,7 +54,7 @@ pub(super) enum PollResult {
 const RECOMMENDED: [&Clause; 2] = [&TASK_2_4, &TASK_112];
 
 /// Reads an answer about the task of a request.
-pub(super) fn read(asked: PolledQuestion, answer: &Whole, request: &Request) -> (PollResult, Vec<Note>) {
+pub(super) fn read(asked: CallKind, answer: &Whole, request: &Request) -> (TaskAnswer, Vec<Note>) {
     let status = answer.status;
     let (document, mut notes) = match long::look(answer.body.len(), || reply::read(Kind::TaskResponse, &answer.body)) {
         Ok(reply) => (Some((is_about(&reply, request), reply.meaning)), found(reply.report, &RECOMMENDED)),
@@ -63,27 +63,23 @@ pub(super) fn read(asked: PolledQuestion, answer: &Whole, request: &Request) -> 
     let in_its_words = document.is_some();
     let told = match (asked, document) {
         // A refusal may come before the id was read.
-        (PolledQuestion::Post, Some((_, Meaning::Ended(Err(failed))))) if !status.is_success() => {
+        (CallKind::Post, Some((_, Meaning::Ended(Err(failed))))) if !status.is_success() => {
             posted_in_vain(answer, Some(*failed))
         }
         // A complete document counts more than its status.
-        (_, Some((true, meaning))) if status.is_success() || status.is_server_error() => PollResult::Stands(meaning),
+        (_, Some((true, meaning))) if status.is_success() || status.is_server_error() => TaskAnswer::Stands(meaning),
         (_, Some((false, _))) if status.is_success() => {
             notes.push((&TASK_121, "an answer is about another task".into()));
-            PollResult::Broken(answer.body.clone())
+            TaskAnswer::Broken(answer.body.clone())
         }
-        (_, None) if status.is_success() => PollResult::Broken(answer.body.clone()),
+        (_, None) if status.is_success() => TaskAnswer::Broken(answer.body.clone()),
         (_, _) => {
             // A proxy in front of the agent refuses in words of its own, which breaks no rule of the agent's contract.
             notes.clear();
-            if asked == PolledQuestion::Post {
-                posted_in_vain(answer, None)
-            } else {
-                asked_in_vain(answer, in_its_words)
-            }
+            if asked == CallKind::Post { posted_in_vain(answer, None) } else { asked_in_vain(answer, in_its_words) }
         }
     };
-    if let PollResult::Stands(_) = told {
+    if let TaskAnswer::Stands(_) = told {
         notes.extend(beside(answer));
     }
     if status.is_redirection() {
@@ -105,13 +101,13 @@ fn beside(answer: &Whole) -> Option<Note> {
 
 /// Judges a post that created no task, unless the agent broke down over it. `failed` is what the agent says about that
 /// in its contract.
-fn posted_in_vain(answer: &Whole, failed: Option<Failed>) -> PollResult {
+fn posted_in_vain(answer: &Whole, failed: Option<Failed>) -> TaskAnswer {
     let status = answer.status;
     let meaning = status::meaning(status);
     let own = |otherwise: Failure| failed.as_ref().map_or(otherwise, |failed| failed.failure);
     let not_begun = |failure: Failure, message: &str| Failed::said(failure, Dispatched::No, message);
     let refused = match meaning {
-        _ if status == StatusCode::CONFLICT => return PollResult::Conflict,
+        _ if status == StatusCode::CONFLICT => return TaskAnswer::Conflict,
         Some(meaning) if meaning.dispatched == Dispatched::No => meaning.failed(),
         Some(_) | None if is_absent(status) => {
             not_begun(own(Failure::Unsupported), "The agent takes no tasks at its address.")
@@ -122,28 +118,28 @@ fn posted_in_vain(answer: &Whole, failed: Option<Failed>) -> PollResult {
         }
         Some(_) | None if status.is_server_error() => {
             return match failed {
-                Some(failed) => PollResult::Stands(Meaning::Ended(Err(Box::new(failed)))),
-                None => PollResult::Nothing(trouble(status)),
+                Some(failed) => TaskAnswer::Stands(Meaning::Ended(Err(Box::new(failed)))),
+                None => TaskAnswer::Nothing(trouble(status)),
             };
         }
-        Some(_) | None => return PollResult::Broken(answer.body.clone()),
+        Some(_) | None => return TaskAnswer::Broken(answer.body.clone()),
     };
     // The agent's own words stay, whatever the status makes of them.
     let (failure, dispatched) = (refused.failure, refused.dispatched);
-    PollResult::Refused(Box::new(failed.map_or(refused, |own| Failed { failure, dispatched, ..own })))
+    TaskAnswer::Refused(Box::new(failed.map_or(refused, |own| Failed { failure, dispatched, ..own })))
 }
 
 /// Judges an answer about a task that is with the agent, as far as is known: the answer changes little.
-fn asked_in_vain(answer: &Whole, in_its_words: bool) -> PollResult {
+fn asked_in_vain(answer: &Whole, in_its_words: bool) -> TaskAnswer {
     match answer.status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             let message = "The agent does not accept our token any more.";
-            PollResult::Refused(Box::new(Failed::said(Failure::Unauthenticated, Dispatched::Yes, message)))
+            TaskAnswer::Refused(Box::new(Failed::said(Failure::Unauthenticated, Dispatched::Yes, message)))
         }
-        StatusCode::GONE => PollResult::Unknown { in_its_words },
-        status if is_absent(status) => PollResult::Unknown { in_its_words },
-        status if status.is_server_error() || status::meaning(status).is_some() => PollResult::Nothing(trouble(status)),
-        _ => PollResult::Broken(answer.body.clone()),
+        StatusCode::GONE => TaskAnswer::Unknown { in_its_words },
+        status if is_absent(status) => TaskAnswer::Unknown { in_its_words },
+        status if status.is_server_error() || status::meaning(status).is_some() => TaskAnswer::Nothing(trouble(status)),
+        _ => TaskAnswer::Broken(answer.body.clone()),
     }
 }
 

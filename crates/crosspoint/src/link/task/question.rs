@@ -12,10 +12,10 @@ use crosspoint_engine::job::{Answered, State};
 use crosspoint_engine::runtime::Attempt;
 use crosspoint_exchange::reply::Meaning;
 
-use super::conversation::{Mute, Talk};
+use super::conversation::{Conversation, Mute};
 use super::memory::Memory;
 use super::pace::Pace;
-use super::poll::{PollResult, PolledQuestion};
+use super::poll::{CallKind, TaskAnswer};
 use crate::link::gone;
 use crate::link::status::is_absent;
 
@@ -98,7 +98,7 @@ impl Questions {
     }
 }
 
-impl Talk<'_> {
+impl Conversation<'_> {
     /// Takes back a question that the agent no longer has.
     pub(super) async fn settle_question(&mut self, stands: &Meaning) -> Result<(), Failed> {
         if matches!(stands, Meaning::Running(_)) && !self.questions.replays {
@@ -186,8 +186,8 @@ impl Talk<'_> {
         if status.is_success() && answer.body.is_empty() {
             return Ok(Sent::Taken(None));
         }
-        let told = self.hear(PolledQuestion::Input, &answer);
-        if let PollResult::Stands(stands) = told {
+        let told = self.hear(CallKind::Input, &answer);
+        if let TaskAnswer::Stands(stands) = told {
             self.alive().await?;
             return Ok(Sent::Taken(Some(stands)));
         }

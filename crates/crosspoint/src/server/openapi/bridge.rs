@@ -1,5 +1,5 @@
 //! The bridge door: its operations, and its documents.
-#![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
+#![allow(dead_code, reason = "schemas are made from these types; no value of them is")]
 
 use std::borrow::Cow;
 
@@ -23,7 +23,9 @@ pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
 
 fn show() -> Operation {
     Operation::get("/api/v1/bridge", "show_bridge", BRIDGE, "Say which store requests are kept in")
-        .describe("Whoever drives requesters remembers it with each request, and leaves alone what belongs to another server.")
+        .describe(
+            "A driver of requesters remembers it with each request, and leaves alone what belongs to another server.",
+        )
         .answers::<Bridge>(200, "The store.")
 }
 

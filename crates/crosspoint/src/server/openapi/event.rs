@@ -1,5 +1,5 @@
 //! The events of a job's stream, and the `data` of each.
-#![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
+#![allow(dead_code, reason = "schemas are made from these types; no value of them is")]
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
 //! The part of the API for agents that joined: its shapes and its operations.
-#![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
+#![allow(dead_code, reason = "schemas are made from these types; no value of them is")]
 
 use crosspoint_contracts::content::Nullable;
 use crosspoint_exchange::admission::NAME_BYTES_MAX;
@@ -41,7 +41,8 @@ struct Taking {
     session: Session,
     /// For how many more jobs it has room.
     room: Option<Nullable<Room>>,
-    /// All that it holds: every job that it was given and whose end it has not reported, or has not been told that the report was taken.
+    /// All that it holds: every job that it was given and whose end it has not reported, or has not been told that the
+    /// report was taken.
     #[schemars(length(max = 10_000))]
     holding: Option<Nullable<Vec<Holding>>>,
     /// What it has to say first, as for `report`: what it is given is what is there after that.
@@ -63,7 +64,7 @@ struct Holding {
 struct Orders {
     /// New jobs, and those that it was given before and did not list.
     jobs: Vec<Order>,
-    /// What it listed and nobody wants any more.
+    /// What it listed and the server no longer wants.
     stop: Vec<Stop>,
     /// Answers that it does not have.
     answers: Vec<Answer>,

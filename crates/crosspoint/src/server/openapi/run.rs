@@ -2,7 +2,7 @@
 //!
 //! The contract accepts more than is described here, and agents may add members of their own. Described are the members
 //! that this door always writes, because authors of clients need to know those.
-#![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
+#![allow(dead_code, reason = "schemas are made from these types; no value of them is")]
 
 use std::borrow::Cow;
 
@@ -98,7 +98,8 @@ struct RunError {
     code: String,
     /// For people.
     message: String,
-    /// `repeat` says whether sending the same again is safe; of a refusal also `clause`, `at`, `hint` and up to 50 `findings`.
+    /// `repeat` says whether sending the same again is safe; of a refusal also `clause`, `at`, `hint` and up to 50
+    /// `findings`.
     details: Option<Any>,
 }
 

@@ -1,5 +1,5 @@
 //! The shapes of requests and answers. The comments on these types are the texts of the description.
-#![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
+#![allow(dead_code, reason = "schemas are made from these types; no value of them is")]
 
 use crosspoint_contracts::content::Nullable;
 use schemars::JsonSchema;
@@ -198,7 +198,7 @@ pub(super) struct Agent {
     breaker: BreakerShown,
     /// Whether it gets no new work.
     drained: bool,
-    /// Of an agent that joined: since when nobody has been there under its name; null where somebody is.
+    /// Of an agent that joined: since when no session has been there under its name; null while one is.
     away_since: Option<Nullable<When>>,
 }
 
@@ -207,9 +207,9 @@ pub(super) struct Agent {
 #[schemars(rename = "Breaker")]
 struct BreakerShown {
     state: BreakerName,
-    /// Attempts in a row that met silence or nobody.
+    /// Attempts in a row that met silence or no agent.
     failures: u32,
-    /// Until when it is open; null where it is not, or until somebody closes it.
+    /// Until when it is open; null where it is not, or until an operator closes it.
     until: Nullable<When>,
 }
 

@@ -42,7 +42,7 @@ pub(super) const TAGS: [(&str, &str); 7] = [
     (AGENTS, "Those who do it, and how they are."),
     (DOCUMENTS, "Documents of the contracts, judged and translated; nothing of them is kept."),
     (TASKS, "The task contract: where its callers come in."),
-    (BRIDGE, "The bridge contract: where the requests come in that somebody finds in a directory."),
+    (BRIDGE, "The bridge contract: where the requests come in that a driver finds in a directory."),
     (SERVER, "The server itself."),
 ];
 

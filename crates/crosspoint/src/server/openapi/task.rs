@@ -1,5 +1,5 @@
 //! The task door: its operations, and its documents, which are those of the contract.
-#![allow(dead_code, reason = "these types are read by whoever makes schemas, and never made")]
+#![allow(dead_code, reason = "schemas are made from these types; no value of them is")]
 
 use std::borrow::Cow;
 

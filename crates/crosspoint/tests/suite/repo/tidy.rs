@@ -127,9 +127,15 @@ fn crates_are_built_without_what_they_must_not_know() {
     let io = ["tokio", "hyper", "axum", "rusqlite", "reqwest"];
     let walls: [(&str, &[&str]); 5] = [
         ("crosspoint-contracts", &io),
-        ("crosspoint-exchange", &[&io[..], &["crosspoint-engine"]].concat()),
-        ("crosspoint-bridge", &[&io[..], &["crosspoint-engine", "crosspoint-exchange"]].concat()),
-        ("crosspoint-engine", &["hyper", "axum", "reqwest", "crosspoint-exchange", "crosspoint-http", "clap"]),
+        (
+            "crosspoint-exchange",
+            &[&io[..], &["http", "crosspoint-engine", "crosspoint-http", "crosspoint-bridge"]].concat(),
+        ),
+        ("crosspoint-bridge", &[&io[..], &["crosspoint-engine", "crosspoint-exchange", "crosspoint-http"]].concat()),
+        (
+            "crosspoint-engine",
+            &["hyper", "axum", "reqwest", "crosspoint-exchange", "crosspoint-http", "crosspoint-bridge", "clap"],
+        ),
         ("crosspoint-http", &["rusqlite", "crosspoint-engine", "crosspoint-bridge", "clap"]),
     ];
     for (name, unknown) in walls {
@@ -160,4 +166,41 @@ fn the_machine_builds_no_json() {
             assert!(!code.contains(builder), "{} has {builder}", path.display());
         }
     }
+}
+
+/// Longest source file, in lines: a longer one holds two ideas.
+const FILE_LINES_MAX: usize = 400;
+/// Longest page that is read in five minutes, in lines.
+const PAGE_LINES_MAX: usize = 170;
+/// Longest line of prose, in characters.
+const PROSE_CHARS_MAX: usize = 120;
+
+#[test]
+fn files_and_pages_are_short_enough_to_be_read() {
+    let lines = |path: &Path| fs::read_to_string(path).expect("it can be read").lines().count();
+    for page in ["README.md", "ARCHITECTURE.md"] {
+        assert!(lines(&root().join(page)) <= PAGE_LINES_MAX, "{page} is too long");
+    }
+    let mut folders = vec![root().join("crates")];
+    let mut looked_at = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("it can be listed") {
+            let path = entry.expect("it can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                looked_at += 1;
+                let is_source = path.iter().any(|part| part == "src");
+                assert!(!is_source || lines(&path) <= FILE_LINES_MAX, "{} is too long", path.display());
+                let text = fs::read_to_string(&path).expect("it can be read");
+                let long = text.lines().find(|line| is_prose(line) && line.chars().count() > PROSE_CHARS_MAX);
+                assert_eq!(long, None, "{}", path.display());
+            }
+        }
+    }
+    assert!(looked_at > 400, "only {looked_at} files were found");
+}
+
+fn is_prose(line: &str) -> bool {
+    line.trim_start().starts_with("//")
 }

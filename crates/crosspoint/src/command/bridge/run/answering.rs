@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::line::{self, Line, Shown};
-use crate::bridge::driver::Attended;
+use crate::bridge::driver::DrivenDirectory;
 use crate::bridge::record::Known;
 use crate::bridge::{request_notes, work};
 use crate::client::{Client, Failed, Job, Need, Session};
@@ -49,7 +49,7 @@ pub(super) enum Done {
 
 /// Has all requests answered: each response is written as soon as it has come.
 pub(super) async fn answer(
-    attended: &mut Attended,
+    attended: &mut DrivenDirectory,
     asked: Asked<'_>,
     session: &mut Option<Session>,
     signals: &mut Signals,
@@ -86,14 +86,14 @@ pub(super) async fn answer(
     }
 }
 
-fn note(attended: &mut Attended, command: Option<String>, all: &[Known<'_>], store: Option<&str>) -> Result<()> {
+fn note(attended: &mut DrivenDirectory, command: Option<String>, all: &[Known<'_>], store: Option<&str>) -> Result<()> {
     let aside = attended.note(command, all, store).map_err(|fault| told(&fault))?;
     aside.into_iter().for_each(|aside| say_aside(Some(aside), render::note));
     Ok(())
 }
 
 /// Handles what needs no server: responses that are there already, and requests that no server would take.
-fn without_a_server(attended: &Attended, asked: &Asked<'_>, open: &[&Request]) -> Result<()> {
+fn without_a_server(attended: &DrivenDirectory, asked: &Asked<'_>, open: &[&Request]) -> Result<()> {
     let is_open = |pair| open.iter().any(|request| request.pair == pair);
     for request in asked.requests.iter().filter(|request| !is_open(request.pair)) {
         attended.finish(request.into()).map_err(|fault| told(&fault))?;
@@ -113,7 +113,7 @@ fn without_a_server(attended: &Attended, asked: &Asked<'_>, open: &[&Request]) -
 }
 
 async fn by_server(
-    attended: &Attended,
+    attended: &DrivenDirectory,
     client: &Client,
     open: &[&Request],
     routes: &Routes,

@@ -90,7 +90,7 @@ impl Line {
         let answer = format!("crosspoint jobs answer {id} --text TEXT (crosspoint jobs show {id} shows what is asked)");
         let how = if client.is_embedded() {
             format!(
-                "nobody can answer while no server runs: press Ctrl-C, start crosspoint serve, run this again, and {answer}"
+                "it cannot be answered while no server runs: press Ctrl-C, start crosspoint serve, run this again, and {answer}"
             )
         } else {
             answer
@@ -139,7 +139,7 @@ pub(super) async fn follow(client: &Client, id: &str, line: &Line) {
                     line.waits(client, &job);
                 }
             }
-            Heard::Lost => line.note("the connection to the server broke; the server is being looked for"),
+            Heard::Lost => line.note("the connection broke; the server is looked for"),
             Heard::End => return,
         }
     }

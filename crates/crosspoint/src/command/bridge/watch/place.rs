@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::scan::Wrote;
-use crate::bridge::driver::Attended;
+use crate::bridge::driver::DrivenDirectory;
 use crate::bridge::record;
 use crate::terminal::render;
 
@@ -96,11 +96,11 @@ impl WatchedDirectory {
     }
 
     /// Takes the directory's lock, to answer there. Only the first visit looks at every name of the directory.
-    pub(super) fn open(&self) -> Result<Attended, Fault> {
+    pub(super) fn open(&self) -> Result<DrivenDirectory, Fault> {
         if self.memory().is_swept {
-            return Attended::open_again(&self.path);
+            return DrivenDirectory::open_again(&self.path);
         }
-        let attended = Attended::open(&self.path)?;
+        let attended = DrivenDirectory::open(&self.path)?;
         self.memory().is_swept = true;
         Ok(attended)
     }

@@ -6,12 +6,12 @@ use crosspoint_bridge::document::is_of;
 use crosspoint_bridge::request::{self, Malformed, Request};
 use crosspoint_bridge::{Fault, Mark, Pair};
 
-use crate::bridge::driver::{Attended, Stage, Waiting};
+use crate::bridge::driver::{DrivenDirectory, Stage, Waiting};
 use crate::bridge::record::{self, Known, Record};
 use crate::bridge::work;
 
 /// What was found at one look.
-pub(super) struct Survey {
+pub(super) struct Scan {
     pub(super) found: Vec<Seen>,
     /// There are more requests than there was room for.
     pub(super) more: bool,
@@ -56,29 +56,29 @@ pub(super) enum Put {
 
 /// Looks at the requests that have changed since they were `seen`, but at no more than there is room for, and notes
 /// those that are to be handed in.
-pub(super) fn survey(
-    attended: &mut Attended,
+pub(super) fn scan(
+    attended: &mut DrivenDirectory,
     (seen, wrote): (&BTreeMap<Pair, Mark>, &BTreeMap<Pair, Wrote>),
     room: usize,
     store: &str,
-) -> Result<Survey, Fault> {
-    let mut survey = Survey { found: Vec::new(), more: false, aside: Vec::new() };
+) -> Result<Scan, Fault> {
+    let mut scan = Scan { found: Vec::new(), more: false, aside: Vec::new() };
     for pair in Pair::all() {
         let Some(mark) = attended.directory.mark(&pair.request())? else { continue };
         if seen.get(&pair) == Some(&mark) {
             continue;
         }
-        if survey.found.len() == room {
-            survey.more = true;
+        if scan.found.len() == room {
+            scan.more = true;
             break;
         }
         let Some(waiting) = attended.waiting_as(pair)? else { continue };
         if let (Waiting::Request(request), Some(wrote)) = (&waiting, wrote.get(&pair)) {
-            survey.aside.extend(without_another(attended, request, wrote)?);
+            scan.aside.extend(without_another(attended, request, wrote)?);
         }
-        survey.found.push(Seen { pair, mark, what: judged(attended, waiting, store)? });
+        scan.found.push(Seen { pair, mark, what: judged(attended, waiting, store)? });
     }
-    let requests = survey.found.iter().filter_map(|seen| match &seen.what {
+    let requests = scan.found.iter().filter_map(|seen| match &seen.what {
         What::Request(request) => Some(&**request),
         What::WasAnswered | What::Elsewhere(_) | What::TooLarge { .. } | What::Malformed(_) | What::Unreadable(_) => {
             None
@@ -86,20 +86,20 @@ pub(super) fn survey(
     });
     let requests: Vec<&Request> = requests.collect();
     if !requests.is_empty() {
-        survey.aside.extend(attended.claim(&requests, store)?);
+        scan.aside.extend(attended.claim(&requests, store)?);
     }
-    Ok(survey)
+    Ok(scan)
 }
 
 /// Sets aside a response that this driver wrote to other words under the same id, if it was not taken. Its note is gone
 /// with the request that it answers.
-fn without_another(attended: &Attended, request: &Request, wrote: &Wrote) -> Result<Option<String>, Fault> {
+fn without_another(attended: &DrivenDirectory, request: &Request, wrote: &Wrote) -> Result<Option<String>, Fault> {
     let (name, (mark, digest)) = (request.pair.response(), wrote);
     let is_ours = *digest != request.digest && attended.directory.mark(&name)? == Some(*mark);
     if is_ours && attended.is_answered(request.into())? { attended.directory.set_aside(&name) } else { Ok(None) }
 }
 
-fn judged(attended: &mut Attended, waiting: Waiting, store: &str) -> Result<What, Fault> {
+fn judged(attended: &mut DrivenDirectory, waiting: Waiting, store: &str) -> Result<What, Fault> {
     Ok(match waiting {
         Waiting::Request(request) => match attended.stage(&request, store)? {
             Stage::Ours => What::Request(request),
@@ -124,7 +124,7 @@ fn judged(attended: &mut Attended, waiting: Waiting, store: &str) -> Result<What
 }
 
 /// Writes an answer, if its request is still there: the very one that was handed in.
-pub(super) fn put(attended: &Attended, known: Known<'_>, document: &str) -> Result<Put, Fault> {
+pub(super) fn put(attended: &DrivenDirectory, known: Known<'_>, document: &str) -> Result<Put, Fault> {
     let is_it = |found: &Request| found.request_id == known.request_id && Some(&*found.digest) == known.digest;
     match attended.waiting_as(known.pair)? {
         Some(Waiting::Request(found)) if is_it(&found) => {
@@ -139,7 +139,7 @@ pub(super) fn put(attended: &Attended, known: Known<'_>, document: &str) -> Resu
 
 /// Cleans up before the lock is given back. A request stays noted for as long as it is there, so that no other driver
 /// takes it meanwhile.
-pub(super) fn tidy(attended: &mut Attended) -> Result<(), Fault> {
+pub(super) fn tidy(attended: &mut DrivenDirectory) -> Result<(), Fault> {
     // What a program's own driver remembers is for that driver, when it is started again.
     if attended.record.command.is_some() || attended.record == Record::default() {
         return Ok(());
@@ -160,7 +160,7 @@ pub(super) fn tidy(attended: &mut Attended) -> Result<(), Fault> {
     Ok(())
 }
 
-fn is_there(attended: &Attended, file: &str, request_id: &str) -> Result<bool, Fault> {
+fn is_there(attended: &DrivenDirectory, file: &str, request_id: &str) -> Result<bool, Fault> {
     match attended.directory.read(file, request::BYTES_MAX + 1) {
         Ok(found) => Ok(found.is_some_and(|found| is_of(&found, request_id))),
         Err(Fault::NotAFile { .. }) => Ok(false),

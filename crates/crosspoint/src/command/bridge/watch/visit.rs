@@ -17,7 +17,7 @@ use super::place::{Left, WatchedDirectory};
 use super::scan::{self, Put, Seen, What};
 use super::server::Server;
 use super::{AGAIN_PAUSE, until, watch_log};
-use crate::bridge::driver::Attended;
+use crate::bridge::driver::DrivenDirectory;
 use crate::bridge::record::Known;
 use crate::bridge::work;
 use crate::client::Failed;
@@ -163,7 +163,7 @@ enum Came {
 }
 
 impl Visit {
-    async fn go(mut self, attended: Attended) -> Result<Next, Next> {
+    async fn go(mut self, attended: DrivenDirectory) -> Result<Next, Next> {
         let mut attended = self.look(attended).await?;
         loop {
             let (look_again, lacks_room) = (self.look_again, self.more && self.stopped.is_none());
@@ -184,7 +184,7 @@ impl Visit {
     }
 
     /// Begins all new requests, as far as there is room.
-    async fn look(&mut self, mut attended: Attended) -> Result<Attended, Next> {
+    async fn look(&mut self, mut attended: DrivenDirectory) -> Result<DrivenDirectory, Next> {
         if self.stopped.is_some() {
             return Ok(attended);
         }
@@ -197,15 +197,15 @@ impl Visit {
         let (seen, room, store) = (self.seen.clone(), self.spare.len(), self.store.clone());
         let wrote = self.place.memory().wrote.clone();
         let looking = spawn_blocking(move || {
-            let survey = scan::survey(&mut attended, (&seen, &wrote), room, &store);
-            (attended, survey)
+            let scan = scan::scan(&mut attended, (&seen, &wrote), room, &store);
+            (attended, scan)
         });
-        let (attended, survey) = looking.await?;
-        match survey {
-            Ok(survey) => {
-                self.more = survey.more;
-                survey.aside.iter().for_each(|aside| watch_log::set_aside(&self.place, aside));
-                for seen in survey.found {
+        let (attended, scan) = looking.await?;
+        match scan {
+            Ok(scan) => {
+                self.more = scan.more;
+                scan.aside.iter().for_each(|aside| watch_log::set_aside(&self.place, aside));
+                for seen in scan.found {
                     self.found(seen);
                 }
             }
@@ -298,7 +298,11 @@ impl Visit {
     }
 
     /// Writes the answer that came.
-    async fn settle(&mut self, attended: Attended, done: Result<Done, JoinError>) -> Result<Attended, Next> {
+    async fn settle(
+        &mut self,
+        attended: DrivenDirectory,
+        done: Result<Done, JoinError>,
+    ) -> Result<DrivenDirectory, Next> {
         let done = match done {
             Ok(done) => done,
             Err(aborted) if aborted.is_cancelled() => return Ok(attended),
