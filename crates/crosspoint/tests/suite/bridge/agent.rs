@@ -254,7 +254,7 @@ fn a_request_of_another_server_is_waited_for() {
     let theirs = prompt(&first, "First?");
     inbox.asked(&theirs);
     let ours = prompt(&second, "Second?");
-    says(&second, &ours, "Not asked yet: .agent-request.json is somebody else's");
+    says(&second, &ours, "Not asked yet: .agent-request.json is another program's");
     assert_eq!(inbox.answer(&["--text", "one"]), 0);
     assert_eq!(ended(&first, &theirs)["outcome"]["outputs"], "one");
     inbox.asked(&ours);

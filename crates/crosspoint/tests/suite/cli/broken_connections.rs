@@ -74,11 +74,11 @@ fn a_server_that_is_killed_and_comes_back_is_found_again() {
     let mut waiting = Waiting::start(&server, &SLOW);
     waiting.until_said("Step 2 of 10");
     server.kill();
-    waiting.until_said("the connection to the server broke");
+    waiting.until_said("the connection broke");
     server.restart();
     assert_eq!(waiting.exit_code(), Some(0), "{}", waiting.stderr());
     let said = waiting.stderr();
-    assert_eq!(said.matches("the connection to the server broke").count(), 1, "{said}");
+    assert_eq!(said.matches("the connection broke").count(), 1, "{said}");
     assert!(said.contains("attempt 1 was cut short"), "{said}");
     assert_eq!(server.job(&waiting.id())["attempts"], 2);
     let stdout = fs::read_to_string(waiting.said.with_extension("out")).expect("it can be read");
@@ -91,7 +91,7 @@ fn a_server_that_stops_and_comes_back_is_found_again() {
     let mut waiting = Waiting::start(&server, &SLOW);
     waiting.until_said("Step 2 of 10");
     assert!(server.stop().success());
-    waiting.until_said("the connection to the server broke");
+    waiting.until_said("the connection broke");
     server.restart();
     assert_eq!(waiting.exit_code(), Some(0), "{}", waiting.stderr());
 }

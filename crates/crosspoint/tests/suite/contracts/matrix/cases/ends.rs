@@ -126,7 +126,7 @@ fn occupied(cell: &Cell<'_>) -> Verdict {
     let path = format!("/api/v1/jobs/{}", handle.job_id());
     until("it says that it waits", || {
         let step = &fetch(cell.world.address, &path).json()["progress"]["step"];
-        step.as_str().filter(|step| step.contains("somebody else's")).map(|_| ())
+        step.as_str().filter(|step| step.contains("another program's")).map(|_| ())
     });
     assert!(cell.seen("new").is_empty(), "the other's request is not touched");
     fs::remove_file(desk.join(REQUEST)).expect("it is still there");
