@@ -38,10 +38,10 @@ impl Address {
         }
     }
 
-    /// The address for error messages. It may hold a password.
+    /// The address for error messages, as it was written but without a name and a password.
     pub(super) fn shown(&self) -> String {
         match self {
-            Address::Web(url) => url.clone(),
+            Address::Web(url) => without_login(url),
             Address::Socket(path) => format!("{SCHEME}{}", path.display()),
         }
     }
@@ -78,6 +78,14 @@ impl Address {
     }
 }
 
+/// Leaves out what stands before the host: `http://user:secret@host` is `http://host`.
+fn without_login(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.find(['/', '?', '#']).map_or((rest, ""), |at| rest.split_at(at));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
+}
+
 fn of_web(http: reqwest::ClientBuilder, url: &str) -> Result<reqwest::ClientBuilder> {
     let parsed = reqwest::Url::parse(url).ok();
     let parsed = parsed.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
@@ -92,4 +100,22 @@ fn of_web(http: reqwest::ClientBuilder, url: &str) -> Result<reqwest::ClientBuil
     let http = http.no_proxy();
     // As above, no certificate is needed.
     Ok(if parsed.scheme() == "http" { http.tls_certs_only([]) } else { http })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_message_shows_a_login() {
+        for (written, shown) in [
+            ("http://user:secret@127.0.0.1:7420", "http://127.0.0.1:7420"),
+            ("user:se@cret@host:1/below", "http://host:1/below"),
+            ("https://host/a@b", "https://host/a@b"),
+            ("http://127.0.0.1:7420/", "http://127.0.0.1:7420"),
+            ("unix:/run/a@b.sock", "unix:/run/a@b.sock"),
+        ] {
+            assert_eq!(Address::read(written).shown(), shown);
+        }
+    }
 }
