@@ -93,7 +93,7 @@ pub fn look(directory: &Directory, pair: Pair) -> Result<Look, Fault> {
     let name = pair.request();
     let Some(found) = directory.read(&name, BYTES_MAX + 1)? else { return Ok(Look::Nothing) };
     if found.length <= BYTES_MAX {
-        return Ok(judged(pair, found));
+        return Ok(checked(pair, found));
     }
     let Some(found) = directory.read(&name, SEARCH_BYTES_MAX)? else { return Ok(Look::Nothing) };
     Ok(match id_of(&found.bytes) {
@@ -129,7 +129,7 @@ fn digest(agent_name: &str, document: &[u8]) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{agent_name}\0{input}").as_bytes()).to_string()
 }
 
-fn judged(pair: Pair, found: Found) -> Look {
+fn checked(pair: Pair, found: Found) -> Look {
     let options = Options { kind: Some(Kind::BridgeRequest), ..Options::default() };
     let reading = read(&found.bytes, &options);
     let Some(Document::BridgeRequest(request)) = &reading.document else { return Look::Malformed(malformed(found)) };

@@ -323,14 +323,14 @@ fn repeated_names<'j>(artifacts: &'j [Artifact<'_>]) -> BTreeSet<&'j str> {
 /// Joins what a document lists with what was carried of it. A carried piece that is no longer listed was removed.
 pub(crate) fn joined<'s>(mut listed: Vec<Artifact<'s>>, carried: Vec<Carried<'s>>) -> Vec<Artifact<'s>> {
     let (mut whole, parts): (Vec<_>, Vec<_>) = carried.into_iter().partition(|carried| carried.at.is_some());
-    let mut places: BTreeMap<String, VecDeque<usize>> = BTreeMap::new();
-    for (place, piece) in listed.iter().enumerate() {
-        places.entry(piece.name.text().unwrap_or_default().into_owned()).or_default().push_back(place);
+    let mut positions: BTreeMap<String, VecDeque<usize>> = BTreeMap::new();
+    for (position, piece) in listed.iter().enumerate() {
+        positions.entry(piece.name.text().unwrap_or_default().into_owned()).or_default().push_back(position);
     }
     for part in parts {
         let name = part.artifact.name.text().unwrap_or_default().into_owned();
-        if let Some(place) = places.get_mut(&name).and_then(VecDeque::pop_front) {
-            listed[place].complete(part);
+        if let Some(position) = positions.get_mut(&name).and_then(VecDeque::pop_front) {
+            listed[position].complete(part);
         }
     }
     whole.sort_by_key(|carried| carried.at);

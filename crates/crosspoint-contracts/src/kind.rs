@@ -105,12 +105,12 @@ impl Kind {
     }
 
     /// Reads what an agent said while it worked: a document, or one piece of a framed document.
-    pub fn read_piece(self, said: &str) -> Option<Canonical<'static>> {
+    pub fn read_piece(self, text: &str) -> Option<Canonical<'static>> {
         match self.entry().framed() {
-            Some(framed) => (framed.piece)(said),
+            Some(framed) => (framed.piece)(text),
             None => {
                 let options = Options { kind: Some(self), ..Options::default() };
-                crate::read_jobs(said.as_bytes(), &options).1.into_iter().next().map(Canonical::into_owned)
+                crate::read_jobs(text.as_bytes(), &options).1.into_iter().next().map(Canonical::into_owned)
             }
         }
     }

@@ -144,7 +144,7 @@ impl Question {
     /// Returns the object as callers get it, with a schema that is an object (TASK-2.5). JSON Schema has two schemas
     /// that are not objects, and each is replaced by an object that means the same. Any other value is no schema and
     /// becomes `{}`, because it would help no caller to answer.
-    pub fn told(&self) -> Cow<'_, str> {
+    pub fn for_callers(&self) -> Cow<'_, str> {
         let question = self.0.get();
         let with_object = || {
             let tape = Tape::scan(question.as_bytes()).ok()?;

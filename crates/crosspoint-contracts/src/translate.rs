@@ -179,8 +179,8 @@ pub(crate) fn nests_deep(tape: &Tape<'_>) -> bool {
 ///
 /// # Errors
 /// Fails if the contract has no document for the job, or if the written document is not valid.
-pub fn write(job: &Canonical<'_>, to: Contract, fresh: &WriteContext<'_>) -> Result<Written, Refused> {
-    let mut written = unframed(job, to, fresh)?;
+pub fn write(job: &Canonical<'_>, to: Contract, context: &WriteContext<'_>) -> Result<Written, Refused> {
+    let mut written = unframed(job, to, context)?;
     // A job that came in a frame goes back into one, even where another kind holds the same.
     let returns = job.origin.contract() == to && job.origin.entry().framed().is_some();
     let kind = if returns { job.origin } else { written.kind };
@@ -189,7 +189,7 @@ pub fn write(job: &Canonical<'_>, to: Contract, fresh: &WriteContext<'_>) -> Res
         written.kind = kind;
     }
     if job.wary {
-        check(written.kind, &written.text, fresh)?;
+        check(written.kind, &written.text, context)?;
     }
     Ok(written)
 }
@@ -198,27 +198,27 @@ pub fn write(job: &Canonical<'_>, to: Contract, fresh: &WriteContext<'_>) -> Res
 ///
 /// # Errors
 /// As for [`write()`].
-pub fn write_data(job: &Canonical<'_>, to: Contract, fresh: &WriteContext<'_>) -> Result<Written, Refused> {
-    let written = unframed(job, to, fresh)?;
+pub fn write_data(job: &Canonical<'_>, to: Contract, context: &WriteContext<'_>) -> Result<Written, Refused> {
+    let written = unframed(job, to, context)?;
     if job.wary {
         let framed = written.kind.entry().framed().and_then(|framed| (framed.frame)(job, &written.text));
-        check(written.kind, framed.as_deref().unwrap_or(&written.text), fresh)?;
+        check(written.kind, framed.as_deref().unwrap_or(&written.text), context)?;
     }
     Ok(written)
 }
 
-fn unframed(job: &Canonical<'_>, to: Contract, fresh: &WriteContext<'_>) -> Result<Written, Refused> {
+fn unframed(job: &Canonical<'_>, to: Contract, context: &WriteContext<'_>) -> Result<Written, Refused> {
     let none = || Refused::NoCounterpart { from: job.origin, to, why: NOT_ENDED };
     let shape = (map::of(to).writing)(job).ok_or_else(none)?;
-    let body = map::write::document(job, shape, fresh);
+    let body = map::write::document(job, shape, context);
     Ok(Written { kind: shape.kind, text: body.text, homeless: body.homeless, filled: body.filled })
 }
 
 /// Carried values came from outside, and deep values may nest too deep now, so the result is read like any document.
-fn check(kind: Kind, text: &str, fresh: &WriteContext<'_>) -> Result<(), Refused> {
-    let agent_types = fresh.agent_types;
+fn check(kind: Kind, text: &str, context: &WriteContext<'_>) -> Result<(), Refused> {
+    let agent_types = context.agent_types;
     let options =
-        Options { kind: Some(kind), extent: Extent::Part, agent_types, levels: fresh.levels, ..Options::default() };
+        Options { kind: Some(kind), extent: Extent::Part, agent_types, levels: context.levels, ..Options::default() };
     let report = document::read(text.as_bytes(), &options).report;
     if report.is_valid() { Ok(()) } else { Err(Refused::Broken { kind, report: Box::new(report) }) }
 }
@@ -235,9 +235,9 @@ pub struct Translation {
 }
 
 /// Reads a document and writes it in another contract.
-pub fn translate(bytes: &[u8], options: &Options<'_>, to: Contract, fresh: &WriteContext<'_>) -> Translation {
+pub fn translate(bytes: &[u8], options: &Options<'_>, to: Contract, context: &WriteContext<'_>) -> Translation {
     let (reading, jobs) = read_jobs(bytes, options);
-    let write_one = |(at, job)| write(job, to, &WriteContext { id: nth_id(fresh.id, at), ..*fresh });
+    let write_one = |(at, job)| write(job, to, &WriteContext { id: nth_id(context.id, at), ..*context });
     let mut written: Vec<_> = jobs.iter().enumerate().map(write_one).collect();
     if let (Some(kind), true, true) = (reading.report.kind, jobs.is_empty(), reading.document.is_some()) {
         written.push(Err(Refused::NoCounterpart { from: kind, to, why: NO_JOB }));

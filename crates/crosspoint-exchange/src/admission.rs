@@ -144,8 +144,8 @@ fn read_incoming(contract: Contract, document: &Bytes, headers: Headers) -> Resu
 fn malformed(exchange: &Exchange, report: Report) -> Refusal {
     let kind = exchange.request;
     let malformed = exchange.refusing.malformed;
-    let told = report.findings.iter().min_by_key(|finding| malformed(finding).0 != Failure::Invalid);
-    let Some(finding) = told else {
+    let first = report.findings.iter().min_by_key(|finding| malformed(finding).0 != Failure::Invalid);
+    let Some(finding) = first else {
         let refusal = Refusal::invalid(format!("the body is no {kind}"), format!("see /schemas/{kind}.json"));
         return refusal.because(report);
     };

@@ -11,7 +11,7 @@ mod read_again;
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::exchange::{Known, Place};
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
-use crosspoint_contracts::job::{Canonical, Home, State as Told};
+use crosspoint_contracts::job::{Canonical, Home, State as JobState};
 use crosspoint_contracts::json::{Levels, Tape, quoted};
 use crosspoint_contracts::map::WriteContext;
 use crosspoint_contracts::outcome::Outcome;
@@ -48,7 +48,7 @@ pub fn document(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> String {
 
 /// Like [`document`]. If what the agent gave is no document of any kind, the caller is told that.
 pub fn answer(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> Answer {
-    let text = Writing { job, to, beside }.told();
+    let text = Writing { job, to, beside }.text();
     // Outcomes of newer versions were checked when they arrived (ALL-11).
     let is_unjudged = job.ended().is_some_and(|ended| ended.is_unjudged);
     match text.filter(|text| !is_unjudged || is_valid(text, to)) {
@@ -89,34 +89,35 @@ struct Writing<'w> {
 impl<'w> Writing<'w> {
     /// Writes everything that is known of the job, or less if the agent's document cannot be written in the caller's
     /// contract. `None` if nothing can be written of its outcome.
-    fn told(&self) -> Option<String> {
+    fn text(&self) -> Option<String> {
         let response = self.to.exchange().response;
         let is_bare = |outcome: &Outcome| outcome.document.is_none() && outcome.outputs_are_object();
         let outcome = self.job.ended().map(|ended| ended.outcome);
         let as_object = self.beside.is_translated && outcome.is_some_and(is_bare);
         // Written from a contract that knows objects, so that the job appears to come from there.
-        let as_object = as_object.then(|| self.plain(NATIVE_RESPONSE)).and_then(|told| self.written(&told));
-        let said = || self.said().and_then(|said| self.written(&self.named(said)));
+        let as_object = as_object.then(|| self.plain(NATIVE_RESPONSE)).and_then(|canonical| self.written(&canonical));
+        let own = || self.agent_document().and_then(|own| self.written(&self.named(own)));
         let understood = || self.written(&self.plain(response));
-        let state = || self.written(&self.named(Canonical::made(response, Some(self.job.state.told()))));
-        let told = as_object.or_else(said).or_else(understood);
-        if outcome.is_some() { told } else { Some(told.or_else(state).unwrap_or_default()) }
+        let state = || self.written(&self.named(Canonical::made(response, Some(self.job.state.contract_state()))));
+        let text = as_object.or_else(own).or_else(understood);
+        if outcome.is_some() { text } else { Some(text.or_else(state).unwrap_or_default()) }
     }
 
-    fn written(&self, told: &Canonical<'_>) -> Option<String> {
+    fn written(&self, canonical: &Canonical<'_>) -> Option<String> {
         let now = self.job.updated_at.to_string();
         // The content was checked when it arrived (ALL-11).
-        let fresh = WriteContext { completing: true, levels: Levels::Wrapped, ..super::fresh(self.job.id, &now) };
-        Some(translate::write_data(told, self.to, &fresh).ok()?.into_text())
+        let context =
+            WriteContext { completing: true, levels: Levels::Wrapped, ..super::write_context(self.job.id, &now) };
+        Some(translate::write_data(canonical, self.to, &context).ok()?.into_text())
     }
 
     /// Returns the agent's own document.
-    fn said(&self) -> Option<Canonical<'w>> {
+    fn agent_document(&self) -> Option<Canonical<'w>> {
         match &self.job.state {
             State::Ended(ended) => read_again::at_the_end(ended.outcome),
             State::Running => {
-                let said = self.job.progress?.document.as_ref()?;
-                said.kind.read_piece(said.document.get())
+                let own = self.job.progress?.document.as_ref()?;
+                own.kind.read_piece(own.document.get())
             }
             State::Queued | State::Between | State::Waiting { .. } => None,
         }
@@ -124,43 +125,43 @@ impl<'w> Writing<'w> {
 
     /// Returns what the engine knows by itself, as if a document of this kind had said it.
     fn plain(&self, kind: Kind) -> Canonical<'w> {
-        let mut told = Canonical::made(kind, Some(self.job.state.told()));
+        let mut canonical = Canonical::made(kind, Some(self.job.state.contract_state()));
         match &self.job.state {
-            State::Ended(ended) => outcome::put(&mut told, ended.outcome, self.to),
+            State::Ended(ended) => outcome::put(&mut canonical, ended.outcome, self.to),
             State::Waiting { question, .. } => {
-                told.place(self.to, self.to.exchange().question, Json::new(question.told()));
+                canonical.place(self.to, self.to.exchange().question, Json::new(question.for_callers()));
             }
             State::Queued | State::Running | State::Between => {}
         }
         if let Some(progress) = self.job.progress.filter(|_| self.job.ended().is_none()) {
             if let Some(percent) = progress.percent {
-                told.put(Home::Percent, Json::new(percent.to_string()));
+                canonical.put(Home::Percent, Json::new(percent.to_string()));
             }
             if let Some(step) = &progress.step {
-                told.put(Home::Step, Json::new(step.get()));
+                canonical.put(Home::Step, Json::new(step.get()));
             }
         }
-        self.named(told)
+        self.named(canonical)
     }
 
     /// Adds the ids of the caller, the facts that the engine knows best, and what the caller is told beside the job.
-    fn named(&self, mut told: Canonical<'w>) -> Canonical<'w> {
+    fn named(&self, mut canonical: Canonical<'w>) -> Canonical<'w> {
         let request_id = self.beside.known_as.as_deref().unwrap_or(self.job.request_id);
-        told.put(Home::RequestId, Json::string(request_id));
+        canonical.put(Home::RequestId, Json::string(request_id));
         if let Some((_, repeat)) = self.job.ended().and_then(|ended| ended.outcome.why()) {
-            put_repeat(&mut told, repeat, self.to);
+            put_repeat(&mut canonical, repeat, self.to);
         }
         for known in self.to.exchange().response_has {
-            self.put_known(&mut told, *known);
+            self.put_known(&mut canonical, *known);
         }
-        self.put_warnings(&mut told);
-        told
+        self.put_warnings(&mut canonical);
+        canonical
     }
 
     /// Adds a fact that is known without the agent. The agent's own value has priority, except for the name of the
     /// work, which is the caller's.
-    fn put_known(&self, told: &mut Canonical<'w>, known: Known) {
-        if known != Known::Work && told.get(known.home()).is_some() {
+    fn put_known(&self, canonical: &mut Canonical<'w>, known: Known) {
+        if known != Known::Work && canonical.get(known.home()).is_some() {
             return;
         }
         let (job, ended) = (self.job, self.job.ended());
@@ -178,25 +179,25 @@ impl<'w> Writing<'w> {
             Known::Retries => (job.attempts > 0).then(|| Json::new(job.retries.to_string())),
         };
         if let Some(value) = value {
-            told.put(known.home(), value);
+            canonical.put(known.home(), value);
         }
     }
 
     /// Adds warnings to those of the agent if they are a list. A value of the agent among the carried members is left
     /// alone.
-    fn put_warnings(&self, told: &mut Canonical<'w>) {
+    fn put_warnings(&self, canonical: &mut Canonical<'w>) {
         let place = self.to.exchange().warnings;
         let ours: Vec<String> = self.beside.warnings.iter().map(|warning| quoted(warning)).collect();
         if ours.is_empty() {
             return;
         }
-        let listed = told.placed(self.to, place).map(|held| items(held.get()));
+        let listed = canonical.placed(self.to, place).map(|held| items(held.get()));
         let all = match listed {
             None => ours,
             Some(Some(listed)) if !matches!(place, Place::Carried(_)) => listed.into_iter().chain(ours).collect(),
             Some(_) => return,
         };
-        told.place(self.to, place, Json::new(format!("[{}]", all.join(","))));
+        canonical.place(self.to, place, Json::new(format!("[{}]", all.join(","))));
     }
 }
 
@@ -207,26 +208,26 @@ fn items(array: &str) -> Option<Vec<String>> {
 }
 
 /// Writes into the details of an error whether sending the request again is safe.
-fn put_repeat(told: &mut Canonical<'_>, repeat: Repeat, to: Contract) {
-    let is_error = match told.state() {
-        Some(Told::Failed) => true,
-        Some(Told::Cancelled) => to.exchange().cancelled_is_error,
-        Some(Told::Queued | Told::Running | Told::Waiting | Told::Completed) | None => false,
+fn put_repeat(canonical: &mut Canonical<'_>, repeat: Repeat, to: Contract) {
+    let is_error = match canonical.state() {
+        Some(JobState::Failed) => true,
+        Some(JobState::Cancelled) => to.exchange().cancelled_is_error,
+        Some(JobState::Queued | JobState::Running | JobState::Waiting | JobState::Completed) | None => false,
     };
     if !is_error {
         return;
     }
     let repeat = repeat.name();
-    let details = told.get(Home::Details).map(|details| details.get().trim().to_owned());
+    let details = canonical.get(Home::Details).map(|details| details.get().trim().to_owned());
     let details = match details.as_deref() {
         None | Some("{}" | "null") => format!("{{\"repeat\":\"{repeat}\"}}"),
         Some(object) if object.starts_with('{') && !has(object, "repeat") => {
             format!("{{\"repeat\":\"{repeat}\",{}", &object[1..])
         }
         // The agent has a `repeat` of its own, or details that are no object: they stay, and ours is carried.
-        Some(_) => return told.carry("repeat", Json::string(repeat)),
+        Some(_) => return canonical.carry("repeat", Json::string(repeat)),
     };
-    told.put(Home::Details, Json::new(details));
+    canonical.put(Home::Details, Json::new(details));
 }
 
 fn has(object: &str, name: &str) -> bool {

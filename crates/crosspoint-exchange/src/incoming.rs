@@ -79,7 +79,7 @@ pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<In
         priority: text(&job, Home::Priority).and_then(|name| Priority::from_name(&name)).unwrap_or_default(),
         limits: limits(&job, exchange.seconds_default),
         document: Block(document.clone()),
-        input: asked.input.map_or(0..0, |input| place(document, input)),
+        input: asked.input.map_or(0..0, |input| range_in(document, input)),
         trace: headers.trace.or(own).map(|trace| trace.header().into()),
     };
     let is_translated = job.origin.contract() != contract;
@@ -171,7 +171,7 @@ fn text(job: &Canonical<'_>, home: Home) -> Option<String> {
 }
 
 /// Returns the range of a part of the document.
-fn place(document: &Bytes, part: &str) -> Range<usize> {
+fn range_in(document: &Bytes, part: &str) -> Range<usize> {
     let start = (part.as_ptr() as usize).wrapping_sub(document.as_ptr() as usize);
     let end = start.wrapping_add(part.len());
     if end <= document.len() { start..end } else { 0..0 }

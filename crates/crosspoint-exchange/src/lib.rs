@@ -27,7 +27,7 @@ use crosspoint_contracts::map::{Carrying, WriteContext};
 use uuid::Uuid;
 
 /// What a writer needs, for a document about the job with this id.
-fn fresh(id: Uuid, now: &str) -> WriteContext<'_> {
+fn write_context(id: Uuid, now: &str) -> WriteContext<'_> {
     WriteContext {
         now,
         id,

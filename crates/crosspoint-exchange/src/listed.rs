@@ -68,8 +68,8 @@ mod tests {
         for (names, expected) in cases {
             assert_eq!(listed(names, "X"), expected);
         }
-        let said = listed(&many, "GET /api/v1/agents lists all");
-        assert!(said.starts_with("w0, w1, ") && said.ends_with("w19 and 9,980 more; GET /api/v1/agents lists all"));
+        let text = listed(&many, "GET /api/v1/agents lists all");
+        assert!(text.starts_with("w0, w1, ") && text.ends_with("w19 and 9,980 more; GET /api/v1/agents lists all"));
         let long = vec![long.as_str(); 1_000];
         assert!(listed(&long, "X").len() < BYTES_MAX + 100);
         assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);

@@ -94,13 +94,13 @@ pub fn request(job: &Assignment<'_>, options: &AgentOptions) -> Result<Outgoing,
         canonical.put(Home::Mode, Json::string(mode));
     }
     let now = job.accepted_at.to_string();
-    let fresh = WriteContext {
+    let context = WriteContext {
         known_as: Some(job.id),
         carrying: if options.carry { Carrying::On } else { Carrying::Off },
-        ..super::fresh(job.id, &now)
+        ..super::write_context(job.id, &now)
     };
-    let written = translate::write(&canonical, options.contract, &fresh)
-        .map_err(|_| said(Failure::Invalid, "The request cannot be written in the agent's contract."))?;
+    let written = translate::write(&canonical, options.contract, &context)
+        .map_err(|_| not_sent(Failure::Invalid, "The request cannot be written in the agent's contract."))?;
     let lost = if options.carry { None } else { lost(&written.homeless) };
     Ok(Outgoing { text: written.into_text().into(), trace, lost })
 }
@@ -113,7 +113,7 @@ fn canonical<'d>(job: &Assignment<'d>) -> Result<Canonical<'d>, Failed> {
     let options = Options { kind: Some(kind), ..Options::default() };
     let (_, jobs) = read_jobs(&job.document.0, &options);
     // The document was valid when it arrived. Only a store that was changed from outside can hold another.
-    let unreadable = || said(Failure::Internal, "The stored document cannot be read.");
+    let unreadable = || not_sent(Failure::Internal, "The stored document cannot be read.");
     let mut canonical = jobs.into_iter().next().ok_or_else(unreadable)?;
     // BRIDGE-125: the caller's name for an agent may lead to a work of another name.
     if canonical.work().is_none_or(|work| work != *job.work) {
@@ -123,7 +123,7 @@ fn canonical<'d>(job: &Assignment<'d>) -> Result<Canonical<'d>, Failed> {
 }
 
 fn native<'d>(job: &Assignment<'d>) -> Result<Canonical<'d>, Failed> {
-    let unreadable = || said(Failure::Internal, "The stored input cannot be read.");
+    let unreadable = || not_sent(Failure::Internal, "The stored input cannot be read.");
     let input = job.input.clone().ok_or_else(unreadable)?;
     let input = String::from_utf8(input.into()).map_err(|_| unreadable())?;
     let mut canonical = Canonical::made(NATIVE_REQUEST, None);
@@ -182,10 +182,10 @@ fn chain(canonical: &Canonical<'_>) -> Vec<String> {
 /// Writes what is left of the caller's time, in whole seconds. The caller's own number stays if no whole second has
 /// passed.
 fn hand_on(canonical: &mut Canonical<'_>, left: Duration) {
-    let said: Option<f64> = canonical.get(Home::SecondsMax).and_then(|held| held.get().parse().ok());
+    let given: Option<f64> = canonical.get(Home::SecondsMax).and_then(|held| held.get().parse().ok());
     let left = left.as_secs_f64().ceil().max(1.0);
     // 0 means no limit, as it did when the request was read.
-    if said.is_none_or(|said| said > left || said == 0.0) {
+    if given.is_none_or(|given| given > left || given == 0.0) {
         canonical.put(Home::SecondsMax, Json::new(left.to_string()));
     }
 }
@@ -208,10 +208,10 @@ fn lost(homeless: &[Homeless]) -> Option<String> {
 }
 
 fn refused(code: &str, message: &str) -> Failed {
-    said(Failure::Delegation, message).coded(code)
+    not_sent(Failure::Delegation, message).coded(code)
 }
 
 /// A failure before anything was sent.
-fn said(failure: Failure, message: &str) -> Failed {
+fn not_sent(failure: Failure, message: &str) -> Failed {
     Failed::said(failure, Dispatched::No, message)
 }

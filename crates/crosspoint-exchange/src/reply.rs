@@ -110,11 +110,11 @@ struct Original<'d> {
     parts: &'d [(Part, std::ops::Range<usize>)],
 }
 
-fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, said: &Original<'_>) -> Result<Success, Box<Failed>> {
+fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, original: &Original<'_>) -> Result<Success, Box<Failed>> {
     match outcome {
         Outcome::Completed { outputs, text } => {
-            let outputs = outputs.map(|outputs| body(said.document, outputs));
-            let text = text.map(|text| body(said.document, text));
+            let outputs = outputs.map(|outputs| body(original.document, outputs));
+            let text = text.map(|text| body(original.document, text));
             let (outputs, text) = match (outputs, text) {
                 (Some(outputs), Some(text)) => (outputs, Some(Text::Beside(text))),
                 (Some(given), None) | (None, Some(given)) => {
@@ -123,17 +123,17 @@ fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, said: &Original<'_>) -> Resu
                 }
                 (None, None) => (Body::trusted("{}"), None),
             };
-            let listed = said.part(Holds::Artifacts);
+            let listed = original.part(Holds::Artifacts);
             Ok(Success {
                 outputs: Some(outputs),
                 text,
                 artifacts: listed.or_else(|| artifacts(job)),
                 usage: usage(job),
-                document: Some(said.without_parts()),
+                document: Some(original.without_parts()),
             })
         }
-        Outcome::Failed { failure, .. } => Err(Box::new(failed(job, failure, said))),
-        Outcome::Cancelled => Err(Box::new(failed(job, Failure::Cancelled, said))),
+        Outcome::Failed { failure, .. } => Err(Box::new(failed(job, failure, original))),
+        Outcome::Cancelled => Err(Box::new(failed(job, Failure::Cancelled, original))),
     }
 }
 
@@ -170,14 +170,17 @@ fn body(document: &Bytes, json: &Json<'_>) -> Body {
 }
 
 /// Makes a failure with the agent's own words, if it has any.
-fn failed(job: &Canonical<'_>, failure: Failure, said: &Original<'_>) -> Failed {
+fn failed(job: &Canonical<'_>, failure: Failure, original: &Original<'_>) -> Failed {
     let own = |home| job.get(home).map(|json: &Json<'_>| Body::trusted(json.get().to_owned()));
     Failed {
         message: own(Home::Message),
         code: own(Home::Code),
         details: details(job),
         // Outputs of failed work are no part of the outcome, so they stay in the document.
-        document: Some(Box::new(AgentDocument { kind: said.kind, document: Body::trusted(said.document.clone()) })),
+        document: Some(Box::new(AgentDocument {
+            kind: original.kind,
+            document: Body::trusted(original.document.clone()),
+        })),
         ..Failed::of(failure, Dispatched::Yes)
     }
 }

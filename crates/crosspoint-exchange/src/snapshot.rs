@@ -76,7 +76,7 @@ pub struct Ended<'j> {
 
 impl State<'_> {
     /// Returns the state in the words that all contracts share.
-    pub fn told(&self) -> job::State {
+    pub fn contract_state(&self) -> job::State {
         match self {
             State::Queued => job::State::Queued,
             State::Running | State::Between => job::State::Running,

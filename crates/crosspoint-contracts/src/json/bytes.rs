@@ -25,8 +25,8 @@ pub(super) fn plain_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     for _ in 0..WORDS_NEAR {
         let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) else { break };
-        if let Some(place) = special_in(u64::from_le_bytes(*word)) {
-            return at + place;
+        if let Some(offset) = special_in(u64::from_le_bytes(*word)) {
+            return at + offset;
         }
         at += 8;
     }

@@ -40,7 +40,7 @@ pub(crate) enum Codec {
 
 impl Codec {
     /// Returns the home's value as this contract spells it.
-    pub(crate) fn write<'j>(self, held: &'j str, fresh: &WriteContext<'_>) -> Cow<'j, str> {
+    pub(crate) fn write<'j>(self, held: &'j str, context: &WriteContext<'_>) -> Cow<'j, str> {
         match self {
             Codec::Same => Cow::Borrowed(held),
             Codec::Named(fallback) if held == "\"\"" => Cow::Borrowed(fallback),
@@ -53,7 +53,7 @@ impl Codec {
             Codec::WholePercent => whole_percent(held),
             Codec::WholeSeconds => whole(held, 0),
             Codec::Milliseconds => whole(held, 3),
-            Codec::Own(write) => write(held, fresh),
+            Codec::Own(write) => write(held, context),
         }
     }
 

@@ -105,8 +105,8 @@ impl<'s> In<'s> {
             }
         }
         for (name, value) in unknown {
-            let place = carry::pointer(&self.path, Some(&name.decode()));
-            self.keep_at(place, value);
+            let pointer = carry::pointer(&self.path, Some(&name.decode()));
+            self.keep_at(pointer, value);
         }
     }
 

@@ -47,7 +47,7 @@ impl FilledPlaces {
 /// A job that is being written as a document.
 pub(crate) struct Out<'j, 's> {
     job: &'j Canonical<'s>,
-    fresh: &'j WriteContext<'j>,
+    context: &'j WriteContext<'j>,
     shape: &'static Shape,
     contract: Contract,
     text: String,
@@ -66,10 +66,10 @@ pub(crate) struct Out<'j, 's> {
 }
 
 /// Writes a job in a shape.
-pub(crate) fn document(job: &Canonical<'_>, shape: &'static Shape, fresh: &WriteContext<'_>) -> Body {
+pub(crate) fn document(job: &Canonical<'_>, shape: &'static Shape, context: &WriteContext<'_>) -> Body {
     let mut out = Out {
         job,
-        fresh,
+        context,
         shape,
         contract: shape.kind.contract(),
         text: String::with_capacity(size_of_homes(job) + ENVELOPE_BYTES),
@@ -92,7 +92,7 @@ pub(crate) fn document(job: &Canonical<'_>, shape: &'static Shape, fresh: &Write
         out.text.push('}');
     }
     let homeless = out.homeless();
-    let filled = FilledPlaces { places: out.places, ranges: out.filled.into_iter().map(|(place, _)| place).collect() };
+    let filled = FilledPlaces { places: out.places, ranges: out.filled.into_iter().map(|(range, _)| range).collect() };
     Body { text: out.text, homeless, filled }
 }
 
@@ -129,8 +129,8 @@ impl<'j, 's> Out<'j, 's> {
         self.job
     }
 
-    pub(crate) fn fresh(&self) -> &'j WriteContext<'j> {
-        self.fresh
+    pub(crate) fn context(&self) -> &'j WriteContext<'j> {
+        self.context
     }
 
     /// Notes that the document shows all that a home holds.
@@ -166,7 +166,7 @@ impl<'j, 's> Out<'j, 's> {
 
     /// Takes what the form of the document tells by itself. A document on work under way has a member for the state.
     fn take_state(&mut self) {
-        let said = match self.shape.state {
+        let implied = match self.shape.state {
             Some(State::Queued | State::Running | State::Waiting) if self.job.state() != Some(State::Running) => return,
             Some(State::Queued | State::Running | State::Waiting) => None,
             Some(State::Failed) => Some(Failure::AgentFailed),
@@ -174,7 +174,7 @@ impl<'j, 's> Out<'j, 's> {
             Some(State::Completed) | None => None,
         };
         self.take(Home::State);
-        if said.is_some() && said == self.job.failure() {
+        if implied.is_some() && implied == self.job.failure() {
             self.take(Home::Failure);
         }
     }
@@ -191,7 +191,7 @@ impl<'j, 's> Out<'j, 's> {
 
     /// Whether merely recommended members are left out: nothing is added to a document that goes back.
     pub(crate) fn leaves_out(&self) -> bool {
-        self.returns() && !self.fresh.completing
+        self.returns() && !self.context.completing
     }
 
     fn block(&mut self, members: &'static [Member]) {
@@ -334,9 +334,9 @@ impl<'j, 's> Out<'j, 's> {
 
     fn home(&mut self, home: Home, codec: Codec) -> Option<Cow<'j, str>> {
         let held = self.job.get(home)?.get();
-        let known_as = self.fresh.known_as.filter(|_| home == Home::RequestId).map(quoted_id);
+        let known_as = self.context.known_as.filter(|_| home == Home::RequestId).map(quoted_id);
         let exact = known_as.as_ref().map(|id| id == held);
-        let written = known_as.map_or_else(|| codec.write(held, self.fresh), Cow::Owned);
+        let written = known_as.map_or_else(|| codec.write(held, self.context), Cow::Owned);
         if exact.unwrap_or_else(|| codec.is_exact(held, &written)) {
             self.take(home);
         } else {

@@ -33,7 +33,7 @@ pub(super) fn write(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
     }
     let missing = wanted.iter().filter(|(name, _)| object.is_none_or(|object| object.get(name).is_none()));
     for (name, _) in missing {
-        let value = made_up(name, job, out.fresh());
+        let value = made_up(name, job, out.context());
         push_name(&mut text, name);
         text.push_str(value.get());
         if object.is_some() {
@@ -59,11 +59,11 @@ fn fits(details: Value<'_, '_>, wanted: &[(&str, ContextField)]) -> bool {
 }
 
 /// Returns the value of a demanded field that the details do not have.
-fn made_up(name: &str, job: &Canonical<'_>, fresh: &WriteContext<'_>) -> Json<'static> {
+fn made_up(name: &str, job: &Canonical<'_>, context: &WriteContext<'_>) -> Json<'static> {
     let held = |home: Home| job.get(home).cloned().map(Json::into_owned);
     match name {
         "attempted_retries" => held(Home::Retries).unwrap_or_else(|| Json::new("0")),
-        "last_attempt" => Json::string(fresh.now),
+        "last_attempt" => Json::string(context.now),
         "agent_id" => held(Home::Agent).unwrap_or_else(|| Json::string("unknown")),
         "validation_error" => Json::string(job.failure().unwrap_or(Failure::Invalid).sentence()),
         "token_status" => Json::string("invalid"),

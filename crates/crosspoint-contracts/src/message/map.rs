@@ -61,17 +61,17 @@ const TO_AGENT: Member = home("to_agent", Home::Target, Codec::Own(type_or_agent
 const BY_AGENT: Member = home("from_agent", Home::Source, Codec::Own(type_or_agent)).required(Fill::AgentType);
 const TO_ORCHESTRATOR: Member = home("to_agent", Home::Target, Codec::Own(type_or_orchestrator)).required(ORCHESTRATOR);
 
-fn type_or_orchestrator<'j>(held: &'j str, fresh: &WriteContext<'_>) -> Cow<'j, str> {
-    type_or(held, "orchestrator", fresh)
+fn type_or_orchestrator<'j>(held: &'j str, context: &WriteContext<'_>) -> Cow<'j, str> {
+    type_or(held, "orchestrator", context)
 }
 
-fn type_or_agent<'j>(held: &'j str, fresh: &WriteContext<'_>) -> Cow<'j, str> {
-    type_or(held, fresh.agent_type, fresh)
+fn type_or_agent<'j>(held: &'j str, context: &WriteContext<'_>) -> Cow<'j, str> {
+    type_or(held, context.agent_type, context)
 }
 
 /// Keeps a name that is an agent type, and replaces any other name with this type.
-fn type_or<'j>(held: &'j str, other: &str, fresh: &WriteContext<'_>) -> Cow<'j, str> {
-    let known = |name: &str| AGENT_TYPES.iter().chain(fresh.agent_types).any(|known| *known == name);
+fn type_or<'j>(held: &'j str, other: &str, context: &WriteContext<'_>) -> Cow<'j, str> {
+    let known = |name: &str| AGENT_TYPES.iter().chain(context.agent_types).any(|known| *known == name);
     let is_type = Json::new(held).text().is_some_and(|name| known(&name));
     if is_type { Cow::Borrowed(held) } else { Cow::Owned(Json::string(other).get().to_owned()) }
 }

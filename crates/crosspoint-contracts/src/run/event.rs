@@ -45,7 +45,7 @@ impl StreamEvent {
     /// Returns `None` where the data has an error, which an event of a [`Stream`](super::Stream) never has.
     pub fn read(&self) -> Option<EventData<'_>> {
         let examined = examine(Some(&self.name), self.data.as_bytes(), &mut Echo::Unknown, Levels::Received);
-        examined.said.filter(|_| examined.report.is_valid())
+        examined.data.filter(|_| examined.report.is_valid())
     }
 }
 
@@ -111,7 +111,7 @@ pub(super) struct Examined<'s> {
     /// The name, from the `event:` line or from inside the data.
     pub(super) name: String,
     /// What the event says, with placeholders where there are errors; `None` where it cannot be read at all.
-    pub(super) said: Option<EventData<'s>>,
+    pub(super) data: Option<EventData<'s>>,
     /// What is wrong with the data. Spans are places in the data; lines and columns are not computed.
     pub(super) report: Report,
 }
@@ -124,19 +124,19 @@ pub(super) fn examine<'s>(name: Option<&str>, data: &'s [u8], echo: &mut Echo, l
         Err(broken) => {
             document::note_syntax(&broken.error, &RUN_8, &mut findings);
             let report = findings.into_unplaced_report(None, &broken.so_far);
-            return Examined { name: name.unwrap_or_default().to_owned(), said: None, report };
+            return Examined { name: name.unwrap_or_default().to_owned(), data: None, report };
         }
     };
     document::note_flaws(&tape, &mut findings);
     let Some(root) = tape.root() else {
-        return Examined { name: String::new(), said: None, report: Report::default() };
+        return Examined { name: String::new(), data: None, report: Report::default() };
     };
     let name = name.map_or_else(|| name_inside(root, &mut findings), ToOwned::to_owned);
-    let said = said(Role::of(&name), root, echo, &mut findings);
-    Examined { name, said, report: findings.into_unplaced_report(None, &tape) }
+    let data = event_data(Role::of(&name), root, echo, &mut findings);
+    Examined { name, data, report: findings.into_unplaced_report(None, &tape) }
 }
 
-fn said<'s>(role: Role, root: Value<'_, 's>, echo: &mut Echo, findings: &mut Findings) -> Option<EventData<'s>> {
+fn event_data<'s>(role: Role, root: Value<'_, 's>, echo: &mut Echo, findings: &mut Findings) -> Option<EventData<'s>> {
     if role == Role::Terminal && root.kind() != Type::Object {
         wrong_type(root, "an object", &RUN_124, findings);
         return None;

@@ -116,7 +116,7 @@ impl Follower {
         if self.life == Life::Ended {
             return Use::None;
         }
-        match &examined.said {
+        match &examined.data {
             Some(EventData::Terminal(terminal)) => {
                 let ours = self.echo.allows(&terminal.response.request_id.get());
                 if terminal.is_complete() && ours { Use::Outcome } else { Use::None }

@@ -176,7 +176,7 @@ impl StreamWriter {
             report.locate_lines(data.as_bytes());
             return Err(Refused::Faulty(report));
         }
-        match examined.said {
+        match examined.data {
             Some(EventData::Terminal(terminal)) if terminal.task_type != *self.task_type => Err(Refused::OtherTask),
             Some(EventData::Started(_) | EventData::Progress(_) | EventData::Terminal(_) | EventData::Other(_))
             | None => Ok(()),

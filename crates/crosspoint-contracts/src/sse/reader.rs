@@ -68,7 +68,7 @@ impl Event {
     pub fn stream_offset(&self, data_offset: usize) -> usize {
         let after = self.lines.partition_point(|(start, _)| *start <= data_offset);
         let line = after.checked_sub(1).and_then(|line| self.lines.get(line));
-        line.map_or(self.offset, |(start, place)| place + (data_offset - start))
+        line.map_or(self.offset, |(start, offset)| offset + (data_offset - start))
     }
 }
 

@@ -8,31 +8,32 @@ use crosspoint_contracts::json::{Tape, Value};
 use crosspoint_contracts::outcome::{Outcome, Status, Text};
 
 /// Puts an outcome without an agent's document, for a caller of this contract.
-pub(super) fn put<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome, to: Contract) {
+pub(super) fn put<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, to: Contract) {
     match &outcome.reason {
         Some(reason) if outcome.status != Status::Completed => {
-            told.fail(reason.failure);
+            canonical.fail(reason.failure);
             let sentence = || Json::string(reason.failure.sentence());
-            told.put(Home::Message, reason.message.as_ref().map_or_else(sentence, |message| Json::new(message.get())));
+            canonical
+                .put(Home::Message, reason.message.as_ref().map_or_else(sentence, |message| Json::new(message.get())));
             if let Some(code) = &reason.code {
-                told.put(Home::Code, Json::new(code.get()));
+                canonical.put(Home::Code, Json::new(code.get()));
             }
             if let Some(details) = &reason.details {
-                told.put(Home::Details, Json::new(details.get()));
+                canonical.put(Home::Details, Json::new(details.get()));
             }
         }
-        Some(_) | None => put_outputs(told, outcome, to),
+        Some(_) | None => put_outputs(canonical, outcome, to),
     }
     let artifacts = outcome.artifacts.as_ref().map(|list| artifacts(list.get())).unwrap_or_default();
     if !artifacts.is_empty() {
-        told.artifacts = Some(artifacts);
+        canonical.artifacts = Some(artifacts);
     }
-    put_usage(told, outcome);
+    put_usage(canonical, outcome);
 }
 
 /// ALL-8: an object stays an object, a text stays a text, and any other value is put into an object. The output of a
 /// program is a text within an object: callers whose contract wants a text get that text.
-fn put_outputs<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome, to: Contract) {
+fn put_outputs<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, to: Contract) {
     let outputs = outcome.outputs.as_ref().map_or("null", |outputs| outputs.get());
     let text = outcome.text.as_ref().and_then(|text| match text {
         Text::Within(range) => outputs.get(range.clone()),
@@ -41,24 +42,24 @@ fn put_outputs<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome, to: Contract)
     let is_within = matches!(outcome.text, Some(Text::Within(_)));
     match outputs.as_bytes().first() {
         Some(b'{') if is_within && to.exchange().gives_text => {}
-        Some(b'{') => drop(told.put(Home::Outputs, Json::new(outputs))),
+        Some(b'{') => drop(canonical.put(Home::Outputs, Json::new(outputs))),
         Some(b'"') => {}
-        Some(_) | None => drop(told.put(Home::Outputs, Json::new(format!("{{\"output\":{outputs}}}")))),
+        Some(_) | None => drop(canonical.put(Home::Outputs, Json::new(format!("{{\"output\":{outputs}}}")))),
     }
-    let is_object = told.get(Home::Outputs).is_some() && is_within;
+    let is_object = canonical.get(Home::Outputs).is_some() && is_within;
     if let Some(text) = text.filter(|_| !is_object) {
-        told.put(Home::Text, Json::new(text));
+        canonical.put(Home::Text, Json::new(text));
     }
 }
 
 /// Puts what the work used, unless the document itself says it.
-pub(super) fn put_usage<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome) {
+pub(super) fn put_usage<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome) {
     let Some(usage) = &outcome.usage else { return };
     let Ok(tape) = Tape::scan(usage.bytes()) else { return };
     for (name, value) in tape.root().into_iter().flat_map(Value::members) {
         let home = Home::ALL.iter().find(|home| *home.name() == *name.decode());
-        if let Some(home) = home.filter(|home| told.get(**home).is_none()) {
-            told.put(*home, Json::new(value.source().to_owned()));
+        if let Some(home) = home.filter(|home| canonical.get(**home).is_none()) {
+            canonical.put(*home, Json::new(value.source().to_owned()));
         }
     }
 }

@@ -10,45 +10,49 @@ use crosspoint_contracts::translate::read_response;
 
 /// Returns the agent's last document with everything that it gave.
 pub(super) fn at_the_end(outcome: &Outcome) -> Option<Canonical<'_>> {
-    let said = outcome.document.as_ref()?;
+    let agent_document = outcome.document.as_ref()?;
     // The last event of a stream is a response like any other.
-    let kind = if said.kind.is_framed() { said.kind.contract().exchange().response } else { said.kind };
-    let mut told = match with_artifacts(outcome, said) {
+    let kind = if agent_document.kind.is_framed() {
+        agent_document.kind.contract().exchange().response
+    } else {
+        agent_document.kind
+    };
+    let mut canonical = match with_artifacts(outcome, agent_document) {
         Some(whole) => read_response(kind, whole.as_bytes()).job?.into_owned(),
-        None => read_response(kind, said.document.bytes()).job?,
+        None => read_response(kind, agent_document.document.bytes()).job?,
     };
     if let Some(reason) = &outcome.reason {
         // What the agent's answer means is already decided; its document alone may say less.
-        let code = told.get(Home::Code).cloned();
-        told.fail(reason.failure);
+        let code = canonical.get(Home::Code).cloned();
+        canonical.fail(reason.failure);
         if let Some(code) = code {
-            told.put(Home::Code, code);
+            canonical.put(Home::Code, code);
         }
     } else {
-        give(&mut told, outcome);
+        give(&mut canonical, outcome);
     }
-    Some(told)
+    Some(canonical)
 }
 
 /// Puts the outputs back into their place. They are long and were read when they arrived, so they are not read again.
-fn give<'o>(told: &mut Canonical<'o>, outcome: &'o Outcome) {
+fn give<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome) {
     let outputs = outcome.outputs.as_ref().map(Body::get);
     let is_text = outputs.is_some_and(|outputs| outputs.starts_with('"'));
     let text = match &outcome.text {
         Some(Text::Beside(text)) => Some(text.get()),
         Some(Text::Within(_)) | None => outputs.filter(|_| is_text),
     };
-    told.give(outputs.filter(|_| !is_text).map(Json::new), text.map(Json::new));
+    canonical.give(outputs.filter(|_| !is_text).map(Json::new), text.map(Json::new));
 }
 
 /// Returns the document with its artifacts in their place. Further facts about them may be carried in the document, and
 /// both are read together. `None` if the artifacts are in the document already.
-fn with_artifacts(outcome: &Outcome, said: &AgentDocument) -> Option<String> {
+fn with_artifacts(outcome: &Outcome, agent_document: &AgentDocument) -> Option<String> {
     let artifacts = outcome.artifacts.as_ref()?;
-    let part = said.kind.contract().exchange().parts.iter().find(|part| part.holds == Holds::Artifacts)?;
-    let tape = Tape::scan(said.document.bytes()).ok()?;
+    let part = agent_document.kind.contract().exchange().parts.iter().find(|part| part.holds == Holds::Artifacts)?;
+    let tape = Tape::scan(agent_document.document.bytes()).ok()?;
     let value = part.path.iter().try_fold(tape.root()?, |value, name| value.get(name))?;
     let (start, end) = value.span();
-    let document = said.document.get();
+    let document = agent_document.document.get();
     Some([&document[..start], artifacts.get(), &document[end..]].concat())
 }

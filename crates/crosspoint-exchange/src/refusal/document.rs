@@ -16,21 +16,21 @@ use super::{Refusal, Situation};
 /// Writes the refusal as a document of this contract. `id` is an unused id, `now` the time.
 pub fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> String {
     let exchange = contract.exchange();
-    let mut told = Canonical::made(exchange.response, Some(State::Failed));
-    told.fail(failure(refusal, exchange));
-    told.put(Home::Message, Json::string(&refusal.message));
+    let mut canonical = Canonical::made(exchange.response, Some(State::Failed));
+    canonical.fail(failure(refusal, exchange));
+    canonical.put(Home::Message, Json::string(&refusal.message));
     let too_large = exchange.refusing.too_large.filter(|_| refusal.situation == Situation::TooLarge);
     if let Some(code) = refusal.own_code().or(too_large) {
-        told.put(Home::Code, Json::string(code));
+        canonical.put(Home::Code, Json::string(code));
     }
-    told.put(Home::Details, Json::new(refusal.details()));
+    canonical.put(Home::Details, Json::new(refusal.details()));
     match refusal.request_id() {
-        Some(request_id) => drop(told.put(Home::RequestId, Json::string(request_id))),
+        Some(request_id) => drop(canonical.put(Home::RequestId, Json::string(request_id))),
         None => {
             // RUN-5: an id that could not be read is generated, and the document says so.
-            told.put(Home::RequestId, Json::string(&id.to_string()));
+            canonical.put(Home::RequestId, Json::string(&id.to_string()));
             let warnings = Json::new("[\"request_id was generated: none could be read from the request\"]");
-            told.place(contract, exchange.warnings, warnings);
+            canonical.place(contract, exchange.warnings, warnings);
         }
     }
     for known in exchange.response_has {
@@ -42,10 +42,10 @@ pub fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> S
             Known::ReportedAt | Known::Duration | Known::StartedAt | Known::Agent | Known::Retries => None,
         };
         if let Some(value) = value {
-            told.put(known.home(), value);
+            canonical.put(known.home(), value);
         }
     }
-    let fresh = WriteContext {
+    let context = WriteContext {
         now,
         id,
         agent_types: &[],
@@ -56,7 +56,7 @@ pub fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> S
         completing: true,
         levels: Levels::Received,
     };
-    translate::write(&told, contract, &fresh).map(translate::Written::into_text).unwrap_or_default()
+    translate::write(&canonical, contract, &context).map(translate::Written::into_text).unwrap_or_default()
 }
 
 /// Returns the failure to write. A refusal is never a cancellation, for which a contract may have no error. A body over

@@ -101,24 +101,24 @@ impl<'j, 's> Out<'j, 's> {
         match fill {
             Fill::Raw(json) => Cow::Borrowed(json),
             Fill::Id => match (&self.job.stream_id, &member.is) {
-                (Some(request_id), Is::Home(_, codec)) => codec.write(request_id.get(), self.fresh),
-                (Some(_) | None, _) => id(self.fresh.id),
+                (Some(request_id), Is::Home(_, codec)) => codec.write(request_id.get(), self.context),
+                (Some(_) | None, _) => id(self.context.id),
             },
-            Fill::MessageId => id(derived(&format!("message {}", self.fresh.id))),
+            Fill::MessageId => id(derived(&format!("message {}", self.context.id))),
             Fill::RequestUuid => match self.request_id() {
-                Some(request_id) => Codec::Uuid.write(request_id.get(), self.fresh),
-                None => id(self.fresh.id),
+                Some(request_id) => Codec::Uuid.write(request_id.get(), self.context),
+                None => id(self.context.id),
             },
             Fill::TraceId => match self.request_id() {
                 Some(request_id) => id(derived(&format!("trace {}", request_id.get()))),
-                None => id(derived(&format!("trace {}", self.fresh.id))),
+                None => id(derived(&format!("trace {}", self.context.id))),
             },
-            Fill::Now => Cow::Owned(Json::string(self.fresh.now).get().to_owned()),
+            Fill::Now => Cow::Owned(Json::string(self.context.now).get().to_owned()),
             Fill::Sentence => {
                 let failure = self.job.failure().unwrap_or(Failure::AgentFailed);
                 Cow::Owned(Json::string(failure.sentence()).get().to_owned())
             }
-            Fill::AgentType => Cow::Owned(Json::string(self.fresh.agent_type).get().to_owned()),
+            Fill::AgentType => Cow::Owned(Json::string(self.context.agent_type).get().to_owned()),
         }
     }
 }

@@ -31,20 +31,21 @@ impl<'j, 's> Out<'j, 's> {
     pub(super) fn homeless(&self) -> Vec<Homeless> {
         let homes = self.homes_left().map(|(home, _)| Homeless::Known(home.name()));
         // What is kept beside a document's members has a word as its place; a document kept whole has an empty one.
-        let gap = |place: &str| match place.as_bytes().first() {
+        let gap = |pointer: &str| match pointer.as_bytes().first() {
             Some(b'/') => "",
             Some(_) => " ",
             None => " document",
         };
         // An empty carrier is carried as such, but it is not lost: the object is there.
-        let is_carrier = |place: &str| place.strip_prefix('/') == self.shape.carrier && self.shape.carrier.is_some();
-        let own = self.own_left().filter(|(contract, place, _)| *contract != self.contract || !is_carrier(place));
-        let own = own.map(|(contract, place, _)| Homeless::Own([contract.name(), gap(place), place].concat()));
+        let is_carrier =
+            |pointer: &str| pointer.strip_prefix('/') == self.shape.carrier && self.shape.carrier.is_some();
+        let own = self.own_left().filter(|(contract, pointer, _)| *contract != self.contract || !is_carrier(pointer));
+        let own = own.map(|(contract, pointer, _)| Homeless::Own([contract.name(), gap(pointer), pointer].concat()));
         let listed = !self.artifacts_left.is_empty() || self.lists_nothing();
         let artifacts = listed.then_some(Homeless::Known(artifact::CARRIED));
         let strange = self.job.strange.iter().map(|(name, _)| Homeless::Own(name.clone()));
         // Where nothing is carried, a reader cannot tell that a text was an object.
-        let off = self.fresh.carrying == Carrying::Off;
+        let off = self.context.carrying == Carrying::Off;
         let forms = [("form of input", self.marks.input), ("form of output", self.marks.output)];
         let forms = forms.into_iter().filter(|(_, mark)| off && mark.is_some()).map(|(name, _)| Homeless::Known(name));
         homes.chain(artifacts).chain(own).chain(strange).chain(forms).collect()
@@ -53,7 +54,7 @@ impl<'j, 's> Out<'j, 's> {
     /// Whether the key is not needed: carrying is off, or the document is back where it came from and shows everything.
     pub(super) fn carries_nothing(&self) -> bool {
         let back = || self.returns() && self.homeless().len() == usize::from(self.strange_key().is_some());
-        self.fresh.carrying == Carrying::Off || back()
+        self.context.carrying == Carrying::Off || back()
     }
 
     /// Returns the value that stood under the key and that we did not write.
@@ -111,7 +112,7 @@ impl<'j, 's> Out<'j, 's> {
     /// `None` where there is nothing to write.
     fn with_remarks(&self, there: Option<&'j str>) -> Option<Cow<'j, str>> {
         let remarks = &self.job.remarks;
-        if remarks.is_empty() || self.fresh.carrying == Carrying::Off {
+        if remarks.is_empty() || self.context.carrying == Carrying::Off {
             return there.map(Cow::Borrowed);
         }
         let mut text = String::from("{");
@@ -154,7 +155,7 @@ impl<'j, 's> Out<'j, 's> {
             self.job.via.iter().copied().take_while(|via| !back && *via != self.contract).collect();
         let earlier = self.job.filled.iter().filter(|filled| way.contains(&filled.contract));
         let earlier = earlier.map(|filled| (filled.contract, filled.pointer.as_str(), filled.value.get()));
-        let here = self.filled.iter().map(|(place, value)| (self.contract, &self.places[place.clone()], value.get()));
+        let here = self.filled.iter().map(|(range, value)| (self.contract, &self.places[range.clone()], value.get()));
         let all: Vec<_> = earlier.chain(here).collect();
         way.push(self.contract);
         if !back || !all.is_empty() {

@@ -61,7 +61,7 @@ impl<'t, 's> Rewriting<'t, 's> {
             context.keep(member);
         });
         for name in OF_CONTEXT {
-            if self.place(name, self.context, "context", &mut context)? {
+            if self.move_member(name, self.context, "context", &mut context)? {
                 continue;
             }
             match name {
@@ -74,7 +74,7 @@ impl<'t, 's> Rewriting<'t, 's> {
     }
 
     /// Moves a flat member to its place, unless that is taken. Returns whether the place has a value now.
-    fn place(
+    fn move_member(
         &mut self,
         name: &'static str,
         owner: Option<Value<'t, 's>>,
@@ -120,7 +120,7 @@ impl<'t, 's> Rewriting<'t, 's> {
         let mut task = Object::default();
         let known = self.task.and_then(|old| old.get("action"));
         known.map(|action| task.keep(action));
-        let has_action = self.place("action", self.task, "task", &mut task)?;
+        let has_action = self.move_member("action", self.task, "task", &mut task)?;
         let mode_is_action = self.mode_as_action(has_action, &mut task);
         if !has_action && !mode_is_action {
             self.give("task", "action", options.action, &mut task);

@@ -70,7 +70,14 @@ struct Shown {
 impl Shown {
     fn of(job: &Snapshot<'_>) -> Shown {
         let &Snapshot { attempts, answers, updated_at, progress_at, .. } = job;
-        Shown { state: job.state.told(), is_between: job.is_between(), attempts, answers, updated_at, progress_at }
+        Shown {
+            state: job.state.contract_state(),
+            is_between: job.is_between(),
+            attempts,
+            answers,
+            updated_at,
+            progress_at,
+        }
     }
 }
 
@@ -113,7 +120,7 @@ impl<J: Followed> Following<J> {
 
 fn written(job: &Snapshot<'_>) -> Bytes {
     let answer = long::look(job.outcome_bytes(), || answer::answer(job, CONTRACT, &Beside::default()));
-    let status = if answer.is_readable { status_word(job.state.told()) } else { Status::Failed.word() };
+    let status = if answer.is_readable { status_word(job.state.contract_state()) } else { Status::Failed.word() };
     let mut out = Vec::with_capacity(answer.text.len() + 64);
     // Names of events are ours and contain no line breaks.
     let _ = sse::event(&mut out, status, Some(u64::from(job.events)), &answer.text);
