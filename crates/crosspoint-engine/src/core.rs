@@ -31,7 +31,7 @@ use crate::policy::{Policy, Recovery};
 use crate::queue::{Queues, Target};
 use crate::retention::Ended;
 pub use agents::{Agent, AgentCommand, Spec, Standing};
-pub use batch::{Batch, Effect, Fresh, Written};
+pub use batch::{Accepted, Batch, Effect, Written};
 pub use clock::ALIVE_PERIOD;
 use clock::is_timed;
 pub use command::{Command, Mode, Origin, Rejected, Reply, Submission};
@@ -285,7 +285,7 @@ impl Core {
             self.keys.claim(hash, seq);
         }
         let job = Arc::new(job);
-        batch.fresh(&job, submission);
+        batch.accepted(&job, submission);
         self.insert(job.clone());
         self.watch(seq);
         Reply::Accepted(job)

@@ -187,9 +187,9 @@ impl runtime::PullQueues for Queues {
         }
     }
 
-    fn told(&self, job: &Arc<Job>, attempt: u32, told: Instruction) {
+    fn instruct(&self, job: &Arc<Job>, attempt: u32, instruction: Instruction) {
         let Some(queue) = job.agent.as_ref().and_then(|name| self.known(name).ok()) else { return };
-        match told {
+        match instruction {
             Instruction::Stop => lock(&queue).stop(job.id(), attempt),
             Instruction::Answered => lock(&queue).answered(job, attempt),
         }

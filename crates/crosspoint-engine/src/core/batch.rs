@@ -50,14 +50,14 @@ pub struct Written {
     /// The job as it is after all events of the batch.
     pub job: Arc<Job>,
     /// The parts that are written for new jobs only.
-    pub fresh: Option<Fresh>,
+    pub accepted: Option<Accepted>,
     /// The events of the batch, in order.
     pub entries: Vec<Entry>,
 }
 
 /// What is written of a job when it is accepted, and never again.
 #[derive(Debug)]
-pub struct Fresh {
+pub struct Accepted {
     /// The hashes that the job is found by.
     pub hashes: Hashes,
     /// The document that the job came as.
@@ -83,10 +83,10 @@ pub enum Effect {
 }
 
 impl Batch {
-    pub(super) fn fresh(&mut self, job: &Arc<Job>, submission: &Submission) {
-        let fresh =
-            Fresh { hashes: submission.hashes, document: submission.document.clone(), input: submission.input() };
-        self.jobs.insert(job.seq(), Written { job: job.clone(), fresh: Some(fresh), entries: Vec::new() });
+    pub(super) fn accepted(&mut self, job: &Arc<Job>, submission: &Submission) {
+        let accepted =
+            Accepted { hashes: submission.hashes, document: submission.document.clone(), input: submission.input() };
+        self.jobs.insert(job.seq(), Written { job: job.clone(), accepted: Some(accepted), entries: Vec::new() });
         self.touched.insert(job.seq());
     }
 
@@ -96,7 +96,7 @@ impl Batch {
             written.job = job.clone();
             written.entries.extend(entries);
         } else if !entries.is_empty() {
-            self.jobs.insert(job.seq(), Written { job: job.clone(), fresh: None, entries });
+            self.jobs.insert(job.seq(), Written { job: job.clone(), accepted: None, entries });
         }
     }
 
@@ -104,18 +104,18 @@ impl Batch {
     pub(super) fn rewritten(&mut self, job: &Arc<Job>) {
         self.touched.insert(job.seq());
         let row = self.jobs.entry(job.seq());
-        let row = row.or_insert_with(|| Written { job: job.clone(), fresh: None, entries: Vec::new() });
+        let row = row.or_insert_with(|| Written { job: job.clone(), accepted: None, entries: Vec::new() });
         row.job = job.clone();
     }
 
     /// Returns the input of a job that was accepted in this batch, so that it need not be read from disk.
     pub fn input(&self, seq: Seq) -> Option<Bytes> {
-        self.jobs.get(&seq)?.fresh.as_ref().map(|fresh| fresh.input.clone())
+        self.jobs.get(&seq)?.accepted.as_ref().map(|accepted| accepted.input.clone())
     }
 
     /// Returns the document of a job that was accepted in this batch.
     pub fn document(&self, seq: Seq) -> Option<Block> {
-        self.jobs.get(&seq)?.fresh.as_ref().map(|fresh| fresh.document.clone())
+        self.jobs.get(&seq)?.accepted.as_ref().map(|accepted| accepted.document.clone())
     }
 
     /// Whether there is nothing to write.

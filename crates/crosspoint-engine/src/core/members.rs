@@ -177,7 +177,7 @@ impl Core {
 
 /// Whether joining again changes nothing.
 fn is_same(agent: &Agent, member: &Member) -> bool {
-    let (known, said) = (&agent.spec, member.spec());
+    let (known, new) = (&agent.spec, member.spec());
     let lease = agent.joined.map(|joined| joined.lease);
-    known.works == said.works && known.policy == said.policy && lease == Some(member.lease)
+    known.works == new.works && known.policy == new.policy && lease == Some(member.lease)
 }

@@ -225,9 +225,9 @@ impl Attempt {
 
     /// Reports that the agent no longer waits for an answer. An answer that was given meanwhile is dropped.
     pub async fn unasked(&self) -> Result<(), Gone> {
-        let told = self.report(Event::Unasked { attempt: self.number }).await;
+        let reported = self.report(Event::Unasked { attempt: self.number }).await;
         lock(&self.handle.answers).clear();
-        told
+        reported
     }
 
     /// Whether the job itself is over, and not only this attempt.

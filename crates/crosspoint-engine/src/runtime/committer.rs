@@ -140,8 +140,8 @@ impl Committer {
     /// Runs until the inbox is closed and empty.
     pub(super) fn run(mut self) {
         while !self.dead {
-            let patience = self.patience();
-            match self.inbox.take(patience) {
+            let wait_time = self.wait_time();
+            match self.inbox.take(wait_time) {
                 Taken::Closed => return self.end(),
                 Taken::Commands(commands) => {
                     let mut all = std::mem::take(&mut self.at_once);
@@ -159,9 +159,9 @@ impl Committer {
 
     /// Commits what is left, and that this is a clean end.
     fn end(mut self) {
-        let said = std::mem::take(&mut self.at_once);
-        if !said.is_empty() {
-            self.round(said);
+        let commands = std::mem::take(&mut self.at_once);
+        if !commands.is_empty() {
+            self.round(commands);
         }
         // Reports of agents that came while nothing could be committed get one last chance.
         if !self.kept.is_empty() {
@@ -181,7 +181,7 @@ impl Committer {
         }
     }
 
-    fn patience(&mut self) -> Option<Duration> {
+    fn wait_time(&mut self) -> Option<Duration> {
         if !self.at_once.is_empty() {
             return Some(Duration::ZERO);
         }
@@ -189,7 +189,7 @@ impl Committer {
             return Some(super::failing::PAUSE);
         }
         let now = self.clock.now();
-        let purge = self.purger.patience(self.core.ended(), now).unwrap_or(Duration::MAX);
+        let purge = self.purger.wait_time(self.core.ended(), now).unwrap_or(Duration::MAX);
         // The clock is looked at at least once a minute, in case it jumped.
         Some(self.core.alarm(now).map_or(Duration::MAX, |at| at.since(now)).min(purge).min(Duration::from_secs(60)))
     }
@@ -332,8 +332,8 @@ impl Committer {
         let mut effects = std::mem::take(&mut batch.effects);
         effects.retain(|effect| {
             let Effect::Job { job, action: Action::Dispatch { attempt } } = effect else { return true };
-            let said = batch.input(job.seq()).and_then(|input| self.engine.at_once(job, *attempt, input));
-            let Some(command) = said else { return true };
+            let command = batch.input(job.seq()).and_then(|input| self.engine.at_once(job, *attempt, input));
+            let Some(command) = command else { return true };
             // No task waits for the reply: if the job was cancelled in this moment, it has its outcome.
             self.at_once.push(Pending { command, reply: oneshot::channel().0 });
             false

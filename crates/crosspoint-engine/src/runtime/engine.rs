@@ -314,10 +314,10 @@ impl Engine {
     }
 
     /// Tells the pull queues about an attempt, if it is there.
-    pub(super) fn tell_queues(&self, job: &Arc<Job>, attempt: u32, told: Instruction) {
+    pub(super) fn tell_queues(&self, job: &Arc<Job>, attempt: u32, instruction: Instruction) {
         let is_linked = job.agent.as_ref().is_some_and(|name| self.0.links.contains_key(name));
         if let Some(queues) = self.0.queues.as_ref().filter(|_| !is_linked) {
-            queues.told(job, attempt, told);
+            queues.instruct(job, attempt, instruction);
         }
     }
 

@@ -98,19 +98,19 @@ impl Committer {
             return Err((fault, commands));
         };
         let job = *job;
-        let is_fresh = |seq: &Seq| batch.jobs.get(seq).is_some_and(|written| written.fresh.is_some());
-        let fresh = job.filter(is_fresh);
-        self.passed_over = self.passed_over.max(fresh.unwrap_or(Seq(0)));
+        let is_new = |seq: &Seq| batch.jobs.get(seq).is_some_and(|written| written.accepted.is_some());
+        let new_job = job.filter(is_new);
+        self.passed_over = self.passed_over.max(new_job.unwrap_or(Seq(0)));
         self.unrepairable.extend(job.filter(|seq| batch.repaired.contains(seq)));
         if let Err(unreadable) = self.rebuild(which) {
             return Err((unreadable, commands));
         }
         let seq = match job {
-            Some(seq) if fresh.is_none() || hindered.rounds < PASSED_OVER_MAX => seq,
+            Some(seq) if new_job.is_none() || hindered.rounds < PASSED_OVER_MAX => seq,
             Some(_) | None => return self.commit_singly(commands, fault).map(|()| None),
         };
         // The new job gets another number, or the row was corrected, or it is left as it is.
-        let is_live = fresh.is_none() && self.core.job(seq).is_some();
+        let is_live = new_job.is_none() && self.core.job(seq).is_some();
         Ok(Some(if is_live { hindered.by(seq, commands, &Arc::new(fault)) } else { hindered.once_more(commands) }))
     }
 

@@ -117,11 +117,11 @@ impl Inbox {
         Ok(answers)
     }
 
-    /// Waits for commands, but no longer than `patience`.
-    pub(super) fn take(&self, patience: Option<Duration>) -> Taken {
+    /// Waits for commands, but no longer than `timeout`.
+    pub(super) fn take(&self, timeout: Option<Duration>) -> Taken {
         let mut inside = self.lock();
-        if inside.commands.is_empty() && !inside.closed && patience != Some(Duration::ZERO) {
-            inside = match patience {
+        if inside.commands.is_empty() && !inside.closed && timeout != Some(Duration::ZERO) {
+            inside = match timeout {
                 None => self.arrived.wait(inside).unwrap_or_else(PoisonError::into_inner),
                 Some(time) => self.arrived.wait_timeout(inside, time).unwrap_or_else(PoisonError::into_inner).0,
             };

@@ -15,7 +15,7 @@ pub(super) fn transitions(batch: &Batch) {
     for written in batch.jobs.values() {
         let (job, request) = (&written.job, &written.job.request);
         let id = request.id;
-        if written.fresh.is_some() {
+        if written.accepted.is_some() {
             tracing::info!(job = %id, request_id = &*request.request_id, door = request.door.name(), work = &*request.work, "accepted");
         }
         for entry in &written.entries {

@@ -155,7 +155,7 @@ impl Counted {
 
     fn add(&mut self, seq: Seq, written: &Written) {
         let job = &*written.job;
-        if written.fresh.is_some() {
+        if written.accepted.is_some() {
             let work = self.works.of(&job.request.work);
             *self.accepted.entry(work).or_default() += 1;
         }

@@ -18,7 +18,7 @@ pub trait PullQueues: Send + Sync + 'static {
     fn give(&self, handed: Vec<Handed>);
 
     /// Tells something about an attempt that was queued before.
-    fn told(&self, job: &Arc<Job>, attempt: u32, told: Instruction);
+    fn instruct(&self, job: &Arc<Job>, attempt: u32, instruction: Instruction);
 }
 
 /// An attempt that begins, or that an agent may have gone on with.

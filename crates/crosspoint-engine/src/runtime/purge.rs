@@ -67,7 +67,7 @@ impl Purger {
     }
 
     /// Returns how long there is nothing to do; `None` if there is nothing to do before a job ends.
-    pub(super) fn patience(&self, ended: &Ended, now: Time) -> Option<Duration> {
+    pub(super) fn wait_time(&self, ended: &Ended, now: Time) -> Option<Duration> {
         if self.idle {
             return None;
         }

@@ -61,7 +61,7 @@ impl Engine {
             (pending.reply, Answer::Committed { reply, watch })
         };
         let answers: Vec<_> = answered.into_iter().map(answer).collect();
-        let known = batch.jobs.values().filter(|written| written.fresh.is_none());
+        let known = batch.jobs.values().filter(|written| written.accepted.is_none());
         let watched = published.post(known.map(|written| written.job.clone()).chain(unwritten));
         let mut handed = Vec::new();
         for effect in std::mem::take(&mut batch.effects) {

@@ -138,7 +138,7 @@ impl Engine {
         let by_id = new.door.has_unique_ids() && !nameless && matches!(key, Key::Other(_));
         let alias = if by_id { hash(&Key::RequestId) } else { None };
         let hashes = Hashes { key: hash(&key), alias };
-        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let request = Request {
             id: JobId::new(Seq(0), Time::default(), chance),
             parent,
@@ -152,7 +152,7 @@ impl Engine {
             limits: new.limits,
             accepted_at: Time::default(),
             trace: new.trace,
-            input: place(new.input.start)..place(new.input.end),
+            input: offset(new.input.start)..offset(new.input.end),
         };
         Submission { request, nameless, hashes, others: Vec::new(), document: new.document, chance }
     }

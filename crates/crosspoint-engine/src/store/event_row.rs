@@ -62,7 +62,7 @@ pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Entry> {
 
 /// An agent's document, as it is stored in an event.
 #[derive(Deserialize)]
-struct SaidColumn<'b> {
+struct DocumentColumn<'b> {
     kind: &'b str,
     #[serde(borrow)]
     document: &'b RawValue,
@@ -70,11 +70,13 @@ struct SaidColumn<'b> {
 
 fn progress(body: &[u8]) -> Progress {
     // Earlier versions wrote only the first two.
-    let (percent, step, said): (Option<f64>, Option<&RawValue>, Option<SaidColumn<'_>>) = serde_json::from_slice(body)
-        .or_else(|_| serde_json::from_slice(body).map(|(percent, step)| (percent, step, None)))
-        .unwrap_or_default();
+    let (percent, step, stored): (Option<f64>, Option<&RawValue>, Option<DocumentColumn<'_>>) =
+        serde_json::from_slice(body)
+            .or_else(|_| serde_json::from_slice(body).map(|(percent, step)| (percent, step, None)))
+            .unwrap_or_default();
     let owned = |raw: &RawValue| Body::trusted(raw.get().to_owned());
-    let document =
-        said.and_then(|said| Some(AgentDocument { kind: Kind::from_name(said.kind)?, document: owned(said.document) }));
+    let document = stored.and_then(|stored| {
+        Some(AgentDocument { kind: Kind::from_name(stored.kind)?, document: owned(stored.document) })
+    });
     Progress { percent, step: step.map(owned), document }
 }

@@ -111,7 +111,7 @@ fn ended(row: &Row<'_>) -> rusqlite::Result<Ending> {
         let outcome = outcome.unwrap_or(Outcome { reason, ..empty(status) });
         return Ok(Ending { is_unjudged: true, ..Ending::new(at, outcome) });
     }
-    let within = place(row, 7)?.zip(place(row, 8)?).map(|(start, end)| Text::Within(start..end));
+    let within = position(row, 7)?.zip(position(row, 8)?).map(|(start, end)| Text::Within(start..end));
     let beside = part(9)?.map(Text::Beside);
     let kind = row.get::<_, Option<String>>(15)?.and_then(|name| Kind::from_name(&name));
     let document = kind.zip(part(16)?).map(|(kind, document)| AgentDocument { kind, document });
@@ -132,7 +132,7 @@ fn part(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Body>> {
     Ok(row.get::<_, Option<Vec<u8>>>(column)?.map(Body::trusted))
 }
 
-fn place(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<usize>> {
+fn position(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<usize>> {
     Ok(row.get::<_, Option<i64>>(column)?.and_then(|at| usize::try_from(at).ok()))
 }
 
@@ -184,9 +184,9 @@ fn taken_apart(body: &Body, status: Status, reason: Option<Reason>) -> Option<Ou
     let shown: Shown<'_> = serde_json::from_str(body.get()).ok()?;
     let part = |raw: &RawValue| Body::trusted(body.bytes().slice_ref(raw.get().as_bytes()));
     let outputs = (status == Status::Completed).then(|| part(shown.outputs));
-    let document = shown
-        .said
-        .and_then(|said| Some(AgentDocument { kind: Kind::from_name(said.kind)?, document: part(said.document) }));
+    let document = shown.said.and_then(|document| {
+        Some(AgentDocument { kind: Kind::from_name(document.kind)?, document: part(document.document) })
+    });
     let (message, details) = shown.failure.map(|failure| (part(failure.message), failure.details.map(part))).unzip();
     let details = details.flatten();
     let code = details.as_ref().and_then(code_in);

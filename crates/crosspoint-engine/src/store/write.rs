@@ -164,19 +164,19 @@ fn write_job(
         }
         let prev = match head {
             Some(prev) => prev,
-            None if written.fresh.is_some() => 0,
+            None if written.accepted.is_some() => 0,
             None => head_of(transaction, seq)?,
         };
         bytes += write_event(transaction, *next_event, seq, prev, entry)?;
         head = Some(*next_event);
         *next_event += 1;
     }
-    match &written.fresh {
-        Some(fresh) => {
-            row::insert_job(transaction, &written.job, fresh.hashes, head.unwrap_or(0), epoch)?;
+    match &written.accepted {
+        Some(accepted) => {
+            row::insert_job(transaction, &written.job, accepted.hashes, head.unwrap_or(0), epoch)?;
             let mut insert = transaction.prepare_cached("INSERT INTO document(job, bytes) VALUES (?1, ?2)")?;
-            insert.execute(params![seq.0.cast_signed(), &*fresh.document.0])?;
-            bytes += fresh.document.0.len() as u64;
+            insert.execute(params![seq.0.cast_signed(), &*accepted.document.0])?;
+            bytes += accepted.document.0.len() as u64;
         }
         None => row::update_job(transaction, &written.job, head, epoch)?,
     }

@@ -56,7 +56,7 @@ fn a_jump_moves_pauses_and_breakers_on_disk_too() {
         town.tell(&Command::ClockJumped { micros, total_micros: micros });
         let written = &town.batch.jobs[&Seq(1)];
         assert_eq!(until(&written.job), Some(due.shifted(micros)));
-        assert!(written.entries.is_empty() && written.fresh.is_none(), "nothing has happened to the job");
+        assert!(written.entries.is_empty() && written.accepted.is_none(), "nothing has happened to the job");
         assert_eq!(town.batch.agents["agent"].breaker, Breaker::Open { until: at(60_000).shifted(micros) });
     }
 }

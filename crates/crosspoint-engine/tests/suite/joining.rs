@@ -134,8 +134,8 @@ impl PullQueues for Tray {
         self.given.lock().expect("nobody panics").extend(handed);
     }
 
-    fn told(&self, job: &Arc<Job>, attempt: u32, told: Instruction) {
-        self.told.lock().expect("nobody panics").push((job.clone(), attempt, told));
+    fn instruct(&self, job: &Arc<Job>, attempt: u32, instruction: Instruction) {
+        self.told.lock().expect("nobody panics").push((job.clone(), attempt, instruction));
     }
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
 
 /// What is written of a job that is already stored.
 pub(crate) fn stepped(job: Job, entries: Vec<Entry>) -> Written {
-    Written { job: Arc::new(job), fresh: None, entries }
+    Written { job: Arc::new(job), accepted: None, entries }
 }
 
 pub(crate) fn batch(written: impl IntoIterator<Item = Written>) -> Batch {

@@ -40,7 +40,7 @@ fn done(seq: u64, work: &str, agent: &str) -> Written {
         entry(1, 1_000_000, What::Started { attempt: 1, agent: agent.into() }),
         entry(2, 2_000_000, What::Ended(outcome)),
     ];
-    Written { job: Arc::new(job), fresh: None, entries }
+    Written { job: Arc::new(job), accepted: None, entries }
 }
 
 #[test]

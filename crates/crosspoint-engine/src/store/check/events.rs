@@ -149,8 +149,8 @@ impl Chains {
         if self.leftovers && moment.prepare_cached(sql)?.exists([event.job])? {
             return Ok(None);
         }
-        let said = std::mem::replace(&mut self.stray, event.job) == event.job;
-        Ok((!said).then(|| (Flaw::Stray, "there are events of it, and no such job".to_owned())))
+        let is_reported = std::mem::replace(&mut self.stray, event.job) == event.job;
+        Ok((!is_reported).then(|| (Flaw::Stray, "there are events of it, and no such job".to_owned())))
     }
 }
 

@@ -68,14 +68,14 @@ impl Disk {
 
     fn write(&mut self, batch: &Batch) -> Result<(), String> {
         for (seq, written) in &batch.jobs {
-            match &written.fresh {
-                Some(fresh) => {
+            match &written.accepted {
+                Some(accepted) => {
                     if self.jobs.contains_key(seq) || seq.0 <= self.last_seq {
                         return Err(format!("job {} is written as new, and its number was given before", seq.0));
                     }
                     self.last_seq = seq.0;
                     self.events.insert(*seq, Vec::new());
-                    self.hashes.insert(*seq, fresh.hashes);
+                    self.hashes.insert(*seq, accepted.hashes);
                 }
                 None if !self.jobs.contains_key(seq) => return Err(format!("job {} has no row", seq.0)),
                 None => {}
