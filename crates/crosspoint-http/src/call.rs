@@ -120,14 +120,14 @@ impl Http {
 
     /// Returns a path below the agent's address. `path` comes from Crosspoint; characters that cannot be part of a path
     /// are escaped.
-    pub fn place(&self, path: &str) -> Endpoint {
+    pub fn endpoint(&self, path: &str) -> Endpoint {
         let mut url = self.base.clone();
         url.set_path(&[self.base.path(), path].concat());
         Endpoint::of(&url)
     }
 
-    /// Like `place`, with a query, which comes from Crosspoint too.
-    pub fn place_with(&self, path: &str, query: &str) -> Endpoint {
+    /// Like `endpoint`, with a query, which comes from Crosspoint too.
+    pub fn endpoint_with(&self, path: &str, query: &str) -> Endpoint {
         let mut url = self.base.clone();
         url.set_path(&[self.base.path(), path].concat());
         url.set_query(Some(query));
@@ -137,28 +137,28 @@ impl Http {
     /// Posts a JSON document. `accept` is what the answer may be.
     pub async fn post(
         &self,
-        place: &Endpoint,
+        endpoint: &Endpoint,
         document: impl Into<Bytes>,
         trace: &Trace,
         accept: Media,
     ) -> Result<Answer, Unanswered> {
-        self.send(place, &Call { posted: Some((document.into(), trace)), accept }).await
+        self.send(endpoint, &Call { posted: Some((document.into(), trace)), accept }).await
     }
 
     /// Gets the JSON that is at a path.
-    pub async fn get(&self, place: &Endpoint) -> Result<Answer, Unanswered> {
-        self.send(place, &Call { posted: None, accept: Media::Json }).await
+    pub async fn get(&self, endpoint: &Endpoint) -> Result<Answer, Unanswered> {
+        self.send(endpoint, &Call { posted: None, accept: Media::Json }).await
     }
 
     /// Sends a request, and sends it again if the agent redirects to another path on the same host.
-    async fn send(&self, place: &Endpoint, call: &Call<'_>) -> Result<Answer, Unanswered> {
-        let mut answer = self.exchange(place, call).await?;
-        let mut place = Cow::Borrowed(place);
+    async fn send(&self, endpoint: &Endpoint, call: &Call<'_>) -> Result<Answer, Unanswered> {
+        let mut answer = self.exchange(endpoint, call).await?;
+        let mut endpoint = Cow::Borrowed(endpoint);
         for _ in 0..REDIRECTS_MAX {
-            let Some(to) = self.redirected(&place, &answer) else { break };
+            let Some(to) = self.redirected(&endpoint, &answer) else { break };
             answer.dismiss().await;
-            place = Cow::Owned(Endpoint::of(&to));
-            answer = self.exchange(&place, call).await?;
+            endpoint = Cow::Owned(Endpoint::of(&to));
+            answer = self.exchange(&endpoint, call).await?;
         }
         Ok(answer)
     }
@@ -175,10 +175,10 @@ impl Http {
         (host(&self.base) == host(&to)).then_some(to)
     }
 
-    async fn exchange(&self, place: &Endpoint, call: &Call<'_>) -> Result<Answer, Unanswered> {
+    async fn exchange(&self, endpoint: &Endpoint, call: &Call<'_>) -> Result<Answer, Unanswered> {
         let mut request = Request::new(Full::new(call.body()));
         *request.method_mut() = call.method();
-        *request.uri_mut() = Uri::from(place.0.clone());
+        *request.uri_mut() = Uri::from(endpoint.0.clone());
         *request.headers_mut() = call.headers();
         request.headers_mut().extend(self.bearer.clone().map(|bearer| (AUTHORIZATION, bearer)));
         request.headers_mut().extend(self.host.clone().map(|host| (HOST, host)));
@@ -191,8 +191,8 @@ impl Endpoint {
     fn of(url: &Url) -> Endpoint {
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         // A URL's path and query are those of a request.
-        let place = PathAndQuery::try_from(format!("{}{query}", url.path()));
-        Endpoint(place.unwrap_or_else(|_| PathAndQuery::from_static("/")))
+        let path = PathAndQuery::try_from(format!("{}{query}", url.path()));
+        Endpoint(path.unwrap_or_else(|_| PathAndQuery::from_static("/")))
     }
 }
 
@@ -332,9 +332,9 @@ mod tests {
     #[test]
     fn places_are_below_the_address() {
         let http = http("https://example.com:8443/below/");
-        assert_eq!(http.place("tasks/1/cancel").0, "/below/tasks/1/cancel");
-        assert_eq!(http.place("a?b#c").0, "/below/a%3Fb%23c");
-        assert_eq!(http.place_with("tasks/1", "wait=3").0, "/below/tasks/1?wait=3");
+        assert_eq!(http.endpoint("tasks/1/cancel").0, "/below/tasks/1/cancel");
+        assert_eq!(http.endpoint("a?b#c").0, "/below/a%3Fb%23c");
+        assert_eq!(http.endpoint_with("tasks/1", "wait=3").0, "/below/tasks/1?wait=3");
     }
 
     #[test]

@@ -100,17 +100,17 @@ async fn admit(stream: Stream, site: &Site, router: &Router, places: &Places, tu
     // The semaphores are never closed.
     tokio::select! {
         biased;
-        Ok(place) = places.served.clone().acquire_owned() => {
-            tokio::spawn(serve(stream, site.clone(), router.clone(), place));
+        Ok(permit) = places.served.clone().acquire_owned() => {
+            tokio::spawn(serve(stream, site.clone(), router.clone(), permit));
         }
-        Ok(place) = places.turned_away.clone().acquire_owned() => {
+        Ok(permit) = places.turned_away.clone().acquire_owned() => {
             turned_away.count += 1;
             site.tally().refused(Limit::Connections);
             let refusal = Refusal::unavailable(
                 format!("there are {} connections, and no more may be", places.max),
                 "nothing was done; send it again later, or raise [limits] connections",
             );
-            tokio::spawn(turn_away(stream, refusal, place));
+            tokio::spawn(turn_away(stream, refusal, permit));
         }
         else => {}
     }
@@ -165,7 +165,7 @@ impl Past {
     }
 }
 
-async fn serve(stream: Stream, site: Site, router: Router, _place: OwnedSemaphorePermit) {
+async fn serve(stream: Stream, site: Site, router: Router, _permit: OwnedSemaphorePermit) {
     let past = Arc::new(Past::default());
     let arrival = stream.arrival();
     let service = service_fn(|request: Request<Incoming>| {
@@ -267,7 +267,7 @@ async fn answer(
     response
 }
 
-async fn turn_away(mut stream: Stream, refusal: Refusal, _place: OwnedSemaphorePermit) {
+async fn turn_away(mut stream: Stream, refusal: Refusal, _permit: OwnedSemaphorePermit) {
     let _ = stream.write_all(&to_http(&refusal)).await;
     close(stream, true).await;
 }

@@ -33,10 +33,10 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("it starts");
         let served = Arc::new(AtomicBool::new(false));
         let seen = served.clone();
-        let (told, begun) = std::sync::mpsc::channel();
+        let (begin, begun) = std::sync::mpsc::channel();
         let long = runtime.spawn(async move {
             look(LONG_BYTES + 1, || {
-                told.send(()).expect("the test is there");
+                begin.send(()).expect("the test is there");
                 while !seen.load(Ordering::Relaxed) {
                     std::thread::yield_now();
                 }

@@ -67,7 +67,7 @@ mod tests {
         Site::new(Plan { limits, routes: Vec::new(), ours: Ours::new("127.0.0.1:0", &[]), doors: DOORS })
     }
 
-    fn said_at(path: &str) -> serde_json::Value {
+    fn document_at(path: &str) -> serde_json::Value {
         let response = filled(Refused::from(Refusal::internal()).into_response(), site().contract_at(path));
         let body = response.into_body().collect().now_or_never().and_then(Result::ok).expect("it is all there");
         serde_json::from_slice(&body.to_bytes()).expect("it is JSON")
@@ -77,29 +77,29 @@ mod tests {
     fn a_fault_of_ours_is_told_in_the_words_of_the_door() {
         for path in ["/agents/run", "/agents/run/sync", "/agents/run/stream", "/agents/run/other"] {
             assert_eq!(
-                (&said_at(path)["status"], &said_at(path)["error"]["code"]),
+                (&document_at(path)["status"], &document_at(path)["error"]["code"]),
                 (&"error".into(), &"INTERNAL".into())
             );
         }
         for path in ["/tasks", "/tasks/", "/tasks/t/events", "/tasks/a/b/c"] {
-            let said = said_at(path);
+            let document = document_at(path);
             assert_eq!(
-                (&said["status"], &said["error"]["code"]),
+                (&document["status"], &document["error"]["code"]),
                 (&"failed".into(), &"INTERNAL_ERROR".into()),
                 "{path}"
             );
         }
         for path in ["/api/v1/bridge", "/api/v1/bridge/more"] {
-            let said = said_at(path);
-            assert_eq!((&said["status"], &said["error_type"]), (&"error".into(), &"internal".into()), "{path}");
-            let carried = &said["metadata"]["x_crosspoint"];
+            let document = document_at(path);
+            assert_eq!((&document["status"], &document["error_type"]), (&"error".into(), &"internal".into()), "{path}");
+            let carried = &document["metadata"]["x_crosspoint"];
             assert_eq!(
                 (&carried["details"]["repeat"], &carried["filled"]),
                 (&"unknown".into(), &serde_json::Value::Null)
             );
         }
         for path in ["/", "/api/v1/jobs", "/api/v1/bridges", "/tasksmith", "/agents/runner/envelope", "/api/tasks"] {
-            assert_eq!(said_at(path)["error"]["code"], "internal", "{path}");
+            assert_eq!(document_at(path)["error"]["code"], "internal", "{path}");
         }
     }
 }

@@ -51,7 +51,7 @@ impl Record {
     }
 
     pub(crate) fn end<B>(&self, response: &Response<B>) {
-        let location = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
+        let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         let path = shortened(self.uri.path());
         let about = response.extensions().get::<About>();
         let job = about.and_then(|about| about.job).or_else(|| location.and_then(job_in)).or_else(|| job_in(path));

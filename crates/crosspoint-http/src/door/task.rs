@@ -25,7 +25,7 @@ use crosspoint_exchange::backend::{Backend, Followed};
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::snapshot::Snapshot;
 
-use self::request::{Patience, TaskId, percent_encoded};
+use self::request::{RequestedWait, TaskId, percent_encoded};
 use super::{Asking, Doors, SentBy, settled};
 use crate::body::Received;
 use crate::json::response;
@@ -55,46 +55,46 @@ pub fn routes<B: Backend>() -> Router<Doors<B>> {
 async fn submit_task<B: Backend>(
     State(doors): State<Doors<B>>,
     caller: SentBy,
-    patience: Result<Patience, Refused>,
+    requested: Result<RequestedWait, Refused>,
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
-    let patience = patience.map_err(|refused| admission::about(refused.into(), CONTRACT, &received.bytes))?;
-    let asking = Asking { wait: patience.wait, work: None };
+    let requested = requested.map_err(|refused| admission::about(refused.into(), CONTRACT, &received.bytes))?;
+    let asking = Asking { wait: requested.wait, work: None };
     let task = doors.admit((CONTRACT, caller), &headers, asking, received).await?;
     let now = settled(&task.job, task.wait).await;
     let job = B::Job::snapshot(&now);
-    Ok(located(patience.answer(status(&job), written(&job, &task.beside)), &job))
+    Ok(located(requested.answer(status(&job), written(&job, &task.beside)), &job))
 }
 
 async fn show_task<B: Backend>(
     State(doors): State<Doors<B>>,
     caller: SentBy,
     TaskId(id): TaskId,
-    patience: Result<Patience, Refused>,
+    requested: Result<RequestedWait, Refused>,
 ) -> Result<Response, Refused> {
-    let patience = patience.map_err(|refused| refused::of(&id)(refused.into()))?;
+    let requested = requested.map_err(|refused| refused::of(&id)(refused.into()))?;
     let task = doors.task(&caller.0, &id).await?;
-    let now = settled(&task, patience.wait).await;
+    let now = settled(&task, requested.wait).await;
     let job = B::Job::snapshot(&now);
-    Ok(patience.answer(StatusCode::OK, written(&job, &Beside::default())))
+    Ok(requested.answer(StatusCode::OK, written(&job, &Beside::default())))
 }
 
 async fn answer_task<B: Backend>(
     State(doors): State<Doors<B>>,
     caller: SentBy,
     TaskId(id): TaskId,
-    patience: Result<Patience, Refused>,
+    requested: Result<RequestedWait, Refused>,
     received: Result<Received, Refused>,
 ) -> Result<Response, Refused> {
-    let patience = patience.map_err(|refused| refused::of(&id)(refused.into()))?;
+    let requested = requested.map_err(|refused| refused::of(&id)(refused.into()))?;
     let received = received.map_err(Refusal::from);
     let answer = received.and_then(|received| refused::input(&received.bytes)).map_err(refused::of(&id))?;
     let task = doors.task(&caller.0, &id).await?;
     doors.backend.answer(&task, answer).await.map_err(|why| refused::denied(why, &id))?;
-    let now = settled(&task, patience.wait).await;
+    let now = settled(&task, requested.wait).await;
     let job = B::Job::snapshot(&now);
-    Ok(patience.answer(status(&job), written(&job, &Beside::default())))
+    Ok(requested.answer(status(&job), written(&job, &Beside::default())))
 }
 
 async fn cancel_task<B: Backend>(
@@ -131,13 +131,13 @@ fn status(job: &Snapshot<'_>) -> StatusCode {
 }
 
 fn located(mut response: Response, job: &Snapshot<'_>) -> Response {
-    let place = match job.door {
+    let location = match job.door {
         DOOR => format!("/tasks/{}", percent_encoded(job.request_id)),
         // A job of another door is found here by the job's own id.
         Door::Native | Door::Contract(_) => format!("/tasks/{}", job.id),
     };
-    if let Ok(place) = HeaderValue::try_from(place) {
-        response.headers_mut().insert(LOCATION, place);
+    if let Ok(location) = HeaderValue::try_from(location) {
+        response.headers_mut().insert(LOCATION, location);
     }
     // For the log, which names jobs by their own ids.
     response.extensions_mut().insert(About::job(job));

@@ -72,7 +72,7 @@ impl Agent {
 
     async fn asked_after(&self) -> Health {
         for path in HEALTH_PATHS {
-            let Ok(answer) = self.http.get(&self.http.place(path)).await else { return Health::Sick };
+            let Ok(answer) = self.http.get(&self.http.endpoint(path)).await else { return Health::Sick };
             let status = answer.status;
             answer.dismiss().await;
             if !is_absent(status) {

@@ -74,7 +74,7 @@ struct RunAttempt {
 
 impl Run {
     pub(super) fn new(agent: Agent) -> Run {
-        let [stream, sync] = ["agents/run/stream", "agents/run/sync"].map(|path| agent.http.place(path));
+        let [stream, sync] = ["agents/run/stream", "agents/run/sync"].map(|path| agent.http.endpoint(path));
         let lingering = Arc::new(Semaphore::new(LINGERING_MAX));
         Run { agent, stream, sync, streamless: Mutex::default(), lingering }
     }
@@ -224,8 +224,8 @@ impl RunAttempt {
 
     /// Returns the head of an answer, or why there is none; logs the exchange.
     fn answered(&mut self, answer: Result<Answer, Unanswered>) -> Result<Answer, Failed> {
-        let told = answer.as_ref().map(|answer| (answer.status, None));
-        remote::log(&self.attempt, self.began, told.map_err(|why| why as _));
+        let status = answer.as_ref().map(|answer| (answer.status, None));
+        remote::log(&self.attempt, self.began, status.map_err(|why| why as _));
         match &answer {
             Ok(_) | Err(Unanswered::Unconnected) => {}
             Err(Unanswered::Lost) => {

@@ -74,8 +74,8 @@ async fn run(task: &Task, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
     // wanted.
     if result.is_err() && attempt.is_over() {
         let http = &task.agent.http;
-        let place = http.place(&format!("tasks/{}/cancel", attempt.job().id()));
-        let cancelling = http.post(&place, "{}", &trace, Media::Json);
+        let endpoint = http.endpoint(&format!("tasks/{}/cancel", attempt.job().id()));
+        let cancelling = http.post(&endpoint, "{}", &trace, Media::Json);
         if let Ok(Ok(answer)) = tokio::time::timeout(CANCEL_TIME_MAX, cancelling).await {
             answer.dismiss().await;
         }

@@ -29,7 +29,7 @@ pub(crate) fn response<J: Followed>(site: Site, run: Admitted<J>) -> Result<Resp
     let request_id = run.beside.known_as.as_deref().unwrap_or(job.request_id);
     // Both are present: the contract demands it of every request.
     let writer = StreamWriter::new(request_id, job.work).map_err(|_| Refusal::internal())?;
-    let telling = Telling { site, run, writer, told: LastTold::default(), over: false };
+    let telling = Telling { site, run, writer, last_told: LastTold::default(), over: false };
     // RUN-6.3: the connection is closed after the last piece.
     let mut response = event_stream::response(stream::unfold(telling, |mut telling| async move {
         let bytes = telling.next().await?;
@@ -44,7 +44,7 @@ struct Telling<J> {
     site: Site,
     run: Admitted<J>,
     writer: StreamWriter,
-    told: LastTold,
+    last_told: LastTold,
     /// Whether the terminal event was written.
     over: bool,
 }
@@ -110,7 +110,7 @@ impl<J: Followed> Telling<J> {
     fn begin(&mut self, job: &Snapshot<'_>, out: &mut Vec<u8>) {
         let _ = self.writer.started(out);
         if self.run.joined && job.ended().is_some() {
-            self.told = LastTold::of(job);
+            self.last_told = LastTold::of(job);
         }
     }
 
@@ -120,8 +120,8 @@ impl<J: Followed> Telling<J> {
             return;
         }
         let now = LastTold::of(job);
-        let news = now.is_news_after(self.told);
-        self.told = now;
+        let news = now.is_news_after(self.last_told);
+        self.last_told = now;
         let ended = job.ended().is_some();
         if news {
             self.advance(job, ended, out);

@@ -28,29 +28,29 @@ impl<S: Send + Sync> FromRequestParts<S> for TaskId {
 }
 
 /// How long a caller waits: `?wait=S`, or else `Prefer: wait=S`.
-pub(crate) struct Patience {
+pub(crate) struct RequestedWait {
     pub(crate) wait: Option<Duration>,
     /// The wait in seconds that was granted because the header asked for it.
     preferred: Option<u64>,
 }
 
-impl<B: Sync> FromRequestParts<Doors<B>> for Patience {
+impl<B: Sync> FromRequestParts<Doors<B>> for RequestedWait {
     type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, doors: &Doors<B>) -> Result<Patience, Refused> {
+    async fn from_request_parts(parts: &mut Parts, doors: &Doors<B>) -> Result<RequestedWait, Refused> {
         let asked = query::wait(&parts.uri, doors.wait_max)?;
         if asked.is_some() {
-            return Ok(Patience { wait: asked, preferred: None });
+            return Ok(RequestedWait { wait: asked, preferred: None });
         }
         let headers = parts.headers.get_all("prefer").iter();
         let preferred = prefer::wait(headers.filter_map(|line| line.to_str().ok()));
         // A preference is granted as far as possible. A query that cannot be granted is a mistake.
         let wait = preferred.map(|seconds| Duration::from_secs(seconds).min(doors.wait_max));
-        Ok(Patience { wait, preferred: wait.map(|wait| wait.as_secs()) })
+        Ok(RequestedWait { wait, preferred: wait.map(|wait| wait.as_secs()) })
     }
 }
 
-impl Patience {
+impl RequestedWait {
     /// Makes the answer, and says which preference was applied.
     pub(crate) fn answer(&self, status: StatusCode, document: String) -> Response {
         let mut response = response(status, document);

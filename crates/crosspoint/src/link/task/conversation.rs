@@ -153,11 +153,11 @@ impl<'t> Conversation<'t> {
     /// Looks until an answer says something about the task.
     async fn find(&mut self) -> Result<Found, Failed> {
         loop {
-            let told = self.look().await?;
-            if let TaskAnswer::Unknown { in_its_words } = told {
+            let task_answer = self.look().await?;
+            if let TaskAnswer::Unknown { in_its_words } = task_answer {
                 return Ok(Found::Unknown { in_its_words });
             }
-            if let Some(stands) = self.bear(told)? {
+            if let Some(stands) = self.bear(task_answer)? {
                 return Ok(Found::Stands(stands));
             }
             self.rest().await;
@@ -168,11 +168,11 @@ impl<'t> Conversation<'t> {
     pub(super) async fn poll(&mut self) -> Result<Meaning, Failed> {
         loop {
             self.rest().await;
-            let told = self.look().await?;
-            if let TaskAnswer::Unknown { .. } = told {
+            let task_answer = self.look().await?;
+            if let TaskAnswer::Unknown { .. } = task_answer {
                 self.note(&TASK_4_2, "the agent does not know a task that it has taken");
             }
-            if let Some(stands) = self.bear(told)? {
+            if let Some(stands) = self.bear(task_answer)? {
                 return Ok(stands);
             }
         }
@@ -185,8 +185,8 @@ impl<'t> Conversation<'t> {
 
     /// Tolerates a few wrong answers in a row, and any number of polls that say nothing: the limit on silence ends
     /// those.
-    fn bear(&mut self, told: TaskAnswer) -> Result<Option<Meaning>, Failed> {
-        let failed = match told {
+    fn bear(&mut self, task_answer: TaskAnswer) -> Result<Option<Meaning>, Failed> {
+        let failed = match task_answer {
             TaskAnswer::Nothing(_) => return Ok(None),
             TaskAnswer::Stands(stands) => {
                 self.wrong = 0;
@@ -203,8 +203,8 @@ impl<'t> Conversation<'t> {
 
     /// Posts the task. If the answer does not say what became of it, the agent is asked.
     async fn post(&mut self) -> Result<Meaning, Failed> {
-        let told = match self.posted().await? {
-            Ok(told) => told,
+        let task_answer = match self.posted().await? {
+            Ok(task_answer) => task_answer,
             Err(Mute::TooLong) => return Err(self.too_long()),
             Err(Mute::Unanswered(Unanswered::Unconnected)) => return Err(remote::unanswered(Unanswered::Unconnected)),
             Err(Mute::Unanswered(Unanswered::Lost)) => {
@@ -215,7 +215,7 @@ impl<'t> Conversation<'t> {
                 return self.found_or(remote::unanswered(Unanswered::Garbled)).await;
             }
         };
-        match told {
+        match task_answer {
             TaskAnswer::Stands(stands) => {
                 self.alive().await?;
                 Ok(stands)
@@ -242,7 +242,7 @@ impl<'t> Conversation<'t> {
         let attempt = self.attempt;
         let posting = async {
             let began = Instant::now();
-            let answer = agent.http.post(&agent.http.place("tasks"), document, &trace, Media::Json).await;
+            let answer = agent.http.post(&agent.http.endpoint("tasks"), document, &trace, Media::Json).await;
             logged(attempt, began, whole(answer, agent.answer_bytes_max).await)
         };
         let answer = tokio::select! {
@@ -286,9 +286,9 @@ impl<'t> Conversation<'t> {
         let wait = self.part_of_silence(WAIT_MAX).as_secs();
         let http = &self.task.agent.http;
         let path = format!("tasks/{}", self.id());
-        let place = if wait > 0 { http.place_with(&path, &format!("wait={wait}")) } else { http.place(&path) };
+        let endpoint = if wait > 0 { http.endpoint_with(&path, &format!("wait={wait}")) } else { http.endpoint(&path) };
         let began = Instant::now();
-        let answer = tokio::time::timeout(Duration::from_secs(wait) + ANSWER_TIME_MAX, http.get(&place)).await;
+        let answer = tokio::time::timeout(Duration::from_secs(wait) + ANSWER_TIME_MAX, http.get(&endpoint)).await;
         let answer = whole(answer.unwrap_or(Err(Unanswered::Lost)), self.task.agent.answer_bytes_max).await;
         let answer = logged(self.attempt, began, answer);
         self.took = began.elapsed();
@@ -302,28 +302,28 @@ impl<'t> Conversation<'t> {
             }
             Err(Mute::TooLong) => Err(self.too_long()),
             Ok(answer) => {
-                let told = self.hear(CallKind::Look, &answer);
-                if let TaskAnswer::Stands(_) = told {
+                let task_answer = self.hear(CallKind::Look, &answer);
+                if let TaskAnswer::Stands(_) = task_answer {
                     self.alive().await?;
                 }
-                Ok(told)
+                Ok(task_answer)
             }
         }
     }
 
     /// Judges an answer, and records what is wrong with it.
     pub(super) fn hear(&mut self, asked: CallKind, answer: &Whole) -> TaskAnswer {
-        let (told, notes) = poll::read(asked, answer, &self.attempt.job().request);
+        let (task_answer, notes) = poll::read(asked, answer, &self.attempt.job().request);
         self.record.all(notes);
-        told
+        task_answer
     }
 
     /// Posts something about the task, with the same limit on the wait for the answer as for any other.
     pub(super) async fn send(&self, what: &str, document: Bytes) -> Result<Whole, Mute> {
         let agent = &self.task.agent;
-        let place = agent.http.place(&format!("tasks/{}/{what}", self.id()));
+        let endpoint = agent.http.endpoint(&format!("tasks/{}/{what}", self.id()));
         let began = Instant::now();
-        let sending = agent.http.post(&place, document, &self.request.trace, Media::Json);
+        let sending = agent.http.post(&endpoint, document, &self.request.trace, Media::Json);
         let answer = tokio::time::timeout(ANSWER_TIME_MAX, sending).await;
         logged(self.attempt, began, whole(answer.unwrap_or(Err(Unanswered::Lost)), agent.answer_bytes_max).await)
     }
@@ -374,8 +374,8 @@ impl<'t> Conversation<'t> {
 }
 
 fn logged(attempt: &Attempt, began: Instant, answer: Result<Whole, Mute>) -> Result<Whole, Mute> {
-    let told = answer.as_ref().map(|whole| (whole.status, Some(whole.body.len())));
-    remote::log(attempt, began, told.map_err(|mute| mute as _));
+    let status = answer.as_ref().map(|whole| (whole.status, Some(whole.body.len())));
+    remote::log(attempt, began, status.map_err(|mute| mute as _));
     answer
 }
 

@@ -61,7 +61,7 @@ pub(super) fn read(asked: CallKind, answer: &Whole, request: &Request) -> (TaskA
         Err(report) => (None, found(report, &RECOMMENDED)),
     };
     let in_its_words = document.is_some();
-    let told = match (asked, document) {
+    let task_answer = match (asked, document) {
         // A refusal may come before the id was read.
         (CallKind::Post, Some((_, Meaning::Ended(Err(failed))))) if !status.is_success() => {
             posted_in_vain(answer, Some(*failed))
@@ -79,13 +79,13 @@ pub(super) fn read(asked: CallKind, answer: &Whole, request: &Request) -> (TaskA
             if asked == CallKind::Post { posted_in_vain(answer, None) } else { asked_in_vain(answer, in_its_words) }
         }
     };
-    if let TaskAnswer::Stands(_) = told {
+    if let TaskAnswer::Stands(_) = task_answer {
         notes.extend(beside(answer));
     }
     if status.is_redirection() {
         notes.push((&TASK_4_5, "an answer points elsewhere, and that is not followed".into()));
     }
-    (told, notes)
+    (task_answer, notes)
 }
 
 /// Returns what is wrong with status or media type of a document that counts.

@@ -186,8 +186,8 @@ impl Conversation<'_> {
         if status.is_success() && answer.body.is_empty() {
             return Ok(Sent::Taken(None));
         }
-        let told = self.hear(CallKind::Input, &answer);
-        if let TaskAnswer::Stands(stands) = told {
+        let task_answer = self.hear(CallKind::Input, &answer);
+        if let TaskAnswer::Stands(stands) = task_answer {
             self.alive().await?;
             return Ok(Sent::Taken(Some(stands)));
         }
