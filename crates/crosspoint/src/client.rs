@@ -137,8 +137,8 @@ impl Client {
     }
 
     /// Where the server is, for people. The password that an address may hold is left out.
-    pub(crate) fn place(&self) -> String {
-        self.address.place()
+    pub(crate) fn shown_address(&self) -> String {
+        self.address.without_password()
     }
 
     /// Where the server is, for error messages.
@@ -206,8 +206,8 @@ impl Client {
         let request = self.line.http.post(format!("{}{path}", self.line.base)).header(CONTENT_TYPE, "application/json");
         let mut response = request.body(document).send().await.map_err(broken)?;
         let status = response.status();
-        let place = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
-        let job = place.and_then(|place| place.strip_prefix(JOBS)).map(str::to_owned);
+        let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+        let job = location.and_then(|location| location.strip_prefix(JOBS)).map(str::to_owned);
         let mut answer = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(broken)? {
             answer.extend_from_slice(&chunk[..chunk.len().min(bytes_max - answer.len())]);

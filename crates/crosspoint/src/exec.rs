@@ -64,7 +64,7 @@ pub(crate) struct Program {
     pub(crate) ask: bool,
     pub(crate) limits: Limits,
     /// The file that its supervisor holds locked while any of its processes lives, if there is one: see [`OrphanLock`].
-    pub(crate) ward: Option<PathBuf>,
+    pub(crate) orphan_lock: Option<PathBuf>,
 }
 
 /// What a program may use.

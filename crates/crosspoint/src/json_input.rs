@@ -25,9 +25,9 @@ pub(crate) fn read_of(option: &str, argument: &str) -> Result<Option<String>> {
             let (line, column) = line_and_column(&bytes, offset);
             let spot = Spot { line, text: &bytes, span: (offset, offset + 1) };
             let title = format!("the input is not JSON: {}", syntax.message());
-            let place = format!("{name}:{line}:{column}");
+            let position = format!("{name}:{line}:{column}");
             // A failed write to stderr cannot be reported anywhere.
-            let _ = render::placed(&mut anstream::stderr().lock(), &title, &place, Some(spot), syntax.hint());
+            let _ = render::placed(&mut anstream::stderr().lock(), &title, &position, Some(spot), syntax.hint());
             Ok(None)
         }
     }

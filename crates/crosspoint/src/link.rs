@@ -34,14 +34,17 @@ use crate::config::{Agent, Builtin, Config, Contract};
 
 /// Returns the agents of a configuration and their links; the sample agents if it configures none.
 pub(crate) fn configured(config: &Config) -> Vec<(Spec, Arc<dyn Link>)> {
-    let place = exec::ProgramDirectory::of(config);
+    let program_directory = exec::ProgramDirectory::of(config);
     if config.agents.is_empty() {
-        return Builtin::ALL.into_iter().map(|builtin| agent(&Agent::sample(builtin), &place, config)).collect();
+        return Builtin::ALL
+            .into_iter()
+            .map(|builtin| agent(&Agent::sample(builtin), &program_directory, config))
+            .collect();
     }
-    config.agents.iter().map(|settled| agent(settled, &place, config)).collect()
+    config.agents.iter().map(|settled| agent(settled, &program_directory, config)).collect()
 }
 
-fn agent(settled: &Agent, place: &exec::ProgramDirectory, config: &Config) -> (Spec, Arc<dyn Link>) {
+fn agent(settled: &Agent, program_directory: &exec::ProgramDirectory, config: &Config) -> (Spec, Arc<dyn Link>) {
     let spec = Spec {
         name: settled.name.as_str().into(),
         contract: settled.contract.name().into(),
@@ -50,16 +53,16 @@ fn agent(settled: &Agent, place: &exec::ProgramDirectory, config: &Config) -> (S
         waiting_max: settled.waiting_max.unwrap_or(u32::MAX),
         policy: policy_of(settled),
     };
-    (spec, link(settled, place, &config.server.name))
+    (spec, link(settled, program_directory, &config.server.name))
 }
 
-fn link(settled: &Agent, place: &exec::ProgramDirectory, server: &str) -> Arc<dyn Link> {
+fn link(settled: &Agent, program_directory: &exec::ProgramDirectory, server: &str) -> Arc<dyn Link> {
     match &settled.contract {
         Contract::Builtin(Builtin::Echo) => Arc::new(echo::Echo),
         Contract::Builtin(Builtin::SlowEcho) => Arc::new(slow_echo::SlowEcho),
         Contract::Builtin(Builtin::Ask) => Arc::new(ask::Ask),
         Contract::Builtin(Builtin::Fail) => Arc::new(fail::Fail),
-        Contract::Exec(program) => Arc::new(exec::Exec::new(program, place)),
+        Contract::Exec(program) => Arc::new(exec::Exec::new(program, program_directory)),
         Contract::Directory(files) => Arc::new(bridge::Bridge::new(settled, files, server)),
         Contract::Remote(remote) => (remote.spoken.link)(remote::Agent::new(settled, remote, server), settled),
     }

@@ -48,7 +48,7 @@ impl TranslateOptions<'_> {
     fn translate_to(&self, bytes: &[u8], to: Contract) -> Translation {
         // The contracts' own examples are no finer than seconds.
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let fresh = WriteContext {
+        let context = WriteContext {
             now: &now,
             id: Uuid::new_v4(),
             agent_types: self.agent_types,
@@ -58,7 +58,7 @@ impl TranslateOptions<'_> {
             completing: false,
             levels: Levels::Received,
         };
-        crosspoint_contracts::translate(bytes, &self.options(), to, &fresh)
+        crosspoint_contracts::translate(bytes, &self.options(), to, &context)
     }
 
     /// Names the contracts in which the document has a counterpart, for a document that has none in the requested

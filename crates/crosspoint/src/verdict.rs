@@ -14,7 +14,7 @@ use crate::terminal::render;
 /// One document's report. The order of the members is the order they are printed in.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Judged")]
-pub(crate) struct Judged<'r> {
+pub(crate) struct DocumentReport<'r> {
     /// The file, where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<String>,
@@ -38,9 +38,9 @@ pub(crate) struct Judged<'r> {
     candidates: Vec<&'static str>,
 }
 
-impl<'r> Judged<'r> {
-    pub(crate) fn new(report: &'r Report, good: bool) -> Judged<'r> {
-        Judged {
+impl<'r> DocumentReport<'r> {
+    pub(crate) fn new(report: &'r Report, good: bool) -> DocumentReport<'r> {
+        DocumentReport {
             file: None,
             kind: report.kind.map(Kind::name),
             valid: good,
@@ -51,13 +51,13 @@ impl<'r> Judged<'r> {
         }
     }
 
-    pub(crate) fn of(reading: &'r Reading<'_>, good: bool) -> Judged<'r> {
-        let mut judged = Judged::new(&reading.report, good);
+    pub(crate) fn of(reading: &'r Reading<'_>, good: bool) -> DocumentReport<'r> {
+        let mut report = DocumentReport::new(&reading.report, good);
         if let Some(undetected) = &reading.undetected {
-            judged.error = Some(render::undetected_sentence(undetected));
-            judged.candidates = candidates(undetected);
+            report.error = Some(render::undetected_sentence(undetected));
+            report.candidates = candidates(undetected);
         }
-        judged
+        report
     }
 }
 

@@ -63,7 +63,7 @@ impl FileEvents {
         let opened = (!poll).then(|| inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()).flatten();
         let now = Instant::now();
         FileEvents {
-            inotify: opened.and_then(told_of),
+            inotify: opened.and_then(async_descriptor),
             watched: BTreeMap::new(),
             paths: Vec::new(),
             untold: if poll { "as you asked" } else { "the system does not tell of changes here" },
@@ -80,12 +80,12 @@ impl FileEvents {
     }
 
     fn watch(&mut self, index: usize) -> WatchMethod {
-        let told = self.try_watch(index);
-        match told {
+        let method = self.try_watch(index);
+        match method {
             WatchMethod::BySystem => self.polled.remove(&index),
             WatchMethod::Polled(_) => self.polled.insert(index),
         };
-        told
+        method
     }
 
     fn try_watch(&mut self, index: usize) -> WatchMethod {
@@ -113,12 +113,12 @@ impl FileEvents {
     pub(crate) async fn next(&mut self) -> BTreeSet<usize> {
         loop {
             let until = if self.polled.is_empty() { self.rescan_at } else { self.poll_at.min(self.rescan_at) };
-            let told = tokio::select! {
-                told = told(self.inotify.as_ref()) => Some(told),
+            let events = tokio::select! {
+                events = read_events(self.inotify.as_ref()) => Some(events),
                 () = tokio::time::sleep_until(until) => None,
             };
-            let worth = match told {
-                Some(told) => self.sorted(told),
+            let worth = match events {
+                Some(events) => self.sorted(events),
                 None => self.due(),
             };
             if !worth.is_empty() {
@@ -157,9 +157,9 @@ impl FileEvents {
         }
     }
 
-    fn sorted(&mut self, told: Vec<Event>) -> BTreeSet<usize> {
+    fn sorted(&mut self, events: Vec<Event>) -> BTreeSet<usize> {
         let mut worth = BTreeSet::new();
-        for event in told {
+        for event in events {
             match event {
                 Event::Missed => worth.extend(0..self.paths.len()),
                 Event::Named(watch) => worth.extend(self.watched.get(&watch)),
@@ -180,7 +180,7 @@ impl FileEvents {
     deprecated,
     reason = "its successor is unsafe, because of descriptors that can be exchanged; an owned one cannot"
 )]
-fn told_of(descriptor: OwnedFd) -> Option<AsyncFd<OwnedFd>> {
+fn async_descriptor(descriptor: OwnedFd) -> Option<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(descriptor, Interest::READABLE).ok()
 }
 
@@ -194,7 +194,7 @@ enum Event {
 }
 
 /// Waits for what the system reports; without inotify it waits for ever.
-async fn told(inotify: Option<&AsyncFd<OwnedFd>>) -> Vec<Event> {
+async fn read_events(inotify: Option<&AsyncFd<OwnedFd>>) -> Vec<Event> {
     let Some(inotify) = inotify else { return std::future::pending().await };
     let Ok(mut ready) = inotify.readable().await else { return std::future::pending().await };
     let mut buffer = [MaybeUninit::uninit(); 16 << 10];
@@ -243,9 +243,9 @@ mod tests {
         path
     }
 
-    async fn told(notices: &mut FileEvents) -> Vec<usize> {
-        let told = tokio::time::timeout(PATIENCE, notices.next()).await.expect("it is told of");
-        told.into_iter().collect()
+    async fn reported(notices: &mut FileEvents) -> Vec<usize> {
+        let reported = tokio::time::timeout(PATIENCE, notices.next()).await.expect("it is told of");
+        reported.into_iter().collect()
     }
 
     #[tokio::test]
@@ -257,12 +257,12 @@ mod tests {
         fs::write(other.join(".agent-request.json.tmp-1"), "").expect("it can be written");
         fs::write(other.join(".agent-bridge.json"), "").expect("it can be written");
         fs::rename(other.join("request.json"), one.join(".agent-request-phase3.json")).expect("it can be renamed");
-        assert_eq!(told(&mut notices).await, [0]);
+        assert_eq!(reported(&mut notices).await, [0]);
         fs::write(other.join(".agent-response.json"), "").expect("it can be written");
-        assert_eq!(told(&mut notices).await, [1]);
+        assert_eq!(reported(&mut notices).await, [1]);
         fs::write(one.join(".agent-request.json"), "").expect("it can be written");
         fs::write(other.join(".agent-request.json"), "").expect("it can be written");
-        assert_eq!(told(&mut notices).await, [0, 1]);
+        assert_eq!(reported(&mut notices).await, [0, 1]);
         let _ = (fs::remove_dir_all(one), fs::remove_dir_all(other));
     }
 
@@ -272,13 +272,13 @@ mod tests {
         let mut notices = FileEvents::new(false);
         notices.add(&path);
         fs::remove_dir(&path).expect("it can be removed");
-        assert_eq!(told(&mut notices).await, [0]);
+        assert_eq!(reported(&mut notices).await, [0]);
         assert_eq!(notices.polled.len(), 1);
         fs::create_dir(&path).expect("it can be made");
-        assert_eq!(told(&mut notices).await, [0]);
+        assert_eq!(reported(&mut notices).await, [0]);
         assert!(notices.polled.is_empty(), "the system tells again");
         fs::write(path.join(".agent-request.json"), "").expect("it can be written");
-        assert_eq!(told(&mut notices).await, [0]);
+        assert_eq!(reported(&mut notices).await, [0]);
         let _ = fs::remove_dir_all(path);
     }
 
@@ -295,11 +295,11 @@ mod tests {
         std::os::unix::fs::symlink(&second, &new).expect("a link can be made");
         fs::rename(&new, &link).expect("it can be turned");
         notices.rescan_at = Instant::now();
-        assert_eq!(told(&mut notices).await, [0, 1]);
+        assert_eq!(reported(&mut notices).await, [0, 1]);
         assert_eq!(notices.watched.len(), 1, "the old one is let go");
         notices.polled.clear();
         fs::write(second.join(".agent-request.json"), "").expect("it can be written");
-        assert_eq!(told(&mut notices).await, [0]);
+        assert_eq!(reported(&mut notices).await, [0]);
         fs::write(first.join(".agent-request.json"), "").expect("it can be written");
         let quiet = tokio::time::timeout(POLL_PAUSE, notices.next()).await;
         assert!(quiet.is_err(), "nobody tells of the old one: {quiet:?}");
@@ -312,10 +312,10 @@ mod tests {
         let mut notices = FileEvents::new(false);
         assert_eq!(notices.add(&path.join("missing")), WatchMethod::Polled("it cannot be watched"));
         assert_eq!(notices.add(&path), WatchMethod::BySystem);
-        assert_eq!((told(&mut notices).await, told(&mut notices).await), (vec![0], vec![0]));
+        assert_eq!((reported(&mut notices).await, reported(&mut notices).await), (vec![0], vec![0]));
         let mut notices = FileEvents::new(true);
         assert!(matches!(notices.add(&path), WatchMethod::Polled(_)));
-        assert_eq!((told(&mut notices).await, told(&mut notices).await), (vec![0], vec![0]));
+        assert_eq!((reported(&mut notices).await, reported(&mut notices).await), (vec![0], vec![0]));
         let _ = fs::remove_dir_all(path);
     }
 
@@ -330,7 +330,7 @@ mod tests {
             fs::write(path.join(format!("file-{}", number % 10)), "").expect("it can be written");
         }
         fs::write(path.join(".agent-request.json"), "").expect("it can be written");
-        assert_eq!(told(&mut notices).await, [0]);
+        assert_eq!(reported(&mut notices).await, [0]);
         let _ = fs::remove_dir_all(path);
     }
 }

@@ -15,8 +15,8 @@ const REMARKS_MAX: usize = 20;
 
 /// When it was asked: as the request says, else when the file was written.
 pub(crate) fn asked_at(request: &Request) -> jiff::Timestamp {
-    let said = request.created_at.as_deref().and_then(|text| text.parse().ok());
-    said.unwrap_or_else(|| timestamp(request.written))
+    let created_at = request.created_at.as_deref().and_then(|text| text.parse().ok());
+    created_at.unwrap_or_else(|| timestamp(request.written))
 }
 
 /// Returns what is odd about a request and no reason not to answer it, each with its clause.

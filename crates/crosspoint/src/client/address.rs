@@ -47,7 +47,7 @@ impl Address {
     }
 
     /// The address for people, without a password.
-    pub(super) fn place(&self) -> String {
+    pub(super) fn without_password(&self) -> String {
         match self {
             Address::Socket(_) => self.shown(),
             Address::Web(url) => match reqwest::Url::parse(url) {

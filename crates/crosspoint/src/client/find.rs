@@ -38,7 +38,7 @@ fn named(reach: &Reach) -> Option<String> {
 pub(super) fn check_configuration(reach: &Reach) -> Result<()> {
     match named(reach) {
         Some(url) => Client::named(&url).map(|_| ()),
-        None => Config::load(&reach.place.flags()).map(|_| ()),
+        None => Config::load(&reach.store.flags()).map(|_| ()),
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) async fn find(reach: &Reach, need: Need) -> Result<Session> {
     if let Some(url) = named(reach) {
         return Ok(Session { client: Client::named(&url)?, embedded: None });
     }
-    let config = Config::load(&reach.place.flags())?;
+    let config = Config::load(&reach.store.flags())?;
     if let Some(client) = running(&config.data).await? {
         return Ok(Session { client, embedded: None });
     }
@@ -73,7 +73,7 @@ pub(super) fn patient(reach: &Reach) -> Result<Client> {
     if let Some(url) = named(reach) {
         return Client::named(&url);
     }
-    let config = Config::load(&reach.place.flags())?;
+    let config = Config::load(&reach.store.flags())?;
     // No server is known to listen, so this is the configured address, where a server would listen.
     let url = match left::read(&config.data) {
         Left::At(url) => url,

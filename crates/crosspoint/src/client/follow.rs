@@ -53,7 +53,7 @@ pub(crate) struct Follow {
     /// No event has come since the connection was made.
     barren: bool,
     away: Option<Away>,
-    said: bool,
+    is_lost_reported: bool,
 }
 
 struct Away {
@@ -79,7 +79,7 @@ impl Follow {
             done: false,
             barren: false,
             away: None,
-            said: false,
+            is_lost_reported: false,
         }
     }
 
@@ -96,7 +96,7 @@ impl Follow {
             if let Err(failed) = self.fill().await {
                 self.stream = None;
                 self.pause(failed).await?;
-                if !std::mem::replace(&mut self.said, true) {
+                if !std::mem::replace(&mut self.is_lost_reported, true) {
                     return Ok(Heard::Lost);
                 }
             }

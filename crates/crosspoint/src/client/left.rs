@@ -63,20 +63,20 @@ fn address(data: &Path) -> Result<String, Not> {
     let directory = rustix::fs::open(data, flags, Mode::empty()).map_err(|_| Not::There)?;
     let file = open(&directory)?;
     believe(&stat(&file)?, FileType::RegularFile, "it is no regular file", "it belongs to another user")?;
-    let place = stat(&directory)?;
-    believe(&place, FileType::Directory, "it is in no directory", "its directory belongs to another user")?;
-    if place.st_mode & OTHERS_WRITE != 0 {
+    let directory_stat = stat(&directory)?;
+    believe(&directory_stat, FileType::Directory, "it is in no directory", "its directory belongs to another user")?;
+    if directory_stat.st_mode & OTHERS_WRITE != 0 {
         return Err(Not::Believed("other users may write to its directory; chmod go-w it"));
     }
     let mut text = String::new();
     let unread = |_: io::Error| Not::Believed("it cannot be read");
     File::from(file).take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(unread)?;
-    let said: ServerNote = serde_json::from_str(&text).map_err(|_| Not::Believed("it is not what servers write"))?;
-    match said.url.strip_prefix(SCHEME) {
-        Some(path) => socket(&directory, &place, Path::new(path))?,
-        None => port(&said.url)?,
+    let note: ServerNote = serde_json::from_str(&text).map_err(|_| Not::Believed("it is not what servers write"))?;
+    match note.url.strip_prefix(SCHEME) {
+        Some(path) => socket(&directory, &directory_stat, Path::new(path))?,
+        None => port(&note.url)?,
     }
-    Ok(said.url)
+    Ok(note.url)
 }
 
 /// Opens the file without following links and without blocking.
@@ -102,11 +102,11 @@ fn believe(found: &Stat, kind: FileType, other: &'static str, foreign: &'static 
 }
 
 /// Checks that a socket is in the same directory as the file.
-fn socket(directory: &OwnedFd, place: &Stat, path: &Path) -> Result<(), Not> {
+fn socket(directory: &OwnedFd, directory_stat: &Stat, path: &Path) -> Result<(), Not> {
     let elsewhere = Not::Believed("it names a socket outside its directory");
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(elsewhere) };
     let Ok(there) = rustix::fs::stat(parent) else { return Err(elsewhere) };
-    if !path.is_absolute() || (there.st_dev, there.st_ino) != (place.st_dev, place.st_ino) {
+    if !path.is_absolute() || (there.st_dev, there.st_ino) != (directory_stat.st_dev, directory_stat.st_ino) {
         return Err(elsewhere);
     }
     let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|_| Not::There)?;

@@ -86,7 +86,7 @@ fn program(arguments: &Agent) -> Result<Program> {
         },
         // A worker that was killed joins with a new session, and the server does not give it the old work before the
         // old lease is over.
-        ward: None,
+        orphan_lock: None,
     })
 }
 
@@ -162,7 +162,7 @@ impl Worker {
         }
         for given in instructions.jobs {
             match self.held.hold(&given.id, given.attempt) {
-                Hold::New(told) => drop(tokio::spawn(job::run(self.clone(), given, told))),
+                Hold::New(signals) => drop(tokio::spawn(job::run(self.clone(), given, signals))),
                 // The answer was on its way when this worker was asked to leave.
                 Hold::Declined => drop(tokio::spawn(job::decline(self.clone(), given))),
                 // The list of this worker and the server's answer have crossed.

@@ -155,14 +155,14 @@ pub(crate) fn run(arguments: &Agents) -> Result<Exit> {
             print_agent(client, &show.agent, client.get(&path(&show.agent, "")).await)
         }),
         AgentsAction::Breaker(breaker) => client::with(&breaker.reach, Need::Existing, async |client| {
-            let said = match breaker.change {
+            let answer = match breaker.change {
                 None => client.get(&path(&breaker.agent, "")).await,
                 Some(change) => {
                     let state = if change == BreakerChange::Open { "open" } else { "closed" };
                     client.post(&path(&breaker.agent, "/breaker"), json!({ "state": state }).to_string()).await
                 }
             };
-            print_agent(client, &breaker.agent, said)
+            print_agent(client, &breaker.agent, answer)
         }),
         AgentsAction::Drain(drain) => client::with(&drain.reach, Need::Existing, async |client| {
             let body = json!({ "drained": !drain.resume }).to_string();
@@ -206,9 +206,9 @@ fn row(agent: &Agent) -> Vec<String> {
     ]
 }
 
-fn print_agent(client: &Client, name: &AgentName, said: Result<String, Failed>) -> Result<Exit> {
+fn print_agent(client: &Client, name: &AgentName, answer: Result<String, Failed>) -> Result<Exit> {
     let hint = "crosspoint agents list shows the agents there are";
-    let text = said.map_err(|failed| failed.hinted(StatusCode::NOT_FOUND, hint))?;
+    let text = answer.map_err(|failed| failed.hinted(StatusCode::NOT_FOUND, hint))?;
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     if name.json {
         writeln!(out, "{}", json::one_line(&text))?;

@@ -50,7 +50,7 @@ pub(crate) struct ConfigCheck {
     pub(crate) file: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) place: StoreFlags,
+    pub(crate) store: StoreFlags,
 }
 
 /// Print everything that holds as TOML, each value with where it came from
@@ -61,17 +61,17 @@ Examples:
   CROSSPOINT_SERVER_LISTEN=127.0.0.1:0 crosspoint config show | grep listen")]
 pub(crate) struct ConfigShow {
     #[command(flatten)]
-    pub(crate) place: StoreFlags,
+    pub(crate) store: StoreFlags,
 }
 
 pub(crate) fn run(arguments: &ConfigCommand) -> Result<Exit> {
     match &arguments.action {
         ConfigAction::Check(check) => {
-            let config = check.file.clone().or_else(|| check.place.config.clone());
-            check_configuration(&Flags { config, ..check.place.flags() })
+            let config = check.file.clone().or_else(|| check.store.config.clone());
+            check_configuration(&Flags { config, ..check.store.flags() })
         }
         ConfigAction::Show(show) => {
-            let loaded = Loaded::load(&show.place.flags())?;
+            let loaded = Loaded::load(&show.store.flags())?;
             config::show(&mut io::stdout().lock(), &loaded)?;
             Ok(Exit::Fine)
         }

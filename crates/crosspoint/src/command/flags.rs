@@ -56,7 +56,7 @@ pub(crate) struct Reach {
     pub(crate) server: Option<String>,
 
     #[command(flatten)]
-    pub(crate) place: StoreFlags,
+    pub(crate) store: StoreFlags,
 }
 
 pub(crate) fn seconds(text: &str) -> Result<f64, &'static str> {

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Jobs) -> Result<Exit> {
             client::with(&document.reach, Need::Existing, async |client| print_document(client, document).await)
         }
         JobsAction::Cancel(cancel) => client::with(&cancel.reach, Need::Existing, async |client| {
-            let job = wish(client, &cancel.id.id, "cancel", String::new()).await?;
+            let job = post_action(client, &cancel.id.id, "cancel", String::new()).await?;
             print_job(&job, cancel.json)
         }),
         JobsAction::Answer(answer) => answer_job(answer),
@@ -50,7 +50,7 @@ fn no_such_job(failed: Failed) -> Failed {
     failed.hinted(StatusCode::NOT_FOUND, hint)
 }
 
-async fn wish(client: &Client, id: &str, what: &str, body: String) -> Result<Job> {
+async fn post_action(client: &Client, id: &str, what: &str, body: String) -> Result<Job> {
     let path = format!("/api/v1/jobs/{}/{what}", segment(id));
     let text = client.post(&path, body).await;
     let text = text.map_err(|failed| {
@@ -110,7 +110,7 @@ fn answer_job(arguments: &JobsAnswer) -> Result<Exit> {
     };
     let Some(input) = input else { return Ok(Exit::CouldNot) };
     client::with(&arguments.reach, Need::Existing, async |client| {
-        let job = wish(client, &arguments.id.id, "answer", format!("{{\"input\":{input}}}")).await?;
+        let job = post_action(client, &arguments.id.id, "answer", format!("{{\"input\":{input}}}")).await?;
         print_job(&job, arguments.json)
     })
 }

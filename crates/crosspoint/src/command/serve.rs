@@ -52,7 +52,7 @@ pub(crate) struct Serve {
     pub(crate) insecure: bool,
 
     #[command(flatten)]
-    pub(crate) place: StoreFlags,
+    pub(crate) store: StoreFlags,
 
     /// How much is logged: off, error, warn, info, debug [default: info]
     #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(["off", "error", "warn", "info", "debug"]), hide_possible_values = true)]
@@ -80,20 +80,20 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit> {
 
 async fn serve(config: &Config) -> Result<Exit> {
     // The address first: if it cannot be used, no job should have been taken up, and no work begun in vain.
-    let Listening { listener, place, mut file } = match Listening::open(config).await {
+    let Listening { listener, address, mut file } = match Listening::open(config).await {
         Ok(listening) => listening,
-        Err(unheard) => return Ok(unheard.told(&config.server.listen)),
+        Err(unheard) => return Ok(unheard.print(&config.server.listen)),
     };
     let queues = Arc::new(Queues::default());
     let engine = retrying::with_store(|| Engine::start(config.engine(Mode::Serve, &queues))).await?;
     let mut signals = Signals::new()?;
     if let Err(error) = listening::publish(&mut file, &config.data) {
-        return Ok(Unheard::from(error).told(&config.server.listen));
+        return Ok(Unheard::from(error).print(&config.server.listen));
     }
-    banner::show(&place, config, &engine);
-    let presence = Presence::announce(&config.data, &place.url())?;
+    banner::show(&address, config, &engine);
+    let presence = Presence::announce(&config.data, &address.url())?;
     if let Some(why) = client::doubt(&config.data) {
-        tracing::warn!(why, "commands do not believe {SERVER_FILE}, and need --server {}", place.url());
+        tracing::warn!(why, "commands do not believe {SERVER_FILE}, and need --server {}", address.url());
     }
     let serving = server::run(listener, (engine.clone(), queues), config, async {
         signals.next().await;
@@ -134,7 +134,7 @@ fn fit_connections(limits: &mut Limits) {
 
 /// Loads the configuration. Flags override the file and the environment.
 fn settle(arguments: &Serve) -> Result<Config> {
-    let flags = Flags { listen: arguments.listen.clone(), insecure: arguments.insecure, ..arguments.place.flags() };
+    let flags = Flags { listen: arguments.listen.clone(), insecure: arguments.insecure, ..arguments.store.flags() };
     let mut config = Config::load(&flags)?;
     if let Some(level) = &arguments.log {
         config.server.log.clone_from(level);

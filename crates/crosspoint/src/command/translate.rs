@@ -77,14 +77,14 @@ pub(crate) fn run(arguments: &Translate) -> Result<Exit> {
         return Ok(Exit::CouldNot);
     }
     let source = Source::one(arguments.path.as_deref(), "translate")?;
-    let wish = TranslateOptions {
+    let options = TranslateOptions {
         to: arguments.to,
         kind: arguments.from.or_else(|| source.file_name().and_then(Kind::of_file_name)),
         agent: &arguments.agent,
         agent_types: &agent_types,
         carrying: if arguments.no_carry { Carrying::Off } else { Carrying::On },
     };
-    if !wish.knows_its_agent() {
+    if !options.knows_its_agent() {
         return Ok(unknown_agent(&arguments.agent));
     }
     let bytes = match source.read() {
@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &Translate) -> Result<Exit> {
             return Ok(Exit::CouldNot);
         }
     };
-    let work = Work { arguments, name: render::shown_name(&source), bytes: &bytes, wish };
+    let work = Work { arguments, name: render::shown_name(&source), bytes: &bytes, options };
     work.run()
 }
 
@@ -109,12 +109,12 @@ struct Work<'a> {
     arguments: &'a Translate,
     name: String,
     bytes: &'a [u8],
-    wish: TranslateOptions<'a>,
+    options: TranslateOptions<'a>,
 }
 
 impl Work<'_> {
     fn run(&self) -> Result<Exit> {
-        let Translation { report, undetected, written } = self.wish.translate(self.bytes);
+        let Translation { report, undetected, written } = self.options.translate(self.bytes);
         if undetected.is_some() || !report.is_valid() {
             render::findings(&self.name, self.bytes, &report);
             let Some(undetected) = undetected else { return Ok(Exit::NotFine) };
@@ -131,7 +131,7 @@ impl Work<'_> {
     /// Prints the documents on stdout, and everything about them on stderr.
     fn show(&self, report: &Report, translated: &Translated) -> Result<Exit> {
         let homeless = translated.homeless();
-        let refuses = self.arguments.strict && translated.loses(self.wish.carrying);
+        let refuses = self.arguments.strict && translated.loses(self.options.carrying);
         if !refuses {
             self.print(report, translated)?;
         }
@@ -163,7 +163,7 @@ impl Work<'_> {
     }
 
     fn is_whole(&self) -> bool {
-        crosspoint_contracts::read(self.bytes, &Options { extent: Extent::Whole, ..self.wish.options() })
+        crosspoint_contracts::read(self.bytes, &Options { extent: Extent::Whole, ..self.options.options() })
             .report
             .is_valid()
     }
@@ -205,7 +205,7 @@ impl Work<'_> {
     }
 
     fn no_counterpart(&self, translated: &Translated) -> Exit {
-        let hint = self.wish.goes_to(self.bytes);
+        let hint = self.options.goes_to(self.bytes);
         let why = translated.refused.as_ref().map(Refused::to_string).unwrap_or_default();
         render::refused(&format!("{}: {why}", self.name), &hint);
         Exit::NotFine

@@ -11,7 +11,7 @@ use crate::Exit;
 use crate::command::flags::{self, Format, kind_parser};
 use crate::input::{self, Source};
 use crate::terminal::render;
-use crate::verdict::Judged;
+use crate::verdict::DocumentReport;
 
 /// Say what is wrong with documents of the five contracts, where, and how to mend it
 ///
@@ -183,9 +183,9 @@ impl Run<'_> {
                 }
             }
             Format::Json => {
-                let mut judged = Judged::of(reading, good);
-                judged.file = Some(source.name());
-                print(&judged)?;
+                let mut report = DocumentReport::of(reading, good);
+                report.file = Some(source.name());
+                print(&report)?;
             }
         }
         Ok(())
@@ -198,10 +198,10 @@ impl Run<'_> {
             return Ok(());
         }
         let nothing = Report::default();
-        let mut judged = Judged::new(&nothing, false);
-        judged.file = Some(name.to_owned());
-        judged.error = Some(format!("{error:#}"));
-        let printed = if self.closed { Ok(()) } else { print(&judged) };
+        let mut report = DocumentReport::new(&nothing, false);
+        report.file = Some(name.to_owned());
+        report.error = Some(format!("{error:#}"));
+        let printed = if self.closed { Ok(()) } else { print(&report) };
         self.unless_closed(printed)
     }
 
@@ -215,6 +215,6 @@ impl Run<'_> {
 }
 
 /// Prints the verdict on a line of its own.
-fn print(judged: &Judged<'_>) -> io::Result<()> {
-    writeln!(io::stdout().lock(), "{}", serde_json::to_string(judged)?)
+fn print(report: &DocumentReport<'_>) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{}", serde_json::to_string(report)?)
 }

@@ -36,8 +36,12 @@ pub(super) fn overlay(variables: impl Iterator<Item = (OsString, OsString)>, con
             continue;
         };
         let shown = format!("[{}] {}", section.name, key.name);
-        let wrong =
-            |what: String, hint: String| Problem { place: Position::Environment(name.clone()), key: shown, what, hint };
+        let wrong = |what: String, hint: String| Problem {
+            position: Position::Environment(name.clone()),
+            key: shown,
+            what,
+            hint,
+        };
         let Some(text) = value.to_str() else {
             overlay.problems.push(wrong("it is not UTF-8".to_owned(), "set it to a text".to_owned()));
             continue;
@@ -62,7 +66,7 @@ fn unknown(name: &str) -> Problem {
     let hint = suggestion(name, &known).map(|hint| hint.replace("crosspoint", "CROSSPOINT"));
     let hint = hint.map_or_else(|| "unset it; crosspoint config show lists the keys".to_owned(), |hint| shout(&hint));
     Problem {
-        place: Position::Environment(name.to_owned()),
+        position: Position::Environment(name.to_owned()),
         key: String::new(),
         what: format!("{name} is no key"),
         hint,

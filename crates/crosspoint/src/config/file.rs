@@ -43,7 +43,7 @@ pub(super) fn read(path: &Path, text: String, config: &mut Config) -> File {
     if errors.is_empty() {
         file.tables(table.get_ref(), config);
     }
-    file.problems.sort_by_key(|problem| match &problem.place {
+    file.problems.sort_by_key(|problem| match &problem.position {
         Position::File(_, span) => span.start,
         Position::Environment(_) | Position::Flag(_) => usize::MAX,
     });
@@ -52,8 +52,8 @@ pub(super) fn read(path: &Path, text: String, config: &mut Config) -> File {
 
 impl File {
     pub(super) fn wrong(&mut self, span: Range<usize>, key: &str, what: &str, hint: &str) {
-        let place = Position::File(self.source.clone(), span);
-        self.problems.push(Problem { place, key: key.to_owned(), what: what.to_owned(), hint: hint.to_owned() });
+        let position = Position::File(self.source.clone(), span);
+        self.problems.push(Problem { position, key: key.to_owned(), what: what.to_owned(), hint: hint.to_owned() });
     }
 
     pub(super) fn line(&self, span: &Range<usize>) -> usize {

@@ -120,7 +120,7 @@ impl Loaded {
                         self.origins.insert(format!("{section}.{name}"), Origin::Flag(flag));
                     }
                     Err(wrong) => problems.push(Problem {
-                        place: Position::Flag(flag),
+                        position: Position::Flag(flag),
                         key: String::new(),
                         what: wrong.what,
                         hint: wrong.hint,
@@ -150,7 +150,7 @@ impl Loaded {
         let rooms = [("bodies_bytes", limits.bodies_bytes_max), ("waiting_bytes", limits.waiting_bytes_max)];
         let (name, room) = rooms.into_iter().find(|(_, room)| *room < limits.body_bytes_max)?;
         let origin = self.origins.get(&format!("limits.{name}")).or_else(|| self.origins.get("limits.body_bytes"));
-        let place = match (origin, file) {
+        let position = match (origin, file) {
             (Some(Origin::Environment(variable)), _) => Position::Environment(variable.clone()),
             (Some(Origin::File(line)), Some(file)) => {
                 Position::File(file.source.clone(), line_span(&file.source.text, *line))
@@ -159,7 +159,7 @@ impl Loaded {
             (Some(Origin::File(_)) | None, _) => return None,
         };
         Some(Problem {
-            place,
+            position,
             key: format!("[limits] {name}"),
             what: format!(
                 "{} is less than body_bytes, {}: a body of that size could never be taken",
@@ -188,7 +188,7 @@ impl Loaded {
         let at = self.config.agents.iter().position(is_here)?;
         let line = *self.agent_lines.get(at)?.get("url")?;
         Some(Problem {
-            place: Position::File(file.source.clone(), line_span(&file.source.text, line)),
+            position: Position::File(file.source.clone(), line_span(&file.source.text, line)),
             key: format!("[[agent]] {}: url", self.config.agents[at].name),
             what: "this server itself listens there: its work would go in a circle".to_owned(),
             hint: "write where the agent is, or let one of the two have another port".to_owned(),

@@ -10,7 +10,7 @@ use crate::terminal::render::{self, Spot};
 /// A mistake in the configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
-    pub(super) place: Position,
+    pub(super) position: Position,
     /// The key that it is about, as `[server] listen`. Empty if it is about no key.
     pub(super) key: String,
     pub(super) what: String,
@@ -66,7 +66,7 @@ impl Problem {
     }
 
     fn where_is(&self) -> String {
-        match (&self.place, self.line_and_column()) {
+        match (&self.position, self.line_and_column()) {
             (Position::File(source, _), Some((line, column))) => {
                 format!("{}:{line}:{column}", render::visible(&source.path.display().to_string()))
             }
@@ -77,7 +77,7 @@ impl Problem {
     }
 
     fn spot(&self) -> Option<Spot<'_>> {
-        let Position::File(source, span) = &self.place else { return None };
+        let Position::File(source, span) = &self.position else { return None };
         let line = line_and_column(&source.text, span.start).0;
         if may_hold_a_secret(source.text.lines().nth(line - 1).unwrap_or_default()) {
             return None;
@@ -86,7 +86,7 @@ impl Problem {
     }
 
     fn line_and_column(&self) -> Option<(usize, usize)> {
-        let Position::File(source, span) = &self.place else { return None };
+        let Position::File(source, span) = &self.position else { return None };
         Some(line_and_column(&source.text, span.start))
     }
 }

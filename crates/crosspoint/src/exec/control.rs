@@ -22,7 +22,7 @@ pub(super) struct Order {
     pub(super) memory_bytes: Option<u64>,
     pub(super) processes: u32,
     pub(super) grace_millis: u64,
-    pub(super) ward: Option<Vec<u8>>,
+    pub(super) orphan_lock: Option<Vec<u8>>,
 }
 
 /// What a supervisor reports.

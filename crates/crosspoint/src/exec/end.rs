@@ -65,7 +65,7 @@ impl End {
 }
 
 fn failed(ending: &Ending, message: &str) -> Failed {
-    Failed { details: Some(details(ending)), ..said(Failure::AgentFailed, message) }
+    Failed { details: Some(details(ending)), ..failed_with(Failure::AgentFailed, message) }
 }
 
 fn details(ending: &Ending) -> Body {
@@ -87,26 +87,26 @@ fn exceeded(over: Over, program: &Program, ending: &Ending) -> Failed {
         details: Some(details(ending)),
         // Part of the work may be done, and a repeat would need as much.
         repeat: Some(Repeat::Never),
-        ..said(Failure::ResourceLimit, &message)
+        ..failed_with(Failure::ResourceLimit, &message)
     }
 }
 
 /// A failure of a program that had begun.
-fn said(failure: Failure, message: &str) -> Failed {
+fn failed_with(failure: Failure, message: &str) -> Failed {
     Failed::said(failure, Dispatched::Yes, message)
 }
 
 /// The failure when the supervisor ended without a report: it is not known how far the program had come.
 fn unseen() -> Failed {
-    said(Failure::Unavailable, "The program's supervisor was killed, and the program with it.")
+    failed_with(Failure::Unavailable, "The program's supervisor was killed, and the program with it.")
 }
 
 pub(super) fn too_many_artifacts() -> Failed {
     let limit = ARTIFACTS_BYTES_MAX >> 20;
-    said(Failure::ResourceLimit, &format!("The program's artifacts together are longer than {limit} MiB."))
+    failed_with(Failure::ResourceLimit, &format!("The program's artifacts together are longer than {limit} MiB."))
 }
 
 pub(super) fn may_not_ask() -> Failed {
     let message = "The program asks, and its configuration does not say that it may; to let it, set ask = true.";
-    said(Failure::BrokenContract, message)
+    failed_with(Failure::BrokenContract, message)
 }

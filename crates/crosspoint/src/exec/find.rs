@@ -84,9 +84,9 @@ fn in_path(name: &str, program: &Program) -> Result<PathBuf, Failed> {
     let path = program.env.get("PATH").map(OsString::from).or_else(|| env::var_os("PATH"));
     let path = path.unwrap_or_else(|| OsString::from(PATH_DEFAULT));
     let mut nearly = None;
-    for place in env::split_paths(&path) {
+    for entry in env::split_paths(&path) {
         // An empty or relative entry means the program's directory.
-        let file = program.directory.join(place).join(name);
+        let file = program.directory.join(entry).join(name);
         match startable(&file) {
             Ok(()) => return Ok(file),
             Err(why) if file.exists() => nearly = nearly.or(Some(why)),

@@ -44,7 +44,7 @@ pub(super) fn order_of(program: &Program, given: &Given) -> Result<Vec<u8>, Fail
         memory_bytes: program.limits.memory_bytes,
         processes: program.limits.processes,
         grace_millis: u64::try_from(program.limits.grace.as_millis()).unwrap_or(u64::MAX),
-        ward: program.ward.as_ref().map(find::bytes_of),
+        orphan_lock: program.orphan_lock.as_ref().map(find::bytes_of),
     };
     Ok(Body::of(&order).bytes().to_vec())
 }

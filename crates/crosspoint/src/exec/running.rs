@@ -55,8 +55,8 @@ pub(crate) struct Running {
     lines: Lines,
     /// When the part of a line that has come is passed on, or when waiting for last output ends. It counts from the
     /// moment a caller waits: how long the caller took over what came before is not the program's fault.
-    patience: Option<Instant>,
-    said: VecDeque<ProgramEvent>,
+    deadline: Option<Instant>,
+    events: VecDeque<ProgramEvent>,
     broken: BTreeSet<&'static str>,
     gathered: Gathered,
     answers: Option<mpsc::UnboundedSender<Body>>,
@@ -86,8 +86,8 @@ pub(crate) async fn start(program: Arc<Program>, given: Given) -> Result<Running
         reports: BytesMut::new(),
         stdout: Some(started.stdout),
         lines: Lines::new(),
-        patience: None,
-        said: VecDeque::new(),
+        deadline: None,
+        events: VecDeque::new(),
         broken: BTreeSet::new(),
         gathered: Gathered::default(),
         answers: program.ask.then_some(answers),
@@ -109,8 +109,8 @@ impl Running {
     /// Returns what comes next. The future may be dropped and called again, and loses nothing.
     pub(crate) async fn next(&mut self) -> Next {
         loop {
-            if let Some(said) = self.said.pop_front() {
-                return Next::Event(said);
+            if let Some(event) = self.events.pop_front() {
+                return Next::Event(event);
             }
             if let Some(orphans) = &mut self.orphans {
                 let _ = orphans.await;
@@ -119,13 +119,13 @@ impl Running {
             if self.control.is_none() && self.stdout.is_none() {
                 return Next::Ended(self.end.result(&self.program, std::mem::take(&mut self.gathered)));
             }
-            let patience = self.patience();
+            let deadline = self.deadline();
             tokio::select! {
                 // What has arrived is read first, however late it is.
                 biased;
                 read = read(self.stdout.as_mut(), &mut self.lines) => self.printed(read),
                 read = report(self.control.as_mut(), &mut self.reports) => self.reported(read),
-                () = until(patience) => self.out_of_patience(),
+                () = until(deadline) => self.deadline_over(),
             }
         }
     }
@@ -166,7 +166,7 @@ impl Running {
         if more == More::Never {
             self.stdout = None;
         }
-        self.patience = None;
+        self.deadline = None;
         self.take(more);
     }
 
@@ -188,19 +188,19 @@ impl Running {
 
     fn output(&mut self, block: bytes::Bytes) {
         self.gathered.output(&block);
-        self.said.push_back(ProgramEvent::Output(block));
+        self.events.push_back(ProgramEvent::Output(block));
     }
 
     fn follow(&mut self, directive: Directive) {
         match directive {
-            Directive::Progress { percent, step } => self.said.push_back(ProgramEvent::Progress { percent, step }),
+            Directive::Progress { percent, step } => self.events.push_back(ProgramEvent::Progress { percent, step }),
             Directive::Outputs(outputs) => self.gathered.outputs(outputs),
             Directive::Artifact(artifact) => {
                 if self.gathered.artifact(artifact) == Err(TooMuch) {
                     self.fail(end::too_many_artifacts());
                 }
             }
-            Directive::Ask(question) if self.answers.is_some() => self.said.push_back(ProgramEvent::Ask(question)),
+            Directive::Ask(question) if self.answers.is_some() => self.events.push_back(ProgramEvent::Ask(question)),
             Directive::Ask(_) => self.fail(end::may_not_ask()),
         }
     }
@@ -214,7 +214,7 @@ impl Running {
     /// Reports a broken rule, each rule once: a program that breaks one breaks it in every line.
     fn breaks(&mut self, rule: &'static str) {
         if self.broken.insert(rule) {
-            self.said.push_back(ProgramEvent::Broken(rule));
+            self.events.push_back(ProgramEvent::Broken(rule));
         }
     }
 
@@ -226,8 +226,8 @@ impl Running {
                 Ok(Report::Started { pid }) => self.end.pid = Some(pid),
                 Ok(Report::NotStarted { step, errno }) => self.end.hindered = Some((step, errno)),
                 // While no caller takes them, one sign of life is as good as many.
-                Ok(Report::Heard) if self.said.iter().any(|said| matches!(said, ProgramEvent::Heard)) => {}
-                Ok(Report::Heard) => self.said.push_back(ProgramEvent::Heard),
+                Ok(Report::Heard) if self.events.iter().any(|event| matches!(event, ProgramEvent::Heard)) => {}
+                Ok(Report::Heard) => self.events.push_back(ProgramEvent::Heard),
                 Ok(Report::Ended(ending)) => self.end.ending = Some(ending),
                 Err(_) => {}
             }
@@ -249,21 +249,21 @@ impl Running {
             let (session, pid, job_id) = (self.supervisor.pid(), self.end.pid, self.job_id.clone());
             self.orphans = Some(tokio::task::spawn_blocking(move || tree::end_orphans(session, pid, &job_id)));
         }
-        self.patience = None;
+        self.deadline = None;
     }
 
     /// Until when to wait, if there is anything that time brings on.
-    fn patience(&mut self) -> Option<Instant> {
+    fn deadline(&mut self) -> Option<Instant> {
         let wait = match (&self.stdout, &self.control) {
             (Some(_), None) => LAST_WORDS,
             (Some(_), Some(_)) if self.lines.is_waiting() => PARTIAL_AFTER,
             (Some(_) | None, Some(_) | None) => return None,
         };
-        Some(*self.patience.get_or_insert_with(|| Instant::now() + wait))
+        Some(*self.deadline.get_or_insert_with(|| Instant::now() + wait))
     }
 
-    fn out_of_patience(&mut self) {
-        self.patience = None;
+    fn deadline_over(&mut self) {
+        self.deadline = None;
         if self.control.is_none() {
             self.stdout = None;
             self.take(More::Never);

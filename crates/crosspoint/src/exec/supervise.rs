@@ -62,8 +62,8 @@ fn supervise(mut control: UnixStream) -> io::Result<()> {
         let errno = error.raw_os_error().unwrap_or(Errno::IO.raw_os_error());
         say(&control, &Report::NotStarted { step, errno })
     };
-    let ward = match order.ward.clone().map(|path| orphan_lock::hold(&path_of(path))).transpose() {
-        Ok(ward) => ward,
+    let lock = match order.orphan_lock.clone().map(|path| orphan_lock::hold(&path_of(path))).transpose() {
+        Ok(lock) => lock,
         Err(error) => return not_started(Step::Lock, &error),
     };
     let prepared = match prepare(&control) {
@@ -86,7 +86,7 @@ fn supervise(mut control: UnixStream) -> io::Result<()> {
         return Err(error);
     }
     Watch::new(control, stderr, pid, order).run();
-    drop(ward);
+    drop(lock);
     Ok(())
 }
 

@@ -51,7 +51,7 @@ enum Why {
 /// What there is to do.
 struct Ready {
     /// The parent has sent something, or is gone.
-    told: bool,
+    control: bool,
     ended: bool,
     printed: bool,
 }
@@ -106,7 +106,7 @@ impl Watch {
         let program = pidfd_open(self.pid, PidfdFlags::empty())?;
         loop {
             let ready = self.poll(&program)?;
-            if ready.told && !self.listen() {
+            if ready.control && !self.listen() {
                 return Ok(Why::Alone);
             }
             if ready.printed {
@@ -144,7 +144,7 @@ impl Watch {
         }
         let mut ready = watched.iter().map(|one| !one.revents().is_empty());
         let mut next = |is_watched: bool| is_watched && ready.next().unwrap_or(false);
-        Ok(Ready { told: next(true), ended: next(program.is_some()), printed: next(self.stderr.is_some()) })
+        Ok(Ready { control: next(true), ended: next(program.is_some()), printed: next(self.stderr.is_some()) })
     }
 
     /// Whether the end of the program ends the watch. If the program was asked to end, so was its whole group, and the

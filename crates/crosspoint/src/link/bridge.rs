@@ -38,7 +38,7 @@ use crate::backend::assignment;
 use crate::config;
 
 pub(super) struct Bridge {
-    place: Arc<Inbox>,
+    inbox: Arc<Inbox>,
     options: AgentOptions,
     /// Whether work that may have begun may begin again, if the operator says so (ALL-3).
     repeatable: Option<bool>,
@@ -65,7 +65,7 @@ impl Bridge {
         };
         let bytes_max = usize::try_from(settled.output_bytes_max).unwrap_or(usize::MAX);
         Bridge {
-            place: Arc::new(Inbox::new(&files.dir, bytes_max)),
+            inbox: Arc::new(Inbox::new(&files.dir, bytes_max)),
             options,
             repeatable: settled.repeatable,
             total: settled.total,
@@ -83,10 +83,10 @@ impl Bridge {
         // The lock belongs to the step, and not to the task that waits for it: an attempt may be given up in the middle
         // of one.
         let one = self.step.clone().lock_owned().await;
-        let place = self.place.clone();
+        let inbox = self.inbox.clone();
         let stepping = tokio::task::spawn_blocking(move || {
             let _one = one;
-            step(&place)
+            step(&inbox)
         });
         match stepping.await {
             Ok(done) => done,
@@ -118,7 +118,7 @@ impl Link for Bridge {
     }
 
     fn check(self: Arc<Self>) -> Pin<Box<dyn Future<Output = Health> + Send>> {
-        Box::pin(async move { self.files(|place| Ok(place.health())).await.unwrap_or(Health::Sick) })
+        Box::pin(async move { self.files(|inbox| Ok(inbox.health())).await.unwrap_or(Health::Sick) })
     }
 }
 
@@ -150,15 +150,15 @@ async fn tidy(link: &Bridge, job: JobId, number: u32) {
     failpoint::reached("target", "committed");
     let (id, taken) = (job.to_string(), link.taken().remove(&(job, number)));
     let last = link.last.clone();
-    let tidied = link.files(move |place| {
+    let tidied = link.files(move |inbox| {
         // The next attempt clears away the files of this one, and once it has asked their files cannot be told apart.
         if lock(&last).get(&job).is_some_and(|last| *last > number) {
             return Ok(());
         }
         lock(&last).remove(&job);
-        place.remove(Which::Request, &id)?;
+        inbox.remove(Which::Request, &id)?;
         failpoint::reached("target", "half-tidied");
-        if taken { place.remove(Which::Response, &id) } else { place.set_answer_aside(&id) }
+        if taken { inbox.remove(Which::Response, &id) } else { inbox.set_answer_aside(&id) }
     });
     match tidied.await {
         Ok(()) | Err(Fault::Gone(_)) => {}
@@ -188,7 +188,7 @@ mod tests {
             carry: true,
         };
         let link = Bridge {
-            place: Arc::new(Inbox::new(&path, 1_000)),
+            inbox: Arc::new(Inbox::new(&path, 1_000)),
             options,
             repeatable: Some(true),
             total: Duration::from_secs(1),
@@ -199,13 +199,13 @@ mod tests {
         let job: JobId = "019a8d2e-0000-7000-8000-000000000001".parse().expect("an id");
         let document = format!("{{\"request_id\":\"{job}\"}}");
         link.begins(job, 1);
-        assert!(link.place.put(&document).is_ok_and(|put| put));
+        assert!(link.inbox.put(&document).is_ok_and(|put| put));
         link.taken().insert((job, 1));
         link.begins(job, 2);
         tidy(&link, job, 1).await;
-        assert!(link.place.has(&job.to_string()).is_ok_and(|there| there), "it is the second attempt's");
+        assert!(link.inbox.has(&job.to_string()).is_ok_and(|there| there), "it is the second attempt's");
         tidy(&link, job, 2).await;
-        assert!(link.place.has(&job.to_string()).is_ok_and(|there| !there));
+        assert!(link.inbox.has(&job.to_string()).is_ok_and(|there| !there));
         assert!(link.taken().is_empty() && lock(&link.last).is_empty());
         let _ = fs::remove_dir_all(path);
     }

@@ -30,7 +30,7 @@ const WAITING_PERIOD: Duration = Duration::from_millis(200);
 /// Where the programs of one configuration run.
 pub(super) struct ProgramDirectory {
     directory: PathBuf,
-    ward: Arc<OrphanLock>,
+    orphan_lock: Arc<OrphanLock>,
 }
 
 impl ProgramDirectory {
@@ -39,26 +39,29 @@ impl ProgramDirectory {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let file = config.origin.as_deref().map(absolute);
         let directory = file.as_deref().and_then(Path::parent).map_or_else(|| absolute(Path::new(".")), Path::to_owned);
-        ProgramDirectory { directory, ward: Arc::new(OrphanLock::new(absolute(&config.data).join(ORPHAN_LOCK_FILE))) }
+        ProgramDirectory {
+            directory,
+            orphan_lock: Arc::new(OrphanLock::new(absolute(&config.data).join(ORPHAN_LOCK_FILE))),
+        }
     }
 }
 
 pub(super) struct Exec {
     program: Arc<Program>,
-    ward: Arc<OrphanLock>,
+    orphan_lock: Arc<OrphanLock>,
 }
 
 impl Exec {
-    pub(super) fn new(settled: &config::Exec, place: &ProgramDirectory) -> Exec {
+    pub(super) fn new(settled: &config::Exec, program_directory: &ProgramDirectory) -> Exec {
         let program = Program {
             argv: settled.argv.clone(),
-            directory: place.directory.clone(),
+            directory: program_directory.directory.clone(),
             env: settled.env.clone(),
             ask: settled.ask,
             limits: settled.limits,
-            ward: Some(place.ward.path().to_owned()),
+            orphan_lock: Some(program_directory.orphan_lock.path().to_owned()),
         };
-        Exec { program: Arc::new(program), ward: place.ward.clone() }
+        Exec { program: Arc::new(program), orphan_lock: program_directory.orphan_lock.clone() }
     }
 }
 
@@ -97,9 +100,9 @@ async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
             Next::Ended(result) => return result,
             // What the program says while it is being ended is dropped, but must be read so that the program can end.
             Next::Event(_) if stopping => {}
-            Next::Event(said) => {
+            Next::Event(event) => {
                 let heard = tokio::select! {
-                    heard = hear(said, &mut running, &mut attempt) => Some(heard),
+                    heard = hear(event, &mut running, &mut attempt) => Some(heard),
                     () = &mut leaving => None,
                 };
                 match heard {
@@ -127,7 +130,7 @@ async fn started(
     mut leaving: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Running, Failed> {
     let starting = async {
-        link.ward.clear().await.map_err(|error| unguarded(&link.ward, &error))?;
+        link.orphan_lock.clear().await.map_err(|error| unguarded(&link.orphan_lock, &error))?;
         exec::start(link.program.clone(), given).await
     };
     tokio::pin!(starting);
@@ -156,8 +159,8 @@ async fn given(attempt: &Attempt) -> Result<Given, Failed> {
     })
 }
 
-async fn hear(said: ProgramEvent, running: &mut Running, attempt: &mut Attempt) -> Result<(), Gone> {
-    match said {
+async fn hear(event: ProgramEvent, running: &mut Running, attempt: &mut Attempt) -> Result<(), Gone> {
+    match event {
         ProgramEvent::Output(block) => attempt.output(block).await,
         ProgramEvent::Progress { percent, step } => attempt.progress(percent, step.as_deref()).await,
         ProgramEvent::Heard => attempt.heard().await,
@@ -176,8 +179,8 @@ async fn hear(said: ProgramEvent, running: &mut Running, attempt: &mut Attempt) 
     }
 }
 
-fn unguarded(ward: &OrphanLock, error: &std::io::Error) -> Failed {
-    tracing::error!(path = %ward.path().display(), %error, "the lock of programs cannot be taken");
+fn unguarded(orphan_lock: &OrphanLock, error: &std::io::Error) -> Failed {
+    tracing::error!(path = %orphan_lock.path().display(), %error, "the lock of programs cannot be taken");
     let message = "Programs are not started: the lock in the data directory cannot be taken.";
     Failed::said(Failure::Unavailable, Dispatched::No, message)
 }

@@ -42,6 +42,6 @@ impl Record {
 /// Returns what is wrong with a document. A missing recommended member does no harm, and would be noted beside every
 /// job, so it is left out.
 pub(super) fn found(report: Report, recommended: &[&'static Clause]) -> Vec<Note> {
-    let told = report.findings.into_iter().filter(|finding| !recommended.contains(&finding.clause));
-    told.map(|finding| (finding.clause, finding.message)).collect()
+    let kept = report.findings.into_iter().filter(|finding| !recommended.contains(&finding.clause));
+    kept.map(|finding| (finding.clause, finding.message)).collect()
 }

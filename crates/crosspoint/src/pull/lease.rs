@@ -112,7 +112,7 @@ impl Queues {
 
     async fn bury(&self, engine: &Engine, lost: Lost) {
         let Lost { name, queue, dead, stale, session } = lost;
-        let told = session.then(|| {
+        let capacity_set = session.then(|| {
             let inside = lock(&queue);
             // Put into the inbox while no session can join: a capacity that is sent later is a newer one.
             engine.set_capacity(&name, inside.capacity())
@@ -126,8 +126,8 @@ impl Queues {
             let _ = engine.report(&name, dead).await;
         }
         withdraw(engine, &name, stale).await;
-        if let Some(told) = told {
-            let _ = told.await;
+        if let Some(capacity_set) = capacity_set {
+            let _ = capacity_set.await;
             // From here on no more is queued than there is room for; what was queued before goes back.
             withdraw_excess(engine, &name, &queue).await;
             drop(queue);

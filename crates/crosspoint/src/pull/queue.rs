@@ -187,7 +187,7 @@ impl Queue {
         for given in handed {
             let input = given.input();
             let Handed { job, attempt, resumed, .. } = given;
-            let until = now + resumed.unwrap_or_else(|| self.patience(&job));
+            let until = now + resumed.unwrap_or_else(|| self.queue_time_max(&job));
             due = Some(due.map_or(until, |due| due.min(until)));
             let queued = Queued { job, attempt, input, until, broken: BTreeSet::new() };
             match resumed {
@@ -201,7 +201,7 @@ impl Queue {
 
     /// Returns how long a job may stay queued: half the time after which it would fail, because then its caller would
     /// be told that the job may have begun.
-    fn patience(&self, job: &Job) -> Duration {
+    fn queue_time_max(&self, job: &Job) -> Duration {
         let policy = self.terms.as_ref().map(|terms| &terms.policy);
         let total = policy.map_or(TOTAL_DEFAULT, |policy| policy.total);
         let silence = policy.and_then(|policy| policy.silence);

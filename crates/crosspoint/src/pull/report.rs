@@ -18,7 +18,7 @@ use super::{Call, JoinFirst, Queues, lock};
 pub(crate) struct Report {
     pub(crate) id: JobId,
     pub(crate) attempt: u32,
-    pub(crate) said: ReportBody,
+    pub(crate) body: ReportBody,
 }
 
 /// What a report says.
@@ -82,19 +82,19 @@ impl Queues {
             let courses = reports.into_iter().enumerate().map(|(at, report)| course(&mut queue, session, at, report));
             courses.collect::<Result<Vec<(JobId, Course)>, Mistake>>()?
         };
-        let mut said: Vec<Option<Heard>> = Vec::with_capacity(courses.len());
+        let mut answers: Vec<Option<Heard>> = Vec::with_capacity(courses.len());
         let (mut events, mut broken) = (Vec::with_capacity(courses.len()), Vec::new());
         for (id, course) in courses {
             match course {
                 Course::Tell(grip, event) => {
-                    said.push(None);
+                    answers.push(None);
                     events.push((id, grip, event));
                 }
                 Course::Record { attempt, rule } => {
-                    said.push(Some(Heard::Taken));
+                    answers.push(Some(Heard::Taken));
                     broken.push(((id, attempt), rule));
                 }
-                Course::Say(heard) => said.push(Some(heard)),
+                Course::Say(heard) => answers.push(Some(heard)),
             }
         }
         for (at, rule) in broken {
@@ -104,7 +104,7 @@ impl Queues {
                 lock(&queue).note_broken(session, at, &rule);
             }
         }
-        let told = match events.is_empty() {
+        let heard = match events.is_empty() {
             true => Vec::new(),
             false => engine.report(name, events).await.ok_or(Mistake::NotNow)?,
         };
@@ -112,8 +112,8 @@ impl Queues {
         for (id, attempt) in ends.into_iter().flatten() {
             queue.done_with(session, id, attempt);
         }
-        let mut told = told.into_iter();
-        Ok(said.into_iter().map(|said| said.or_else(|| told.next()).unwrap_or(Heard::Gone)).collect())
+        let mut heard = heard.into_iter();
+        Ok(answers.into_iter().map(|answer| answer.or_else(|| heard.next()).unwrap_or(Heard::Gone)).collect())
     }
 
     /// Stores a block of output at its place.
@@ -133,18 +133,18 @@ impl Queues {
         } else {
             (Grip::Lost, Event::Heard { attempt })
         };
-        let told = engine.report(name, vec![(id, grip, event)]).await.ok_or(Mistake::NotNow)?;
-        Ok(told.first().copied().unwrap_or(Heard::Gone))
+        let heard = engine.report(name, vec![(id, grip, event)]).await.ok_or(Mistake::NotNow)?;
+        Ok(heard.first().copied().unwrap_or(Heard::Gone))
     }
 }
 
 fn course(queue: &mut Queue, session: Uuid, at: usize, report: Report) -> Result<(JobId, Course), Mistake> {
-    let Report { id, attempt, said } = report;
+    let Report { id, attempt, body } = report;
     let held = queue.held_by(session, id, attempt).map_err(|JoinFirst| Mistake::JoinFirst)?;
     let Some(queued) = held else {
         return Ok((
             id,
-            match said {
+            match body {
                 // The engine knows whether the agent ever had the attempt, and whether a result still matters.
                 ReportBody::Ended(result) => Course::Tell(Grip::Lost, Event::Finish { attempt, result }),
                 ReportBody::Declined
@@ -157,7 +157,7 @@ fn course(queue: &mut Queue, session: Uuid, at: usize, report: Report) -> Result
     };
     Ok((
         id,
-        match said {
+        match body {
             ReportBody::Heard => Course::Tell(Grip::Holds, Event::Heard { attempt }),
             ReportBody::Progress(progress) => Course::Tell(Grip::Holds, Event::Progress { attempt, progress }),
             ReportBody::Ask { number, question } => {
@@ -179,7 +179,7 @@ fn course(queue: &mut Queue, session: Uuid, at: usize, report: Report) -> Result
 impl Report {
     /// The attempt that this report ends, if it does.
     pub(crate) fn ends(&self) -> Option<(JobId, u32)> {
-        match self.said {
+        match self.body {
             ReportBody::Ended(_) | ReportBody::Declined => Some((self.id, self.attempt)),
             ReportBody::Heard | ReportBody::Progress(_) | ReportBody::Broken(_) | ReportBody::Ask { .. } => None,
         }

@@ -22,7 +22,7 @@ use super::App;
 use super::query::{self, Judging, Translating};
 use crate::terminal::render;
 use crate::translation::{TranslateOptions, Translated, mend};
-use crate::verdict::{self, Judged};
+use crate::verdict::{self, DocumentReport};
 
 /// Most documents that wait to be read. The memory that they take is bounded by the limit on all bodies.
 const WAITING_MAX: usize = 64;
@@ -120,7 +120,7 @@ fn judge(received: &Received, wanted: &Judging) -> Result<Vec<u8>, Refusal> {
     }
     let strict_enough = !wanted.strict || reading.report.findings.is_empty();
     let good = reading.report.is_valid() && strict_enough;
-    serde_json::to_vec(&Judged::of(&reading, good)).map_err(|_| Refusal::internal())
+    serde_json::to_vec(&DocumentReport::of(&reading, good)).map_err(|_| Refusal::internal())
 }
 
 fn not_empty(received: &Received) -> Result<(), Refusal> {
@@ -140,18 +140,18 @@ fn undetectable(undetected: &crosspoint_contracts::kind::Undetected, report: Rep
 fn translate(received: &Received, wanted: &Translating) -> Result<Vec<u8>, Refusal> {
     not_empty(received)?;
     let agent_types: Vec<&str> = wanted.agent_types.iter().map(String::as_str).collect();
-    let wish = TranslateOptions {
+    let options = TranslateOptions {
         to: wanted.to,
         kind: wanted.kind,
         agent: &wanted.agent,
         agent_types: &agent_types,
         carrying: if wanted.carry { Carrying::On } else { Carrying::Off },
     };
-    if !wish.knows_its_agent() {
+    if !options.knows_its_agent() {
         let hint = format!("known are {}; agent_type=NAME adds one", AGENT_TYPES.join(", "));
         return Err(Refusal::invalid("the query's `agent` is no agent type", hint));
     }
-    let Translation { report, undetected, written } = wish.translate(&received.bytes);
+    let Translation { report, undetected, written } = options.translate(&received.bytes);
     if let Some(undetected) = &undetected {
         return Err(undetectable(undetected, report));
     }
@@ -161,13 +161,13 @@ fn translate(received: &Received, wanted: &Translating) -> Result<Vec<u8>, Refus
     let translated = Translated::of(written).map_err(|refused| broken(&refused))?;
     if translated.documents.is_empty() {
         let why = translated.refused.as_ref().map(Refused::to_string).unwrap_or_default();
-        return Err(Refusal::unsupported(why, wish.goes_to(&received.bytes)));
+        return Err(Refusal::unsupported(why, options.goes_to(&received.bytes)));
     }
-    if wanted.strict && translated.loses(wish.carrying) {
+    if wanted.strict && translated.loses(options.carrying) {
         let hint = "leave out `strict`, to do without what is lost, or `carry=false`, so that it is carried";
         return Err(Refusal::invalid("not all of it can be said in the other contract", hint));
     }
-    Ok(shown(&report, &translated, wish.carrying))
+    Ok(shown(&report, &translated, options.carrying))
 }
 
 fn broken(refused: &Refused) -> Refusal {

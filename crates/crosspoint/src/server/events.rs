@@ -42,9 +42,9 @@ pub(super) async fn follow_job(
 
 /// Returns the next bytes of the stream, or `None` at its end.
 async fn next(app: &App, follow: &mut Follow, only_past: bool) -> Option<Bytes> {
-    let patience = if only_past { Duration::ZERO } else { KEEP_ALIVE_PERIOD };
+    let wait = if only_past { Duration::ZERO } else { KEEP_ALIVE_PERIOD };
     let found = tokio::select! {
-        found = follow.next(Instant::now() + patience) => found,
+        found = follow.next(Instant::now() + wait) => found,
         () = app.stopping().cancelled() => return None,
     };
     match found {

@@ -10,20 +10,26 @@ use super::App;
 use crate::backend::reason;
 
 pub(super) async fn alive() -> Response {
-    said(StatusCode::OK, "ok", Some(("version", env!("CARGO_PKG_VERSION"))))
+    status_document(StatusCode::OK, "ok", Some(("version", env!("CARGO_PKG_VERSION"))))
 }
 
 pub(super) async fn ready(State(app): State<App>) -> Response {
     if app.stopping().is_cancelled() {
-        return said(StatusCode::SERVICE_UNAVAILABLE, "stopping", Some(("reason", "the server is stopping")));
+        return status_document(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "stopping",
+            Some(("reason", "the server is stopping")),
+        );
     }
     match app.engine().readiness() {
-        Readiness::Ready => said(StatusCode::OK, "ready", None),
-        Readiness::Failing(fault) => said(StatusCode::SERVICE_UNAVAILABLE, "failing", Some(("reason", reason(&fault)))),
+        Readiness::Ready => status_document(StatusCode::OK, "ready", None),
+        Readiness::Failing(fault) => {
+            status_document(StatusCode::SERVICE_UNAVAILABLE, "failing", Some(("reason", reason(&fault))))
+        }
     }
 }
 
-fn said(status: StatusCode, word: &str, more: Option<(&'static str, &str)>) -> Response {
+fn status_document(status: StatusCode, word: &str, more: Option<(&'static str, &str)>) -> Response {
     let mut out = Vec::new();
     let mut object = Object::open(&mut out);
     object.text("status", word);

@@ -105,8 +105,8 @@ pub(super) fn watch_of(submitted: Submitted) -> Watch {
 
 fn located(status: StatusCode, job: &Job, beside: &Beside) -> Response {
     let mut response = response(status, view::job(job, beside));
-    if let Ok(place) = HeaderValue::try_from(path_of(job.id())) {
-        response.headers_mut().insert(LOCATION, place);
+    if let Ok(location) = HeaderValue::try_from(path_of(job.id())) {
+        response.headers_mut().insert(LOCATION, location);
     }
     response
 }

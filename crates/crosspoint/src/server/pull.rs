@@ -61,7 +61,7 @@ pub(super) async fn take_jobs(
         drop(received);
         None
     } else {
-        Some(app.told(&name, asked.session, reports, received).await?)
+        Some(app.take_reports(&name, asked.session, reports, received).await?)
     };
     let wait = wait.unwrap_or_default();
     let until = |lease: Duration| Instant::now() + wait.min(lease / LEASE_SHARE);
@@ -91,7 +91,7 @@ pub(super) async fn report_jobs(
     received: Received,
 ) -> Result<Response, Refused> {
     let (session, reports) = read::reports(&received.bytes)?;
-    let heard = app.told(&name, session, reports, received).await?;
+    let heard = app.take_reports(&name, session, reports, received).await?;
     let mut out = Vec::with_capacity(16 * (heard.len() + 1));
     let mut object = Object::open(&mut out);
     push_heard(&mut object, heard);
@@ -105,7 +105,7 @@ pub(super) async fn store_output(
     uri: Uri,
     received: Received,
 ) -> Result<Response, Refused> {
-    let place = read::place(&uri, &received.bytes)?;
+    let place = read::block_place(&uri, &received.bytes)?;
     app.refuse_while_failing()?;
     let storing = tokio::spawn(async move {
         let block = (place.offset, received.bytes.clone());
@@ -137,7 +137,7 @@ pub(super) async fn forget_agent(State(app): State<App>, Name(name): Name) -> Re
 
 impl App {
     /// Takes the reports of a session. They are on disk when it returns.
-    async fn told(
+    async fn take_reports(
         &self,
         name: &str,
         session: Uuid,

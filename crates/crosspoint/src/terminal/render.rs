@@ -121,8 +121,8 @@ fn finding_with_place(out: &mut impl Write, name: &str, finding: &Finding, excer
     };
     let number = finding.line.to_string();
     let gutter = " ".repeat(number.len());
-    let place = format!("{name}:{}:{}", finding.line, finding.column);
-    writeln!(out, "{gutter}{dim}-->{dim:#} {place}{dim}{pointer}{dim:#}")?;
+    let position = format!("{name}:{}:{}", finding.line, finding.column);
+    writeln!(out, "{gutter}{dim}-->{dim:#} {position}{dim}{pointer}{dim:#}")?;
     if let Some(excerpt) = excerpt {
         excerpt_lines(out, &number, &excerpt, style)?;
     }
@@ -141,7 +141,7 @@ pub(crate) struct Spot<'t> {
 pub(crate) fn placed(
     out: &mut impl Write,
     title: &str,
-    place: &str,
+    position: &str,
     spot: Option<Spot<'_>>,
     hint: &str,
 ) -> io::Result<()> {
@@ -149,7 +149,7 @@ pub(crate) fn placed(
     writeln!(out, "{style}error{style:#}{bold}: {title}{bold:#}")?;
     let number = spot.map(|spot| spot.line.to_string()).unwrap_or_default();
     let gutter = " ".repeat(number.len());
-    writeln!(out, "{gutter}{dim}-->{dim:#} {place}")?;
+    writeln!(out, "{gutter}{dim}-->{dim:#} {position}")?;
     if let Some(spot) = spot {
         excerpt_lines(out, &number, &Excerpt::around(spot.text, spot.span), style)?;
     }
@@ -373,9 +373,9 @@ pub(crate) fn error(error: &anyhow::Error) {
 }
 
 /// Reports a panic. Its message may hold content, so only its place is printed.
-pub(crate) fn panicked(place: Option<&Location<'_>>) {
-    let place = place.map_or_else(String::new, |place| format!(" at {place}"));
-    say_error(&format!("internal error{place}"), Some("this is a mistake of ours; please report it with this line"));
+pub(crate) fn panicked(location: Option<&Location<'_>>) {
+    let location = location.map_or_else(String::new, |location| format!(" at {location}"));
+    say_error(&format!("internal error{location}"), Some("this is a mistake of ours; please report it with this line"));
 }
 
 /// Prints a remark on stderr, beside the data on stdout.

@@ -87,7 +87,7 @@ pub(crate) struct Agent {
     pub(crate) server: Option<String>,
 
     #[command(flatten)]
-    pub(crate) place: StoreFlags,
+    pub(crate) store: StoreFlags,
 
     /// The program and its arguments, after --
     #[arg(last = true, required = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]

@@ -109,12 +109,12 @@ impl HeldJobs {
             return Hold::Held;
         }
         let (answered, answers) = mpsc::unbounded_channel();
-        let told = JobSignals { stop: CancellationToken::new(), kill: CancellationToken::new(), answers };
-        let (stop, kill) = (told.stop.clone(), told.kill.clone());
+        let signals = JobSignals { stop: CancellationToken::new(), kill: CancellationToken::new(), answers };
+        let (stop, kill) = (signals.stop.clone(), signals.kill.clone());
         let ended = inside.leaving;
         let held = Held { attempt, answers: 0, asked: 0, ended, over: false, stop, kill, answered };
         inside.held.insert(id.to_owned(), held);
-        if ended { Hold::Declined } else { Hold::New(told) }
+        if ended { Hold::Declined } else { Hold::New(signals) }
     }
 
     /// Stops a job; returns whether it was not being stopped before.

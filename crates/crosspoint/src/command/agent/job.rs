@@ -44,11 +44,11 @@ struct Saying<'w> {
     asked: u32,
 }
 
-pub(super) async fn run(worker: Arc<Worker>, given: Given, mut told: JobSignals) {
+pub(super) async fn run(worker: Arc<Worker>, given: Given, mut signals: JobSignals) {
     let began = Instant::now();
-    let kill = told.kill.clone();
+    let kill = signals.kill.clone();
     let went = tokio::select! {
-        went = work(&worker, &given, &mut told) => Some(went),
+        went = work(&worker, &given, &mut signals) => Some(went),
         // Dropping the future that runs the program kills it, and all that it has started.
         () = kill.cancelled() => None,
     };
@@ -82,7 +82,7 @@ pub(super) async fn decline(worker: Arc<Worker>, given: Given) {
     worker.held.put_down(id);
 }
 
-async fn work(worker: &Worker, given: &Given, told: &mut JobSignals) -> Went {
+async fn work(worker: &Worker, given: &Given, signals: &mut JobSignals) -> Went {
     let job = exec::Given {
         job_id: given.id.clone(),
         request_id: given.request_id.clone(),
@@ -91,7 +91,7 @@ async fn work(worker: &Worker, given: &Given, told: &mut JobSignals) -> Went {
         traceparent: given.traceparent.clone(),
         input: given.input.clone(),
     };
-    let stop = told.stop.clone();
+    let stop = signals.stop.clone();
     let started = tokio::select! {
         started = exec::start(worker.program.clone(), job) => started,
         // The start may wait for processes that an earlier attempt has left behind.
@@ -119,9 +119,9 @@ async fn work(worker: &Worker, given: &Given, told: &mut JobSignals) -> Went {
             Next::Ended(result) => return Went::Ended(result),
             // What the program says while it is being ended is dropped, but must be read so that the program can end.
             Next::Event(_) if stopping => {}
-            Next::Event(said) => {
+            Next::Event(event) => {
                 let heard = tokio::select! {
-                    heard = saying.hear(said, &mut running, told) => heard,
+                    heard = saying.hear(event, &mut running, signals) => heard,
                     () = stop.cancelled() => Err(Unwanted::Gone),
                 };
                 if let Err(why) = heard {
@@ -138,16 +138,21 @@ async fn work(worker: &Worker, given: &Given, told: &mut JobSignals) -> Went {
 }
 
 impl Saying<'_> {
-    async fn hear(&mut self, said: ProgramEvent, running: &mut Running, told: &mut JobSignals) -> Result<(), Unwanted> {
-        if let ProgramEvent::Ask(question) = said {
-            return self.ask(question, running, told).await;
+    async fn hear(
+        &mut self,
+        event: ProgramEvent,
+        running: &mut Running,
+        signals: &mut JobSignals,
+    ) -> Result<(), Unwanted> {
+        if let ProgramEvent::Ask(question) = event {
+            return self.ask(question, running, signals).await;
         }
         let held = &self.worker.held;
         let id = self.given.id.clone();
-        let mut saying = std::pin::pin!(self.pass_on(said));
+        let mut saying = std::pin::pin!(self.pass_on(event));
         loop {
             tokio::select! {
-                said = &mut saying => return said,
+                sent = &mut saying => return sent,
                 // While the server is away this may take long. A program that has ended meanwhile must not be killed
                 // for it: only reports are left to send.
                 () = running.ended(), if running.is_alive() => held.over(&id),
@@ -155,8 +160,8 @@ impl Saying<'_> {
         }
     }
 
-    async fn pass_on(&mut self, said: ProgramEvent) -> Result<(), Unwanted> {
-        match said {
+    async fn pass_on(&mut self, event: ProgramEvent) -> Result<(), Unwanted> {
+        match event {
             ProgramEvent::Output(block) => self.output(block).await,
             ProgramEvent::Progress { percent, step } => {
                 let progress = json!({ "percent": percent, "step": step });
@@ -168,7 +173,7 @@ impl Saying<'_> {
                 match self.report("violation", &json!(rule).to_string(), "").await {
                     // That the rule cannot be recorded is no reason to end the program.
                     Err(Unwanted::Refused(_)) => Ok(()),
-                    said @ (Ok(()) | Err(Unwanted::Gone)) => said,
+                    sent @ (Ok(()) | Err(Unwanted::Gone)) => sent,
                 }
             }
             // Handled by `hear`, which has the program that gets the answer.
@@ -176,22 +181,27 @@ impl Saying<'_> {
         }
     }
 
-    async fn ask(&mut self, question: Question, running: &mut Running, told: &mut JobSignals) -> Result<(), Unwanted> {
+    async fn ask(
+        &mut self,
+        question: Question,
+        running: &mut Running,
+        signals: &mut JobSignals,
+    ) -> Result<(), Unwanted> {
         self.asked += 1;
         let number = format!(r#","n":{}"#, self.asked);
         self.report("ask", question.json().get(), &number).await?;
         self.worker.held.asked(&self.given.id, self.asked);
         // A program that ends while a person thinks needs no answer.
         tokio::select! {
-            answer = told.answers.recv() => drop(answer.map(|answer| running.answer(answer))),
+            answer = signals.answers.recv() => drop(answer.map(|answer| running.answer(answer))),
             () = running.ended() => {}
         }
         Ok(())
     }
 
-    async fn report(&self, kind: &str, said: &str, more: &str) -> Result<(), Unwanted> {
+    async fn report(&self, kind: &str, value: &str, more: &str) -> Result<(), Unwanted> {
         let Given { id, attempt, .. } = self.given;
-        let report = format!(r#"{{"id":"{id}","attempt":{attempt},"{kind}":{said}{more}}}"#);
+        let report = format!(r#"{{"id":"{id}","attempt":{attempt},"{kind}":{value}{more}}}"#);
         match self.worker.reports.say(report).await {
             Fate::Taken => Ok(()),
             Fate::Gone => Err(Unwanted::Gone),

@@ -66,7 +66,7 @@ pub(super) struct Pause {
 
 impl Link {
     pub(super) fn new(arguments: &Agent) -> Result<Link> {
-        let reach = Reach { server: arguments.server.clone(), place: arguments.place.clone() };
+        let reach = Reach { server: arguments.server.clone(), store: arguments.store.clone() };
         let mut terms = json!({
             "work": arguments.work, "lease_seconds": arguments.lease_seconds,
         });
@@ -156,7 +156,10 @@ impl Link {
                     let works = self.terms["work"].as_array().map_or(0, Vec::len);
                     let works = if works == 1 { "1 work".to_owned() } else { format!("{works} works") };
                     let name = render::visible(&self.name);
-                    render::note(&format!("agent {name} has joined {} for {works}; Ctrl-C ends it", client.place()));
+                    render::note(&format!(
+                        "agent {name} has joined {} for {works}; Ctrl-C ends it",
+                        client.shown_address()
+                    ));
                 }
                 Ok(())
             }
@@ -204,7 +207,7 @@ impl Link {
 
     fn is_there(&self, client: &Client) {
         if self.away.swap(false, Ordering::Relaxed) {
-            render::note(&format!("the server is there again, at {}", client.place()));
+            render::note(&format!("the server is there again, at {}", client.shown_address()));
         }
     }
 }

@@ -62,8 +62,8 @@ pub(crate) fn run(arguments: &BridgeAnswer) -> Result<Exit> {
         Ok(false) => {}
         Err(fault) => return Ok(could_not(&fault)),
     }
-    let Some(said) = said(arguments, &asked)? else { return Ok(Exit::NotFine) };
-    write(&attended, &asked, &said, arguments)
+    let Some(answering) = answering(arguments, &asked)? else { return Ok(Exit::NotFine) };
+    write(&attended, &asked, &answering, arguments)
 }
 
 /// Picks the request that is meant. If there is none, or several, or it cannot be answered, that is printed.
@@ -125,7 +125,7 @@ fn answerable(waiting: Waiting, directory: &Path) -> Option<PendingRequest> {
 }
 
 /// Returns what is to be answered; `None` if there is nothing, which was printed.
-fn said(arguments: &BridgeAnswer, asked: &PendingRequest) -> Result<Option<Answering>> {
+fn answering(arguments: &BridgeAnswer, asked: &PendingRequest) -> Result<Option<Answering>> {
     if let Some(message) = &arguments.error {
         return Ok(Some(Answering::Error(message.clone())));
     }
@@ -148,7 +148,7 @@ fn said(arguments: &BridgeAnswer, asked: &PendingRequest) -> Result<Option<Answe
 fn write(
     attended: &DrivenDirectory,
     asked: &PendingRequest,
-    said: &Answering,
+    answering: &Answering,
     arguments: &BridgeAnswer,
 ) -> Result<Exit> {
     // An editor may have been open for hours.
@@ -157,7 +157,7 @@ fn write(
         Ok(false) => {
             let hint = "nothing was answered: the requester has taken its request back";
             render::refused(&format!("{} is not there any more", asked.pair), hint);
-            editor::keep(said.text());
+            editor::keep(answering.text());
             return Ok(Exit::NotFine);
         }
         Err(fault) => return Ok(could_not(&fault)),
@@ -168,7 +168,7 @@ fn write(
         (took.as_secs_f64().max(0.0) * 1_000.0).round() / 1_000.0
     });
     let (id, now) = (asked.request_id.as_str(), now());
-    let document = match said {
+    let document = match answering {
         Answering::Text(text) => response::success(id, text, &now, seconds),
         Answering::Error(message) => response::error(id, &arguments.error_type, message, &now, seconds),
     };

@@ -110,8 +110,8 @@ fn print(agent: &str, answer: &Answer, inner: Option<Inner>) -> Result<Exit> {
 /// What to do about a failure, if the answer says it.
 fn hint(answer: &Answer) -> String {
     let metadata: serde_json::Value = serde_json::from_str(&answer.metadata).unwrap_or_default();
-    let said = metadata["x_crosspoint"]["details"]["hint"].as_str();
-    said.map_or_else(
+    let own = metadata["x_crosspoint"]["details"]["hint"].as_str();
+    own.map_or_else(
         || "crosspoint jobs list shows the job, and jobs show what its agent printed".to_owned(),
         render::visible,
     )

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use crosspoint_bridge::{Fault, Pair};
 
-use self::answering::{Asked, Done, told};
+use self::answering::{Asked, Done, fault_error};
 use self::child::{Program, Way};
 use self::next::{After, Begin, Recorded, Resumptions};
 use crate::Exit;
@@ -65,7 +65,7 @@ async fn open(directory: &Path) -> Result<DrivenDirectory> {
     loop {
         match DrivenDirectory::open(directory) {
             Err(Fault::InUse(_)) if Instant::now() < until => tokio::time::sleep(IN_USE_PAUSE).await,
-            opened => return opened.map_err(|fault| told(&fault)),
+            opened => return opened.map_err(|fault| fault_error(&fault)),
         }
     }
 }
@@ -113,7 +113,7 @@ impl Driver<'_> {
     }
 
     fn begin(&self) -> Result<Step> {
-        let requests = self.attended.waiting().map_err(|fault| told(&fault))?.len();
+        let requests = self.attended.waiting().map_err(|fault| fault_error(&fault))?.len();
         let recorded = match &self.attended.record.command {
             None => Recorded::Nobody,
             Some(command) if *command == self.command => Recorded::Us,
@@ -142,7 +142,7 @@ impl Driver<'_> {
         }
         self.has_run = true;
         let (ended, asked_to_stop) = self.program.run(way, &mut self.signals, &self.attended.lock).await?;
-        let requests = self.attended.waiting().map_err(|fault| told(&fault))?.len();
+        let requests = self.attended.waiting().map_err(|fault| fault_error(&fault))?.len();
         Ok(match next::after(ended, asked_to_stop, requests, self.resumptions) {
             After::Answer => Step::Answer,
             After::Done(code) => self.done(code, requests)?,
@@ -170,7 +170,7 @@ impl Driver<'_> {
 
     fn done(&mut self, code: u8, requests: usize) -> Result<Step> {
         if self.attended.record.command.as_deref() == Some(&self.command) {
-            self.attended.record.forget(&self.attended.directory).map_err(|fault| told(&fault))?;
+            self.attended.record.forget(&self.attended.directory).map_err(|fault| fault_error(&fault))?;
         }
         if code == 0 {
             self.forget_answers();
@@ -185,7 +185,7 @@ impl Driver<'_> {
     }
 
     async fn answer(&mut self) -> Result<Step> {
-        let waiting = self.attended.waiting().map_err(|fault| told(&fault))?;
+        let waiting = self.attended.waiting().map_err(|fault| fault_error(&fault))?;
         let (mut requests, mut too_large, mut worst) = (Vec::new(), Vec::new(), None);
         for one in waiting {
             match one {

@@ -61,10 +61,10 @@ const TROUBLE_PAUSE_FIRST: Duration = Duration::from_millis(500);
 const TROUBLE_PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// How long another driver's lock must be in the way before that is logged.
-const IN_USE_SAID_AFTER: Duration = Duration::from_secs(10);
+const IN_USE_LOGGED_AFTER: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(arguments: &BridgeWatch) -> Result<Exit> {
-    let Some(places) = settle(&arguments.directories) else { return Ok(Exit::CouldNot) };
+    let Some(directories) = settle(&arguments.directories) else { return Ok(Exit::CouldNot) };
     let log = log::start_own(module_path!())?;
     // If the system allows fewer, some directories are tried again later.
     let _ = rlimit::increase_nofile_limit(FILES_WANTED);
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &BridgeWatch) -> Result<Exit> {
         .thread_keep_alive(FILE_THREAD_REST)
         .build()
         .context("cannot begin")?;
-    let outcome = runtime.block_on(watch(arguments, places));
+    let outcome = runtime.block_on(watch(arguments, directories));
     runtime.shutdown_timeout(STOP_TIME_MAX);
     log.flush();
     outcome
@@ -127,7 +127,7 @@ async fn watch(arguments: &BridgeWatch, paths: Vec<PathBuf>) -> Result<Exit> {
 struct Watcher {
     shared: Arc<Shared>,
     notices: FileEvents,
-    places: Vec<Watched>,
+    watched: Vec<Watched>,
     /// Each gives, for its directories, whether something waits there.
     glances: JoinSet<Vec<(usize, Result<bool, Fault>)>>,
     visits: JoinSet<(usize, Next)>,
@@ -137,7 +137,7 @@ struct Watcher {
 
 /// One directory, as the watcher sees it.
 struct Watched {
-    place: Arc<WatchedDirectory>,
+    directory: Arc<WatchedDirectory>,
     standing: Standing,
     /// Whether it is being glanced at or visited.
     is_busy: bool,
@@ -149,8 +149,8 @@ struct Watched {
 enum Standing {
     Fine,
     Gone,
-    InUse { since: Instant, is_said: bool },
-    Trouble { said: String, pause: Duration },
+    InUse { since: Instant, is_logged: bool },
+    Trouble { logged: String, pause: Duration },
 }
 
 impl Watcher {
@@ -164,22 +164,22 @@ impl Watcher {
         }
         watch_log::watching(paths.len(), &polled, POLL_PAUSE);
         let watched = |path| Watched {
-            place: Arc::new(WatchedDirectory::new(path)),
+            directory: Arc::new(WatchedDirectory::new(path)),
             standing: Standing::Fine,
             is_busy: false,
             is_stirred: false,
         };
-        let places = paths.into_iter().map(watched).collect();
-        Watcher { shared, notices, places, glances: JoinSet::new(), visits: JoinSet::new(), due: BTreeSet::new() }
+        let watched = paths.into_iter().map(watched).collect();
+        Watcher { shared, notices, watched, glances: JoinSet::new(), visits: JoinSet::new(), due: BTreeSet::new() }
     }
 
     /// Watches for ever.
     async fn watch(&mut self) {
-        self.glance(0..self.places.len());
+        self.glance(0..self.watched.len());
         loop {
             let next_due = self.due.first().map(|(at, _)| *at);
             tokio::select! {
-                told = self.notices.next() => self.told(&told),
+                indexes = self.notices.next() => self.notified(&indexes),
                 // Glances do not panic, and neither do the tasks around visits; none is aborted while this loop runs.
                 Some(Ok(glanced)) = self.glances.join_next() => self.glanced(glanced),
                 Some(Ok((index, next))) = self.visits.join_next() => self.ended(index, next),
@@ -191,13 +191,13 @@ impl Watcher {
         }
     }
 
-    fn told(&mut self, told: &BTreeSet<usize>) {
+    fn notified(&mut self, indexes: &BTreeSet<usize>) {
         let mut worth = Vec::new();
-        for &index in told {
-            let watched = &mut self.places[index];
+        for &index in indexes {
+            let watched = &mut self.watched[index];
             if watched.is_busy {
                 watched.is_stirred = true;
-                watched.place.nudge.notify_one();
+                watched.directory.nudge.notify_one();
             } else if !matches!(watched.standing, Standing::Trouble { .. }) {
                 // If there is trouble, its pause counts.
                 worth.push(index);
@@ -209,21 +209,22 @@ impl Watcher {
     fn taken_due(&mut self) -> Vec<usize> {
         let later = self.due.split_off(&(Instant::now(), usize::MAX));
         let due = std::mem::replace(&mut self.due, later);
-        due.into_iter().map(|(_, index)| index).filter(|index| !self.places[*index].is_busy).collect()
+        due.into_iter().map(|(_, index)| index).filter(|index| !self.watched[*index].is_busy).collect()
     }
 
     /// Looks whether something waits in these directories, none of which is busy.
     fn glance(&mut self, indexes: impl Iterator<Item = usize>) {
         let mut indexes = indexes.peekable();
         while indexes.peek().is_some() {
-            let mut places = Vec::new();
+            let mut directories = Vec::new();
             for index in indexes.by_ref().take(GLANCES_AT_ONCE) {
-                let watched = &mut self.places[index];
+                let watched = &mut self.watched[index];
                 (watched.is_busy, watched.is_stirred) = (true, false);
-                places.push((index, watched.place.clone()));
+                directories.push((index, watched.directory.clone()));
             }
-            self.glances
-                .spawn_blocking(move || places.into_iter().map(|(index, place)| (index, place.glance())).collect());
+            self.glances.spawn_blocking(move || {
+                directories.into_iter().map(|(index, directory)| (index, directory.glance())).collect()
+            });
         }
     }
 
@@ -238,7 +239,7 @@ impl Watcher {
     }
 
     fn visit(&mut self, index: usize) {
-        let visiting = visit(self.places[index].place.clone(), self.shared.clone());
+        let visiting = visit(self.watched[index].directory.clone(), self.shared.clone());
         self.visits.spawn(async move {
             // Within a task of its own: a defect that shows in one directory must not end the visits to the others.
             let next = tokio::spawn(visiting).await;
@@ -247,15 +248,15 @@ impl Watcher {
     }
 
     fn ended(&mut self, index: usize, next: Next) {
-        let watched = &mut self.places[index];
+        let watched = &mut self.watched[index];
         watched.is_busy = false;
-        let place = &watched.place;
+        let directory = &watched.directory;
         let again = match next {
             Next::Rest(again) => {
                 match watched.standing {
-                    Standing::Fine | Standing::InUse { is_said: false, .. } => {}
-                    Standing::Gone | Standing::Trouble { .. } | Standing::InUse { is_said: true, .. } => {
-                        watch_log::fine_again(place);
+                    Standing::Fine | Standing::InUse { is_logged: false, .. } => {}
+                    Standing::Gone | Standing::Trouble { .. } | Standing::InUse { is_logged: true, .. } => {
+                        watch_log::fine_again(directory);
                     }
                 }
                 watched.standing = Standing::Fine;
@@ -264,15 +265,15 @@ impl Watcher {
             }
             Next::Gone => {
                 if !matches!(watched.standing, Standing::Gone) {
-                    watch_log::gone(place);
+                    watch_log::gone(directory);
                 }
                 watched.standing = Standing::Gone;
-                place.forget();
+                directory.forget();
                 // `FileEvents` polls a directory that is gone.
                 None
             }
             Next::InUse => {
-                watched.standing = in_use(place, &watched.standing);
+                watched.standing = in_use(directory, &watched.standing);
                 Some(AGAIN_PAUSE)
             }
             Next::Trouble(message, hint) => {
@@ -280,10 +281,10 @@ impl Watcher {
                     Standing::Trouble { pause, .. } => (*pause * 2).min(TROUBLE_PAUSE_MAX),
                     Standing::Fine | Standing::Gone | Standing::InUse { .. } => TROUBLE_PAUSE_FIRST,
                 };
-                if !matches!(&watched.standing, Standing::Trouble { said, .. } if *said == message) {
-                    watch_log::trouble(place, &message, &hint);
+                if !matches!(&watched.standing, Standing::Trouble { logged, .. } if *logged == message) {
+                    watch_log::trouble(directory, &message, &hint);
                 }
-                watched.standing = Standing::Trouble { said: message, pause };
+                watched.standing = Standing::Trouble { logged: message, pause };
                 Some(pause)
             }
         };
@@ -293,16 +294,16 @@ impl Watcher {
     }
 }
 
-fn in_use(place: &WatchedDirectory, standing: &Standing) -> Standing {
-    let (since, is_said) = match standing {
-        Standing::InUse { since, is_said } => (*since, *is_said),
+fn in_use(directory: &WatchedDirectory, standing: &Standing) -> Standing {
+    let (since, is_logged) = match standing {
+        Standing::InUse { since, is_logged } => (*since, *is_logged),
         Standing::Fine | Standing::Gone | Standing::Trouble { .. } => (Instant::now(), false),
     };
-    let is_due = !is_said && since.elapsed() >= IN_USE_SAID_AFTER;
+    let is_due = !is_logged && since.elapsed() >= IN_USE_LOGGED_AFTER;
     if is_due {
-        watch_log::in_use(place);
+        watch_log::in_use(directory);
     }
-    Standing::InUse { since, is_said: is_said || is_due }
+    Standing::InUse { since, is_logged: is_logged || is_due }
 }
 
 async fn until(at: Option<Instant>) {

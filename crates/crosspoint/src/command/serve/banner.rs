@@ -17,18 +17,18 @@ const PROGRAM: &str = "crosspoint";
 /// Most agents that are shown.
 const AGENTS_MAX: usize = 20;
 
-pub(super) fn show(place: &Address, config: &Config, engine: &Engine) {
+pub(super) fn show(address: &Address, config: &Config, engine: &Engine) {
     // Written at once, so that no log line comes in between. A failed write to stderr cannot be reported anywhere.
     let mut banner = Vec::new();
-    let _ = write(&mut banner, place, config, engine);
+    let _ = write(&mut banner, address, config, engine);
     let _ = anstream::stderr().lock().write_all(&banner);
 }
 
-fn write(out: &mut impl Write, place: &Address, config: &Config, engine: &Engine) -> io::Result<()> {
-    let (bold, url) = (render::bold(), place.url());
+fn write(out: &mut impl Write, address: &Address, config: &Config, engine: &Engine) -> io::Result<()> {
+    let (bold, url) = (render::bold(), address.url());
     let version = env!("CARGO_PKG_VERSION");
-    writeln!(out, "{bold}crosspoint {version}{bold:#} listens on {bold}{}{bold:#}", place.shown())?;
-    if let Some(warning) = place.exposure() {
+    writeln!(out, "{bold}crosspoint {version}{bold:#} listens on {bold}{}{bold:#}", address.shown())?;
+    if let Some(warning) = address.exposure() {
         writeln!(out, "  {bold}insecure{bold:#} {warning}")?;
     }
     writeln!(out, "  data    {}", config.store.path.display())?;

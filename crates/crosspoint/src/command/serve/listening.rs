@@ -36,7 +36,7 @@ impl From<io::Error> for Unheard {
 /// An open socket. Its file, if it has one, is removed with this value.
 pub(super) struct Listening {
     pub(super) listener: Listener,
-    pub(super) place: Address,
+    pub(super) address: Address,
     pub(super) file: Option<SocketFile>,
 }
 
@@ -48,8 +48,8 @@ impl Listening {
             return Ok(retrying::with_address(|| async { in_directory(&config.data) }).await?);
         }
         let listener = on_port(&config.server).await?;
-        let place = Address::Port(listener.local_addr()?);
-        Ok(Listening { listener: Listener::Tcp(listener), place, file: None })
+        let address = Address::Port(listener.local_addr()?);
+        Ok(Listening { listener: Listener::Tcp(listener), address, file: None })
     }
 }
 
@@ -66,8 +66,8 @@ fn in_directory(data: &Path) -> io::Result<Listening> {
         return Err(ErrorKind::AddrInUse.into());
     }
     let (listener, file) = local::listen(data)?;
-    let place = Address::File(file.path().with_file_name(SERVER_SOCKET));
-    Ok(Listening { listener: Listener::Unix(listener), place, file: Some(file) })
+    let address = Address::File(file.path().with_file_name(SERVER_SOCKET));
+    Ok(Listening { listener: Listener::Unix(listener), address, file: Some(file) })
 }
 
 /// Looks the name up once, so that the addresses that were checked are those that are opened.
@@ -119,7 +119,7 @@ impl Address {
 }
 
 impl Unheard {
-    pub(super) fn told(self, address: &str) -> Exit {
+    pub(super) fn print(self, address: &str) -> Exit {
         match self {
             Unheard::Failed(error) => cannot_listen(address, &error),
             Unheard::Exposed => {

@@ -53,7 +53,7 @@ pub(crate) struct StoreCheck {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) place: StoreFlags,
+    pub(crate) store: StoreFlags,
 }
 
 /// Write everything in the store as JSON Lines: jobs, the documents they came as, events, outcomes
@@ -83,7 +83,7 @@ pub(crate) struct StoreExport {
     pub(crate) since: Option<Since>,
 
     #[command(flatten)]
-    pub(crate) place: StoreFlags,
+    pub(crate) store: StoreFlags,
 }
 
 /// A point in time, as it was typed.

@@ -34,7 +34,7 @@ pub(super) fn check(path: &Path, arguments: &StoreCheck) -> Result<Exit> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     let progress = Progress::new();
     let mut written = Ok(());
-    let checked = check::check(path, &mut |told| match told {
+    let checked = check::check(path, &mut |note| match note {
         CheckNote::Progress { what, at, of } => progress.show(what, at, of),
         CheckNote::Finding(finding) if written.is_ok() => {
             written = progress.suspend(|| print(&mut out, &finding, arguments.json));

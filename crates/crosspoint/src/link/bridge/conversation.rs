@@ -15,7 +15,7 @@ use crosspoint_engine::runtime::{Attempt, Gone};
 use super::Bridge;
 use super::inbox::{InTheWay, Inbox, Seen, Thing, Which, Written, request_name, response_name};
 use super::memory::Memory;
-use super::verdict::{Verdict, judged};
+use super::verdict::{Verdict, verdict_of};
 use crate::bridge::file_events::FileEvents;
 use crate::link::record::Record;
 use crate::link::{gone, remote};
@@ -79,7 +79,7 @@ impl<'t> Conversation<'t> {
             return Ok(false);
         }
         let id = self.id.clone();
-        let found = self.link.files(move |place| Ok((place.has(&id)?, place.look(&id)?))).await;
+        let found = self.link.files(move |inbox| Ok((inbox.has(&id)?, inbox.look(&id)?))).await;
         let (asked, seen) = match found {
             Ok(found) => found,
             // It is asked again, or the reason why it cannot be is reported then.
@@ -93,7 +93,7 @@ impl<'t> Conversation<'t> {
         if asked || answered {
             return Ok(true);
         }
-        match (Memory::tells_of(self.attempt, self.link.place.path()), self.link.repeatable) {
+        match (Memory::tells_of(self.attempt, self.link.inbox.path()), self.link.repeatable) {
             (_, Some(true)) | (false, None) => Ok(false),
             // The request was taken away, and an agent may be at work.
             (true, Some(false) | None) => Ok(true),
@@ -112,11 +112,11 @@ impl<'t> Conversation<'t> {
                 Some(way) => self.clear(way).await?,
                 None => {
                     let document = document.to_owned();
-                    let put = self.link.files(move |place| place.put(&document)).await;
+                    let put = self.link.files(move |inbox| inbox.put(&document)).await;
                     if put.map_err(|fault| self.unusable(&fault, Dispatched::No))? {
                         failpoint::reached("target", "asked");
-                        Memory::keep(self.attempt, self.link.place.path()).await.map_err(|_| gone(Gone))?;
-                        return self.show(waits_in(self.link.place.path())).await;
+                        Memory::keep(self.attempt, self.link.inbox.path()).await.map_err(|_| gone(Gone))?;
+                        return self.show(waits_in(self.link.inbox.path())).await;
                     }
                 }
             }
@@ -133,9 +133,9 @@ impl<'t> Conversation<'t> {
                 tokio::time::sleep(FREE_PAUSE).await;
                 return Ok(());
             }
-            (Way::Remove, Thing::Of(id, _)) => self.link.files(move |place| place.remove(file, &id)).await,
+            (Way::Remove, Thing::Of(id, _)) => self.link.files(move |inbox| inbox.remove(file, &id)).await,
             (Way::Remove | Way::SetAside, _) => {
-                let aside = self.link.files(move |place| place.set_aside(file)).await;
+                let aside = self.link.files(move |inbox| inbox.set_aside(file)).await;
                 aside.map(|aside| tracing::warn!(job = %self.id, aside, "a stale file was in the place, and is kept"))
             }
         };
@@ -178,14 +178,14 @@ impl<'t> Conversation<'t> {
     /// Waits for the answer.
     async fn answered(&mut self) -> Result<Success, Failed> {
         let mut notices = FileEvents::new(false);
-        notices.add(self.link.place.path());
-        let (mut doubtful, mut said) = (None, None);
+        notices.add(self.link.inbox.path());
+        let (mut doubtful, mut noted) = (None, None);
         loop {
             let id = self.id.clone();
             let mut pause = None;
-            match self.link.files(move |place| place.look(&id)).await {
+            match self.link.files(move |inbox| inbox.look(&id)).await {
                 Ok(Seen::Written(Written { bytes, mark })) => {
-                    match judged(bytes, &self.id, self.link.place.bytes_max) {
+                    match verdict_of(bytes, &self.id, self.link.inbox.bytes_max) {
                         Verdict::Answer(result, notes) => {
                             self.record.all(notes);
                             self.link.taken().insert((self.attempt.job().id(), self.attempt.number()));
@@ -194,11 +194,11 @@ impl<'t> Conversation<'t> {
                             return result.map_err(|failed| *failed);
                         }
                         Verdict::TooLong if doubtful == Some(mark) => {
-                            return Err(remote::too_long(self.link.place.bytes_max));
+                            return Err(remote::too_long(self.link.inbox.bytes_max));
                         }
                         Verdict::Wrong { step, notes } if doubtful == Some(mark) => {
-                            if said != Some(mark) {
-                                said = Some(mark);
+                            if noted != Some(mark) {
+                                noted = Some(mark);
                                 self.record.all(notes);
                                 self.show_asked(&step).await?;
                             }
@@ -237,7 +237,7 @@ impl<'t> Conversation<'t> {
 
     /// Shows the state of a request that was asked.
     async fn show_asked(&mut self, what: &str) -> Result<(), Failed> {
-        self.show(format!("{}{what}", asked_in(self.link.place.path()))).await
+        self.show(format!("{}{what}", asked_in(self.link.inbox.path()))).await
     }
 
     /// Shows a step, if it is new.
@@ -258,13 +258,13 @@ impl<'t> Conversation<'t> {
 }
 
 /// The first progress step, once the request is in its place.
-fn waits_in(place: &Path) -> String {
-    format!("Waits for an answer: crosspoint bridge answer {}", place.display())
+fn waits_in(directory: &Path) -> String {
+    format!("Waits for an answer: crosspoint bridge answer {}", directory.display())
 }
 
 /// What the further steps begin with, up to the answer.
-fn asked_in(place: &Path) -> String {
-    format!("Asked in {}: ", place.display())
+fn asked_in(directory: &Path) -> String {
+    format!("Asked in {}: ", directory.display())
 }
 
 /// Whether the outcome of a job is what this agent answered, so that the file is no longer needed.

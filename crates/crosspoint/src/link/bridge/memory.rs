@@ -16,16 +16,16 @@ pub(super) struct Memory<'m> {
 
 impl Memory<'_> {
     /// Remembers that the request of an attempt was put into this directory; that is on disk when this returns.
-    pub(super) async fn keep(attempt: &Attempt, place: &Path) -> Result<(), Unremembered> {
-        let memory = Memory { request_id: attempt.job().id().to_string(), asked_in: place.to_string_lossy() };
+    pub(super) async fn keep(attempt: &Attempt, directory: &Path) -> Result<(), Unremembered> {
+        let memory = Memory { request_id: attempt.job().id().to_string(), asked_in: directory.to_string_lossy() };
         attempt.remember(serde_json::to_vec(&memory).unwrap_or_default()).await
     }
 
     /// Whether it is remembered that the request of an attempt was put into this very directory: the agent may have
     /// been configured with another one since.
-    pub(super) fn tells_of(attempt: &Attempt, place: &Path) -> bool {
+    pub(super) fn tells_of(attempt: &Attempt, directory: &Path) -> bool {
         let memory = attempt.memory().and_then(|memory| serde_json::from_slice::<Memory<'_>>(memory).ok());
         let is_ours = |id: &str| id.is_empty() || id == attempt.job().id().to_string();
-        memory.is_some_and(|memory| is_ours(&memory.request_id) && memory.asked_in == place.to_string_lossy())
+        memory.is_some_and(|memory| is_ours(&memory.request_id) && memory.asked_in == directory.to_string_lossy())
     }
 }

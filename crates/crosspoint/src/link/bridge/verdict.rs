@@ -22,7 +22,7 @@ pub(super) enum Verdict {
 }
 
 /// Judges a file as the answer to the request of this id.
-pub(super) fn judged(bytes: Vec<u8>, id: &str, bytes_max: usize) -> Verdict {
+pub(super) fn verdict_of(bytes: Vec<u8>, id: &str, bytes_max: usize) -> Verdict {
     let written = id_of(&bytes);
     let is_foreign = written.as_deref().is_some_and(|written| written != id);
     if bytes.len() > bytes_max && !is_foreign {

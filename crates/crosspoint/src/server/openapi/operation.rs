@@ -90,9 +90,9 @@ impl Operation {
         self.parameter("header", name, description, schema, false)
     }
 
-    fn parameter(mut self, place: &str, name: &str, description: &str, schema: &Value, required: bool) -> Operation {
+    fn parameter(mut self, location: &str, name: &str, description: &str, schema: &Value, required: bool) -> Operation {
         self.parameters.push(json!({
-            "name": name, "in": place, "description": description, "required": required, "schema": schema,
+            "name": name, "in": location, "description": description, "required": required, "schema": schema,
         }));
         self
     }

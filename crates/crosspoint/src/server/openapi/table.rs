@@ -19,7 +19,7 @@ use super::shape::{
 use super::word::Any;
 use super::{bridge, pull, run, task};
 use crate::server::query::{LIST_DEFAULT, LIST_MAX};
-use crate::verdict::Judged;
+use crate::verdict::DocumentReport;
 
 /// The configured values that callers must know.
 #[derive(Default)]
@@ -162,7 +162,7 @@ fn documents() -> Vec<Operation> {
             .query("agent_type", "Agent types that messages may name, besides the five of the contract.", &types)
             .query("strict", "Warnings count as errors.", &truth)
             .document(run.clone())
-            .answers::<Judged<'static>>(200, "What is wrong with it, and where."),
+            .answers::<DocumentReport<'static>>(200, "What is wrong with it, and where."),
         Operation::post("/api/v1/translate", "translate_document", DOCUMENTS, "Write a document in another contract")
             .describe("What `crosspoint translate` does. A document that is not valid, or has no counterpart, is refused.")
             .query_required("to", "The contract it is to be written in.", &contracts)

@@ -14,7 +14,7 @@ pub(super) struct Doubts<'t> {
     /// The nodes of the flaws on which readers disagree, in order.
     nodes: Vec<u32>,
     /// Number of those nodes that are in answers.
-    judged: usize,
+    in_answers: usize,
 }
 
 impl<'t> Doubts<'t> {
@@ -22,21 +22,21 @@ impl<'t> Doubts<'t> {
         let doubtful = tape.flaws().iter().filter(|flaw| flaw.kind.is_ambiguous());
         let mut nodes: Vec<u32> = doubtful.map(|flaw| flaw.node).collect();
         nodes.sort_unstable();
-        Doubts { flaws: tape.flaws(), nodes, judged: 0 }
+        Doubts { flaws: tape.flaws(), nodes, in_answers: 0 }
     }
 
     /// Whether an answer contains such a node. Each answer is checked once.
     pub(super) fn are_in(&mut self, answer: Value<'_, '_>) -> bool {
         let before = |index: u32| self.nodes.partition_point(|node| *node < index);
         let count = before(answer.next_index()) - before(answer.index());
-        self.judged += count;
+        self.in_answers += count;
         count > 0
     }
 
     /// Refuses a body that has such nodes outside of answers.
     pub(super) fn refuse_others(&self, document: &Bytes) -> Result<(), Refusal> {
         let first = self.flaws.iter().find(|flaw| flaw.kind.is_ambiguous());
-        match first.filter(|_| self.judged < self.nodes.len()) {
+        match first.filter(|_| self.in_answers < self.nodes.len()) {
             Some(flaw) => Err(ambiguous(document, flaw)),
             None => Ok(()),
         }

@@ -174,7 +174,7 @@ fn report(document: &Bytes, item: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Resul
     let [kind] = found[..] else { return Err(item.wrong(&format!("an object with one of {}", KINDS.join(", ")))) };
     let inside = item.member(kind);
     let is_answer = ["ask", "result", "failure"].contains(&kind);
-    let said = match kind {
+    let body = match kind {
         // The report is taken as a failure: sending it again would not change it.
         _ if is_answer && doubts.are_in(inside.value) => ReportBody::Ended(Err(unreadable(inside.value.source()))),
         "heard" => ReportBody::Heard,
@@ -203,7 +203,7 @@ fn report(document: &Bytes, item: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Resul
         "result" => ReportBody::Ended(Ok(success(document, &inside)?)),
         _ => ReportBody::Ended(Err(failed(document, &inside)?)),
     };
-    Ok(Report { id, attempt, said })
+    Ok(Report { id, attempt, body })
 }
 
 fn unreadable(answer: &str) -> Failed {
@@ -251,7 +251,7 @@ fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {
     Ok(Failed { message, code, details, repeat, ..Failed::of(failure, dispatched) })
 }
 
-pub(super) fn place(uri: &Uri, block: &Bytes) -> Result<BlockPlace, Refusal> {
+pub(super) fn block_place(uri: &Uri, block: &Bytes) -> Result<BlockPlace, Refusal> {
     const HINT: &str = "give session, job, attempt and offset, and the bytes as the body";
     if block.len() > BLOCK_BYTES_MAX {
         return Err(Refusal::too_large(BLOCK_BYTES_MAX));

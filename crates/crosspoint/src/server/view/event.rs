@@ -27,8 +27,8 @@ impl Serialize for Event<'_> {
             What::Progress(progress) => {
                 map.serialize_entry("percent", &progress.percent)?;
                 map.serialize_entry("step", &progress.step)?;
-                if let Some(said) = &progress.document {
-                    map.serialize_entry("said", said)?;
+                if let Some(document) = &progress.document {
+                    map.serialize_entry("said", document)?;
                 }
             }
             What::Output { attempt, offset, block } => {

@@ -58,10 +58,10 @@ fn push_parts(shown: &mut Object<'_>, outcome: &Outcome) {
         failure.close();
     }
     if let Some(document) = &outcome.document {
-        let mut said = shown.object("said");
-        said.text("kind", document.kind.name());
-        said.raw("document", document.document.bytes());
-        said.close();
+        let mut object = shown.object("said");
+        object.text("kind", document.kind.name());
+        object.raw("document", document.document.bytes());
+        object.close();
     }
 }
 

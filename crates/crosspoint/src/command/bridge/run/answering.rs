@@ -56,7 +56,7 @@ pub(super) async fn answer(
 ) -> Result<Done> {
     let mut open = Vec::new();
     for request in &asked.requests {
-        if !attended.is_answered(request.into()).map_err(|fault| told(&fault))? {
+        if !attended.is_answered(request.into()).map_err(|fault| fault_error(&fault))? {
             open.push(request);
         }
     }
@@ -87,7 +87,7 @@ pub(super) async fn answer(
 }
 
 fn note(attended: &mut DrivenDirectory, command: Option<String>, all: &[Known<'_>], store: Option<&str>) -> Result<()> {
-    let aside = attended.note(command, all, store).map_err(|fault| told(&fault))?;
+    let aside = attended.note(command, all, store).map_err(|fault| fault_error(&fault))?;
     aside.into_iter().for_each(|aside| say_aside(Some(aside), render::note));
     Ok(())
 }
@@ -96,17 +96,17 @@ fn note(attended: &mut DrivenDirectory, command: Option<String>, all: &[Known<'_
 fn without_a_server(attended: &DrivenDirectory, asked: &Asked<'_>, open: &[&Request]) -> Result<()> {
     let is_open = |pair| open.iter().any(|request| request.pair == pair);
     for request in asked.requests.iter().filter(|request| !is_open(request.pair)) {
-        attended.finish(request.into()).map_err(|fault| told(&fault))?;
+        attended.finish(request.into()).map_err(|fault| fault_error(&fault))?;
     }
     for (pair, request_id, length) in &asked.too_large {
         let known = Known { pair: *pair, request_id, digest: None };
-        if attended.is_answered(known).map_err(|fault| told(&fault))? {
-            attended.finish(known).map_err(|fault| told(&fault))?;
+        if attended.is_answered(known).map_err(|fault| fault_error(&fault))? {
+            attended.finish(known).map_err(|fault| fault_error(&fault))?;
             continue;
         }
         render::note(&format!("{pair} is {length} bytes long, which is too much, and is answered so (BRIDGE-8)"));
         let document = work::request_too_large(request_id, *length);
-        let aside = attended.put(known, &document).map_err(|fault| told(&fault))?;
+        let aside = attended.put(known, &document).map_err(|fault| fault_error(&fault))?;
         say_aside(aside, render::note);
     }
     Ok(())
@@ -129,7 +129,7 @@ async fn by_server(
         };
         let Some((request, line, answered)) = next else { return Ok(Done::All) };
         let document = answered?;
-        let aside = attended.put(request.into(), &document).map_err(|fault| told(&fault))?;
+        let aside = attended.put(request.into(), &document).map_err(|fault| fault_error(&fault))?;
         line.answered(&document);
         say_aside(aside, |text| line.note(text));
     }
@@ -142,7 +142,7 @@ async fn ask<'r>(
     routes: &Routes,
     line: Line,
 ) -> (&'r Request, Line, Result<String, Failed>) {
-    let (tell, mut told) = watch::channel(None);
+    let (tell, mut job_known) = watch::channel(None);
     let accepted = |job: &Job| {
         line.handed_in(job);
         tell.send_if_modified(|id| id.is_none().then(|| *id = Some(job.is.id.clone())).is_some());
@@ -150,7 +150,7 @@ async fn ask<'r>(
     let work = routes.work_for(&request.agent_name);
     let answered = work::answered(client, request, work, AWAY_TIME_MAX, accepted);
     let shown = async {
-        let id = told.wait_for(Option::is_some).await.ok().and_then(|id| id.clone());
+        let id = job_known.wait_for(Option::is_some).await.ok().and_then(|id| id.clone());
         if let Some(id) = id {
             line::follow(client, &id, &line).await;
         }
@@ -185,7 +185,7 @@ async fn begin(session: &mut Option<Session>, reach: &Reach) -> Result<String> {
 /// Opens a session. If no server runs, several drivers of one working directory take turns with its store.
 async fn found(reach: &Reach) -> Result<Session> {
     let until = Instant::now() + AWAY_TIME_MAX;
-    let mut said = false;
+    let mut is_noted = false;
     loop {
         match Session::begin(reach, Need::Often).await {
             Err(error) if is_in_use(&error) && Instant::now() >= until => {
@@ -194,7 +194,7 @@ async fn found(reach: &Reach) -> Result<Session> {
                 return Err(Failed::other(message, hint).into());
             }
             Err(error) if is_in_use(&error) => {
-                if !std::mem::replace(&mut said, true) {
+                if !std::mem::replace(&mut is_noted, true) {
                     render::note(
                         "another command works with the store, and is waited for; with crosspoint serve both could",
                     );
@@ -224,6 +224,6 @@ fn say_aside(aside: Option<String>, say: impl Fn(&str)) {
 }
 
 /// What is wrong with the directory, and what to do about it.
-pub(super) fn told(fault: &Fault) -> anyhow::Error {
+pub(super) fn fault_error(fault: &Fault) -> anyhow::Error {
     Failed::other(request_notes::described(fault), fault.hint()).into()
 }

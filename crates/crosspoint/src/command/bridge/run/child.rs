@@ -112,7 +112,7 @@ fn placed(name: &OsStr, directory: &Path) -> (OsString, PathBuf) {
 fn searched(name: &OsStr) -> Option<(OsString, PathBuf)> {
     let all = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let found: Vec<PathBuf> =
-        env::split_paths(&all).map(|place| place.join(name)).filter(|path| path.is_file()).collect();
+        env::split_paths(&all).map(|directory| directory.join(name)).filter(|path| path.is_file()).collect();
     let can_run = |path: &&PathBuf| path.metadata().is_ok_and(|file| file.permissions().mode() & 0o111 != 0);
     let path = found.iter().find(can_run).or(found.first())?;
     Some((name.to_owned(), path.clone()))

@@ -67,9 +67,9 @@ impl Kept {
     pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         let Some(status) = self.keeper.try_wait()? else { return Ok(None) };
         self.line.set_nonblocking(true)?;
-        let mut said = [0; 4];
-        let is_said = self.line.read_exact(&mut said).is_ok();
-        Ok(Some(if is_said { ExitStatus::from_raw(i32::from_ne_bytes(said)) } else { status }))
+        let mut code = [0; 4];
+        let is_known = self.line.read_exact(&mut code).is_ok();
+        Ok(Some(if is_known { ExitStatus::from_raw(i32::from_ne_bytes(code)) } else { status }))
     }
 
     /// Has the keeper send the program a signal. The program may have ended just now, and then it needs none.

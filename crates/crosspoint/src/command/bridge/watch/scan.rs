@@ -76,7 +76,7 @@ pub(super) fn scan(
         if let (Waiting::Request(request), Some(wrote)) = (&waiting, wrote.get(&pair)) {
             scan.aside.extend(without_another(attended, request, wrote)?);
         }
-        scan.found.push(Seen { pair, mark, what: judged(attended, waiting, store)? });
+        scan.found.push(Seen { pair, mark, what: what_of(attended, waiting, store)? });
     }
     let requests = scan.found.iter().filter_map(|seen| match &seen.what {
         What::Request(request) => Some(&**request),
@@ -99,7 +99,7 @@ fn without_another(attended: &DrivenDirectory, request: &Request, wrote: &Wrote)
     if is_ours && attended.is_answered(request.into())? { attended.directory.set_aside(&name) } else { Ok(None) }
 }
 
-fn judged(attended: &mut DrivenDirectory, waiting: Waiting, store: &str) -> Result<What, Fault> {
+fn what_of(attended: &mut DrivenDirectory, waiting: Waiting, store: &str) -> Result<What, Fault> {
     Ok(match waiting {
         Waiting::Request(request) => match attended.stage(&request, store)? {
             Stage::Ours => What::Request(request),

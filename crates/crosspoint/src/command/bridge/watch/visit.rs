@@ -83,17 +83,17 @@ impl From<JoinError> for Next {
 }
 
 /// Has everything answered that waits.
-pub(super) async fn visit(place: Arc<WatchedDirectory>, shared: Arc<Shared>) -> Next {
-    match visited(&place, shared).await {
+pub(super) async fn visit(directory: Arc<WatchedDirectory>, shared: Arc<Shared>) -> Next {
+    match visited(&directory, shared).await {
         Ok(next) | Err(next) => next,
     }
 }
 
-async fn visited(place: &Arc<WatchedDirectory>, shared: Arc<Shared>) -> Result<Next, Next> {
+async fn visited(directory: &Arc<WatchedDirectory>, shared: Arc<Shared>) -> Result<Next, Next> {
     // What may take long comes first, while no other driver is kept out of the directory.
     let permit = shared.room.clone().acquire_owned().await.map_err(|_| Next::Rest(None))?;
     let store = shared.server.store().await;
-    let opening = place.clone();
+    let opening = directory.clone();
     let opened = spawn_blocking(move || {
         let attended = opening.open()?;
         let left = opening.left(&attended.directory)?;
@@ -101,10 +101,10 @@ async fn visited(place: &Arc<WatchedDirectory>, shared: Arc<Shared>) -> Result<N
     });
     let (attended, seen) = opened.await??;
     if let Some(aside) = &attended.odd_record {
-        watch_log::odd_record(place, aside);
+        watch_log::odd_record(directory, aside);
     }
     let visit = Visit {
-        place: place.clone(),
+        directory: directory.clone(),
         shared,
         store,
         seen,
@@ -119,7 +119,7 @@ async fn visited(place: &Arc<WatchedDirectory>, shared: Arc<Shared>) -> Result<N
 }
 
 struct Visit {
-    place: Arc<WatchedDirectory>,
+    directory: Arc<WatchedDirectory>,
     shared: Arc<Shared>,
     /// The store of the server that is given the requests.
     store: String,
@@ -173,7 +173,7 @@ impl Visit {
             tokio::select! {
                 Some(done) = self.under_way.join_next() => attended = self.settle(attended, done).await?,
                 permit = self.shared.room.clone().acquire_owned(), if lacks_room => self.spare.extend(permit),
-                () = self.place.nudge.notified() => {}
+                () = self.directory.nudge.notified() => {}
                 () = until(look_again) => self.look_again = None,
             }
             attended = self.look(attended).await?;
@@ -195,7 +195,7 @@ impl Visit {
             self.spare.push(permit);
         }
         let (seen, room, store) = (self.seen.clone(), self.spare.len(), self.store.clone());
-        let wrote = self.place.memory().wrote.clone();
+        let wrote = self.directory.memory().wrote.clone();
         let looking = spawn_blocking(move || {
             let scan = scan::scan(&mut attended, (&seen, &wrote), room, &store);
             (attended, scan)
@@ -204,7 +204,7 @@ impl Visit {
         match scan {
             Ok(scan) => {
                 self.more = scan.more;
-                scan.aside.iter().for_each(|aside| watch_log::set_aside(&self.place, aside));
+                scan.aside.iter().for_each(|aside| watch_log::set_aside(&self.directory, aside));
                 for seen in scan.found {
                     self.found(seen);
                 }
@@ -229,30 +229,30 @@ impl Visit {
     fn found(&mut self, found: Seen) {
         let Seen { pair, mark, what } = found;
         self.seen.insert(pair, mark);
-        let place = self.place.clone();
-        let mut memory = place.memory();
+        let directory = self.directory.clone();
+        let mut memory = directory.memory();
         let left = match what {
             What::Request(request) => {
                 self.begin(request);
                 None
             }
             What::WasAnswered => {
-                watch_log::was_answered(&place, pair);
+                watch_log::was_answered(&directory, pair);
                 None
             }
             What::TooLarge { length, aside } => {
-                watch_log::too_large(&place, pair, length, aside.as_deref());
+                watch_log::too_large(&directory, pair, length, aside.as_deref());
                 None
             }
             What::Elsewhere(record) => {
                 // Only the record may have changed since this was logged.
                 if memory.left.get(&pair).is_none_or(|left| left.mark() != mark) {
-                    watch_log::elsewhere(&place, pair);
+                    watch_log::elsewhere(&directory, pair);
                 }
                 Some(Left::AsRecorded(mark, record))
             }
             What::Unreadable(fault) => {
-                watch_log::unreadable(&place, pair, &fault);
+                watch_log::unreadable(&directory, pair, &fault);
                 Some(Left::AsItIs(mark))
             }
             What::Malformed(malformed) => {
@@ -265,7 +265,7 @@ impl Visit {
                     self.look_again = Some(since + WRITING_TIME);
                     None
                 } else {
-                    watch_log::malformed(&place, pair, &malformed.report);
+                    watch_log::malformed(&directory, pair, &malformed.report);
                     Some(Left::AsItIs(mark))
                 }
             }
@@ -287,12 +287,12 @@ impl Visit {
             return;
         }
         let Some(permit) = self.spare.pop() else { return };
-        watch_log::remarks(&self.place, &request);
-        let answering = answered(self.place.clone(), self.shared.clone(), self.store.clone(), request, permit);
+        watch_log::remarks(&self.directory, &request);
+        let answering = answered(self.directory.clone(), self.shared.clone(), self.store.clone(), request, permit);
         let task = self.under_way.spawn(answering);
         if let Some(before) = self.in_hand.insert(pair, InHand { request_id, digest, task }) {
             // The earlier request is no longer waited for. Its job goes on.
-            watch_log::replaced(&self.place, pair);
+            watch_log::replaced(&self.directory, pair);
             before.task.abort();
         }
     }
@@ -334,10 +334,11 @@ impl Visit {
             (attended, put, digest)
         });
         let (attended, put, digest) = putting.await?;
-        let about = watch_log::About { place: &self.place, pair, agent: &done.agent_name, job: done.job.as_deref() };
+        let about =
+            watch_log::About { directory: &self.directory, pair, agent: &done.agent_name, job: done.job.as_deref() };
         match put {
             Ok(Put::Written(mark, aside)) => {
-                self.place.memory().wrote.extend(mark.map(|mark| (pair, (mark, digest))));
+                self.directory.memory().wrote.extend(mark.map(|mark| (pair, (mark, digest))));
                 watch_log::answered(&about, &ended, done.began.elapsed(), aside.as_deref());
                 // Whatever has the name now is another request.
                 self.seen.remove(&pair);
@@ -354,7 +355,7 @@ impl Visit {
 
 /// Has a request answered, however long that takes.
 async fn answered(
-    place: Arc<WatchedDirectory>,
+    directory: Arc<WatchedDirectory>,
     shared: Arc<Shared>,
     store: String,
     request: Box<Request>,
@@ -366,7 +367,7 @@ async fn answered(
         let accepted = |accepted: &crate::client::Job| {
             if job.is_none() {
                 let id = accepted.is.id.clone();
-                watch_log::accepted(&place, &request, &id);
+                watch_log::accepted(&directory, &request, &id);
                 job = Some(id);
             }
         };

@@ -24,7 +24,7 @@ const FINDINGS_MAX: usize = 5;
 
 /// What a line is about.
 pub(super) struct About<'a> {
-    pub(super) place: &'a WatchedDirectory,
+    pub(super) directory: &'a WatchedDirectory,
     pub(super) pair: Pair,
     pub(super) agent: &'a str,
     pub(super) job: Option<&'a str>,
@@ -63,7 +63,7 @@ pub(super) fn server(client: &Client) {
     if client.is_embedded() {
         info!("no server runs here: the work is done by this process");
     } else {
-        info!(server = %client.place(), "requests go to this server");
+        info!(server = %client.shown_address(), "requests go to this server");
     }
 }
 
@@ -79,44 +79,44 @@ pub(super) fn away(failed: &Failed) {
 }
 
 pub(super) fn back(client: &Client) {
-    info!(server = %client.place(), "the server is back");
+    info!(server = %client.shown_address(), "the server is back");
 }
 
-pub(super) fn gone(place: &WatchedDirectory) {
-    warn!(dir = %place.name(), "the directory is gone; it is looked for until it is back");
+pub(super) fn gone(directory: &WatchedDirectory) {
+    warn!(dir = %directory.name(), "the directory is gone; it is looked for until it is back");
 }
 
-pub(super) fn fine_again(place: &WatchedDirectory) {
-    info!(dir = %place.name(), "the directory can be worked in again");
+pub(super) fn fine_again(directory: &WatchedDirectory) {
+    info!(dir = %directory.name(), "the directory can be worked in again");
 }
 
-pub(super) fn in_use(place: &WatchedDirectory) {
-    info!(dir = %place.name(), "something waits here, and another driver works here: it is left to that one");
+pub(super) fn in_use(directory: &WatchedDirectory) {
+    info!(dir = %directory.name(), "something waits here, and another driver works here: it is left to that one");
 }
 
-pub(super) fn trouble(place: &WatchedDirectory, message: &str, hint: &str) {
+pub(super) fn trouble(directory: &WatchedDirectory, message: &str, hint: &str) {
     let hint = if hint.is_empty() { String::new() } else { format!(" (hint: {})", visible(hint)) };
-    warn!(dir = %place.name(), "{}; it is tried again{hint}", visible(message));
+    warn!(dir = %directory.name(), "{}; it is tried again{hint}", visible(message));
 }
 
-pub(super) fn odd_record(place: &WatchedDirectory, aside: &str) {
-    warn!(dir = %place.name(), "the record could not be understood, and was set aside as {}", visible(aside));
+pub(super) fn odd_record(directory: &WatchedDirectory, aside: &str) {
+    warn!(dir = %directory.name(), "the record could not be understood, and was set aside as {}", visible(aside));
 }
 
 /// Logs what is odd about a request that is answered all the same.
-pub(super) fn remarks(place: &WatchedDirectory, request: &Request) {
+pub(super) fn remarks(directory: &WatchedDirectory, request: &Request) {
     for (clause, what) in request_notes::remarks(request) {
-        warn!(dir = %place.name(), file = %request.pair, clause, "{}", visible(&what));
+        warn!(dir = %directory.name(), file = %request.pair, clause, "{}", visible(&what));
     }
 }
 
-pub(super) fn accepted(place: &WatchedDirectory, request: &Request, job: &str) {
-    info!(job = %name(job), dir = %place.name(), file = %request.pair, agent = %name(&request.agent_name), "handed in");
+pub(super) fn accepted(directory: &WatchedDirectory, request: &Request, job: &str) {
+    info!(job = %name(job), dir = %directory.name(), file = %request.pair, agent = %name(&request.agent_name), "handed in");
 }
 
 pub(super) fn answered(about: &About<'_>, ended: &Ended, took: Duration, aside: Option<&str>) {
-    let About { place, pair: file, agent, job } = about;
-    let dir = place.name();
+    let About { directory, pair: file, agent, job } = about;
+    let dir = directory.name();
     if let Some(aside) = aside {
         warn!(%dir, %file, clause = "BRIDGE-4.2", "{} answered no request that is there, and was set aside as {}", file.response(), visible(aside));
     }
@@ -134,44 +134,44 @@ pub(super) fn answered(about: &About<'_>, ended: &Ended, took: Duration, aside: 
 }
 
 /// Logs that the response to an earlier request with the same id was set aside.
-pub(super) fn set_aside(place: &WatchedDirectory, aside: &str) {
-    let dir = place.name();
+pub(super) fn set_aside(directory: &WatchedDirectory, aside: &str) {
+    let dir = directory.name();
     warn!(%dir, clause = "BRIDGE-4.2", "a response answered another request than the one that is there, and was set aside as {}", visible(aside));
 }
 
 pub(super) fn unwanted(about: &About<'_>, ended: &Ended) {
     let job = about.job.map(|job| display(name(job)));
-    let (dir, file) = (about.place.name(), about.pair);
+    let (dir, file) = (about.directory.name(), about.pair);
     warn!(job, %dir, %file, ended = ended.status, "the request is gone: no response is written");
 }
 
-pub(super) fn replaced(place: &WatchedDirectory, file: Pair) {
-    warn!(dir = %place.name(), %file, "another request has taken the place of one that is under way; that one is not waited for any more");
+pub(super) fn replaced(directory: &WatchedDirectory, file: Pair) {
+    warn!(dir = %directory.name(), %file, "another request has taken the place of one that is under way; that one is not waited for any more");
 }
 
-pub(super) fn was_answered(place: &WatchedDirectory, file: Pair) {
-    info!(dir = %place.name(), %file, "its response is there already: the request is removed");
+pub(super) fn was_answered(directory: &WatchedDirectory, file: Pair) {
+    info!(dir = %directory.name(), %file, "its response is there already: the request is removed");
 }
 
-pub(super) fn too_large(place: &WatchedDirectory, file: Pair, length: u64, aside: Option<&str>) {
+pub(super) fn too_large(directory: &WatchedDirectory, file: Pair, length: u64, aside: Option<&str>) {
     let aside = aside.map(|aside| display(visible(aside)));
-    warn!(dir = %place.name(), %file, clause = "BRIDGE-8", bytes = length, set_aside = aside, "the request is too large, and was answered so");
+    warn!(dir = %directory.name(), %file, clause = "BRIDGE-8", bytes = length, set_aside = aside, "the request is too large, and was answered so");
 }
 
-pub(super) fn elsewhere(place: &WatchedDirectory, file: Pair) {
+pub(super) fn elsewhere(directory: &WatchedDirectory, file: Pair) {
     warn!(
-        dir = %place.name(),
+        dir = %directory.name(),
         %file,
         "the request was handed in to a server with another store, and is left to that one; if it is no more, remove .agent-bridge.json"
     );
 }
 
-pub(super) fn unreadable(place: &WatchedDirectory, file: Pair, fault: &Fault) {
-    warn!(dir = %place.name(), %file, "{}; it is left as it is ({})", visible(&fault.to_string()), fault.hint());
+pub(super) fn unreadable(directory: &WatchedDirectory, file: Pair, fault: &Fault) {
+    warn!(dir = %directory.name(), %file, "{}; it is left as it is ({})", visible(&fault.to_string()), fault.hint());
 }
 
-pub(super) fn malformed(place: &WatchedDirectory, file: Pair, report: &Report) {
-    let dir = place.name();
+pub(super) fn malformed(directory: &WatchedDirectory, file: Pair, report: &Report) {
+    let dir = directory.name();
     let errors = report.findings.iter().filter(|finding| finding.clause.level == Level::Error);
     for finding in errors.take(FINDINGS_MAX) {
         warn!(%dir, %file, clause = finding.clause.id, "{}", sentence(finding));
