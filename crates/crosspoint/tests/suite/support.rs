@@ -18,7 +18,7 @@ pub(crate) mod run_caller;
 pub(crate) mod scripted_agent;
 pub(crate) mod server;
 pub(crate) mod stores;
+pub(crate) mod task_agent;
 pub(crate) mod task_caller;
-pub(crate) mod task_service;
 pub(crate) mod wire;
 pub(crate) mod workers;

@@ -10,7 +10,7 @@ use crate::support::bridge_caller::{BRIDGE, carrying, new_id, request, response}
 use crate::support::http_services::{Service, events};
 use crate::support::programs::bash;
 use crate::support::server::{Server, until};
-use crate::support::task_service::TaskServer;
+use crate::support::task_agent::TaskAgent;
 
 /// The object inside a response.
 fn inner(response: &Value) -> Value {
@@ -227,7 +227,7 @@ fn an_agent_of_the_run_contract_sees_prompt_and_context_under_the_id_of_the_job(
 
 #[test]
 fn an_agent_of_the_task_contract_sees_prompt_and_context_under_the_id_of_the_job() {
-    let agent = TaskServer::simple(|request| json!({"output": request["payload"]["prompt"]}));
+    let agent = TaskAgent::simple(|request| json!({"output": request["payload"]["prompt"]}));
     let server = Server::configured(&agent.configuration("helper", ""));
     let asked = request(&new_id(), "helper", "Größe?");
     let document = server.response_to(&asked);

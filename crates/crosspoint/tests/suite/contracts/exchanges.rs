@@ -21,8 +21,8 @@
 //! the span of an attempt, `<time>` a point in time or a duration, `<port>` the agent's port. Everything else is
 //! compared byte for byte. With UPDATE_EXCHANGES set, the parts that must be got are rewritten instead.
 
-#[path = "exchanges/desk.rs"]
-mod desk;
+#[path = "exchanges/files.rs"]
+mod files;
 #[path = "exchanges/normal.rs"]
 mod normal;
 #[path = "exchanges/replay.rs"]

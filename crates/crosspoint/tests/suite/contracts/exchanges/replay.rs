@@ -9,7 +9,7 @@ use std::{fs, slice, thread};
 use crosspoint_contracts::Kind;
 use serde_json::Value;
 
-use super::desk;
+use super::files;
 use super::normal::Names;
 use super::script::{Gap, Heading, Piece, Script, bytes, pieces, written};
 use crate::support::bridge_files::driven;
@@ -50,7 +50,7 @@ pub(super) fn replay(script: &Script) -> Result<Script, String> {
     let port = start_agent(turns(script)?, stage.clone()).port();
     let server = Server::configured(&bytes_kept(script.configuration(), port));
     if script.has(Heading::AgentWrites) {
-        desk::start(server.directory().join("desk"), answers(script)?, stage.clone());
+        files::start(server.directory().join("desk"), answers(script)?, stage.clone());
     }
     let room = server.directory().join("room");
     fs::create_dir(&room).map_err(|error| error.to_string())?;
@@ -60,7 +60,7 @@ pub(super) fn replay(script: &Script) -> Result<Script, String> {
         if *heading == Heading::CallerSends {
             got.push(call(server.address(), &pieces(part)?, &stage, port)?);
         } else if *heading == Heading::CallerWrites {
-            got.push(desk::asked(&room, &bytes(part)?)?);
+            got.push(files::asked(&room, &bytes(part)?)?);
         }
     }
     stage.until("the agent has all that it must get", |so_far| so_far.asked.len() >= musts(script))?;

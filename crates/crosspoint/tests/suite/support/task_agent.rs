@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::support::server::until;
 
-pub(crate) struct TaskServer {
+pub(crate) struct TaskAgent {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
@@ -52,14 +52,14 @@ pub(crate) enum Reply {
     Hang,
 }
 
-impl TaskServer {
+impl TaskAgent {
     /// An agent that keeps to the contract.
-    pub(crate) fn start() -> TaskServer {
-        TaskServer::answering(|_| Reply::Kept)
+    pub(crate) fn start() -> TaskAgent {
+        TaskAgent::answering(|_| Reply::Kept)
     }
 
     /// An agent that first asks this function how to answer.
-    pub(crate) fn answering(answer: impl Fn(&Call) -> Reply + Send + Sync + 'static) -> TaskServer {
+    pub(crate) fn answering(answer: impl Fn(&Call) -> Reply + Send + Sync + 'static) -> TaskAgent {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
         let shared = Arc::new(Shared {
@@ -78,12 +78,12 @@ impl TaskServer {
                 thread::spawn(move || serving.serve(&stream));
             }
         });
-        TaskServer { address, shared }
+        TaskAgent { address, shared }
     }
 
     /// An agent that completes every task at once, with the given result.
-    pub(crate) fn simple(result: impl Fn(&Value) -> Value + Send + Sync + 'static) -> TaskServer {
-        TaskServer::answering(move |call| match &*call.what {
+    pub(crate) fn simple(result: impl Fn(&Value) -> Value + Send + Sync + 'static) -> TaskAgent {
+        TaskAgent::answering(move |call| match &*call.what {
             "post" => Reply::Json(200, completed(&call.body["id"], &result(&call.body))),
             _ => Reply::Kept,
         })
@@ -124,7 +124,7 @@ impl TaskServer {
     }
 }
 
-impl Drop for TaskServer {
+impl Drop for TaskAgent {
     fn drop(&mut self) {
         self.shared.closed.store(true, Ordering::Relaxed);
         // Wakes the accepting thread, which then sees the flag.
