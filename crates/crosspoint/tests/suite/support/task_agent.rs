@@ -1,32 +1,26 @@
-//! An agent of the task contract that the test controls: over bare sockets, so that it can misbehave.
+//! An agent of the task contract that the test controls, over the scripted agent, so that it can misbehave.
 //!
 //! By default it keeps tasks as the contract says: a posted task is pending, and then has the state that the test sets.
 //! Each request goes first to the test's own function, which may answer in any other way.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
+use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent, configuration};
 use crate::support::server::until;
 
 pub(crate) struct TaskAgent {
-    address: SocketAddr,
-    shared: Arc<Shared>,
+    scripted: ScriptedAgent,
+    tasks: Arc<Tasks>,
 }
 
-struct Shared {
-    tasks: Mutex<BTreeMap<String, Value>>,
-    calls: Mutex<Vec<Call>>,
-    answer: Box<dyn Fn(&Call) -> Reply + Send + Sync>,
-    closed: AtomicBool,
-}
+/// The tasks that the agent knows, by their ids.
+#[derive(Default)]
+struct Tasks(Mutex<BTreeMap<String, Value>>);
 
-/// A request to the agent.
+/// A request to the agent, as the contract reads it.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     /// `post`, `look`, `input`, `cancel`, or the path of anything else.
@@ -34,9 +28,8 @@ pub(crate) struct Call {
     /// The task's id; empty if the path has none.
     pub(crate) id: String,
     pub(crate) query: String,
-    /// Names are in lower case.
-    pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Value,
+    pub(crate) request: Request,
 }
 
 /// How the agent answers.
@@ -60,25 +53,13 @@ impl TaskAgent {
 
     /// An agent that first asks this function how to answer.
     pub(crate) fn answering(answer: impl Fn(&Call) -> Reply + Send + Sync + 'static) -> TaskAgent {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        let address = listener.local_addr().expect("it has an address");
-        let shared = Arc::new(Shared {
-            tasks: Mutex::default(),
-            calls: Mutex::default(),
-            answer: Box::new(answer),
-            closed: AtomicBool::new(false),
+        let tasks = Arc::<Tasks>::default();
+        let known = tasks.clone();
+        let scripted = ScriptedAgent::start(move |request, connection| {
+            let call = Call::read(request);
+            answer(&call).send(connection, || known.kept(&call))
         });
-        let accepting = shared.clone();
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                if accepting.closed.load(Ordering::Relaxed) {
-                    return;
-                }
-                let serving = accepting.clone();
-                thread::spawn(move || serving.serve(&stream));
-            }
-        });
-        TaskAgent { address, shared }
+        TaskAgent { scripted, tasks }
     }
 
     /// An agent that completes every task at once, with the given result.
@@ -91,25 +72,23 @@ impl TaskAgent {
 
     /// The configuration of this agent, for work of the same name.
     pub(crate) fn configuration(&self, name: &str, keys: &str) -> String {
-        let url = format!("http://{}", self.address);
-        format!("[[agent]]\nname = \"{name}\"\ncontract = \"task\"\nurl = \"{url}\"\n{keys}\n")
+        configuration(name, "task", &self.scripted.url(), keys)
     }
 
     /// From now on the task has this state; the id is filled in.
     pub(crate) fn stands(&self, id: &str, mut document: Value) {
         document["id"] = json!(id);
-        self.shared.tasks.lock().expect("nobody panicked").insert(id.to_owned(), document);
+        self.tasks.lock().insert(id.to_owned(), document);
     }
 
     /// The agent no longer knows the task.
     pub(crate) fn forget(&self, id: &str) {
-        self.shared.tasks.lock().expect("nobody panicked").remove(id);
+        self.tasks.lock().remove(id);
     }
 
     /// All requests of one kind, in order.
     pub(crate) fn asked(&self, what: &str) -> Vec<Call> {
-        let calls = self.shared.calls.lock().expect("nobody panicked");
-        calls.iter().filter(|call| call.what == what).cloned().collect()
+        self.scripted.requests().iter().map(Call::read).filter(|call| call.what == what).collect()
     }
 
     /// Waits until there were `count` requests of this kind, and returns the last of these.
@@ -124,43 +103,32 @@ impl TaskAgent {
     }
 }
 
-impl Drop for TaskAgent {
-    fn drop(&mut self) {
-        self.shared.closed.store(true, Ordering::Relaxed);
-        // Wakes the accepting thread, which then sees the flag.
-        let _ = TcpStream::connect(self.address);
+impl Reply {
+    fn send(self, connection: &mut Connection, kept: impl FnOnce() -> (u16, Value)) -> After {
+        match self {
+            Reply::Kept => {
+                let (status, document) = kept();
+                connection.json(status, &document)
+            }
+            Reply::Json(status, document) => connection.json(status, &document),
+            Reply::Bytes(bytes) => {
+                connection.send(bytes);
+                After::Close
+            }
+            Reply::Close => After::Close,
+            Reply::Hang => connection.until_gone(),
+        }
     }
 }
 
-impl Shared {
-    fn serve(&self, stream: &TcpStream) {
-        let mut reader = BufReader::new(stream);
-        while let Some(call) = call(&mut reader) {
-            self.calls.lock().expect("nobody panicked").push(call.clone());
-            let (status, document) = match (self.answer)(&call) {
-                Reply::Kept => self.kept(&call),
-                Reply::Json(status, document) => (status, document),
-                Reply::Bytes(bytes) => {
-                    let mut stream = stream;
-                    let _ = stream.write_all(&bytes);
-                    return;
-                }
-                Reply::Close => return,
-                Reply::Hang => {
-                    let _ = io::copy(&mut reader, &mut io::sink());
-                    return;
-                }
-            };
-            let mut stream = stream;
-            if stream.write_all(&http(status, &document.to_string())).is_err() {
-                return;
-            }
-        }
+impl Tasks {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Value>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The answer that the contract asks for.
     fn kept(&self, call: &Call) -> (u16, Value) {
-        let mut tasks = self.tasks.lock().expect("nobody panicked");
+        let mut tasks = self.lock();
         if call.what == "post" {
             let id = call.body["id"].as_str().expect("an id").to_owned();
             let known = tasks.entry(id.clone()).or_insert_with(|| json!({"id": id, "status": "pending"}));
@@ -178,38 +146,35 @@ impl Shared {
     }
 }
 
-/// An answer with its HTTP framing.
-pub(crate) fn http(status: u16, body: &str) -> Vec<u8> {
-    let length = body.len();
-    let head = format!("HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n");
-    [head.as_bytes(), body.as_bytes()].concat()
+impl Call {
+    fn read(request: &Request) -> Call {
+        let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+        let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+        let (what, id) = match (&*request.method, &parts[..]) {
+            ("POST", ["tasks"]) => ("post", ""),
+            ("GET", ["tasks", id]) => ("look", *id),
+            ("POST", ["tasks", id, what @ ("input" | "cancel")]) => (*what, *id),
+            _ => (path, ""),
+        };
+        let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
+        let (what, id, query) = (what.to_owned(), id.to_owned(), query.to_owned());
+        Call { what, id, query, body, request: request.clone() }
+    }
 }
 
-fn call(reader: &mut impl BufRead) -> Option<Call> {
-    let mut line = String::new();
-    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
-    let mut words = line.split(' ');
-    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
-    let mut headers = BTreeMap::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
-        let Some((name, value)) = line.trim_end().split_once(':') else { break };
-        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+impl Request {
+    /// The task of this request, in this state.
+    pub(crate) fn task(&self, status: &str) -> Value {
+        json!({"id": self.id(), "status": status})
     }
-    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-    let (what, id) = match (&*method, &parts[..]) {
-        ("POST", ["tasks"]) => ("post", ""),
-        ("GET", ["tasks", id]) => ("look", *id),
-        ("POST", ["tasks", id, what @ ("input" | "cancel")]) => (*what, *id),
-        _ => (path, ""),
-    };
-    let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    Some(Call { what: what.to_owned(), id: id.to_owned(), query: query.to_owned(), headers, body })
+
+    /// The task of this request, which has ended well, with `{"by": NAME}` as its result.
+    pub(crate) fn completed(&self, by: &str) -> Value {
+        json!({
+            "id": self.id(), "status": "completed", "result": {"by": by},
+            "metadata": {"startedAt": "2025-01-05T10:30:00Z", "completedAt": "2025-01-05T10:30:02Z", "duration_ms": 2000},
+        })
+    }
 }
 
 /// A completed task with all recommended members.

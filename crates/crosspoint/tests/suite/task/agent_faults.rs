@@ -1,14 +1,14 @@
 //! Agents of the task contract that refuse, break the contract, lose connections, or fall silent: one outcome each.
 
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
 use crate::exec::start::{breaker_is_due, decided};
+use crate::support::scripted_agent::{answer, configuration, json_answer, unused_address};
 use crate::support::server::{Server, until};
-use crate::support::task_agent::{Call, Reply, TaskAgent, completed, failed, http};
+use crate::support::task_agent::{Call, Reply, TaskAgent, completed, failed};
 use crate::task::agent::{clauses, done_by, ended, text};
 
 /// Code and repeat of a job that failed.
@@ -73,9 +73,8 @@ fn an_agent_that_has_no_room_yet_gets_the_task_again() {
 
 #[test]
 fn an_agent_that_is_away_is_tried_again_and_is_safe_to_repeat() {
-    let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
-    let toml = format!("[[agent]]\nname = \"away\"\ncontract = \"task\"\nurl = \"http://{address}\"\n");
-    let server = Server::configured(&toml);
+    let url = format!("http://{}", unused_address());
+    let server = Server::configured(&configuration("away", "task", &url, ""));
     let job = server.submit(r#"{"work": "away", "limits": {"attempts": 2}}"#);
     let job = ended(&server, text(&job["id"]));
     assert_eq!((failure(&job), &job["attempts"]), (("unavailable", "safe"), &json!(2)), "{job}");
@@ -113,7 +112,7 @@ fn a_lost_answer_to_a_post_is_looked_for() {
 
 #[test]
 fn an_answer_that_is_cut_short_anywhere_is_looked_for() {
-    let whole = |id: &Value| http(200, &completed(id, &json!({"a": 1})).to_string());
+    let whole = |id: &Value| json_answer(200, completed(id, &json!({"a": 1})).to_string());
     let length = whole(&json!("00000000-0000-0000-0000-000000000000")).len();
     for at in [1, 9, 15, 40, length / 2, length - 1] {
         let agent = TaskAgent::answering(move |call| match &*call.what {
@@ -168,14 +167,14 @@ fn answers_that_cannot_be_read_are_borne_a_few_times() {
     breaks("TASK-121", |_| Reply::Json(200, completed(&json!("hush"), &json!({}))));
     breaks("TASK-108", |call| Reply::Json(200, json!({"id": call.id, "status": "hush"})));
     breaks("TASK-2", |call| Reply::Json(200, json!({"id": call.id, "status": "completed", "hush": 1})));
-    breaks("ALL-101", |_| Reply::Bytes(http(200, "{hush")));
+    breaks("ALL-101", |_| Reply::Bytes(json_answer(200, "{hush")));
     breaks("TASK-4.5", |_| {
         Reply::Bytes(b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/hush\r\ncontent-length: 0\r\n\r\n".to_vec())
     });
     // Two wrong answers and then a right one count as right.
     let looks = AtomicUsize::new(0);
     let agent = TaskAgent::answering(move |call| match &*call.what {
-        "look" if looks.fetch_add(1, Ordering::Relaxed) < 2 => Reply::Bytes(http(200, "rubbish")),
+        "look" if looks.fetch_add(1, Ordering::Relaxed) < 2 => Reply::Bytes(json_answer(200, "rubbish")),
         "look" => Reply::Json(200, completed(&json!(call.id), &json!({}))),
         _ => Reply::Kept,
     });
@@ -195,8 +194,7 @@ fn what_can_be_read_counts_and_what_is_wrong_with_it_is_on_record() {
     assert!(good(201).is_empty());
     let agent = TaskAgent::answering(|call| {
         let body = completed(&call.body["id"], &json!({"a": 1})).to_string();
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n", body.len());
-        Reply::Bytes((head + &body).into_bytes())
+        Reply::Bytes(answer(200, "text/html", body))
     });
     let job = done_by(&agent, "");
     assert_eq!((&job["state"], clauses(&job)), (&json!("completed"), vec!["TASK-4".to_owned()]));
@@ -305,7 +303,7 @@ fn an_open_breaker_is_closed_by_what_the_agent_says_of_its_health() {
     let health = Arc::new(Mutex::new((0, 0)));
     let said = health.clone();
     let agent = TaskAgent::answering(move |call| {
-        let (ready, alive) = *said.lock().expect("nobody panicked");
+        let (ready, alive) = *said.lock().expect("no thread panics with it");
         match &*call.what {
             "post" => Reply::Json(503, json!({})),
             "/health/ready" => Reply::Json(ready, json!({"status": "?"})),
@@ -317,7 +315,7 @@ fn an_open_breaker_is_closed_by_what_the_agent_says_of_its_health() {
     for (ready, alive, state) in
         [(503, 200, "open"), (404, 503, "open"), (200, 503, "closed"), (404, 200, "closed"), (404, 404, "closed")]
     {
-        *health.lock().expect("nobody panicked") = (ready, alive);
+        *health.lock().expect("no thread panics with it") = (ready, alive);
         if server.get("/api/v1/agents/late").json()["breaker"]["state"] == "closed" {
             for _ in 0..5 {
                 assert_eq!(failure(&server.done("late", &json!({}))), ("unavailable", "safe"));

@@ -60,7 +60,7 @@ fn a_question_stays_and_is_answered_once() {
 }
 
 #[test]
-fn an_answer_that_may_not_have_arrived_is_delivered_again_and_nobody_is_asked_twice() {
+fn an_answer_that_may_not_have_arrived_is_delivered_again_and_the_question_is_not_asked_twice() {
     let hanging = Arc::new(AtomicBool::new(true));
     let hangs = hanging.clone();
     let agent = TaskAgent::answering(move |call| match &*call.what {
@@ -106,7 +106,7 @@ fn an_answer_that_has_arrived_is_not_given_to_a_later_question_in_the_same_words
     agent.looked_again();
     agent.stands(&id, asking("Approve?"));
     server.in_state(&id, "waiting");
-    assert_eq!(agent.asked("input").len(), 1, "nobody said yes to this");
+    assert_eq!(agent.asked("input").len(), 1, "this question has no answer yet");
     answer(&server, &id, &json!("no"));
     assert_eq!(agent.awaited("input", 2).body, json!({"input": "no"}));
     agent.stands(&id, completed(&json!(id), &json!({})));
