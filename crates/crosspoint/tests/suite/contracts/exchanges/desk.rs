@@ -9,8 +9,7 @@ use crosspoint_contracts::Kind;
 use serde_json::Value;
 
 use super::replay::Stage;
-use crate::support::bridge_files::{leave, taken};
-use crate::support::bridge_watcher::{REQUEST, RESPONSE};
+use crate::support::bridge_directory::{Directory, REQUEST, RESPONSE};
 use crate::support::documents::faults;
 
 /// Pause between two looks into the directory. Nothing depends on it.
@@ -22,8 +21,9 @@ pub(super) fn asked(room: &Path, document: &[u8]) -> Result<String, String> {
     let request: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let phase = request["phase"].as_u64().map(|phase| format!("-phase{phase}")).unwrap_or_default();
     let (request, response) = (format!(".agent-request{phase}.json"), format!(".agent-response{phase}.json"));
-    leave(room, &request, text);
-    let response = taken(room, &request, &response);
+    let room = Directory::at(room);
+    room.leave(&request, text);
+    let response = room.take_response(&request, &response);
     faults(response.as_bytes(), Kind::BridgeResponse).map_or(Ok(response), Err)
 }
 
@@ -36,7 +36,7 @@ pub(super) fn start(desk: PathBuf, answers: Vec<String>, stage: Arc<Stage>) {
             let found = fs::read_to_string(desk.join(REQUEST)).ok();
             if let Some(text) = found.clone().filter(|_| found != known) {
                 match answers.get(stage.found(text)) {
-                    Some(answer) => leave(&desk, RESPONSE, &stage.filled(answer)),
+                    Some(answer) => Directory::at(&desk).leave(RESPONSE, &stage.filled(answer)),
                     None => stage.wrong("the agent is asked more often than is written down".to_owned()),
                 }
             }

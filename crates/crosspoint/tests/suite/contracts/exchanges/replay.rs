@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::desk;
 use super::normal::Names;
 use super::script::{Gap, Heading, Piece, Script, bytes, pieces, written};
-use crate::support::bridge_files::driven;
+use crate::support::bridge_watcher::watched;
 use crate::support::documents::faults;
 use crate::support::server::{PATIENCE, Server, chunk};
 use crate::support::wire::{self, After, Asked};
@@ -54,7 +54,7 @@ pub(super) fn replay(script: &Script) -> Result<Script, String> {
     }
     let room = server.directory().join("room");
     fs::create_dir(&room).map_err(|error| error.to_string())?;
-    let _driver = script.has(Heading::CallerWrites).then(|| driven(&server, slice::from_ref(&room)));
+    let _driver = script.has(Heading::CallerWrites).then(|| watched(&server, slice::from_ref(&room)));
     let mut got = Vec::new();
     for (heading, part) in &script.parts {
         if *heading == Heading::CallerSends {
