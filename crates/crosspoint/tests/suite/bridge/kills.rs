@@ -121,6 +121,7 @@ impl Round {
                 Victim::Agent => pids().into_iter().find(|pid| words_of(*pid).contains(&self.mark())),
             };
             if let Some(pid) = found.and_then(|pid| Pid::from_raw(pid.cast_signed())) {
+                // This does not wait for anything either: the victim dies at a random step of its work.
                 thread::sleep(Duration::from_micros(dice.below(10_000)));
                 // The process may have just ended. Then the next one is waited for.
                 if kill_process(pid, Signal::KILL).is_ok() {
