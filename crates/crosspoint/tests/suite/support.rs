@@ -10,6 +10,7 @@ pub(crate) mod conformity;
 pub(crate) mod documents;
 pub(crate) mod http_services;
 pub(crate) mod misbehaving_agents;
+pub(crate) mod pages;
 pub(crate) mod persistent_callers;
 pub(crate) mod program;
 pub(crate) mod programs;

@@ -1,6 +1,5 @@
 //! The script at the beginning of docs/bridge.md, taken from the page and run unchanged.
 
-use std::fs;
 use std::path::PathBuf;
 
 use assert_cmd::Command;
@@ -8,23 +7,8 @@ use assert_cmd::Command;
 use crate::support::asking_programs::ended;
 use crate::support::bridge_directory::Directory;
 use crate::support::bridge_run::Ran;
-use crate::support::program::{crosspoint, root};
-
-fn page(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-/// The text under a heading, up to the next heading.
-fn section<'t>(page: &'t str, heading: &str) -> &'t str {
-    let (_, rest) = page.split_once(&format!("{heading}\n")).unwrap_or_else(|| panic!("there is no {heading:?}"));
-    rest.split("\n## ").next().unwrap_or_default()
-}
-
-/// The blocks of code: language and text.
-fn blocks(section: &str) -> Vec<(&str, &str)> {
-    let fenced = section.split("```").skip(1).step_by(2);
-    fenced.map(|block| block.split_once('\n').expect("a fence ends its line")).collect()
-}
+use crate::support::pages::{blocks, page, section};
+use crate::support::program::crosspoint;
 
 /// Types this into a shell that finds our program, as readers of the page do.
 fn typed(directory: &Directory, lines: &str) -> Ran {
