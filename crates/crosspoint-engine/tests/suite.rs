@@ -6,12 +6,12 @@ mod attempts;
 mod check;
 #[path = "suite/clock_jumps.rs"]
 mod clock_jumps;
-#[path = "suite/edges.rs"]
-mod edges;
 #[path = "suite/faults.rs"]
 mod faults;
 #[path = "suite/finding.rs"]
 mod finding;
+#[path = "suite/interruptions.rs"]
+mod interruptions;
 #[path = "suite/joining.rs"]
 mod joining;
 #[path = "suite/made.rs"]
