@@ -47,7 +47,7 @@ crate::clause::clauses! {
     BRIDGE_4_4 = "BRIDGE-4.4" Error Operation, "rulings":
         "A driver that starts and finds a response without a request resumes at once only if it is its own recorded answer."
         => "Leave any other response until a request is to be answered.",
-        shown_by ["bridge::kills::a_driver_that_dies_at_any_step_goes_on_from_there", "bridge::run::an_answer_to_something_else_is_set_aside_when_there_is_another"];
+        shown_by ["bridge::kills::a_driver_that_dies_at_any_step_goes_on_from_there", "bridge::run_files::an_answer_to_something_else_is_set_aside_when_there_is_another"];
     BRIDGE_4_5 = "BRIDGE-4.5" Warning Document, "rulings; bridge document, Complete Schema":
         "`request_id` is a UUID."
         => "Use a UUID for new requests; a response copies the request's id, whatever it is.";
@@ -82,7 +82,7 @@ crate::clause::clauses! {
     BRIDGE_8_2 = "BRIDGE-8.2" Error Operation, "rulings":
         "An answer over 10 MiB becomes a complete, valid error response of type ResponseTooLarge."
         => "Have the agent write large output to a file.",
-        shown_by ["bridge::run::what_is_too_large_is_answered_so"];
+        shown_by ["bridge::run_files::what_is_too_large_is_answered_so"];
     BRIDGE_8_3 = "BRIDGE-8.3" Warning Operation, "rulings":
         "A request older than 600 s is answered, with a warning."
         => "Check that the requester still waits for it.",

@@ -11,7 +11,8 @@ use crosspoint_engine::machine::Event;
 use crosspoint_engine::policy::{Policy, Recovery};
 
 use super::dice::Dice;
-use super::model::{Life, Model};
+use super::known::Life;
+use super::model::Model;
 use super::rule::{Verdict, ensure};
 use super::world::World;
 
