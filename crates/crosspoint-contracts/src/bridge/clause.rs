@@ -70,7 +70,7 @@ crate::clause::clauses! {
     BRIDGE_7 = "BRIDGE-7" Error Operation, "rulings":
         "Files are written whole or not at all: temporary file in the same directory, fsync, rename, fsync of the directory."
         => "Write to a temporary file beside it and rename.",
-        shown_by ["bridge::watch::whoever_reads_in_a_loop_sees_whole_responses_or_none"];
+        shown_by ["bridge::watch::a_reader_in_a_loop_sees_whole_responses_or_none"];
     BRIDGE_7_2 = "BRIDGE-7.2" Error Operation, "rulings; bridge document, Generation Algorithm":
         "Files are UTF-8 with an indent of two spaces, and non-ASCII text is kept as it is."
         => "Python: json.dump(data, f, indent=2, ensure_ascii=False).",
@@ -165,6 +165,6 @@ crate::clause::clauses! {
         => "Answer each request in the file of its own phase.",
         shown_by [
             "detection::names_of_files_that_the_contracts_give_say_the_kind",
-            "bridge::watch::nine_phases_are_answered_side_by_side_and_a_slow_one_holds_nobody_up"
+            "bridge::watch::nine_phases_are_answered_side_by_side_and_a_slow_one_holds_no_other_up"
         ];
 }

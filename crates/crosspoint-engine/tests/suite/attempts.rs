@@ -46,7 +46,7 @@ async fn what_was_under_way_is_done_again_after_a_restart() {
 }
 
 #[tokio::test]
-async fn what_nobody_can_know_about_fails_after_a_restart() {
+async fn an_attempt_whose_end_is_unknown_fails_after_a_restart() {
     let scratch = Scratch::new();
     let fails = Policy { recovery: Recovery::Fail, ..Policy::default() };
     let agents = || vec![with_policy(agent("once", never), fails.clone()), agent("gone", never)];
@@ -103,7 +103,7 @@ async fn silence_ends_an_attempt_and_its_task_is_told() {
 }
 
 #[tokio::test]
-async fn the_callers_own_limit_of_time_ends_a_job_that_nobody_takes() {
+async fn the_callers_own_limit_of_time_ends_a_job_that_no_agent_takes() {
     let scratch = Scratch::new();
     let engine = start(&scratch, vec![agent("work", never)]);
     engine.drain("work", true).await.expect("there is such an agent");

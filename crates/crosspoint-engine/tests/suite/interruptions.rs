@@ -33,7 +33,7 @@ fn back_after(
 }
 
 #[test]
-fn time_in_which_nobody_was_there_counts_against_nobody() {
+fn time_without_a_server_counts_against_no_job() {
     let day = secs(86_400);
     let agents = || vec![Spec { policy: Policy { recovery: Recovery::Resume, ..POLICY }, ..spec("one", &["work"], 1) }];
     for limits in [Limits::default(), Limits { total: Some(secs(60)), ..Limits::default() }] {
@@ -92,7 +92,7 @@ fn the_callers_limit_survives_a_jump_and_a_restart() {
 }
 
 #[test]
-fn a_poisoned_job_waits_for_an_operator_and_clean_ends_poison_nobody() {
+fn a_poisoned_job_waits_for_an_operator_and_clean_ends_poison_no_job() {
     let policy = Policy { cut_short_max: Some(3), ..POLICY };
     let agents = || vec![Spec { policy: policy.clone(), ..spec("one", &["work"], 4) }];
     let mut town = Town::new(agents());

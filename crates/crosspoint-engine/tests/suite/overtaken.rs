@@ -33,7 +33,7 @@ fn a_link_to_the_database_leads_to_the_same_lock_and_no_file_beside_it_counts() 
 }
 
 #[test]
-fn whoever_was_overtaken_writes_nothing_more() {
+fn a_writer_that_was_overtaken_writes_nothing_more() {
     let scratch = Scratch::new();
     let (mut store, _) = Store::open(&scratch.options()).expect("it opens");
     store.commit(&batch([fresh(rows::job(1), DOCUMENT.as_bytes(), Vec::new())])).expect("it commits");
@@ -50,7 +50,7 @@ fn whoever_was_overtaken_writes_nothing_more() {
 }
 
 #[test]
-fn whoever_was_overtaken_before_its_first_word_writes_nothing_either() {
+fn a_writer_that_was_overtaken_before_its_first_commit_writes_nothing() {
     let scratch = Scratch::new();
     drop(Store::open(&scratch.options()).expect("it opens"));
     let (mut store, _) = Store::open(&scratch.options()).expect("it opens");

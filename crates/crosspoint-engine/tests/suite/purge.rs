@@ -253,7 +253,7 @@ async fn the_oldest_go_where_there_are_too_many_and_those_that_live_stay() {
 }
 
 #[tokio::test]
-async fn whoever_follows_a_job_that_goes_meanwhile_comes_to_a_clean_end() {
+async fn a_follower_of_a_job_that_is_removed_meanwhile_comes_to_a_clean_end() {
     let scratch = Scratch::new();
     let (mut store, _) = open(&scratch);
     done(&mut store, 1, 300);

@@ -50,7 +50,7 @@ pub(crate) fn named_by_the_check(scratch: &Scratch) -> Vec<(Flaw, Option<Seq>)> 
 }
 
 #[tokio::test]
-async fn a_job_whose_step_cannot_be_written_is_set_aside_and_everybody_else_goes_on() {
+async fn a_job_whose_step_cannot_be_written_is_set_aside_and_other_jobs_go_on() {
     let scratch = Scratch::new();
     let engine = stage::start(&scratch, agents());
     let mut limited = new_job("never", "{}");

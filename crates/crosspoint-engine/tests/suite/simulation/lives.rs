@@ -37,7 +37,7 @@ impl World {
         if visits {
             self.count("visit");
         }
-        self.model.everybody_is_away();
+        self.model.all_agents_are_away();
         self.model.begin_life(alive, unseen, self.unwritten);
         self.make_core();
         for (seq, known) in &self.model.jobs {

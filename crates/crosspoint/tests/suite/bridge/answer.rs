@@ -138,7 +138,7 @@ fn an_editor_shows_the_request_and_what_is_above_the_line_is_the_answer() {
 }
 
 #[test]
-fn whoever_answers_there_already_is_named() {
+fn a_process_that_answers_there_already_is_named() {
     let (place, inbox) = asked("answer-lock", REQUEST, &request());
     let (begun, go) = (place.path().join("begun"), place.path().join("go"));
     let editor = format!("mkfifo '{0}'; : > '{1}'; cat '{0}' #", go.display(), begun.display());

@@ -162,7 +162,7 @@ fn at_a_terminal(directory: &Directory, line: &str) -> (String, Option<i32>) {
 }
 
 #[test]
-fn whoever_runs_a_script_by_hand_is_told_how_to_run_it() {
+fn a_person_who_runs_a_script_by_hand_is_told_how_to_run_it() {
     let directory = Directory::temporary();
     let (said, code) = at_a_terminal(&directory, "crosspoint bridge ask a --prompt b");
     assert_eq!(code, Some(42), "{said}");

@@ -73,7 +73,7 @@ fn an_agent_that_fails_altogether_is_said() {
 
 /// Prompts with every sort of character reach the agent unchanged.
 #[test]
-fn what_files_hold_and_are_called_harms_nobody() {
+fn names_and_content_of_files_do_no_harm() {
     let name = "it's \"a\" $(file) é.txt";
     let text = "quotes \" ' ` $HOME \\ tab\t and ✅\nsecond line\n";
     for script in ["./review.sh", "./plain.sh", "./review.py"] {

@@ -198,7 +198,7 @@ fn seed() -> u64 {
 /// Without a server, an agent that died with its driver runs again, for the same job (ALL-3). An agent that was killed
 /// alone has failed, once.
 #[test]
-fn whoever_is_killed_nothing_is_lost_crossed_or_asked_twice_without_a_server() {
+fn without_a_server_no_kill_loses_crosses_or_repeats_a_question() {
     let mut dice = Dice(seed());
     let (mut killed, mut number) = (0, 0);
     while killed < kills() / 2 {
@@ -218,7 +218,7 @@ fn whoever_is_killed_nothing_is_lost_crossed_or_asked_twice_without_a_server() {
 
 /// With a server, each agent runs once, whatever happens to driver and requester.
 #[test]
-fn whoever_is_killed_nothing_is_lost_crossed_or_asked_twice_with_a_server() {
+fn with_a_server_no_kill_loses_crosses_or_repeats_a_question() {
     let mut dice = Dice(seed());
     let (mut killed, mut number) = (0, 0);
     while killed < kills() / 2 {

@@ -44,7 +44,7 @@ fn the_printed_request_is_answered_as_the_document_describes() {
 
 /// BRIDGE-9: the requester has its own fallback.
 #[test]
-fn an_agent_that_nobody_knows_is_answered_with_an_error() {
+fn a_request_to_an_unknown_agent_is_answered_with_an_error() {
     let directory = Directory::temporary();
     directory.write("request", &example("request-full.json"));
     directory.write("requester.sh", REQUESTER);

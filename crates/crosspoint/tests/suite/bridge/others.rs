@@ -148,7 +148,7 @@ fn a_request_that_is_rewritten_while_it_is_under_way_is_not_given_the_first_answ
 }
 
 #[test]
-fn a_response_that_nobody_took_is_not_given_to_other_words_that_come_later() {
+fn a_response_that_was_not_taken_is_not_given_to_other_words_that_come_later() {
     let (server, home) = (Server::start(), Directory::temporary());
     let inbox = home.make("inbox");
     let watcher = Watcher::of(&server, &home, &[&inbox]);
@@ -185,7 +185,7 @@ fn a_request_that_is_too_large_for_the_server_is_answered_so() {
 
 /// A file of another user that cannot be read is moved out of the way, like anything else that is not an answer.
 #[test]
-fn a_file_that_may_not_be_read_holds_nobody_up() {
+fn a_file_that_may_not_be_read_holds_no_other_request_up() {
     let (server, home) = (Server::start(), Directory::temporary());
     let inbox = home.make("inbox");
     fs::set_permissions(inbox.path(), fs::Permissions::from_mode(0o777)).expect("it is ours");

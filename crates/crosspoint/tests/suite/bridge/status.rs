@@ -85,7 +85,7 @@ fn people_get_a_table_and_what_is_wrong_below_it() {
 }
 
 #[test]
-fn whoever_is_to_answer_is_shown_what_is_asked_and_how_much_time_is_left() {
+fn a_person_who_answers_is_shown_what_is_asked_and_how_much_time_is_left() {
     let (_place, inbox) = inbox("status-prompts");
     let mut asked = request(PRINTED_ID);
     asked["prompt"] = json!("First line\nsecond \u{1b}[31mline\n");

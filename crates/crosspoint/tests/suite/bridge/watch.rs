@@ -43,7 +43,7 @@ fn a_hundred_directories_are_answered_at_one_go_each_with_its_own() {
 }
 
 #[test]
-fn nine_phases_are_answered_side_by_side_and_a_slow_one_holds_nobody_up() {
+fn nine_phases_are_answered_side_by_side_and_a_slow_one_holds_no_other_up() {
     let (home, number) = (Directory::temporary(), |phase: usize| id(phase));
     let go = home.file("go");
     let wait = format!("read -r line; until [ -e {} ]; do sleep 0.02; done; echo \"$line\"", go.display());
@@ -234,7 +234,7 @@ fn a_requester_that_goes_on_as_fast_as_it_can_gets_each_answer_to_its_own() {
 }
 
 #[test]
-fn whoever_reads_in_a_loop_sees_whole_responses_or_none() {
+fn a_reader_in_a_loop_sees_whole_responses_or_none() {
     let (server, home) = (Server::start(), Directory::temporary());
     let inbox = home.make("inbox");
     let _watcher = Watcher::of(&server, &home, &[&inbox]);
