@@ -120,8 +120,8 @@ pub(crate) fn patience() -> Instant {
     Instant::now() + Duration::from_secs(60)
 }
 
-/// Waits until this holds. The engine's threads do their work in real time and notify no test, so this asks again and again,
-/// and lets the tasks of the engine run in between.
+/// Waits until this holds. The engine's threads work in real time and notify no test, so this asks again and again, and
+/// lets the tasks of the engine run in between.
 pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let end = patience();
     while !holds().await {
