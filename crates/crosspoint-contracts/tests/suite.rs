@@ -30,6 +30,8 @@ mod honesty;
 mod job;
 #[path = "suite/migrate.rs"]
 mod migrate;
+#[path = "suite/migrate_law.rs"]
+mod migrate_law;
 #[path = "suite/retry.rs"]
 mod retry;
 #[path = "suite/schemas.rs"]

@@ -6,26 +6,38 @@ mod attempts;
 mod check;
 #[path = "suite/clock_jumps.rs"]
 mod clock_jumps;
-#[path = "suite/edges.rs"]
-mod edges;
 #[path = "suite/faults.rs"]
 mod faults;
 #[path = "suite/finding.rs"]
 mod finding;
+#[path = "suite/full_store.rs"]
+mod full_store;
+#[path = "suite/interruptions.rs"]
+mod interruptions;
 #[path = "suite/joining.rs"]
 mod joining;
+#[path = "suite/long_history.rs"]
+mod long_history;
 #[path = "suite/made.rs"]
 mod made;
 #[path = "suite/matrix.rs"]
 mod matrix;
 #[path = "suite/memory.rs"]
 mod memory;
+#[path = "suite/neighbours.rs"]
+mod neighbours;
 #[path = "suite/older_store.rs"]
 mod older_store;
+#[path = "suite/output.rs"]
+mod output;
+#[path = "suite/overtaken.rs"]
+mod overtaken;
 #[path = "suite/parting.rs"]
 mod parting;
 #[path = "suite/purge.rs"]
 mod purge;
+#[path = "suite/questions.rs"]
+mod questions;
 #[path = "suite/request_keys.rs"]
 mod request_keys;
 #[path = "suite/retention.rs"]
@@ -46,6 +58,8 @@ mod simulation;
 mod stage;
 #[path = "suite/store.rs"]
 mod store;
+#[path = "suite/store_events.rs"]
+mod store_events;
 #[path = "suite/store_lists.rs"]
 mod store_lists;
 #[path = "suite/stories.rs"]

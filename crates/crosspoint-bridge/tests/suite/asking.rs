@@ -152,7 +152,7 @@ fn a_question_of_the_same_run_takes_the_place_of_one_that_waits() {
 }
 
 #[test]
-fn a_request_of_somebody_else_is_not_replaced() {
+fn a_request_of_another_program_is_not_replaced() {
     let scratch = Scratch::new();
     for theirs in [r#"{"request_id": "theirs", "version": "1.0", "agent_name": "a", "prompt": "b"}"#, "garbage"] {
         scratch.put(".agent-request.json", theirs);

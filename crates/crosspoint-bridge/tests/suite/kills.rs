@@ -42,7 +42,7 @@ fn places() -> Vec<String> {
 }
 
 #[test]
-fn whoever_is_killed_while_asking_asks_the_same_and_loses_no_answer() {
+fn a_program_that_is_killed_while_asking_asks_the_same_and_loses_no_answer() {
     for place in places() {
         let scratch = Scratch::new();
         let (mut killed, mut asked, mut answers) = (false, BTreeSet::new(), 0);

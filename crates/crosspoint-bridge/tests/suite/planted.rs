@@ -100,7 +100,7 @@ fn a_response_is_written_beside_what_was_planted() {
 }
 
 #[test]
-fn whoever_asks_says_what_is_in_the_way() {
+fn the_asking_side_says_what_is_in_the_way() {
     let question = Question::new("agent", "Do it.");
     for (expected, plant) in PLANTS {
         let scratch = Scratch::new();

@@ -79,7 +79,7 @@ fn an_id_as_long_as_a_file_is_not_said_whole() {
 
 /// The driver that answers the request sets the older response aside.
 #[test]
-fn one_that_was_there_before_the_question_is_in_nobodys_way() {
+fn one_that_was_there_before_the_question_is_not_in_the_way() {
     for old in ["garbage", &response::success("old", "text", "2026-01-01T00:00:00Z", 0.0)] {
         let scratch = Scratch::new();
         scratch.put(RESPONSE, old);
@@ -142,7 +142,7 @@ fn a_malformed_response_is_refused_with_its_clauses_and_kept() {
 /// The requester was killed after it had taken the answer and before it removed the request, which another driver then
 /// answered again.
 #[test]
-fn an_answer_that_was_taken_before_is_in_nobodys_way_when_it_comes_again() {
+fn an_answer_that_was_taken_before_is_not_in_the_way_when_it_comes_again() {
     let scratch = Scratch::new();
     let run = Run::begin(scratch.path()).expect("it is there");
     let (first, second) = (Question::new("agent", "First."), Question::new("agent", "Second."));

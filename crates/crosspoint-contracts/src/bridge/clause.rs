@@ -47,7 +47,7 @@ crate::clause::clauses! {
     BRIDGE_4_4 = "BRIDGE-4.4" Error Operation, "rulings":
         "A driver that starts and finds a response without a request resumes at once only if it is its own recorded answer."
         => "Leave any other response until a request is to be answered.",
-        shown_by ["bridge::kills::a_driver_that_dies_at_any_step_goes_on_from_there", "bridge::run::an_answer_to_something_else_is_set_aside_when_there_is_another"];
+        shown_by ["bridge::kills::a_driver_that_dies_at_any_step_goes_on_from_there", "bridge::run_files::an_answer_to_something_else_is_set_aside_when_there_is_another"];
     BRIDGE_4_5 = "BRIDGE-4.5" Warning Document, "rulings; bridge document, Complete Schema":
         "`request_id` is a UUID."
         => "Use a UUID for new requests; a response copies the request's id, whatever it is.";
@@ -70,7 +70,7 @@ crate::clause::clauses! {
     BRIDGE_7 = "BRIDGE-7" Error Operation, "rulings":
         "Files are written whole or not at all: temporary file in the same directory, fsync, rename, fsync of the directory."
         => "Write to a temporary file beside it and rename.",
-        shown_by ["bridge::watch::whoever_reads_in_a_loop_sees_whole_responses_or_none"];
+        shown_by ["bridge::watch::a_reader_in_a_loop_sees_whole_responses_or_none"];
     BRIDGE_7_2 = "BRIDGE-7.2" Error Operation, "rulings; bridge document, Generation Algorithm":
         "Files are UTF-8 with an indent of two spaces, and non-ASCII text is kept as it is."
         => "Python: json.dump(data, f, indent=2, ensure_ascii=False).",
@@ -82,7 +82,7 @@ crate::clause::clauses! {
     BRIDGE_8_2 = "BRIDGE-8.2" Error Operation, "rulings":
         "An answer over 10 MiB becomes a complete, valid error response of type ResponseTooLarge."
         => "Have the agent write large output to a file.",
-        shown_by ["bridge::run::what_is_too_large_is_answered_so"];
+        shown_by ["bridge::run_files::what_is_too_large_is_answered_so"];
     BRIDGE_8_3 = "BRIDGE-8.3" Warning Operation, "rulings":
         "A request older than 600 s is answered, with a warning."
         => "Check that the requester still waits for it.",
@@ -165,6 +165,6 @@ crate::clause::clauses! {
         => "Answer each request in the file of its own phase.",
         shown_by [
             "detection::names_of_files_that_the_contracts_give_say_the_kind",
-            "bridge::watch::nine_phases_are_answered_side_by_side_and_a_slow_one_holds_nobody_up"
+            "bridge::watch::nine_phases_are_answered_side_by_side_and_a_slow_one_holds_no_other_up"
         ];
 }

@@ -108,7 +108,7 @@ crate::clause::clauses! {
     WF_9 = "WF-9" Error Operation, "rulings; workflow document, Field Mapping Patterns":
         "The migration patterns are a translation: flat input to `task.params`, `mode` to `task.action`, outputs to `notes`, state updates to an artifact at `paths.index`."
         => "Rewrite the old document by these patterns: crosspoint migrate.",
-        shown_by ["migrate::the_patterns_of_the_contract_are_a_translation", "migrate::old_inputs_lose_nothing", "migrate::old_outputs_lose_nothing"];
+        shown_by ["migrate::the_patterns_of_the_contract_are_a_translation", "migrate_law::old_inputs_lose_nothing", "migrate_law::old_outputs_lose_nothing"];
     WF_10 = "WF-10" Error Operation, "rulings":
         "The feature id of a workflow that starts with null is taken from the first artifact path that matches the {feature} of its paths."
         => "Create a file under the feature's root.";

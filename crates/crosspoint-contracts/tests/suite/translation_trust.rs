@@ -31,59 +31,65 @@ fn with_carried(kind: Kind, mut document: Value, carried: Value) -> Value {
     document
 }
 
+/// Names that carried data has, and one that it does not have.
+const CARRIED_NAMES: [&str; 28] = [
+    "mode",
+    "state",
+    "failure",
+    "code",
+    "phase",
+    "iteration",
+    "paths",
+    "notes",
+    "artifacts",
+    "filled",
+    "fields",
+    "form",
+    "request_id",
+    "task_id",
+    "text",
+    "outputs",
+    "prompt_context",
+    "question",
+    "retry_policy",
+    "priority",
+    "strange",
+    "duration_seconds",
+    "created_at",
+    "delegation_chain",
+    "exit_code",
+    "recommendation",
+    "message",
+    "details",
+];
+
+/// Pointers into documents, right and wrong ones.
+const POINTERS: [&str; 19] = [
+    "/request_id",
+    "/id",
+    "/status",
+    "/grounding",
+    "/message_id",
+    "/usage",
+    "/payload",
+    "/context",
+    "event",
+    "data",
+    "/metadata",
+    "",
+    "/error/code",
+    "/x_crosspoint",
+    "/inputs",
+    "/a/b/c",
+    "/payload/status",
+    "/success",
+    "/outputs",
+];
+
 /// Values that look like carried data, with anything in them.
 fn carried() -> BoxedStrategy<Value> {
-    let names = prop::sample::select(vec![
-        "mode",
-        "state",
-        "failure",
-        "code",
-        "phase",
-        "iteration",
-        "paths",
-        "notes",
-        "artifacts",
-        "filled",
-        "fields",
-        "form",
-        "request_id",
-        "task_id",
-        "text",
-        "outputs",
-        "prompt_context",
-        "question",
-        "retry_policy",
-        "priority",
-        "strange",
-        "duration_seconds",
-        "created_at",
-        "delegation_chain",
-        "exit_code",
-        "recommendation",
-        "message",
-        "details",
-    ]);
-    let pointers = prop::sample::select(vec![
-        "/request_id",
-        "/id",
-        "/status",
-        "/grounding",
-        "/message_id",
-        "/usage",
-        "/payload",
-        "/context",
-        "event",
-        "data",
-        "/metadata",
-        "",
-        "/error/code",
-        "/x_crosspoint",
-        "/inputs",
-        "/a/b/c",
-        "/payload/status",
-        "/success",
-        "/outputs",
-    ]);
+    let names = prop::sample::select(&CARRIED_NAMES[..]);
+    let pointers = prop::sample::select(&POINTERS[..]);
     let contracts = prop::sample::select(vec!["bridge", "workflow", "message", "task", "run", "nobody"]);
     let places = prop::collection::vec((contracts, pointers, anything()), 0..4).prop_map(|places| {
         let mut all = json!({});

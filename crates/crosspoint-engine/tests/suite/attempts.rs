@@ -1,24 +1,18 @@
-//! Attempts that are begun again, given up, repeated, stopped, that print, that ask, and that panic.
+//! Attempts that are begun again, given up, repeated or stopped, and attempts that panic.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
-use crosspoint_contracts::reply::Question;
 use crosspoint_contracts::request::{Backoff, NewJob, Schedule};
 use crosspoint_engine::breaker::Breaker;
 use crosspoint_engine::core::Mode;
-use crosspoint_engine::event::Entry;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Phase;
 use crosspoint_engine::machine::Refused;
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
-use crosspoint_engine::runtime::{Ahead, Attempt, Config, Denied, Engine, Submitted, Watch};
-use tokio::sync::{Notify, mpsc};
+use crosspoint_engine::runtime::{Ahead, Attempt, Config, Denied, Engine, Submitted};
+use tokio::sync::mpsc;
 
-use crate::rows::whole_entry;
 use crate::scratch::Scratch;
 use crate::stage::{
     self, Agent, agent, ended, events, failed, names, never, new_job, outcome, patience, reaches, start, stop, submit,
@@ -52,7 +46,7 @@ async fn what_was_under_way_is_done_again_after_a_restart() {
 }
 
 #[tokio::test]
-async fn what_nobody_can_know_about_fails_after_a_restart() {
+async fn an_attempt_whose_end_is_unknown_fails_after_a_restart() {
     let scratch = Scratch::new();
     let fails = Policy { recovery: Recovery::Fail, ..Policy::default() };
     let agents = || vec![with_policy(agent("once", never), fails.clone()), agent("gone", never)];
@@ -109,7 +103,7 @@ async fn silence_ends_an_attempt_and_its_task_is_told() {
 }
 
 #[tokio::test]
-async fn the_callers_own_limit_of_time_ends_a_job_that_nobody_takes() {
+async fn the_callers_own_limit_of_time_ends_a_job_that_no_agent_takes() {
     let scratch = Scratch::new();
     let engine = start(&scratch, vec![agent("work", never)]);
     engine.drain("work", true).await.expect("there is such an agent");
@@ -194,162 +188,6 @@ async fn the_breaker_opens_after_five_and_stays_open_over_a_restart() {
     assert_eq!(view.standing.breaker, Breaker::default());
     assert_eq!(ended(&watch).await.phase(), Phase::Completed);
     assert!(matches!(engine.set_breaker("nobody", true).await, Err(Denied::NotFound)));
-    stop(engine).await;
-}
-
-/// The output that an agent printed, put together with each block at its place.
-fn printed(entries: &[Entry]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for entry in entries {
-        if let crosspoint_engine::event::What::Output { offset, block, .. } = &entry.what {
-            assert_eq!(*offset, bytes.len() as u64);
-            bytes.extend_from_slice(&block.0);
-        }
-    }
-    bytes
-}
-
-#[tokio::test]
-async fn output_is_stored_block_by_block_and_can_be_followed_from_anywhere() {
-    let scratch = Scratch::new();
-    let sizes = [1_usize, 0, 4_096, 100_000, 1, 7];
-    let printer = agent("print", move |mut attempt: Attempt| async move {
-        for (at, size) in (b'a'..).zip(sizes) {
-            attempt.output(Bytes::from(vec![at; size])).await.expect("it is wanted");
-        }
-        success("{}")
-    });
-    let engine = start(&scratch, vec![printer]);
-    let watch = submit(&engine, new_job("print", "{}")).await;
-    let id = watch.job().id();
-    // Follows from the first event, while the agent prints.
-    let all = events(&engine, id, 0).await;
-    let expected: Vec<u8> = (b'a'..).zip(sizes).flat_map(|(at, size)| vec![at; size]).collect();
-    assert!(printed(&all) == expected);
-    assert!(all.iter().map(|entry| entry.n).eq(1..=all.len() as u32));
-    for after in 0..all.len() {
-        let rest = events(&engine, id, after as u32).await;
-        assert!(rest.iter().map(whole_entry).eq(all[after..].iter().map(whole_entry)), "after {after}");
-    }
-    assert!(events(&engine, id, all.len() as u32).await.is_empty());
-    assert!(events(&engine, id, 1_000).await.is_empty());
-    stop(engine).await;
-}
-
-#[tokio::test]
-async fn a_follower_who_is_behind_misses_nothing() {
-    let scratch = Scratch::new();
-    let (half, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (at_half, may_go) = (half.clone(), go.clone());
-    let printer = agent("print", move |mut attempt: Attempt| {
-        let (half, go) = (at_half.clone(), may_go.clone());
-        async move {
-            for at in 0..200_u32 {
-                if at == 100 {
-                    half.notify_one();
-                    go.notified().await;
-                }
-                attempt.output(Bytes::from(at.to_string())).await.expect("it is wanted");
-            }
-            success("{}")
-        }
-    });
-    let engine = start(&scratch, vec![printer]);
-    let watch = submit(&engine, new_job("print", "{}")).await;
-    half.notified().await;
-    let mut follow = engine.follow(watch.job().id(), 0).await.expect("it can be read").expect("it is there");
-    let mut numbers = Vec::new();
-    for _ in 0..10 {
-        numbers.push(follow.next(patience()).await.expect("it can be read").expect("there is one").n);
-    }
-    go.notify_one();
-    ended(&watch).await;
-    while let Some(entry) = follow.next(patience()).await.expect("it can be read") {
-        numbers.push(entry.n);
-    }
-    assert!(numbers.into_iter().eq(1..=203));
-    stop(engine).await;
-}
-
-#[tokio::test]
-async fn more_output_than_is_allowed_ends_the_job() {
-    let scratch = Scratch::new();
-    let printer = agent("print", |mut attempt: Attempt| async move {
-        while attempt.output(Bytes::from_static(&[b'x'; 100])).await.is_ok() {}
-        success("{}")
-    });
-    let engine = start(&scratch, vec![printer]);
-    let mut new = new_job("print", "{}");
-    new.limits.output_bytes = Some(1_000);
-    let job = ended(&submit(&engine, new).await).await;
-    assert_eq!(outcome(&job)["failure"]["code"], "resource_limit");
-    assert_eq!(printed(&events(&engine, job.id(), 0).await).len(), 1_000);
-    stop(engine).await;
-}
-
-/// An agent that asks two questions and completes with the answers.
-fn asker() -> Agent {
-    agent("ask", |attempt: Attempt| async move {
-        let mut answers = Vec::new();
-        for question in [r#"{"prompt":"one?"}"#, r#"{"prompt":"two?"}"#] {
-            let Ok(answer) = attempt.ask(Question::read(Body::trusted(question))).await else {
-                return failed(Failure::Cancelled, Dispatched::Yes);
-            };
-            answers.push(answer.get().to_owned());
-        }
-        success(&format!("[{}]", answers.join(",")))
-    })
-}
-
-/// Waits until the job asks this question.
-async fn asks(watch: &Watch, question: &str) {
-    loop {
-        let job = watch.job();
-        if let crosspoint_engine::job::State::Waiting { question: asked, .. } = &job.state
-            && asked.json().get() == question
-        {
-            return;
-        }
-        let moved = watch.moved(job.events, patience()).await;
-        assert!(moved.events > job.events && moved.outcome().is_none(), "{job:?} does not ask");
-    }
-}
-
-#[tokio::test]
-async fn people_are_asked_once_also_over_a_restart() {
-    let scratch = Scratch::new();
-    let engine = start(&scratch, vec![asker()]);
-    let watch = submit(&engine, new_job("ask", "{}")).await;
-    let id = watch.job().id();
-    asks(&watch, r#"{"prompt":"one?"}"#).await;
-    engine.answer(id, Body::trusted(r#"{"size": "groß"}"#)).await.expect("it waits for it");
-    asks(&watch, r#"{"prompt":"two?"}"#).await;
-    stop(engine).await;
-    let engine = start(&scratch, vec![asker()]);
-    let watch = engine.job(id).await.expect("it can be read").expect("it is there");
-    // The second attempt is given the first answer, and no caller is asked again.
-    asks(&watch, r#"{"prompt":"two?"}"#).await;
-    let job = engine.answer(id, Body::trusted("2")).await.expect("it waits for it");
-    assert_eq!(job.phase(), Phase::Running);
-    let job = ended(&watch).await;
-    assert_eq!(outcome(&job)["outputs"], serde_json::json!([{"size": "groß"}, 2]));
-    let names = names(&events(&engine, id, 0).await);
-    assert_eq!(names.iter().filter(|name| **name == "answer").count(), 2);
-    let late = engine.answer(id, Body::trusted("3")).await;
-    assert!(matches!(late, Err(Denied::Refused(Refused::Ended(Phase::Completed)))));
-    let nobody = engine.answer(JobId::from_bytes([7; 16]), Body::trusted("3")).await;
-    assert!(matches!(nobody, Err(Denied::NotFound)));
-    stop(engine).await;
-}
-
-#[tokio::test]
-async fn an_answer_without_a_question_is_refused() {
-    let scratch = Scratch::new();
-    let engine = start(&scratch, vec![agent("work", never)]);
-    let id = submit(&engine, new_job("work", "{}")).await.job().id();
-    let refused = engine.answer(id, Body::trusted("1")).await;
-    assert!(matches!(refused, Err(Denied::Refused(Refused::NotWaiting(Phase::Running)))));
-    assert!(matches!(engine.retry(id, None).await, Err(Denied::NotEnded(_))));
     stop(engine).await;
 }
 

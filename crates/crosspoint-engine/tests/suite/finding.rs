@@ -15,7 +15,7 @@ use crosspoint_engine::runtime::{Config, Engine, Submitted, Unaccepted};
 use tokio::sync::Semaphore;
 
 use crate::scratch::Scratch;
-use crate::stage::{self, agent, config, ended, events, gated, keyed, patience, start, stop, submit};
+use crate::stage::{self, agent, config, ended, events, gated, keyed, start, stop, submit};
 
 fn task(id: &str) -> NewJob {
     NewJob { door: Door::Contract(Contract::Task), trace: Some("00-a-b-01".into()), ..keyed("slow", "{}", id) }
@@ -97,11 +97,7 @@ async fn a_job_that_is_no_longer_kept_is_not_found() {
     };
     let engine = Engine::start(kept).expect("it starts");
     ended(&submit(&engine, NewJob { key: Key::Other("header".into()), ..task("a") }).await).await;
-    let until = patience();
-    while found(&engine, Door::Contract(Contract::Task), "", "a").await.is_some() {
-        assert!(std::time::Instant::now() < until, "it is still there");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    stage::until("it is gone", async || found(&engine, Door::Contract(Contract::Task), "", "a").await.is_none()).await;
     stop(engine).await;
 }
 

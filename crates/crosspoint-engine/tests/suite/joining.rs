@@ -1,7 +1,7 @@
 //! Agents that come and go, as the core and the engine see them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
@@ -14,6 +14,7 @@ use crosspoint_engine::job::{Job, Phase};
 use crosspoint_engine::machine::Event;
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 use crosspoint_engine::runtime::{Ahead, Config, Engine, Handed, Heard, Instruction, PullQueues, Unjoined};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::made::{body, dead, request};
 use crate::scratch::Scratch;
@@ -122,52 +123,47 @@ fn there_are_only_so_many_and_the_dead_open_no_breaker() {
     assert_eq!(town.standing("a0").breaker, Breaker::Closed { failures: 0 });
 }
 
-/// Pull queues that record the jobs they are given and what they are told about them.
-#[derive(Default)]
-struct Tray {
-    given: Mutex<Vec<Handed>>,
-    told: Mutex<Vec<(Arc<Job>, u32, Instruction)>>,
+/// Pull queues that pass on the jobs that they are given, and what they are told about them, to the test.
+struct Queues {
+    given: UnboundedSender<Handed>,
+    told: UnboundedSender<(Arc<Job>, u32, Instruction)>,
 }
 
-impl PullQueues for Tray {
+impl PullQueues for Queues {
     fn give(&self, handed: Vec<Handed>) {
-        self.given.lock().expect("nobody panics").extend(handed);
+        // A test that is over looks at nothing more.
+        handed.into_iter().for_each(|one| drop(self.given.send(one)));
     }
 
     fn instruct(&self, job: &Arc<Job>, attempt: u32, instruction: Instruction) {
-        self.told.lock().expect("nobody panics").push((job.clone(), attempt, instruction));
+        drop(self.told.send((job.clone(), attempt, instruction)));
     }
 }
 
-impl Tray {
+/// The test's side of the pull queues.
+struct Worker {
+    given: UnboundedReceiver<Handed>,
+    told: UnboundedReceiver<(Arc<Job>, u32, Instruction)>,
+}
+
+impl Worker {
     /// Waits for the next job that is queued.
-    async fn next(&self) -> Handed {
-        let until = stage::patience();
-        loop {
-            if let Some(handed) = self.given.lock().expect("nobody panics").pop() {
-                return handed;
-            }
-            assert!(std::time::Instant::now() < until, "nothing is given");
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+    async fn next(&mut self) -> Handed {
+        let given = tokio::time::timeout_at(stage::patience().into(), self.given.recv()).await;
+        given.expect("something is given").expect("the engine runs")
     }
 
-    async fn next_told(&self) -> (Arc<Job>, u32, Instruction) {
-        let until = stage::patience();
-        loop {
-            if let Some(told) = self.told.lock().expect("nobody panics").pop() {
-                return told;
-            }
-            assert!(std::time::Instant::now() < until, "nothing is told");
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+    async fn next_told(&mut self) -> (Arc<Job>, u32, Instruction) {
+        let told = tokio::time::timeout_at(stage::patience().into(), self.told.recv()).await;
+        told.expect("something is told").expect("the engine runs")
     }
 }
 
-fn open(scratch: &Scratch) -> (Engine, Arc<Tray>) {
-    let tray = Arc::new(Tray::default());
-    let config = Config { queues: Some(tray.clone()), ..stage::config(scratch, vec![]) };
-    (Engine::start(config).expect("it starts"), tray)
+fn open(scratch: &Scratch) -> (Engine, Worker) {
+    let ((give, given), (tell, told)) = (unbounded_channel(), unbounded_channel());
+    let queues = Arc::new(Queues { given: give, told: tell });
+    let config = Config { queues: Some(queues), ..stage::config(scratch, vec![]) };
+    (Engine::start(config).expect("it starts"), Worker { given, told })
 }
 
 fn done(outputs: &str) -> Result<Success, Failed> {
@@ -177,18 +173,18 @@ fn done(outputs: &str) -> Result<Success, Failed> {
 #[tokio::test]
 async fn what_an_agent_that_joined_has_is_taken_up_after_a_restart() {
     let scratch = Scratch::new();
-    let (engine, tray) = open(&scratch);
+    let (engine, mut worker) = open(&scratch);
     engine.join(member("late", &["work"])).await.expect("it joins");
     engine.set_capacity("late", 1).await.expect("it is there");
     let watch = submit(&engine, new_job("work", r#"{"n":1}"#)).await;
-    let handed = tray.next().await;
+    let handed = worker.next().await;
     assert_eq!((handed.attempt, handed.resumed), (1, None));
     assert!(handed.input().is_some_and(|input| *input == *br#"{"n":1}"#));
     let queued = submit(&engine, new_job("work", r#"{"n":2}"#)).await;
     stop(engine).await;
 
-    let (engine, tray) = open(&scratch);
-    let handed = tray.next().await;
+    let (engine, mut worker) = open(&scratch);
+    let handed = worker.next().await;
     assert_eq!((handed.attempt, handed.resumed), (1, Some(LEASE)), "whoever has it has so long to say so");
     let queued = engine.job(queued.job().id()).await.expect("it can be read").expect("it is there");
     let agent = engine.agent("late").expect("its work is known");
@@ -205,18 +201,18 @@ async fn what_an_agent_that_joined_has_is_taken_up_after_a_restart() {
     let watch = engine.job(watch.job().id()).await.expect("it can be read").expect("it is there");
     assert_eq!(outcome(&*ended(&watch).await)["outputs"], "yes");
     engine.set_capacity("late", 1).await.expect("it is there");
-    assert_eq!(tray.next().await.job.id(), queued.job().id());
+    assert_eq!(worker.next().await.job.id(), queued.job().id());
     stop(engine).await;
 }
 
 #[tokio::test]
-async fn a_desk_is_told_of_stops_and_answers() {
+async fn a_worker_is_told_of_stops_and_answers() {
     let scratch = Scratch::new();
-    let (engine, tray) = open(&scratch);
+    let (engine, mut worker) = open(&scratch);
     engine.join(member("late", &["work"])).await.expect("it joins");
     engine.set_capacity("late", 4).await.expect("it is there");
     let watch = submit(&engine, new_job("work", "{}")).await;
-    let (id, attempt) = (tray.next().await.job.id(), 1);
+    let (id, attempt) = (worker.next().await.job.id(), 1);
     let asks = Event::Ask { attempt, question: Question::read(body("which?")) };
     assert_eq!(
         engine.report(&"late".into(), vec![(id, Grip::Holds, asks)]).await.as_deref(),
@@ -224,10 +220,10 @@ async fn a_desk_is_told_of_stops_and_answers() {
     );
     reaches(&watch, Phase::Waiting).await;
     engine.answer(id, body("that")).await.expect("it waits for one");
-    let (job, _, told) = tray.next_told().await;
+    let (job, _, told) = worker.next_told().await;
     assert_eq!((told, job.answers.len()), (Instruction::Answered, 1));
     engine.cancel(id).await.expect("it can be cancelled");
-    assert_eq!(tray.next_told().await.2, Instruction::Stop);
+    assert_eq!(worker.next_told().await.2, Instruction::Stop);
     let finish = Event::Finish { attempt, result: done("late") };
     let late = vec![(id, Grip::Lost, Event::Heard { attempt }), (id, Grip::Lost, finish)];
     assert_eq!(engine.report(&"late".into(), late).await.as_deref(), Some(&[Heard::Gone, Heard::Gone][..]));
@@ -271,14 +267,14 @@ async fn what_is_settled_at_joining_survives_and_what_is_forgotten_does_not() {
 #[tokio::test]
 async fn failures_that_an_agent_reports_open_its_breaker() {
     let scratch = Scratch::new();
-    let (engine, tray) = open(&scratch);
+    let (engine, mut worker) = open(&scratch);
     let repeatable = member("late", &["work"]);
     let policy = Policy { repeats: Repeats::Always, ..repeatable.spec.policy.clone() };
     engine.join(Member { spec: Spec { policy, ..repeatable.spec }, ..repeatable }).await.expect("it joins");
     engine.set_capacity("late", 16).await.expect("it is there");
     for _ in 0..breaker::FAILURES_MAX {
         submit(&engine, new_job("work", "{}")).await;
-        let id = tray.next().await.job.id();
+        let id = worker.next().await.job.id();
         let result = Err(Failed::of(Failure::Unavailable, Dispatched::Yes));
         engine
             .report(&"late".into(), vec![(id, Grip::Holds, Event::Finish { attempt: 1, result })])

@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 
 use crate::rows::{self, DOCUMENT, batch, end, fresh, hash, note, stepped};
 use crate::scratch::Scratch;
-use crate::stage::{self, agent, ended, gated, keyed, new_job, patience, reaches, stop, submit};
+use crate::stage::{self, agent, ended, gated, keyed, new_job, patience, reaches, stop, submit, until};
 
 const ALL: Budget = Budget { rows: u64::MAX, bytes: u64::MAX };
 
@@ -203,13 +203,6 @@ fn keeping(scratch: &Scratch, agents: Vec<stage::Agent>, retention: Rule) -> Eng
 
 const AT_ONCE: Rule = Rule { age: Some(Duration::from_millis(1)), jobs: None, age_min: Duration::ZERO };
 
-async fn until(what: &str, mut is: impl AsyncFnMut() -> bool) {
-    while !is().await {
-        assert!(std::time::Instant::now() < patience(), "waited in vain: {what}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
 #[tokio::test]
 async fn a_job_that_is_gone_was_never_there_and_its_request_is_a_new_job() {
     let scratch = Scratch::new();
@@ -260,7 +253,7 @@ async fn the_oldest_go_where_there_are_too_many_and_those_that_live_stay() {
 }
 
 #[tokio::test]
-async fn whoever_follows_a_job_that_goes_meanwhile_comes_to_a_clean_end() {
+async fn a_follower_of_a_job_that_is_removed_meanwhile_comes_to_a_clean_end() {
     let scratch = Scratch::new();
     let (mut store, _) = open(&scratch);
     done(&mut store, 1, 300);

@@ -82,7 +82,7 @@ fn work_goes_only_where_it_is_taken_and_a_pinned_job_only_to_its_agent() {
 }
 
 #[test]
-fn what_nobody_could_ever_take_is_refused_at_once() {
+fn what_no_agent_could_ever_take_is_refused_at_once() {
     let mut town = Town::new(vec![agent("a", &["work"], 1), agent("b", &["other"], 1)]);
     for (request, why) in [
         (request(0, "unheard"), Rejected::UnknownWork),

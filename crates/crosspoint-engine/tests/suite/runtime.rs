@@ -158,7 +158,7 @@ async fn of_many_that_come_at_once_with_one_key_one_is_new() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_looks_while_a_job_ends_sees_its_end() {
+async fn a_reader_that_looks_while_a_job_ends_sees_its_end() {
     let scratch = Scratch::new();
     let engine = start(&scratch, vec![agent("echo", stage::echo)]);
     for at in 0..200 {
@@ -228,7 +228,7 @@ async fn there_are_no_more_jobs_than_there_may_be() {
 }
 
 #[tokio::test]
-async fn work_that_nobody_takes_is_rejected() {
+async fn work_that_no_agent_takes_is_rejected() {
     let scratch = Scratch::new();
     let engine = start(&scratch, vec![agent("echo", stage::echo), agent("other", stage::echo)]);
     let rejected = async |work: &str, name: Option<&str>| {

@@ -22,6 +22,8 @@ mod dice;
 mod disk;
 #[path = "simulation/hear.rs"]
 mod hear;
+#[path = "simulation/known.rs"]
+mod known;
 #[path = "simulation/lives.rs"]
 mod lives;
 #[path = "simulation/members.rs"]

@@ -120,6 +120,16 @@ pub(crate) fn patience() -> Instant {
     Instant::now() + Duration::from_secs(60)
 }
 
+/// Waits until this holds. The engine's threads work in real time and notify no test, so this asks again and again, and
+/// lets the tasks of the engine run in between.
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let end = patience();
+    while !holds().await {
+        assert!(Instant::now() < end, "waited in vain: {what}");
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Submits a request that must become a new job.
 pub(crate) async fn submit(engine: &Engine, new: NewJob) -> Watch {
     match engine.submit(new).await {

@@ -249,7 +249,7 @@ fn a_new_attempt_prints_from_the_beginning() {
 }
 
 #[test]
-fn what_dies_with_its_agent_is_begun_again_a_few_times_and_then_nobody_knows() {
+fn a_job_that_dies_with_its_agent_is_begun_again_a_few_times_and_then_fails() {
     let resuming = Policy { recovery: Recovery::Resume, repeats: Repeats::BeforeStart, silence: None, ..POLICY };
     let mut job = running();
     for attempt in 1..=3 {

@@ -188,7 +188,7 @@ async fn repeats_that_come_together_take_a_job_up_once() {
 }
 
 #[tokio::test]
-async fn an_engine_that_rests_keeps_a_held_job_for_somebody_else() {
+async fn an_engine_that_rests_keeps_a_held_job_for_another_engine() {
     let scratch = Scratch::new();
     let engine = stage::start(&scratch, vec![stage::agent("work", never)]);
     reaches(&submit(&engine, keyed("work", r#"{"n":1}"#, "r")).await, Phase::Running).await;

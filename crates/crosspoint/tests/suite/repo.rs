@@ -2,4 +2,5 @@
 
 mod pages;
 mod peers;
+mod readme;
 mod tidy;

@@ -1,14 +1,15 @@
 //! Helpers of the tests: the program, servers, callers and agents that the tests control.
 
 pub(crate) mod asking_programs;
+pub(crate) mod bridge_agent;
 pub(crate) mod bridge_caller;
-pub(crate) mod bridge_files;
-pub(crate) mod bridge_inbox;
+pub(crate) mod bridge_directory;
+pub(crate) mod bridge_run;
 pub(crate) mod bridge_watcher;
-pub(crate) mod bridged_program;
 pub(crate) mod conformity;
 pub(crate) mod documents;
 pub(crate) mod misbehaving_agents;
+pub(crate) mod pages;
 pub(crate) mod persistent_callers;
 pub(crate) mod program;
 pub(crate) mod programs;

@@ -14,7 +14,7 @@ use crosspoint_engine::machine::Event;
 
 use super::agents::schedule;
 use super::dice::Dice;
-use super::model::Life;
+use super::known::Life;
 use super::rule::{Verdict, ensure};
 use super::world::World;
 use crate::made::request;

@@ -7,8 +7,9 @@ use crosspoint_engine::core::{AgentCommand, Batch, Command, Effect, Rejected, Re
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::Seq;
 
+use super::known::{Cause, Known};
 use super::members::Due;
-use super::model::{Cause, Known, Model};
+use super::model::Model;
 use super::rule::{Fuse, Verdict, ensure};
 use super::world::World;
 

@@ -9,8 +9,9 @@ use crosspoint_engine::id::Seq;
 use crosspoint_engine::machine::Event;
 
 use super::disk::Disk;
+use super::known::{Cause, Life};
 use super::members::Due;
-use super::model::{Cause, Life, Model};
+use super::model::Model;
 use super::rule::{Fuse, Verdict, ensure};
 
 /// The state that a job must have reached.
@@ -88,13 +89,7 @@ impl Model {
                 (Cause::Answered(answer.get().into()), must)
             }
             Event::Cancel => (Cause::Cancelled, Must::Cancelled),
-            Event::Withdrawn { attempt } => {
-                let present = job.is_present(*attempt);
-                if present {
-                    job.wanted = None;
-                }
-                (Cause::Withdrawn(*attempt), if present { Must::WithoutAgent } else { Must::Anything })
-            }
+            Event::Withdrawn { attempt } => (Cause::Withdrawn(*attempt), job.hears_withdrawal(*attempt)),
             Event::Start { .. } | Event::Clock | Event::Interrupted(_) | Event::Release => {
                 (Cause::Heard, Must::Anything)
             }
@@ -343,7 +338,16 @@ impl Model {
     }
 }
 
-impl super::model::Known {
+impl super::known::Known {
+    /// An attempt is withdrawn. If it is the present one, no agent should be at it any longer.
+    fn hears_withdrawal(&mut self, attempt: u32) -> Must {
+        if !self.is_present(attempt) {
+            return Must::Anything;
+        }
+        self.wanted = None;
+        Must::WithoutAgent
+    }
+
     /// The job's link wants this to be remembered. A job that gets further than where it began is not what kills the
     /// process (ALL-13).
     fn hears_memory(&mut self, attempt: u32, memory: Box<str>) {

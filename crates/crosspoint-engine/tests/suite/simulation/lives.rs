@@ -37,7 +37,7 @@ impl World {
         if visits {
             self.count("visit");
         }
-        self.model.everybody_is_away();
+        self.model.all_agents_are_away();
         self.model.begin_life(alive, unseen, self.unwritten);
         self.make_core();
         for (seq, known) in &self.model.jobs {
@@ -230,7 +230,7 @@ impl World {
         // Where the clock has jumped, a job may seem younger than it is.
         if due.len() < MOST && !self.has_jumped {
             let age = self.rule.age.map_or(i64::MAX / 4, super::rule::micros);
-            let kept = |job: &&super::model::Known| job.outcome.is_some() && !job.purged;
+            let kept = |job: &&super::known::Known| job.outcome.is_some() && !job.purged;
             let old =
                 self.model.jobs.values().filter(kept).find(|job| job.ended + age + age / 500 + 2_000 < self.model.now);
             ensure!(

@@ -11,7 +11,8 @@ use crosspoint_engine::machine::Event;
 use crosspoint_engine::policy::{Policy, Recovery};
 
 use super::dice::Dice;
-use super::model::{Life, Model};
+use super::known::Life;
+use super::model::Model;
 use super::rule::{Verdict, ensure};
 use super::world::World;
 
@@ -194,7 +195,7 @@ impl Model {
     }
 
     /// Presence of agents is not on disk, so after a start all are away.
-    pub(crate) fn everybody_is_away(&mut self) {
+    pub(crate) fn all_agents_are_away(&mut self) {
         for index in 0..self.specs.len() {
             if self.joins[index] {
                 self.capacity[index] = 0;

@@ -9,7 +9,8 @@ use crosspoint_engine::job::Ending;
 use crosspoint_engine::machine::{Action, End};
 use crosspoint_engine::policy::Recovery;
 
-use super::model::{Cause, Known, Life, Model};
+use super::known::{Cause, Known, Life};
+use super::model::Model;
 use super::rule::{Reason, Verdict, ensure, may_repeat, pause_micros};
 
 /// The longest pause for the given shortest pause: jitter adds up to half.

@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::cli::config::Place;
-use crate::support::bridge_inbox::{Inbox, REQUEST, RESPONSE, good, human, prompt, says};
-use crate::support::bridge_watcher::{self, Home, Watcher};
+use crate::support::bridge_agent::{human, inbox_of, prompt, says};
+use crate::support::bridge_directory::{Directory, REQUEST, RESPONSE, success};
+use crate::support::bridge_watcher::Watcher;
 use crate::support::program::transcript;
 use crate::support::programs::bash;
 use crate::support::server::{Server, until};
@@ -50,9 +51,9 @@ with open(".agent-response.json", "w", encoding="utf-8") as f:
     json.dump(response_data, f, indent=2, ensure_ascii=False)
 "###;
 
-fn start() -> (Server, Inbox) {
+fn start() -> (Server, Directory) {
     let server = Server::configured(&human("inbox", ""));
-    let inbox = Inbox::of(&server);
+    let inbox = inbox_of(&server);
     (server, inbox)
 }
 
@@ -60,14 +61,14 @@ fn start() -> (Server, Inbox) {
 fn a_job_becomes_a_request_and_the_response_its_outcome() {
     let (server, inbox) = start();
     let id = prompt(&server, "Größe?");
-    let request = inbox.asked(&id);
+    let request = inbox.request_of(&id);
     assert_eq!((&request["prompt"], &request["agent_name"]), (&json!("Größe?"), &json!("human")));
     assert_eq!((&request["version"], &request["timeout_seconds"]), (&json!("1.0"), &json!(3_600)));
     assert!(request["created_at"].is_string(), "{request}");
-    let text = fs::read_to_string(inbox.file(REQUEST)).expect("it is there");
+    let text = inbox.read(REQUEST);
     assert!(text.contains("\n  \"prompt\": \"Größe?\""), "laid out for people: {text}");
     let mode = |path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
-    assert_eq!((mode(inbox.file(REQUEST)), mode(inbox.0.clone())), (0o600, 0o700));
+    assert_eq!((mode(inbox.file(REQUEST)), mode(inbox.path().to_owned())), (0o600, 0o700));
     assert_eq!(inbox.answer(&["--text", "Groß ✅"]), 0);
     let job = ended(&server, &id);
     assert_eq!((&job["outcome"]["outputs"], &job["attempts"]), (&json!("Groß ✅"), &json!(1)), "{job}");
@@ -80,13 +81,13 @@ fn a_job_becomes_a_request_and_the_response_its_outcome() {
 fn objects_and_errors_are_answered_too() {
     let (server, inbox) = start();
     let id = prompt(&server, "Sizes?");
-    inbox.asked(&id);
+    inbox.request_of(&id);
     fs::write(server.directory().join("a.json"), "{ \"größe\": [1, 2.50],\n \"b\": null }\n").expect("it is written");
     assert_eq!(inbox.answer(&["--json", &server.directory().join("a.json").display().to_string()]), 0);
     let outputs = &ended(&server, &id)["outcome"]["outputs"];
     assert_eq!(outputs, &json!(r#"{"größe":[1,2.50],"b":null}"#));
     let id = prompt(&server, "More?");
-    inbox.asked(&id);
+    inbox.request_of(&id);
     assert_eq!(inbox.answer(&["--error", "I cannot", "--error-type", "unreadable"]), 0);
     let job = ended(&server, &id);
     let failure = &job["outcome"]["failure"];
@@ -98,8 +99,8 @@ fn objects_and_errors_are_answered_too() {
 fn the_documents_own_algorithm_answers() {
     let (server, inbox) = start();
     let id = prompt(&server, "Enhance.");
-    inbox.asked(&id);
-    let ran = Command::new("python3").args(["-c", DOCUMENTED]).current_dir(&inbox.0).status();
+    inbox.request_of(&id);
+    let ran = Command::new("python3").args(["-c", DOCUMENTED]).current_dir(inbox.path()).status();
     assert!(ran.is_ok_and(|status| status.success()));
     let job = ended(&server, &id);
     let text = job["outcome"]["outputs"].as_str().expect("a text");
@@ -129,10 +130,10 @@ fn each_mistake_is_named_and_waits_to_be_mended() {
     let (server, inbox) = start();
     for (clause, change) in mistakes {
         let id = prompt(&server, "Enhance.");
-        inbox.asked(&id);
-        let mut response = good(&id, "secret words");
+        inbox.request_of(&id);
+        let mut response = success(&id, "secret words");
         change(&mut response);
-        inbox.write(&response);
+        inbox.write_response(&response);
         let job = says(&server, &id, &format!("({clause})"));
         assert!(clauses(&job).contains(&clause.to_owned()), "{clause}: {job}");
         let status = inbox.command("status", &[]).output().expect("it starts");
@@ -141,7 +142,7 @@ fn each_mistake_is_named_and_waits_to_be_mended() {
         assert!(said.contains(&format!("error[{clause}]")) && said.contains("malformed response"), "{said}");
         assert!(!said.contains("secret") && !said.contains("Enhance"), "{said}");
         assert!(inbox.file(RESPONSE).exists(), "it is kept");
-        inbox.write(&good(&id, "right"));
+        inbox.write_response(&success(&id, "right"));
         let job = ended(&server, &id);
         assert_eq!((&job["outcome"]["outputs"], &job["progress"]["step"]), (&json!("right"), &json!("Answered")));
         inbox.is_cleared();
@@ -152,8 +153,8 @@ fn each_mistake_is_named_and_waits_to_be_mended() {
 fn an_answer_to_another_request_is_refused_with_the_id_that_was_expected() {
     let (server, inbox) = start();
     let id = prompt(&server, "Which?");
-    inbox.asked(&id);
-    inbox.write(&good("32ecfadc-2b66-4daa-a7c0-a03c449fcea5", "crossed"));
+    inbox.request_of(&id);
+    inbox.write_response(&success("32ecfadc-2b66-4daa-a7c0-a03c449fcea5", "crossed"));
     let job = says(&server, &id, "(BRIDGE-4.3)");
     let step = job["progress"]["step"].as_str().expect("a text");
     assert!(step.contains(&id), "{step}");
@@ -163,7 +164,7 @@ fn an_answer_to_another_request_is_refused_with_the_id_that_was_expected() {
     assert_eq!((&said["state"], &said["problems"][0]["clause"]), (&json!("foreign_response"), &json!("BRIDGE-4")));
     assert_eq!(inbox.answer(&["--text", "mine"]), 0);
     assert_eq!(ended(&server, &id)["outcome"]["outputs"], "mine");
-    until("it is set aside", || (inbox.names() == [format!("{RESPONSE}.stale-1")]).then_some(()));
+    until("it is set aside", || (inbox.whole_files() == [format!("{RESPONSE}.stale-1")]).then_some(()));
 }
 
 #[test]
@@ -171,8 +172,8 @@ fn jobs_are_asked_one_after_the_other() {
     let (server, inbox) = start();
     let ids: Vec<String> = ["a", "b", "c"].map(|text| prompt(&server, text)).to_vec();
     for (id, text) in ids.iter().zip(["a", "b", "c"]) {
-        assert_eq!(inbox.asked(id)["prompt"], text);
-        inbox.write(&good(id, text));
+        assert_eq!(inbox.request_of(id)["prompt"], text);
+        inbox.write_response(&success(id, text));
         assert_eq!(ended(&server, id)["outcome"]["outputs"], text);
     }
     inbox.is_cleared();
@@ -181,22 +182,22 @@ fn jobs_are_asked_one_after_the_other() {
 #[test]
 fn a_request_is_taken_back_when_its_job_ends_without_an_answer() {
     let server = Server::configured(&human("inbox", "total_seconds = 1"));
-    let inbox = Inbox::of(&server);
+    let inbox = inbox_of(&server);
     let id = prompt(&server, "Cancelled?");
-    inbox.asked(&id);
+    inbox.request_of(&id);
     server.cancel(&id);
     inbox.is_cleared();
     let id = prompt(&server, "Late?");
     let job = ended(&server, &id);
     assert_eq!(job["outcome"]["failure"]["code"], "timeout", "{job}");
     inbox.is_cleared();
-    inbox.write(&good(&id, "too late"));
+    inbox.write_response(&success(&id, "too late"));
     let next = prompt(&server, "Next?");
-    inbox.asked(&next);
+    inbox.request_of(&next);
     assert!(
-        inbox.names().contains(&format!("{RESPONSE}.stale-1")),
+        inbox.whole_files().contains(&format!("{RESPONSE}.stale-1")),
         "what nobody has taken is kept: {:?}",
-        inbox.names()
+        inbox.whole_files()
     );
     server.cancel(&next);
 }
@@ -214,8 +215,8 @@ fn directories_that_cannot_be_used_are_said_to_be() {
     }
     let (server, inbox) = start();
     let id = prompt(&server, "There?");
-    inbox.asked(&id);
-    fs::remove_dir_all(&inbox.0).expect("it can be removed");
+    inbox.request_of(&id);
+    fs::remove_dir_all(inbox.path()).expect("it can be removed");
     let job = ended(&server, &id);
     let failure = &job["outcome"]["failure"];
     assert_eq!((&failure["code"], &failure["repeat"]), (&json!("unavailable"), &json!("unknown")), "{job}");
@@ -225,21 +226,21 @@ fn directories_that_cannot_be_used_are_said_to_be() {
 fn what_is_planted_under_the_names_is_not_followed() {
     let (server, inbox) = start();
     let elsewhere = server.directory().join("elsewhere.json");
-    fs::create_dir(&inbox.0).expect("it can be made");
+    fs::create_dir(inbox.path()).expect("it can be made");
     symlink(&elsewhere, inbox.file(REQUEST)).expect("a link can be made");
     let id = prompt(&server, "Free?");
     says(&server, &id, "is a symbolic link");
-    fs::remove_file(inbox.file(REQUEST)).expect("it can be removed");
-    inbox.asked(&id);
-    fs::write(&elsewhere, good(&id, "planted").to_string()).expect("it is written");
+    inbox.remove(REQUEST);
+    inbox.request_of(&id);
+    fs::write(&elsewhere, success(&id, "planted").to_string()).expect("it is written");
     symlink(&elsewhere, inbox.file("link")).expect("a link can be made");
     fs::rename(inbox.file("link"), inbox.file(RESPONSE)).expect("it can be moved");
     says(&server, &id, "is a symbolic link");
-    fs::remove_file(inbox.file(RESPONSE)).expect("it can be removed");
+    inbox.remove(RESPONSE);
     assert!(Command::new("mkfifo").arg(inbox.file("pipe")).status().is_ok_and(|made| made.success()));
     fs::rename(inbox.file("pipe"), inbox.file(RESPONSE)).expect("it can be moved");
     says(&server, &id, "is a named pipe");
-    fs::remove_file(inbox.file(RESPONSE)).expect("it can be removed");
+    inbox.remove(RESPONSE);
     fs::create_dir(inbox.file("folder")).expect("it can be made");
     fs::rename(inbox.file("folder"), inbox.file(RESPONSE)).expect("it can be moved");
     says(&server, &id, "is a directory");
@@ -250,14 +251,14 @@ fn what_is_planted_under_the_names_is_not_followed() {
 #[test]
 fn a_request_of_another_server_is_waited_for() {
     let (first, inbox) = start();
-    let second = Server::configured(&human(&inbox.0.display().to_string(), ""));
+    let second = Server::configured(&human(&inbox.path().display().to_string(), ""));
     let theirs = prompt(&first, "First?");
-    inbox.asked(&theirs);
+    inbox.request_of(&theirs);
     let ours = prompt(&second, "Second?");
     says(&second, &ours, "Not asked yet: .agent-request.json is another program's");
     assert_eq!(inbox.answer(&["--text", "one"]), 0);
     assert_eq!(ended(&first, &theirs)["outcome"]["outputs"], "one");
-    inbox.asked(&ours);
+    inbox.request_of(&ours);
     assert_eq!(inbox.answer(&["--text", "two"]), 0);
     let job = ended(&second, &ours);
     assert_eq!(job["outcome"]["outputs"], "two");
@@ -268,24 +269,24 @@ fn a_request_of_another_server_is_waited_for() {
 #[test]
 fn an_answer_that_is_too_long_ends_the_job_and_is_kept() {
     let server = Server::configured(&human("inbox", "output_bytes = 1000"));
-    let inbox = Inbox::of(&server);
+    let inbox = inbox_of(&server);
     let id = prompt(&server, "Long?");
-    inbox.asked(&id);
-    inbox.write(&good(&id, &"x".repeat(2_000)));
+    inbox.request_of(&id);
+    inbox.write_response(&success(&id, &"x".repeat(2_000)));
     let job = ended(&server, &id);
     assert_eq!(job["outcome"]["failure"]["code"], "resource_limit", "{job}");
-    until("it is set aside", || (inbox.names() == [format!("{RESPONSE}.stale-1")]).then_some(()));
+    until("it is set aside", || (inbox.whole_files() == [format!("{RESPONSE}.stale-1")]).then_some(()));
 }
 
 #[test]
 fn without_a_server_the_command_itself_asks() {
     let place = Place::new("bridge-embedded", &human("inbox", ""));
-    let inbox = Inbox(place.path().join("inbox"));
+    let inbox = Directory::at(place.path().join("inbox"));
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
     command.args(["submit", "human", "--input", "\"Here?\""]).current_dir(place.path());
     let submitted = command.env_remove("HOME").env_remove("XDG_CONFIG_HOME").stdout(Stdio::piped()).spawn();
     let submitted = submitted.expect("it starts");
-    until("the request", || inbox.request());
+    until("the request", || inbox.found(REQUEST));
     assert_eq!(inbox.answer(&["--text", "yes"]), 0);
     let output = submitted.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"\"yes\"\n"[..]), "{output:?}");
@@ -313,7 +314,7 @@ fn a_directory_in_the_place_of_a_request_is_waited_for() {
     let id = prompt(&server, "Free?");
     says(&server, &id, "Not asked yet: .agent-request.json is a directory, not a file");
     fs::remove_dir(inbox.file(REQUEST)).expect("it can be removed");
-    inbox.asked(&id);
+    inbox.request_of(&id);
     assert_eq!(inbox.answer(&["--text", "yes"]), 0);
     assert_eq!(ended(&server, &id)["outcome"]["outputs"], "yes");
     inbox.is_cleared();
@@ -323,15 +324,19 @@ fn a_directory_in_the_place_of_a_request_is_waited_for() {
 #[test]
 fn an_answer_to_a_job_that_another_agent_has_done_is_kept() {
     let server = Server::configured(&(human("inbox", "") + &bash("other", "cat", "")));
-    let inbox = Inbox::of(&server);
+    let inbox = inbox_of(&server);
     let done = server.submit(&json!({"work": "other", "input": "x"}).to_string());
     let done = ended(&server, done["id"].as_str().expect("an id"));
-    fs::create_dir(&inbox.0).expect("it can be made");
-    inbox.write(&good(done["id"].as_str().expect("an id"), "late"));
+    fs::create_dir(inbox.path()).expect("it can be made");
+    inbox.write_response(&success(done["id"].as_str().expect("an id"), "late"));
     let id = prompt(&server, "Next?");
-    inbox.asked(&id);
+    inbox.request_of(&id);
     let stale = format!("{RESPONSE}.stale-1");
-    assert!(fs::read_to_string(inbox.file(&stale)).is_ok_and(|text| text.contains("late")), "{:?}", inbox.names());
+    assert!(
+        fs::read_to_string(inbox.file(&stale)).is_ok_and(|text| text.contains("late")),
+        "{:?}",
+        inbox.whole_files()
+    );
     server.cancel(&id);
 }
 
@@ -339,10 +344,10 @@ fn an_answer_to_a_job_that_another_agent_has_done_is_kept() {
 #[test]
 fn a_watcher_answers() {
     let (server, inbox) = start();
-    fs::create_dir(&inbox.0).expect("it can be made");
-    let home = Home::new();
-    fs::write(home.path().join("crosspoint.toml"), bash("tool", "cat", "")).expect("it can be written");
-    let directory = bridge_watcher::Inbox::at(inbox.0.clone());
+    fs::create_dir(inbox.path()).expect("it can be made");
+    let home = Directory::temporary();
+    fs::write(home.file("crosspoint.toml"), bash("tool", "cat", "")).expect("it can be written");
+    let directory = Directory::at(inbox.path());
     let mut watcher = Watcher::start(&home, "log", &["--agent", "human=tool"], &[&directory]);
     for text in ["one", "two"] {
         let job = ended(&server, &prompt(&server, text));

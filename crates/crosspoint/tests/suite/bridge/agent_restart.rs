@@ -2,25 +2,26 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::{fs, thread};
+use std::thread;
 
 use serde_json::json;
 
-use crate::support::bridge_inbox::{Inbox, REQUEST, good, human, prompt};
+use crate::support::bridge_agent::{human, inbox_of, prompt};
+use crate::support::bridge_directory::{Directory, REQUEST, success};
 use crate::support::server::{Server, until};
 use crate::task::agent::ended;
 
 #[test]
 fn a_question_under_way_stays() {
     let mut server = Server::configured(&human("inbox", ""));
-    let inbox = Inbox::of(&server);
+    let inbox = inbox_of(&server);
     let id = prompt(&server, "Still?");
-    inbox.asked(&id);
-    let inode = inbox.inode();
+    inbox.request_of(&id);
+    let inode = inbox.request_inode();
     server.kill();
     server.restart();
-    assert_eq!((server.in_state(&id, "running")["attempts"].clone(), inbox.inode()), (json!(1), inode));
-    inbox.write(&good(&id, "yes"));
+    assert_eq!((server.in_state(&id, "running")["attempts"].clone(), inbox.request_inode()), (json!(1), inode));
+    inbox.write_response(&success(&id, "yes"));
     let job = ended(&server, &id);
     assert_eq!((&job["outcome"]["outputs"], &job["attempts"]), (&json!("yes"), &json!(1)), "{job}");
     inbox.is_cleared();
@@ -30,14 +31,14 @@ fn a_question_under_way_stays() {
 fn an_answer_that_came_meanwhile_is_taken() {
     for by_driver in [true, false] {
         let mut server = Server::configured(&human("inbox", ""));
-        let inbox = Inbox::of(&server);
+        let inbox = inbox_of(&server);
         let id = prompt(&server, "Meanwhile?");
-        inbox.asked(&id);
+        inbox.request_of(&id);
         server.kill();
         if by_driver {
             assert_eq!(inbox.answer(&["--text", "yes"]), 0);
         } else {
-            inbox.write(&good(&id, "yes"));
+            inbox.write_response(&success(&id, "yes"));
         }
         server.restart();
         assert_eq!(ended(&server, &id)["outcome"]["outputs"], "yes");
@@ -50,13 +51,13 @@ fn an_answer_that_came_meanwhile_is_taken() {
 fn whatever_the_steps_say_a_request_that_was_taken_away_is_not_asked_again() {
     for step in [r#""Ganz andere Worte""#, r#""Not asked yet: it only seems so""#] {
         let mut server = Server::configured(&human("inbox", ""));
-        let inbox = Inbox::of(&server);
+        let inbox = inbox_of(&server);
         let id = prompt(&server, "Taken?");
-        inbox.asked(&id);
+        inbox.request_of(&id);
         until("it is on record", || server.job(&id)["progress"]["step"].is_string().then_some(()));
         server.kill();
         // A person has taken the request away to work on it.
-        fs::remove_file(inbox.file(REQUEST)).expect("it is there");
+        inbox.remove(REQUEST);
         let store = rusqlite::Connection::open(server.data().join("jobs.db")).expect("it opens");
         let progress = format!("[null,{step},null]");
         store.execute("UPDATE job SET step = ?1", [step.as_bytes()]).expect("a row can be written");
@@ -67,8 +68,8 @@ fn whatever_the_steps_say_a_request_that_was_taken_away_is_not_asked_again() {
             let step = server.job(&id)["progress"]["step"].clone();
             step.as_str().is_some_and(|step| step.contains("was taken away")).then_some(())
         });
-        assert_eq!(inbox.request(), None, "it is asked again");
-        inbox.write(&good(&id, "yes"));
+        assert_eq!(inbox.found(REQUEST), None, "it is asked again");
+        inbox.write_response(&success(&id, "yes"));
         let job = ended(&server, &id);
         assert_eq!((&job["outcome"]["outputs"], &job["attempts"]), (&json!("yes"), &json!(1)), "{job}");
     }
@@ -84,13 +85,13 @@ struct Answerer {
 }
 
 impl Answerer {
-    fn of(inbox: Inbox) -> Answerer {
+    fn of(inbox: Directory) -> Answerer {
         let (count, stop) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
         let failed = Arc::new(AtomicU32::new(0));
         let (counted, stopped, failures) = (count.clone(), stop.clone(), failed.clone());
         let thread = thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
-                if inbox.request().is_some() {
+                if inbox.found(REQUEST).is_some() {
                     match inbox.answer(&["--text", "yes"]) {
                         0 => drop(counted.fetch_add(1, Ordering::Relaxed)),
                         1 => {}
@@ -128,14 +129,14 @@ fn wherever_the_server_is_killed_it_is_asked_and_answered_once() {
     ];
     for step in steps {
         let mut server = Server::configured(&human("inbox", ""));
-        let inbox = Inbox::of(&server);
+        let inbox = inbox_of(&server);
         server.stop();
         server.start_by(&["env", &format!("CROSSPOINT_FAILPOINT={step}")]);
         server.restart();
         let body = json!({"work": "human", "input": "Killed?", "request_id": step}).to_string();
         // The caller sends a request that was not answered again.
         let _ = server.try_request("POST", "/api/v1/jobs", &[], body.as_bytes());
-        let answerer = Answerer::of(Inbox::of(&server));
+        let answerer = Answerer::of(inbox_of(&server));
         server.wait();
         server.start_by(&[]);
         server.restart();

@@ -7,34 +7,32 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::cli::config::Place;
-use crate::support::bridge_inbox::{Inbox, REQUEST, RESPONSE, good};
+use crate::support::bridge_directory::{Directory, PRINTED_ID, REQUEST, RESPONSE, success};
 use crate::support::program::transcript;
-
-const ID: &str = "32ecfadc-2b66-4daa-a7c0-a03c449fcea5";
 
 fn request() -> Value {
     json!({
-        "request_id": ID, "version": "1.0", "agent_name": "reviewer", "phase": 3, "phase_name": "review",
+        "request_id": PRINTED_ID, "version": "1.0", "agent_name": "reviewer", "phase": 3, "phase_name": "review",
         "prompt": "Review this.\nTwo lines: ü", "created_at": "2026-01-05T10:00:00Z",
     })
 }
 
 /// A directory with this request under that file name.
-fn asked(name: &str, file: &str, request: &Value) -> (Place, Inbox) {
+fn asked(name: &str, file: &str, request: &Value) -> (Place, Directory) {
     let place = Place::new(name, "");
-    let inbox = Inbox(place.path().join("inbox"));
-    fs::create_dir_all(&inbox.0).expect("it can be made");
-    fs::write(inbox.file(file), request.to_string()).expect("it is written");
+    let inbox = Directory::at(place.path().join("inbox"));
+    fs::create_dir_all(inbox.path()).expect("it can be made");
+    inbox.write(file, &request.to_string());
     (place, inbox)
 }
 
-fn response(inbox: &Inbox, file: &str) -> Value {
-    serde_json::from_slice(&fs::read(inbox.file(file)).expect("it is there")).expect("it is JSON")
+fn response(inbox: &Directory, file: &str) -> Value {
+    inbox.json(file)
 }
 
 /// The output of the command, without the path of the directory.
-fn said(inbox: &Inbox, arguments: &[&str]) -> String {
-    let place = format!("{}/", inbox.0.parent().map(Path::display).expect("it has one"));
+fn said(inbox: &Directory, arguments: &[&str]) -> String {
+    let place = format!("{}/", inbox.path().parent().map(Path::display).expect("it has one"));
     transcript(&mut inbox.command("answer", arguments)).replace(&place, "")
 }
 
@@ -43,11 +41,11 @@ fn a_response_is_complete_and_the_request_is_gone() {
     let (_place, inbox) = asked("answer-text", REQUEST, &request());
     assert_eq!(
         said(&inbox, &["--text", "Größer ✅"]),
-        format!("exit 0\n--- stdout\n--- stderr\ninbox/{RESPONSE} answers {ID}\n")
+        format!("exit 0\n--- stdout\n--- stderr\ninbox/{RESPONSE} answers {PRINTED_ID}\n")
     );
-    assert_eq!(inbox.names(), [RESPONSE]);
-    let text = fs::read_to_string(inbox.file(RESPONSE)).expect("it is there");
-    assert!(text.starts_with(&format!("{{\n  \"request_id\": \"{ID}\",\n  \"version\": \"1.0\"")), "{text}");
+    assert_eq!(inbox.whole_files(), [RESPONSE]);
+    let text = inbox.read(RESPONSE);
+    assert!(text.starts_with(&format!("{{\n  \"request_id\": \"{PRINTED_ID}\",\n  \"version\": \"1.0\"")), "{text}");
     assert!(text.contains("\"response\": \"Größer ✅\""), "{text}");
     let mode = fs::metadata(inbox.file(RESPONSE)).expect("it is there").permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
@@ -70,12 +68,12 @@ fn a_value_is_encoded_and_standard_input_is_taken() {
         inbox.command("answer", &["--json", "-", "--phase", "3"]).write_stdin("{\"größe\": [1.50, null]}\n").output();
     assert!(done.expect("it starts").status.success());
     assert_eq!(response(&inbox, ".agent-response-phase3.json")["response"], "{\"größe\":[1.50,null]}");
-    fs::write(inbox.file(REQUEST), request().to_string()).expect("it is written");
+    inbox.write(REQUEST, &request().to_string());
     let done = inbox.command("answer", &["--text", "-"]).write_stdin("a\nb\n").output();
     assert!(done.expect("it starts").status.success());
     assert_eq!(response(&inbox, RESPONSE)["response"], "a\nb\n");
-    fs::write(inbox.file(REQUEST), request().to_string()).expect("it is written");
-    fs::remove_file(inbox.file(RESPONSE)).expect("it can be removed");
+    inbox.write(REQUEST, &request().to_string());
+    inbox.remove(RESPONSE);
     let done = inbox.command("answer", &["--json", "-"]).write_stdin("{a: 1}").output().expect("it starts");
     assert_eq!(done.status.code(), Some(1), "{done:?}");
     assert!(inbox.file(REQUEST).exists() && !inbox.file(RESPONSE).exists());
@@ -83,12 +81,12 @@ fn a_value_is_encoded_and_standard_input_is_taken() {
 
 #[test]
 fn nothing_is_answered_that_is_not_there_or_malformed_or_answered() {
-    let (_place, inbox) = asked("answer-none", REQUEST, &json!({"request_id": ID, "prompt": "secret words"}));
+    let (_place, inbox) = asked("answer-none", REQUEST, &json!({"request_id": PRINTED_ID, "prompt": "secret words"}));
     let malformed = said(&inbox, &["--text", "a"]);
     assert!(malformed.starts_with("exit 1\n") && malformed.contains("error[BRIDGE-105]"), "{malformed}");
     assert!(!malformed.contains("secret words"), "{malformed}");
-    assert_eq!(inbox.names(), [REQUEST], "it is kept");
-    fs::remove_file(inbox.file(REQUEST)).expect("it can be removed");
+    assert_eq!(inbox.whole_files(), [REQUEST], "it is kept");
+    inbox.remove(REQUEST);
     assert!(said(&inbox, &["--text", "a"]).contains("no request waits in inbox"));
     for phase in [2, 4] {
         fs::write(inbox.file(&format!(".agent-request-phase{phase}.json")), request().to_string())
@@ -97,14 +95,14 @@ fn nothing_is_answered_that_is_not_there_or_malformed_or_answered() {
     let several = said(&inbox, &["--text", "a"]);
     assert!(several.starts_with("exit 1\n") && several.contains("--phase N"), "{several}");
     assert!(said(&inbox, &["--text", "a", "--phase", "4"]).starts_with("exit 0\n"));
-    fs::write(inbox.file(REQUEST), request().to_string()).expect("it is written");
-    inbox.write(&good(ID, "mine"));
+    inbox.write(REQUEST, &request().to_string());
+    inbox.write_response(&success(PRINTED_ID, "mine"));
     let answered = said(&inbox, &["--text", "a"]);
     assert!(answered.starts_with("exit 1\n") && answered.contains("answered already"), "{answered}");
-    inbox.write(&good("another", "stale"));
+    inbox.write_response(&success("another", "stale"));
     let stale = said(&inbox, &["--text", "a"]);
     assert!(stale.starts_with("exit 0\n") && stale.contains("kept as .agent-response.json.stale-1"), "{stale}");
-    let gone = said(&Inbox(inbox.file("nowhere")), &["--text", "a"]);
+    let gone = said(&Directory::at(inbox.file("nowhere")), &["--text", "a"]);
     assert!(gone.starts_with("exit 2\n"), "{gone}");
 }
 
@@ -126,7 +124,7 @@ fn an_editor_shows_the_request_and_what_is_above_the_line_is_the_answer() {
     for nothing in ["true", "echo >> \"$1\"", "exit 1", "echo mine > \"$1\""] {
         let said = script(nothing);
         assert!(said.starts_with("exit 1\n") && said.contains("nothing was answered"), "{nothing}: {said}");
-        assert_eq!(inbox.names(), [REQUEST], "{nothing}");
+        assert_eq!(inbox.whole_files(), [REQUEST], "{nothing}");
     }
     let said = script("{ printf 'Good.\\n\\nÜ\\n'; cat \"$1\"; } > \"$0.new\"; cat \"$0.new\" > \"$1\"");
     assert!(said.starts_with("exit 0\n"), "{said}");
@@ -140,13 +138,13 @@ fn an_editor_shows_the_request_and_what_is_above_the_line_is_the_answer() {
 }
 
 #[test]
-fn whoever_answers_there_already_is_named() {
+fn a_process_that_answers_there_already_is_named() {
     let (place, inbox) = asked("answer-lock", REQUEST, &request());
     let (begun, go) = (place.path().join("begun"), place.path().join("go"));
     let editor = format!("mkfifo '{0}'; : > '{1}'; cat '{0}' #", go.display(), begun.display());
     let program = assert_cmd::cargo::cargo_bin!("crosspoint");
     let mut other = std::process::Command::new(program);
-    other.args(["bridge", "answer"]).arg(&inbox.0).env("VISUAL", editor).env("TMPDIR", place.path());
+    other.args(["bridge", "answer"]).arg(inbox.path()).env("VISUAL", editor).env("TMPDIR", place.path());
     let mut other = other.spawn().expect("it starts");
     crate::support::server::until("the editor", || begun.exists().then_some(()));
     let said = said(&inbox, &["--text", "a"]);

@@ -179,7 +179,7 @@ fn without_an_answer_the_job_is_shown_and_a_person_can_be_waited_for() {
 }
 
 #[test]
-fn whoever_waits_when_the_server_stops_is_told_how_it_stands_and_can_come_again() {
+fn a_caller_that_waits_when_the_server_stops_is_told_the_state_and_can_come_again() {
     let mut server = Server::start();
     let asked = request(&new_id(), "ask", "?");
     let answer = thread::scope(|scope| {

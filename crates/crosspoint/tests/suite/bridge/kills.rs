@@ -9,7 +9,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crosspoint_bridge::{WRITE_STEPS, failpoint};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::bridged_program::{COUNTS, Place, Ran, is_to};
+use crate::support::bridge_directory::Directory;
+use crate::support::bridge_run::{COUNTS, Ran, is_to};
 use crate::support::persistent_callers::Dice;
 use crate::support::programs::{bash, children_of, pids};
 use crate::support::server::{PATIENCE, Server};
@@ -26,7 +27,7 @@ fn a_driver_that_dies_at_any_step_goes_on_from_there() {
         "removal.unlinked",
     ];
     for point in writes.chain(steps.map(str::to_owned)) {
-        let place = Place::new(COUNTS);
+        let place = Directory::configured(COUNTS);
         let command = ["./asks", "2", "counts"];
         let killed: Ran =
             place.driver(&[], &command).env(failpoint::VARIABLE, &point).output().expect("it starts").into();
@@ -37,7 +38,7 @@ fn a_driver_that_dies_at_any_step_goes_on_from_there() {
         let ran: Vec<String> = place.lines("ran");
         assert_eq!(ran.len(), 2, "each question was asked once: {point} {ran:?}");
         // An unfinished file is removed by a driver that comes after a minute.
-        let left: Vec<String> = place.left().into_iter().filter(|name| !name.contains(".tmp-")).collect();
+        let left: Vec<String> = place.bridge_files().into_iter().filter(|name| !name.contains(".tmp-")).collect();
         assert_eq!(left, [""; 0], "{point}");
     }
 }
@@ -46,7 +47,7 @@ fn a_driver_that_dies_at_any_step_goes_on_from_there() {
 /// anew and is never resumed.
 #[test]
 fn a_driver_that_dies_while_it_forgets_does_not_remember_later() {
-    let place = Place::new(COUNTS);
+    let place = Directory::configured(COUNTS);
     let command = ["./asks", "1", "counts"];
     let killed_at = |point: &str| -> Ran {
         place.driver(&[], &command).env(failpoint::VARIABLE, point).output().expect("it starts").into()
@@ -54,7 +55,7 @@ fn a_driver_that_dies_while_it_forgets_does_not_remember_later() {
     // The request is gone, so only the record is left to remove.
     assert_eq!(killed_at("driver.removed").code, -9);
     let ran = killed_at("record.discarded");
-    assert_eq!((ran.code, place.left()), (-9, vec![]), "{ran:?}");
+    assert_eq!((ran.code, place.bridge_files()), (-9, vec![]), "{ran:?}");
     place.is_answered(1);
     for _ in 0..2 {
         // The program begins anew and finds its answers. A resume would show in its arguments.
@@ -66,13 +67,13 @@ fn a_driver_that_dies_while_it_forgets_does_not_remember_later() {
 /// The record is not renamed first, because a renamed record could be put back.
 #[test]
 fn a_record_is_never_half_removed() {
-    let place = Place::new(COUNTS);
+    let place = Directory::configured(COUNTS);
     let command = ["./asks", "1", "counts"];
     for (point, code) in [("driver.removed", -9), ("removal.moved", 0)] {
         let ran: Ran = place.driver(&[], &command).env(failpoint::VARIABLE, point).output().expect("it starts").into();
         assert_eq!(ran.code, code, "{point} {ran:?}");
     }
-    assert_eq!(place.left(), [""; 0]);
+    assert_eq!(place.bridge_files(), [""; 0]);
 }
 
 /// Number of kills in the suite; `CROSSPOINT_KILLS` sets more.
@@ -90,7 +91,7 @@ enum Victim {
 /// One requester with its questions, until it has its answers.
 struct Round {
     number: u64,
-    place: Place,
+    place: Directory,
     options: Vec<String>,
     kills: Vec<Victim>,
 }
@@ -120,6 +121,7 @@ impl Round {
                 Victim::Agent => pids().into_iter().find(|pid| words_of(*pid).contains(&self.mark())),
             };
             if let Some(pid) = found.and_then(|pid| Pid::from_raw(pid.cast_signed())) {
+                // This does not wait for anything either: the victim dies at a random step of its work.
                 thread::sleep(Duration::from_micros(dice.below(10_000)));
                 // The process may have just ended. Then the next one is waited for.
                 if kill_process(pid, Signal::KILL).is_ok() {
@@ -163,7 +165,7 @@ impl Round {
         let failed = answers.iter().filter(|answer| answer["status"] != "success").count();
         let agents = self.kills.iter().filter(|victim| **victim == Victim::Agent).count();
         assert!(failed <= agents, "{failed} {:?} {answers:?}", self.kills);
-        let left: Vec<String> = self.place.left().into_iter().filter(|name| !name.contains(".tmp-")).collect();
+        let left: Vec<String> = self.place.bridge_files().into_iter().filter(|name| !name.contains(".tmp-")).collect();
         assert_eq!(left, [""; 0], "{:?}", self.kills);
     }
 }
@@ -196,12 +198,12 @@ fn seed() -> u64 {
 /// Without a server, an agent that died with its driver runs again, for the same job (ALL-3). An agent that was killed
 /// alone has failed, once.
 #[test]
-fn whoever_is_killed_nothing_is_lost_crossed_or_asked_twice_without_a_server() {
+fn without_a_server_no_kill_loses_crosses_or_repeats_a_question() {
     let mut dice = Dice(seed());
     let (mut killed, mut number) = (0, 0);
     while killed < kills() / 2 {
         number += 1;
-        let place = Place::new("");
+        let place = Directory::configured("");
         let mut round = Round { number, place, options: vec!["--max-iterations=9".to_owned()], kills: Vec::new() };
         round.place.write("crosspoint.toml", &works(&round.mark()));
         round.go(6, &mut dice);
@@ -216,12 +218,12 @@ fn whoever_is_killed_nothing_is_lost_crossed_or_asked_twice_without_a_server() {
 
 /// With a server, each agent runs once, whatever happens to driver and requester.
 #[test]
-fn whoever_is_killed_nothing_is_lost_crossed_or_asked_twice_with_a_server() {
+fn with_a_server_no_kill_loses_crosses_or_repeats_a_question() {
     let mut dice = Dice(seed());
     let (mut killed, mut number) = (0, 0);
     while killed < kills() / 2 {
         number += 1;
-        let place = Place::new("");
+        let place = Directory::configured("");
         let mut round = Round { number, place, options: Vec::new(), kills: Vec::new() };
         let server = Server::configured(&works(&round.mark()));
         round.options = vec!["--max-iterations=9".to_owned(), "--server".to_owned(), server.url()];
@@ -241,12 +243,9 @@ fn kills() -> u64 {
 }
 
 /// Number of jobs in the store of a place.
-fn jobs_in(place: &Place) -> usize {
+fn jobs_in(place: &Directory) -> usize {
     let mut list = Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
-    list.args(["jobs", "list", "--json"])
-        .current_dir(place.path(""))
-        .env_remove("CROSSPOINT_SERVER")
-        .env_remove("HOME");
+    list.args(["jobs", "list", "--json"]).current_dir(place.path()).env_remove("CROSSPOINT_SERVER").env_remove("HOME");
     let output = list.output().expect("it starts");
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).expect("it is UTF-8").lines().count()

@@ -5,7 +5,7 @@ use std::fs;
 use crosspoint_contracts::Kind;
 use serde_json::{Value, json};
 
-use crate::support::asking_programs::{Desk, PRINTED_ID, success};
+use crate::support::bridge_directory::{Directory, PRINTED_ID, success};
 use crate::support::documents::faultless;
 use crate::support::program::root;
 
@@ -26,54 +26,54 @@ esac
 
 #[test]
 fn the_printed_request_is_answered_as_the_document_describes() {
-    let desk = Desk::new();
-    desk.put("request", &example("request-full.json"));
-    desk.put("requester.sh", REQUESTER);
+    let directory = Directory::temporary();
+    directory.write("request", &example("request-full.json"));
+    directory.write("requester.sh", REQUESTER);
     let route = "agent-content-enhancer=echo";
-    let ended = desk.run(&["bridge", "run", "--agent", route, "--", "sh", "requester.sh"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.errors);
-    faultless(ended.said.as_bytes(), Kind::BridgeResponse);
-    let response: Value = serde_json::from_str(&ended.said).expect("it is JSON");
+    let ended = directory.run_crosspoint(&["bridge", "run", "--agent", route, "--", "sh", "requester.sh"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    faultless(ended.stdout.as_bytes(), Kind::BridgeResponse);
+    let response: Value = serde_json::from_str(&ended.stdout).expect("it is JSON");
     assert_eq!((&response["request_id"], &response["status"]), (&json!(PRINTED_ID), &json!("success")));
     // The second level: the text is itself a document.
     let inner: Value = serde_json::from_str(response["response"].as_str().expect("a text")).expect("it is JSON");
     assert_eq!(inner["prompt"], "Enhance the agent file.\nReturn JSON.");
-    assert!(ended.said.starts_with("{\n  \"request_id\": "), "it is laid out with two spaces");
-    assert_eq!(desk.files(), [""; 0], "nothing is left");
+    assert!(ended.stdout.starts_with("{\n  \"request_id\": "), "it is laid out with two spaces");
+    assert_eq!(directory.bridge_files(), [""; 0], "nothing is left");
 }
 
 /// BRIDGE-9: the requester has its own fallback.
 #[test]
-fn an_agent_that_nobody_knows_is_answered_with_an_error() {
-    let desk = Desk::new();
-    desk.put("request", &example("request-full.json"));
-    desk.put("requester.sh", REQUESTER);
-    let ended = desk.run(&["bridge", "run", "--", "sh", "requester.sh"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.errors);
-    faultless(ended.said.as_bytes(), Kind::BridgeResponse);
-    let response: Value = serde_json::from_str(&ended.said).expect("it is JSON");
+fn a_request_to_an_unknown_agent_is_answered_with_an_error() {
+    let directory = Directory::temporary();
+    directory.write("request", &example("request-full.json"));
+    directory.write("requester.sh", REQUESTER);
+    let ended = directory.run_crosspoint(&["bridge", "run", "--", "sh", "requester.sh"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    faultless(ended.stdout.as_bytes(), Kind::BridgeResponse);
+    let response: Value = serde_json::from_str(&ended.stdout).expect("it is JSON");
     assert_eq!((&response["status"], &response["response"]), (&json!("error"), &Value::Null));
 }
 
 #[test]
 fn the_printed_success_is_taken() {
-    let desk = Desk::new();
-    desk.ask(&ASK);
-    desk.respond(&example("response-printed_success.json"));
+    let directory = Directory::temporary();
+    directory.ask(&ASK);
+    directory.respond(&example("response-printed_success.json"));
     let printed: Value = serde_json::from_str(&example("response-printed_success.json")).expect("it is JSON");
-    let ended = desk.ask(&[&ASK[..], &["--inner", "json"]].concat());
-    assert_eq!((ended.code, ended.said.trim_end()), (Some(0), printed["response"].as_str().expect("a text")));
+    let ended = directory.ask(&[&ASK[..], &["--inner", "json"]].concat());
+    assert_eq!((ended.code, ended.stdout.trim_end()), (0, printed["response"].as_str().expect("a text")));
 }
 
 #[test]
 fn the_printed_error_is_an_answer() {
-    let desk = Desk::new();
-    desk.ask(&ASK);
-    desk.respond(&example("response-printed_error.json"));
-    let ended = desk.ask(&ASK);
-    assert_eq!((ended.code, ended.said.as_str()), (Some(1), ""));
+    let directory = Directory::temporary();
+    directory.ask(&ASK);
+    directory.respond(&example("response-printed_error.json"));
+    let ended = directory.ask(&ASK);
+    assert_eq!((ended.code, ended.stdout.as_str()), (1, ""));
     assert_eq!(
-        ended.errors,
+        ended.stderr,
         "error: the agent agent-content-enhancer failed: Agent execution timeout after 120 seconds [timeout]\nhint: crosspoint jobs list shows the job, and jobs show what its agent printed\n"
     );
 }
@@ -81,7 +81,7 @@ fn the_printed_error_is_an_answer() {
 /// The mistakes in the order of the document, each with its clause and a word of the hint.
 fn mistakes() -> [(&'static str, Value, &'static str, &'static str); 5] {
     let with = |name: &str, value: Value| {
-        let mut response = success("{\"sections\": []}");
+        let mut response = success(PRINTED_ID, "{\"sections\": []}");
         response[name] = value;
         response
     };
@@ -90,7 +90,7 @@ fn mistakes() -> [(&'static str, Value, &'static str, &'static str); 5] {
     };
     let mut misnamed = with("result", json!("{\"sections\": []}"));
     without(&mut misnamed, "response");
-    let mut incomplete = success("{\"sections\": []}");
+    let mut incomplete = success(PRINTED_ID, "{\"sections\": []}");
     for name in ["version", "error_message", "error_type", "created_at", "duration_seconds", "metadata"] {
         without(&mut incomplete, name);
     }
@@ -106,17 +106,17 @@ fn mistakes() -> [(&'static str, Value, &'static str, &'static str); 5] {
 #[test]
 fn each_mistake_in_a_response_is_refused_with_its_clause_and_kept() {
     for (mistake, response, clause, hint) in mistakes() {
-        let desk = Desk::new();
-        desk.ask(&ASK);
-        desk.respond(&response.to_string());
-        let kept = desk.text(".agent-response.json");
+        let directory = Directory::temporary();
+        directory.ask(&ASK);
+        directory.respond(&response.to_string());
+        let kept = directory.read(".agent-response.json");
         for _ in 0..2 {
-            let ended = desk.ask(&ASK);
-            assert_eq!((ended.code, ended.said.as_str()), (Some(2), ""), "{mistake}");
+            let ended = directory.ask(&ASK);
+            assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{mistake}");
             let said = format!("error[{clause}]: ");
-            assert!(ended.errors.contains(&said) && ended.errors.contains(hint), "{mistake}: {}", ended.errors);
-            assert_eq!(desk.text(".agent-response.json"), kept, "{mistake}: it is kept as it is");
-            assert!(!desk.has(".agent-request.json"), "{mistake}: it is not asked again");
+            assert!(ended.stderr.contains(&said) && ended.stderr.contains(hint), "{mistake}: {}", ended.stderr);
+            assert_eq!(directory.read(".agent-response.json"), kept, "{mistake}: it is kept as it is");
+            assert!(!directory.has(".agent-request.json"), "{mistake}: it is not asked again");
         }
     }
 }
@@ -125,28 +125,28 @@ fn each_mistake_in_a_response_is_refused_with_its_clause_and_kept() {
 #[test]
 fn each_mistake_that_a_driver_finds_is_set_aside_and_the_request_is_answered() {
     for (mistake, response, ..) in mistakes() {
-        let desk = Desk::new();
-        desk.put(".agent-response.json", &response.to_string());
-        desk.put("request", &example("request-full.json"));
-        desk.put("requester.sh", REQUESTER);
+        let directory = Directory::temporary();
+        directory.write(".agent-response.json", &response.to_string());
+        directory.write("request", &example("request-full.json"));
+        directory.write("requester.sh", REQUESTER);
         let route = "agent-content-enhancer=echo";
-        let ended = desk.run(&["bridge", "run", "--agent", route, "--", "sh", "requester.sh"]);
-        assert_eq!(ended.code, Some(0), "{mistake}: {}", ended.errors);
-        assert!(ended.said.contains("\"status\": \"success\""), "{mistake}: {}", ended.said);
-        assert_eq!(desk.text(".agent-response.json.stale-1"), response.to_string(), "{mistake}");
-        assert!(ended.errors.contains("stale-1"), "{mistake}: it is reported: {}", ended.errors);
+        let ended = directory.run_crosspoint(&["bridge", "run", "--agent", route, "--", "sh", "requester.sh"]);
+        assert_eq!(ended.code, 0, "{mistake}: {}", ended.stderr);
+        assert!(ended.stdout.contains("\"status\": \"success\""), "{mistake}: {}", ended.stdout);
+        assert_eq!(directory.read(".agent-response.json.stale-1"), response.to_string(), "{mistake}");
+        assert!(ended.stderr.contains("stale-1"), "{mistake}: it is reported: {}", ended.stderr);
     }
 }
 
 #[test]
 fn the_answer_to_another_request_is_refused_and_both_ids_are_said() {
-    let desk = Desk::new();
-    desk.ask(&ASK);
-    let id = desk.respond("");
-    desk.put(".agent-response.json", &success("stale").to_string());
-    let ended = desk.ask(&ASK);
-    assert_eq!((ended.code, ended.said.as_str()), (Some(2), ""));
+    let directory = Directory::temporary();
+    directory.ask(&ASK);
+    let id = directory.respond("");
+    directory.write(".agent-response.json", &success(PRINTED_ID, "stale").to_string());
+    let ended = directory.ask(&ASK);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
     let said = format!("(BRIDGE-4.3): expected request_id {id}, found \"{PRINTED_ID}\"");
-    assert!(ended.errors.contains(&said), "{}", ended.errors);
-    assert_eq!(desk.text(".agent-response.json"), success("stale").to_string());
+    assert!(ended.stderr.contains(&said), "{}", ended.stderr);
+    assert_eq!(directory.read(".agent-response.json"), success(PRINTED_ID, "stale").to_string());
 }

@@ -6,48 +6,47 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::asking_programs::Desk;
-use crate::support::bridge_watcher::{Home, REQUEST, RESPONSE, Watcher, id, prompt_of, watch};
-use crate::support::bridged_program::{COUNTS, Place};
+use crate::support::bridge_caller;
+use crate::support::bridge_directory::{Directory, PRINTED_ID, REQUEST, RESPONSE, id};
+use crate::support::bridge_run::COUNTS;
+use crate::support::bridge_watcher::{Watcher, prompt_of, watch};
 use crate::support::programs::bash;
 use crate::support::server::Server;
 
-const ID: &str = "32ecfadc-2b66-4daa-a7c0-a03c449fcea5";
-
 fn request(agent: &str, prompt: &str) -> Value {
-    json!({"request_id": ID, "version": "1.0", "agent_name": agent, "prompt": prompt})
+    bridge_caller::request(PRINTED_ID, agent, prompt)
 }
 
 /// The other command was told that everything is kept, and it is.
 #[test]
 fn what_another_command_has_so_far_is_not_taken_from_it() {
-    let desk = Desk::new();
-    desk.put("crosspoint.toml", COUNTS);
+    let directory = Directory::temporary();
+    directory.write("crosspoint.toml", COUNTS);
     let script =
         "one=$(crosspoint bridge ask counts --prompt one) || exit; [ -e go ] || kill -9 $$; printf %s \"$one\"";
     let command = ["bridge", "run", "--", "sh", "-c", script];
-    assert_eq!(desk.run(&command).code, Some(137));
-    let kept = desk.files();
+    assert_eq!(directory.run_crosspoint(&command).code, 137);
+    let kept = directory.bridge_files();
     assert_eq!(kept, [".agent-answers", ".agent-bridge.json"]);
-    let other = desk.run(&["bridge", "run", "--", "sh", "-c", "touch ran-at-all"]);
-    assert_eq!((other.code, desk.has("ran-at-all")), (Some(2), false), "{other:?}");
+    let other = directory.run_crosspoint(&["bridge", "run", "--", "sh", "-c", "touch ran-at-all"]);
+    assert_eq!((other.code, directory.has("ran-at-all")), (2, false), "{other:?}");
     assert!(
-        other.errors.contains("another command") && other.errors.contains("remove .agent-bridge.json"),
+        other.stderr.contains("another command") && other.stderr.contains("remove .agent-bridge.json"),
         "{other:?}"
     );
-    assert_eq!(desk.files(), kept);
-    desk.put("go", "");
-    let ended = desk.run(&command);
-    assert_eq!((ended.code, ended.said.contains("one")), (Some(0), true), "{ended:?}");
-    assert_eq!(desk.text("ran").lines().count(), 1, "nothing is done twice");
+    assert_eq!(directory.bridge_files(), kept);
+    directory.write("go", "");
+    let ended = directory.run_crosspoint(&command);
+    assert_eq!((ended.code, ended.stdout.contains("one")), (0, true), "{ended:?}");
+    assert_eq!(directory.read("ran").lines().count(), 1, "nothing is done twice");
     // Files of a finished run do not block a new one.
-    assert_eq!(desk.run(&["bridge", "run", "--", "true"]).code, Some(0));
+    assert_eq!(directory.run_crosspoint(&["bridge", "run", "--", "true"]).code, 0);
 }
 
 /// Standard error is often a log.
 #[test]
 fn what_is_wrong_with_a_document_is_said_without_its_words() {
-    let place = Place::new("");
+    let place = Directory::configured("");
     let mut secret = request("echo", "SECRET");
     for (name, value) in [("version", json!("SECRET")), ("phase", json!("SECRET")), ("context", json!(["SECRET"]))] {
         secret[name] = value;
@@ -60,21 +59,21 @@ fn what_is_wrong_with_a_document_is_said_without_its_words() {
         assert_eq!(ran.code, 1, "{ran:?}");
         assert!(ran.stderr.contains(".agent-request.json:1:") && !ran.stderr.contains("SECRET"), "{ran:?}");
     }
-    let desk = Desk::new();
-    desk.ask(&["agent", "--prompt", "What?"]);
-    fs::remove_file(desk.path().join(".agent-request.json")).expect("it is there");
+    let directory = Directory::temporary();
+    directory.ask(&["agent", "--prompt", "What?"]);
+    directory.remove(".agent-request.json");
     for text in &broken {
-        desk.put(".agent-response.json", text);
-        let ended = desk.ask(&["agent", "--prompt", "What?"]);
-        assert_eq!(ended.code, Some(2), "{ended:?}");
-        assert!(ended.errors.contains(".agent-response.json:1:") && !ended.errors.contains("SECRET"), "{ended:?}");
+        directory.write(".agent-response.json", text);
+        let ended = directory.ask(&["agent", "--prompt", "What?"]);
+        assert_eq!(ended.code, 2, "{ended:?}");
+        assert!(ended.stderr.contains(".agent-response.json:1:") && !ended.stderr.contains("SECRET"), "{ended:?}");
     }
 }
 
 /// ALL-1: the same id with other words is another request. The answer to the first is not given to the second.
 #[test]
 fn other_words_under_the_same_id_are_not_given_the_first_answer() {
-    let place = Place::new(COUNTS);
+    let place = Directory::configured(COUNTS);
     place.write("first", &request("counts", "first").to_string());
     place.write("second", &request("counts", "second").to_string());
     // The first answer is not taken.
@@ -86,17 +85,17 @@ fn other_words_under_the_same_id_are_not_given_the_first_answer() {
     let ran = place.run(&[], &["./asks"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     let (answer, first) = (place.json("answer-0"), place.json(".agent-response.json.stale-1"));
-    assert_eq!((&answer["request_id"], &answer["error_type"]), (&json!(ID), &json!("request_conflict")));
+    assert_eq!((&answer["request_id"], &answer["error_type"]), (&json!(PRINTED_ID), &json!("request_conflict")));
     assert_eq!(prompt_of(&first), "first");
     assert!(ran.stderr.contains("kept as .agent-response.json.stale-1"), "{ran:?}");
-    assert_eq!(place.left(), [".agent-response.json.stale-1"]);
+    assert_eq!(place.bridge_files(), [".agent-response.json.stale-1"]);
     assert_eq!(place.lines("ran").len(), 1);
 }
 
 /// Only other words make it another request.
 #[test]
 fn the_same_words_under_the_same_id_are_answered_by_what_is_there() {
-    let place = Place::new(COUNTS);
+    let place = Directory::configured(COUNTS);
     place.write("first", &request("counts", "first").to_string());
     let mut second = request("counts", "first");
     second["created_at"] = json!(jiff::Timestamp::now().to_string());
@@ -109,7 +108,7 @@ fn the_same_words_under_the_same_id_are_answered_by_what_is_there() {
     place.script("asks", script);
     assert_eq!(place.run(&[], &["./asks"]).code, 0);
     assert_eq!(prompt_of(&place.json("answer-0")), "first");
-    assert_eq!((place.left(), place.lines("ran").len()), (vec![], 1));
+    assert_eq!((place.bridge_files(), place.lines("ran").len()), (vec![], 1));
 }
 
 /// The driver dies between two steps of noting the second request: the next driver does not take the first answer for
@@ -117,7 +116,7 @@ fn the_same_words_under_the_same_id_are_answered_by_what_is_there() {
 #[test]
 fn a_driver_that_is_killed_while_it_notes_other_words_leaves_no_wrong_answer() {
     for step in ["record.renamed", "driver.claimed"] {
-        let place = Place::new(COUNTS);
+        let place = Directory::configured(COUNTS);
         place.write(".agent-request.json", &request("counts", "first").to_string());
         // The driver that answers is killed before the request is removed.
         let killed =
@@ -133,28 +132,28 @@ fn a_driver_that_is_killed_while_it_notes_other_words_leaves_no_wrong_answer() {
 
 #[test]
 fn a_request_that_is_rewritten_while_it_is_under_way_is_not_given_the_first_answer() {
-    let home = Home::new();
-    let go = home.path().join("go");
+    let home = Directory::temporary();
+    let go = home.file("go");
     let wait = format!("read -r line; until [ -e {} ]; do sleep 0.02; done; echo \"$line\"", go.display());
     let server = Server::configured(&bash("waits", &wait, ""));
-    let inbox = home.inbox("inbox");
+    let inbox = home.make("inbox");
     let watcher = Watcher::of(&server, &home, &[&inbox]);
     inbox.leave(REQUEST, &request("waits", "first"));
     watcher.says("agent=waits handed in");
     inbox.leave(REQUEST, &request("waits", "second"));
-    assert_eq!(inbox.answer(ID)["error_type"], "request_conflict");
+    assert_eq!(inbox.response_to(PRINTED_ID)["error_type"], "request_conflict");
     fs::write(go, "").expect("it can be written");
     inbox.holds_only(&[RESPONSE]);
-    assert_eq!(inbox.answer(ID)["error_type"], "request_conflict", "the first answer is nobody's");
+    assert_eq!(inbox.response_to(PRINTED_ID)["error_type"], "request_conflict", "the first answer is nobody's");
 }
 
 #[test]
-fn a_response_that_nobody_took_is_not_given_to_other_words_that_come_later() {
-    let (server, home) = (Server::start(), Home::new());
-    let inbox = home.inbox("inbox");
+fn a_response_that_was_not_taken_is_not_given_to_other_words_that_come_later() {
+    let (server, home) = (Server::start(), Directory::temporary());
+    let inbox = home.make("inbox");
     let watcher = Watcher::of(&server, &home, &[&inbox]);
     inbox.leave(REQUEST, &request("echo", "first"));
-    assert_eq!(prompt_of(&inbox.answer(ID)), "first");
+    assert_eq!(prompt_of(&inbox.response_to(PRINTED_ID)), "first");
     inbox.holds_only(&[RESPONSE]);
     // The same request once more gets the response that is already there.
     inbox.leave(REQUEST, &request("echo", "first"));
@@ -163,7 +162,7 @@ fn a_response_that_nobody_took_is_not_given_to_other_words_that_come_later() {
     inbox.leave(REQUEST, &request("echo", "second"));
     watcher.says("set aside as .agent-response.json.stale-1");
     inbox.holds_only(&[RESPONSE, ".agent-response.json.stale-1"]);
-    assert_eq!(inbox.answer(ID)["error_type"], "request_conflict");
+    assert_eq!(inbox.response_to(PRINTED_ID)["error_type"], "request_conflict");
 }
 
 /// BRIDGE-8: the server may accept less than other programs, and it does not read the id of a request that is too
@@ -172,30 +171,30 @@ fn a_response_that_nobody_took_is_not_given_to_other_words_that_come_later() {
 fn a_request_that_is_too_large_for_the_server_is_answered_so() {
     let server = Server::configured("[limits]\nbody_bytes = 2000\n");
     let large = request("echo", &"x".repeat(3_000));
-    let place = Place::new("");
+    let place = Directory::configured("");
     place.write(".agent-request.json", &large.to_string());
     let ran = place.run(&["--server", &server.url()], &["true"]);
     assert_eq!(place.json(".agent-response.json")["error_type"], "RequestTooLarge", "{ran:?}");
-    assert_eq!(place.json(".agent-response.json")["request_id"], ID);
-    let home = Home::new();
-    let inbox = home.inbox("inbox");
+    assert_eq!(place.json(".agent-response.json")["request_id"], PRINTED_ID);
+    let home = Directory::temporary();
+    let inbox = home.make("inbox");
     let _watcher = Watcher::of(&server, &home, &[&inbox]);
     inbox.leave(REQUEST, &large);
-    assert_eq!(inbox.answer(ID)["error_type"], "RequestTooLarge");
+    assert_eq!(inbox.response_to(PRINTED_ID)["error_type"], "RequestTooLarge");
 }
 
 /// A file of another user that cannot be read is moved out of the way, like anything else that is not an answer.
 #[test]
-fn a_file_that_may_not_be_read_holds_nobody_up() {
-    let (server, home) = (Server::start(), Home::new());
-    let inbox = home.inbox("inbox");
+fn a_file_that_may_not_be_read_holds_no_other_request_up() {
+    let (server, home) = (Server::start(), Directory::temporary());
+    let inbox = home.make("inbox");
     fs::set_permissions(inbox.path(), fs::Permissions::from_mode(0o777)).expect("it is ours");
     let theirs = |name: &str, text: &str| {
         fs::write(inbox.file(name), text).expect("it can be written");
         fs::set_permissions(inbox.file(name), fs::Permissions::from_mode(0o000)).expect("it is ours");
     };
     let open = |file: &str, number: usize, prompt: &str| {
-        inbox.leave(file, &crate::support::bridge_watcher::request(&id(number), "echo", prompt));
+        inbox.leave(file, &bridge_caller::request(&id(number), "echo", prompt));
         fs::set_permissions(inbox.file(file), fs::Permissions::from_mode(0o644)).expect("it is ours");
     };
     theirs(RESPONSE, "closed");
@@ -208,18 +207,18 @@ fn a_file_that_may_not_be_read_holds_nobody_up() {
         let mut apart = Command::new("setpriv");
         apart.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]);
         apart.arg(command.get_program()).args(command.get_args()).current_dir("/").env("NO_COLOR", "1");
-        let log = fs::File::create(home.path().join("log")).expect("it can be made");
+        let log = fs::File::create(home.file("log")).expect("it can be made");
         apart.stderr(log).stdout(Stdio::piped()).env_remove("HOME").env_remove("XDG_CONFIG_HOME");
         command = apart;
     }
     let watcher = Watcher::started(&home, "log", &mut command);
-    assert_eq!(prompt_of(&inbox.answer(&id(1))), "plain", "{}", watcher.log());
+    assert_eq!(prompt_of(&inbox.response_to(&id(1))), "plain", "{}", watcher.log());
     let aside = inbox.file(".agent-response.json.stale-1");
     fs::set_permissions(&aside, fs::Permissions::from_mode(0o600)).expect("it is ours");
     assert_eq!(fs::read_to_string(aside).expect("it is kept"), "closed");
     watcher.says("it is left as it is");
     // While one file is closed, other requests are answered.
     open(".agent-request-phase3.json", 3, "three");
-    assert_eq!(prompt_of(&inbox.answer_in(".agent-response-phase3.json", &id(3))), "three");
+    assert_eq!(prompt_of(&inbox.response_in(".agent-response-phase3.json", &id(3))), "three");
     assert!(inbox.file(".agent-request-phase2.json").exists());
 }

@@ -1,36 +1,22 @@
 //! The script at the beginning of docs/bridge.md, taken from the page and run unchanged.
 
-use std::fs;
 use std::path::PathBuf;
 
 use assert_cmd::Command;
 
-use crate::support::asking_programs::{Desk, Ended, ended};
-use crate::support::program::{crosspoint, root};
-
-fn page(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-/// The text under a heading, up to the next heading.
-fn section<'t>(page: &'t str, heading: &str) -> &'t str {
-    let (_, rest) = page.split_once(&format!("{heading}\n")).unwrap_or_else(|| panic!("there is no {heading:?}"));
-    rest.split("\n## ").next().unwrap_or_default()
-}
-
-/// The blocks of code: language and text.
-fn blocks(section: &str) -> Vec<(&str, &str)> {
-    let fenced = section.split("```").skip(1).step_by(2);
-    fenced.map(|block| block.split_once('\n').expect("a fence ends its line")).collect()
-}
+use crate::support::asking_programs::ended;
+use crate::support::bridge_directory::Directory;
+use crate::support::bridge_run::Ran;
+use crate::support::pages::{blocks, page, section};
+use crate::support::program::crosspoint;
 
 /// Types this into a shell that finds our program, as readers of the page do.
-fn typed(desk: &Desk, lines: &str) -> Ended {
+fn typed(directory: &Directory, lines: &str) -> Ran {
     let program = PathBuf::from(crosspoint(&[]).get_program());
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", program.parent().expect("it is somewhere").display());
     let mut shell = Command::new("sh");
-    shell.args(["-e", "-c", lines]).current_dir(desk.path()).env("PATH", path).env_remove("CROSSPOINT_SERVER");
+    shell.args(["-e", "-c", lines]).current_dir(directory.path()).env("PATH", path).env_remove("CROSSPOINT_SERVER");
     ended(&mut shell)
 }
 
@@ -43,15 +29,15 @@ fn followed(section: &str) {
     let (before, _) = section.split_once("```").expect("there are blocks");
     assert!(before.contains("`review.sh`"), "it says what to call the script: {before}");
     let (_, promised) = lines.trim_end().rsplit_once("# ").expect("it says what is printed");
-    let desk = Desk::new();
-    desk.put("review.sh", script);
-    desk.put("crosspoint.toml", configuration);
+    let directory = Directory::temporary();
+    directory.write("review.sh", script);
+    directory.write("crosspoint.toml", configuration);
     // Twice: another run asks anew.
     for _ in 0..2 {
-        let seen = typed(&desk, lines);
-        assert_eq!((seen.code, seen.said.trim_end()), (Some(0), promised), "{}", seen.errors);
-        assert_eq!(seen.errors.matches("answered after").count(), 2, "{}", seen.errors);
-        assert_eq!(desk.files(), [""; 0]);
+        let seen = typed(&directory, lines);
+        assert_eq!((seen.code, seen.stdout.trim_end()), (0, promised), "{}", seen.stderr);
+        assert_eq!(seen.stderr.matches("answered after").count(), 2, "{}", seen.stderr);
+        assert_eq!(directory.bridge_files(), [""; 0]);
     }
 }
 
@@ -66,10 +52,10 @@ fn the_recipe_for_other_drivers_brings_the_script_to_its_end() {
     let page = page("docs/bridge.md");
     let [("sh", script), ..] = blocks(section(&page, "# Programs that ask by files"))[..] else { panic!("{page}") };
     let [("sh", recipe), ..] = blocks(section(&page, "## Recipes for other drivers"))[..] else { panic!("{page}") };
-    let desk = Desk::new();
-    desk.put("review.sh", script);
-    desk.put("notes.txt", "hello\n");
+    let directory = Directory::temporary();
+    directory.write("review.sh", script);
+    directory.write("notes.txt", "hello\n");
     let answer = "answer_it() { crosspoint bridge answer . --text 'Looks good.'; }";
-    let seen = typed(&desk, &format!("set +e; chmod +x review.sh\n{answer}\n{recipe}"));
-    assert_eq!((seen.code, seen.said.as_str()), (Some(0), "Looks good.\n"), "{}", seen.errors);
+    let seen = typed(&directory, &format!("set +e; chmod +x review.sh\n{answer}\n{recipe}"));
+    assert_eq!((seen.code, seen.stdout.as_str()), (0, "Looks good.\n"), "{}", seen.stderr);
 }

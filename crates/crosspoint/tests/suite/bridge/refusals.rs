@@ -71,7 +71,7 @@ fn every_mistake_is_told_with_its_clause_and_its_place() {
 }
 
 #[test]
-fn what_nobody_takes_and_what_is_asked_for_wrongly() {
+fn work_that_no_agent_takes_and_wrong_queries_are_refused() {
     let server = Server::start();
     let id = new_id();
     let details = refused(&server.ask(&request(&id, "nobody", "p")), 400, "unsupported_work", Some(&id));

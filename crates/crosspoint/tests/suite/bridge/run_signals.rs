@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 
-use crate::support::bridged_program::{Place, Ran, signal};
+use crate::support::bridge_directory::Directory;
+use crate::support::bridge_run::{Ran, signal};
 use crate::support::programs::{bash, pids};
 use crate::support::server::{Server, until};
 
@@ -22,14 +23,14 @@ fn ended(driver: Child) -> Ran {
 #[test]
 fn who_is_interrupted_while_an_agent_works_goes_on_later_with_the_same_job() {
     for name in ["INT", "TERM"] {
-        let place = Place::new(&waits());
+        let place = Directory::configured(&waits());
         let driver = place.begin(&[], &["./asks", "1", "waits"]);
         place.until_there("ran");
         signal(driver.id(), name);
         let ran = ended(driver);
         assert_eq!(ran.code, 130, "{ran:?}");
         assert!(ran.stderr.contains("the same command goes on"), "{ran:?}");
-        assert_eq!(place.left(), [".agent-bridge.json", ".agent-request.json"]);
+        assert_eq!(place.bridge_files(), [".agent-bridge.json", ".agent-request.json"]);
         place.write("go", "");
         let again = place.run(&[], &["./asks", "1", "waits"]);
         assert_eq!(again.code, 0, "{again:?}");
@@ -38,14 +39,14 @@ fn who_is_interrupted_while_an_agent_works_goes_on_later_with_the_same_job() {
         let ran = place.lines("ran");
         assert_eq!((ran.len(), ran.first() == ran.last()), (2, true), "{ran:?}");
         assert_eq!(place.lines("calls"), ["1 waits", "1 waits --resume"]);
-        assert_eq!(place.left(), [""; 0]);
+        assert_eq!(place.bridge_files(), [""; 0]);
     }
 }
 
 #[test]
 fn with_a_server_the_work_goes_on_meanwhile_and_is_done_once() {
     let server = Server::configured(&waits());
-    let place = Place::new("");
+    let place = Directory::configured("");
     let command = ["./asks", "1", "waits"];
     let driver = place.begin(&["--server", &server.url()], &command);
     server.said_in("ran");
@@ -60,7 +61,7 @@ fn with_a_server_the_work_goes_on_meanwhile_and_is_done_once() {
 #[test]
 fn a_server_that_restarts_is_waited_for() {
     let mut server = Server::configured(&waits());
-    let place = Place::new("");
+    let place = Directory::configured("");
     let data = server.data().display().to_string();
     let driver = place.begin(&["--data", &data], &["./asks", "1", "waits"]);
     server.said_in("ran");
@@ -82,13 +83,13 @@ fn a_program_that_runs_is_told_and_how_it_ends_counts() {
     for (name, action, code) in
         [("INT", "exit 3", 130), ("TERM", "exit 42", 130), ("INT", "exit 0", 0), ("TERM", "exit 0", 0)]
     {
-        let place = Place::new("");
+        let place = Directory::configured("");
         let driver = place.begin(&[], &["bash", "-c", &on_signal(action)]);
         place.until_there("here");
         signal(driver.id(), name);
         assert_eq!(ended(driver).code, code, "{name} {action}");
     }
-    let place = Place::new("");
+    let place = Directory::configured("");
     let driver = place.begin(&[], &["bash", "-c", "touch here; exec sleep 600"]);
     place.until_there("here");
     signal(driver.id(), "TERM");
@@ -97,7 +98,7 @@ fn a_program_that_runs_is_told_and_how_it_ends_counts() {
 
 #[test]
 fn what_is_remembered_stays_when_a_resumed_program_is_interrupted() {
-    let place = Place::new("");
+    let place = Directory::configured("");
     let asked = json!({"request_id": "32ecfadc-2b66-4daa-a7c0-a03c449fcea5", "version": "1.0", "agent_name": "echo", "prompt": "?"});
     place.write("ask", &asked.to_string());
     let script = format!(
@@ -109,16 +110,16 @@ fn what_is_remembered_stays_when_a_resumed_program_is_interrupted() {
     place.until_there("here");
     signal(driver.id(), "INT");
     assert_eq!(ended(driver).code, 130);
-    assert_eq!(place.left(), [".agent-bridge.json", ".agent-response.json"]);
+    assert_eq!(place.bridge_files(), [".agent-bridge.json", ".agent-response.json"]);
     place.write("go", "");
     // BRIDGE-4.4: the driver goes on at once with the recorded answer.
     assert_eq!(place.run(&[], &["./asks"]).code, 0);
-    assert_eq!((place.lines("resumed").len(), place.left()), (2, vec![".agent-response.json".to_owned()]));
+    assert_eq!((place.lines("resumed").len(), place.bridge_files()), (2, vec![".agent-response.json".to_owned()]));
 }
 
 #[test]
 fn a_program_does_not_outlive_its_driver() {
-    let place = Place::new("");
+    let place = Directory::configured("");
     let mut driver = place.begin(&[], &["bash", "-c", "echo $$ > own.new; mv own.new own; exec sleep 600"]);
     place.until_there("own");
     let pid: u32 = place.read("own").trim().parse().expect("a number");
@@ -147,7 +148,7 @@ wait
 
 #[test]
 fn the_next_driver_has_the_directory_when_nothing_of_the_last_program_is_left() {
-    let place = Place::new("");
+    let place = Directory::configured("");
     place.script("haunts", GHOSTS);
     let mut driver = place.begin(&[], &["./haunts"]);
     place.until_there("ghosts");
@@ -160,7 +161,7 @@ fn the_next_driver_has_the_directory_when_nothing_of_the_last_program_is_left() 
 
 #[test]
 fn what_a_program_leaves_running_lives_on_and_holds_nothing() {
-    let place = Place::new("");
+    let place = Directory::configured("");
     let script = "setsid sleep 600 < /dev/null > /dev/null 2>&1 & echo $! > service";
     for _ in 0..2 {
         let ran = place.run(&[], &["bash", "-c", script]);
@@ -173,11 +174,11 @@ fn what_a_program_leaves_running_lives_on_and_holds_nothing() {
 }
 
 /// The driver at a terminal, where `typed` is entered once the place has the file `ready`.
-fn at_a_terminal(place: &Place, command: &str, ready: &str, typed: &[u8]) -> (i32, String) {
+fn at_a_terminal(place: &Directory, command: &str, ready: &str, typed: &[u8]) -> (i32, String) {
     let program = assert_cmd::cargo::cargo_bin!("crosspoint");
     let line = format!("stty cols 100; '{}' bridge run -- {command}", program.display());
     let mut script = Command::new("script");
-    script.args(["-qec", &line, "/dev/null"]).current_dir(place.path("")).env("TERM", "xterm");
+    script.args(["-qec", &line, "/dev/null"]).current_dir(place.path()).env("TERM", "xterm");
     script.env_remove("NO_COLOR").env_remove("CROSSPOINT_SERVER").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = script.spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("a pipe");
@@ -190,7 +191,7 @@ fn at_a_terminal(place: &Place, command: &str, ready: &str, typed: &[u8]) -> (i3
 
 #[test]
 fn at_a_terminal_the_program_hears_of_ctrl_c_once_and_not_twice() {
-    let place = Place::new("");
+    let place = Directory::configured("");
     place.script("counts", "#!/bin/bash\ntrap 'echo >> heard; touch go' INT\ntouch here\nuntil [ -e go ]; do sleep 0.01; done\nsleep 0.2\nexit 1\n");
     let (code, said) = at_a_terminal(&place, "./counts", "here", b"\x03");
     assert_eq!((code, place.lines("heard").len()), (130, 1), "{said}");
@@ -199,7 +200,7 @@ fn at_a_terminal_the_program_hears_of_ctrl_c_once_and_not_twice() {
 #[test]
 fn at_a_terminal_a_line_says_who_is_asked_and_since_when() {
     let agent = r#"echo '@crosspoint {"progress": {"step": "reading files"}}'; until [ -e go ]; do sleep 0.01; done; sleep 0.3; cat"#;
-    let place = Place::new(&bash("reviewer", agent, ""));
+    let place = Directory::configured(&bash("reviewer", agent, ""));
     let asked = json!({"request_id": "32ecfadc-2b66-4daa-a7c0-a03c449fcea5", "version": "1.0", "agent_name": "reviewer",
         "prompt": "SECRET", "phase": 3, "phase_name": "planning"});
     place.write("ask", &asked.to_string());

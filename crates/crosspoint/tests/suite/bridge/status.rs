@@ -6,23 +6,22 @@ use std::os::unix::fs::symlink;
 use serde_json::{Value, json};
 
 use crate::cli::config::Place;
-use crate::support::bridge_inbox::{Inbox, REQUEST, RESPONSE, good};
+use crate::support::bridge_caller;
+use crate::support::bridge_directory::{Directory, PRINTED_ID, REQUEST, RESPONSE, success};
 use crate::support::program::transcript;
 
-const ID: &str = "32ecfadc-2b66-4daa-a7c0-a03c449fcea5";
-
 fn request(id: &str) -> Value {
-    json!({"request_id": id, "version": "1.0", "agent_name": "reviewer", "prompt": "secret words"})
+    bridge_caller::request(id, "reviewer", "secret words")
 }
 
-fn inbox(name: &str) -> (Place, Inbox) {
+fn inbox(name: &str) -> (Place, Directory) {
     let place = Place::new(name, "");
-    let inbox = Inbox(place.path().join("inbox"));
-    fs::create_dir_all(&inbox.0).expect("it can be made");
+    let inbox = Directory::at(place.path().join("inbox"));
+    fs::create_dir_all(inbox.path()).expect("it can be made");
     (place, inbox)
 }
 
-fn states(inbox: &Inbox) -> (Option<i32>, Vec<(String, String)>) {
+fn states(inbox: &Directory) -> (Option<i32>, Vec<(String, String)>) {
     let output = inbox.command("status", &["--json"]).output().expect("it starts");
     let text = String::from_utf8(output.stdout).expect("it is UTF-8");
     assert!(!text.contains("secret"), "{text}");
@@ -37,24 +36,24 @@ fn every_state_has_a_word() {
     let (_place, inbox) = inbox("status-states");
     assert_eq!(states(&inbox), (Some(0), vec![]));
     let one = |file: &str, state: &str| vec![(file.to_owned(), state.to_owned())];
-    fs::write(inbox.file(REQUEST), request(ID).to_string()).expect("it is written");
+    inbox.write(REQUEST, &request(PRINTED_ID).to_string());
     assert_eq!(states(&inbox), (Some(0), one(REQUEST, "waiting")));
-    inbox.write(&good(ID, "secret"));
+    inbox.write_response(&success(PRINTED_ID, "secret"));
     assert_eq!(states(&inbox), (Some(0), one(REQUEST, "answered")));
-    fs::remove_file(inbox.file(REQUEST)).expect("it can be removed");
+    inbox.remove(REQUEST);
     assert_eq!(states(&inbox), (Some(0), one(RESPONSE, "answered")));
-    fs::write(inbox.file(REQUEST), request("another").to_string()).expect("it is written");
+    inbox.write(REQUEST, &request("another").to_string());
     assert_eq!(states(&inbox), (Some(1), one(REQUEST, "foreign_response")));
-    inbox.write(&json!({"result": "secret"}));
+    inbox.write_response(&json!({"result": "secret"}));
     assert_eq!(states(&inbox), (Some(1), one(REQUEST, "malformed_response")));
-    fs::remove_file(inbox.file(RESPONSE)).expect("it can be removed");
-    fs::write(inbox.file(REQUEST), "{\"prompt\": \"secret\"").expect("it is written");
+    inbox.remove(RESPONSE);
+    inbox.write(REQUEST, "{\"prompt\": \"secret\"");
     assert_eq!(states(&inbox), (Some(1), one(REQUEST, "malformed")));
-    let mut large = request(ID);
+    let mut large = request(PRINTED_ID);
     large["prompt"] = json!("secret ".repeat(200_000));
-    fs::write(inbox.file(REQUEST), large.to_string()).expect("it is written");
+    inbox.write(REQUEST, &large.to_string());
     assert_eq!(states(&inbox), (Some(1), one(REQUEST, "too_large")));
-    fs::remove_file(inbox.file(REQUEST)).expect("it can be removed");
+    inbox.remove(REQUEST);
     symlink("/etc/passwd", inbox.file(REQUEST)).expect("a link can be made");
     assert_eq!(states(&inbox), (Some(1), one(REQUEST, "no_file")));
 }
@@ -68,18 +67,17 @@ fn people_get_a_table_and_what_is_wrong_below_it() {
         request["created_at"] = json!("2999-01-01T00:00:00Z");
         request
     };
-    let mut phase = later(ID);
+    let mut phase = later(PRINTED_ID);
     (phase["phase"], phase["phase_name"]) = (json!(2), json!("planning"));
-    fs::write(inbox.file(".agent-request-phase2.json"), phase.to_string()).expect("it is written");
-    fs::write(inbox.file(REQUEST), later("not-a-uuid").to_string()).expect("it is written");
-    let mut wrong = good("not-a-uuid", "secret");
+    inbox.write(".agent-request-phase2.json", &phase.to_string());
+    inbox.write(REQUEST, &later("not-a-uuid").to_string());
+    let mut wrong = success("not-a-uuid", "secret");
     wrong["duration_seconds"] = json!("1.0");
-    inbox.write(&wrong);
-    fs::write(inbox.file(".agent-response.json.stale-1"), "secret").expect("it is written");
-    fs::write(inbox.file(".agent-response.json.tmp-0123456789abcdef0123456789abcdef"), "secret")
-        .expect("it is written");
-    let other = Inbox(place.path().join("other"));
-    fs::create_dir(&other.0).expect("it can be made");
+    inbox.write_response(&wrong);
+    inbox.write(".agent-response.json.stale-1", "secret");
+    inbox.write(".agent-response.json.tmp-0123456789abcdef0123456789abcdef", "secret");
+    let other = Directory::at(place.path().join("other"));
+    fs::create_dir(other.path()).expect("it can be made");
     let mut command = place.crosspoint(&["bridge", "status", "inbox", "other", "nowhere"]);
     let said = transcript(&mut command);
     assert!(!said.contains("secret"), "{said}");
@@ -87,12 +85,12 @@ fn people_get_a_table_and_what_is_wrong_below_it() {
 }
 
 #[test]
-fn whoever_is_to_answer_is_shown_what_is_asked_and_how_much_time_is_left() {
+fn a_person_who_answers_is_shown_what_is_asked_and_how_much_time_is_left() {
     let (_place, inbox) = inbox("status-prompts");
-    let mut asked = request(ID);
+    let mut asked = request(PRINTED_ID);
     asked["prompt"] = json!("First line\nsecond \u{1b}[31mline\n");
     (asked["created_at"], asked["timeout_seconds"]) = (json!("2999-01-01T00:00:00Z"), json!(7_200.5));
-    fs::write(inbox.file(REQUEST), asked.to_string()).expect("it is written");
+    inbox.write(REQUEST, &asked.to_string());
     let said = |arguments: &[&str]| {
         let output = inbox.command("status", arguments).output().expect("it starts");
         String::from_utf8(output.stdout).expect("it is UTF-8")
@@ -107,6 +105,6 @@ fn whoever_is_to_answer_is_shown_what_is_asked_and_how_much_time_is_left() {
     assert_eq!(object(said(&["--json"])).get("prompt"), None);
     // The request's time is over.
     asked["created_at"] = json!("2020-01-01T00:00:00Z");
-    fs::write(inbox.file(REQUEST), asked.to_string()).expect("it is written");
+    inbox.write(REQUEST, &asked.to_string());
     assert!(said(&[]).contains("none  waiting"), "{}", said(&[]));
 }

@@ -1,34 +1,36 @@
-//! `crosspoint bridge watch`: one watcher, and everything that can be in directories or happen to them.
+//! `crosspoint bridge watch`: one watcher, and everything that can be in its directories.
 
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{fs, thread};
 
 use serde_json::{Value, json};
 
-use crate::support::bridge_watcher::{Home, Inbox, REQUEST, RESPONSE, Watcher, id, prompt_of, request, watch};
+use crate::support::bridge_caller::request;
+use crate::support::bridge_directory::{Directory, REQUEST, RESPONSE, id};
+use crate::support::bridge_watcher::{Watcher, prompt_of};
 use crate::support::program::crosspoint;
 use crate::support::programs::bash;
-use crate::support::server::{PATIENCE, Server, until};
+use crate::support::server::{Server, until};
 
 #[test]
 fn a_hundred_directories_are_answered_at_one_go_each_with_its_own() {
-    let (server, home) = (Server::start(), Home::new());
-    let inboxes = home.inboxes(100);
+    let (server, home) = (Server::start(), Directory::temporary());
+    let inboxes = home.make_many(100);
     // Half of the requests are already there when the watcher starts.
     let (before, after) = inboxes.split_at(50);
     for (number, inbox) in before.iter().enumerate() {
-        inbox.ask(&id(number), "echo", &format!("prompt {number}"));
+        inbox.leave_request(&id(number), "echo", &format!("prompt {number}"));
     }
     let mut watcher = Watcher::of(&server, &home, &inboxes.iter().collect::<Vec<_>>());
     watcher.says("directories=100 watching");
     for (number, inbox) in after.iter().enumerate() {
-        inbox.ask(&id(50 + number), "echo", &format!("prompt {}", 50 + number));
+        inbox.leave_request(&id(50 + number), "echo", &format!("prompt {}", 50 + number));
     }
     for (number, inbox) in inboxes.iter().enumerate() {
-        let response = inbox.answer(&id(number));
+        let response = inbox.response_to(&id(number));
         assert_eq!(prompt_of(&response), format!("prompt {number}"));
         inbox.holds_only(&[RESPONSE]);
         assert_eq!(fs::metadata(inbox.file(RESPONSE)).expect("it is there").mode() & 0o777, 0o600);
@@ -41,12 +43,12 @@ fn a_hundred_directories_are_answered_at_one_go_each_with_its_own() {
 }
 
 #[test]
-fn nine_phases_are_answered_side_by_side_and_a_slow_one_holds_nobody_up() {
-    let (home, number) = (Home::new(), |phase: usize| id(phase));
-    let go = home.path().join("go");
+fn nine_phases_are_answered_side_by_side_and_a_slow_one_holds_no_other_up() {
+    let (home, number) = (Directory::temporary(), |phase: usize| id(phase));
+    let go = home.file("go");
     let wait = format!("read -r line; until [ -e {} ]; do sleep 0.02; done; echo \"$line\"", go.display());
     let server = Server::configured(&(bash("waits", &wait, "") + &bash("quick", "cat", "")));
-    let inbox = home.inbox("inbox");
+    let inbox = home.make("inbox");
     let watcher = Watcher::of(&server, &home, &[&inbox]);
     for phase in 1..=9 {
         let agent = if phase == 1 { "waits" } else { "quick" };
@@ -54,32 +56,32 @@ fn nine_phases_are_answered_side_by_side_and_a_slow_one_holds_nobody_up() {
         inbox.leave(&file, &request(&number(phase), agent, &format!("phase {phase}")));
     }
     for phase in 2..=9 {
-        let response = inbox.answer_in(&format!(".agent-response-phase{phase}.json"), &number(phase));
+        let response = inbox.response_in(&format!(".agent-response-phase{phase}.json"), &number(phase));
         assert_eq!(prompt_of(&response), format!("phase {phase}"));
     }
     // A request that comes while others are under way.
-    inbox.ask(&number(10), "quick", "plain");
-    assert_eq!(prompt_of(&inbox.answer(&number(10))), "plain");
+    inbox.leave_request(&number(10), "quick", "plain");
+    assert_eq!(prompt_of(&inbox.response_to(&number(10))), "plain");
     assert!(inbox.file(".agent-request-phase1.json").exists());
     assert!(inbox.file(".agent-bridge.json").exists());
     fs::write(go, "").expect("it can be written");
-    assert_eq!(prompt_of(&inbox.answer_in(".agent-response-phase1.json", &number(1))), "phase 1");
+    assert_eq!(prompt_of(&inbox.response_in(".agent-response-phase1.json", &number(1))), "phase 1");
     until("the record is gone", || (!inbox.file(".agent-bridge.json").exists()).then_some(()));
     drop(watcher);
 }
 
 #[test]
 fn without_a_server_the_work_is_done_by_the_watcher_itself() {
-    let home = Home::new();
-    fs::write(home.path().join("crosspoint.toml"), bash("mine", "cat", "")).expect("it can be written");
-    let inbox = home.inbox("inbox");
+    let home = Directory::temporary();
+    home.write("crosspoint.toml", &bash("mine", "cat", ""));
+    let inbox = home.make("inbox");
     let mut watcher = Watcher::start(&home, "log", &["--agent", "yours=mine"], &[&inbox, &inbox]);
     watcher.says("directories=1 watching");
-    inbox.ask(&id(1), "yours", "hello");
-    assert_eq!(prompt_of(&inbox.answer(&id(1))), "hello");
+    inbox.leave_request(&id(1), "yours", "hello");
+    assert_eq!(prompt_of(&inbox.response_to(&id(1))), "hello");
     // A failure is an answer too.
-    inbox.ask(&id(2), "nobody", "hello");
-    let response = inbox.answer(&id(2));
+    inbox.leave_request(&id(2), "nobody", "hello");
+    let response = inbox.response_to(&id(2));
     assert_eq!((&response["status"], &response["error_type"]), (&json!("error"), &json!("unsupported_work")));
     watcher.says("error_type=unsupported_work");
     assert_eq!(watcher.stop().code(), Some(0));
@@ -87,10 +89,10 @@ fn without_a_server_the_work_is_done_by_the_watcher_itself() {
 
 #[test]
 fn what_is_no_directory_is_named_and_nothing_is_begun() {
-    let home = Home::new();
-    let (inbox, file) = (home.inbox("inbox"), home.path().join("file"));
+    let home = Directory::temporary();
+    let (inbox, file) = (home.make("inbox"), home.file("file"));
     fs::write(&file, "").expect("it can be written");
-    let missing = home.path().join("missing");
+    let missing = home.file("missing");
     let paths = [&missing, &inbox.path().to_owned(), &file].map(|path| path.display().to_string());
     let output = crosspoint(&["bridge", "watch", &paths[0], &paths[1], &paths[2]]).output().expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -100,25 +102,25 @@ fn what_is_no_directory_is_named_and_nothing_is_begun() {
 
 #[test]
 fn a_response_that_answers_nothing_is_set_aside_and_a_second_one_too() {
-    let (server, home) = (Server::start(), Home::new());
-    let inbox = home.inbox("inbox");
+    let (server, home) = (Server::start(), Directory::temporary());
+    let inbox = home.make("inbox");
     let watcher = Watcher::of(&server, &home, &[&inbox]);
     fs::write(inbox.file(RESPONSE), "half a resp").expect("it can be written");
-    inbox.ask(&id(1), "echo", "one");
-    inbox.answer(&id(1));
+    inbox.leave_request(&id(1), "echo", "one");
+    inbox.response_to(&id(1));
     watcher.says("set aside as .agent-response.json.stale-1");
-    inbox.ask(&id(2), "echo", "two");
-    assert_eq!(prompt_of(&inbox.answer(&id(2))), "two");
+    inbox.leave_request(&id(2), "echo", "two");
+    assert_eq!(prompt_of(&inbox.response_to(&id(2))), "two");
     inbox.holds_only(&[RESPONSE, ".agent-response.json.stale-1", ".agent-response.json.stale-2"]);
-    assert_eq!(fs::read_to_string(inbox.file(".agent-response.json.stale-1")).expect("it is kept"), "half a resp");
+    assert_eq!(inbox.read(".agent-response.json.stale-1"), "half a resp");
 }
 
 /// There may be very many files, so only the first visit looks at every name. It shows because only that visit removes
 /// abandoned temporary files.
 #[test]
 fn only_the_first_visit_looks_at_every_name() {
-    let (server, home) = (Server::start(), Home::new());
-    let inbox = home.inbox("inbox");
+    let (server, home) = (Server::start(), Directory::temporary());
+    let inbox = home.make("inbox");
     let abandoned = |mark: char| {
         let name = format!("{RESPONSE}.tmp-{}", mark.to_string().repeat(32));
         fs::write(inbox.file(&name), "").expect("it can be written");
@@ -130,20 +132,20 @@ fn only_the_first_visit_looks_at_every_name() {
     fs::write(inbox.file(others), "").expect("it can be written");
     abandoned('a');
     let _watcher = Watcher::of(&server, &home, &[&inbox]);
-    inbox.ask(&id(1), "echo", "one");
-    inbox.answer(&id(1));
+    inbox.leave_request(&id(1), "echo", "one");
+    inbox.response_to(&id(1));
     inbox.holds_only(&[others, RESPONSE]);
-    fs::remove_file(inbox.file(RESPONSE)).expect("it is there");
+    inbox.remove(RESPONSE);
     let later = abandoned('b');
-    inbox.ask(&id(2), "echo", "two");
-    inbox.answer(&id(2));
+    inbox.leave_request(&id(2), "echo", "two");
+    inbox.response_to(&id(2));
     inbox.holds_only(&[others, RESPONSE, &later]);
 }
 
 #[test]
 fn a_malformed_request_is_said_once_kept_and_answered_when_it_is_mended() {
-    let (server, home) = (Server::start(), Home::new());
-    let inbox = home.inbox("inbox");
+    let (server, home) = (Server::start(), Directory::temporary());
+    let inbox = home.make("inbox");
     let watcher = Watcher::of(&server, &home, &[&inbox]);
     let broken = json!({"request_id": id(1), "version": "1.0", "prompt": "SECRET"});
     inbox.leave(REQUEST, &broken);
@@ -151,35 +153,35 @@ fn a_malformed_request_is_said_once_kept_and_answered_when_it_is_mended() {
     // Other requests are answered meanwhile, and lead to further visits.
     for number in 2..5 {
         inbox.leave(".agent-request-phase4.json", &request(&id(number), "echo", "x"));
-        inbox.answer_in(".agent-response-phase4.json", &id(number));
+        inbox.response_in(".agent-response-phase4.json", &id(number));
     }
     assert_eq!(watcher.count("the request is malformed"), 1, "{}", watcher.log());
-    assert_eq!(fs::read_to_string(inbox.file(REQUEST)).expect("it is kept"), broken.to_string());
+    assert_eq!(inbox.read(REQUEST), broken.to_string());
     // Rewritten in place, as scripts do it.
     fs::write(inbox.file(REQUEST), request(&id(1), "echo", "mended").to_string()).expect("it can be written");
-    assert_eq!(prompt_of(&inbox.answer(&id(1))), "mended");
+    assert_eq!(prompt_of(&inbox.response_to(&id(1))), "mended");
     assert!(!watcher.log().contains("SECRET"), "{}", watcher.log());
 }
 
 #[test]
 fn a_request_that_is_too_large_or_old_is_answered_and_remarked_upon() {
-    let (server, home) = (Server::start(), Home::new());
-    let inbox = home.inbox("inbox");
+    let (server, home) = (Server::start(), Directory::temporary());
+    let inbox = home.make("inbox");
     let watcher = Watcher::of(&server, &home, &[&inbox]);
-    inbox.ask(&id(1), "echo", &"x".repeat(1 << 20));
-    assert_eq!(inbox.answer(&id(1))["error_type"], "RequestTooLarge");
+    inbox.leave_request(&id(1), "echo", &"x".repeat(1 << 20));
+    assert_eq!(inbox.response_to(&id(1))["error_type"], "RequestTooLarge");
     let mut old = request(&id(2), "echo", "old");
     old["created_at"] = json!("2025-01-01T00:00:00Z");
     inbox.leave(REQUEST, &old);
-    assert_eq!(prompt_of(&inbox.answer(&id(2))), "old");
+    assert_eq!(prompt_of(&inbox.response_to(&id(2))), "old");
     watcher.says("BRIDGE-8.3");
 }
 
 #[test]
 fn nothing_that_is_planted_under_the_names_is_followed_or_opened() {
-    let (server, home) = (Server::start(), Home::new());
-    let inbox = home.inbox("inbox");
-    let target = home.path().join("target.json");
+    let (server, home) = (Server::start(), Directory::temporary());
+    let inbox = home.make("inbox");
+    let target = home.file("target.json");
     fs::write(&target, request(&id(9), "echo", "elsewhere").to_string()).expect("it can be written");
     symlink(&target, inbox.file(REQUEST)).expect("a link can be made");
     let fifo = |name: &str| Command::new("mkfifo").arg(inbox.file(name)).status().expect("it runs");
@@ -198,7 +200,7 @@ fn nothing_that_is_planted_under_the_names_is_followed_or_opened() {
         let name = format!(".agent-response-phase{phase}.json");
         let response = until("a file in the place", || {
             fs::symlink_metadata(inbox.file(&name)).is_ok_and(|found| found.is_file()).then_some(())?;
-            Some(inbox.answer_in(&name, &id(phase)))
+            Some(inbox.response_in(&name, &id(phase)))
         });
         assert_eq!(prompt_of(&response), "x");
         assert!(fs::symlink_metadata(inbox.file(&format!("{name}.stale-1"))).is_ok());
@@ -209,32 +211,32 @@ fn nothing_that_is_planted_under_the_names_is_followed_or_opened() {
     assert_eq!(watcher.count("not a file"), 5, "{}", watcher.log());
     assert_eq!(fs::read_to_string(&target).expect("it is there"), request(&id(9), "echo", "elsewhere").to_string());
     // A file that replaces the link is a request like any other.
-    inbox.ask(&id(10), "echo", "mended");
-    assert_eq!(prompt_of(&inbox.answer(&id(10))), "mended");
+    inbox.leave_request(&id(10), "echo", "mended");
+    assert_eq!(prompt_of(&inbox.response_to(&id(10))), "mended");
 }
 
 #[test]
 fn a_requester_that_goes_on_as_fast_as_it_can_gets_each_answer_to_its_own() {
-    let (server, home) = (Server::start(), Home::new());
-    let inbox = home.inbox("inbox");
+    let (server, home) = (Server::start(), Directory::temporary());
+    let inbox = home.make("inbox");
     let _watcher = Watcher::of(&server, &home, &[&inbox]);
     for round in 0..200 {
         // As soon as the response is there, which is before the request is removed.
-        inbox.ask(&id(round), "echo", &format!("round {round}"));
+        inbox.leave_request(&id(round), "echo", &format!("round {round}"));
         let response = until(&format!("round {round}"), || {
             let found: Value = serde_json::from_slice(&fs::read(inbox.file(RESPONSE)).ok()?).expect("it is whole");
             (found["request_id"] == id(round)).then_some(found)
         });
         assert_eq!(prompt_of(&response), format!("round {round}"));
-        fs::remove_file(inbox.file(RESPONSE)).expect("it is ours now");
+        inbox.remove(RESPONSE);
     }
     inbox.holds_only(&[]);
 }
 
 #[test]
-fn whoever_reads_in_a_loop_sees_whole_responses_or_none() {
-    let (server, home) = (Server::start(), Home::new());
-    let inbox = home.inbox("inbox");
+fn a_reader_in_a_loop_sees_whole_responses_or_none() {
+    let (server, home) = (Server::start(), Directory::temporary());
+    let inbox = home.make("inbox");
     let _watcher = Watcher::of(&server, &home, &[&inbox]);
     let (over, long) = (AtomicBool::new(false), "x".repeat(100_000));
     thread::scope(|scope| {
@@ -252,9 +254,9 @@ fn whoever_reads_in_a_loop_sees_whole_responses_or_none() {
             (whole, absent)
         });
         for round in 0..20 {
-            inbox.ask(&id(round), "echo", &long);
-            inbox.answer(&id(round));
-            fs::remove_file(inbox.file(RESPONSE)).expect("it is ours now");
+            inbox.leave_request(&id(round), "echo", &long);
+            inbox.response_to(&id(round));
+            inbox.remove(RESPONSE);
         }
         over.store(true, Ordering::Relaxed);
         let (whole, absent) = reader.join().expect("it saw nothing else");
@@ -263,47 +265,20 @@ fn whoever_reads_in_a_loop_sees_whole_responses_or_none() {
 }
 
 #[test]
-fn a_directory_that_vanishes_is_watched_again_when_it_is_back() {
-    for arguments in [&[][..], &["--poll"]] {
-        let (server, home) = (Server::start(), Home::new());
-        let (inbox, other) = (home.inbox("inbox"), home.inbox("other"));
-        let url = server.url();
-        let watcher = Watcher::start(&home, "log", &[&["--server", &url], arguments].concat(), &[&inbox, &other]);
-        inbox.ask(&id(1), "echo", "one");
-        inbox.answer(&id(1));
-        inbox.holds_only(&[RESPONSE]);
-        fs::remove_dir_all(inbox.path()).expect("it can be removed");
-        watcher.says("the directory is gone");
-        other.ask(&id(2), "echo", "two");
-        other.answer(&id(2));
-        let again = home.inbox("inbox");
-        watcher.says("the directory can be worked in again");
-        again.ask(&id(3), "echo", "three");
-        assert_eq!(prompt_of(&again.answer(&id(3))), "three");
-        // Another directory in its place.
-        fs::rename(again.path(), home.path().join("moved")).expect("it can be renamed");
-        let another = home.inbox("inbox");
-        another.ask(&id(4), "echo", "four");
-        assert_eq!(prompt_of(&another.answer(&id(4))), "four");
-        assert_eq!(watcher.count("looked at every 250 ms"), arguments.len(), "{}", watcher.log());
-    }
-}
-
-#[test]
 fn a_request_that_takes_the_place_of_another_is_answered_in_its_place() {
-    let (server, home) = (Server::start(), Home::new());
-    let inbox = home.inbox("inbox");
+    let (server, home) = (Server::start(), Directory::temporary());
+    let inbox = home.make("inbox");
     let watcher = Watcher::of(&server, &home, &[&inbox]);
     // This request asks a person, so it takes as long as the test does.
-    inbox.ask(&id(1), "ask", "one");
+    inbox.leave_request(&id(1), "ask", "one");
     watcher.says("agent=ask handed in");
-    inbox.ask(&id(2), "echo", "two");
-    assert_eq!(prompt_of(&inbox.answer(&id(2))), "two");
+    inbox.leave_request(&id(2), "echo", "two");
+    assert_eq!(prompt_of(&inbox.response_to(&id(2))), "two");
     watcher.says("another request has taken the place");
     // A request that is withdrawn is not answered at all.
-    inbox.ask(&id(3), "ask", "three");
+    inbox.leave_request(&id(3), "ask", "three");
     until("it is handed in", || (watcher.count("agent=ask handed in") == 2).then_some(()));
-    fs::remove_file(inbox.file(REQUEST)).expect("it can be removed");
+    inbox.remove(REQUEST);
     let jobs = until("both ask", || {
         let jobs = server.get("/api/v1/jobs?state=waiting").json()["jobs"].as_array().cloned().expect("a list");
         (jobs.len() == 2).then_some(jobs)
@@ -313,124 +288,27 @@ fn a_request_that_takes_the_place_of_another_is_answered_in_its_place() {
         assert_eq!(server.post(&path, r#"{"input": "yes"}"#).status, 200);
     }
     watcher.says("the request is gone: no response is written");
-    assert_eq!(inbox.answer(&id(2))["request_id"], id(2));
+    assert_eq!(inbox.response_to(&id(2))["request_id"], id(2));
     inbox.holds_only(&[RESPONSE]);
 }
 
 #[test]
 fn a_server_that_is_away_is_waited_for() {
-    let (mut server, home) = (Server::start(), Home::new());
-    let inbox = home.inbox("inbox");
+    let (mut server, home) = (Server::start(), Directory::temporary());
+    let inbox = home.make("inbox");
     let address = server.url();
     server.stop();
     let watcher = Watcher::start(&home, "log", &["--server", &address], &[&inbox]);
-    inbox.ask(&id(1), "echo", "one");
+    inbox.leave_request(&id(1), "echo", "one");
     watcher.says("it is tried until it is back");
     server.restart_in_place();
-    assert_eq!(prompt_of(&inbox.answer(&id(1))), "one");
+    assert_eq!(prompt_of(&inbox.response_to(&id(1))), "one");
     watcher.says("the server is back");
     // The same while a request is under way.
-    inbox.ask(&id(2), "slow_echo", "two");
+    inbox.leave_request(&id(2), "slow_echo", "two");
     watcher.says("agent=slow_echo handed in");
     server.kill();
     server.restart_in_place();
-    assert_eq!(inbox.answer(&id(2))["status"], "success");
+    assert_eq!(inbox.response_to(&id(2))["status"], "success");
     assert_eq!(watcher.count("it is tried until it is back"), 1, "{}", watcher.log());
-}
-
-/// A watcher whose inbox is a file system of its own, prepared by a shell command that knows it as `$0`.
-fn apart(server: &Server, home: &Home, inbox: &Inbox, prepare: &str) -> (Watcher, Inbox) {
-    let program = watch(home, "log", &["--server", &server.url()], &[inbox]);
-    let mut command = Command::new("unshare");
-    command.args(["--map-root-user", "--mount", "sh", "-c", &format!("{prepare} && exec \"$@\"")]).arg(inbox.path());
-    command.arg(program.get_program()).args(program.get_args()).current_dir(home.path()).env("NO_COLOR", "1");
-    let log = fs::File::options().append(true).open(home.path().join("log")).expect("it is there");
-    let watcher = Watcher::started(home, "log", command.stdout(std::process::Stdio::piped()).stderr(log));
-    watcher.says("watching");
-    let root = format!("/proc/{}/root", watcher.pid());
-    let seen = Inbox::at([&root, inbox.path().to_str().expect("it is text")].concat().into());
-    (watcher, seen)
-}
-
-#[test]
-fn a_full_directory_is_said_and_answered_in_when_there_is_room() {
-    let (server, home) = (Server::start(), Home::new());
-    let inbox = home.inbox("inbox");
-    let (mut watcher, seen) = apart(&server, &home, &inbox, r#"mount -t tmpfs -o size=64k tmpfs "$0""#);
-    seen.ask(&id(1), "echo", "one");
-    seen.answer(&id(1));
-    fs::remove_file(seen.file(RESPONSE)).expect("it can be removed");
-    // There is room for the request and the record, but not for the answer.
-    let _ = fs::write(seen.file("ballast"), vec![0; 40 << 10]);
-    seen.ask(&id(2), "echo", &"x".repeat(8 << 10));
-    watcher.says("there is no room for");
-    fs::remove_file(seen.file("ballast")).expect("it can be removed");
-    assert_eq!(prompt_of(&seen.answer(&id(2))).len(), 8 << 10);
-    watcher.says("the directory can be worked in again");
-    seen.holds_only(&[RESPONSE]);
-    assert_eq!(watcher.stop().code(), Some(0));
-    let jobs = server.get("/api/v1/jobs?limit=500").json();
-    assert_eq!(jobs["jobs"].as_array().map(Vec::len), Some(2), "{jobs}");
-}
-
-#[test]
-fn a_directory_that_may_not_be_written_is_said_and_nothing_is_handed_in_until_it_may() {
-    let (server, home) = (Server::start(), Home::new());
-    let inbox = home.inbox("inbox");
-    inbox.ask(&id(1), "echo", "one");
-    let go = home.path().join("go");
-    let prepare = format!(
-        r#"mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && {{ (until [ -e {go} ]; do sleep 0.05; done; mount -o remount,bind,rw "$0") & }}"#,
-        go = go.display()
-    );
-    let (watcher, _) = apart(&server, &home, &inbox, &prepare);
-    watcher.says("the file system is read-only");
-    assert_eq!(server.get("/api/v1/jobs").json()["jobs"], json!([]));
-    fs::write(go, "").expect("it can be written");
-    assert_eq!(prompt_of(&inbox.answer(&id(1))), "one");
-    watcher.says("the directory can be worked in again");
-}
-
-/// Processor time that a process has used, in ticks of a hundredth of a second.
-fn ticks(pid: u32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
-    let fields: Vec<&str> = stat.rsplit_once(") ").expect("its name").1.split(' ').collect();
-    fields[11].parse::<u64>().expect("a number") + fields[12].parse::<u64>().expect("a number")
-}
-
-fn resident_kb(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is said");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
-}
-
-#[test]
-fn a_thousand_directories_at_rest_cost_little_memory_and_no_time() {
-    let (server, home) = (Server::start(), Home::new());
-    let inboxes = home.inboxes(1_000);
-    let watcher = Watcher::of(&server, &home, &inboxes.iter().collect::<Vec<_>>());
-    // The last inbox is visited like the first. Once both are answered, the watcher is idle.
-    inboxes[0].ask(&id(0), "echo", "first");
-    inboxes[999].ask(&id(999), "echo", "last");
-    inboxes[0].answer(&id(0));
-    inboxes[999].answer(&id(999));
-    let end = Instant::now() + PATIENCE;
-    let used = loop {
-        // The measurement: nothing is done while nothing happens.
-        let before = ticks(watcher.pid());
-        thread::sleep(Duration::from_secs(3));
-        let used = ticks(watcher.pid()) - before;
-        if used <= 2 || Instant::now() > end {
-            break used;
-        }
-    };
-    let resident = resident_kb(watcher.pid());
-    let _ = std::io::Write::write_fmt(
-        &mut std::io::stderr().lock(),
-        format_args!("1,000 directories at rest: {resident} kB resident, {used} ticks in 3 s\n"),
-    );
-    assert!(used <= 2, "{used} ticks in 3 s");
-    // A release build takes half as much (bench/RESULTS.md). Most of this is the program itself as it is compiled for
-    // tests.
-    assert!(resident < 60_000, "{resident} kB");
 }

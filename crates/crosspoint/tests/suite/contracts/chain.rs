@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::bridge_caller::{new_id, request};
-use crate::support::bridge_files::{driven, leave, taken};
-use crate::support::bridge_watcher::{Home, REQUEST, RESPONSE, Watcher};
+use crate::support::bridge_directory::{Directory, REQUEST, RESPONSE};
+use crate::support::bridge_watcher::{Watcher, watched};
 use crate::support::server::{Server, until};
 
 /// A server with sample agents, and a server before it that reaches them in this contract.
@@ -80,7 +80,7 @@ fn a_question_goes_up_through_two_orchestrators_and_the_answer_down() {
 struct Filed {
     before: Server,
     behind: Server,
-    _drivers: [(Watcher, Home); 2],
+    _drivers: [(Watcher, Directory); 2],
 }
 
 impl Filed {
@@ -94,15 +94,15 @@ impl Filed {
         let directories = works.map(|work| before.directory().join(work));
         let room = before.directory().join("room");
         directories.iter().chain([&room]).for_each(|directory| fs::create_dir_all(directory).expect("it can be made"));
-        let drivers = [driven(&behind, &directories), driven(&before, &[room])];
+        let drivers = [watched(&behind, &directories), watched(&before, &[room])];
         Filed { before, behind, _drivers: drivers }
     }
 
     /// The response that a requester of the first server gets.
     fn answered(&self, asked: &Value) -> Value {
-        let room = self.before.directory().join("room");
-        leave(&room, REQUEST, &asked.to_string());
-        serde_json::from_str(&taken(&room, REQUEST, RESPONSE)).expect("JSON")
+        let room = Directory::at(self.before.directory().join("room"));
+        room.leave(REQUEST, asked);
+        serde_json::from_str(&room.take_response(REQUEST, RESPONSE)).expect("JSON")
     }
 }
 

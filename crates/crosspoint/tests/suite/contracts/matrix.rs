@@ -29,7 +29,7 @@ use self::cases::CASES;
 use self::cell::{Cell, Verdict, World};
 use self::doors::Door;
 use self::table::Table;
-use crate::support::bridge_files::driven;
+use crate::support::bridge_watcher::watched;
 use crate::support::server::Server;
 
 /// Number of cells that run at a time. Most of them wait most of the time.
@@ -41,7 +41,7 @@ fn every_door_reaches_every_agent() {
     let server = Server::configured(&agents.configuration());
     Agents::write_files(server.directory());
     let world = World::new(&server, &agents);
-    let (watcher, _home) = driven(&server, &rooms(&world));
+    let (watcher, _home) = watched(&server, &rooms(&world));
     let table = Mutex::new(Table::default());
     // The slow cases are the last, so they begin first.
     let queue: Mutex<Vec<(usize, Door, Kind)>> = Mutex::new(cells());

@@ -39,7 +39,7 @@ fn two_questions_in_sequence_are_shown_and_answered_over_stdin() {
 }
 
 #[test]
-fn nobody_is_asked_twice_when_the_server_is_killed_in_between() {
+fn no_question_is_asked_twice_when_the_server_is_killed_in_between() {
     let mut server = Server::configured(&bash("asks", ASKS_TWICE, "ask = true"));
     let id = server.begin("asks");
     asked(&server, &id, "Name?");
@@ -73,7 +73,7 @@ fn a_program_that_may_not_ask_is_told_how_it_may() {
 }
 
 #[test]
-fn a_program_that_ends_while_a_person_is_asked_waits_for_nobody() {
+fn a_program_that_ends_while_a_person_is_asked_does_not_wait_for_the_answer() {
     let script = r#"echo '@crosspoint {"ask": {"prompt": "Name?"}}'; while [ ! -e go ]; do sleep 0.05; done; exit 4"#;
     let server = Server::configured(&bash("asks", script, "ask = true"));
     let id = server.begin("asks");

@@ -47,13 +47,10 @@ fn held(answer: &Answer, refused: &Refused) -> Value {
     document
 }
 
-#[test]
-fn every_mistake_is_refused_in_the_shape_of_the_contract() {
-    let long = "x".repeat(513);
-    let (long_id, long_stage) =
-        (request(&long, "echo", &json!({})), format!(r#"{{"request_id":"r","task_type":"echo","stage_id":"{long}"}}"#));
+/// Requests with one mistake each, and how each is refused.
+fn mistakes(long_stage: &str) -> Vec<(&str, Refused)> {
     let read = Some("r");
-    let cases: Vec<(&str, Refused)> = vec![
+    vec![
         ("", Refused { clause: Some("ALL-101"), at: Some(""), ..INVALID }),
         ("what is this", Refused { clause: Some("ALL-101"), at: Some(""), ..INVALID }),
         (
@@ -101,8 +98,17 @@ fn every_mistake_is_refused_in_the_shape_of_the_contract() {
                 ..INVALID
             },
         ),
-        (&long_stage, Refused { at: Some("/stage_id"), request_id: read, ..INVALID }),
-    ];
+        (long_stage, Refused { at: Some("/stage_id"), request_id: read, ..INVALID }),
+    ]
+}
+
+#[test]
+fn every_mistake_is_refused_in_the_shape_of_the_contract() {
+    let long = "x".repeat(513);
+    let (long_id, long_stage) =
+        (request(&long, "echo", &json!({})), format!(r#"{{"request_id":"r","task_type":"echo","stage_id":"{long}"}}"#));
+    let read = Some("r");
+    let cases = mistakes(&long_stage);
     let server = Server::start();
     for path in [SYNC, STREAM] {
         for (body, refused) in &cases {

@@ -44,6 +44,7 @@ fn kill_under_load(server: &mut Server, callers: &Callers, dice: &mut Dice) {
 /// Kills the server before it can have said that it is ready, or just then.
 fn kill_while_it_starts(server: &Server, dice: &mut Dice) {
     let mut child: Child = server.command().spawn().expect("the program starts");
+    // This does not wait for anything: it makes the moment random.
     thread::sleep(Duration::from_micros(dice.below(40_000)));
     child.kill().expect("it can be killed");
     child.wait().expect("it ends");
@@ -198,6 +199,7 @@ fn kills_jumps_failed_commits_and_a_forging_neighbour_lose_double_and_cross_noth
             if fails > 0 {
                 until("callers are answered", || (callers.acknowledged() > 0).then_some(()));
                 watched.fail(true);
+                // This does not wait for anything: it makes random how much is sent while nothing can be committed.
                 thread::sleep(Duration::from_micros(dice.below(20_000)));
             }
             // Some servers are killed while nothing can be committed.

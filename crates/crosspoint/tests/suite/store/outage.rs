@@ -1,18 +1,20 @@
 //! The server was down for longer than a job's time: results that were reached meanwhile are fetched, not thrown away.
 
-use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::support::puller::Puller;
-use crate::support::server::Server;
+use crate::support::server::{Server, until};
 use crate::support::task_agent::{TaskAgent, completed};
 use crate::task::agent::ended;
 
-/// Lets time pass with no server running, which is what this test is about.
-fn be_away() {
-    thread::sleep(Duration::from_millis(1_500));
+/// The time that each job has, as the configuration, the caller or the worker says.
+const JOB_TIME: Duration = Duration::from_secs(1);
+
+/// Waits, with no server running, until more than the job's time has passed since the server was killed.
+fn until_its_time_is_over(killed: Instant) {
+    until("the job's time is over", || (killed.elapsed() > JOB_TIME).then_some(()));
 }
 
 #[test]
@@ -22,8 +24,9 @@ fn a_task_that_ended_while_the_server_was_away_past_its_time_is_fetched() {
     let id = server.begin("helper");
     agent.awaited("look", 1);
     server.kill();
+    let killed = Instant::now();
     agent.stands(&id, completed(&json!(id), &json!({"a": 1})));
-    be_away();
+    until_its_time_is_over(killed);
     server.restart();
     let job = ended(&server, &id);
     assert_eq!((&job["outcome"]["outputs"], &job["attempts"]), (&json!({"a": 1}), &json!(1)), "{job}");
@@ -38,8 +41,9 @@ fn the_callers_own_limit_does_not_run_while_the_server_is_away() {
     let id = server.submit(&wish.to_string())["id"].as_str().expect("an id").to_owned();
     agent.awaited("look", 1);
     server.kill();
+    let killed = Instant::now();
     agent.stands(&id, completed(&json!(id), &json!({"a": 1})));
-    be_away();
+    until_its_time_is_over(killed);
     server.restart();
     assert_eq!(ended(&server, &id)["outcome"]["outputs"], json!({"a": 1}));
 }
@@ -53,7 +57,8 @@ fn a_worker_that_finished_while_the_server_was_away_past_its_time_is_heard() {
     let id = server.submit(r#"{"work":"dig"}"#)["id"].clone();
     worker.take_some(&server, 1);
     server.kill();
-    be_away();
+    let killed = Instant::now();
+    until_its_time_is_over(killed);
     server.restart();
     assert_eq!(worker.join(&server, terms).status, 200);
     assert_eq!(worker.finish(&server, &id, 1), "taken");

@@ -77,7 +77,7 @@ fn a_program_that_kills_the_server_is_begun_three_times_and_its_neighbour_goes_o
 }
 
 #[test]
-fn a_poisoned_job_can_be_cancelled_and_clean_restarts_poison_nobody() {
+fn a_poisoned_job_can_be_cancelled_and_clean_restarts_poison_no_job() {
     let mut server = Server::with(&bash("patient", PATIENT, "grace_seconds = 0.1"), &[]);
     server.configure(&format!("[server]\ndrain_seconds = 0.05\n{}", bash("patient", PATIENT, "grace_seconds = 0.1")));
     let id = server.begin("patient");

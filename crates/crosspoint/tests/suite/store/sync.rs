@@ -227,7 +227,7 @@ fn the_directories_that_are_made_are_synced_too() {
 }
 
 #[test]
-fn whoever_was_refused_and_sends_it_again_after_a_kill_has_one_job() {
+fn a_request_that_was_refused_and_is_sent_again_after_a_kill_is_one_job() {
     let mut watched = Watched::start();
     watched.fail(true);
     let wish = r#"{"work":"echo","input":1,"request_id":"mine"}"#;

@@ -1,118 +1,14 @@
-//! `crosspoint bridge watch` as a process, and directories for it to watch.
+//! `crosspoint bridge watch` as a process.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::support::bridge_directory::Directory;
 use crate::support::server::{Server, until};
-
-pub(crate) const REQUEST: &str = ".agent-request.json";
-pub(crate) const RESPONSE: &str = ".agent-response.json";
-
-/// A directory for a test, which is removed with it.
-pub(crate) struct Home(PathBuf);
-
-impl Home {
-    pub(crate) fn new() -> Home {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("crosspoint-watch-{}-{number}", std::process::id()));
-        fs::create_dir_all(&path).expect("it can be made");
-        Home(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// Makes a directory in it.
-    pub(crate) fn inbox(&self, name: &str) -> Inbox {
-        let inbox = Inbox(self.0.join(name));
-        fs::create_dir_all(&inbox.0).expect("it can be made");
-        inbox
-    }
-
-    pub(crate) fn inboxes(&self, count: usize) -> Vec<Inbox> {
-        (0..count).map(|number| self.inbox(&format!("inbox-{number}"))).collect()
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A directory that requests are left in.
-pub(crate) struct Inbox(PathBuf);
-
-impl Inbox {
-    pub(crate) fn at(path: PathBuf) -> Inbox {
-        Inbox(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    /// Leaves a request in one step, so that it is never seen in part.
-    pub(crate) fn leave(&self, file: &str, document: &Value) {
-        let temporary = self.file("being-written");
-        fs::write(&temporary, document.to_string()).expect("it can be written");
-        fs::rename(temporary, self.file(file)).expect("it can be renamed");
-    }
-
-    pub(crate) fn ask(&self, id: &str, agent: &str, prompt: &str) {
-        self.leave(REQUEST, &request(id, agent, prompt));
-    }
-
-    /// The response under this name, once it answers this request and the request is gone.
-    pub(crate) fn answer_in(&self, file: &str, id: &str) -> Value {
-        let response = until(&format!("the answer to {id} in {}", self.0.display()), || {
-            let found: Value = serde_json::from_slice(&fs::read(self.file(file)).ok()?).ok()?;
-            (found["request_id"] == id).then_some(found)
-        });
-        let request = self.file(&file.replace("response", "request"));
-        until("the request is gone", || {
-            let found: Option<Value> = fs::read(&request).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-            found.is_none_or(|found| found["request_id"] != id).then_some(())
-        });
-        response
-    }
-
-    pub(crate) fn answer(&self, id: &str) -> Value {
-        self.answer_in(RESPONSE, id)
-    }
-
-    /// The names in it, in order.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).expect("it can be listed");
-        let mut names: Vec<String> =
-            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
-    }
-
-    /// Waits until it holds nothing else.
-    pub(crate) fn holds_only(&self, names: &[&str]) {
-        until(&format!("only {names:?}, not {:?}", self.names()), || (self.names() == names).then_some(()));
-    }
-}
-
-pub(crate) fn request(id: &str, agent: &str, prompt: &str) -> Value {
-    json!({"request_id": id, "version": "1.0", "agent_name": agent, "prompt": prompt})
-}
-
-pub(crate) fn id(number: usize) -> String {
-    format!("00000000-0000-4000-8000-{number:012}")
-}
 
 /// The prompt that an echoing agent returned in the response.
 pub(crate) fn prompt_of(response: &Value) -> String {
@@ -141,7 +37,7 @@ pub(crate) struct Watcher {
 }
 
 /// The command that starts the watcher. Its log is kept in the home.
-pub(crate) fn watch(home: &Home, name: &str, arguments: &[&str], inboxes: &[&Inbox]) -> Command {
+pub(crate) fn watch(home: &Directory, name: &str, arguments: &[&str], inboxes: &[&Directory]) -> Command {
     let log = File::options().create(true).append(true).open(home.path().join(name)).expect("a log can be made");
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
     command.current_dir(home.path()).args(["bridge", "watch"]).args(arguments);
@@ -152,15 +48,15 @@ pub(crate) fn watch(home: &Home, name: &str, arguments: &[&str], inboxes: &[&Inb
 
 impl Watcher {
     /// Starts a watcher for a server.
-    pub(crate) fn of(server: &Server, home: &Home, inboxes: &[&Inbox]) -> Watcher {
+    pub(crate) fn of(server: &Server, home: &Directory, inboxes: &[&Directory]) -> Watcher {
         Watcher::start(home, "log", &["--server", &server.url()], inboxes)
     }
 
-    pub(crate) fn start(home: &Home, name: &str, arguments: &[&str], inboxes: &[&Inbox]) -> Watcher {
+    pub(crate) fn start(home: &Directory, name: &str, arguments: &[&str], inboxes: &[&Directory]) -> Watcher {
         Watcher::started(home, name, &mut watch(home, name, arguments, inboxes))
     }
 
-    pub(crate) fn started(home: &Home, name: &str, command: &mut Command) -> Watcher {
+    pub(crate) fn started(home: &Directory, name: &str, command: &mut Command) -> Watcher {
         Watcher { child: command.spawn().expect("it starts"), log: home.path().join(name) }
     }
 
@@ -175,11 +71,7 @@ impl Watcher {
 
     /// Waits until the log contains these words.
     pub(crate) fn says(&self, words: &str) {
-        let end = std::time::Instant::now() + crate::support::server::PATIENCE;
-        while !self.log().contains(words) {
-            assert!(std::time::Instant::now() < end, "it never said {words:?}: {}", self.log());
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        until(&format!("the watcher says {words:?}"), || self.log().contains(words).then_some(()));
     }
 
     pub(crate) fn count(&self, words: &str) -> usize {
@@ -209,7 +101,19 @@ impl Watcher {
 }
 
 impl Drop for Watcher {
+    /// The log goes with its directory, so it is shown if the test has failed.
     fn drop(&mut self) {
         self.kill();
+        if std::thread::panicking() {
+            let _ = writeln!(std::io::stderr().lock(), "{}", fs::read_to_string(&self.log).unwrap_or_default());
+        }
     }
+}
+
+/// A watcher of these directories, for as long as both values are kept.
+pub(crate) fn watched(server: &Server, directories: &[PathBuf]) -> (Watcher, Directory) {
+    let home = Directory::temporary();
+    let directories: Vec<Directory> = directories.iter().map(Directory::at).collect();
+    let watcher = Watcher::of(server, &home, &directories.iter().collect::<Vec<_>>());
+    (watcher, home)
 }

@@ -9,8 +9,7 @@ use crosspoint_contracts::Kind;
 use serde_json::Value;
 
 use super::replay::State;
-use crate::support::bridge_files::{leave, taken};
-use crate::support::bridge_watcher::{REQUEST, RESPONSE};
+use crate::support::bridge_directory::{Directory, REQUEST, RESPONSE};
 use crate::support::documents::faults;
 use crate::support::server::within;
 
@@ -20,8 +19,9 @@ pub(super) fn asked(directory: &Path, document: &[u8]) -> Result<String, String>
     let request: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let phase = request["phase"].as_u64().map(|phase| format!("-phase{phase}")).unwrap_or_default();
     let (request, response) = (format!(".agent-request{phase}.json"), format!(".agent-response{phase}.json"));
-    leave(directory, &request, text);
-    let response = taken(directory, &request, &response);
+    let directory = Directory::at(directory);
+    directory.leave(&request, text);
+    let response = directory.take_response(&request, &response);
     faults(response.as_bytes(), Kind::BridgeResponse).map_or(Ok(response), Err)
 }
 
@@ -33,7 +33,7 @@ pub(super) fn start(directory: PathBuf, answers: Vec<String>, state: Arc<State>)
         let found = fs::read_to_string(directory.join(REQUEST)).ok();
         if let Some(text) = found.clone().filter(|_| found != known) {
             match answers.get(state.found(text)) {
-                Some(answer) => leave(&directory, RESPONSE, &state.filled(answer)),
+                Some(answer) => Directory::at(&directory).leave(RESPONSE, &state.filled(answer)),
                 None => state.wrong("the agent is asked more often than is written down".to_owned()),
             }
         }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::files;
 use super::normal::Names;
 use super::script::{Gap, Heading, Piece, Script, bytes, pieces, written};
-use crate::support::bridge_files::driven;
+use crate::support::bridge_watcher::watched;
 use crate::support::documents::faults;
 use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent};
 use crate::support::server::{PATIENCE, Server, chunk};
@@ -54,7 +54,7 @@ pub(super) fn replay(script: &Script) -> Result<Script, String> {
     }
     let directory = server.directory().join("requester");
     fs::create_dir(&directory).map_err(|error| error.to_string())?;
-    let _driver = script.has(Heading::CallerWrites).then(|| driven(&server, slice::from_ref(&directory)));
+    let _driver = script.has(Heading::CallerWrites).then(|| watched(&server, slice::from_ref(&directory)));
     let mut got = Vec::new();
     for (heading, part) in &script.parts {
         if *heading == Heading::CallerSends {

@@ -13,8 +13,7 @@ use super::super::cases::CASES;
 use super::super::doors::Door;
 use super::super::ledger::{Ledger, Seen};
 use super::{Kind, Purpose, blob, name, own_members, text};
-use crate::support::bridge_files::leave;
-use crate::support::bridge_watcher::{REQUEST, RESPONSE};
+use crate::support::bridge_directory::{Directory, REQUEST, RESPONSE};
 use crate::support::server::within;
 
 /// The name of the agent of a case at a door.
@@ -95,7 +94,7 @@ impl Agent {
         }
         let directory = &self.directory;
         if let Some((stage, response)) = self.held.as_ref().and_then(|held| held.next(ledger)) {
-            leave(directory, RESPONSE, &serde_json::to_string_pretty(&response).expect("JSON"));
+            Directory::at(directory).leave(RESPONSE, &serde_json::to_string_pretty(&response).expect("JSON"));
             self.held.iter_mut().for_each(|held| held.stage = stage);
         }
     }

@@ -10,8 +10,7 @@ use super::super::cell::{Cell, Fails, Verdict};
 use super::super::doors::{Door, fetch};
 use super::failures::clauses;
 use crate::support::bridge_caller::{new_id, request};
-use crate::support::bridge_files::leave;
-use crate::support::bridge_watcher::REQUEST;
+use crate::support::bridge_directory::{Directory, REQUEST};
 use crate::support::server::until;
 
 fn fails(failure: Failure, repeat: Repeat) -> Fails {
@@ -121,7 +120,7 @@ pub(super) fn busy(cell: &Cell<'_>) -> Verdict {
 fn occupied(cell: &Cell<'_>) -> Verdict {
     let order = cell.order("again");
     let directory = cell.agent_directory(&order);
-    leave(&directory, REQUEST, &request(&new_id(), "another", "A question of another program.").to_string());
+    Directory::at(&directory).leave(REQUEST, &request(&new_id(), "another", "A question of another program."));
     let handle = cell.submit(&order);
     let path = format!("/api/v1/jobs/{}", handle.job_id());
     until("it says that it waits", || {

@@ -1,15 +1,13 @@
-//! A directory with a program that asks by files, and the driver that has it answered.
+//! `crosspoint bridge run` in a directory with a program that asks by files.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::support::server::until;
+use crate::support::bridge_directory::Directory;
 
 /// Asks as often as its first argument says, each time the agent of its second, and then exits with its third. It
 /// writes its arguments to `calls` and keeps each answer, as `answer-0` and so on. It may be killed at any moment, and
@@ -38,10 +36,6 @@ contract = "exec"
 exec = ["bash", "-c", 'echo "$CROSSPOINT_JOB_ID" >> ran; cat']
 "#;
 
-pub(crate) struct Place {
-    directory: PathBuf,
-}
-
 /// How the driver ended, and its output.
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -59,63 +53,19 @@ impl From<Output> for Ran {
     }
 }
 
-impl Place {
-    /// A place with this configuration, and the asking program as `asks`.
-    pub(crate) fn new(toml: &str) -> Place {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let directory = std::env::temp_dir().join(format!("crosspoint-bridge-{}-{number}", std::process::id()));
-        fs::create_dir_all(&directory).expect("a directory can be made");
-        let place = Place { directory };
-        place.write("crosspoint.toml", toml);
-        place.script("asks", ASKS);
-        place
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.directory.join(name)
-    }
-
-    pub(crate) fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).expect("it can be written");
-    }
-
-    /// Writes an executable file.
-    pub(crate) fn script(&self, name: &str, text: &str) {
-        self.write(name, text);
-        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).expect("it is ours");
-    }
-
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.path(name).symlink_metadata().is_ok()
-    }
-
-    pub(crate) fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
-
-    pub(crate) fn json(&self, name: &str) -> Value {
-        serde_json::from_str(&self.read(name)).expect("it is JSON")
-    }
-
-    pub(crate) fn lines(&self, name: &str) -> Vec<String> {
-        let text = fs::read_to_string(self.path(name)).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
-    }
-
-    /// Names of all files of the bridge.
-    pub(crate) fn left(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.directory).expect("it can be listed");
-        let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
-        let mut names: Vec<String> = names.filter(|name| name.starts_with(".agent-")).collect();
-        names.sort();
-        names
+impl Directory {
+    /// A directory with this configuration, and the asking program as `asks`.
+    pub(crate) fn configured(toml: &str) -> Directory {
+        let directory = Directory::temporary();
+        directory.write("crosspoint.toml", toml);
+        directory.script("asks", ASKS);
+        directory
     }
 
     /// `crosspoint bridge run` with these options and this command, not started yet.
     pub(crate) fn driver(&self, options: &[&str], command: &[&str]) -> Command {
         let mut driver = Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
-        driver.current_dir(&self.directory).args(["bridge", "run"]).args(options).arg("--").args(command);
+        driver.current_dir(self.path()).args(["bridge", "run"]).args(options).arg("--").args(command);
         driver.env("NO_COLOR", "1").env_remove("CROSSPOINT_SERVER").env_remove("HOME").env_remove("XDG_CONFIG_HOME");
         driver.stdin(Stdio::null());
         driver
@@ -129,11 +79,6 @@ impl Place {
     pub(crate) fn begin(&self, options: &[&str], command: &[&str]) -> Child {
         let mut driver = self.driver(options, command);
         driver.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
-    }
-
-    /// Waits until the file exists.
-    pub(crate) fn until_there(&self, name: &str) {
-        until(name, || self.has(name).then_some(()));
     }
 
     /// The answers that the program got, in their order.
@@ -163,12 +108,6 @@ pub(crate) fn is_to(answer: &Value, question: usize, round: u64) {
     if answer["status"] == "success" {
         let said = answer["response"].as_str().expect("a text");
         assert!(said.contains(&format!("question {question} of round {round}")), "crossed: {said}");
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
