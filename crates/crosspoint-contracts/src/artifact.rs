@@ -126,7 +126,12 @@ impl Form {
                 push_known(out, "content");
                 out.push_str(artifact.content.as_ref().map_or("\"\"", Json::get));
                 (left.content, left.made_content) = (false, artifact.content.is_none());
-                for (_, name, value) in artifact.own.iter().filter(|(contract, ..)| *contract == names.contract) {
+                // A value that its member cannot hold is not written in place of what the contract demands.
+                let is_known =
+                    |name: &str| name == "content" || Some(name) == names.media_type || Some(name) == names.operation;
+                let own =
+                    artifact.own.iter().filter(|(contract, name, _)| *contract == names.contract && !is_known(name));
+                for (_, name, value) in own {
                     push_name(out, name);
                     out.push_str(value.get());
                 }
@@ -142,18 +147,19 @@ impl Form {
         let Form::Objects(names) = self else {
             return (item.kind() == Type::String).then(|| Artifact::named(Json::new(item.source())));
         };
-        let mut artifact = Artifact::named(Json::new(item.get(names.name)?.source()));
+        let name = item.get(names.name).filter(|name| name.kind() == Type::String)?;
+        let mut artifact = Artifact::named(Json::new(name.source()));
         let file_name = artifact.name.text().unwrap_or_default().into_owned();
         for (name, value) in item.members() {
             let json = Json::new(value.source());
             let is = |member: Option<&str>| member.is_some_and(|member| name == *member);
             if name == *names.name {
                 continue;
-            } else if is(names.media_type) {
-                artifact.media_type = (value.text()? != *media_type(&file_name)).then_some(json);
-            } else if is(names.operation) {
-                artifact.operation = (value.text()? != *"create").then_some(json);
-            } else if name == *"content" {
+            } else if let (true, Some(own)) = (is(names.media_type), value.text()) {
+                artifact.media_type = (own != *media_type(&file_name)).then_some(json);
+            } else if let (true, Some(own)) = (is(names.operation), value.text()) {
+                artifact.operation = (own != *"create").then_some(json);
+            } else if name == *"content" && value.kind() == Type::String {
                 artifact.content = Some(json);
             } else {
                 artifact.own.push((names.contract, name.decode().into_owned(), json));

@@ -94,6 +94,31 @@ pub(crate) fn read_and<'s, T>(
     (Reading { report: findings.into_report(Some(kind), &tape, bytes), document, undetected: None }, more)
 }
 
+/// Reads an answer of an agent, in which much may be wrong. `more` is called whenever the bytes are a JSON object on
+/// which readers agree, whatever its contract says of it (ALL-11).
+pub(crate) fn read_answer<'s, T>(
+    bytes: &'s [u8],
+    kind: Kind,
+    more: impl FnOnce(&Tape<'s>, Value<'_, 's>) -> T,
+) -> (Report, Option<T>) {
+    let options = Options { kind: Some(kind), ..Options::default() };
+    let tape = match Tape::scan_within(bytes, options.levels) {
+        Ok(tape) => tape,
+        Err(broken) => return (unscanned(&broken, &options, bytes).report, None),
+    };
+    let mut findings = Findings::default();
+    note_flaws(&tape, &mut findings);
+    let agreed = !findings.any_error();
+    let Some(root) = tape.root().filter(|root| root.kind() == Type::Object) else {
+        let found = tape.root().map(|root| root.kind().described()).unwrap_or_default();
+        findings.note(&ALL_108, Place::Value(0), format!("the document is {found}, not an object"));
+        return (findings.into_report(options.kind, &tape, bytes), None);
+    };
+    let _ = object(kind, root, &mut findings, &options);
+    let more = agreed.then(|| more(&tape, root));
+    (findings.into_report(options.kind, &tape, bytes), more)
+}
+
 /// Reports what can be said of bytes that are no JSON.
 fn unscanned<'s>(broken: &Broken<'_>, options: &Options<'_>, bytes: &[u8]) -> Reading<'s> {
     let mut findings = Findings::default();

@@ -9,6 +9,7 @@ use crate::document::Document;
 use crate::failure::Failure;
 use crate::job::{Canonical, Home, Own};
 use crate::kind::{Contract, Kind};
+pub use crate::needs::{Is, Lack, Mark, Needs};
 use crate::report::Finding;
 
 /// What doors, links and the engine must know of a contract.
@@ -36,6 +37,8 @@ pub struct Exchange {
     pub seconds_default: Option<u32>,
     /// What every request tells its agent, even where the caller did not say it.
     pub request_has: &'static [Home],
+    /// What an outcome needs of a response.
+    pub needs: Needs,
     /// The long members of a response, which an outcome keeps as parts.
     pub parts: &'static [Part],
     /// Whether the output of work is a text in this contract, and not an object (ALL-8).

@@ -16,11 +16,12 @@ pub(crate) use word::{Word, not_a_word, word, words};
 
 use std::borrow::Cow;
 
+use crate::clause::all::ALL_11;
 use crate::clause::{Clause, Level};
-use crate::content::{Extra, Raw, Text};
+use crate::content::{Extra, Nullable, Raw, Text};
 use crate::example;
 use crate::json::Value;
-use crate::report::{Findings, Place};
+use crate::report::{Findings, Need, Place};
 
 /// The members of one object, marked as they are read.
 pub(crate) struct Fields<'t, 's, 'f> {
@@ -83,7 +84,7 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
         read: impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T>,
     ) -> T {
         match self.take(name) {
-            Some(value) => read(value, self.findings).unwrap_or_default(),
+            Some(value) => self.findings.within(Need::Required, |findings| read(value, findings)).unwrap_or_default(),
             None => {
                 self.missing(name, missing);
                 T::default()
@@ -106,14 +107,66 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
         T::default()
     }
 
-    /// Reads a member that may be missing.
+    /// Reads a member that may be missing. One that is null, or has the wrong type, is not used; it stays unread, so
+    /// that it is kept (ALL-11).
     pub(crate) fn optional<T>(
         &mut self,
         name: &'static str,
         read: impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T>,
     ) -> Option<T> {
-        let value = self.take(name)?;
-        read(value, self.findings)
+        let value = self.present(name)?;
+        let read = self.findings.within(Need::Optional, |findings| read(value, findings))?;
+        self.take(name);
+        Some(read)
+    }
+
+    /// Reads a member that may be missing and says what is to be done: input, or a limit. Null reads as absent. A wrong
+    /// type is an error, because work that differs from what its caller wants must not begin (ALL-11).
+    pub(crate) fn optional_input<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.present(name)?;
+        self.take(name);
+        self.findings.within(Need::Required, |findings| read(value, findings))
+    }
+
+    /// Reads a member that may be missing or null; null says no more than that it is there.
+    pub(crate) fn optional_or_null<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T>,
+    ) -> Option<T> {
+        if self.peek(name)?.is_null() { None } else { self.optional(name, read) }
+    }
+
+    /// Reads a member that may be missing, and may be null as well as what it is.
+    pub(crate) fn nullable<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T>,
+    ) -> Option<Nullable<T>> {
+        if self.peek(name)?.is_null() {
+            self.take(name);
+            return Some(Nullable(None));
+        }
+        self.optional(name, read).map(|read| Nullable(Some(read)))
+    }
+
+    /// Returns a member that may be missing and may be anything.
+    pub(crate) fn anything(&mut self, name: &'static str) -> Option<Raw<'s>> {
+        self.take(name).map(|value| Raw::new(value.source()))
+    }
+
+    /// Returns a member that may be missing, unless it is null, which reads as absent.
+    fn present(&mut self, name: &'static str) -> Option<Value<'t, 's>> {
+        let value = self.peek(name)?;
+        if value.is_null() {
+            complain(value, &ALL_11, "is null, which reads as absent", self.findings);
+            return None;
+        }
+        Some(value)
     }
 
     /// Reads a member of an accepted looseness. A member that cannot be read stays unread, so that it is kept.

@@ -32,6 +32,7 @@ pub mod json;
 pub mod kind;
 mod list;
 pub mod map;
+mod needs;
 pub mod outcome;
 pub mod reply;
 pub mod report;

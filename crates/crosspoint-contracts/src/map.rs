@@ -5,6 +5,7 @@
 //! job as a document (`write`), and the table of `docs/translation.md` is the same shapes printed. So a mapping is
 //! stated once, and a contract is a list of members, not code.
 
+mod alias;
 mod carry;
 mod code;
 mod codec;
@@ -20,8 +21,8 @@ pub(crate) use codec::{Codec, derived};
 pub(crate) use outcome::prompt_object;
 pub(crate) use read::In;
 pub(crate) use shape::{
-    Made, Member, Shape, artifacts, block, code, fixed, home, input, loose, made, output_object, output_text, own,
-    prompt, prompt_context, summary,
+    Made, Member, Shape, alias, artifacts, block, code, fixed, home, input, loose, made, output_object, output_text,
+    own, prompt, prompt_context, summary,
 };
 pub use table::{Part, Row, Says, table, table_of};
 pub use write::{Carrying, WriteContext};

@@ -92,13 +92,13 @@ impl Outcome {
     /// Returns the outcome of a job that ends with a failed attempt. An agent may itself report that the work was
     /// cancelled.
     pub fn failed(failed: Failed, repeat: Repeat) -> Outcome {
-        let Failed { failure, message, code, details, document, .. } = failed;
+        let Failed { failure, message, code, details, outputs, text, artifacts, document, .. } = failed;
         Outcome {
             status: if failure == Failure::Cancelled { Status::Cancelled } else { Status::Failed },
             reason: Some(Reason { failure, repeat, message, code, details }),
-            outputs: None,
-            text: None,
-            artifacts: None,
+            outputs,
+            text,
+            artifacts,
             usage: None,
             document: document.map(|document| *document),
         }

@@ -43,6 +43,12 @@ pub struct Failed {
     /// What else is known, as a JSON object: the agent's own code and details, an exit code, the answer that could not
     /// be read.
     pub details: Option<Body>,
+    /// What the agent gave all the same: it is kept like what a success gives (ALL-11).
+    pub outputs: Option<Body>,
+    /// The text within the outputs or beside them.
+    pub text: Option<Text>,
+    /// A JSON array of artifacts.
+    pub artifacts: Option<Body>,
     /// Whether the work died with its agent: it may have begun, but certainly does not go on.
     pub died: bool,
     /// Whether the caller may send the request again, where more is known than the closed list can say.
@@ -101,6 +107,9 @@ impl Failed {
             message: None,
             code: None,
             details: None,
+            outputs: None,
+            text: None,
+            artifacts: None,
             died: false,
             repeat: None,
             document: None,

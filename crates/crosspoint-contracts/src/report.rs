@@ -30,6 +30,8 @@ pub const POINTER_BYTES_MAX: usize = 1_024;
 pub struct Finding {
     /// The rule that is broken.
     pub clause: &'static Clause,
+    /// How much it matters here: the level of the clause, or less in an optional member (ALL-11).
+    pub level: Level,
     /// JSON pointer (RFC 6901) to the place; for a missing member, to where it should be. In a stream the first part is
     /// the number of the event, from 0.
     pub pointer: String,
@@ -79,7 +81,7 @@ impl Report {
 
     /// Returns the number of findings of that level, unlisted ones included.
     pub fn count(&self, level: Level) -> usize {
-        let listed = self.findings.iter().filter(|finding| finding.clause.level == level).count();
+        let listed = self.findings.iter().filter(|finding| finding.level == level).count();
         match level {
             Level::Error => listed + self.unlisted_errors,
             Level::Warning => listed + self.unlisted - self.unlisted_errors,
@@ -128,10 +130,18 @@ impl Place {
 
 struct Note {
     clause: &'static Clause,
+    level: Level,
     place: Place,
     message: Cow<'static, str>,
     hint: Option<Cow<'static, str>>,
     wrong: Wrong,
+}
+
+/// Whether a member must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    Required,
+    Optional,
 }
 
 /// The findings of a document that is being read.
@@ -139,6 +149,8 @@ struct Note {
 pub(crate) struct Findings {
     notes: Vec<Note>,
     tally: Tally,
+    /// Whether the member that is being read may be left out: then a wrong type in it is only a warning (ALL-11).
+    optional: bool,
 }
 
 /// How many findings of each level there were.
@@ -185,12 +197,12 @@ impl Tally {
 
 impl Findings {
     pub(crate) fn note(&mut self, clause: &'static Clause, place: Place, message: impl Into<Cow<'static, str>>) {
-        self.push(Note { clause, place, message: message.into(), hint: None, wrong: place.wrong() });
+        self.push(clause, place, message.into(), None, place.wrong());
     }
 
     /// Notes that a value has the wrong type.
     pub(crate) fn note_type(&mut self, clause: &'static Clause, place: Place, message: impl Into<Cow<'static, str>>) {
-        self.push(Note { clause, place, message: message.into(), hint: None, wrong: Wrong::Type });
+        self.push(clause, place, message.into(), None, Wrong::Type);
     }
 
     /// Notes that a member is missing, at a member that looks like it.
@@ -201,8 +213,7 @@ impl Findings {
         message: impl Into<Cow<'static, str>>,
         hint: impl Into<Cow<'static, str>>,
     ) {
-        let hint = Some(hint.into());
-        self.push(Note { clause, place, message: message.into(), hint, wrong: Wrong::Missing });
+        self.push(clause, place, message.into(), Some(hint.into()), Wrong::Missing);
     }
 
     /// Notes a finding with a more exact hint than the clause's own.
@@ -213,13 +224,29 @@ impl Findings {
         message: impl Into<Cow<'static, str>>,
         hint: impl Into<Cow<'static, str>>,
     ) {
-        self.push(Note { clause, place, message: message.into(), hint: Some(hint.into()), wrong: place.wrong() });
+        self.push(clause, place, message.into(), Some(hint.into()), place.wrong());
     }
 
-    fn push(&mut self, note: Note) {
-        if self.tally.admit(note.clause.level) {
-            self.notes.push(note);
+    fn push(
+        &mut self,
+        clause: &'static Clause,
+        place: Place,
+        message: Cow<'static, str>,
+        hint: Option<Cow<'static, str>>,
+        wrong: Wrong,
+    ) {
+        let level = if self.optional && wrong == Wrong::Type { Level::Warning } else { clause.level };
+        if self.tally.admit(level) {
+            self.notes.push(Note { clause, level, place, message, hint, wrong });
         }
+    }
+
+    /// Reads a member that must be there, or that may be left out. What is inside it says for itself which it is.
+    pub(crate) fn within<T>(&mut self, need: Need, read: impl FnOnce(&mut Findings) -> T) -> T {
+        let before = std::mem::replace(&mut self.optional, need == Need::Optional);
+        let read = read(self);
+        self.optional = before;
+        read
     }
 
     /// Whether an error was noted. Then the document is not handed out.
@@ -272,7 +299,7 @@ impl Note {
             Place::Inside(_, offset) => (offset, offset + 1),
         };
         let hint = self.hint.unwrap_or(Cow::Borrowed(self.clause.hint));
-        let Note { clause, message, wrong, .. } = self;
-        Finding { clause, pointer: pointer.text, line: 0, column: 0, span, message, hint, wrong }
+        let Note { clause, level, message, wrong, .. } = self;
+        Finding { clause, level, pointer: pointer.text, line: 0, column: 0, span, message, hint, wrong }
     }
 }

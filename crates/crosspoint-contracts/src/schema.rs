@@ -1,7 +1,8 @@
 //! JSON Schemas (2020-12) of all kinds, made from the types.
 //!
-//! A schema accepts what reading accepts without an error, looseness included, as far as JSON Schema can express it. It
-//! cannot express that a day exists, that two paths differ or that a chunk is as long as it says.
+//! A schema says what to write, accepted looseness included, as far as JSON Schema can express it. Readers bear more: a
+//! null or a wrong type in an optional member is only a warning to them (ALL-11). JSON Schema cannot express that a day
+//! exists, that two paths differ or that a chunk is as long as it says.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};

@@ -11,12 +11,13 @@ use std::ops::Range;
 use uuid::Uuid;
 
 use crate::document::{self, Extent, Options, Reading};
-use crate::exchange::{Exchange, Part};
+use crate::exchange::{Exchange, Holds, Lack, Part};
 use crate::job::Canonical;
-use crate::json::{DEPTH_MAX, Tape, Value, WRAPPING_LEVELS_MAX};
+use crate::json::{DEPTH_MAX, Tape, Type, Value, WRAPPING_LEVELS_MAX};
 use crate::kind::{self, Contract, Kind};
 use crate::map::write::FilledPlaces;
 use crate::map::{self, WriteContext};
+use crate::needs::Form;
 use crate::report::Report;
 
 /// A document that was written.
@@ -120,24 +121,30 @@ pub fn read_jobs<'s>(bytes: &'s [u8], options: &Options<'_>) -> (Reading<'s>, Ve
 
 /// A response of an agent, and the places in it of what an outcome keeps as parts.
 pub struct Response<'s> {
-    /// The findings about the document, and the document.
-    pub reading: Reading<'s>,
-    /// The job that the document is about; `None` where the document has an error.
-    pub job: Option<Canonical<'s>>,
+    /// The findings about the document.
+    pub report: Report,
+    /// The job that the document is about, or what the document lacks that an outcome needs.
+    pub job: Result<Canonical<'s>, Lack>,
     /// Its long members, in the order of the document.
     pub parts: Vec<(Part, Range<usize>)>,
     /// The code in the document, even where it says no more than the failure does.
     pub code: Option<String>,
 }
 
-/// Reads a response that is one JSON document, in one scan.
+/// Reads a response that is one JSON document, in one scan. An error in it is reported, and costs the job only where
+/// it cannot be told what an outcome needs (ALL-11).
 pub fn read_response<'s>(kind: Kind, bytes: &'s [u8]) -> Response<'s> {
-    let options = Options { kind: Some(kind), ..Options::default() };
     let exchange = kind.contract().exchange();
-    let more = |kind: Kind, tape: &Tape<'s>| (job_of(kind, tape), parts_of(exchange, tape), code_of(exchange, tape));
-    let (reading, more) = document::read_and(bytes, &options, more);
-    let (job, parts, code) = more.unwrap_or_default();
-    Response { reading, job, parts, code }
+    let form = if exchange.gives_text { Form::Text } else { Form::Object };
+    let (report, more) = document::read_answer(bytes, kind, |tape, root| {
+        let job = match exchange.needs.lack(root, form) {
+            Some(lack) => Err(lack),
+            None => job_of(kind, tape).ok_or(Lack::Mark),
+        };
+        (job, parts_of(exchange, tape), code_of(exchange, tape))
+    });
+    let (job, parts, code) = more.unwrap_or((Err(Lack::Sense), Vec::new(), None));
+    Response { report, job, parts, code }
 }
 
 /// Returns the value at a path within a document.
@@ -148,7 +155,7 @@ fn at<'t, 's>(tape: &'t Tape<'s>, path: &[&str]) -> Option<Value<'t, 's>> {
 fn parts_of(exchange: &Exchange, tape: &Tape<'_>) -> Vec<(Part, Range<usize>)> {
     let mut found: Vec<(Part, Range<usize>)> = Vec::new();
     for part in exchange.parts {
-        let Some(value) = at(tape, part.path) else { continue };
+        let Some(value) = at(tape, part.path).filter(|value| is_part(*part, exchange, *value)) else { continue };
         if found.iter().all(|(known, _)| known.holds != part.holds) {
             let (start, end) = value.span();
             found.push((*part, start..end));
@@ -156,6 +163,21 @@ fn parts_of(exchange: &Exchange, tape: &Tape<'_>) -> Vec<(Part, Range<usize>)> {
     }
     found.sort_unstable_by_key(|(_, range)| range.start);
     found
+}
+
+/// Whether a value is what its part holds. Any other value stays in the document, and is no part of an outcome.
+fn is_part(part: Part, exchange: &Exchange, value: Value<'_, '_>) -> bool {
+    let is_text = |item: Value<'_, '_>, name: &str| item.get(name).is_none_or(|value| value.kind() == Type::String);
+    match part.holds {
+        Holds::Output if exchange.gives_text => value.kind() == Type::String,
+        Holds::Output => value.kind() == Type::Object,
+        Holds::Artifacts => {
+            let named = |item: Value<'_, '_>| ["name", "path"].iter().any(|name| item.get(name).is_some());
+            let whole =
+                |item| named(item) && ["name", "path", "type", "content"].iter().all(|name| is_text(item, name));
+            value.kind() == Type::Array && value.items().all(whole)
+        }
+    }
 }
 
 fn code_of(exchange: &Exchange, tape: &Tape<'_>) -> Option<String> {

@@ -6,6 +6,8 @@ mod bad_input;
 mod bridge;
 #[path = "suite/broken.rs"]
 mod broken;
+#[path = "suite/changes.rs"]
+mod changes;
 #[path = "suite/chunk_properties.rs"]
 mod chunk_properties;
 #[path = "suite/chunks.rs"]
@@ -44,6 +46,8 @@ mod stream_follower;
 mod stream_life;
 #[path = "suite/tidy.rs"]
 mod tidy;
+#[path = "suite/tolerance.rs"]
+mod tolerance;
 #[path = "suite/translation.rs"]
 mod translation;
 #[path = "suite/translation_edges.rs"]

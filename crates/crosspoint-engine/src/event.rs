@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::reply::{Progress, Question};
@@ -77,6 +78,8 @@ pub enum What {
 pub struct Violation {
     /// The id of the clause that was broken.
     pub clause: &'static str,
+    /// How much it matters.
+    pub level: Level,
     /// How it was broken, without content of callers or agents.
     pub what: Cow<'static, str>,
 }

@@ -33,6 +33,7 @@ mod release;
 mod requests;
 mod same_request;
 mod stuck;
+mod violated;
 
 pub use agent_view::AgentView;
 pub use attempt::{Attempt, Gone, Link, Unremembered};

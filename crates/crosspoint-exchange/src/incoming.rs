@@ -98,7 +98,7 @@ fn own_trace(job: &Canonical<'_>) -> Option<Trace> {
 /// Prepares a report for the sender of a body: errors only, with hints for bodies. Errors past the limit are counted.
 fn mistakes(mut report: Report) -> Report {
     let count = report.count(Level::Error);
-    report.findings.retain(|finding| finding.clause.level == Level::Error);
+    report.findings.retain(|finding| finding.level == Level::Error);
     report.findings.truncate(MISTAKES_MAX);
     report.unlisted_errors = count - report.findings.len();
     report.unlisted = report.unlisted_errors;

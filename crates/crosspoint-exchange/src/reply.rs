@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use crosspoint_contracts::artifact::Artifact;
 use crosspoint_contracts::content::{Body, Json};
-use crosspoint_contracts::exchange::{Holds, Part};
+use crosspoint_contracts::exchange::{Holds, Lack, Part};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::job::{Canonical, Event, Home, Outcome};
 use crosspoint_contracts::json::quoted;
@@ -51,10 +51,23 @@ pub struct Reply {
     pub report: Report,
 }
 
-/// Reads a response of an agent. An error is the report that says why it cannot be read.
-pub fn read(kind: Kind, document: &Bytes) -> Result<Reply, Report> {
-    let Response { reading, job, parts, code } = read_response(kind, document);
-    let Some(job) = job else { return Err(reading.report) };
+/// An answer of an agent that no outcome can be made of.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// What the answer lacks.
+    pub lack: Lack,
+    /// What is wrong with the answer; never content.
+    pub report: Report,
+}
+
+/// Reads a response of an agent. Whatever is wrong with it is reported beside its meaning; it is unreadable only where
+/// it lacks what an outcome needs (ALL-11).
+pub fn read(kind: Kind, document: &Bytes) -> Result<Reply, Unreadable> {
+    let Response { report, job, parts, code } = read_response(kind, document);
+    let job = match job {
+        Ok(job) => job,
+        Err(lack) => return Err(Unreadable { lack, report }),
+    };
     let request_id = job.get(Home::RequestId).and_then(|id| Some(id.text()?.into_owned()));
     let meaning = match job.event() {
         Event::Requested | Event::Queued => Meaning::Queued,
@@ -62,7 +75,7 @@ pub fn read(kind: Kind, document: &Bytes) -> Result<Reply, Report> {
         Event::Waiting { question } => Meaning::Waiting(question.map(|asked| Question::read(body(document, asked)))),
         Event::Ended(outcome) => Meaning::Ended(ended(&job, outcome, &Original { kind, document, parts: &parts })),
     };
-    Ok(Reply { meaning, request_id, code, report: reading.report })
+    Ok(Reply { meaning, request_id, code, report })
 }
 
 /// Makes the failure for an answer that cannot be read. The answer is kept for the job's caller (ALL-11); of a long
@@ -113,21 +126,11 @@ struct Original<'d> {
 fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, original: &Original<'_>) -> Result<Success, Box<Failed>> {
     match outcome {
         Outcome::Completed { outputs, text } => {
-            let outputs = outputs.map(|outputs| body(original.document, outputs));
-            let text = text.map(|text| body(original.document, text));
-            let (outputs, text) = match (outputs, text) {
-                (Some(outputs), Some(text)) => (outputs, Some(Text::Beside(text))),
-                (Some(given), None) | (None, Some(given)) => {
-                    let within = text_within(&given).map(Text::Within);
-                    (given, within)
-                }
-                (None, None) => (Body::trusted("{}"), None),
-            };
-            let listed = original.part(Holds::Artifacts);
+            let (outputs, text) = given(outputs, text, original);
             Ok(Success {
-                outputs: Some(outputs),
+                outputs: Some(outputs.unwrap_or_else(|| Body::trusted("{}"))),
                 text,
-                artifacts: listed.or_else(|| artifacts(job)),
+                artifacts: original.part(Holds::Artifacts).or_else(|| artifacts(job)),
                 usage: usage(job),
                 document: Some(original.without_parts()),
             })
@@ -137,11 +140,30 @@ fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, original: &Original<'_>) -> 
     }
 }
 
+/// Returns what the agent gave: an object, a text, or both.
+fn given(outputs: Option<&Json<'_>>, text: Option<&Json<'_>>, original: &Original<'_>) -> (Option<Body>, Option<Text>) {
+    let outputs = outputs.map(|outputs| body(original.document, outputs));
+    let text = text.map(|text| body(original.document, text));
+    match (outputs, text) {
+        (Some(outputs), Some(text)) => (Some(outputs), Some(Text::Beside(text))),
+        (Some(given), None) | (None, Some(given)) => {
+            let within = text_within(&given).map(Text::Within);
+            (Some(given), within)
+        }
+        (None, None) => (None, None),
+    }
+}
+
 impl Original<'_> {
     /// Returns a long member, as it was written.
     fn part(&self, holds: Holds) -> Option<Body> {
         let (_, range) = self.parts.iter().find(|(part, _)| part.holds == holds)?;
         Some(Body::trusted(self.document.slice(range.clone())))
+    }
+
+    /// Returns the document as it came.
+    fn whole(&self) -> AgentDocument {
+        AgentDocument { kind: self.kind, document: Body::trusted(self.document.clone()) }
     }
 
     /// Returns the document with a short value in place of each long member.
@@ -169,18 +191,18 @@ fn body(document: &Bytes, json: &Json<'_>) -> Body {
     }
 }
 
-/// Makes a failure with the agent's own words, if it has any.
+/// Makes a failure with the agent's own words, if it has any, and with what it gave all the same (ALL-11).
 fn failed(job: &Canonical<'_>, failure: Failure, original: &Original<'_>) -> Failed {
     let own = |home| job.get(home).map(|json: &Json<'_>| Body::trusted(json.get().to_owned()));
+    let (outputs, text) = given(job.get(Home::Outputs), job.get(Home::Text), original);
     Failed {
         message: own(Home::Message),
         code: own(Home::Code),
         details: details(job),
-        // Outputs of failed work are no part of the outcome, so they stay in the document.
-        document: Some(Box::new(AgentDocument {
-            kind: original.kind,
-            document: Body::trusted(original.document.clone()),
-        })),
+        artifacts: original.part(Holds::Artifacts).or_else(|| artifacts(job)),
+        document: Some(Box::new(if outputs.is_some() { original.without_parts() } else { original.whole() })),
+        outputs,
+        text,
         ..Failed::of(failure, Dispatched::Yes)
     }
 }

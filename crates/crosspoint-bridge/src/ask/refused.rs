@@ -84,7 +84,7 @@ fn beginning(id: &str) -> String {
 
 impl Malformed {
     fn hint(&self) -> &str {
-        let first = self.report.findings.iter().find(|finding| finding.clause.level == Level::Error);
+        let first = self.report.findings.iter().find(|finding| finding.level == Level::Error);
         first.map_or("mend the file", |finding| &finding.hint)
     }
 }
@@ -93,7 +93,7 @@ impl Malformed {
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is not a valid response", self.path.display())?;
-        let errors = self.report.findings.iter().filter(|finding| finding.clause.level == Level::Error);
+        let errors = self.report.findings.iter().filter(|finding| finding.level == Level::Error);
         for finding in errors.take(10) {
             write!(f, "\n  {}:{}: {}: {}", finding.line, finding.column, finding.clause.id, finding.message)?;
         }

@@ -1,8 +1,10 @@
 //! What an exchange in the bridge contract means.
 
 use crate::document::{Document, Options};
-use crate::exchange::{Asked, Exchange, Holds, Known, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid};
-use crate::job::{Home, Input};
+use crate::exchange::{
+    Asked, Exchange, Holds, Known, Mark, Needs, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid,
+};
+use crate::job::{Home, Input, State};
 use crate::kind::Kind;
 use crate::map::prompt_object;
 use crate::translate::read_jobs;
@@ -24,6 +26,15 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     seconds_default: Some(SECONDS_DEFAULT),
     // The driver that finds the request in a directory goes by the request's age.
     request_has: &[Home::CreatedAt],
+    needs: Needs {
+        ids: &["request_id"],
+        marks: &[
+            Mark::word("status", "success", State::Completed),
+            Mark::word("status", "error", State::Failed),
+            Mark::word("status", "timeout", State::Failed),
+        ],
+        outputs: &["response"],
+    },
     parts: &[Part { path: &["response"], holds: Holds::Output, stand_in: "\"\"" }],
     gives_text: true,
     code: &["error_type"],

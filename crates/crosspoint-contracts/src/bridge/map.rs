@@ -2,12 +2,14 @@
 
 use super::failure;
 use super::wire::Status;
+use crate::content::Json;
 use crate::failure::Failure;
 use crate::job::{Canonical, Holds, Home, State};
 use crate::json::Value;
 use crate::kind::{Contract, Kind};
 use crate::map::{
-    Codec, Codes, Fill, Map, Member, Shape, block, code, fixed, home, output_text, own, prompt, prompt_context,
+    Codec, Codes, Fill, In, Made, Map, Member, Shape, block, code, fixed, home, made, output_text, own, prompt,
+    prompt_context,
 };
 
 pub(crate) static MAP: Map =
@@ -58,7 +60,15 @@ macro_rules! response {
     };
 }
 
-const NO_RESPONSE: Member = fixed("response", "null");
+/// A failure has no response. What an agent gave all the same is kept, and carried to callers (ALL-11).
+const NO_RESPONSE: Member =
+    made("response", Made { write: |_| Some(Json::new("null")), read: read_stray, homes: &[Home::Text] });
+
+fn read_stray<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    if !value.is_null() {
+        found.output_text(value);
+    }
+}
 
 static SUCCESS: Shape = response!(
     "success",

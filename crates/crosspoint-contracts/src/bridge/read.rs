@@ -23,10 +23,10 @@ pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
         prompt: fields.required_or("prompt", &BRIDGE_105, PROMPT_HINT, string(&BRIDGE_109)),
         phase: fields.optional("phase", integer(&BRIDGE_106, 1..=9)),
         phase_name: fields.optional("phase_name", string(&BRIDGE_107)),
-        timeout_seconds: fields.optional("timeout_seconds", amount(&BRIDGE_110)),
+        timeout_seconds: fields.optional_input("timeout_seconds", amount(&BRIDGE_110)),
         created_at: fields.optional("created_at", timestamp_with_offset(&BRIDGE_103, &BRIDGE_6_2)),
-        context: fields.optional("context", opaque(&BRIDGE_111)),
-        model: fields.optional("model", nullable(string(&BRIDGE_112))),
+        context: fields.optional_input("context", opaque(&BRIDGE_111)),
+        model: fields.nullable("model", string(&BRIDGE_112)),
         extra: fields.rest(),
     }
 }

@@ -113,6 +113,37 @@ super::clauses! {
         "What a contract has no artifact field for is carried."
         => "Carry it under x_crosspoint.";
 
+    ALL_11 = "ALL-11" Warning Document, "rulings":
+        "An optional member that is null reads as absent."
+        => "Leave the member out instead of writing null.";
+    ALL_11_2 = "ALL-11.2" Error Exchange, "rulings":
+        "An optional member, or an optional part of one, that has the wrong type is kept where it is and not used: a warning, whatever the level of its own clause."
+        => "Write the type that the hint names, or leave the member out.",
+        shown_by ["tolerance::an_optional_member_of_any_type_is_at_most_a_warning"];
+    ALL_11_3 = "ALL-11.3" Error Exchange, "rulings":
+        "What a caller gives as input or as a limit is never guessed: a wrong type is refused, and so is a value outside its list."
+        => "Send the type that the contract names.",
+        shown_by ["tolerance::input_and_limits_of_the_wrong_type_are_refused"];
+    ALL_11_4 = "ALL-11.4" Error Exchange, "rulings":
+        "An agent's answer is unreadable only where it cannot be told that it is this job's, whether the work went well, or, of a success, what came of it; whatever else is wrong is a violation on record, and the outcome stands."
+        => "Look at the job's violations.",
+        shown_by ["tolerance::nothing_but_id_mark_and_output_costs_an_outcome", "tolerance::a_missing_mark_or_output_costs_the_outcome"];
+    ALL_11_5 = "ALL-11.5" Error Exchange, "rulings":
+        "Words of an agent that are no document of its contract are kept and shown to the job's caller beside our failure, and never logged."
+        => "Read the failure's details.";
+    ALL_11_6 = "ALL-11.6" Error Exchange, "rulings":
+        "What an agent gave with a failure is kept like what it gave with a success."
+        => "Read the outcome's outputs.";
+    ALL_12 = "ALL-12" Error Exchange, "rulings":
+        "An answer reaches its caller whole, or says that it is not and where the rest is."
+        => "GET /api/v1/jobs/{id}/output has everything that was printed.";
+    ALL_12_2 = "ALL-12.2" Error Exchange, "rulings":
+        "What a program printed is its text, and the last line that is a JSON object is its object; text around such a line makes both."
+        => "Print one line of JSON for an object alone.";
+    ALL_13 = "ALL-13" Error Operation, "rulings":
+        "An attempt that was cut short three times in a row by an unclean end of the orchestrator is not begun a fourth time; the job waits for an operator."
+        => "crosspoint jobs retry runs the same job again; cancel ends it.";
+
     ALL_101 = "ALL-101" Error Document, "RFC 8259; message document, Error Codes (5003)":
         "A document is one well-formed JSON value and nothing else."
         => "Write it with a JSON library instead of by hand.";

@@ -49,12 +49,12 @@ impl Codes {
         code
     }
 
-    pub(crate) fn read(&self, found: &mut In<'_>, value: Value<'_, '_>) {
+    pub(crate) fn read<'s>(&self, found: &mut In<'s>, value: Value<'_, 's>) {
         if found.is_stand_in(value) {
             let carried = found.job.failure().unwrap_or(Failure::AgentFailed);
             return found.job.set_failure(carried);
         }
-        let Some(text) = value.text() else { return };
+        let Some(text) = value.text() else { return found.misfit(value) };
         // Several failures may share a code. The carried one is meant.
         let carried = found.job.failure().filter(|carried| text == *(self.write)(*carried));
         let failure = carried.unwrap_or_else(|| (self.read)(&text.decode()));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::alias::fills;
 use super::carry::{self, Carry};
 use super::outcome::{self, Mark};
 use super::shape::{Is, Member, Need, Shape};
@@ -50,6 +51,11 @@ pub(crate) fn document<'s>(shape: &'static Shape, root: Value<'_, 's>) -> Canoni
         In { job, contract, marks, artifacts, carried, carrier: shape.carrier, path: Vec::new(), filled, own };
     found.state(shape);
     found.block(shape.members, root);
+    if found.job.state().is_none() && shape.says_why() {
+        // A code that is missing or cannot be read: the work failed all the same.
+        let carried = found.job.failure().unwrap_or(Failure::AgentFailed);
+        found.job.set_failure(carried);
+    }
     found.join_artifacts();
     let own = std::mem::take(&mut found.own).into_iter();
     found.job.own.extend(own.map(|(pointer, value)| Own { contract, pointer, value }));
@@ -100,7 +106,7 @@ impl<'s> In<'s> {
         // In the order of the shape, because the meaning of a member may depend on the members before it.
         for (member, value) in members.iter().zip(known) {
             match value {
-                Some(value) => self.enter(member.name, |found| found.member(member, value)),
+                Some(value) => self.enter(member.name, |found| found.member(member, value, object)),
                 None => self.enter(member.name, |found| found.missing(member)),
             }
         }
@@ -116,11 +122,17 @@ impl<'s> In<'s> {
         self.path.pop();
     }
 
-    fn member(&mut self, member: &'static Member, value: Value<'_, 's>) {
+    fn member(&mut self, member: &'static Member, value: Value<'_, 's>, object: Value<'_, 's>) {
         match &member.is {
             Is::Fixed(fixed) if *fixed == value.source() => {}
             Is::Fixed(_) | Is::Own(_) => self.keep_own(value),
-            Is::Home(home, codec) => self.home(member, *home, *codec, value),
+            Is::Home(home, codec) => {
+                self.home(member, *home, *codec, value);
+                if fills(*home, member.other_names(), object) {
+                    self.keep_own(value);
+                }
+            }
+            Is::Alias(home, codec) => self.alias(member, *home, *codec, value, object),
             Is::Loose(read, _) => read(self, value),
             Is::Block(members) => self.inner_block(member, members, value),
             Is::Input => self.input(value),
@@ -147,8 +159,11 @@ impl<'s> In<'s> {
     }
 
     fn inner_block(&mut self, member: &Member, members: &'static [Member], value: Value<'_, 's>) {
+        if let Some(home) = member.text.filter(|_| value.kind() == Type::String) {
+            return self.plain(home, value);
+        }
         if value.kind() != Type::Object {
-            return self.keep(value);
+            return self.misfit(value);
         }
         // An empty object says only that it was there. That need not be kept where the contract requires the object.
         let required = matches!(member.need, Need::Required(_));
@@ -162,8 +177,8 @@ impl<'s> In<'s> {
         if self.is_stand_in(value) {
             return;
         }
-        if member.open && !home.holds().accepts(value) {
-            return self.keep(value);
+        if !home.holds().accepts(value) {
+            return self.misfit(value);
         }
         let read: Json<'s> = match codec.read(value.source()) {
             std::borrow::Cow::Borrowed(same) => Json::new(same),
@@ -184,14 +199,26 @@ impl<'s> In<'s> {
     }
 
     fn plain(&mut self, home: Home, value: Value<'_, 's>) {
-        if !self.is_stand_in(value) {
-            self.job.set(home, Json::new(value.source()));
+        if self.is_stand_in(value) {
+            return;
         }
+        if !home.holds().accepts(value) {
+            return self.misfit(value);
+        }
+        self.job.set(home, Json::new(value.source()));
+    }
+
+    /// Keeps a value that its member cannot hold where it is. It is not used (ALL-11).
+    pub(super) fn misfit(&mut self, value: Value<'_, 's>) {
+        self.keep(value);
     }
 
     fn input(&mut self, value: Value<'_, 's>) {
         if self.is_stand_in(value) {
             return;
+        }
+        if value.kind() != Type::Object {
+            return self.misfit(value);
         }
         match (self.marks.input == Some(Mark::Text)).then(|| outcome::prompt_parts(value)).flatten() {
             Some((prompt, context)) => {
@@ -208,6 +235,9 @@ impl<'s> In<'s> {
         if self.is_stand_in(value) {
             return;
         }
+        if value.kind() != Type::String {
+            return self.misfit(value);
+        }
         match (self.marks.input == Some(Mark::Json)).then(|| outcome::decoded(value)).flatten() {
             Some(object) => self.job.set(Home::Input, Json::new(object)),
             None => self.job.set(Home::Prompt, Json::new(value.source())),
@@ -216,6 +246,9 @@ impl<'s> In<'s> {
 
     /// The carrier of this contract is part of the input, so what we put there is taken out first.
     fn prompt_context(&mut self, value: Value<'_, 's>) {
+        if value.kind() != Type::Object {
+            return self.misfit(value);
+        }
         let rest = if self.carried { outcome::without(value, KEY) } else { value.source().into() };
         if !(self.carried && rest == "{}") {
             self.job.set(Home::PromptContext, Json::new(rest));
@@ -232,9 +265,12 @@ impl<'s> In<'s> {
         }
     }
 
-    fn output_object(&mut self, value: Value<'_, 's>) {
+    pub(crate) fn output_object(&mut self, value: Value<'_, 's>) {
         if self.is_stand_in(value) {
             return;
+        }
+        if value.kind() != Type::Object {
+            return self.misfit(value);
         }
         match (self.marks.output == Some(Mark::Text)).then(|| outcome::unwrapped(value, "output")).flatten() {
             Some(text) => self.job.set(Home::Text, Json::new(text.source())),
@@ -242,9 +278,12 @@ impl<'s> In<'s> {
         }
     }
 
-    fn output_text(&mut self, value: Value<'_, 's>) {
+    pub(crate) fn output_text(&mut self, value: Value<'_, 's>) {
         if self.is_stand_in(value) {
             return;
+        }
+        if value.kind() != Type::String {
+            return self.misfit(value);
         }
         match (self.marks.output == Some(Mark::Json)).then(|| outcome::decoded(value)).flatten() {
             Some(object) => self.job.set(Home::Outputs, Json::new(object)),
@@ -253,9 +292,20 @@ impl<'s> In<'s> {
     }
 
     fn list_artifacts(&mut self, form: Form, value: Value<'_, 's>) {
-        if !self.is_stand_in(value) {
-            self.job.artifacts = Some(value.items().filter_map(|item| form.read(item)).collect());
+        if self.is_stand_in(value) {
+            return;
         }
+        if value.kind() != Type::Array {
+            return self.misfit(value);
+        }
+        let mut listed = Vec::new();
+        for (at, item) in value.items().enumerate() {
+            match form.read(item) {
+                Some(artifact) => listed.push(artifact),
+                None => self.keep_at(carry::pointer(&self.path, Some(&at.to_string())), item),
+            }
+        }
+        self.job.artifacts = Some(listed);
     }
 
     fn join_artifacts(&mut self) {

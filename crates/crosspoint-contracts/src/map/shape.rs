@@ -35,6 +35,10 @@ pub(crate) struct Member {
     pub(crate) need: Need,
     /// The contract leaves open what this member holds, so it fills its home only where the value fits.
     pub(crate) open: bool,
+    /// All names of the same fact, this one among them; empty where it has but one.
+    pub(crate) names: &'static [&'static str],
+    /// The home that a text fills where it stands in place of an object: an accepted looseness.
+    pub(crate) text: Option<Home>,
 }
 
 /// What a member is.
@@ -43,6 +47,8 @@ pub(crate) enum Is {
     Fixed(&'static str),
     /// A fact with a home.
     Home(Home, Codec),
+    /// A fact with a home, under another of its names.
+    Alias(Home, Codec),
     /// A member that only this contract knows: kept by its place. A carried value is believed if it fits.
     Own(Holds),
     /// Read but never written: an accepted looseness.
@@ -94,7 +100,7 @@ pub(crate) enum Need {
 
 impl Member {
     const fn new(name: &'static str, is: Is) -> Member {
-        Member { name, is, need: Need::Optional, open: false }
+        Member { name, is, need: Need::Optional, open: false, names: &[], text: None }
     }
 
     pub(crate) const fn required(mut self, fill: Fill) -> Member {
@@ -117,11 +123,23 @@ impl Member {
         self
     }
 
+    /// The same fact may stand under each of these names, and the first that is there counts.
+    pub(crate) const fn named(mut self, names: &'static [&'static str]) -> Member {
+        self.names = names;
+        self
+    }
+
+    /// An accepted looseness: a text in place of this object fills the home.
+    pub(crate) const fn or_text(mut self, home: Home) -> Member {
+        self.text = Some(home);
+        self
+    }
+
     /// Returns the homes that the member fills, its own first.
     pub(crate) fn homes(&self) -> Vec<Home> {
         match &self.is {
             Is::Fixed(_) | Is::Own(_) | Is::Block(_) | Is::Artifacts(_) => Vec::new(),
-            Is::Home(home, _) => vec![*home],
+            Is::Home(home, _) | Is::Alias(home, _) => vec![*home],
             Is::Input => vec![Home::Input, Home::Prompt, Home::PromptContext],
             Is::Prompt => vec![Home::Prompt, Home::Input],
             Is::PromptContext => vec![Home::PromptContext],
@@ -144,6 +162,10 @@ pub(crate) const fn home(name: &'static str, home: Home, codec: Codec) -> Member
 
 pub(crate) const fn own(name: &'static str, holds: Holds) -> Member {
     Member::new(name, Is::Own(holds))
+}
+
+pub(crate) const fn alias(name: &'static str, home: Home, codec: Codec) -> Member {
+    Member::new(name, Is::Alias(home, codec))
 }
 
 pub(crate) const fn loose(name: &'static str, read: Read, homes: &'static [Home]) -> Member {

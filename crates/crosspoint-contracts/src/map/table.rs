@@ -36,13 +36,20 @@ pub enum Part {
 }
 
 fn part(shape: &Shape) -> Part {
-    let says_why = shape.members.iter().any(says_why);
+    let says_why = shape.says_why();
     match shape.state {
         Some(State::Queued | State::Running | State::Waiting) => Part::Underway,
         Some(State::Completed) => Part::Completed,
         Some(State::Failed | State::Cancelled) => Part::Failed,
         None if says_why => Part::Failed,
         None => Part::Request,
+    }
+}
+
+impl Shape {
+    /// Whether documents of this shape say why work failed.
+    pub(super) fn says_why(&self) -> bool {
+        self.members.iter().any(says_why)
     }
 }
 
@@ -121,7 +128,7 @@ fn push_rows(rows: &mut Vec<Row>, shape: &Shape, members: &[Member], above: &str
                 Says::Artifacts
             }
             _ if shape.loose => Says::LooseHomes(member.homes()),
-            Is::Loose(..) => Says::LooseHomes(member.homes()),
+            Is::Loose(..) | Is::Alias(..) => Says::LooseHomes(member.homes()),
             Is::Home(..)
             | Is::Input
             | Is::Prompt

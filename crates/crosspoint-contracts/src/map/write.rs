@@ -145,6 +145,20 @@ impl<'j, 's> Out<'j, 's> {
         self.filled.push((start..self.places.len(), value));
     }
 
+    pub(super) fn contract(&self) -> Contract {
+        self.contract
+    }
+
+    /// Returns the path to the member that is being written.
+    pub(super) fn path(&self) -> &[&'static str] {
+        &self.path
+    }
+
+    /// Returns the member without a home at the place that is being written.
+    pub(crate) fn own(&self) -> Option<&'j str> {
+        self.own_at_path().map(|(_, own)| own.value.get())
+    }
+
     /// Returns the member without a home at the place that is being written, and marks it as shown.
     pub(crate) fn own_here(&mut self) -> Option<&'j str> {
         let (at, own) = self.own_at_path()?;
@@ -259,7 +273,7 @@ impl<'j, 's> Out<'j, 's> {
             return self.inner_block(member, members);
         }
         if let Is::PromptContext = member.is {
-            return self.prompt_context(member.name);
+            return self.prompt_context(member);
         }
         let before = self.filled.len();
         if let Some(value) = self.value(member) {
@@ -289,6 +303,14 @@ impl<'j, 's> Out<'j, 's> {
             self.carried();
         }
         let empty = self.text.len() == inside;
+        if empty
+            && stood.is_none()
+            && let Some(misfit) = self.misfit(member)
+        {
+            self.text.truncate(before);
+            push_known(&mut self.text, member.name);
+            return self.text.push_str(&misfit);
+        }
         self.text.push('}');
         let wanted = match member.need {
             Need::Required(_) => true,
@@ -305,8 +327,10 @@ impl<'j, 's> Out<'j, 's> {
     fn value(&mut self, member: &'static Member) -> Option<Cow<'j, str>> {
         let value = match &member.is {
             Is::Fixed(fixed) => return Some(self.fixed(fixed)),
+            Is::Home(home, _) if self.own().is_none() && self.had_names(*home, member.other_names()) => return None,
             Is::Home(home, codec) => self.home(*home, *codec),
-            Is::Own(holds) => self.own(*holds),
+            Is::Alias(home, codec) => return self.alias(member, *home, *codec),
+            Is::Own(holds) => self.fitting_own(*holds),
             Is::Loose(..) => return None,
             Is::Input => self.input(),
             Is::Prompt => self.prompt(),
@@ -319,7 +343,7 @@ impl<'j, 's> Out<'j, 's> {
             // Both are written elsewhere.
             Is::Block(_) | Is::PromptContext => return None,
         };
-        value.or_else(|| self.open_own(member)).or_else(|| self.needed(member))
+        value.or_else(|| self.misfit(member)).or_else(|| self.needed(member))
     }
 
     /// Returns a fixed value, in the spelling in which it came.
@@ -349,15 +373,22 @@ impl<'j, 's> Out<'j, 's> {
         Some(Cow::Borrowed(spelled))
     }
 
-    fn own(&mut self, holds: crate::job::Holds) -> Option<Cow<'j, str>> {
+    fn fitting_own(&mut self, holds: crate::job::Holds) -> Option<Cow<'j, str>> {
         let (_, own) = self.own_at_path()?;
         let fits = holds.accepts_json(own.value.get());
         if fits { self.own_here().map(Cow::Borrowed) } else { None }
     }
 
-    /// Returns the value that did not fit the home, where the contract leaves open what the member holds.
-    fn open_own(&mut self, member: &Member) -> Option<Cow<'j, str>> {
-        if member.open { self.own_here().map(Cow::Borrowed) } else { None }
+    /// Returns the value that did not fit the member and stood in its place. A document that goes back has it there
+    /// again, unless the contract demands the member, or a caller waits for the document: to a caller, null is absent.
+    fn misfit(&mut self, member: &Member) -> Option<Cow<'j, str>> {
+        let (at, own) = self.own_at_path()?;
+        if !member.open && matches!(member.need, Need::Required(_) | Need::Follows(_)) {
+            return None;
+        }
+        self.own_taken[at] = true;
+        let is_absent = self.context.completing && own.value.get() == "null" && !member.open;
+        (!is_absent).then(|| Cow::Borrowed(own.value.get()))
     }
 }
 

@@ -29,7 +29,7 @@ crate::clause::clauses! {
         "`progress_percent` is an integer from 0 to 100."
         => "Write a whole number from 0 to 100, without quotes.";
     MSG_3_3 = "MSG-3.3" Error Document, "rulings; message document, work_result":
-        "`status` success goes with exit_code 0, and failed with an exit_code over 0."
+        "`status` success goes with exit_code 0."
         => "Make the two agree.";
     MSG_3_4 = "MSG-3.4" Error Document, "rulings; message document, work_status":
         "`step.output` is a string, \"\" where it is left out."
@@ -37,11 +37,14 @@ crate::clause::clauses! {
     MSG_3_5 = "MSG-3.5" Error Document, "rulings; message document, work_result":
         "`resources_used` is there with duration_seconds; gpu_vram_mb and cpu_time_ms are 0 where they are left out."
         => "Write \"resources_used\": {\"duration_seconds\": 87}.";
+    MSG_3_6 = "MSG-3.6" Warning Document, "rulings; message document, work_result":
+        "`status` failed goes with an exit_code over 0; where they differ, the status counts."
+        => "Make the two agree.";
     MSG_4 = "MSG-4" Error Document, "rulings; message document, Error Codes":
         "`error_code` is an integer from 5001 to 5999."
         => "Use a code of the table: 5001 timeout, 5002 unavailable, 5003 invalid, 5004 authentication, 5005 limit, 5006 unsupported.";
-    MSG_4_2 = "MSG-4.2" Error Document, "rulings; message document, Error Codes":
-        "The codes 5001 to 5006 carry the context fields of their row, with those names and types."
+    MSG_4_2 = "MSG-4.2" Warning Document, "rulings; message document, Error Codes":
+        "An error has its context, and the codes 5001 to 5006 carry the context fields of their row, with those names and types."
         => "Add the field to error_context; nullable ones may be null.";
     MSG_4_3 = "MSG-4.3" Error Operation, "rulings":
         "Codes added to the table start at 5900 and are documented the same way."
@@ -209,7 +212,7 @@ crate::clause::clauses! {
         "Those queues are work_queue (x-max-priority 5), reply_queue and dlx_queue (x-max-length 10000), durable, with dlx_exchange (direct, durable) and broadcast_exchange (fanout, not durable)."
         => "Declare them with exactly these arguments.";
     MSG_16 = "MSG-16" Warning Document, "rulings":
-        "A later dialect is read: work_result status completed or cancelled with duration_ms, agent_id, error_message; error `context`; envelope `priority` 1 to 5."
+        "A later dialect is read: work_result status completed or cancelled with duration_ms, agent_id, error_message and any resources_used; error `context`, with any code; envelope `priority` 1 to 5."
         => "Write v1.0: status success or failed with exit_code, error_context, no priority.";
     MSG_16_2 = "MSG-16.2" Error Operation, "rulings":
         "What we write is v1.0, whatever dialect was read."

@@ -80,6 +80,9 @@ pub(super) fn read<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
     if found.is_stand_in(value) {
         return;
     }
+    if value.kind() != Type::Object {
+        return found.keep(value);
+    }
     let rest = found.without_stand_ins(value);
     found.job.set(Home::Details, rest);
 }

@@ -1,10 +1,12 @@
 //! Reads an error payload. Its code decides which fields its context must have.
 
+use std::ops::RangeInclusive;
+
 use super::clause::{MSG_4, MSG_4_2, MSG_16, MSG_114, MSG_115, MSG_116};
 use super::code;
 use super::read::later;
 use super::wire::{Dialect, ErrorReport};
-use crate::fields::{ANY, Fields, array, integer, opaque, string, timestamp};
+use crate::fields::{ANY, Fields, array, complain, integer, opaque, string, timestamp};
 use crate::json::{Type, Value};
 use crate::report::{Findings, Place};
 use crate::timestamp::PATTERN;
@@ -73,12 +75,12 @@ pub(crate) fn read<'s>(fields: &mut Fields<'_, 's, '_>) -> ErrorReport<'s> {
         Dialect::Later => {
             fields.note_member("context", &MSG_16, "`context` is of the later dialect; v1.0 says `error_context`");
         }
-        Dialect::V1 if !fields.has("error_context") => fields.missing("error_context", &MSG_114),
+        Dialect::V1 if !fields.has("error_context") => fields.missing("error_context", &MSG_4_2),
         Dialect::V1 => {}
     }
     let context = fields.peek("error_context").or_else(|| fields.peek("context"));
     let report = ErrorReport {
-        error_code: fields.required("error_code", &MSG_114, integer(&MSG_4, 5001..=5999)),
+        error_code: fields.required("error_code", &MSG_114, |value, findings| error_code(value, dialect, findings)),
         error_message: fields.required("error_message", &MSG_114, string(&MSG_115)),
         error_context: fields.optional("error_context", opaque(&MSG_116)),
         context: later(fields, dialect, "context", opaque(&MSG_116)),
@@ -89,6 +91,24 @@ pub(crate) fn read<'s>(fields: &mut Fields<'_, 's, '_>) -> ErrorReport<'s> {
     }
     report
 }
+
+/// Reads a code. The later dialect has codes of its own outside the range, which are kept (MSG-16).
+fn error_code(value: Value<'_, '_>, dialect: Dialect, findings: &mut Findings) -> Option<i64> {
+    let code = integer(&MSG_4, ANY)(value, findings)?;
+    if CODES.contains(&code) {
+        return Some(code);
+    }
+    match dialect {
+        Dialect::Later => {
+            complain(value, &MSG_16, "is outside the range of v1.0, and reads as the agent's own", findings);
+            Some(code)
+        }
+        Dialect::V1 => integer(&MSG_4, CODES)(value, findings),
+    }
+}
+
+/// The codes that the contract keeps for errors.
+const CODES: RangeInclusive<i64> = 5001..=5999;
 
 fn context_fields(code: i64, context: Value<'_, '_>, findings: &mut Findings) {
     let Some((_, wanted)) = CONTEXT_FIELDS.iter().find(|(row, _)| *row == code) else { return };

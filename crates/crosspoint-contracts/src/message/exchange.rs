@@ -2,9 +2,11 @@
 
 use crate::content::RawObject;
 use crate::document::Document;
-use crate::exchange::{Asked, Exchange, Holds, Known, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid};
+use crate::exchange::{
+    Asked, Exchange, Holds, Known, Mark, Needs, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid,
+};
 use crate::failure::Failure;
-use crate::job::Home;
+use crate::job::{Home, State};
 use crate::kind::Kind;
 
 pub(crate) static EXCHANGE: Exchange = Exchange {
@@ -19,6 +21,19 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     input: None,
     seconds_default: None,
     request_has: &[],
+    needs: Needs {
+        // MSG-17: the task counts more than the request, because deployed agents renew ids.
+        ids: &["payload/task_id", "request_id"],
+        marks: &[
+            Mark::word("type", "error", State::Failed),
+            Mark::word("type", "work_status", State::Running),
+            Mark::word("payload/status", "success", State::Completed),
+            Mark::word("payload/status", "completed", State::Completed),
+            Mark::word("payload/status", "failed", State::Failed),
+            Mark::word("payload/status", "cancelled", State::Cancelled),
+        ],
+        outputs: &["payload/output"],
+    },
     parts: &[Part { path: &["payload", "output"], holds: Holds::Output, stand_in: "\"\"" }],
     gives_text: true,
     code: &["payload", "error_code"],

@@ -96,16 +96,16 @@ pub(crate) fn work_request<'s>(fields: &mut Fields<'_, 's, '_>) -> WorkRequest<'
     WorkRequest {
         task_id: TaskId(fields.required("task_id", &MSG_103, uuid(&MSG_1_3))),
         work_type: fields.required("work_type", &MSG_103, name(&MSG_104)),
-        parameters: fields.optional("parameters", opaque(&MSG_3)),
-        hints: fields.optional("hints", object(&MSG_3, hints)),
+        parameters: fields.optional_input("parameters", opaque(&MSG_3)),
+        hints: fields.optional_input("hints", object(&MSG_3, hints)),
         extra: fields.rest(),
     }
 }
 
 fn hints<'s>(fields: &mut Fields<'_, 's, '_>) -> Hints<'s> {
     Hints {
-        max_duration_seconds: fields.optional("max_duration_seconds", amount(&MSG_105)),
-        max_memory_mb: fields.optional("max_memory_mb", amount(&MSG_105)),
+        max_duration_seconds: fields.optional_input("max_duration_seconds", amount(&MSG_105)),
+        max_memory_mb: fields.optional_input("max_memory_mb", amount(&MSG_105)),
         extra: fields.rest(),
     }
 }
@@ -198,19 +198,18 @@ pub(crate) fn work_result<'s>(fields: &mut Fields<'_, 's, '_>) -> WorkResult<'s>
     let dialect = result_dialect(fields);
     if dialect == Dialect::Later {
         fields.note(&MSG_16, "this result is written in a later dialect, not in v1.0");
-    } else {
-        for (member, clause) in [("exit_code", &MSG_109), ("output", &MSG_109), ("resources_used", &MSG_3_5)] {
-            if !fields.has(member) {
-                fields.missing(member, clause);
-            }
-        }
     }
     let result = WorkResult {
         task_id: TaskId(fields.required("task_id", &MSG_109, uuid(&MSG_1_3))),
         status: fields.required("status", &MSG_109, result_status),
-        exit_code: fields.optional("exit_code", integer(&MSG_111, 0..=i64::MAX)),
-        output: fields.optional("output", string(&MSG_112)),
-        resources_used: fields.optional("resources_used", object(&MSG_3_5, resources_used)),
+        exit_code: required_in_v1(fields, dialect, "exit_code", &MSG_109, integer(&MSG_111, 0..=i64::MAX)),
+        output: required_in_v1(fields, dialect, "output", &MSG_109, string(&MSG_112)),
+        resources_used: match dialect {
+            Dialect::V1 => {
+                required_in_v1(fields, dialect, "resources_used", &MSG_3_5, object(&MSG_3_5, resources_used))
+            }
+            Dialect::Later => fields.optional("resources_used", object(&MSG_3_5, any_resources)),
+        },
         duration_ms: fields.tolerated("duration_ms", amount(&MSG_16)),
         agent_id: later(fields, dialect, "agent_id", name(&MSG_16)).map(AgentId),
         error_message: fields.tolerated("error_message", nullable(string(&MSG_16))),
@@ -235,6 +234,20 @@ fn result_status(value: Value<'_, '_>, findings: &mut Findings) -> Option<Result
     status
 }
 
+/// Reads a member that v1.0 demands and the later dialect may leave out.
+fn required_in_v1<'t, 's: 't, T>(
+    fields: &mut Fields<'t, 's, '_>,
+    dialect: Dialect,
+    name: &'static str,
+    missing: &'static Clause,
+    read: impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T>,
+) -> Option<T> {
+    match dialect {
+        Dialect::V1 => fields.required(name, missing, |value, findings| read(value, findings).map(Some)),
+        Dialect::Later => fields.optional(name, read),
+    }
+}
+
 /// Reads a member that only the later dialect has. In v1.0 it is an unknown member.
 pub(super) fn later<'t, 's: 't, T>(
     fields: &mut Fields<'t, 's, '_>,
@@ -250,12 +263,17 @@ pub(super) fn later<'t, 's: 't, T>(
 
 fn exit_code_agrees(fields: &mut Fields<'_, '_, '_>, exit_code: Option<i64>) {
     let status = fields.peek("status").and_then(Value::text).and_then(ResultStatus::of);
-    let complaint = match (status, exit_code) {
-        (Some(ResultStatus::Success), Some(1..)) => "`exit_code` is over 0 although `status` is success",
-        (Some(ResultStatus::Failed), Some(0)) => "`exit_code` is 0 although `status` is failed",
+    let (clause, complaint) = match (status, exit_code) {
+        (Some(ResultStatus::Success), Some(1..)) => (&MSG_3_3, "`exit_code` is over 0 although `status` is success"),
+        (Some(ResultStatus::Failed), Some(0)) => (&MSG_3_6, "`exit_code` is 0 although `status` is failed"),
         _ => return,
     };
-    fields.note_member("exit_code", &MSG_3_3, complaint);
+    fields.note_member("exit_code", clause, complaint);
+}
+
+/// The later dialect says of resources whatever it likes.
+fn any_resources<'s>(fields: &mut Fields<'_, 's, '_>) -> ResourcesUsed<'s> {
+    ResourcesUsed { extra: fields.rest(), ..ResourcesUsed::default() }
 }
 
 fn resources_used<'s>(fields: &mut Fields<'_, 's, '_>) -> ResourcesUsed<'s> {

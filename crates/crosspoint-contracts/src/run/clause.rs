@@ -25,8 +25,8 @@ crate::clause::clauses! {
     RUN_3_3 = "RUN-3.3" Error Document, "rulings":
         "`artifacts` is an array of strings, `provenance` and `usage` are objects, `warnings` is an array."
         => "Write \"artifacts\": [\"id\"], \"provenance\": {}, \"usage\": {}, \"warnings\": [], or leave the field out.";
-    RUN_3_4 = "RUN-3.4" Error Document, "rulings":
-        "`grounding` and `error` are there only where there is one: null is not valid for them."
+    RUN_3_4 = "RUN-3.4" Error Operation, "rulings":
+        "`grounding` and `error` are there only where there is one: we never write null for them. Read, null is absent."
         => "Leave the field out instead of writing null.";
     RUN_3_5 = "RUN-3.5" Error Document, "rulings":
         "An `error` is an object with the strings `code` and `message`."
@@ -36,7 +36,7 @@ crate::clause::clauses! {
         => "Write both marks.",
         implies ["RUN-3.8", "RUN-104"];
     RUN_3_7 = "RUN-3.7" Warning Document, "rulings; run document, Sync response shape":
-        "Accepted, but not canonical: `ok` or `success` in place of `status`, `data` in place of `outputs`, and status degraded."
+        "Accepted in terminal events only: `success` in place of `status`, and `data` in place of `outputs`. Status degraded reads as a success."
         => "Write \"status\": \"ok\" and \"outputs\".";
     RUN_3_8 = "RUN-3.8" Warning Document, "rulings":
         "The marks of success agree; where they do not, status error beats any other."
@@ -44,12 +44,15 @@ crate::clause::clauses! {
     RUN_3_9 = "RUN-3.9" Warning Document, "rulings":
         "A response with status error has an `error`; without one its code is guessed from the HTTP status."
         => "Add \"error\": {\"code\": \"...\", \"message\": \"...\"}.";
-    RUN_3_10 = "RUN-3.10" Warning Document, "rulings":
-        "On error `outputs` is {}."
-        => "Put what helps to debug into error.details.";
+    RUN_3_10 = "RUN-3.10" Error Exchange, "rulings":
+        "On error `outputs` is {}, or what the agent gave, which reaches the caller."
+        => "Read `outputs` of a failed run too.";
     RUN_3_11 = "RUN-3.11" Error Exchange, "rulings":
-        "A failure without `error` is read as UNSUPPORTED_TASK_TYPE or VALIDATION_ERROR on a 4xx, else as TASK_FAILED."
+        "A failure without `error` is what its HTTP status means, on a 2xx TASK_FAILED."
         => "Add an error with a code of your own.";
+    RUN_3_12 = "RUN-3.12" Warning Document, "rulings":
+        "An `error` that is a text is its message."
+        => "Write {\"code\": \"TASK_FAILED\", \"message\": \"...\"}.";
     RUN_4 = "RUN-4" Error Document, "rulings":
         "`grounding` is an object: chunks is an array of objects, citations an array of strings, retrieval_trace an object."
         => "Write these types; further members are free.";
@@ -94,9 +97,12 @@ crate::clause::clauses! {
             "stream_life::nothing_is_written_after_the_terminal_event"
         ];
     RUN_7_2 = "RUN-7.2" Error Operation, "rulings":
-        "Of several terminal events the first with all required fields counts; the rest is a recorded violation."
+        "Of several terminal events the first with all required fields counts, else the first that says how the run ended and, of a success, has outputs or data; the rest is a recorded violation."
         => "Send one.",
-        shown_by ["stream_follower::the_first_terminal_event_with_all_required_fields_counts"];
+        shown_by [
+            "stream_follower::the_first_terminal_event_with_all_required_fields_counts",
+            "stream_follower::without_a_complete_one_the_first_that_says_how_the_run_ended_counts"
+        ];
     RUN_8 = "RUN-8" Error Document, "rulings; run document, SSE format":
         "Every event's data is one JSON value, over any number of data lines."
         => "Write the JSON on one data: line.";

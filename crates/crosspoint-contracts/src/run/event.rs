@@ -112,6 +112,8 @@ pub(super) struct Examined<'s> {
     pub(super) name: String,
     /// What the event says, with placeholders where there are errors; `None` where it cannot be read at all.
     pub(super) data: Option<EventData<'s>>,
+    /// Whether all readers agree on what the data is (ALL-11).
+    pub(super) agreed: bool,
     /// What is wrong with the data. Spans are places in the data; lines and columns are not computed.
     pub(super) report: Report,
 }
@@ -124,16 +126,17 @@ pub(super) fn examine<'s>(name: Option<&str>, data: &'s [u8], echo: &mut Echo, l
         Err(broken) => {
             document::note_syntax(&broken.error, &RUN_8, &mut findings);
             let report = findings.into_unplaced_report(None, &broken.so_far);
-            return Examined { name: name.unwrap_or_default().to_owned(), data: None, report };
+            return Examined { name: name.unwrap_or_default().to_owned(), data: None, agreed: false, report };
         }
     };
     document::note_flaws(&tape, &mut findings);
+    let agreed = !findings.any_error();
     let Some(root) = tape.root() else {
-        return Examined { name: String::new(), data: None, report: Report::default() };
+        return Examined { name: String::new(), data: None, agreed: false, report: Report::default() };
     };
     let name = name.map_or_else(|| name_inside(root, &mut findings), ToOwned::to_owned);
     let data = event_data(Role::of(&name), root, echo, &mut findings);
-    Examined { name, data, report: findings.into_unplaced_report(None, &tape) }
+    Examined { name, data, agreed, report: findings.into_unplaced_report(None, &tape) }
 }
 
 fn event_data<'s>(role: Role, root: Value<'_, 's>, echo: &mut Echo, findings: &mut Findings) -> Option<EventData<'s>> {

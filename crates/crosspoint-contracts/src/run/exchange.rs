@@ -3,8 +3,10 @@
 use super::failure;
 use crate::content::RawObject;
 use crate::document::Document;
-use crate::exchange::{Asked, Exchange, Holds, Known, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid};
-use crate::job::Home;
+use crate::exchange::{
+    Asked, Exchange, Holds, Known, Mark, Needs, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid,
+};
+use crate::job::{Home, State};
 use crate::kind::Kind;
 
 pub(crate) static EXCHANGE: Exchange = Exchange {
@@ -19,6 +21,21 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     input: None,
     seconds_default: None,
     request_has: &[],
+    needs: Needs {
+        ids: &["request_id"],
+        // RUN-3: the status counts more than the other marks, and a mark of failure more than one of success.
+        marks: &[
+            Mark::word("status", "error", State::Failed),
+            Mark::word("status", "ok", State::Completed),
+            Mark::word("status", "success", State::Completed),
+            Mark::word("status", "degraded", State::Completed),
+            Mark::truth("ok", false, State::Failed),
+            Mark::truth("success", false, State::Failed),
+            Mark::truth("ok", true, State::Completed),
+            Mark::truth("success", true, State::Completed),
+        ],
+        outputs: &["outputs", "data"],
+    },
     parts: &[
         Part { path: &["outputs"], holds: Holds::Output, stand_in: "{}" },
         Part { path: &["data"], holds: Holds::Output, stand_in: "{}" },

@@ -1,9 +1,9 @@
 //! Follows a stream that is still coming: what each event means for the run, and what is wrong with it.
 //!
 //! A document can be judged at its end; a live stream cannot. Its caller must know at once whether an event is news to
-//! pass on or the outcome, and an agent that ends badly must not lose the outcome. So a terminal event that lacks what
-//! a result needs does not end the stream: a better one may follow (RUN-7.2). Once a terminal event has counted, no
-//! later event counts, however good it is.
+//! pass on or the outcome, and an agent that ends badly must not lose the outcome. So a terminal event that lacks a
+//! required member does not end the stream: a better one may follow (RUN-7.2). If none does, the first that says how
+//! the run ended counts. Once a terminal event has counted, no later event counts, however good it is.
 //!
 //! Violations are clauses and fixed texts, fit for a log. They hold no pointer, because the agent chooses the names of
 //! the members in a pointer.
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use super::event::{Echo, EventData, Examined, StreamEvent, examine, framing};
 use super::life::{Breach, Life, Role};
-use crate::clause::Clause;
+use crate::clause::{Clause, Level};
 use crate::json::Levels;
 use crate::report::Finding;
 use crate::sse::Event;
@@ -22,6 +22,10 @@ use crate::sse::Event;
 pub struct Follower {
     life: Life,
     echo: Echo,
+    /// The first terminal event that says how the run ended and lacks a required member.
+    held: Option<StreamEvent>,
+    /// Whether any terminal event came, whatever it is worth.
+    any_terminal: bool,
 }
 
 /// What one event means for its run, and what is wrong with it.
@@ -44,8 +48,11 @@ pub enum Meaning {
     /// The run has ended with this event: the first terminal event of this request that has all required fields.
     ///
     /// Another part of it may still be broken. Then the violations include an error, and [`StreamEvent::read`] returns
-    /// `None`: the agent has answered, and its answer cannot be used.
+    /// `None`.
     Outcome(StreamEvent),
+    /// The event says how the run ended and lacks a required member. It counts if no better one follows: see
+    /// [`Follower::end`].
+    Held,
     /// Nothing, because the event came too late, or its data cannot be used. The violations say why.
     Nothing,
 }
@@ -55,32 +62,36 @@ pub enum Meaning {
 pub struct Violation {
     /// The rule that is broken.
     pub clause: &'static Clause,
+    /// How much it matters.
+    pub level: Level,
     /// What is wrong. It never holds content.
     pub message: Cow<'static, str>,
 }
 
 impl From<Breach> for Violation {
     fn from(breach: Breach) -> Violation {
-        Violation { clause: breach.clause(), message: Cow::Borrowed(breach.message()) }
+        Violation { clause: breach.clause(), level: breach.clause().level, message: Cow::Borrowed(breach.message()) }
     }
 }
 
 impl From<Finding> for Violation {
     fn from(finding: Finding) -> Violation {
-        Violation { clause: finding.clause, message: finding.message }
+        Violation { clause: finding.clause, level: finding.level, message: finding.message }
     }
 }
 
 impl Follower {
     /// Returns a follower at the start of the stream that answers this request.
     pub fn new(request_id: &str) -> Follower {
-        Follower { life: Life::New, echo: Echo::OfRequest(request_id.to_owned()) }
+        let echo = Echo::OfRequest(request_id.to_owned());
+        Follower { life: Life::New, echo, held: None, any_terminal: false }
     }
 
     /// Takes the next event.
     pub fn hear(&mut self, mut event: Event) -> Heard {
-        let mut violations: Vec<Violation> =
-            framing(&event).map(|(clause, message)| Violation { clause, message: Cow::Borrowed(message) }).collect();
+        let mut violations: Vec<Violation> = framing(&event)
+            .map(|(clause, message)| Violation { clause, level: clause.level, message: Cow::Borrowed(message) })
+            .collect();
         let Some(data) = event.data.take() else {
             violations.extend(self.step(Role::of(event.name.as_deref().unwrap_or_default()), Use::None));
             return Heard { meaning: Meaning::Nothing, violations, refused: None };
@@ -95,6 +106,10 @@ impl Follower {
         let meaning = match (usable, String::from_utf8(data)) {
             (Use::News, Ok(data)) => Meaning::News(StreamEvent { name, data }),
             (Use::Outcome, Ok(data)) => Meaning::Outcome(StreamEvent { name, data }),
+            (Use::Held, Ok(data)) => {
+                self.held = Some(StreamEvent { name, data });
+                Meaning::Held
+            }
             (_, data) => {
                 let data = data.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
                 refused = could_end.then_some(StreamEvent { name, data });
@@ -104,11 +119,13 @@ impl Follower {
         Heard { meaning, violations, refused }
     }
 
-    /// Takes the end of the stream, in whatever way it came.
+    /// Takes the end of the stream, in whatever way it came. Returns the event that counts after all, if none has
+    /// counted before, or what is wrong with a stream that had no terminal event at all.
     ///
-    /// If it returns a violation, the run has no outcome yet, and its own stream must be ended as failed.
-    pub fn end(self) -> Option<Violation> {
-        self.life.end().map(Violation::from)
+    /// Without an event, a run that has no outcome yet has failed, and its own stream must be ended so.
+    pub fn end(self) -> (Option<StreamEvent>, Option<Violation>) {
+        let unended = self.life.end().filter(|_| !self.any_terminal);
+        (self.held.filter(|_| self.life != Life::Ended), unended.map(Violation::from))
     }
 
     /// Decides what use an event has.
@@ -118,8 +135,18 @@ impl Follower {
         }
         match &examined.data {
             Some(EventData::Terminal(terminal)) => {
-                let ours = self.echo.allows(&terminal.response.request_id.get());
-                if terminal.is_complete() && ours { Use::Outcome } else { Use::None }
+                let id = terminal.response.request_id.get();
+                // An id that is missing is that of the request, because the stream answers no other.
+                let ours = id.is_empty() || self.echo.allows(&id);
+                if !ours || !examined.agreed {
+                    Use::None
+                } else if terminal.is_complete() {
+                    Use::Outcome
+                } else if terminal.says_how_it_ended() && self.held.is_none() {
+                    Use::Held
+                } else {
+                    Use::None
+                }
             }
             Some(EventData::Started(_) | EventData::Progress(_) | EventData::Other(_))
                 if examined.report.is_valid() =>
@@ -133,7 +160,11 @@ impl Follower {
     /// Steps the state machine. A terminal event that does not count is treated as an event of the agent's own until
     /// one has counted. After that it is treated as a terminal event, and is one too many.
     fn step(&mut self, role: Role, usable: Use) -> Option<Violation> {
+        self.any_terminal |= role == Role::Terminal;
         let held_back = role == Role::Terminal && usable != Use::Outcome && self.life != Life::Ended;
+        if held_back && self.held.is_some() {
+            return Some(Breach::SecondTerminal.into());
+        }
         let (life, breach) = self.life.step(if held_back { Role::Other } else { role });
         self.life = life;
         breach.map(Violation::from)
@@ -145,5 +176,6 @@ impl Follower {
 enum Use {
     News,
     Outcome,
+    Held,
     None,
 }

@@ -1,26 +1,31 @@
 //! Request, response and events as shapes.
 
+use super::exchange::EXCHANGE;
 use super::failure;
+use super::read::PERCENT_NAMES;
 use crate::artifact::Form;
 use crate::content::Json;
 use crate::job::{Canonical, Holds, Home, State};
 use crate::json::Value;
 use crate::kind::{Contract, Kind};
 use crate::map::{
-    Codec, Codes, Fill, In, Made, Map, Member, Out, Shape, artifacts, block, code, fixed, home, input, made,
+    Codec, Codes, Fill, In, Made, Map, Member, Out, Shape, alias, artifacts, block, code, fixed, home, input, made,
     output_object, own,
 };
 
 pub(crate) static MAP: Map = Map {
     // One trace id may cover several stages.
     key: &[Home::RequestId, Home::Work, Home::Stage],
-    shapes: &[&REQUEST, &SUCCESS, &SUCCESS_DATA, &ERROR, &STARTED, &PROGRESS],
+    shapes: &[&REQUEST, &SUCCESS, &SUCCESS_DATA, &ERROR, &ERROR_DATA, &STARTED, &PROGRESS],
     reading,
     writing,
 };
 
 const REQUEST_ID: Member = home("request_id", Home::RequestId, Codec::Named("\"unnamed\"")).required(Fill::Id);
 const TASK_TYPE: Member = home("task_type", Home::Work, Codec::Named("\"work\""));
+
+/// The names under which callers limit the time of a run (RUN-2).
+const TIME_LIMITS: &[&str] = &["max_seconds", "timeout_seconds", "timeout_ms", "max_time_ms"];
 
 static REQUEST: Shape = Shape {
     kind: Kind::RunRequest,
@@ -39,7 +44,10 @@ static REQUEST: Shape = Shape {
         block(
             "budgets",
             &[
-                home("max_seconds", Home::SecondsMax, Codec::Same).open(),
+                home("max_seconds", Home::SecondsMax, Codec::Same).open().named(TIME_LIMITS),
+                alias("timeout_seconds", Home::SecondsMax, Codec::Same).named(TIME_LIMITS),
+                alias("timeout_ms", Home::SecondsMax, Codec::Milliseconds).named(TIME_LIMITS),
+                alias("max_time_ms", Home::SecondsMax, Codec::Milliseconds).named(TIME_LIMITS),
                 home("max_memory_mb", Home::MemoryMax, Codec::Same).open(),
             ],
         ),
@@ -105,23 +113,41 @@ static SUCCESS_DATA: Shape =
 
 static CODES: Codes = Codes { write: |failure| failure::write(failure).0, read: failure::read, read_beside: None };
 
-static ERROR: Shape = response!(
-    "error",
-    false,
+const FAILED_STATUS: Member = fixed("status", "\"error\"");
+static REASON_MEMBERS: [Member; 3] = [
+    code("code", &CODES),
+    home("message", Home::Message, Codec::Same).required(Fill::Sentence),
+    home("details", Home::Details, Codec::Same),
+];
+const REASON: Member = block("error", &REASON_MEMBERS).or_text(Home::Message);
+
+/// What an agent gives with a failure is kept like what it gives with a success. Usually it gives nothing.
+const FAILED_OUTPUTS: Made = Made { write: write_failed_outputs, read: read_failed_outputs, homes: &[Home::Outputs] };
+
+static ERROR: Shape =
+    response!("error", false, State::Failed, [FAILED_STATUS, made("outputs", FAILED_OUTPUTS), REASON]);
+
+/// `data` in place of `outputs` is read and not written.
+static ERROR_DATA: Shape = response!(
+    "error, with data for outputs",
+    true,
     State::Failed,
-    [
-        fixed("status", "\"error\""),
-        fixed("outputs", "{}"),
-        block(
-            "error",
-            &[
-                code("code", &CODES),
-                home("message", Home::Message, Codec::Same).required(Fill::Sentence),
-                home("details", Home::Details, Codec::Same),
-            ],
-        )
-    ]
+    [FAILED_STATUS, made("data", FAILED_OUTPUTS), REASON]
 );
+
+fn write_failed_outputs(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
+    // An empty object may have come in another spelling.
+    let own = out.own_here().map(|own| Json::new(own.to_owned()));
+    own.or_else(|| out.output_object().map(|outputs| Json::new(outputs.into_owned()))).or_else(|| Some(Json::new("{}")))
+}
+
+fn read_failed_outputs<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    match value.members().next() {
+        Some(_) => found.output_object(value),
+        None if value.source() == "{}" => {}
+        None => found.keep(value),
+    }
+}
 
 /// `started` says only what the run is.
 static STARTED: Shape = Shape {
@@ -139,7 +165,9 @@ static PROGRESS: Shape = Shape {
     members: &[
         home("request_id", Home::RequestId, Codec::Named("\"unnamed\"")).open(),
         home("task_type", Home::Work, Codec::Named("\"work\"")).open(),
-        home("percent", Home::Percent, Codec::Same).open(),
+        home("percent", Home::Percent, Codec::Same).open().named(PERCENT_NAMES),
+        alias("progress", Home::Percent, Codec::Same).named(PERCENT_NAMES),
+        alias("pct", Home::Percent, Codec::Same).named(PERCENT_NAMES),
         home("step", Home::Step, Codec::Same).open(),
     ],
     ..STARTED
@@ -150,6 +178,9 @@ pub(crate) const EVENT: &str = "event";
 
 /// Both words are canonical. The one that came is kept.
 fn write_status(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
+    if let Some(misfit) = misfit(out, |own| own.starts_with('"')) {
+        return Some(misfit);
+    }
     let success = out.own_is("\"success\"");
     if success {
         out.own_here();
@@ -163,8 +194,19 @@ fn read_status<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
     }
 }
 
+/// Returns a mark that is no mark, for a document that goes back as it was. A caller gets none but the marks that count.
+fn misfit(out: &mut Out<'_, '_>, fits: fn(&str) -> bool) -> Option<Json<'static>> {
+    let goes_back = out.leaves_out();
+    let own = out.own().filter(|own| goes_back && !fits(own))?.to_owned();
+    out.own_here();
+    Some(Json::new(own))
+}
+
 /// Writes `ok` with the meaning of the status, if the document had it before or if we originate the document.
 fn write_ok(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
+    if let Some(misfit) = misfit(out, is_truth) {
+        return Some(misfit);
+    }
     let mark = Json::new(if out.job().state() == Some(State::Completed) { "true" } else { "false" });
     if out.own_here().is_none() {
         if out.leaves_out() {
@@ -176,8 +218,17 @@ fn write_ok(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
 }
 
 fn write_success(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
+    if let Some(misfit) = misfit(out, is_truth) {
+        return Some(misfit);
+    }
     let mark = Json::new(if out.job().state() == Some(State::Completed) { "true" } else { "false" });
-    out.own_here().map(|_| mark)
+    out.own().filter(|own| is_truth(own))?;
+    out.own_here();
+    Some(mark)
+}
+
+fn is_truth(own: &str) -> bool {
+    matches!(own, "true" | "false")
 }
 
 fn keep<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
@@ -190,14 +241,11 @@ fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
     if kind == Kind::RunRequest {
         return Some(&REQUEST);
     }
-    let mark = |name: &str| root.get(name).and_then(Value::boolean);
-    let failed = match root.get("status").and_then(Value::text) {
-        Some(status) => status == *"error",
-        None => mark("ok") == Some(false) || mark("success") == Some(false),
-    };
+    let failed = EXCHANGE.needs.state(root) == Some(State::Failed);
     let misnamed = root.get("outputs").is_none() && root.get("data").is_some();
     Some(match (failed, misnamed) {
-        (true, _) => &ERROR,
+        (true, true) => &ERROR_DATA,
+        (true, false) => &ERROR,
         (false, true) => &SUCCESS_DATA,
         (false, false) => &SUCCESS,
     })

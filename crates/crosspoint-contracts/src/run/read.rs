@@ -21,27 +21,29 @@ pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
         mode: fields.optional("mode", string(&RUN_101)),
         risk_tier: fields.optional("risk_tier", string(&RUN_101)),
         domain_id: fields.optional("domain_id", string(&RUN_101)).map(DomainId),
-        inputs: fields.optional("inputs", opaque(&RUN_2_2)),
-        budgets: fields.optional("budgets", opaque(&RUN_2_2)),
+        inputs: fields.optional_input("inputs", opaque(&RUN_2_2)),
+        budgets: fields.optional_input("budgets", opaque(&RUN_2_2)),
         extra: fields.rest(),
     }
 }
+
+/// The names under which agents say how far a run is, in percent (RUN-6).
+pub(super) const PERCENT_NAMES: &[&str] = &["percent", "progress", "pct"];
 
 /// The clauses that a missing part of a result breaks. They differ between the answer to a sync run and a terminal
 /// event.
 struct Demands {
     request_id: &'static Clause,
     outputs: &'static Clause,
+    /// Whether it is a terminal event, in which further styles are accepted.
+    is_event: bool,
 }
 
 pub(crate) fn response<'s>(fields: &mut Fields<'_, 's, '_>) -> Response<'s> {
-    if !["status", "ok", "success"].iter().any(|mark| fields.has(mark)) {
-        fields.missing("status", &RUN_103);
-    }
     let recommended = ["artifacts", "provenance", "usage", "warnings"];
     let missing: Vec<String> =
         recommended.iter().filter(|member| !fields.has(member)).map(|member| format!("`{member}`")).collect();
-    let response = result(fields, &Demands { request_id: &RUN_102, outputs: &RUN_3_2 });
+    let response = result(fields, &Demands { request_id: &RUN_102, outputs: &RUN_3_2, is_event: false });
     if !missing.is_empty() {
         let place = crate::report::Place::Value(fields.object().index());
         fields.findings.note(&RUN_104, place, format!("recommended, but missing: {}", missing.join(", ")));
@@ -67,19 +69,19 @@ fn echoed<'s>(fields: &mut Fields<'_, 's, '_>, member: &'static str, clause: &'s
 
 pub(crate) fn progress<'s>(value: Value<'_, 's>) -> Progress<'s> {
     Progress {
-        percent: value.get("percent").and_then(Value::float),
+        percent: PERCENT_NAMES.iter().find_map(|name| value.get(name).and_then(Value::float)),
         step: value.get("step").and_then(Value::text),
         data: Raw::new(value.source()),
     }
 }
 
 pub(crate) fn terminal<'s>(fields: &mut Fields<'_, 's, '_>) -> Terminal<'s> {
-    if !fields.has("status") {
+    if fields.peek("status").is_none_or(|status| status.text().is_none()) {
         fields.missing("status", &RUN_108);
     }
     Terminal {
         task_type: fields.required("task_type", &RUN_107, name(&RUN_107)),
-        response: result(fields, &Demands { request_id: &RUN_106, outputs: &RUN_109 }),
+        response: result(fields, &Demands { request_id: &RUN_106, outputs: &RUN_109, is_event: true }),
     }
 }
 
@@ -96,33 +98,30 @@ fn result<'s>(fields: &mut Fields<'_, 's, '_>, demands: &Demands) -> Response<'s
         provenance: fields.optional("provenance", opaque(&RUN_3_3)),
         usage: fields.optional("usage", opaque(&RUN_3_3)),
         warnings: fields.optional("warnings", array(&RUN_3_3, any)),
-        grounding: fields.optional("grounding", |value, findings| {
-            not_null(value, findings)?;
-            object(&RUN_4, grounding)(value, findings)
-        }),
-        error: fields.optional("error", |value, findings| {
-            not_null(value, findings)?;
-            object(&RUN_3_5, agent_error)(value, findings)
-        }),
+        // The document's own template writes null for these two.
+        grounding: fields.optional_or_null("grounding", object(&RUN_4, grounding)),
+        error: fields.optional_or_null("error", error),
         extra: Vec::new(),
     };
     response.extra = fields.rest();
-    marks_agree(fields, &response);
+    marks_agree(fields, &response, demands);
     response
 }
 
 /// Reads `outputs`, or `data` in its place.
 fn outputs<'s>(fields: &mut Fields<'_, 's, '_>, demands: &Demands) -> (Option<RawObject<'s>>, Option<RawObject<'s>>) {
-    if fields.has("outputs") {
-        return (fields.optional("outputs", opaque(demands.outputs)), None);
+    if fields.has("outputs") || !fields.has("data") {
+        let outputs = fields
+            .required("outputs", demands.outputs, |value, findings| opaque(demands.outputs)(value, findings).map(Some));
+        return (outputs, None);
     }
-    if !fields.has("data") {
-        fields.missing("outputs", demands.outputs);
-        return (None, None);
+    if !demands.is_event {
+        let message = "`data` stands in place of `outputs`";
+        fields.note_member_with_hint("data", &RUN_3_7, message, "Rename `data` to `outputs`.");
     }
-    let message = "`data` stands in place of `outputs`";
-    fields.note_member_with_hint("data", &RUN_3_7, message, "Rename `data` to `outputs`.");
-    (None, fields.optional("data", opaque(demands.outputs)))
+    let data =
+        fields.required("data", demands.outputs, |value, findings| opaque(demands.outputs)(value, findings).map(Some));
+    (None, data)
 }
 
 fn status(value: Value<'_, '_>, findings: &mut Findings) -> Option<Status> {
@@ -137,28 +136,20 @@ fn status(value: Value<'_, '_>, findings: &mut Findings) -> Option<Status> {
     status
 }
 
-fn not_null(value: Value<'_, '_>, findings: &mut Findings) -> Option<()> {
-    if value.is_null() {
-        complain(value, &RUN_3_4, "is null", findings);
-        return None;
-    }
-    Some(())
+/// Reads why a run failed: an object, or a text that is its message.
+fn error<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<AgentError<'s>> {
+    let Some(message) = value.text() else { return object(&RUN_3_5, agent_error)(value, findings) };
+    complain(value, &RUN_3_12, "is a text, which reads as its message", findings);
+    Some(AgentError { message, ..AgentError::default() })
 }
 
 /// Checks that the three marks agree. Marks of the wrong type were reported already.
-fn marks_agree(fields: &mut Fields<'_, '_, '_>, response: &Response<'_>) {
-    if !fields.has("status") {
-        for mark in ["ok", "success"] {
-            if fields.has(mark) {
-                let status = if response.succeeded() { "ok" } else { "error" };
-                let hint = format!("Write \"status\": \"{status}\".");
-                let message = format!("`{mark}` stands in place of `status`");
-                fields.note_member_with_hint(mark, &RUN_3_7, message, hint);
-                break;
-            }
-        }
-    }
+fn marks_agree(fields: &mut Fields<'_, '_, '_>, response: &Response<'_>, demands: &Demands) {
     let succeeded = response.succeeded();
+    if !demands.is_event && response.status.is_none() && response.ok.is_none() && response.success.is_some() {
+        let hint = format!("Write \"status\": \"{}\".", if succeeded { "ok" } else { "error" });
+        fields.note_member_with_hint("success", &RUN_3_7, "`success` stands in place of `status`", hint);
+    }
     for (mark, value) in [("ok", response.ok), ("success", response.success)] {
         if value.is_some_and(|value| value != succeeded) {
             fields.note_member(mark, &RUN_3_8, format!("`{mark}` is {} and another mark says otherwise", !succeeded));
@@ -166,18 +157,17 @@ fn marks_agree(fields: &mut Fields<'_, '_, '_>, response: &Response<'_>) {
     }
     let marked = response.status.is_some() || response.ok.is_some() || response.success.is_some();
     if !marked {
+        // A terminal event must have a status, and a word that is none of the list was reported already.
+        if !demands.is_event && fields.peek("status").is_none_or(|status| status.text().is_none()) {
+            fields.missing("status", &RUN_103);
+        }
         return;
     }
     if succeeded && response.error.is_some() {
         fields.note_member("error", &RUN_3_8, "`error` is there although the run succeeded");
     }
-    if !succeeded && !fields.has("error") {
+    if !succeeded && fields.peek("error").is_none_or(Value::is_null) {
         fields.missing("error", &RUN_3_9);
-    }
-    let outputs = fields.peek("outputs").or_else(|| fields.peek("data"));
-    if !succeeded && outputs.is_some_and(|outputs| outputs.members().next().is_some()) {
-        let name = if fields.has("outputs") { "outputs" } else { "data" };
-        fields.note_member(name, &RUN_3_10, format!("`{name}` is not empty although the run failed"));
     }
 }
 
@@ -186,8 +176,8 @@ fn grounding<'s>(fields: &mut Fields<'_, 's, '_>) -> Grounding<'s> {
         chunks: fields.optional("chunks", array(&RUN_4, opaque(&RUN_4))),
         citations: fields.optional("citations", array(&RUN_4, string(&RUN_4))),
         retrieval_trace: fields.optional("retrieval_trace", opaque(&RUN_4)),
-        sources: fields.optional("sources", any),
-        span_refs: fields.optional("span_refs", any),
+        sources: fields.anything("sources"),
+        span_refs: fields.anything("span_refs"),
         extra: fields.rest(),
     }
 }
@@ -196,7 +186,7 @@ fn agent_error<'s>(fields: &mut Fields<'_, 's, '_>) -> AgentError<'s> {
     AgentError {
         code: fields.required("code", &RUN_3_5, string(&RUN_3_5)),
         message: fields.required("message", &RUN_3_5, string(&RUN_3_5)),
-        details: fields.optional("details", any),
+        details: fields.anything("details"),
         extra: fields.rest(),
     }
 }

@@ -146,6 +146,7 @@ impl<'s> Judge<'s> {
         let end = offset + line.unwrap_or(rest.len().min(LINE_BYTES_SHOWN));
         self.push(Finding {
             clause,
+            level: clause.level,
             pointer: format!("/{index}"),
             line: 0,
             column: 0,
@@ -176,7 +177,7 @@ impl<'s> Judge<'s> {
     }
 
     fn push(&mut self, finding: Finding) {
-        if self.tally.admit(finding.clause.level) {
+        if self.tally.admit(finding.level) {
             self.findings.push(finding);
         }
     }

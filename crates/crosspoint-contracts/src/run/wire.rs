@@ -97,9 +97,11 @@ pub struct Response<'s> {
     pub usage: Option<RawObject<'s>>,
     /// What the caller should know.
     pub warnings: Option<Vec<Raw<'s>>>,
-    /// What it rests on.
+    /// What it rests on. Null says that there is none.
+    #[schemars(extend("nullable" = true))]
     pub grounding: Option<Grounding<'s>>,
-    /// Why it failed.
+    /// Why it failed. Null says that it did not.
+    #[schemars(extend("nullable" = true))]
     pub error: Option<AgentError<'s>>,
     /// Members the contract does not know.
     #[schemars(skip)]
@@ -149,6 +151,13 @@ pub struct Terminal<'s> {
 }
 
 impl Terminal<'_> {
+    /// Whether the event says how the run ended and, of a success, what came of it (RUN-7).
+    pub(super) fn says_how_it_ended(&self) -> bool {
+        let response = &self.response;
+        let marked = response.status.is_some() || response.ok.is_some() || response.success.is_some();
+        marked && (!response.succeeded() || response.outputs.is_some() || response.data.is_some())
+    }
+
     /// Whether all that a terminal event must have could be read (RUN-106 to RUN-109). What cannot be read is the
     /// placeholder of its type, and that of a name is empty, which no name may be.
     pub(super) fn is_complete(&self) -> bool {

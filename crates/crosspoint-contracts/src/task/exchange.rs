@@ -2,8 +2,8 @@
 
 use super::failure;
 use crate::document::Document;
-use crate::exchange::{Asked, Differs, Exchange, Holds, Known, Part, Place, Refusing, Wording};
-use crate::job::Home;
+use crate::exchange::{Asked, Differs, Exchange, Holds, Known, Mark, Needs, Part, Place, Refusing, Wording};
+use crate::job::{Home, State};
 use crate::kind::Kind;
 
 pub(crate) static EXCHANGE: Exchange = Exchange {
@@ -20,6 +20,18 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     seconds_default: None,
     // TASK-8: every hop is a span, even where the caller gave none.
     request_has: &[Home::Trace],
+    needs: Needs {
+        ids: &["id"],
+        marks: &[
+            Mark::word("status", "pending", State::Queued),
+            Mark::word("status", "in_progress", State::Running),
+            Mark::word("status", "input_required", State::Waiting),
+            Mark::word("status", "completed", State::Completed),
+            Mark::word("status", "failed", State::Failed),
+            Mark::word("status", "cancelled", State::Cancelled),
+        ],
+        outputs: &["result"],
+    },
     parts: &[
         Part { path: &["result"], holds: Holds::Output, stand_in: "{}" },
         Part { path: &["artifacts"], holds: Holds::Artifacts, stand_in: "[]" },

@@ -8,7 +8,7 @@ use crate::job::{Canonical, Holds, Home, State};
 use crate::json::Value;
 use crate::kind::{Contract, Kind};
 use crate::map::{
-    Codec, Codes, Fill, In, Made, Map, Member, Out, Shape, artifacts, block, code, fixed, home, input, made,
+    Codec, Codes, Fill, In, Made, Map, Member, Out, Shape, artifacts, block, code, fixed, home, input, loose, made,
     output_object, own,
 };
 
@@ -119,7 +119,10 @@ static FAILED: Shape = Shape {
                     Made { write: write_recoverable, read: read_recoverable, homes: &[Home::Recoverable] },
                 ),
             ],
-        ),
+        )
+        .or_text(Home::Message),
+        // What came of it before it failed. A failed task has no place for it, so it is carried (ALL-11).
+        loose("result", |found, value| found.output_object(value), &[Home::Outputs]),
         ARTIFACTS,
         QUESTION,
         METADATA,
@@ -141,6 +144,9 @@ fn write_recoverable(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
 
 /// Reads `recoverable`, which tells two failures apart that share a code.
 fn read_recoverable<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    if value.boolean().is_none() {
+        return found.keep(value);
+    }
     let bare = found.job.get(Home::Code).is_none() && found.job.failure() == Some(Failure::AgentFailed);
     // For a code that stands in for another, the carried failure counts.
     if bare && !found.has_stand_in("/error/code") {

@@ -8,7 +8,7 @@ use super::wire::{
 use crate::content::Text;
 use crate::delegation::CHAIN_MAX;
 use crate::fields::{
-    ANY, Fields, Word, any, array, boolean, complain, integer, is_uuid, name, object, opaque, string, timestamp, word,
+    ANY, Fields, Word, array, boolean, complain, integer, is_uuid, name, object, opaque, string, timestamp, word,
 };
 use crate::json::{Type, Value};
 use crate::report::{Findings, Place};
@@ -45,7 +45,7 @@ pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
         context: fields.optional("context", object(&TASK_103, context)),
         routing: fields.optional("routing", object(&TASK_104, routing)),
         observability: fields.optional("observability", object(&TASK_106, observability)),
-        retry_policy: fields.optional("retryPolicy", object(&TASK_7, retry_policy)),
+        retry_policy: fields.optional_input("retryPolicy", object(&TASK_7, retry_policy)),
         extra: fields.rest(),
     }
 }
@@ -64,7 +64,7 @@ fn context<'s>(fields: &mut Fields<'_, 's, '_>) -> Context<'s> {
         parent_task_id: fields.optional("parentTaskId", string(&TASK_103)).map(ParentTaskId),
         user: fields.optional("user", string(&TASK_103)),
         timestamp: fields.optional("timestamp", timestamp(&TASK_1_4)),
-        priority: fields.optional("priority", word(&TASK_1_3)),
+        priority: fields.optional_input("priority", word(&TASK_1_3)),
         extra: fields.rest(),
     }
 }
@@ -114,9 +114,9 @@ fn hexadecimal<'t, 's>(digits: usize) -> impl Fn(Value<'t, 's>, &mut Findings) -
 
 fn retry_policy<'s>(fields: &mut Fields<'_, 's, '_>) -> RetryPolicy<'s> {
     RetryPolicy {
-        max_attempts: fields.optional("maxAttempts", integer(&TASK_7, 1..=i64::MAX)),
-        backoff_type: fields.optional("backoffType", word(&TASK_7)),
-        initial_delay: fields.optional("initialDelay", integer(&TASK_7, 0..=i64::MAX)),
+        max_attempts: fields.optional_input("maxAttempts", integer(&TASK_7, 1..=i64::MAX)),
+        backoff_type: fields.optional_input("backoffType", word(&TASK_7)),
+        initial_delay: fields.optional_input("initialDelay", integer(&TASK_7, 0..=i64::MAX)),
         extra: fields.rest(),
     }
 }
@@ -146,7 +146,7 @@ fn failure<'s>(fields: &mut Fields<'_, 's, '_>) -> Failure<'s> {
     Failure {
         code: fields.required("code", &TASK_2_3, error_code),
         message: fields.required("message", &TASK_2_3, string(&TASK_2_3)),
-        details: fields.optional("details", any),
+        details: fields.anything("details"),
         recoverable: fields.required("recoverable", &TASK_2_3, boolean(&TASK_2_3)),
         extra: fields.rest(),
     }
@@ -191,14 +191,14 @@ fn input_request<'s>(fields: &mut Fields<'_, 's, '_>) -> InputRequest<'s> {
 /// Checks which blocks go with which status.
 fn status_agrees(status: Status, fields: &mut Fields<'_, '_, '_>) {
     for (member, goes_with, clause) in [("result", Status::Completed, &TASK_2), ("error", Status::Failed, &TASK_2_2)] {
-        match fields.peek(member) {
+        let present = fields.peek(member).filter(|value| !value.is_null());
+        match present.filter(|value| status != goes_with || value.kind() == Type::Object) {
             None if status == goes_with => {
                 let message = format!("`{member}` is missing although `status` is {}", status.word());
                 fields.findings.note(clause, Place::Missing(fields.object().index(), member), message);
             }
             Some(value) if status != goes_with => {
-                let null = if value.kind() == Type::Null { " (null counts as there)" } else { "" };
-                let message = format!("`{member}` is there although `status` is {}{null}", status.word());
+                let message = format!("`{member}` is there although `status` is {}", status.word());
                 fields.findings.note(clause, Place::Member(value.index()), message);
             }
             None | Some(_) => {}

@@ -1,8 +1,10 @@
 //! What an exchange in the workflow contract means.
 
 use crate::document::Document;
-use crate::exchange::{Asked, Exchange, Holds, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid};
-use crate::job::Home;
+use crate::exchange::{
+    Asked, Exchange, Holds, Mark, Needs, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid,
+};
+use crate::job::{Home, State};
 use crate::kind::Kind;
 
 pub(crate) static EXCHANGE: Exchange = Exchange {
@@ -18,6 +20,12 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     input: None,
     seconds_default: None,
     request_has: &[],
+    needs: Needs {
+        // An envelope has no id.
+        ids: &[],
+        marks: &[Mark::truth("success", true, State::Completed), Mark::truth("success", false, State::Failed)],
+        outputs: &["summary"],
+    },
     parts: &[Part { path: &["artifacts"], holds: Holds::Artifacts, stand_in: "[]" }],
     gives_text: true,
     code: &[],

@@ -2,8 +2,10 @@
 
 use crate::content::RawObject;
 use crate::document::Document;
-use crate::exchange::{Asked, Exchange, Holds, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid};
-use crate::job::Home;
+use crate::exchange::{
+    Asked, Exchange, Holds, Mark, Needs, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid,
+};
+use crate::job::{Home, State};
 use crate::kind::Kind;
 
 pub(crate) static EXCHANGE: Exchange = Exchange {
@@ -18,6 +20,11 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     input: None,
     seconds_default: None,
     request_has: &[],
+    needs: Needs {
+        ids: &["id"],
+        marks: &[Mark::truth("ok", true, State::Completed), Mark::truth("ok", false, State::Failed)],
+        outputs: &["output"],
+    },
     parts: &[Part { path: &["output"], holds: Holds::Output, stand_in: "{}" }],
     gives_text: false,
     code: &[],

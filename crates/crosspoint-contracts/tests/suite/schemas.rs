@@ -9,6 +9,7 @@ use crosspoint_contracts::sse::{Limits, Reader};
 use crosspoint_contracts::{Kind, schema};
 use serde_json::{Value, json};
 
+use crate::changes;
 use crate::corpus::{self, Case};
 
 fn schemas_directory() -> std::path::PathBuf {
@@ -71,6 +72,9 @@ fn an_independent_validator_accepts_every_golden_document() {
     }
 }
 
+/// Warnings about documents that a schema refuses: schemas say what to write, and readers bear more (ALL-11).
+const TOLERATED: &[&str] = &["ALL-11", "ALL-105", "MSG-3.6", "MSG-4.2", "RUN-3.12"];
+
 #[test]
 fn an_independent_validator_refuses_what_a_schema_can_express() {
     let validators = validators();
@@ -82,7 +86,7 @@ fn an_independent_validator_refuses_what_a_schema_can_express() {
         let kind = case.read().report.kind.unwrap_or(Kind::BridgeRequest);
         let accepted = instance(&case, kind).is_some_and(|instance| validators[&kind].is_valid(&instance));
         match levels[id.as_str()] {
-            Level::Warning if id == "ALL-105" => {}
+            Level::Warning if TOLERATED.contains(&id.as_str()) => {}
             Level::Warning => assert!(accepted, "{} is only loose, and its schema refuses it", case.path.display()),
             Level::Error if excused => {}
             Level::Error => assert!(!accepted, "{} is accepted by its schema", case.path.display()),
@@ -104,45 +108,6 @@ fn excuses_are_still_needed() {
     }
 }
 
-/// The values that replace a value in turn; `None` removes the member or item.
-fn replacements() -> Vec<Option<Value>> {
-    let values = [
-        json!(null),
-        json!(true),
-        json!(0),
-        json!(-1),
-        json!(1.5),
-        json!(""),
-        json!("x"),
-        json!([]),
-        json!({}),
-        json!([{}]),
-    ];
-    values.into_iter().map(Some).chain([None]).collect()
-}
-
-/// Collects the document with one value replaced, for every place in it.
-fn exchanged(document: &Value, pointer: &str, found: &mut Vec<Value>, root: &Value) {
-    let children: Vec<(String, &Value)> = match document {
-        Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), value)).collect(),
-        Value::Array(items) => items.iter().enumerate().map(|(index, item)| (index.to_string(), item)).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return,
-    };
-    for (name, child) in children {
-        let place = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
-        for replacement in replacements() {
-            let mut changed = root.clone();
-            match (replacement, changed.pointer_mut(pointer)) {
-                (Some(value), _) => *changed.pointer_mut(&place).expect("the place is there") = value,
-                (None, Some(Value::Object(parent))) => drop(parent.remove(&name)),
-                (None, _) => continue,
-            }
-            found.push(changed);
-        }
-        exchanged(child, &place, found, root);
-    }
-}
-
 /// Reader and schema describe the same thing: they agree on every golden document with one value replaced.
 #[test]
 fn reader_and_schema_agree_on_documents_with_one_value_exchanged() {
@@ -153,18 +118,22 @@ fn reader_and_schema_agree_on_documents_with_one_value_exchanged() {
     for case in corpus::golden().into_iter().filter(|case| case.kind() != Kind::RunStream) {
         let kind = case.kind();
         let document: Value = serde_json::from_slice(&case.bytes).expect("golden documents are JSON");
-        let mut documents = Vec::new();
-        exchanged(&document, "", &mut documents, &document);
-        for changed in documents {
+        for (_, changed) in changes::all(&document) {
             let text = changed.to_string();
             let options = crosspoint_contracts::Options { kind: Some(kind), ..Default::default() };
             let report = crosspoint_contracts::read(text.as_bytes(), &options).report;
             let errors: Vec<&str> = (report.findings.iter())
-                .filter(|finding| finding.clause.level == Level::Error)
+                .filter(|finding| finding.clause.level == Level::Error || TOLERATED.contains(&finding.clause.id))
+                .filter(|finding| finding.clause.id != "ALL-105")
                 .map(|finding| finding.clause.id)
                 .collect();
             let accepted = validators[&kind].is_valid(&changed);
-            let excused = !errors.is_empty() && errors.iter().all(|id| beyond(id));
+            // The later dialect of the message contract has codes of its own (MSG-16).
+            let is_own_code = |finding: &crosspoint_contracts::Finding| {
+                finding.clause.id == "MSG-16" && finding.pointer == "/payload/error_code"
+            };
+            let excused = (!errors.is_empty() && errors.iter().all(|id| beyond(id)))
+                || (errors.is_empty() && report.findings.iter().any(is_own_code));
             assert!(accepted == errors.is_empty() || excused, "{kind}: reader {errors:?}, schema {accepted}: {text}");
             compared += 1;
         }

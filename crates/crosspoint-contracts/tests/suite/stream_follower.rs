@@ -18,6 +18,7 @@ fn followed(events: &[(&str, &str)]) -> Vec<(char, Vec<&'static str>)> {
         let meaning = match heard.meaning {
             Meaning::News(_) => 'n',
             Meaning::Outcome(_) => 'o',
+            Meaning::Held => 'h',
             Meaning::Nothing => '-',
         };
         (meaning, heard.violations.iter().map(|violation| violation.clause.id).collect())
@@ -58,6 +59,38 @@ fn the_first_terminal_event_with_all_required_fields_counts() {
     }
 }
 
+/// What it lacks is a violation, and the outcome stands (RUN-7.2).
+#[test]
+fn without_a_complete_one_the_first_that_says_how_the_run_ended_counts() {
+    let silent = r#"{"request_id": "r", "task_type": "t", "outputs": {}}"#;
+    let unnamed = r#"{"request_id": "r", "status": "ok", "outputs": {"n": 1}}"#;
+    let failed = r#"{"ok": false, "error": "no"}"#;
+    let story = [("started", STARTED), ("final", silent), ("final", unnamed), ("done", failed)];
+    let expected: [(char, &[&str]); 4] = [
+        ('n', &[]),
+        ('-', &["RUN-108"]),
+        ('h', &["RUN-107"]),
+        ('-', &["RUN-108", "RUN-107", "RUN-106", "RUN-109", "RUN-3.12", "RUN-6.2"]),
+    ];
+    for (heard, expected) in followed(&story).iter().zip(expected) {
+        let (mut found, mut wanted) = (heard.1.clone(), expected.1.to_vec());
+        found.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!((heard.0, found), (expected.0, wanted));
+    }
+    let mut follower = Follower::new("r");
+    for (name, data) in story {
+        follower.hear(event(name, data));
+    }
+    let (held, unended) = follower.end();
+    assert_eq!((held.map(|event| event.data).as_deref(), unended), (Some(unnamed), None));
+    // A failure needs no outputs, and an id that is missing is that of the request.
+    assert_eq!(followed(&[("started", STARTED), ("done", failed)])[1].0, 'h');
+    assert_eq!(followed(&[("started", STARTED), ("done", &unnamed.replace("\"r\"", "\"s\""))])[1].0, '-');
+    // A complete one counts, whatever came before.
+    assert_eq!(followed(&[("started", STARTED), ("done", unnamed), ("final", RESULT)])[2].0, 'o');
+}
+
 #[test]
 fn news_without_a_start_is_news_and_a_violation() {
     let story = [("progress", "1"), ("mine", "{}"), ("progress", r#"{"request_id": "s"}"#), ("final", RESULT)];
@@ -67,17 +100,20 @@ fn news_without_a_start_is_news_and_a_violation() {
     assert_eq!(followed(&[("final", "{}")])[0].1.last(), Some(&"RUN-6"));
 }
 
-/// All required fields are present, and something else is broken: the run has ended, without a usable answer.
+/// All required fields are present, and something else is broken: the run has ended.
 #[test]
 fn an_outcome_with_an_error_counts_and_is_not_typed() {
-    let data = RESULT.replacen('{', r#"{"error": null, "#, 1);
+    let data = RESULT.replacen('{', r#"{"error": {"code": 5, "message": "m"}, "#, 1);
     let mut follower = Follower::new("r");
     follower.hear(event("started", STARTED));
     let heard = follower.hear(event("final", &data));
     let Meaning::Outcome(outcome) = heard.meaning else { panic!("it has all required fields") };
-    assert_eq!(heard.violations.iter().map(|violation| violation.clause.id).collect::<Vec<_>>(), ["RUN-3.4"]);
+    assert_eq!(
+        heard.violations.iter().map(|violation| violation.clause.id).collect::<Vec<_>>(),
+        ["RUN-3.8", "RUN-3.5"]
+    );
     assert!(outcome.read().is_none());
-    assert_eq!(follower.end(), None);
+    assert_eq!(follower.end(), (None, None));
 }
 
 #[test]
@@ -123,10 +159,12 @@ fn a_run_whose_upstream_dies_still_gets_its_terminal_event() {
                     writer.progress(&mut out, &event.data).expect("it runs");
                 }
                 Meaning::News(_) | Meaning::Nothing => {}
-                Meaning::Outcome(_) => panic!("it has none"),
+                Meaning::Outcome(_) | Meaning::Held => panic!("it has none"),
             }
         }
-        assert_eq!(follower.end(), Some(Violation::from(Breach::NoTerminal)));
+        // Only where there was no terminal event at all is that said.
+        let unended = (events < 3).then(|| Violation::from(Breach::NoTerminal));
+        assert_eq!(follower.end(), (None, unended));
         writer.fail(&mut out, "AGENT_UNAVAILABLE", "the \"agent\"\nwent away \u{1f600}\u{0}").expect("it runs");
         failed_as_it_should(&out);
     }
@@ -179,7 +217,8 @@ fn heard_of(stream: &[u8]) -> (Vec<&'static str>, bool) {
         violations.extend(heard.violations.iter().map(|violation| violation.clause.id));
     }
     violations.retain(|id| *id != "RUN-6.2");
-    assert_eq!(outcomes, usize::from(follower.end().is_none()));
+    let (held, unended) = follower.end();
+    assert!(outcomes <= 1 && (outcomes == 0 || (held.is_none() && unended.is_none())));
     (violations, outcomes == 1)
 }
 

@@ -124,7 +124,7 @@ fn data_that_would_be_found_fault_with_leaves_no_byte() {
     assert_eq!(refused.to_string(), "the event's data breaks RUN-107, RUN-108, RUN-109");
     for (data, clause) in [
         (RESULT.replace("\"r\"", "\"s\""), "RUN-9"),
-        (RESULT.replace("outputs", "data"), "RUN-3.7"),
+        (RESULT.replace("\"ok\"", "\"degraded\""), "RUN-3.7"),
         (RESULT.replace("\"ok\"", "\"fine\""), "RUN-3"),
         ("[]".to_owned(), "RUN-124"),
         ("{".to_owned(), "RUN-8"),

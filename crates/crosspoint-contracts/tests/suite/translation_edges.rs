@@ -41,10 +41,24 @@ fn an_event_that_nests_too_deep_elsewhere_is_refused() {
     assert!(matches!(written[1], Err(Refused::Broken { .. })), "{written:?}");
 }
 
-/// Carried data may contain anything. What does not fit is carried on instead of being dropped.
+/// What did not fit an optional member stood in its place (ALL-11), and stands there again.
+#[test]
+fn what_does_not_fit_comes_back_to_its_place() {
+    for (place, found) in [("usage", "5"), ("usage", "{\"a\": 1}"), ("grounding", "5"), ("grounding", "null")] {
+        let document = format!(
+            "{{\"id\": \"a\", \"status\": \"completed\", \"result\": {{}}, \"metadata\": {{\"x_crosspoint\": \
+             {{\"from\": \"run.response\", \"fields\": {{\"run\": {{\"/{place}\": {found}}}}}}}}}}}"
+        );
+        let written = to(Contract::Run, document.as_bytes()).expect("it can be written");
+        assert_eq!(written.homeless, []);
+        assert_eq!(value(written.text())[place], value(found));
+    }
+}
+
+/// Carried data may contain anything. What cannot stand in its place is carried on instead of being dropped.
 #[test]
 fn what_does_not_fit_is_carried_on() {
-    for (place, found) in [("/usage", "5"), ("/usage", "{\"a\": 1}"), ("/grounding", "5")] {
+    for (place, found) in [("/request_id", "5"), ("/outputs", "5"), ("/status/x", "5")] {
         let document = format!(
             "{{\"id\": \"a\", \"status\": \"completed\", \"result\": {{}}, \"metadata\": {{\"x_crosspoint\": \
              {{\"from\": \"run.response\", \"fields\": {{\"run\": {{\"{place}\": {found}}}}}}}}}}}"

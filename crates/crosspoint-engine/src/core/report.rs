@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::time::Time;
 
 use super::{Batch, Core, Reply};
@@ -16,11 +17,15 @@ use crate::machine::Event;
 const CLAUSE: &str = "ALL-2";
 
 /// What is recorded when an agent reports about an attempt that it never had.
-pub(crate) const NEVER_HAD: Violation =
-    Violation { clause: CLAUSE, what: Cow::Borrowed("a report came from an agent that never had the attempt") };
+pub(crate) const NEVER_HAD: Violation = Violation {
+    clause: CLAUSE,
+    level: Level::Error,
+    what: Cow::Borrowed("a report came from an agent that never had the attempt"),
+};
 
 const NOT_HELD: Violation = Violation {
     clause: CLAUSE,
+    level: Level::Error,
     what: Cow::Borrowed("a failure was reported by a session that does not hold the attempt"),
 };
 

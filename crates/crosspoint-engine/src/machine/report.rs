@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Block;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::outcome::Status;
@@ -211,7 +212,7 @@ impl Step {
 
     /// Notes that the agent broke a rule.
     pub(super) fn breaks(&mut self, clause: &'static str, what: &'static str) {
-        self.violation = Some(Violation { clause, what: what.into() });
+        self.violation = Some(Violation { clause, level: Level::Error, what: what.into() });
     }
 
     fn mark(&mut self, mark: Mark) {

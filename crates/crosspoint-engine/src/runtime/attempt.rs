@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
@@ -195,13 +196,13 @@ impl Attempt {
     }
 
     /// Records beside the job that the agent broke a rule. Nothing else changes.
-    pub async fn violation(&self, clause: &'static str, what: impl Into<Cow<'static, str>>) {
-        self.engine.record(self.job.id(), Violation { clause, what: what.into() }).await;
+    pub async fn violation(&self, clause: &'static str, level: Level, what: impl Into<Cow<'static, str>>) {
+        self.engine.record(self.job.id(), Violation { clause, level, what: what.into() }).await;
     }
 
     /// Records the same without waiting for the disk. It is on disk before whatever is reported next.
-    pub fn noted(&self, clause: &'static str, what: impl Into<Cow<'static, str>>) {
-        self.engine.note(self.job.id(), Violation { clause, what: what.into() });
+    pub fn noted(&self, clause: &'static str, level: Level, what: impl Into<Cow<'static, str>>) {
+        self.engine.note(self.job.id(), Violation { clause, level, what: what.into() });
     }
 
     /// Asks a person, and waits for the answer as long as it takes.

@@ -24,6 +24,7 @@ use super::inbox::{Answer, Inbox};
 use super::metrics::Metrics;
 use super::published::{Published, Purged, lock};
 use super::pull::{Handed, Instruction, PullQueues};
+use super::violated::Violated;
 use crate::breaker::{self, Health};
 use crate::core::{AgentCommand, Command, Membership, Presence, Reply, Spec};
 use crate::id::{JobId, Seq, StoreId};
@@ -47,6 +48,7 @@ pub struct Engine(Arc<Inner>);
 struct Inner {
     published: Published,
     metrics: Metrics,
+    violated: Violated,
     inbox: Arc<Inbox>,
     readers: Readers,
     links: BTreeMap<Arc<str>, Arc<dyn Link>>,
@@ -83,6 +85,7 @@ impl Engine {
         let engine = Engine(Arc::new(Inner {
             published: Published::default(),
             metrics: Metrics::new(&specs),
+            violated: Violated::default(),
             inbox: inbox.clone(),
             readers,
             links: config.agents.into_iter().map(|(spec, link)| (spec.name, link)).collect(),
@@ -235,6 +238,10 @@ impl Engine {
 
     pub(super) fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    pub(super) fn violated(&self) -> &Violated {
+        &self.0.violated
     }
 
     pub(super) fn set_releaser(&self, task: tokio::task::JoinHandle<()>) {

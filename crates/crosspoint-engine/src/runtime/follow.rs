@@ -64,6 +64,11 @@ impl Follow {
         }
     }
 
+    /// Returns the id of the job.
+    pub fn id(&self) -> JobId {
+        self.watch.job().id()
+    }
+
     /// Whether the outcome was returned.
     pub fn is_done(&self) -> bool {
         self.done

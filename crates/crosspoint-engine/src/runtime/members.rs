@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::outcome::Outcome;
 
@@ -136,7 +137,7 @@ impl Engine {
 
     /// Records beside a job that its worker broke a rule, or saw one broken; `None` says that it is not on disk.
     pub async fn record_broken(&self, id: JobId, rule: Box<str>) -> Option<()> {
-        let violation = Violation { clause: CLAUSE, what: String::from(rule).into() };
+        let violation = Violation { clause: CLAUSE, level: Level::Error, what: String::from(rule).into() };
         match self.inbox().put(Command::Violation(id.seq(), violation)).ok()?.await.ok()? {
             Answer::Committed { .. } => Some(()),
             Answer::Failed(_) | Answer::NotTried(_) => None,

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::outcome::Status;
 use crosspoint_contracts::time::Time;
@@ -67,6 +68,7 @@ struct Counted {
     attempts: BTreeMap<(Name, Way), u64>,
     attempt_times: BTreeMap<Name, Histogram>,
     job_times: BTreeMap<Name, Histogram>,
+    violations: BTreeMap<Level, u64>,
     /// Attempts under way.
     begun: BTreeMap<Seq, Begun>,
 }
@@ -136,6 +138,9 @@ impl Metrics {
         for (seq, written) in &batch.jobs {
             counted.add(*seq, written);
         }
+        for (_, _, violation) in &batch.violations {
+            *counted.violations.entry(violation.level).or_default() += 1;
+        }
     }
 }
 
@@ -149,6 +154,7 @@ impl Counted {
             attempts: BTreeMap::new(),
             attempt_times: BTreeMap::new(),
             job_times: BTreeMap::new(),
+            violations: BTreeMap::from([(Level::Error, 0), (Level::Warning, 0)]),
             begun: BTreeMap::new(),
         }
     }

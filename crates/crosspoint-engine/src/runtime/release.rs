@@ -50,6 +50,7 @@ impl Engine {
         let published = self.published();
         // Counted first, so that a caller that is answered and looks at the numbers finds its job in them.
         self.metrics().released(&batch);
+        self.violated().released(&batch);
         // Agents are published first: a reader that sees that a job has ended also sees what that means for its agent.
         published.post_members(&batch.members);
         published.post_load(&load);

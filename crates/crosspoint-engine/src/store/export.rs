@@ -82,13 +82,14 @@ impl Readers {
             if !open::has_table(connection, "violation")? {
                 return Ok((Vec::new(), after));
             }
-            let sql = "SELECT at, clause, what, seq FROM violation WHERE job = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
+            let sql =
+                "SELECT at, clause, level, what, seq FROM violation WHERE job = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
             let mut all = connection.prepare_cached(sql)?;
             let mut rows = all.query([seq.0.cast_signed(), after, FOUND_MAX])?;
             let (mut found, mut last) = (Vec::new(), after);
             while let Some(row) = rows.next()? {
-                found.push(Found { at: Time(row.get(0)?), clause: row.get(1)?, what: row.get(2)? });
-                last = row.get(3)?;
+                found.push(Found::read(row)?);
+                last = row.get(4)?;
             }
             Ok((found, last))
         })

@@ -34,6 +34,9 @@ fn recognised(connection: Connection) -> Result<Connection, schema::Error> {
                 NULL AS usage, NULL AS message, NULL AS code, NULL AS details, NULL AS kind, NULL AS document FROM main.outcome;"
         ))?;
     }
+    if version < schema::WITH_LEVELS && has_table(&connection, "violation")? {
+        connection.execute_batch("CREATE TEMP VIEW violation AS SELECT *, 'error' AS level FROM main.violation;")?;
+    }
     if version < schema::WITH_SKEW {
         connection.execute_batch("CREATE TEMP VIEW aside AS SELECT NULL AS job, NULL AS at WHERE 0;")?;
     }

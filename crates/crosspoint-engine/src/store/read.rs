@@ -84,8 +84,17 @@ pub struct Found {
     pub at: Time,
     /// The id of the clause.
     pub clause: String,
+    /// How much it matters: `error` or `warning`.
+    pub level: String,
     /// How the clause was broken.
     pub what: String,
+}
+
+impl Found {
+    /// Reads a row of time, clause, level and text.
+    pub(super) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
+        Ok(Found { at: Time(row.get(0)?), clause: row.get(1)?, level: row.get(2)?, what: row.get(3)? })
+    }
 }
 
 /// The size of a store in bytes; `None` where it cannot be read.
@@ -211,10 +220,8 @@ impl Readers {
     /// Returns the rules that were broken about a job.
     pub fn violations(&self, seq: Seq) -> Result<Vec<Found>, Fault> {
         self.read(|connection| {
-            let sql = "SELECT at, clause, what FROM violation WHERE job = ?1 ORDER BY seq LIMIT 100";
-            let found =
-                |row: &rusqlite::Row<'_>| Ok(Found { at: Time(row.get(0)?), clause: row.get(1)?, what: row.get(2)? });
-            connection.prepare_cached(sql)?.query_map([seq.0.cast_signed()], found)?.collect()
+            let sql = "SELECT at, clause, level, what FROM violation WHERE job = ?1 ORDER BY seq LIMIT 100";
+            connection.prepare_cached(sql)?.query_map([seq.0.cast_signed()], Found::read)?.collect()
         })
     }
 

@@ -137,12 +137,13 @@ fn write_violations(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::R
     for (seq, at, violation) in &batch.violations {
         // The job may have been removed since it was looked up.
         let mut insert = transaction.prepare_cached(
-            "INSERT INTO violation(job, at, clause, what)
-             SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM job WHERE seq = ?1)
+            "INSERT INTO violation(job, at, clause, what, level)
+             SELECT ?1, ?2, ?3, ?4, ?6 WHERE EXISTS (SELECT 1 FROM job WHERE seq = ?1)
              AND (SELECT count(*) FROM violation WHERE job = ?1) < ?5",
         )?;
         let seq = seq.0.cast_signed();
-        insert.execute(params![seq, at.0, violation.clause, violation.what, VIOLATIONS_MAX])?;
+        let level = violation.level.name();
+        insert.execute(params![seq, at.0, violation.clause, violation.what, VIOLATIONS_MAX, level])?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Block;
 use crosspoint_contracts::outcome::Status;
 use crosspoint_engine::event::What;
@@ -186,7 +187,7 @@ fn a_rule_that_was_broken_about_a_job_that_is_gone_is_not_written() {
     let scratch = Scratch::new();
     let (mut store, _) = open(&scratch);
     done(&mut store, 1, 0);
-    let violation = crosspoint_engine::event::Violation { clause: "ALL-9", what: "late".into() };
+    let violation = crosspoint_engine::event::Violation { clause: "ALL-9", level: Level::Error, what: "late".into() };
     let mut late = batch([]);
     late.violations.push((Seq(1), rows::NOW, violation.clone()));
     store.commit(&late).expect("it commits");

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crosspoint_contracts::Contract;
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::outcome::Status;
@@ -187,7 +188,7 @@ fn a_second_outcome_is_impossible_and_takes_its_whole_batch_with_it() {
         // The batch has something innocent both before and after the job in question.
         let mut bad = batch([stepped(again, vec![second]), stepped(other, vec![started]), new]);
         bad.agents.insert("a".into(), Standing { drained: true, ..Standing::default() });
-        bad.violations.push((Seq(1), NOW, Violation { clause: "ALL-9", what: "never".into() }));
+        bad.violations.push((Seq(1), NOW, Violation { clause: "ALL-9", level: Level::Error, what: "never".into() }));
         assert!(store.commit(&bad).is_err());
         assert_eq!(everything(&store, &readers), before);
     }
@@ -274,7 +275,11 @@ fn violations_are_kept_by_job_in_order() {
     for round in 0..3 {
         let mut batch = Batch::default();
         for seq in [1, 2, 1] {
-            let violation = Violation { clause: "ALL-9", what: "a result came again after the outcome".into() };
+            let violation = Violation {
+                clause: "ALL-9",
+                level: Level::Error,
+                what: "a result came again after the outcome".into(),
+            };
             batch.violations.push((Seq(seq), Time(NOW.0 + round), violation));
         }
         store.commit(&batch).expect("it commits");

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::clause::Level;
 use crosspoint_engine::breaker::{self, Breaker, Health};
 use crosspoint_engine::core::{AgentCommand, Command, Effect, Mode, Origin, Reply, Spec, Standing};
 use crosspoint_engine::event::Violation;
@@ -58,7 +59,7 @@ fn a_job_that_was_taken_up_is_repeated_and_times_out_like_any_other() {
     take_up(&mut town, 1);
     assert_eq!(town.core.alarm(town.now), Some(T0.plus(Duration::from_secs(30))), "its silence is watched");
     town.now = T0.plus(Duration::from_secs(30));
-    town.tell(&Command::Violation(Seq(1), Violation { clause: "ALL-3", what: "x".into() }));
+    town.tell(&Command::Violation(Seq(1), Violation { clause: "ALL-3", level: Level::Error, what: "x".into() }));
     assert_eq!(town.job(Seq(1)).phase(), Phase::Retrying);
 }
 
@@ -75,7 +76,7 @@ fn the_callers_limit_counts_from_when_it_is_taken_up() {
     assert_eq!(town.dispatched(), [Seq(2)]);
     assert_eq!(town.job(Seq(2)).phase(), Phase::Running);
     town.now = town.now.plus(Duration::from_secs(121));
-    town.tell(&Command::Violation(Seq(2), Violation { clause: "ALL-3", what: "x".into() }));
+    town.tell(&Command::Violation(Seq(2), Violation { clause: "ALL-3", level: Level::Error, what: "x".into() }));
     assert!(town.batch.jobs[&Seq(2)].job.outcome().is_some(), "and then it ends it");
 }
 

@@ -21,6 +21,9 @@ pub(super) fn put<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, to: C
             if let Some(details) = &reason.details {
                 canonical.put(Home::Details, Json::new(details.get()));
             }
+            if outcome.outputs.is_some() {
+                put_outputs(canonical, outcome, to);
+            }
         }
         Some(_) | None => put_outputs(canonical, outcome, to),
     }

@@ -18,8 +18,8 @@ pub(super) fn at_the_end(outcome: &Outcome) -> Option<Canonical<'_>> {
         agent_document.kind
     };
     let mut canonical = match with_artifacts(outcome, agent_document) {
-        Some(whole) => read_response(kind, whole.as_bytes()).job?.into_owned(),
-        None => read_response(kind, agent_document.document.bytes()).job?,
+        Some(whole) => read_response(kind, whole.as_bytes()).job.ok()?.into_owned(),
+        None => read_response(kind, agent_document.document.bytes()).job.ok()?,
     };
     if let Some(reason) = &outcome.reason {
         // What the agent's answer means is already decided; its document alone may say less.
@@ -28,7 +28,9 @@ pub(super) fn at_the_end(outcome: &Outcome) -> Option<Canonical<'_>> {
         if let Some(code) = code {
             canonical.put(Home::Code, code);
         }
-    } else {
+    }
+    // The document of a failure may hold what the agent gave; of a success, an outcome always holds it.
+    if outcome.reason.is_none() || outcome.outputs.is_some() {
         give(&mut canonical, outcome);
     }
     Some(canonical)

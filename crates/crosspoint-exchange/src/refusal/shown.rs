@@ -135,7 +135,7 @@ impl<'r> Found<'r> {
     fn new(finding: &'r Finding) -> Found<'r> {
         Found {
             clause: finding.clause.id,
-            level: finding.clause.level.name(),
+            level: finding.level.name(),
             pointer: &finding.pointer,
             line: finding.line,
             column: finding.column,

@@ -93,6 +93,9 @@ impl Failure {
 pub(crate) struct Violation {
     pub(crate) at: String,
     pub(crate) clause: String,
+    /// Servers of earlier versions do not say it.
+    #[serde(default)]
+    pub(crate) level: String,
     pub(crate) what: String,
 }
 

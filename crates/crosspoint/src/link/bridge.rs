@@ -130,7 +130,7 @@ async fn run(link: &Bridge, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
     let assignment = assignment(attempt.job(), attempt.number(), &document, Some(left));
     let outgoing = outgoing::request(&assignment, &link.options)?;
     if let Some(lost) = &outgoing.lost {
-        attempt.noted(ALL_129.id, lost.clone());
+        attempt.noted(ALL_129.id, ALL_129.level, lost.clone());
     }
     let text = String::from_utf8_lossy(&outgoing.text);
     let mut conversation = Conversation::new(link, attempt);

@@ -6,6 +6,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::breaker::Health;
@@ -165,7 +166,7 @@ async fn hear(event: ProgramEvent, running: &mut Running, attempt: &mut Attempt)
         ProgramEvent::Progress { percent, step } => attempt.progress(percent, step.as_deref()).await,
         ProgramEvent::Heard => attempt.heard().await,
         ProgramEvent::Broken(rule) => {
-            attempt.violation(CLAUSE, rule).await;
+            attempt.violation(CLAUSE, Level::Error, rule).await;
             Ok(())
         }
         ProgramEvent::Ask(question) => {

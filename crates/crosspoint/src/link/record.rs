@@ -4,14 +4,30 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crosspoint_contracts::Report;
-use crosspoint_contracts::clause::Clause;
+use crosspoint_contracts::clause::{Clause, Level};
+use crosspoint_contracts::run::Violation;
 use crosspoint_engine::runtime::Attempt;
 
 /// Most different rules that are recorded for one attempt.
 const RULES_MAX: usize = 32;
 
 /// A rule that the agent broke, and how; without content.
-pub(super) type Note = (&'static Clause, Cow<'static, str>);
+pub(super) struct Note {
+    clause: &'static Clause,
+    level: Level,
+    what: Cow<'static, str>,
+}
+
+impl From<Violation> for Note {
+    fn from(Violation { clause, level, message }: Violation) -> Note {
+        Note { clause, level, what: message }
+    }
+}
+
+/// Notes that a rule was broken, at the rule's own level.
+pub(super) fn note(clause: &'static Clause, what: impl Into<Cow<'static, str>>) -> Note {
+    Note { clause, level: clause.level, what: what.into() }
+}
 
 /// The record of one attempt. Writing it is not waited for: it is on disk before the outcome is.
 pub(super) struct Record {
@@ -26,16 +42,18 @@ impl Record {
 
     /// Notes a rule that was broken. `what` never holds content.
     pub(super) fn clause(&mut self, clause: &'static Clause, what: impl Into<Cow<'static, str>>) {
+        self.note(note(clause, what));
+    }
+
+    pub(super) fn note(&mut self, Note { clause, level, what }: Note) {
         if self.broken.len() < RULES_MAX && !self.broken.contains(&clause.id) {
             self.broken.push(clause.id);
-            self.attempt.noted(clause.id, what);
+            self.attempt.noted(clause.id, level, what);
         }
     }
 
     pub(super) fn all(&mut self, notes: impl IntoIterator<Item = Note>) {
-        for (clause, what) in notes {
-            self.clause(clause, what);
-        }
+        notes.into_iter().for_each(|note| self.note(note));
     }
 }
 
@@ -43,5 +61,5 @@ impl Record {
 /// job, so it is left out.
 pub(super) fn found(report: Report, recommended: &[&'static Clause]) -> Vec<Note> {
     let kept = report.findings.into_iter().filter(|finding| !recommended.contains(&finding.clause));
-    kept.map(|finding| (finding.clause, finding.message)).collect()
+    kept.map(|finding| Note { clause: finding.clause, level: finding.level, what: finding.message }).collect()
 }

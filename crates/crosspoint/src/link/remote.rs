@@ -59,7 +59,7 @@ impl Agent {
         let assignment = assignment(attempt.job(), attempt.number(), &document, attempt.time_left());
         let outgoing = outgoing::request(&assignment, &self.options)?;
         if let Some(lost) = &outgoing.lost {
-            attempt.noted(ALL_129.id, lost.clone());
+            attempt.noted(ALL_129.id, ALL_129.level, lost.clone());
         }
         Ok(outgoing)
     }

@@ -10,8 +10,10 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::sse;
-use crosspoint_engine::event::Entry;
+use crosspoint_engine::event::{Entry, What};
+use crosspoint_engine::id::JobId;
 use crosspoint_engine::runtime::Follow;
+use crosspoint_engine::store::Found;
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
 use crosspoint_http::event_stream::{KEEP_ALIVE_PERIOD, keep_alive, last_seen, response};
@@ -48,7 +50,7 @@ async fn next(app: &App, follow: &mut Follow, only_past: bool) -> Option<Bytes> 
         () = app.stopping().cancelled() => return None,
     };
     match found {
-        Ok(Some(entry)) => Some(written(&entry)),
+        Ok(Some(entry)) => Some(written(&entry, &violations(app, follow.id(), &entry).await)),
         Ok(None) if only_past || follow.is_done() => None,
         Ok(None) => Some(keep_alive()),
         Err(fault) => {
@@ -58,8 +60,15 @@ async fn next(app: &App, follow: &mut Follow, only_past: bool) -> Option<Bytes> 
     }
 }
 
-fn written(entry: &Entry) -> Bytes {
-    let data = serde_json::to_string(&Event(entry)).unwrap_or_default();
+/// Returns the rules that were broken about a job, for its last event. They are no events, because agents break rules
+/// after the outcome too.
+async fn violations(app: &App, id: JobId, entry: &Entry) -> Vec<Found> {
+    let What::Ended(_) = entry.what else { return Vec::new() };
+    app.engine().violations(id).await.unwrap_or_default()
+}
+
+fn written(entry: &Entry, violations: &[Found]) -> Bytes {
+    let data = serde_json::to_string(&Event { entry, violations }).unwrap_or_default();
     let mut out = Vec::with_capacity(data.len() + 64);
     // Names of events are ours and contain no line breaks.
     let _ = sse::event(&mut out, entry.what.name(), Some(u64::from(entry.n)), &data);

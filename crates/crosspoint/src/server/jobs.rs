@@ -10,6 +10,7 @@ use axum::response::Response;
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Ahead, Submitted, Unaccepted, Watch};
+use crosspoint_engine::store::Found;
 use crosspoint_exchange::backend::Backend;
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
@@ -39,16 +40,16 @@ pub(super) async fn submit_job(
     let job = app.ended(&watch_of(submitted), wait).await;
     // Without a wait the job cannot be called stuck yet: it has only just arrived.
     let stuck = wait.and_then(|_| app.engine().stuck(&job, Ahead::Counted));
+    // A job that has just arrived has broken no rule.
+    let violations = if wait.is_some() { app.violations(&job).await? } else { Vec::new() };
     let status = if job.outcome().is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok(located(status, &job, &Beside { stuck, ..Beside::default() }))
+    Ok(located(status, &job, &Beside { stuck, violations }))
 }
 
 pub(super) async fn show_job(State(app): State<App>, Id(id): Id, Wait(wait): Wait) -> Result<Response, Refused> {
     let watch = app.engine().job(id).await.map_err(|error| fault(&error))?.ok_or_else(Refusal::no_such_job)?;
     let job = app.ended(&watch, wait).await;
-    let violations = app.engine().violations(id).await.map_err(|error| fault(&error))?;
-    let beside = Beside { stuck: app.engine().stuck(&job, Ahead::Counted), violations };
-    Ok(response(StatusCode::OK, view::job(&job, &beside)))
+    app.shown(&job).await
 }
 
 pub(super) async fn list_jobs(State(app): State<App>, uri: Uri) -> Result<Response, Refused> {
@@ -77,13 +78,13 @@ pub(super) async fn show_document(State(app): State<App>, Id(id): Id) -> Result<
 
 pub(super) async fn cancel_job(State(app): State<App>, Id(id): Id) -> Result<Response, Refused> {
     let job = app.engine().cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
-    Ok(app.shown(&job))
+    app.shown(&job).await
 }
 
 pub(super) async fn answer_job(State(app): State<App>, Id(id): Id, received: Received) -> Result<Response, Refused> {
     let answer = submit::answer(&received.bytes)?;
     let job = app.engine().answer(id, answer).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
-    Ok(app.shown(&job))
+    app.shown(&job).await
 }
 
 pub(super) async fn retry_job(State(app): State<App>, Id(id): Id, headers: HeaderMap) -> Result<Response, Refused> {
@@ -127,8 +128,13 @@ impl App {
         watch.ended(Instant::now() + wait).await
     }
 
-    fn shown(&self, job: &Job) -> Response {
-        let beside = Beside { stuck: self.engine().stuck(job, Ahead::Counted), ..Beside::default() };
-        response(StatusCode::OK, view::job(job, &beside))
+    async fn violations(&self, job: &Job) -> Result<Vec<Found>, Refused> {
+        Ok(self.engine().violations(job.id()).await.map_err(|error| fault(&error))?)
+    }
+
+    async fn shown(&self, job: &Job) -> Result<Response, Refused> {
+        let violations = self.violations(job).await?;
+        let beside = Beside { stuck: self.engine().stuck(job, Ahead::Counted), violations };
+        Ok(response(StatusCode::OK, view::job(job, &beside)))
     }
 }

@@ -63,6 +63,11 @@ fn jobs(page: &mut Page, numbers: &Numbers) {
     for queue in &numbers.queues {
         oldest.line(&[("work", &queue.work)], queue.oldest.as_secs_f64());
     }
+    let help = "Rules of contracts that were broken about jobs, by level.";
+    let mut violations = page.counter("crosspoint_violations_total", help);
+    for (level, count) in &numbers.violations {
+        violations.line(&[("level", level)], count);
+    }
     let mut times = page.histogram("crosspoint_job_seconds", "From acceptance to outcome.");
     times.all("work", &numbers.job_times);
 }

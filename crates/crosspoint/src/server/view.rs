@@ -92,6 +92,7 @@ fn push_violation(out: &mut Vec<u8>, found: &Found) {
     let mut object = Object::open(out);
     object.quoted("at", found.at);
     object.text("clause", &found.clause);
+    object.text("level", &found.level);
     object.text("what", &found.what);
     object.close();
 }

@@ -114,7 +114,7 @@ pub(crate) fn finding(out: &mut impl Write, name: &str, finding: &Finding) -> io
 
 fn finding_with_place(out: &mut impl Write, name: &str, finding: &Finding, excerpt: Option<Excerpt>) -> io::Result<()> {
     finding_head(out, finding)?;
-    let (style, dim) = (level(finding.clause.level), dim());
+    let (style, dim) = (level(finding.level), dim());
     let pointer = match finding.pointer.as_str() {
         "" => String::new(),
         pointer => format!("  {}", shown_pointer(pointer)),
@@ -167,7 +167,7 @@ fn excerpt_lines(out: &mut impl Write, number: &str, excerpt: &Excerpt, style: S
 }
 
 fn finding_head(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
-    let (style, bold, word) = (level(finding.clause.level), bold(), finding.clause.level.name());
+    let (style, bold, word) = (level(finding.level), bold(), finding.level.name());
     writeln!(out, "{style}{word}[{}]{style:#}{bold}: {}{bold:#}", finding.clause.id, finding.message)
 }
 
@@ -191,7 +191,7 @@ pub(crate) fn findings_by_place(name: &str, report: &Report) {
 /// Prints the errors of a document that was never written to a file, so that there are no lines to show.
 pub(crate) fn findings_by_pointer(name: &str, report: &Report) {
     let mut stderr = anstream::stderr().lock();
-    for finding in report.findings.iter().filter(|finding| finding.clause.level == Level::Error) {
+    for finding in report.findings.iter().filter(|finding| finding.level == Level::Error) {
         let dim = dim();
         // A failed write to stderr cannot be reported anywhere.
         let _ = finding_head(&mut stderr, finding);

@@ -6,8 +6,9 @@ use super::Out;
 use crate::artifact::Form;
 use crate::job::Home;
 use crate::json::{Tape, Value, push_known};
-use crate::map::KEY;
 use crate::map::outcome::{self, Mark};
+use crate::map::shape::Member;
+use crate::map::{KEY, carry};
 
 impl<'j> Out<'j, '_> {
     pub(super) fn input(&mut self) -> Option<Cow<'j, str>> {
@@ -48,7 +49,7 @@ impl<'j> Out<'j, '_> {
     }
 
     /// Writes the context of a prompt, with the carried facts inside it.
-    pub(super) fn prompt_context(&mut self, name: &'static str) {
+    pub(super) fn prompt_context(&mut self, member: &Member) {
         let context = match self.marks.input {
             Some(_) => {
                 self.parts_of_input(|_, context| context.unwrap_or_default()).filter(|context| !context.is_empty())
@@ -60,7 +61,7 @@ impl<'j> Out<'j, '_> {
         let shown = context.as_deref().filter(|_| free);
         self.taken[Home::PromptContext as usize] = free;
         let before = self.text.len();
-        push_known(&mut self.text, name);
+        push_known(&mut self.text, member.name);
         self.text.push('{');
         self.text.push_str(shown.map_or("", |context| context[1..context.len() - 1].trim()));
         let inside = self.text.len();
@@ -69,10 +70,14 @@ impl<'j> Out<'j, '_> {
         self.text.push('}');
         if context.is_none() && !carries {
             self.text.truncate(before);
+            if let Some(misfit) = self.misfit(member) {
+                push_known(&mut self.text, member.name);
+                self.text.push_str(&misfit);
+            }
         }
     }
 
-    pub(super) fn output_object(&mut self) -> Option<Cow<'j, str>> {
+    pub(crate) fn output_object(&mut self) -> Option<Cow<'j, str>> {
         if let Some(outputs) = self.job.get(Home::Outputs) {
             self.take(Home::Outputs);
             return Some(Cow::Borrowed(outputs.get()));
@@ -98,7 +103,36 @@ impl<'j> Out<'j, '_> {
         let (list, left) = form.write(self.job.artifacts.as_deref()?);
         self.artifacts_left = left;
         self.marks.artifacts = true;
-        Some(Cow::Owned(list))
+        Some(Cow::Owned(self.with_misfits(list)))
+    }
+
+    /// Returns the list with the items that are no artifacts back in their places (ALL-11).
+    fn with_misfits(&mut self, list: String) -> String {
+        let misfits = self.own_items();
+        if misfits.is_empty() || self.context.completing {
+            return list;
+        }
+        let Ok(tape) = Tape::scan(list.as_bytes()) else { return list };
+        let mut items: Vec<&str> = tape.root().into_iter().flat_map(Value::items).map(Value::source).collect();
+        for (place, at) in misfits {
+            items.insert(place.min(items.len()), self.job.own[at].value.get());
+            self.own_taken[at] = true;
+        }
+        format!("[{}]", items.join(","))
+    }
+
+    /// Returns the members without a home that are items of the array that is being written: their places, and where
+    /// they are kept.
+    fn own_items(&self) -> Vec<(usize, usize)> {
+        if !self.has_own {
+            return Vec::new();
+        }
+        let here = carry::pointer(&self.path, None) + "/";
+        let own = self.job.own.iter().enumerate().filter(|(_, own)| own.contract == self.contract);
+        let mut items: Vec<(usize, usize)> =
+            own.filter_map(|(at, own)| Some((own.pointer.strip_prefix(&here)?.parse().ok()?, at))).collect();
+        items.sort_unstable();
+        items
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn read_code<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
         let carried = found.job.failure().unwrap_or(Failure::AgentFailed);
         return found.job.set_failure(carried);
     }
-    let code = value.integer().unwrap_or(OTHER_CODE);
+    let Some(code) = value.integer() else { return found.keep(value) };
     let failure = failure::read(code);
     found.job.set_failure(failure);
     found.job.clear(Home::Code);

@@ -26,6 +26,8 @@ pub struct Numbers {
     pub attempt_times: Vec<(Arc<str>, Distribution)>,
     /// Time from acceptance to the outcome, in seconds, by work.
     pub job_times: Vec<(Arc<str>, Distribution)>,
+    /// Rules that were broken about jobs, by level: `error` or `warning`.
+    pub violations: Vec<(&'static str, u64)>,
     /// The commits.
     pub commits: Commits,
     /// How many jobs are in each of the states that a job can have before its end.
@@ -127,6 +129,7 @@ impl Engine {
             attempts: counted.attempts(),
             attempt_times: counted.attempt_times(),
             job_times: counted.job_times(),
+            violations: counted.violations.iter().map(|(level, count)| (level.name(), *count)).collect(),
             commits: metrics.commits(),
             phases,
             queues: queues.into_values().collect(),

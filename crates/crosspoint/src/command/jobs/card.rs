@@ -37,7 +37,8 @@ pub(crate) fn print(out: &mut impl Write, job: &JobFields) -> io::Result<()> {
         print_question(out, job, question)?;
     }
     for violation in &job.violations {
-        row(out, "violation", &format!("{}  {}  {}", violation.at, violation.clause, violation.what))?;
+        let name = if violation.level == "warning" { "warning" } else { "violation" };
+        row(out, name, &format!("{}  {}  {}", violation.at, violation.clause, violation.what))?;
     }
     job.outcome.as_ref().map_or(Ok(()), |outcome| print_outcome(out, outcome))
 }

@@ -213,7 +213,7 @@ impl<'l> Line<'l> {
             | What::Asked { .. }
             | What::Answered { .. }
             | What::Retrying { .. }
-            | What::Interrupted { .. } => Data::Other(view::Event(entry)),
+            | What::Interrupted { .. } => Data::Other(view::Event { entry, violations: &[] }),
         };
         Line::Event { job, n: entry.n, event: entry.what.name(), data }
     }

@@ -9,7 +9,7 @@ use crosspoint_contracts::{Kind, Report};
 use crosspoint_exchange::reply::{self, Meaning};
 
 use super::inbox::response_name;
-use crate::link::record::{Note, found};
+use crate::link::record::{Note, found, note};
 
 /// What the file is worth.
 pub(super) enum Verdict {
@@ -29,10 +29,12 @@ pub(super) fn verdict_of(bytes: Vec<u8>, id: &str, bytes_max: usize) -> Verdict 
         return Verdict::TooLong;
     }
     match reply::read(Kind::BridgeResponse, &Bytes::from(bytes)) {
-        Err(report) => malformed(report),
+        Err(unreadable) => malformed(unreadable.report),
+        // No connection says which request the file answers, so it must say that itself (BRIDGE-4).
+        Ok(reply) if written.is_none() => malformed(reply.report),
         Ok(_) if is_foreign => {
             let what = format!("{} answers another request; the expected request_id is {id}", response_name());
-            Verdict::Wrong { step: format!("{what} (BRIDGE-4.3)"), notes: vec![(&BRIDGE_4_3, what.into())] }
+            Verdict::Wrong { step: format!("{what} (BRIDGE-4.3)"), notes: vec![note(&BRIDGE_4_3, what)] }
         }
         Ok(reply) => match reply.meaning {
             Meaning::Ended(result) => Verdict::Answer(result, found(reply.report, &[])),
@@ -44,7 +46,7 @@ pub(super) fn verdict_of(bytes: Vec<u8>, id: &str, bytes_max: usize) -> Verdict 
 
 /// All findings are recorded; only the first error is shown.
 fn malformed(report: Report) -> Verdict {
-    let first = report.findings.iter().find(|finding| finding.clause.level == Level::Error);
+    let first = report.findings.iter().find(|finding| finding.level == Level::Error);
     let first = first.map(|finding| format!(": {} ({})", finding.message, finding.clause.id)).unwrap_or_default();
     let step = format!("{} is malformed and waits to be mended{first}", response_name());
     Verdict::Wrong { step, notes: found(report, &[]) }

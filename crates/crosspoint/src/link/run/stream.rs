@@ -14,6 +14,7 @@ use crosspoint_http::call::{Answer, Unread};
 use futures_util::FutureExt;
 use reqwest::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 use super::report::Reports;
 use super::{Run, RunAttempt, verdict};
@@ -22,6 +23,10 @@ use crate::link::record::Record;
 /// Longest time, and most bytes, for reading on after an outcome. It shows whether the agent keeps the rules and
 /// whether the connection can be used again.
 const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Longest wait for a better terminal event after one that lacks a required member and yet says how the run ended
+/// (RUN-7.2).
+const HELD_TIME_MAX: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 1 << 20;
 
 /// A line holds the name of its field besides the data.
@@ -35,8 +40,24 @@ struct Stream {
     record: Record,
     /// The last terminal event that could not be taken as the outcome.
     refused: Option<StreamEvent>,
+    /// Until when a better terminal event is waited for, once there is one that counts otherwise.
+    held_until: Option<Instant>,
     events: u64,
     bytes: u64,
+}
+
+/// Whether an outcome ends its stream by the rules.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IsLast {
+    Yes,
+    No,
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Why a stream is over without an outcome.
@@ -79,6 +100,7 @@ impl Run {
             follower: Follower::new(&errand.request_id),
             record: errand.record,
             refused: None,
+            held_until: None,
             events: 0,
             bytes: 0,
         };
@@ -88,11 +110,13 @@ impl Run {
         let (events, bytes, duration_ms) = (stream.events, stream.bytes, errand.began.elapsed().as_millis());
         tracing::debug!(job = %errand.attempt.job().id(), events, bytes, duration_ms, "the stream was read");
         match found {
-            Ok(event) => {
+            Ok((event, is_last)) => {
                 if !status.is_success() {
                     stream.record.clause(&RUN_5_3, "the stream has an outcome, and its HTTP status says otherwise");
                 }
-                self.leave(stream);
+                if is_last == IsLast::Yes {
+                    self.leave(stream);
+                }
                 verdict::of_event(event)
             }
             Err(over) => {
@@ -127,14 +151,19 @@ impl Run {
 }
 
 impl Stream {
-    /// Reads up to the outcome.
-    async fn outcome(&mut self, reports: &mut Reports<'_>) -> Result<StreamEvent, Over> {
+    /// Reads up to the outcome. Says whether the outcome is the last event as far as is known, or the best there was.
+    async fn outcome(&mut self, reports: &mut Reports<'_>) -> Result<(StreamEvent, IsLast), Over> {
         let mut events = Vec::new();
         loop {
+            let held_until = self.held_until;
             let chunk = tokio::select! {
                 biased;
                 () = reports.made() => continue,
                 chunk = self.answer.chunk() => chunk,
+                () = until(held_until) => {
+                    self.record.clause(&RUN_6_3, "the stream is not closed after its terminal event");
+                    return self.held().ok_or(Over::Ended);
+                }
             };
             let over = match chunk {
                 Ok(Some(bytes)) => {
@@ -148,10 +177,10 @@ impl Stream {
                 Err(unread) => Some(self.reader.finish(&mut events).err().map_or(unread.into(), Over::from)),
             };
             if let Some(outcome) = self.hear(&mut events, reports) {
-                return Ok(outcome);
+                return Ok((outcome, IsLast::Yes));
             }
             if let Some(over) = over {
-                return Err(over);
+                return if self.held_until.is_some() { self.held().ok_or(over) } else { Err(over) };
             }
         }
     }
@@ -170,10 +199,17 @@ impl Stream {
                     }
                 }
                 Meaning::Outcome(event) => outcome = Some(event),
+                Meaning::Held => self.held_until = Some(Instant::now() + HELD_TIME_MAX),
                 Meaning::Nothing => {}
             }
         }
         outcome
+    }
+
+    /// Returns the terminal event that counts because no better one came.
+    fn held(&mut self) -> Option<(StreamEvent, IsLast)> {
+        let follower = std::mem::replace(&mut self.follower, Follower::new(""));
+        follower.end().0.map(|event| (event, IsLast::No))
     }
 
     fn meaning(&mut self, event: Event) -> Meaning {
@@ -181,7 +217,7 @@ impl Stream {
         let Heard { meaning, violations, refused } = self.follower.hear(event);
         self.refused = refused.or(self.refused.take());
         for violation in violations {
-            self.record.clause(violation.clause, violation.message);
+            self.record.note(violation.into());
         }
         meaning
     }
@@ -189,8 +225,8 @@ impl Stream {
     /// Judges a stream that ended without an outcome.
     fn unended(&mut self, status: StatusCode) -> verdict::Verdict {
         let follower = std::mem::replace(&mut self.follower, Follower::new(""));
-        if let Some(breach) = follower.end() {
-            self.record.clause(breach.clause, breach.message);
+        if let (_, Some(breach)) = follower.end() {
+            self.record.note(breach.into());
         }
         let refused = self.refused.take().map(|event| event.data).unwrap_or_default();
         verdict::of_unended_stream(status, refused.as_bytes())

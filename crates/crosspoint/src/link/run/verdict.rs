@@ -1,6 +1,7 @@
 //! What an answer of an agent means for its attempt: pure.
 
 use bytes::Bytes;
+use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
 use crosspoint_contracts::clause::all::{ALL_101, ALL_145};
 use crosspoint_contracts::failure::{Dispatched, Failure};
@@ -8,13 +9,12 @@ use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::run::StreamEvent;
 use crosspoint_contracts::run::clause::{RUN_5_3, RUN_7, RUN_9, RUN_104};
 use crosspoint_contracts::run::failure::{read_answer, write};
-use crosspoint_contracts::{Kind, Report};
-use crosspoint_exchange::reply::{self, Meaning, Reply};
+use crosspoint_exchange::reply::{self, Meaning, Reply, Unreadable};
 use crosspoint_http::call::Unread;
 use crosspoint_http::long;
 use reqwest::StatusCode;
 
-use crate::link::record::{Note, found};
+use crate::link::record::{Note, found, note};
 use crate::link::remote::too_long;
 use crate::link::status;
 
@@ -33,7 +33,7 @@ pub(super) struct Verdict {
 pub(super) fn of_answer(status: StatusCode, body: &Bytes, request_id: &str) -> Verdict {
     match read(body) {
         Ok(reply) => of_reply(status, reply, body, request_id),
-        Err(report) => of_unreadable(status, report, body),
+        Err(unreadable) => of_unreadable(status, unreadable, body),
     }
 }
 
@@ -43,15 +43,16 @@ pub(super) fn of_document(status: StatusCode, body: &Bytes, request_id: &str) ->
     Some(of_reply(status, reply, body, request_id))
 }
 
-fn read(body: &Bytes) -> Result<Reply, Report> {
+fn read(body: &Bytes) -> Result<Reply, Unreadable> {
     long::look(body.len(), || reply::read(Kind::RunResponse, body))
 }
 
 fn of_reply(status: StatusCode, reply: Reply, body: &Bytes, request_id: &str) -> Verdict {
     let mut violations = found(reply.report, &RECOMMENDED);
-    let ours = reply.request_id.as_deref() == Some(request_id);
+    // An answer without an id, on the connection that carried the request, is the answer to it (ALL-11).
+    let ours = reply.request_id.as_deref().is_none_or(|id| id == request_id);
     if !ours {
-        violations.push((&RUN_9, "the answer's `request_id` differs from that of the request".into()));
+        violations.push(note(&RUN_9, "the answer's `request_id` differs from that of the request"));
     }
     let refused = !status.is_success();
     let result = match reply.meaning {
@@ -64,7 +65,7 @@ fn of_reply(status: StatusCode, reply: Reply, body: &Bytes, request_id: &str) ->
     };
     let is_refusal = status.is_client_error() || status == StatusCode::SERVICE_UNAVAILABLE;
     if refused && (result.is_ok() || !is_refusal) {
-        violations.push((&RUN_5_3, "the answer is that of a run, and its HTTP status says otherwise".into()));
+        violations.push(note(&RUN_5_3, "the answer is that of a run, and its HTTP status says otherwise"));
     }
     Verdict { result, violations }
 }
@@ -74,9 +75,8 @@ pub(super) fn of_event(event: StreamEvent) -> Result<Success, Failed> {
     let data = Bytes::from(event.data);
     match read(&data).map(|reply| reply.meaning) {
         Ok(Meaning::Ended(result)) => result.map_err(|failed| *failed),
-        Ok(Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_)) | Err(_) => {
-            Err(reply::unreadable(UNREADABLE, &data))
-        }
+        Ok(Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_)) => Err(reply::unreadable(UNREADABLE, &data)),
+        Err(unreadable) => Err(reply::unreadable(unreadable.lack.sentence(), &data)),
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) fn of_unended_stream(status: StatusCode, refused: &[u8]) -> Verdict {
     } else {
         Err(by_status(status))
     };
-    Verdict { result, violations: vec![(&RUN_7, "the stream ended before its terminal event".into())] }
+    Verdict { result, violations: vec![note(&RUN_7, "the stream ended before its terminal event")] }
 }
 
 /// Judges a stream whose connection was lost before there was an outcome.
@@ -96,7 +96,7 @@ pub(super) fn of_lost_stream() -> Verdict {
     let message = "The connection to the agent was lost before there was an outcome.";
     Verdict {
         result: Err(Failed::said(Failure::Unavailable, Dispatched::Yes, message)),
-        violations: vec![(&RUN_7, "the connection was lost before the terminal event".into())],
+        violations: vec![note(&RUN_7, "the connection was lost before the terminal event")],
     }
 }
 
@@ -104,7 +104,7 @@ pub(super) fn of_lost_stream() -> Verdict {
 pub(super) fn of_garbled_stream() -> Verdict {
     Verdict {
         result: Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, "The agent's stream could not be read.")),
-        violations: vec![(&RUN_7, "the framing of the stream is wrong before the terminal event".into())],
+        violations: vec![note(&RUN_7, "the framing of the stream is wrong before the terminal event")],
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) fn of_unread(unread: Unread, status: StatusCode, bytes_max: usize) ->
     match unread {
         Unread::TooLong => Verdict {
             result: Err(too_long(bytes_max)),
-            violations: vec![(&ALL_145, "the answer is longer than it may be".into())],
+            violations: vec![note(&ALL_145, "the answer is longer than it may be")],
         },
         // A refusal is complete with its status line.
         Unread::Lost | Unread::Garbled if status::meaning(status).is_some() => {
@@ -121,24 +121,26 @@ pub(super) fn of_unread(unread: Unread, status: StatusCode, bytes_max: usize) ->
         }
         Unread::Garbled => Verdict {
             result: Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, UNREADABLE)),
-            violations: vec![(&ALL_101, "the framing of the answer is wrong".into())],
+            violations: vec![note(&ALL_101, "the framing of the answer is wrong")],
         },
         Unread::Lost => {
             let message = "The connection to the agent was lost before its answer was whole.";
             Verdict {
                 result: Err(Failed::said(Failure::Unavailable, Dispatched::Yes, message)),
-                violations: vec![(&ALL_101, "the connection was lost before the answer was whole".into())],
+                violations: vec![note(&ALL_101, "the connection was lost before the answer was whole")],
             }
         }
     }
 }
 
-fn of_unreadable(status: StatusCode, report: Report, body: &[u8]) -> Verdict {
+fn of_unreadable(status: StatusCode, Unreadable { lack, report }: Unreadable, body: &[u8]) -> Verdict {
     // A proxy between Crosspoint and the agent refuses in words of its own, which breaks no rule of the agent's
     // contract.
     let violations = if status::meaning(status).is_some() { Vec::new() } else { found(report, &RECOMMENDED) };
     let mut failed = by_status(status);
-    if failed.failure == Failure::BrokenContract {
+    if status.is_success() {
+        failed = reply::unreadable(lack.sentence(), body);
+    } else if failed.failure == Failure::BrokenContract {
         failed.details = reply::kept(body);
     }
     Verdict { result: Err(failed), violations }

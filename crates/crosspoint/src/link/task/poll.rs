@@ -12,7 +12,7 @@ use crosspoint_http::call::Media;
 use crosspoint_http::long;
 use reqwest::StatusCode;
 
-use crate::link::record::{Note, found};
+use crate::link::record::{Note, found, note};
 use crate::link::status::{self, is_absent};
 
 /// What the agent was asked.
@@ -58,7 +58,7 @@ pub(super) fn read(asked: CallKind, answer: &Whole, request: &Request) -> (TaskA
     let status = answer.status;
     let (document, mut notes) = match long::look(answer.body.len(), || reply::read(Kind::TaskResponse, &answer.body)) {
         Ok(reply) => (Some((is_about(&reply, request), reply.meaning)), found(reply.report, &RECOMMENDED)),
-        Err(report) => (None, found(report, &RECOMMENDED)),
+        Err(unreadable) => (None, found(unreadable.report, &RECOMMENDED)),
     };
     let in_its_words = document.is_some();
     let task_answer = match (asked, document) {
@@ -69,7 +69,7 @@ pub(super) fn read(asked: CallKind, answer: &Whole, request: &Request) -> (TaskA
         // A complete document counts more than its status.
         (_, Some((true, meaning))) if status.is_success() || status.is_server_error() => TaskAnswer::Stands(meaning),
         (_, Some((false, _))) if status.is_success() => {
-            notes.push((&TASK_121, "an answer is about another task".into()));
+            notes.push(note(&TASK_121, "an answer is about another task"));
             TaskAnswer::Broken(answer.body.clone())
         }
         (_, None) if status.is_success() => TaskAnswer::Broken(answer.body.clone()),
@@ -83,7 +83,7 @@ pub(super) fn read(asked: CallKind, answer: &Whole, request: &Request) -> (TaskA
         notes.extend(beside(answer));
     }
     if status.is_redirection() {
-        notes.push((&TASK_4_5, "an answer points elsewhere, and that is not followed".into()));
+        notes.push(note(&TASK_4_5, "an answer points elsewhere, and that is not followed"));
     }
     (task_answer, notes)
 }
@@ -91,9 +91,9 @@ pub(super) fn read(asked: CallKind, answer: &Whole, request: &Request) -> (TaskA
 /// Returns what is wrong with status or media type of a document that counts.
 fn beside(answer: &Whole) -> Option<Note> {
     if !answer.status.is_success() {
-        Some((&TASK_4, format!("the task came with HTTP {}", answer.status.as_u16()).into()))
+        Some(note(&TASK_4, format!("the task came with HTTP {}", answer.status.as_u16())))
     } else if answer.media != Media::Json {
-        Some((&TASK_4, "an answer is not marked as application/json".into()))
+        Some(note(&TASK_4, "an answer is not marked as application/json"))
     } else {
         None
     }
@@ -149,6 +149,7 @@ fn trouble(status: StatusCode) -> Failure {
 }
 
 /// Whether an answer is about this task. An agent that hands back what was carried gives the caller's own id with it.
+/// One that gives no id answers what it was asked (ALL-11).
 fn is_about(reply: &Reply, request: &Request) -> bool {
-    reply.request_id.as_ref().is_some_and(|id| *id == request.id.to_string() || **id == *request.request_id)
+    reply.request_id.as_ref().is_none_or(|id| *id == request.id.to_string() || **id == *request.request_id)
 }

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use super::operation::{Make, make};
-use super::shape::{Outcome, Question, Said};
+use super::shape::{Outcome, Question, Said, Violation};
 use super::word::{Any, FailureName, When};
 
 /// One event of a job's stream. `id` is its number within the job. A caller that reconnects sends the last one as
@@ -134,4 +134,6 @@ struct Interrupted {
 struct Ended {
     at: When,
     outcome: Outcome,
+    /// Rules that were broken about the job.
+    violations: Option<Vec<Violation>>,
 }

@@ -5,8 +5,8 @@ use crosspoint_contracts::content::Nullable;
 use schemars::JsonSchema;
 
 use super::word::{
-    Any, Attempts, BreakerName, BreakerWish, DoorName, FailureName, Given, Id, KindName, OutputBytes, PriorityName,
-    RepeatName, Seconds, StateName, StatusName, When,
+    Any, Attempts, BreakerName, BreakerWish, DoorName, FailureName, Given, Id, KindName, LevelName, OutputBytes,
+    PriorityName, RepeatName, Seconds, StateName, StatusName, When,
 };
 use crosspoint_exchange::refusal::Found;
 
@@ -167,10 +167,12 @@ struct FailureShown {
 
 /// A rule that was broken about a job.
 #[derive(JsonSchema)]
-struct Violation {
+pub(super) struct Violation {
     at: When,
     /// The rule.
     clause: String,
+    /// How much it matters.
+    level: LevelName,
     /// What was broken about it.
     what: String,
 }

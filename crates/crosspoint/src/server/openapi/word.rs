@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use crosspoint_contracts::Kind;
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::outcome::Status;
 use crosspoint_contracts::request::{ATTEMPTS_MAX, Door, Priority};
 use crosspoint_engine::job::Phase;
@@ -39,6 +40,8 @@ macro_rules! words {
 words! {
     /// Where in its life a job is.
     StateName: Phase::ALL.map(Phase::name);
+    /// How much it matters that a rule was broken.
+    LevelName: [Level::Error, Level::Warning].map(Level::name);
     /// How a job ended.
     StatusName: Status::ALL.map(Status::name);
     /// Where work comes in.

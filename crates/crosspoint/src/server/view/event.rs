@@ -5,18 +5,23 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crosspoint_engine::event::{Entry, What};
+use crosspoint_engine::store::Found;
 use serde::Serialize;
 
 use super::outcome;
 
 /// An event as callers see it: the `data` of an event in a stream.
-pub(crate) struct Event<'e>(pub(crate) &'e Entry);
+pub(crate) struct Event<'e> {
+    pub(crate) entry: &'e Entry,
+    /// The rules that were broken about the job, beside its outcome.
+    pub(crate) violations: &'e [Found],
+}
 
 impl Serialize for Event<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeMap;
         let mut map = serializer.serialize_map(None)?;
-        let Event(entry) = self;
+        let Event { entry, violations } = self;
         map.serialize_entry("at", &entry.at)?;
         match &entry.what {
             What::Accepted => {}
@@ -49,7 +54,12 @@ impl Serialize for Event<'_> {
                 map.serialize_entry("until", until)?;
             }
             What::Interrupted { attempt } => map.serialize_entry("attempt", attempt)?,
-            What::Ended(ending) => map.serialize_entry("outcome", &outcome::json(ending))?,
+            What::Ended(ending) => {
+                map.serialize_entry("outcome", &outcome::json(ending))?;
+                if !violations.is_empty() {
+                    map.serialize_entry("violations", violations)?;
+                }
+            }
         }
         map.end()
     }
@@ -66,7 +76,8 @@ mod tests {
     fn a_block_that_is_no_text_is_shown_with_its_bytes() {
         let shown = |block: &'static [u8]| {
             let what = What::Output { attempt: 1, offset: 0, block: Block(block.into()) };
-            serde_json::to_value(Event(&Entry { n: 1, at: Time::default(), what })).expect("it is JSON")
+            let entry = &Entry { n: 1, at: Time::default(), what };
+            serde_json::to_value(Event { entry, violations: &[] }).expect("it is JSON")
         };
         assert_eq!(shown("grüße".as_bytes())["text"], "grüße");
         assert!(shown("grüße".as_bytes())["base64"].is_null());

@@ -172,7 +172,7 @@ pub(super) fn unreadable(directory: &WatchedDirectory, file: Pair, fault: &Fault
 
 pub(super) fn malformed(directory: &WatchedDirectory, file: Pair, report: &Report) {
     let dir = directory.name();
-    let errors = report.findings.iter().filter(|finding| finding.clause.level == Level::Error);
+    let errors = report.findings.iter().filter(|finding| finding.level == Level::Error);
     for finding in errors.take(FINDINGS_MAX) {
         warn!(%dir, %file, clause = finding.clause.id, "{}", sentence(finding));
     }
