@@ -5,6 +5,7 @@
 //! [`Block`](crate::content::Block).
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -45,8 +46,14 @@ pub struct Failed {
     pub details: Option<Body>,
     /// Whether the work died with its agent: it may have begun, but certainly does not go on.
     pub died: bool,
-    /// Whether the caller may send the request again, where more is known than the closed list can say.
+    /// Whether the agent dropped the connection after it had taken the request. Such an attempt counts against the
+    /// agent only if its health check fails too (MSG-7).
+    pub dropped: bool,
+    /// Whether the caller may send the request again, where more is known than the closed list can say. After
+    /// [`Repeat::Never`] no other attempt is made either.
     pub repeat: Option<Repeat>,
+    /// The shortest time until the next attempt that the agent asks for: `Retry-After` over HTTP.
+    pub retry_after: Option<Duration>,
     /// The agent's own document, for everything else that it said.
     pub document: Option<Box<AgentDocument>>,
 }
@@ -102,7 +109,9 @@ impl Failed {
             code: None,
             details: None,
             died: false,
+            dropped: false,
             repeat: None,
+            retry_after: None,
             document: None,
         }
     }
@@ -115,6 +124,22 @@ impl Failed {
     /// Returns the failure of work that died with its agent.
     pub fn dead(message: &str) -> Failed {
         Failed { died: true, ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
+    }
+
+    /// Returns the failure of an attempt whose connection the agent dropped after it had taken the request.
+    pub fn dropped(message: &str) -> Failed {
+        Failed { dropped: true, ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
+    }
+
+    /// Returns the failure as the job's caller is told it. An agent's `unauthenticated` is about the orchestrator's
+    /// token, which the caller can do nothing about: to the caller the agent is unavailable, and a repeat would be
+    /// refused again (RUN-5).
+    #[must_use]
+    pub fn by_agent(self) -> Failed {
+        if self.failure != Failure::Unauthenticated {
+            return self;
+        }
+        Failed { failure: Failure::Unavailable, repeat: Some(Repeat::Never), ..self }
     }
 
     /// Adds a code that is more exact than the failure.

@@ -13,7 +13,8 @@ use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Ending, Request};
 use crosspoint_engine::machine::End;
 
-use super::rule::{Fuse, LEASE_MICROS, OPEN_MICROS, micros};
+use super::doubt::Dropped;
+use super::rule::{Fuse, LEASE_MICROS, OPEN_MICROS, Wish, micros};
 
 #[derive(Clone)]
 pub(crate) struct Model {
@@ -25,6 +26,9 @@ pub(crate) struct Model {
     pub(crate) known: Vec<bool>,
     pub(crate) capacity: Vec<u32>,
     pub(crate) fuses: Vec<Fuse>,
+    pub(crate) dropped: Vec<Dropped>,
+    /// The agent whose health must be checked because it dropped a connection just now.
+    pub(crate) check_wanted: Option<usize>,
     pub(crate) drained: Vec<bool>,
     /// The jobs that have not ended.
     pub(crate) live: Vec<Seq>,
@@ -42,6 +46,8 @@ pub(crate) struct Model {
     pub(crate) offset: i64,
     /// Number of questions that were answered from earlier answers, without asking.
     pub(crate) answered_again: u64,
+    /// How often something happened that the engine does not store.
+    pub(crate) reached: BTreeMap<&'static str, u64>,
 }
 
 #[derive(Clone)]
@@ -58,8 +64,8 @@ pub(crate) struct Known {
     pub(crate) visited: bool,
     /// When the attempt under way was taken up.
     pub(crate) taken_up: Option<i64>,
-    /// The longest that its last pause can be.
-    pub(crate) pause_max: i64,
+    /// How long its last pause is.
+    pub(crate) pause: i64,
     /// The end of the pause in its row, also if that pause is over.
     pub(crate) pause_on_disk: Option<i64>,
     pub(crate) agent: usize,
@@ -114,7 +120,7 @@ pub(crate) enum Cause {
     Output(u32),
     Asked,
     Done(u32, Box<str>),
-    Failed(u32, Failure, Dispatched),
+    Failed(u32, Failure, Dispatched, Wish),
     Died(u32),
     Withdrawn(u32),
     Answered(Box<str>),
@@ -135,7 +141,7 @@ impl Known {
             written_by_visit: false,
             visited: false,
             taken_up: None,
-            pause_max: 0,
+            pause: 0,
             pause_on_disk: None,
             agent: 0,
             had: Vec::new(),
@@ -205,6 +211,9 @@ impl Model {
             specs,
             jobs: BTreeMap::new(),
             fuses: vec![Fuse::Closed(0); agents],
+            dropped: vec![Dropped::default(); agents],
+            check_wanted: None,
+            reached: BTreeMap::new(),
             drained: vec![false; agents],
             live: Vec::new(),
             keys: BTreeMap::new(),
@@ -352,6 +361,7 @@ impl Model {
     /// The core was made anew, in the same life.
     pub(crate) fn remake(&mut self) {
         self.charge_anew();
+        self.forget_drops();
         let now = self.now;
         for seq in &self.live {
             if let Some(job) = self.jobs.get_mut(seq) {
@@ -366,6 +376,7 @@ impl Model {
     /// Time in which no process was alive counts against no job.
     pub(crate) fn begin_life(&mut self, alive: Option<i64>, unseen: i64, back: i64) {
         self.charge_anew();
+        self.forget_drops();
         let now = self.now;
         // Times on disk are of the wall clock, and move with it, except for the part of a set-back that was seen.
         let wall = back - unseen;
@@ -381,7 +392,7 @@ impl Model {
             job.pauses_again();
             match &mut job.life {
                 Life::Paused { until } if self.held.is_some() => *until += wall,
-                Life::Paused { until } => *until = (*until + wall).min(now + job.pause_max),
+                Life::Paused { until } => *until = (*until + wall).min(now + job.pause),
                 Life::Asking { since, .. } => *since = (*since + wall).min(latest),
                 Life::With { .. } | Life::Queued | Life::Poisoned | Life::Ended => {}
             }
