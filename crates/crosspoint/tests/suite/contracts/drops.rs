@@ -1,0 +1,123 @@
+//! Agents that drop connections, over real sockets: one that is well stays open for others, one that is not is spared
+//! (MSG-7).
+
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use crate::run::agent::failure;
+use crate::support::scripted_agent::{After, Asked, Scripted, Wire};
+use crate::support::server::{Server, until};
+
+const CONTRACTS: [&str; 2] = ["run", "task"];
+
+fn breaker(server: &Server, agent: &str) -> Value {
+    server.get(&format!("/api/v1/agents/{agent}")).json()["breaker"].clone()
+}
+
+/// Waits until the agent was asked for its health this often and the answers have counted.
+fn checked(scripted: &Scripted, agent: &str, times: usize) {
+    let is_check = |asked: &Asked| asked.path.starts_with("/health/ready");
+    until("its health is asked for", || {
+        (scripted.asked(agent).iter().filter(|asked| is_check(asked)).count() >= times).then_some(())
+    });
+}
+
+/// Takes a request for work and drops the connection. What it says of its health is in its name.
+fn stumble(asked: &Asked, wire: &mut Wire) -> After {
+    let (is_health, is_poll) = (asked.path.starts_with("/health"), asked.path.starts_with("/tasks/"));
+    match asked.script.rsplit('-').next() {
+        Some("well") if is_health => wire.json("200 OK", &json!({"status": "ok"})),
+        // An agent that was written from its contract alone has no such path.
+        Some("bare") if is_health => wire.json("404 Not Found", &json!({})),
+        Some("ill") if is_health => wire.json("503 Not now", &json!({"status": "ill"})),
+        _ if is_health => After::Close,
+        _ if is_poll => wire.json("404 Not Found", &json!({})),
+        // A stream that breaks off is a dropped connection too.
+        _ if asked.script.starts_with("run-mid") => {
+            wire.send("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 900\r\n\r\n".to_owned());
+            wire.send(asked.started());
+            After::Reset
+        }
+        _ => After::Close,
+    }
+}
+
+fn agents(healths: &[&str]) -> Vec<(&'static str, String)> {
+    let named = |contract: &'static str| {
+        let kinds: &[&str] = if contract == "run" { &["run", "run-mid"] } else { &["task"] };
+        let names = kinds.iter().flat_map(|kind| healths.iter().map(move |health| format!("{kind}-{health}")));
+        names.map(|name| (contract, name)).collect::<Vec<_>>()
+    };
+    CONTRACTS.into_iter().flat_map(named).collect()
+}
+
+fn serving(scripted: &Scripted, names: &[(&'static str, String)]) -> Server {
+    Server::configured(&names.iter().map(|(contract, name)| scripted.agent(contract, name, "")).collect::<String>())
+}
+
+#[test]
+fn one_callers_input_that_makes_an_agent_stumble_does_not_close_it_for_others() {
+    let scripted = Scripted::start(stumble);
+    let names = agents(&["well", "bare"]);
+    let server = serving(&scripted, &names);
+    for (_, name) in &names {
+        for number in 1..=7 {
+            let job = server.done(name, &json!({}));
+            assert_eq!((failure(&job), &job["attempts"]), (("unavailable", "unknown"), &json!(1)), "{name}: {job}");
+            checked(&scripted, name, number);
+        }
+        assert_eq!(breaker(&server, name), json!({"state": "closed", "failures": 0, "until": null}), "{name}");
+    }
+}
+
+#[test]
+fn five_drops_of_an_agent_that_is_not_well_open_its_breaker() {
+    let scripted = Scripted::start(stumble);
+    // The second does not even answer for its health.
+    let names = agents(&["ill", "dead"]);
+    let server = serving(&scripted, &names);
+    for (_, name) in &names {
+        for number in 1..=5_u64 {
+            assert_eq!(failure(&server.done(name, &json!({}))), ("unavailable", "unknown"), "{name}");
+            until("the drop counts", || {
+                let breaker = breaker(&server, name);
+                (breaker["failures"] == number || breaker["state"] == "open").then_some(())
+            });
+        }
+        assert_eq!(breaker(&server, name)["state"], "open", "{name}");
+    }
+}
+
+#[test]
+fn five_refusals_to_connect_open_the_breaker_without_a_check() {
+    let nowhere = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+    let agent = |contract: &&str| {
+        format!("[[agent]]\nname = \"{contract}\"\ncontract = \"{contract}\"\nurl = \"http://{nowhere}\"\n")
+    };
+    let server = Server::configured(&CONTRACTS.iter().map(agent).collect::<String>());
+    for contract in CONTRACTS {
+        for number in 1..=5 {
+            assert_eq!(breaker(&server, contract)["failures"], number - 1);
+            let job = server.submit(&json!({"work": contract, "limits": {"attempts": 1}}).to_string());
+            let job = server.ended(job["id"].as_str().expect("an id"));
+            assert_eq!(failure(&job), ("unavailable", "safe"), "{job}");
+        }
+        assert_eq!(breaker(&server, contract)["state"], "open");
+    }
+}
+
+#[test]
+fn an_agent_that_is_full_is_not_closed_by_it() {
+    let scripted = Scripted::start(|_, wire| wire.json("429 Slow", &json!({})));
+    let names: Vec<(&str, String)> = CONTRACTS.iter().map(|contract| (*contract, format!("{contract}-full"))).collect();
+    let server = serving(&scripted, &names);
+    for (_, name) in &names {
+        for _ in 0..7 {
+            let job = server.submit(&json!({"work": name, "limits": {"attempts": 1}}).to_string());
+            let job = server.ended(job["id"].as_str().expect("an id"));
+            assert_eq!(failure(&job), ("resource_limit", "safe"), "{job}");
+        }
+        assert_eq!(breaker(&server, name), json!({"state": "closed", "failures": 0, "until": null}), "{name}");
+    }
+}
