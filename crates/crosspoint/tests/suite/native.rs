@@ -8,6 +8,7 @@ mod log;
 mod metrics;
 pub(crate) mod openapi;
 mod overload;
+pub(crate) mod refusals;
 mod same_numbers;
 mod shares;
 mod shutdown;

@@ -7,10 +7,10 @@ use crosspoint_contracts::failure::Failure;
 use serde_json::{Value, json};
 
 use crate::support::bridge_caller::{BRIDGE, carrying, new_id, request, response};
-use crate::support::http_services::{Service, events};
 use crate::support::programs::bash;
+use crate::support::scripted_agent::ScriptedAgent;
 use crate::support::server::{Server, until};
-use crate::support::task_service::TaskServer;
+use crate::support::task_agent::TaskAgent;
 
 /// The object inside a response.
 fn inner(response: &Value) -> Value {
@@ -211,23 +211,23 @@ fn a_store_is_known_by_its_own_name() {
 
 #[test]
 fn an_agent_of_the_run_contract_sees_prompt_and_context_under_the_id_of_the_job() {
-    let service = Service::new(|asked| events(asked.stream(json!({"größe": 1}))));
-    let server = Server::configured(&service.agent("run", "work = [\"review\"]"));
+    let service = ScriptedAgent::start(|asked, connection| connection.events(asked.stream(json!({"größe": 1}))));
+    let server = Server::configured(&service.far("work = [\"review\"]"));
     let mut asked = request(&new_id(), "far", "Look.");
     (asked["context"], asked["timeout_seconds"]) = (json!({"n": 1}), json!(0));
     let document = server.response_to(&asked);
     assert_eq!(document["response"], r#"{"größe":1}"#);
-    let seen = &service.asked()[0];
-    assert_eq!(seen.request_id(), server.asked()[0]["id"].as_str().expect("an id"), "ALL-2");
-    assert_eq!(seen.body["x_crosspoint"]["request_id"], asked["request_id"]);
-    assert_eq!(seen.body["task_type"], "review", "the work that the name leads to");
-    assert_eq!(seen.body["inputs"], json!({"prompt": "Look.", "context": {"n": 1}}), "ALL-8");
-    assert!(seen.body["budgets"]["max_seconds"].as_f64().is_some_and(|left| left > 60.0 && left <= 120.0));
+    let seen = &service.requests()[0];
+    assert_eq!(seen.id(), server.asked()[0]["id"].as_str().expect("an id"), "ALL-2");
+    assert_eq!(seen.json()["x_crosspoint"]["request_id"], asked["request_id"]);
+    assert_eq!(seen.json()["task_type"], "review", "the work that the name leads to");
+    assert_eq!(seen.json()["inputs"], json!({"prompt": "Look.", "context": {"n": 1}}), "ALL-8");
+    assert!(seen.json()["budgets"]["max_seconds"].as_f64().is_some_and(|left| left > 60.0 && left <= 120.0));
 }
 
 #[test]
 fn an_agent_of_the_task_contract_sees_prompt_and_context_under_the_id_of_the_job() {
-    let agent = TaskServer::simple(|request| json!({"output": request["payload"]["prompt"]}));
+    let agent = TaskAgent::simple(|request| json!({"output": request["payload"]["prompt"]}));
     let server = Server::configured(&agent.configuration("helper", ""));
     let asked = request(&new_id(), "helper", "Größe?");
     let document = server.response_to(&asked);

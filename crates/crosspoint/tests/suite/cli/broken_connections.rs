@@ -146,7 +146,7 @@ fn a_submission_whose_answer_is_lost_is_sent_again_and_is_one_job() {
 }
 
 #[test]
-fn what_a_killed_server_left_behind_misleads_nobody() {
+fn what_a_killed_server_left_behind_misleads_no_command() {
     let mut server = Server::start();
     let id = server.submit(r#"{"work": "echo"}"#)["id"].as_str().expect("it has an id").to_owned();
     server.ended(&id);
@@ -233,7 +233,7 @@ fn without_a_server_the_same_submission_again_goes_on_with_its_job() {
 }
 
 #[test]
-fn a_job_that_nobody_drives_says_so() {
+fn a_job_that_no_server_drives_says_so() {
     let mut server = Server::start();
     let slow = server.submit(r#"{"work": "slow_echo", "input": {"seconds": 3600}}"#)["id"].as_str().map(str::to_owned);
     let slow = slow.expect("it has an id");

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::support::program::{crosspoint, stdout, transcript};
-use crate::support::server::Server;
+use crate::support::server::{Server, until};
 use crate::support::stores::Stored;
 
 fn store_of(server: &Server) -> String {
@@ -147,13 +147,22 @@ fn an_interrupted_export_leaves_nothing_behind() {
     let mut export = Command::new(program);
     export.args(["store", "export", "--store", &store_of(&server), "--output", "jobs.jsonl"]).current_dir(&directory);
     let mut child = export.stderr(Stdio::null()).spawn().expect("it starts");
-    // At any point of the export.
-    std::thread::sleep(std::time::Duration::from_millis(20));
+    until("it has written something", || {
+        let is_begun = open_file_in(child.id(), &directory).is_some_and(|draft| draft.len() > 0);
+        (is_begun || directory.join("jobs.jsonl").exists()).then_some(())
+    });
     child.kill().expect("it can be killed");
     child.wait().expect("it ends");
     let left: Vec<_> =
         fs::read_dir(&directory).expect("it can be listed").map(|entry| entry.expect("an entry").file_name()).collect();
     assert!(left.is_empty() || left == ["jobs.jsonl"], "{left:?}");
+}
+
+/// A file of this directory that a process has open, whether or not the file has a name.
+fn open_file_in(pid: u32, directory: &Path) -> Option<fs::Metadata> {
+    let mut open = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten().map(|entry| entry.path());
+    let file = open.find(|file| fs::read_link(file).is_ok_and(|to| to.starts_with(directory)))?;
+    fs::metadata(file).ok()
 }
 
 #[test]

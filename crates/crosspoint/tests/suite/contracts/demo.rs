@@ -4,48 +4,28 @@
 //! Its files are in `tests/demo` of this crate and of the contracts, and in `docs/adding-a-contract.md`. `scripts/test`
 //! builds them in.
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
-use std::thread;
-
 use serde_json::{Value, json};
 
 use crate::support::program::{crosspoint, root, stdout};
+use crate::support::scripted_agent::{ScriptedAgent, configuration};
 use crate::support::server::Server;
 
-/// An agent of the demo contract: it counts the letters of its input, and fails if there are none. Returns its address.
-fn agent() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let address = listener.local_addr().expect("it is bound").to_string();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.expect("a connection");
-            let (mut read, mut buffer) = (Vec::new(), [0; 4096]);
-            let asked: Value = loop {
-                let count = stream.read(&mut buffer).expect("it is there");
-                read.extend_from_slice(&buffer[..count]);
-                let text = String::from_utf8_lossy(&read).into_owned();
-                if let Some(asked) = text.split_once("\r\n\r\n").and_then(|(_, body)| serde_json::from_str(body).ok()) {
-                    break asked;
-                }
-            };
-            let letters = asked["input"]["text"].as_str().unwrap_or_default().len();
-            let output = if letters > 0 { json!({"letters": letters}) } else { json!({"why": "no text"}) };
-            let answer = json!({"id": asked["id"], "ok": letters > 0, "output": output, "own": 7}).to_string();
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
-            let reply = format!("{head}\r\ncontent-length: {}\r\n\r\n{answer}", answer.len());
-            stream.write_all(reply.as_bytes()).expect("it is read");
-        }
-    });
-    address
+/// An agent of the demo contract: it counts the letters of its input, and fails if there are none.
+fn agent() -> ScriptedAgent {
+    ScriptedAgent::start(|request, connection| {
+        let asked = request.json();
+        let letters = asked["input"]["text"].as_str().unwrap_or_default().len();
+        let output = if letters > 0 { json!({"letters": letters}) } else { json!({"why": "no text"}) };
+        connection.json(200, &json!({"id": asked["id"], "ok": letters > 0, "output": output, "own": 7}))
+    })
 }
 
-fn server() -> Server {
+fn started() -> (ScriptedAgent, Server) {
     let agent = agent();
-    Server::configured(&format!(
-        "[[agent]]\nname = \"counter\"\ncontract = \"demo\"\nurl = \"http://{agent}\"\nwork = [\"count\"]\n\n\
-        [[agent]]\nname = \"echo\"\ncontract = \"builtin\"\nwork = [\"echo\"]\n"
-    ))
+    let echo = "[[agent]]\nname = \"echo\"\ncontract = \"builtin\"\nwork = [\"echo\"]\n";
+    let counter = configuration("counter", "demo", &agent.url(), "work = [\"count\"]");
+    let server = Server::configured(&(counter + echo));
+    (agent, server)
 }
 
 fn post(server: &Server, path: &str, body: &Value) -> (u16, Value) {
@@ -73,14 +53,14 @@ fn its_documents_are_validated_and_translated() {
 
 #[test]
 fn its_callers_reach_any_agent_and_its_agents_any_caller() {
-    let server = server();
+    let (_agent, server) = started();
     let text = json!({"text": "abc"});
     let (status, told) = post(&server, "/demo", &json!({"id": "q-1", "work": "count", "input": text}));
     assert_eq!(
         (status, &told["id"], &told["ok"], &told["output"]),
         (200, &json!("q-1"), &json!(true), &json!({"letters": 3}))
     );
-    assert_eq!(told["own"], 7, "what nobody knows comes through");
+    assert_eq!(told["own"], 7, "unknown members come through");
     let (_, told) = post(&server, "/demo", &json!({"id": "q-2", "work": "echo", "input": text}));
     assert_eq!((&told["ok"], &told["output"]), (&json!(true), &text));
     let (_, told) = post(&server, "/demo", &json!({"id": "q-3", "work": "count"}));
@@ -105,7 +85,7 @@ fn its_callers_reach_any_agent_and_its_agents_any_caller() {
 
 #[test]
 fn a_repeat_is_the_same_job_and_what_is_refused_is_refused_in_its_shape() {
-    let server = server();
+    let (_agent, server) = started();
     let ask = |body: &Value| post(&server, "/demo", body);
     let first = ask(&json!({"id": "q-1", "work": "count", "input": {"text": "abc"}}));
     assert_eq!(ask(&json!({"id": "q-1", "work": "count", "input": {"text": "abc"}})), first);

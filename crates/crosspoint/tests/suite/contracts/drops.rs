@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use serde_json::{Value, json};
 
 use crate::run::agent::failure;
-use crate::support::scripted_agent::{After, Asked, Scripted, Wire};
+use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent};
 use crate::support::server::{Server, until};
 
 const CONTRACTS: [&str; 2] = ["run", "task"];
@@ -16,27 +16,28 @@ fn breaker(server: &Server, agent: &str) -> Value {
 }
 
 /// Waits until the agent was asked for its health this often and the answers have counted.
-fn checked(scripted: &Scripted, agent: &str, times: usize) {
-    let is_check = |asked: &Asked| asked.path.starts_with("/health/ready");
+fn checked(scripted: &ScriptedAgent, agent: &str, times: usize) {
+    let is_check = |request: &Request| request.path.starts_with("/health/ready");
     until("its health is asked for", || {
-        (scripted.asked(agent).iter().filter(|asked| is_check(asked)).count() >= times).then_some(())
+        (scripted.requests_of(agent).iter().filter(|request| is_check(request)).count() >= times).then_some(())
     });
 }
 
 /// Takes a request for work and drops the connection. What it says of its health is in its name.
-fn stumble(asked: &Asked, wire: &mut Wire) -> After {
-    let (is_health, is_poll) = (asked.path.starts_with("/health"), asked.path.starts_with("/tasks/"));
-    match asked.script.rsplit('-').next() {
-        Some("well") if is_health => wire.json("200 OK", &json!({"status": "ok"})),
+fn stumble(request: &Request, connection: &mut Connection) -> After {
+    let (is_health, is_poll) = (request.path.starts_with("/health"), request.path.starts_with("/tasks/"));
+    match request.agent.rsplit('-').next() {
+        Some("well") if is_health => connection.json(200, &json!({"status": "ok"})),
         // An agent that was written from its contract alone has no such path.
-        Some("bare") if is_health => wire.json("404 Not Found", &json!({})),
-        Some("ill") if is_health => wire.json("503 Not now", &json!({"status": "ill"})),
+        Some("bare") if is_health => connection.json(404, &json!({})),
+        Some("ill") if is_health => connection.json(503, &json!({"status": "ill"})),
         _ if is_health => After::Close,
-        _ if is_poll => wire.json("404 Not Found", &json!({})),
+        _ if is_poll => connection.json(404, &json!({})),
         // A stream that breaks off is a dropped connection too.
-        _ if asked.script.starts_with("run-mid") => {
-            wire.send("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 900\r\n\r\n".to_owned());
-            wire.send(asked.started());
+        _ if request.agent.starts_with("run-mid") => {
+            connection
+                .send("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 900\r\n\r\n".to_owned());
+            connection.send(request.started());
             After::Reset
         }
         _ => After::Close,
@@ -52,13 +53,13 @@ fn agents(healths: &[&str]) -> Vec<(&'static str, String)> {
     CONTRACTS.into_iter().flat_map(named).collect()
 }
 
-fn serving(scripted: &Scripted, names: &[(&'static str, String)]) -> Server {
+fn serving(scripted: &ScriptedAgent, names: &[(&'static str, String)]) -> Server {
     Server::configured(&names.iter().map(|(contract, name)| scripted.agent(contract, name, "")).collect::<String>())
 }
 
 #[test]
 fn one_callers_input_that_makes_an_agent_stumble_does_not_close_it_for_others() {
-    let scripted = Scripted::start(stumble);
+    let scripted = ScriptedAgent::start_many(stumble);
     let names = agents(&["well", "bare"]);
     let server = serving(&scripted, &names);
     for (_, name) in &names {
@@ -73,7 +74,7 @@ fn one_callers_input_that_makes_an_agent_stumble_does_not_close_it_for_others() 
 
 #[test]
 fn five_drops_of_an_agent_that_is_not_well_open_its_breaker() {
-    let scripted = Scripted::start(stumble);
+    let scripted = ScriptedAgent::start_many(stumble);
     // The second does not even answer for its health.
     let names = agents(&["ill", "dead"]);
     let server = serving(&scripted, &names);
@@ -109,7 +110,7 @@ fn five_refusals_to_connect_open_the_breaker_without_a_check() {
 
 #[test]
 fn an_agent_that_is_full_is_not_closed_by_it() {
-    let scripted = Scripted::start(|_, wire| wire.json("429 Slow", &json!({})));
+    let scripted = ScriptedAgent::start_many(|_, connection| connection.json(429, &json!({})));
     let names: Vec<(&str, String)> = CONTRACTS.iter().map(|contract| (*contract, format!("{contract}-full"))).collect();
     let server = serving(&scripted, &names);
     for (_, name) in &names {

@@ -10,24 +10,21 @@
 //! - `== agent must get`, `== agent answers`: in turn, over any connections that the server makes
 //! - `== caller writes`, `== caller must find`: in turn, a request file in a directory that `bridge watch` drives, and
 //!   its response file unchanged. A request with a phase is in the file of its phase
-//! - `== agent must find`, `== agent writes`: the same for an agent of the bridge contract, whose directory is `desk`
+//! - `== agent must find`, `== agent writes`: the same for an agent of the bridge contract, whose directory is `files`
 //! - `== agent may get`, `== agent answers`: requests that begin like this may come at any time and any number of times
 //!
 //! `␍` and `␊` are the bytes that end lines on the wire; line ends of the file itself mean nothing. A line `~~` in what
-//! is sent is a gap between two writes. `~~ until the caller has: TEXT` and `~~ until the agent has: TEXT` wait in the
-//! gap until that side has got the text. `~~ close` ends the connection.
+//! is sent is a gap between two writes: the second waits until the other side has read the first. After a line
+//! `~~ until the caller has: TEXT` or `~~ until the agent has: TEXT` it waits until that side has got the text.
+//! `~~ close` ends the connection.
 //!
 //! Values that differ in every run have names: `<job>` is the job's id and `<trace>` the same without hyphens, `<span>`
 //! the span of an attempt, `<time>` a point in time or a duration, `<port>` the agent's port. Everything else is
 //! compared byte for byte. With UPDATE_EXCHANGES set, the parts that must be got are rewritten instead.
 
-#[path = "exchanges/desk.rs"]
-mod desk;
-#[path = "exchanges/normal.rs"]
+mod files;
 mod normal;
-#[path = "exchanges/replay.rs"]
 mod replay;
-#[path = "exchanges/script.rs"]
 mod script;
 
 use std::path::PathBuf;

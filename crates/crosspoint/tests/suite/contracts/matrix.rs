@@ -39,7 +39,7 @@ const AT_A_TIME: usize = 24;
 fn every_door_reaches_every_agent() {
     let agents = Agents::start();
     let server = Server::configured(&agents.configuration());
-    Agents::furnish(server.directory());
+    Agents::write_files(server.directory());
     let world = World::new(&server, &agents);
     let (watcher, _home) = driven(&server, &rooms(&world));
     let table = Mutex::new(Table::default());

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::run::agent::{failure, id};
-use crate::support::scripted_agent::{After, Scripted, answer};
+use crate::support::scripted_agent::{After, ScriptedAgent};
 use crate::support::server::Server;
 
 const CONTRACTS: [&str; 2] = ["run", "task"];
@@ -23,14 +23,13 @@ const ROWS: &[(&[u16], (&str, &str))] = &[
 ];
 
 /// Agents of both contracts that answer every request for work with the status in their name.
-fn refusing(statuses: &[u16], body: fn(u16) -> String, keys: &str) -> (Scripted, Server) {
-    let scripted = Scripted::start(move |asked, wire| {
-        if asked.method == "GET" {
-            return wire.json("404 Not Found", &json!({}));
+fn refusing(statuses: &[u16], body: fn(u16) -> String, keys: &str) -> (ScriptedAgent, Server) {
+    let scripted = ScriptedAgent::start_many(move |request, connection| {
+        if request.method == "GET" {
+            return connection.json(404, &json!({}));
         }
-        let status: u16 = asked.script.rsplit('-').next().and_then(|status| status.parse().ok()).expect("a status");
-        wire.send(answer(&format!("{status} So"), "application/json", body(status).as_bytes()));
-        After::Keep
+        let status: u16 = request.agent.rsplit('-').next().and_then(|status| status.parse().ok()).expect("a status");
+        connection.whole(status, "application/json", body(status))
     });
     let names = CONTRACTS.iter().flat_map(|contract| statuses.iter().map(move |status| (contract, status)));
     let agents = names.map(|(contract, status)| scripted.agent(contract, &format!("{contract}-{status}"), keys));
@@ -59,7 +58,7 @@ fn every_status_without_a_document_has_one_meaning_in_every_contract() {
             assert_eq!(found["message"], format!("hush, because of {status}"), "{work}: {job}");
             assert_eq!(found["details"]["answer"], detail(*status), "{work}: {job}");
             assert!(!job["violations"].to_string().contains("hush"), "{work}: {job}");
-            let posts = scripted.asked(&work).iter().filter(|asked| asked.method == "POST").count();
+            let posts = scripted.requests_of(&work).iter().filter(|request| request.method == "POST").count();
             let has_asked_for_sync = *contract == "run" && [404, 405, 501].contains(status);
             assert_eq!(posts, 1 + usize::from(has_asked_for_sync), "{work}");
         }
@@ -111,14 +110,14 @@ fn words_that_are_no_short_text_are_kept_as_they_are() {
 
 #[test]
 fn a_refusal_that_breaks_off_or_is_too_long_says_what_it_said_so_far() {
-    let scripted = Scripted::start(|asked, wire| {
-        if asked.method == "GET" {
-            return wire.json("404 Not Found", &json!({}));
+    let scripted = ScriptedAgent::start_many(|request, connection| {
+        if request.method == "GET" {
+            return connection.json(404, &json!({}));
         }
-        let length = if asked.script.ends_with("long") { 100_000 } else { 5_000 };
-        wire.send(format!("HTTP/1.1 422 No\r\ncontent-length: {length}\r\n\r\n<p>not like this"));
-        if asked.script.ends_with("long") {
-            wire.send("x".repeat(length));
+        let length = if request.agent.ends_with("long") { 100_000 } else { 5_000 };
+        connection.send(format!("HTTP/1.1 422 No\r\ncontent-length: {length}\r\n\r\n<p>not like this"));
+        if request.agent.ends_with("long") {
+            connection.send("x".repeat(length));
         }
         After::Close
     });
@@ -146,16 +145,16 @@ fn the_pause_that_an_agent_asks_for_is_kept() {
     // Longer than the first pause would be otherwise. The agent's own clock counts for a date.
     const SECONDS: &str = "retry-after: 3";
     const DATE: &str = "date: Sun, 06 Nov 1994 08:49:37 GMT\r\nRetry-After: Sun, 06 Nov 1994 08:49:40 GMT";
-    let scripted = Scripted::start(|asked, wire| {
-        let headers = if asked.script.ends_with("date") { DATE } else { SECONDS };
-        let status = if asked.script.contains("429") { "429 Slow" } else { "503 Not now" };
-        match (asked.turn, asked.path.as_str()) {
+    let scripted = ScriptedAgent::start_many(|request, connection| {
+        let headers = if request.agent.ends_with("date") { DATE } else { SECONDS };
+        let status = if request.agent.contains("429") { "429 Slow" } else { "503 Not now" };
+        match (request.turn, request.path.as_str()) {
             (0, _) => {
-                wire.send(later(status, headers));
+                connection.send(later(status, headers));
                 After::Keep
             }
-            (_, "/tasks") => wire.json("200 OK", &asked.completed("task")),
-            (_, _) => wire.stream(&[asked.started(), asked.finale("run")]),
+            (_, "/tasks") => connection.json(200, &request.completed("task")),
+            (_, _) => connection.stream(&[request.started(), request.final_event("run")]),
         }
     });
     let names: Vec<(&str, String)> = CONTRACTS
@@ -175,9 +174,9 @@ fn the_pause_that_an_agent_asks_for_is_kept() {
 
 #[test]
 fn a_pause_beyond_the_jobs_time_fails_it_at_once() {
-    let scripted = Scripted::start(|asked, wire| {
-        let status = if asked.script.contains("429") { "429 Slow" } else { "503 Not now" };
-        wire.send(later(status, "retry-after: 3000"));
+    let scripted = ScriptedAgent::start_many(|request, connection| {
+        let status = if request.agent.contains("429") { "429 Slow" } else { "503 Not now" };
+        connection.send(later(status, "retry-after: 3000"));
         After::Keep
     });
     let rows = [("429", "resource_limit"), ("503", "unavailable")];

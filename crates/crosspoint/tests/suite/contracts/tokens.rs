@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::run::agent::failure;
 use crate::support::program::crosspoint;
-use crate::support::scripted_agent::{After, Scripted, answer};
+use crate::support::scripted_agent::ScriptedAgent;
 use crate::support::server::Server;
 
 const TOKEN: &str = "s3cret-of-the-server";
@@ -28,12 +28,11 @@ fn said(server: &Server, arguments: &[&str]) -> String {
 fn the_operator_is_told_once_and_sees_it_until_the_token_is_taken() {
     let status = Arc::new(AtomicU16::new(401));
     let present = status.clone();
-    let scripted = Scripted::start(move |asked, wire| match (present.load(Ordering::SeqCst), asked.path.as_str()) {
-        (200, "/tasks") => wire.json("200 OK", &asked.completed("task")),
-        (200, _) => wire.stream(&[asked.started(), asked.finale("run")]),
-        (status, _) => {
-            wire.send(answer(&format!("{status} No"), "application/json", br#"{"detail": "who are you?"}"#));
-            After::Keep
+    let scripted = ScriptedAgent::start_many(move |request, connection| {
+        match (present.load(Ordering::SeqCst), request.path.as_str()) {
+            (200, "/tasks") => connection.json(200, &request.completed("task")),
+            (200, _) => connection.stream(&[request.started(), request.final_event("run")]),
+            (status, _) => connection.json(status, &json!({"detail": "who are you?"})),
         }
     });
     for contract in ["run", "task"] {
@@ -71,7 +70,7 @@ fn the_operator_is_told_once_and_sees_it_until_the_token_is_taken() {
 
 #[test]
 fn an_agent_that_wants_a_token_and_has_none_configured_says_what_to_do() {
-    let scripted = Scripted::start(|_, wire| wire.json("401 No", &json!({})));
+    let scripted = ScriptedAgent::start_many(|_, connection| connection.json(401, &json!({})));
     let server = Server::configured(&scripted.agent("run", "far", ""));
     let job = server.done("far", &json!({}));
     assert_eq!(failure(&job), ("unavailable", "never"), "{job}");
@@ -81,18 +80,18 @@ fn an_agent_that_wants_a_token_and_has_none_configured_says_what_to_do() {
 /// The words of the contract for a refused token, with a status that says nothing about it.
 #[test]
 fn an_agents_own_unauthenticated_is_about_our_token_and_not_the_callers() {
-    let scripted = Scripted::start(|asked, wire| {
+    let scripted = ScriptedAgent::start_many(|request, connection| {
         let error = json!({"code": "UNAUTHENTICATED", "message": "who are you?", "recoverable": true});
-        let document = if asked.path == "/tasks" {
-            json!({"id": asked.id(), "status": "failed", "error": error})
+        let document = if request.path == "/tasks" {
+            json!({"id": request.id(), "status": "failed", "error": error})
         } else {
-            json!({"request_id": asked.id(), "task_type": asked.script, "status": "error", "ok": false, "outputs": {},
+            json!({"request_id": request.id(), "task_type": request.agent, "status": "error", "ok": false, "outputs": {},
                 "error": error})
         };
-        if asked.wants_stream() {
-            return wire.stream(&[asked.started(), asked.event("final", document)]);
+        if request.wants_stream() {
+            return connection.stream(&[request.started(), request.event("final", document)]);
         }
-        wire.json("200 OK", &document)
+        connection.json(200, &document)
     });
     for contract in ["run", "task"] {
         let server = Server::configured(&scripted.agent(contract, contract, "repeatable = true"));
@@ -102,7 +101,7 @@ fn an_agents_own_unauthenticated_is_about_our_token_and_not_the_callers() {
         assert_eq!((answer.status, &error["code"]), (200, &json!("AGENT_UNAVAILABLE")), "{error}");
         assert_eq!((&error["message"], &error["details"]["repeat"]), (&json!("who are you?"), &json!("never")));
         assert!(refused_since(&server, contract).is_string());
-        let posts = scripted.asked(contract).iter().filter(|asked| asked.method == "POST").count();
+        let posts = scripted.requests_of(contract).iter().filter(|request| request.method == "POST").count();
         assert_eq!(posts, 1, "it is not tried again");
     }
 }

@@ -80,7 +80,7 @@ fn streams_and_waits_end_with_it_and_work_is_refused_meanwhile() {
     let request = head("POST", "/api/v1/jobs?wait=300", &[], body.len()) + body;
     submitting.write_all(request.as_bytes()).expect("it can be sent");
     // All three are under way: the third has become a job.
-    until("the job of whoever waits", || {
+    until("the job of the caller that waits", || {
         (server.get("/api/v1/jobs?work=ask").json()["jobs"].as_array()?.len() == 2).then_some(())
     });
     server.signal("TERM");

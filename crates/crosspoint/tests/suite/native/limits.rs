@@ -44,7 +44,7 @@ fn a_body_that_is_too_large_is_refused_early_and_one_that_just_fits_is_not() {
 }
 
 #[test]
-fn whoever_sends_much_too_much_still_gets_the_answer() {
+fn a_caller_that_sends_much_too_much_still_gets_the_answer() {
     let server = Server::configured("[limits]\nbody_bytes = 2000\n");
     refused(&server.post("/api/v1/jobs", &job_of(3_000_000)), 413, "resource_limit", "never");
     refused(&server.post("/api/v1/nothing", &job_of(3_000_000)), 404, "invalid", "never");
@@ -111,7 +111,7 @@ fn a_body_and_a_head_that_never_come_are_given_up() {
     let mut silent = server.connect();
     let mut said = Vec::new();
     silent.read_to_end(&mut said).expect("it is closed");
-    assert_eq!(said, b"", "whoever said nothing is told nothing");
+    assert_eq!(said, b"", "a caller that said nothing is told nothing");
     assert_eq!((refusals(&server, "body_seconds"), refusals(&server, "header_seconds")), (1.0, 1.0));
 }
 
@@ -183,7 +183,7 @@ fn counted(line: &str, message: &str) -> Option<u64> {
 }
 
 #[test]
-fn whoever_takes_nothing_of_an_answer_loses_the_connection() {
+fn a_caller_that_takes_nothing_of_an_answer_loses_the_connection() {
     let server = Server::configured("[limits]\nconnections = 1\nwrite_seconds = 0.2\n");
     // More than the system buffers for a caller that does not read.
     let body = format!(r#"{{"work":"ask","padding":"{}"}}"#, "x".repeat(12 << 20));

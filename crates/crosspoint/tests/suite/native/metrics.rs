@@ -249,7 +249,7 @@ fn numbers_count_from_the_start() {
     assert_eq!(page.get("crosspoint_jobs", &[("state", "waiting")]), 1.0, "what is, is seen");
     let interrupted = [("agent", "ask"), ("outcome", "interrupted"), ("failure", "")];
     assert_eq!(page.get("crosspoint_attempts_total", &interrupted), 1.0, "the end of the first server was its end");
-    assert_eq!(page.get("crosspoint_attempt_seconds_count", &[("agent", "ask")]), 0.0, "nobody knows when it began");
+    assert_eq!(page.get("crosspoint_attempt_seconds_count", &[("agent", "ask")]), 0.0, "it is unknown when it began");
     server.post(&format!("/api/v1/jobs/{id}/answer"), r#"{"input":"yes"}"#);
     server.ended(&id);
     assert_eq!(Page::of(&server).get("crosspoint_jobs_ended_total", &ended("ask", "completed", "")), 1.0);

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{env, fs};
 
 use serde_json::Value;
 
 use crate::support::conformity::{KEPT, kept};
 use crate::support::program::root;
-use crate::support::server::{Server, until};
+use crate::support::server::{Server, until, within};
 
 /// Longest time of a run of the generator. It takes some twenty seconds on an idle machine, so this only ends what
 /// hangs.
@@ -170,18 +170,11 @@ fn a_generator_of_requests_finds_nothing() {
     generator.args(["--generation-deterministic", "--request-timeout", "30"]);
     generator.args(["--no-color", "--continue-on-failure"]).current_dir(&directory).stdout(out()).stderr(out());
     let mut child = generator.env("HOME", &directory).env("PYTHONIOENCODING", "utf-8").spawn().expect("it starts");
-    let end = Instant::now() + GENERATOR_TIME_MAX;
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("it can be asked") {
-            break Some(status);
-        }
-        if Instant::now() > end {
-            let _ = child.kill();
-            let _ = child.wait();
-            break None;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    };
+    let status = within(GENERATOR_TIME_MAX, || child.try_wait().expect("it can be asked"));
+    if status.is_none() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
     let said = fs::read_to_string(&said).unwrap_or_default();
     assert!(status.is_some_and(|status| status.success()), "{status:?}\n{said}\n{}", server.log());
     // The generator fetches the description itself, and does not test that endpoint.

@@ -73,12 +73,12 @@ fn ten_times_too_much_is_refused_in_bounded_memory() {
                         loiterers.push(loiterer(server));
                     }
                     let status = flood(server, &mut dice);
-                    *answers.lock().expect("nobody panics").entry(status).or_default() += 1;
+                    *answers.lock().expect("no thread panics with it").entry(status).or_default() += 1;
                 }
             });
         }
     });
-    let answers = answers.into_inner().expect("nobody panics");
+    let answers = answers.into_inner().expect("no thread panics with it");
     let peak = memory_peak_mib(server.pid());
     let expected = [200, 202, 413, 429, 503];
     // No caller is left without an answer, and each expected status was seen.

@@ -48,7 +48,7 @@ fn reason(job: &Value) -> &str {
 }
 
 #[test]
-fn agents_that_are_nobody_any_more_are_named() {
+fn agents_that_are_no_longer_configured_are_named() {
     let mut server = Server::configured(ONE_AT_A_TIME);
     let busy = id(&server.submit(LONG));
     server.in_state(&busy, "running");

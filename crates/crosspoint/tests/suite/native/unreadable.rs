@@ -1,11 +1,10 @@
 //! ALL-11: JSON with a name twice in an object, or nested over 127 levels, from every source.
 
-use axum::response::IntoResponse;
 use serde_json::{Value, json};
 
-use crate::support::http_services::{Service, events};
 use crate::support::programs::{bash, violations};
 use crate::support::puller::Puller;
+use crate::support::scripted_agent::ScriptedAgent;
 use crate::support::server::Server;
 use crate::support::workers::Worker;
 
@@ -128,14 +127,14 @@ fn the_answers_of_run_agents_are_kept_within_bounds_and_never_logged() {
     for outputs in outputs {
         for streams in [true, false] {
             let given = outputs.clone();
-            let agent = Service::new(move |asked| {
+            let agent = ScriptedAgent::start(move |asked, connection| {
                 let response = asked.response(json!("@")).to_string().replace("\"@\"", &given);
                 match streams {
-                    true => events(asked.started() + &format!("event: final\ndata: {response}\n\n")),
-                    false => ([("content-type", "application/json")], response).into_response(),
+                    true => connection.events(asked.started() + &format!("event: final\ndata: {response}\n\n")),
+                    false => connection.whole(200, "application/json", response),
                 }
             });
-            let server = Server::configured(&agent.agent("run", ""));
+            let server = Server::configured(&agent.far(""));
             let job = server.done("far", &json!({}));
             let answer = kept(&job);
             assert!(answer.contains("secret") && answer.len() <= 64 << 10, "{} bytes", answer.len());

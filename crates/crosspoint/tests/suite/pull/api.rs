@@ -61,7 +61,7 @@ fn one_call_reports_and_takes() {
 }
 
 #[test]
-fn work_is_known_once_its_agent_has_joined_and_is_done_by_whoever_asks() {
+fn work_is_known_once_its_agent_has_joined_and_is_done_by_the_worker_that_asks() {
     let server = Server::start();
     refused(&server.post("/api/v1/jobs", r#"{"work":"dig"}"#), 400, "unsupported");
     let mut worker = Puller::joined(&server, "dig", 1);
@@ -110,7 +110,7 @@ fn what_was_given_and_did_not_arrive_is_given_again() {
 }
 
 #[test]
-fn a_stop_reaches_whoever_holds_it_also_with_no_room_and_while_it_waits() {
+fn a_stop_reaches_the_worker_that_holds_the_job_also_with_no_room_and_while_it_waits() {
     let server = Server::start();
     let mut worker = Puller::joined(&server, "dig", 1);
     let job = submit(&server, "dig");
@@ -194,7 +194,7 @@ fn failures_are_those_of_the_list_with_the_agents_own_words() {
 }
 
 #[test]
-fn whoever_leaves_gives_everything_back_at_once_and_then_the_agent_is_away() {
+fn a_worker_that_leaves_gives_everything_back_at_once_and_then_the_agent_is_away() {
     let server = Server::start();
     let mut first = Puller::joined(&server, "dig", 1);
     let mut second = Puller::joined(&server, "dig", 2);
@@ -216,7 +216,7 @@ fn whoever_leaves_gives_everything_back_at_once_and_then_the_agent_is_away() {
 }
 
 #[test]
-fn what_was_laid_out_and_never_taken_goes_back_to_the_queue_when_nobody_is_left() {
+fn what_was_laid_out_and_never_taken_goes_back_to_the_queue_when_no_worker_is_left() {
     let server = Server::start();
     let worker = Puller::joined(&server, "dig", 1);
     let job = submit(&server, "dig");
@@ -231,7 +231,7 @@ fn what_was_laid_out_and_never_taken_goes_back_to_the_queue_when_nobody_is_left(
 }
 
 #[test]
-fn whoever_takes_no_more_finishes_what_it_has_and_the_rest_goes_back() {
+fn a_worker_that_takes_no_more_finishes_what_it_has_and_the_rest_goes_back() {
     let server = Server::start();
     let mut worker = Puller::joined(&server, "dig", 1);
     let (held, laid_out) = (submit(&server, "dig"), submit(&server, "dig"));
@@ -245,7 +245,7 @@ fn whoever_takes_no_more_finishes_what_it_has_and_the_rest_goes_back() {
 }
 
 #[test]
-fn whoever_is_silent_for_a_lease_is_dead_and_its_work_goes_to_others() {
+fn a_worker_that_is_silent_for_a_lease_is_dead_and_its_work_goes_to_others() {
     let server = Server::start();
     let mut silent = Puller::joined(&server, "dig", 1);
     let job = submit(&server, "dig");
@@ -267,7 +267,7 @@ fn whoever_is_silent_for_a_lease_is_dead_and_its_work_goes_to_others() {
 }
 
 #[test]
-fn after_a_restart_what_is_held_is_taken_up_and_what_nobody_holds_died() {
+fn after_a_restart_what_is_held_is_taken_up_and_what_no_worker_holds_died() {
     let mut server = Server::start();
     let mut worker = Puller::joined(&server, "dig", 1);
     let (kept, lost) = (submit(&server, "dig"), submit(&server, "dig"));
@@ -293,7 +293,7 @@ fn after_a_restart_what_is_held_is_taken_up_and_what_nobody_holds_died() {
 }
 
 #[test]
-fn a_server_that_stops_waits_for_nobody_who_goes_on_without_it() {
+fn a_server_that_stops_does_not_wait_for_workers_that_go_on_without_it() {
     let mut server = Server::start();
     let mut worker = Puller::joined(&server, "dig", 1);
     let (held, laid_out) = (submit(&server, "dig"), submit(&server, "dig"));
@@ -313,7 +313,7 @@ fn a_server_that_stops_waits_for_nobody_who_goes_on_without_it() {
     assert_eq!(error["repeat"], "safe");
     assert!(server.wait().success());
     server.restart();
-    assert_eq!(server.job(&laid_out)["state"], "queued", "nobody had taken it");
+    assert_eq!(server.job(&laid_out)["state"], "queued", "no worker had taken it");
     worker.join(&server, json!({"work": ["dig"], "concurrency": 4, "lease_seconds": 5}));
     assert_eq!(worker.finish(&server, &json!(held), 1), "taken", "also before it asks for work again");
 }
@@ -333,7 +333,7 @@ fn agents_that_joined_are_forgotten_by_operators_and_names_are_kept_apart() {
     refused(&forget("echo"), 409, "conflict");
     refused(&forget("nobody"), 404, "invalid");
     worker.leave(&server);
-    assert_eq!(other.join(&server, json!({"work": ["fill"]})).status, 200, "nobody else is there");
+    assert_eq!(other.join(&server, json!({"work": ["fill"]})).status, 200, "no other worker is there");
     refused(&server.post("/api/v1/jobs", r#"{"work":"dig"}"#), 400, "unsupported");
     other.leave(&server);
     assert_eq!(forget("dig").json()["name"], "dig");
@@ -393,5 +393,5 @@ fn every_mistake_is_refused_and_says_where_it_is() {
     let place = format!("session={session}&job={job}&attempt=1&offset=0");
     refused(&output(&format!("{place}&more=1"), b"x"), 400, "invalid");
     assert_eq!(output(&place, &vec![b'x'; (1 << 20) + 1]).status, 413);
-    assert_eq!(output(&place, b"x").json(), json!({"output": "gone"}), "nobody has that job");
+    assert_eq!(output(&place, b"x").json(), json!({"output": "gone"}), "no worker has that job");
 }

@@ -89,7 +89,7 @@ fn broken_rules_are_recorded_once_for_each_rule_and_only_so_many() {
 }
 
 #[test]
-fn a_job_whose_document_is_gone_fails_and_takes_nobodys_place() {
+fn a_job_whose_document_is_gone_fails_and_takes_no_place() {
     let mut server = Server::start();
     Puller::joined(&server, "dig", 1).leave(&server);
     let (lost, other) = (server.begin("dig"), server.begin("dig"));

@@ -15,7 +15,7 @@ fn clauses(job: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_neighbour_ends_nobody_elses_job_and_that_it_tried_is_on_record() {
+fn a_worker_cannot_end_the_job_of_another_and_that_it_tried_is_on_record() {
     let server = Server::start();
     let mut honest = Puller::joined(&server, "dig", 1);
     let forger = Puller::joined(&server, "spy", 2);

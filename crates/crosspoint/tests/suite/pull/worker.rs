@@ -91,7 +91,7 @@ fn a_question_is_asked_and_its_answer_arrives() {
 }
 
 #[test]
-fn whoever_waits_for_a_person_leaves_its_place_to_others() {
+fn a_job_that_waits_for_a_person_leaves_its_place_to_others() {
     let server = Server::start();
     let script = r#"read input; case $input in *question*) echo '@crosspoint {"ask": {"prompt": "Which?"}}'; read one;; esac
         echo "{\"one\": ${one:-null}}""#;
@@ -175,7 +175,7 @@ fn mistakes_are_told_at_once() {
     assert!(nothing.starts_with("exit 2") && nothing.contains("PROGRAM"), "{nothing}");
     let lease = transcript(&mut crosspoint(&["agent", "a", "--work", "w", "--lease-seconds", "1", "--", "cat"]));
     assert!(lease.starts_with("exit 2") && lease.contains("from 5 to 300"), "{lease}");
-    assert_eq!(server.get("/api/v1/agents/a").status, 404, "nobody has joined");
+    assert_eq!(server.get("/api/v1/agents/a").status, 404, "no worker has joined");
     let forgotten = transcript(&mut crosspoint(&["agents", "forget", "echo", "--server", &url]));
     assert!(forgotten.starts_with("exit 2") && forgotten.contains("configured"), "{forgotten}");
 }

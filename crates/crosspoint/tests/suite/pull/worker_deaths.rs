@@ -169,14 +169,14 @@ fn what_came_of_a_program_is_kept_for_longer_than_a_lease() {
 }
 
 #[test]
-fn work_that_nobody_has_taken_fails_by_nobodys_silence() {
+fn work_that_no_worker_has_taken_does_not_fail_by_silence() {
     let server = Server::start();
     let more = ["--lease-seconds", "5", "--silence-seconds", "3", "--work", "dig"];
     let mut dead = Worker::joined(&server, "digger", &more, &PROGRAM);
     dead.kill();
     let job = submit(&server, 0.0);
-    until("it is known that nobody is there", || {
-        assert!(server.job(&job)["outcome"].is_null(), "nobody has it: {}", server.job(&job));
+    until("it is known that no worker is there", || {
+        assert!(server.job(&job)["outcome"].is_null(), "no worker has it: {}", server.job(&job));
         server.get("/api/v1/agents/digger").json()["away_since"].is_string().then_some(())
     });
     server.in_state(&job, "queued");

@@ -1,7 +1,6 @@
 //! `crosspoint agent` that was asked to stop, and work that was on its way to it.
 
 use std::fs;
-use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -10,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::support::puller::Puller;
+use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent};
 use crate::support::server::{PATIENCE, Server, until};
-use crate::support::wire::{self, After, Asked};
 use crate::support::workers::Worker;
 
 const JOB: &str = "01a1e2d0-641e-7000-8000-0005a7fde28e";
@@ -26,9 +25,9 @@ struct Script {
 }
 
 impl Script {
-    fn answer(&self, asked: &Asked, stream: &mut TcpStream) -> After {
+    fn answer(&self, asked: &Request, connection: &mut Connection) -> After {
         let body = if asked.body.is_empty() { Value::Null } else { asked.json() };
-        let (_, what) = asked.target().rsplit_once('/').expect("a path");
+        let (_, what) = asked.path.rsplit_once('/').expect("a path");
         let nothing = json!({"jobs": [], "stop": [], "answers": []});
         let answer = match what {
             "take?wait=0" => nothing,
@@ -43,28 +42,25 @@ impl Script {
                 json!({"jobs": [job], "stop": [], "answers": []})
             }
             take if take.starts_with("take") => {
-                wire::until_gone(stream);
-                return After::Close;
+                return connection.until_gone();
             }
             "report" => {
                 let reports = body["reports"].as_array().expect("a list").clone();
                 self.reports.lock().expect("no thread panics with it").extend(reports.clone());
                 if !self.knows_declined && reports.iter().any(|report| report["declined"] == true) {
-                    wire::send(stream, &wire::json("400 Bad Request", &json!({"error": {"code": "invalid"}})));
-                    return After::Keep;
+                    return connection.json(400, &json!({"error": {"code": "invalid"}}));
                 }
                 json!({"reports": vec!["taken"; reports.len()]})
             }
             _ => json!({}),
         };
-        wire::send(stream, &wire::json("200 OK", &answer));
-        After::Keep
+        connection.json(200, &answer)
     }
 }
 
-fn worker(address: SocketAddr, directory: &Path) -> Child {
+fn worker(url: &str, directory: &Path) -> Child {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
-    command.args(["agent", "dig", "--work", "dig", "--server", &format!("http://{address}")]);
+    command.args(["agent", "dig", "--work", "dig", "--server", url]);
     command.args(["--", "sh", "-c", "echo > begun"]).current_dir(directory).env("NO_COLOR", "1");
     command.stderr(fs::File::create(directory.join("log")).expect("a log can be made"));
     command.spawn().expect("it starts")
@@ -79,7 +75,8 @@ fn crossing(name: &str, knows_declined: bool) -> Vec<Value> {
     let (asks, answers) = (Mutex::new(asks), Mutex::new(answers));
     let script = Arc::new(Script { asks, answers, reports: Mutex::default(), knows_declined });
     let serving = script.clone();
-    let mut child = worker(wire::listen(move |asked, stream| serving.answer(asked, stream)), &directory);
+    let server = ScriptedAgent::start(move |asked, connection| serving.answer(asked, connection));
+    let mut child = worker(&server.url(), &directory);
     asked.recv_timeout(PATIENCE).expect("it asks for work");
     let sent = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
     assert!(sent.is_ok_and(|status| status.success()), "the signal was sent");
@@ -111,7 +108,7 @@ fn an_idle_worker_leaves_at_once_and_what_comes_then_is_for_others() {
     let server = Server::start();
     let mut worker = Worker::joined(&server, "dig", &["--lease-seconds", "300"], &["cat"]);
     worker.signal("INT");
-    assert_eq!(worker.wait().code(), Some(0), "a call that waits for a third of the lease holds nobody up");
+    assert_eq!(worker.wait().code(), Some(0), "a call that waits for a third of the lease does not delay it");
     let id = server.begin("dig");
     let _other = Worker::joined(&server, "dig", &["--lease-seconds", "300"], &["cat"]);
     let job = server.ended(&id);

@@ -1,13 +1,11 @@
 //! Workers whose server refuses, for now or for good: a temporary refusal is waited out, and a lasting one ends the job
 //! but not the worker.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
-
 use serde_json::json;
 
 use crate::support::program::{crosspoint, transcript};
 use crate::support::programs::violations;
+use crate::support::scripted_agent::{After, ScriptedAgent};
 use crate::support::server::{Server, until};
 use crate::support::workers::Worker;
 
@@ -68,28 +66,19 @@ fn a_worker_begun_anew_with_other_work_waits_for_the_lease_of_the_one_that_was_k
 }
 
 #[test]
-fn whoever_is_told_to_come_again_does() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-    listener.set_nonblocking(true).expect("it need not wait");
-    let url = format!("http://{}", listener.local_addr().expect("it has an address"));
+fn a_worker_that_is_told_to_come_again_does() {
+    const STATUSES: [u16; 3] = [429, 408, 429];
+    let refusing = ScriptedAgent::start(|request, connection| {
+        // A worker that comes once more finds no answer.
+        let Some(status) = STATUSES.get(request.turn) else { return After::Close };
+        connection.send(format!("HTTP/1.1 {status} No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
+        After::Close
+    });
     let server = Server::start();
-    let mut worker = Worker::start(&server, "shout", &["--server", &url], &["cat"]);
-    for status in ["429 Too Many Requests", "408 Request Timeout", "429 Too Many Requests"] {
-        let (mut stream, _) = until("it comes", || listener.accept().ok());
-        stream.set_nonblocking(false).expect("it can wait");
-        let mut reader = BufReader::new(stream.try_clone().expect("it can be shared"));
-        let (mut line, mut length) = (String::new(), 0);
-        while reader.read_line(&mut line).is_ok_and(|bytes| bytes > 2) {
-            let lower = line.to_ascii_lowercase();
-            length =
-                lower.strip_prefix("content-length:").map_or(length, |value| value.trim().parse().expect("a number"));
-            line.clear();
-        }
-        reader.read_exact(&mut vec![0; length]).expect("a body");
-        write!(stream, "HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").expect("it reads");
-    }
+    let mut worker = Worker::start(&server, "shout", &["--server", &refusing.url()], &["cat"]);
+    until("it comes", || (refusing.requests().len() >= STATUSES.len()).then_some(()));
     worker.says("it is waited for");
-    drop(listener);
+    drop(refusing);
     worker.signal("INT");
     worker.signal("INT");
     until("it ends", || worker.said().contains("leaving").then_some(()));

@@ -1,6 +1,5 @@
 //! Agents of the run contract: what they are sent, and what their answers lead to.
 
-use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, mpsc};
 
 use crosspoint_engine::breaker::Breaker;
@@ -8,14 +7,18 @@ use crosspoint_engine::core::{Batch, Standing};
 use crosspoint_engine::store::{Options, Store};
 use serde_json::{Value, json};
 
-use crate::support::http_services::{Asked, Call, Service, agent_at, event, events, json_answer};
 use crate::support::programs::violations;
+use crate::support::run_agent::{Call, held_streams};
+use crate::support::scripted_agent::{After, Request, ScriptedAgent, configuration, event, unused_address};
 use crate::support::server::{PATIENCE, Server, until};
 
 /// A run agent that answers every stream like this, and a server that uses it.
-pub(crate) fn serving(keys: &str, stream: impl Fn(&Asked) -> String + Send + Sync + 'static) -> (Service, Server) {
-    let service = Service::new(move |asked| events(stream(asked)));
-    let server = Server::configured(&service.agent("run", keys));
+pub(crate) fn serving(
+    keys: &str,
+    stream: impl Fn(&Request) -> String + Send + Sync + 'static,
+) -> (ScriptedAgent, Server) {
+    let service = ScriptedAgent::start(move |asked, connection| connection.events(stream(asked)));
+    let server = Server::configured(&service.far(keys));
     (service, server)
 }
 
@@ -33,30 +36,24 @@ pub(crate) fn clauses(job: &Value) -> Vec<&str> {
     list.iter().map(|one| one["clause"].as_str().expect("a clause")).collect()
 }
 
-/// A port without a listener.
-fn nowhere() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address")
-}
-
 #[test]
 fn progress_arrives_while_it_runs_and_everything_it_said_is_kept() {
-    let (service, calls) = Service::held();
-    let server = Server::configured(&service.agent("run", "work = [\"LIT\"]"));
+    let (service, calls) = held_streams();
+    let server = Server::configured(&service.far("work = [\"LIT\"]"));
     let body = json!({"work": "LIT", "input": {"q": "Łódź"}, "limits": {"seconds": 100}});
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let answer = server.request("POST", "/api/v1/jobs", &[("traceparent", parent)], body.to_string().as_bytes());
     let id = id(&answer.json());
     let call = calls.next();
-    let asked = &call.asked;
-    assert_eq!((asked.path.as_str(), asked.request_id()), ("/agents/run/stream", id.as_str()));
+    let asked = &call.request;
+    assert_eq!((asked.path.as_str(), asked.id()), ("/agents/run/stream", id.clone()));
     assert_eq!(
         (asked.header("accept"), asked.header("content-type")),
         (Some("text/event-stream"), Some("application/json"))
     );
-    assert_eq!((&asked.body["task_type"], &asked.body["inputs"]), (&json!("LIT"), &json!({"q": "Łódź"})));
-    assert_eq!(asked.body["budgets"], json!({"max_seconds": 100}), "the deadline is handed on");
-    assert_eq!(asked.body.get("mode"), None, "an absent mode is not filled in");
+    assert_eq!((&asked.json()["task_type"], &asked.json()["inputs"]), (&json!("LIT"), &json!({"q": "Łódź"})));
+    assert_eq!(asked.json()["budgets"], json!({"max_seconds": 100}), "the deadline is handed on");
+    assert_eq!(asked.json().get("mode"), None, "an absent mode is not filled in");
     let trace = asked.header("traceparent").expect("a trace");
     assert!(trace.starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-") && trace != parent, "{trace}");
     call.say(asked.started());
@@ -78,26 +75,26 @@ fn progress_arrives_while_it_runs_and_everything_it_said_is_kept() {
 #[test]
 fn without_a_stream_the_whole_answer_is_asked_for_and_that_is_remembered() {
     for status in [404, 405, 501] {
-        let service = Service::new(move |asked| match asked.path.as_str() {
-            "/agents/run/sync" => json_answer(200, &asked.response(json!({"by": "sync"}))),
-            _ => json_answer(status, &json!({"detail": "Not Found"})),
+        let service = ScriptedAgent::start(move |asked, connection| match asked.path.as_str() {
+            "/agents/run/sync" => connection.json(200, &asked.response(json!({"by": "sync"}))),
+            _ => connection.json(status, &json!({"detail": "Not Found"})),
         });
-        let server = Server::configured(&service.agent("run", "mode = \"LIVE\""));
+        let server = Server::configured(&service.far("mode = \"LIVE\""));
         for _ in 0..2 {
             let job = server.done("far", &json!({}));
             assert_eq!((&job["outcome"]["outputs"], clauses(&job)), (&json!({"by": "sync"}), vec![]), "{job}");
         }
         assert_eq!(service.paths(), ["/agents/run/stream", "/agents/run/sync", "/agents/run/sync"]);
-        let asked = service.asked();
+        let asked = service.requests();
         assert_eq!(asked[0].body, asked[1].body, "it is the same request");
-        assert_eq!((asked[1].header("accept"), &asked[1].body["mode"]), (Some("application/json"), &json!("LIVE")));
+        assert_eq!((asked[1].header("accept"), &asked[1].json()["mode"]), (Some("application/json"), &json!("LIVE")));
     }
 }
 
 #[test]
 fn where_neither_endpoint_is_the_caller_is_not_blamed() {
-    let service = Service::new(|_| json_answer(404, &json!({"detail": "Not Found"})));
-    let server = Server::configured(&service.agent("run", ""));
+    let service = ScriptedAgent::start(|_, connection| connection.json(404, &json!({"detail": "Not Found"})));
+    let server = Server::configured(&service.far(""));
     let job = server.done("far", &json!({}));
     assert_eq!((failure(&job), clauses(&job)), (("unsupported", "never"), vec!["RUN-121"]), "{job}");
 }
@@ -114,8 +111,8 @@ fn connections_are_used_again() {
 
 #[test]
 fn no_more_jobs_are_with_it_at_a_time_than_it_may_have() {
-    let (service, calls) = Service::held();
-    let mut server = Server::configured(&service.agent("run", "concurrency = 2"));
+    let (service, calls) = held_streams();
+    let mut server = Server::configured(&service.far("concurrency = 2"));
     let jobs: Vec<String> = (0..5).map(|_| server.begin("far")).collect();
     let mut open = vec![calls.next(), calls.next()];
     let agent = server.get("/api/v1/agents/far").json();
@@ -123,7 +120,7 @@ fn no_more_jobs_are_with_it_at_a_time_than_it_may_have() {
     assert_eq!(server.get("/api/v1/jobs?state=queued").json()["jobs"].as_array().map(Vec::len), Some(3));
     for left in (0..jobs.len()).rev() {
         let call = open.remove(0);
-        call.say(call.asked.stream(json!({})));
+        call.say(call.request.stream(json!({})));
         if left >= 2 {
             open.push(calls.next());
         }
@@ -142,17 +139,17 @@ fn no_more_jobs_are_with_it_at_a_time_than_it_may_have() {
 }
 
 #[test]
-fn a_token_is_presented_and_shown_to_nobody() {
+fn a_token_is_presented_and_is_shown_nowhere() {
     const TOKEN: &str = "s3cret-token-of-the-agent";
-    let service = Service::new(|asked| match asked.header("authorization") {
-        Some(value) if value == format!("Bearer {TOKEN}") => events(asked.stream(json!({}))),
-        _ => json_answer(401, &json!({"detail": "who are you?"})),
+    let service = ScriptedAgent::start(|asked, connection| match asked.header("authorization") {
+        Some(value) if value == format!("Bearer {TOKEN}") => connection.events(asked.stream(json!({}))),
+        _ => connection.json(401, &json!({"detail": "who are you?"})),
     });
-    let mut server = Server::with(&service.agent("run", ""), &["--log", "debug"]);
+    let mut server = Server::with(&service.far(""), &["--log", "debug"]);
     let refused = server.done("far", &json!({}));
     assert_eq!(failure(&refused), ("unavailable", "never"), "{refused}");
     std::fs::write(server.directory().join("token"), format!("{TOKEN}\n")).expect("it can be written");
-    server.configure(&service.agent("run", "token_file = \"token\""));
+    server.configure(&service.far("token_file = \"token\""));
     assert!(server.stop().success());
     server.restart();
     assert_eq!(server.done("far", &json!({}))["state"], "completed");
@@ -180,13 +177,13 @@ fn what_may_not_be_carried_is_listed_on_the_job() {
     let job = server.job(&id);
     assert_eq!(clauses(&job), ["ALL-129"]);
     assert!(violations(&job)[0].contains("priority"), "{job}");
-    assert_eq!(service.asked()[0].body.get("x_crosspoint"), None);
+    assert_eq!(service.requests()[0].json().get("x_crosspoint"), None);
 }
 
 #[test]
 fn to_cancel_a_job_closes_its_connection() {
-    let (service, calls) = Service::held();
-    let server = Server::configured(&service.agent("run", ""));
+    let (service, calls) = held_streams();
+    let server = Server::configured(&service.far(""));
     let id = server.begin("far");
     let call = calls.next();
     server.cancel(&id);
@@ -195,20 +192,20 @@ fn to_cancel_a_job_closes_its_connection() {
 
 #[test]
 fn silence_ends_a_stream_and_comments_are_life() {
-    let (service, calls) = Service::held();
-    let server = Server::configured(&service.agent("run", "silence_seconds = 2"));
+    let (service, calls) = held_streams();
+    let server = Server::configured(&service.far("silence_seconds = 2"));
     let (silent, alive) = (server.begin("far"), server.begin("far"));
     let (first, second) = (calls.next(), calls.next());
-    let (silent_call, alive_call) = if first.asked.request_id() == silent { (first, second) } else { (second, first) };
-    silent_call.say(silent_call.asked.started());
+    let (silent_call, alive_call) = if first.request.id() == silent { (first, second) } else { (second, first) };
+    silent_call.say(silent_call.request.started());
     until("the silent one is given up", || {
-        alive_call.say(": here\n".to_owned());
+        alive_call.say(": here\n");
         server.job(&silent)["outcome"].is_object().then_some(())
     });
     assert_eq!(failure(&server.job(&silent)), ("timeout", "unknown"));
     silent_call.closed();
     assert_eq!(server.job(&alive)["state"], "running", "bytes are life");
-    alive_call.say(format!("\n{}", alive_call.asked.stream(json!({}))));
+    alive_call.say(format!("\n{}", alive_call.request.stream(json!({}))));
     assert_eq!(server.ended(&alive)["state"], "completed");
 }
 
@@ -216,17 +213,17 @@ fn silence_ends_a_stream_and_comments_are_life() {
 fn an_answer_in_one_piece_may_take_longer_than_silence_does() {
     let (finish, finished) = mpsc::channel();
     let finished = Mutex::new(finished);
-    let service = Service::new(move |asked| {
+    let service = ScriptedAgent::start(move |asked, connection| {
         if asked.path == "/agents/run/stream" {
-            return json_answer(404, &json!({}));
+            return connection.json(404, &json!({}));
         }
         finished.lock().expect("not poisoned").recv_timeout(PATIENCE).expect("the test says when");
-        json_answer(200, &asked.response(json!({"late": true})))
+        connection.json(200, &asked.response(json!({"late": true})))
     });
-    let (silent, calls) = Service::held();
+    let (silent, calls) = held_streams();
     let keys = "silence_seconds = 0.5";
-    let beside = silent.agent("run", keys).replace("far", "silent");
-    let server = Server::configured(&(service.agent("run", keys) + &beside));
+    let beside = silent.far(keys).replace("far", "silent");
+    let server = Server::configured(&(service.far(keys) + &beside));
     let id = server.begin("far");
     until("it is asked", || service.paths().contains(&"/agents/run/sync".to_owned()).then_some(()));
     // If a job that began later has been silent for too long, so has this one.
@@ -242,9 +239,9 @@ fn an_answer_in_one_piece_may_take_longer_than_silence_does() {
 #[test]
 fn what_our_own_death_cut_short_is_unknown_and_is_repeated_only_where_that_is_allowed() {
     for repeatable in [false, true] {
-        let (service, calls) = Service::held();
+        let (service, calls) = held_streams();
         let keys = if repeatable { "repeatable = true" } else { "" };
-        let mut server = Server::configured(&service.agent("run", keys));
+        let mut server = Server::configured(&service.far(keys));
         let id = server.begin("far");
         let first = calls.next();
         server.kill();
@@ -252,8 +249,8 @@ fn what_our_own_death_cut_short_is_unknown_and_is_repeated_only_where_that_is_al
         server.restart();
         if repeatable {
             let again = calls.next();
-            assert_eq!(again.asked.request_id(), first.asked.request_id());
-            again.say(again.asked.stream(json!({})));
+            assert_eq!(again.request.id(), first.request.id());
+            again.say(again.request.stream(json!({})));
             assert_eq!(server.ended(&id)["state"], "completed");
         } else {
             assert_eq!(failure(&server.ended(&id)), ("unavailable", "unknown"));
@@ -265,14 +262,14 @@ fn what_our_own_death_cut_short_is_unknown_and_is_repeated_only_where_that_is_al
 
 #[test]
 fn an_agent_that_is_not_there_yet_gets_the_work_when_it_is() {
-    let address = nowhere();
-    let server = Server::configured(&agent_at(address, "run", ""));
+    let address = unused_address();
+    let server = Server::configured(&configuration("far", "run", &format!("http://{address}"), ""));
     let id = server.begin("far");
     server.in_state(&id, "retrying");
-    let service = Service::at(address, |asked| events(asked.stream(json!({}))));
+    let service = ScriptedAgent::at(address, |asked, connection| connection.events(asked.stream(json!({}))));
     let job = server.ended(&id);
     assert_eq!(job["state"], "completed", "{job}");
-    assert_eq!(service.asked()[0].request_id(), id);
+    assert_eq!(service.requests()[0].id(), id);
 }
 
 #[test]
@@ -282,18 +279,18 @@ fn a_breaker_that_is_half_open_asks_whether_the_agent_is_ready() {
     for (ready, alive, asked_for) in
         [(200, 200, &["/health/ready"][..]), (404, 200, both), (405, 200, both), (404, 404, both)]
     {
-        let address = nowhere();
-        let mut server = Server::configured(&agent_at(address, "run", ""));
+        let address = unused_address();
+        let mut server = Server::configured(&configuration("far", "run", &format!("http://{address}"), ""));
         for _ in 0..5 {
             assert_eq!(failure(&server.done("far", &json!({}))), ("unavailable", "safe"));
         }
         assert_eq!(server.get("/api/v1/agents/far").json()["breaker"]["state"], "open");
         assert!(server.stop().success());
         time_is_up(&server);
-        let service = Service::at(address, move |asked| match asked.path.as_str() {
-            "/health/ready" => json_answer(ready, &json!({"status": "ready"})),
-            "/health" => json_answer(alive, &json!({"status": "ok"})),
-            _ => events(asked.stream(json!({}))),
+        let service = ScriptedAgent::at(address, move |asked, connection| match asked.path.as_str() {
+            "/health/ready" => connection.json(ready, &json!({"status": "ready"})),
+            "/health" => connection.json(alive, &json!({"status": "ok"})),
+            _ => connection.events(asked.stream(json!({}))),
         });
         server.restart();
         assert_eq!(server.done("far", &json!({}))["state"], "completed");
@@ -315,18 +312,20 @@ fn time_is_up(server: &Server) {
 
 #[test]
 fn a_redirect_is_followed_on_the_same_host_alone() {
-    let stranger = Service::new(|asked| events(asked.stream(json!({"by": "a stranger"}))));
-    let elsewhere = format!("http://{}/agents/run/stream", stranger.address);
-    let service = Service::new(move |asked| {
+    let stranger =
+        ScriptedAgent::start(|asked, connection| connection.events(asked.stream(json!({"by": "a stranger"}))));
+    let elsewhere = format!("http://{}/agents/run/stream", stranger.address());
+    let service = ScriptedAgent::start(move |asked, connection| {
         let to = match asked.path.as_str() {
-            "/agents/run/stream" if asked.body["inputs"]["far"] == true => elsewhere.clone(),
-            "/agents/run/stream" if asked.body["inputs"]["loop"] == true => "/agents/run/stream".to_owned(),
+            "/agents/run/stream" if asked.json()["inputs"]["far"] == true => elsewhere.clone(),
+            "/agents/run/stream" if asked.json()["inputs"]["loop"] == true => "/agents/run/stream".to_owned(),
             "/agents/run/stream" => "/moved".to_owned(),
-            _ => return events(asked.stream(json!({"by": "itself"}))),
+            _ => return connection.events(asked.stream(json!({"by": "itself"}))),
         };
-        axum::response::IntoResponse::into_response((axum::http::StatusCode::TEMPORARY_REDIRECT, [("location", to)]))
+        connection.send(format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n"));
+        After::Keep
     });
-    let server = Server::configured(&service.agent("run", ""));
+    let server = Server::configured(&service.far(""));
     assert_eq!(server.done("far", &json!({}))["outcome"]["outputs"], json!({"by": "itself"}));
     for input in [json!({"far": true}), json!({"loop": true})] {
         assert_eq!(failure(&server.done("far", &input)), ("broken_contract", "unknown"), "{input}");
@@ -336,11 +335,11 @@ fn a_redirect_is_followed_on_the_same_host_alone() {
 
 #[test]
 fn a_system_without_certificates_reaches_agents_that_need_none() {
-    let service = Service::new(|asked| events(asked.stream(json!({}))));
-    let secure = service.agent("run", "").replace("far", "secure").replace("http:", "https:");
+    let service = ScriptedAgent::start(|asked, connection| connection.events(asked.stream(json!({}))));
+    let secure = service.far("").replace("far", "secure").replace("http:", "https:");
     let mut server = Server::configured("");
     server.kill();
-    server.configure(&(service.agent("run", "") + &secure));
+    server.configure(&(service.far("") + &secure));
     server.start_by(&["env", "SSL_CERT_FILE=/nowhere", "SSL_CERT_DIR=/nowhere"]);
     server.restart();
     assert_eq!(server.done("far", &json!({}))["state"], "completed");

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::run::agent::{clauses, failure, id, serving};
-use crate::support::http_services::{Asked, Service, event, events, json_answer};
+use crate::support::run_agent::held_streams;
+use crate::support::scripted_agent::{Request, ScriptedAgent, event};
 use crate::support::server::{Server, until};
 
 #[test]
@@ -17,13 +18,13 @@ fn two_megabytes_come_through_as_they_are() {
 
 #[test]
 fn more_than_it_may_say_is_no_use_to_repeat() {
-    let service = Service::new(|asked| match asked.path.as_str() {
-        "/small/agents/run/stream" => json_answer(404, &json!({})),
-        "/small/agents/run/sync" => json_answer(200, &asked.response(json!({"text": "x".repeat(5_000)}))),
-        _ => events(asked.stream(json!({"text": "x".repeat(5_000)}))),
+    let service = ScriptedAgent::start(|asked, connection| match asked.path.as_str() {
+        "/small/agents/run/stream" => connection.json(404, &json!({})),
+        "/small/agents/run/sync" => connection.json(200, &asked.response(json!({"text": "x".repeat(5_000)}))),
+        _ => connection.events(asked.stream(json!({"text": "x".repeat(5_000)}))),
     });
-    let other = service.agent("run", "output_bytes = 4096").replace("far", "sync").replace("\"\nout", "/small\"\nout");
-    let server = Server::configured(&(service.agent("run", "output_bytes = 4096") + &other));
+    let other = service.far("output_bytes = 4096").replace("far", "sync").replace("\"\nout", "/small\"\nout");
+    let server = Server::configured(&(service.far("output_bytes = 4096") + &other));
     for work in ["far", "sync"] {
         let job = server.done(work, &json!({}));
         assert_eq!(failure(&job), ("resource_limit", "never"), "{job}");
@@ -33,10 +34,10 @@ fn more_than_it_may_say_is_no_use_to_repeat() {
 }
 
 /// What a status and a body lead to: code, repeat, clauses.
-type Row = (u16, fn(&Asked) -> Value, Result<(), (&'static str, &'static str)>, &'static [&'static str]);
+type Row = (u16, fn(&Request) -> Value, Result<(), (&'static str, &'static str)>, &'static [&'static str]);
 
-fn failed(asked: &Asked, code: &str) -> Value {
-    json!({"request_id": asked.request_id(), "status": "error", "ok": false, "outputs": {}, "artifacts": [], "provenance": {},
+fn failed(asked: &Request, code: &str) -> Value {
+    json!({"request_id": asked.id(), "status": "error", "ok": false, "outputs": {}, "artifacts": [], "provenance": {},
         "usage": {}, "warnings": [], "error": {"code": code, "message": "no"}})
 }
 
@@ -47,7 +48,7 @@ const ROWS: &[Row] = &[
     (400, |asked| failed(asked, "TASK_FAILED"), Err(("agent_failed", "never")), &[]),
     (
         400,
-        |asked| json!({"request_id": asked.request_id(), "ok": false, "outputs": {}}),
+        |asked| json!({"request_id": asked.id(), "ok": false, "outputs": {}}),
         Err(("invalid", "never")),
         &["RUN-3.7", "RUN-3.9"],
     ),
@@ -66,12 +67,7 @@ const ROWS: &[Row] = &[
     (500, |_| json!("Internal Server Error"), Err(("agent_failed", "never")), &["ALL-108"]),
     (200, |asked| asked.response(json!({})), Ok(()), &["RUN-122"]),
     (200, |asked| failed(asked, "TIMEOUT"), Err(("timeout", "unknown")), &["RUN-122"]),
-    (
-        200,
-        |asked| json!({"request_id": asked.request_id(), "success": true, "data": {}}),
-        Ok(()),
-        &["RUN-122", "RUN-3.7"],
-    ),
+    (200, |asked| json!({"request_id": asked.id(), "success": true, "data": {}}), Ok(()), &["RUN-122", "RUN-3.7"]),
     (
         200,
         |_| json!({"request_id": "another", "status": "ok", "outputs": {}}),
@@ -80,7 +76,7 @@ const ROWS: &[Row] = &[
     ),
     (
         200,
-        |asked| json!({"request_id": asked.request_id(), "status": "ok"}),
+        |asked| json!({"request_id": asked.id(), "status": "ok"}),
         Err(("broken_contract", "unknown")),
         &["RUN-122", "RUN-3.2"],
     ),
@@ -90,13 +86,12 @@ const ROWS: &[Row] = &[
 
 #[test]
 fn every_status_and_body_has_one_meaning() {
-    let service = Service::new(|asked| {
-        let row = asked.body["inputs"]["row"].as_u64().expect("a row") as usize;
+    let service = ScriptedAgent::start(|asked, connection| {
+        let row = asked.json()["inputs"]["row"].as_u64().expect("a row") as usize;
         let (status, body, ..) = ROWS[row];
-        let body = body(asked);
-        json_answer(status, &body)
+        connection.json(status, &body(asked))
     });
-    let server = Server::configured(&service.agent("run", ""));
+    let server = Server::configured(&service.far(""));
     for (row, (status, _, expected, rules)) in ROWS.iter().enumerate() {
         let job = server.done("far", &json!({"row": row}));
         // Five unavailable answers in a row would open the breaker, and there are fewer.
@@ -129,13 +124,13 @@ fn the_first_good_terminal_event_counts_and_the_rest_is_on_record() {
 
 #[test]
 fn what_comes_long_after_the_outcome_is_on_record_and_the_stream_is_left() {
-    let (service, calls) = Service::held();
-    let server = Server::configured(&service.agent("run", ""));
+    let (service, calls) = held_streams();
+    let server = Server::configured(&service.far(""));
     let id = server.begin("far");
     let call = calls.next();
-    call.say(call.asked.stream(json!({"n": 1})));
+    call.say(call.request.stream(json!({"n": 1})));
     assert_eq!(server.ended(&id)["outcome"]["outputs"], json!({"n": 1}));
-    call.say(event("final", &call.asked.response(json!({"n": 2}))));
+    call.say(event("final", &call.request.response(json!({"n": 2}))));
     until("it is on record", || clauses(&server.job(&id)).contains(&"RUN-6.2").then_some(()));
     call.closed();
     until("that it was not closed, too", || clauses(&server.job(&id)).contains(&"RUN-6.3").then_some(()));
@@ -154,12 +149,12 @@ fn a_stream_without_an_outcome_is_a_broken_contract() {
 }
 
 #[test]
-fn an_agent_that_dies_in_mid_stream_leaves_nobody_knowing() {
-    let (service, calls) = Service::held();
-    let server = Server::configured(&service.agent("run", ""));
+fn the_result_of_an_agent_that_dies_in_mid_stream_is_unknown() {
+    let (service, calls) = held_streams();
+    let server = Server::configured(&service.far(""));
     let id = server.begin("far");
     let call = calls.next();
-    call.say(call.asked.started() + &event("progress", &json!({"percent": 1})));
+    call.say(call.request.started() + &event("progress", &json!({"percent": 1})));
     until("it has begun", || Some(server.job(&id)).filter(|job| job["progress"]["percent"] == 1.0));
     call.die();
     let job = server.ended(&id);
@@ -176,11 +171,9 @@ fn a_last_event_without_its_empty_line_is_the_outcome_all_the_same() {
 
 #[test]
 fn events_of_another_content_type_are_events() {
-    let service = Service::new(|asked| {
-        let text = asked.stream(json!({}));
-        axum::response::IntoResponse::into_response(([("content-type", "text/plain")], text))
-    });
-    let server = Server::configured(&service.agent("run", ""));
+    let service =
+        ScriptedAgent::start(|asked, connection| connection.whole(200, "text/plain", asked.stream(json!({}))));
+    let server = Server::configured(&service.far(""));
     let job = server.done("far", &json!({}));
     assert_eq!((&job["state"], clauses(&job)), (&json!("completed"), vec!["RUN-122"]), "{job}");
 }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::net::TcpListener;
 use std::sync::Mutex;
 use std::thread;
 
 use serde_json::{Value, json};
 
 use crate::support::misbehaving_agents::{clauses, one_outcome, stream, terminal};
-use crate::support::scripted_agent::{After, Asked, CHUNKED_STREAM_HEAD, STREAM_HEAD, Scripted, Wire, chunk};
+use crate::support::scripted_agent::{
+    After, CHUNKED_STREAM_HEAD, Connection, Request, STREAM_HEAD, ScriptedAgent, answer, chunk, configuration,
+    unused_address,
+};
 use crate::support::server::Server;
 
 /// Number of cuts made at one agent. Even with the cuts that are made twice, its jobs do not open its breaker before
@@ -45,21 +47,17 @@ impl Form {
     }
 
     /// The whole answer.
-    fn bytes(self, asked: &Asked) -> Vec<u8> {
-        let events = asked.started() + &asked.finale("it");
+    fn bytes(self, asked: &Request) -> Vec<u8> {
+        let events = asked.started() + &asked.final_event("it");
         match self {
-            Form::Whole => crate::support::scripted_agent::answer(
-                "200 OK",
-                "application/json",
-                asked.response("it").to_string().as_bytes(),
-            ),
+            Form::Whole => answer(200, "application/json", asked.response(json!({"by": "it"})).to_string().as_bytes()),
             Form::Stream => (STREAM_HEAD.to_owned() + &events).into_bytes(),
             Form::Chunked => [CHUNKED_STREAM_HEAD.as_bytes(), &chunk(events.as_bytes()), &chunk(b"")].concat(),
         }
     }
 
     /// From this byte on the result is complete and may count. With the last byte it must count.
-    fn enough(self, asked: &Asked) -> usize {
+    fn enough(self, asked: &Request) -> usize {
         let all = self.bytes(asked);
         match self {
             Form::Whole => all.len(),
@@ -79,30 +77,29 @@ struct Cut {
 }
 
 /// The request says where the agent breaks off its answer.
-fn break_off(asked: &Asked, wire: &mut Wire) -> After {
+fn break_off(asked: &Request, connection: &mut Connection) -> After {
     // After a dropped connection its health is asked for (MSG-7).
     if asked.method == "GET" {
-        return wire.json("404 Not Found", &json!({}));
+        return connection.json(404, &json!({}));
     }
     let inputs = &asked.json()["inputs"];
     let form = Form::ALL.into_iter().find(|form| inputs["form"] == form.name()).expect("it has a form");
     if asked.wants_stream() && form == Form::Whole {
-        return wire.json("404 Not Found", &json!({}));
+        return connection.json(404, &json!({}));
     }
     let at = usize::try_from(inputs["at"].as_u64().expect("a number")).expect("it fits");
     let all = form.bytes(asked);
-    wire.send(&all[..at.min(all.len())]);
+    connection.send(&all[..at.min(all.len())]);
     if inputs["reset"] == true { After::Reset } else { After::Close }
 }
 
 /// A request like those that the agents will get, to find out how long its answer is.
-fn sample(script: &str) -> Asked {
-    let body = json!({"request_id": "00000000-0000-4000-8000-000000000000"}).to_string().into_bytes();
-    let (method, path) = ("POST".to_owned(), "/agents/run/stream".to_owned());
-    Asked { method, path, script: script.to_owned(), headers: Vec::new(), body, turn: 0 }
+fn sample(work: &str) -> Request {
+    let body = json!({"request_id": "00000000-0000-4000-8000-000000000000", "task_type": work});
+    Request::sample("/agents/run/stream", &body)
 }
 
-fn script_of(number: usize) -> String {
+fn agent_of(number: usize) -> String {
     format!("cut{:04}", number / CUTS_AN_AGENT)
 }
 
@@ -112,22 +109,22 @@ fn an_answer_that_breaks_off_at_any_byte_gives_one_outcome_and_the_agent_is_aske
     let cuts = Form::ALL.into_iter().flat_map(|form| (0..=form.bytes(&like).len()).map(move |at| (form, at)));
     let ways = [After::Reset, After::Close];
     let cuts: Vec<Cut> = cuts.flat_map(|(form, at)| ways.map(|after| Cut { form, at, after })).collect();
-    let scripted = Scripted::start(break_off);
-    let agents = (0..cuts.len()).step_by(CUTS_AN_AGENT).map(script_of);
+    let scripted = ScriptedAgent::start_many(break_off);
+    let agents = (0..cuts.len()).step_by(CUTS_AN_AGENT).map(agent_of);
     let server = Server::configured(&agents.map(|name| scripted.agent("run", &name, "")).collect::<String>());
     let next = Mutex::new(cuts.iter().copied().enumerate());
     let came = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {
         for _ in 0..CALLERS {
             scope.spawn(|| {
-                while let Some((number, cut)) = { next.lock().expect("nobody panicked").next() } {
-                    let ended = judge(&server, &script_of(number), cut, &like);
-                    *came.lock().expect("nobody panicked").entry((cut.form.name(), ended)).or_insert(0) += 1;
+                while let Some((number, cut)) = { next.lock().expect("no thread panics with it").next() } {
+                    let ended = judge(&server, &agent_of(number), cut, &like);
+                    *came.lock().expect("no thread panics with it").entry((cut.form.name(), ended)).or_insert(0) += 1;
                 }
             });
         }
     });
-    let came: BTreeMap<(&str, String), usize> = came.into_inner().expect("nobody panicked");
+    let came: BTreeMap<(&str, String), usize> = came.into_inner().expect("no thread panics with it");
     let mut table = format!("\n{} answers cut\n", cuts.len());
     for ((form, ended), count) in &came {
         table += &format!("{form:<8} {ended:<40} {count}\n");
@@ -137,7 +134,7 @@ fn an_answer_that_breaks_off_at_any_byte_gives_one_outcome_and_the_agent_is_aske
 }
 
 /// Has one job broken off, and checks the result.
-fn judge(server: &Server, work: &str, cut: Cut, like: &Asked) -> String {
+fn judge(server: &Server, work: &str, cut: Cut, like: &Request) -> String {
     let input = json!({"form": cut.form.name(), "at": cut.at, "reset": cut.after == After::Reset});
     let body = json!({"work": work, "input": input, "limits": {"attempts": 1}});
     let accepted = server.post("/api/v1/jobs?wait=60", &body.to_string()).json();
@@ -171,9 +168,9 @@ fn judge(server: &Server, work: &str, cut: Cut, like: &Asked) -> String {
 }
 
 /// Checks that work that may have begun is not begun again, and that the other endpoint is not tried after the first.
-fn asked_once(scripted: &Scripted) {
+fn asked_once(scripted: &ScriptedAgent) {
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
-    for asked in scripted.all_asked().into_iter().filter(|asked| asked.method == "POST") {
+    for asked in scripted.requests().into_iter().filter(|asked| asked.method == "POST") {
         let refused = asked.wants_stream() && asked.json()["inputs"]["form"] == Form::Whole.name();
         *times.entry(asked.id()).or_default() += usize::from(!refused);
     }
@@ -182,24 +179,20 @@ fn asked_once(scripted: &Scripted) {
 }
 
 #[test]
-fn who_is_not_there_yet_is_tried_again_because_nothing_can_have_begun() {
-    // A known port without a listener.
-    let free = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
-    let url = format!("http://{}", free.local_addr().expect("it has an address"));
-    drop(free);
-    let scripted = Scripted::start(|asked, wire| match asked.turn {
-        0 => wire.json("503 Service Unavailable", &json!({})),
-        _ => wire.stream(&[asked.started(), asked.finale("it")]),
+fn an_agent_that_is_not_there_yet_is_tried_again_because_nothing_can_have_begun() {
+    let scripted = ScriptedAgent::start_many(|asked, connection| match asked.turn {
+        0 => connection.json(503, &json!({})),
+        _ => connection.stream(&[asked.started(), asked.final_event("it")]),
     });
-    let nobody = format!("[[agent]]\nname = \"nobody\"\ncontract = \"run\"\nurl = \"{url}\"\n");
-    let server = Server::configured(&(nobody + &scripted.agent("run", "busy", "")));
-    let (awaited, busy) = (server.begin("nobody"), server.begin("busy"));
-    let refused = server.done("nobody", &json!({}));
+    let absent = configuration("absent", "run", &format!("http://{}", unused_address()), "");
+    let server = Server::configured(&(absent + &scripted.agent("run", "busy", "")));
+    let (awaited, busy) = (server.begin("absent"), server.begin("busy"));
+    let refused = server.done("absent", &json!({}));
     let failure = &refused["outcome"]["failure"];
     assert_eq!((&failure["code"], &failure["repeat"]), (&json!("unavailable"), &json!("safe")), "{refused}");
     let busy = server.ended(&busy);
     assert_eq!((&busy["outcome"]["status"], &busy["attempts"]), (&json!("completed"), &json!(2)), "{busy}");
-    let ids: Vec<String> = scripted.asked("busy").iter().map(Asked::id).collect();
+    let ids: Vec<String> = scripted.requests_of("busy").iter().map(Request::id).collect();
     assert!(ids.iter().all(|id| busy["id"] == *id), "every attempt carries the job's id: {ids:?}");
     server.in_state(&awaited, "retrying");
     server.cancel(&awaited);

@@ -4,7 +4,9 @@
 use std::io::{BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 use std::{fs, thread};
 
 use crosspoint_contracts::Kind;
@@ -36,8 +38,11 @@ fn sockets(server: &Server) -> usize {
     files.flatten().map(|entry| entry.path()).filter(is_socket).count()
 }
 
+/// Time between two bytes of a slow caller.
+const DRIP: Duration = Duration::from_millis(20);
+
 #[test]
-fn slow_bodies_are_given_up_and_hold_nobody_up() {
+fn slow_bodies_are_given_up_and_delay_no_other_caller() {
     let server = Server::configured("[limits]\nbody_seconds = 2\n");
     let body = request("slow", "echo", &json!({"text": "x".repeat(500)}));
     let mut slow: Vec<TcpStream> = [SYNC, STREAM]
@@ -50,14 +55,16 @@ fn slow_bodies_are_given_up_and_hold_nobody_up() {
             stream
         })
         .collect();
-    let done = AtomicBool::new(false);
+    let (done, is_done) = mpsc::channel();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            // One byte at a time, and never all of them.
-            let mut sent = body.as_bytes()[..body.len() - 1].iter();
-            while let (false, Some(byte)) = (done.load(Ordering::Relaxed), sent.next()) {
+        let body = &body;
+        scope.spawn(move || {
+            // One byte at a time, and never all of them, for as long as the others are served.
+            for byte in &body.as_bytes()[..body.len() - 1] {
                 slow.iter_mut().for_each(|stream| drop(stream.write_all(&[*byte])));
-                thread::sleep(std::time::Duration::from_millis(20));
+                if is_done.recv_timeout(DRIP) == Ok(()) {
+                    break;
+                }
             }
             for stream in slow {
                 refused(&Answer::read(&mut BufReader::new(stream)).expect("it is answered"), 408, "TIMEOUT");
@@ -66,7 +73,7 @@ fn slow_bodies_are_given_up_and_hold_nobody_up() {
         for number in 0..20 {
             serves(&server, &format!("good-{number}"));
         }
-        done.store(true, Ordering::Relaxed);
+        done.send(()).expect("the slow callers wait");
     });
     assert_eq!(server.get("/api/v1/jobs?limit=500").json()["jobs"].as_array().map(Vec::len), Some(20));
 }
@@ -157,7 +164,7 @@ const LONG_BYTES: usize = 6 << 20;
 
 /// A caller that asks for much and reads nothing keeps neither a connection nor the outcome for ever.
 #[test]
-fn whoever_takes_nothing_of_a_stream_loses_the_connection() {
+fn a_caller_that_takes_nothing_of_a_stream_loses_the_connection() {
     let server = Server::configured("[limits]\nwrite_seconds = 0.5\n");
     let body = request("r", "echo", &json!({"text": "x".repeat(LONG_BYTES)}));
     let sockets_before = sockets(&server);

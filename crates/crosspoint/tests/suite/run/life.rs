@@ -15,7 +15,7 @@ fn answer(server: &Server, job: &Value) {
 }
 
 #[test]
-fn whoever_joins_in_the_middle_is_told_how_far_it_is_and_then_on() {
+fn a_caller_that_joins_in_the_middle_is_told_how_far_it_is_and_then_on() {
     let server = Server::start();
     let body = request("r", "slow_echo", &json!({"seconds": 20}));
     let mut first = Following::begin(&server, &body);
@@ -125,7 +125,7 @@ fn a_server_that_stops_ends_its_streams_and_waits_and_the_next_goes_on_with_the_
 }
 
 #[test]
-fn whoever_comes_while_it_stops_is_told_so_in_the_shape_of_the_contract() {
+fn a_caller_that_comes_while_it_stops_is_told_so_in_the_shape_of_the_contract() {
     let mut server = Server::configured("[server]\ndrain_seconds = 60\n");
     let slow = request("slow", "slow_echo", &json!({"seconds": 2}));
     let mut following = Following::begin(&server, &slow);
@@ -153,7 +153,7 @@ fn a_server_that_is_killed_breaks_its_streams_off_and_the_next_goes_on_with_the_
     until("it runs", || (following.next().0 == "progress").then_some(()));
     server.kill();
     while let Ok(Some((name, _))) = following.try_next() {
-        assert_ne!(name, "final", "nobody said that it ended");
+        assert_ne!(name, "final", "it was not said that it ended");
     }
     assert!(following.try_next().is_err(), "the stream has no end");
     server.restart();

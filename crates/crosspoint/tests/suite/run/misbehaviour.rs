@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::misbehaving_agents::{Case, Stage};
-use crate::support::scripted_agent::{After, Asked, STREAM_HEAD, Wire, answer, chunk, event};
+use crate::support::misbehaving_agents::{Case, Setup};
+use crate::support::scripted_agent::{
+    After, CHUNKED_STREAM_HEAD, Connection, Request, STREAM_HEAD, answer, chunk, event,
+};
 
 /// A case of a stream, without further keys.
 macro_rules! case {
@@ -35,130 +37,130 @@ fn whatever_a_stream_says_there_is_one_outcome_and_the_rule_is_on_record() {
         case!(status_error_with_ok_true => "agent_failed", Some("RUN-3.8")),
         case!(stream_of_another_content_type => "completed", Some("RUN-122")),
     ];
-    let stage = Stage::of("run", &CASES);
-    stage.play();
+    let setup = Setup::start("run", &CASES);
+    setup.run_all();
     // No agent was asked twice, or asked for an answer in one piece after a stream had begun.
     for case in &CASES {
-        let asked = stage.scripted.asked(case.name);
+        let asked = setup.scripted.requests_of(case.name);
         assert_eq!(asked.len(), 2, "{}: {asked:?}", case.name);
-        assert!(asked.iter().all(Asked::wants_stream), "{}", case.name);
+        assert!(asked.iter().all(Request::wants_stream), "{}", case.name);
     }
 }
 
-fn by(asked: &Asked) -> String {
-    asked.finale(&asked.script)
+fn by(asked: &Request) -> String {
+    asked.final_event(&asked.agent)
 }
 
-fn two_terminal_events(asked: &Asked, wire: &mut Wire) -> After {
-    wire.stream(&[asked.started(), by(asked), by(asked)])
+fn two_terminal_events(asked: &Request, connection: &mut Connection) -> After {
+    connection.stream(&[asked.started(), by(asked), by(asked)])
 }
 
-fn two_terminal_events_that_differ(asked: &Asked, wire: &mut Wire) -> After {
+fn two_terminal_events_that_differ(asked: &Request, connection: &mut Connection) -> After {
     let failed = json!({
-        "task_type": asked.script, "status": "error", "ok": false, "outputs": {},
+        "task_type": asked.agent, "status": "error", "ok": false, "outputs": {},
         "error": {"code": "TASK_FAILED", "message": "a second thought"},
     });
-    wire.stream(&[asked.started(), by(asked), asked.event("complete", failed)])
+    connection.stream(&[asked.started(), by(asked), asked.event("complete", failed)])
 }
 
-fn events_after_the_terminal(asked: &Asked, wire: &mut Wire) -> After {
-    wire.stream(&[asked.started(), by(asked), asked.progress(99), asked.event("bye", json!({}))])
+fn events_after_the_terminal(asked: &Request, connection: &mut Connection) -> After {
+    connection.stream(&[asked.started(), by(asked), asked.progress(99), asked.event("bye", json!({}))])
 }
 
-fn no_terminal(asked: &Asked, wire: &mut Wire) -> After {
-    wire.stream(&[asked.started(), asked.progress(50)])
+fn no_terminal(asked: &Request, connection: &mut Connection) -> After {
+    connection.stream(&[asked.started(), asked.progress(50)])
 }
 
-fn no_events_at_all(_: &Asked, wire: &mut Wire) -> After {
-    wire.stream(&[])
+fn no_events_at_all(_: &Request, connection: &mut Connection) -> After {
+    connection.stream(&[])
 }
 
-fn not_started_first(asked: &Asked, wire: &mut Wire) -> After {
-    wire.stream(&[asked.progress(1), by(asked)])
+fn not_started_first(asked: &Request, connection: &mut Connection) -> After {
+    connection.stream(&[asked.progress(1), by(asked)])
 }
 
 fn another_id(mut data: Value) -> Value {
-    data["request_id"] = json!("somebody-elses");
+    data["request_id"] = json!("another-one");
     data
 }
 
-fn wrong_id_in_started(asked: &Asked, wire: &mut Wire) -> After {
-    let started = event("started", &another_id(json!({"task_type": asked.script})));
-    wire.stream(&[started, asked.progress(50), by(asked)])
+fn wrong_id_in_started(asked: &Request, connection: &mut Connection) -> After {
+    let started = event("started", &another_id(json!({"task_type": asked.agent})));
+    connection.stream(&[started, asked.progress(50), by(asked)])
 }
 
-fn wrong_id_in_progress(asked: &Asked, wire: &mut Wire) -> After {
-    wire.stream(&[asked.started(), event("progress", &another_id(json!({"percent": 50}))), by(asked)])
+fn wrong_id_in_progress(asked: &Request, connection: &mut Connection) -> After {
+    connection.stream(&[asked.started(), event("progress", &another_id(json!({"percent": 50}))), by(asked)])
 }
 
-fn wrong_id_in_the_terminal(asked: &Asked, wire: &mut Wire) -> After {
-    wire.stream(&[asked.started(), event("final", &another_id(asked.response("somebody else")))])
+fn wrong_id_in_the_terminal(asked: &Request, connection: &mut Connection) -> After {
+    connection.stream(&[asked.started(), event("final", &another_id(asked.response(json!({"by": "another agent"}))))])
 }
 
-fn wrong_id_and_then_the_right_one(asked: &Asked, wire: &mut Wire) -> After {
-    let wrong = event("final", &another_id(asked.response("somebody else")));
-    wire.stream(&[asked.started(), wrong, by(asked)])
+fn wrong_id_and_then_the_right_one(asked: &Request, connection: &mut Connection) -> After {
+    let wrong = event("final", &another_id(asked.response(json!({"by": "another agent"}))));
+    connection.stream(&[asked.started(), wrong, by(asked)])
 }
 
-fn bare(asked: &Asked) -> String {
+fn bare(asked: &Request) -> String {
     asked.event("complete", json!({"status": "ok", "outputs": {"by": "the first"}}))
 }
 
-fn terminal_without_its_fields(asked: &Asked, wire: &mut Wire) -> After {
-    wire.stream(&[asked.started(), bare(asked)])
+fn terminal_without_its_fields(asked: &Request, connection: &mut Connection) -> After {
+    connection.stream(&[asked.started(), bare(asked)])
 }
 
-fn terminal_without_its_fields_and_then_a_good_one(asked: &Asked, wire: &mut Wire) -> After {
-    wire.stream(&[asked.started(), bare(asked), by(asked)])
+fn terminal_without_its_fields_and_then_a_good_one(asked: &Request, connection: &mut Connection) -> After {
+    connection.stream(&[asked.started(), bare(asked), by(asked)])
 }
 
-fn terminal_without_its_blank_line(asked: &Asked, wire: &mut Wire) -> After {
-    wire.stream(&[asked.started(), by(asked).trim_end().to_owned()])
+fn terminal_without_its_blank_line(asked: &Request, connection: &mut Connection) -> After {
+    connection.stream(&[asked.started(), by(asked).trim_end().to_owned()])
 }
 
-fn data_that_is_no_json(asked: &Asked, wire: &mut Wire) -> After {
-    wire.stream(&[asked.started(), "event: progress\ndata: half way {\n\n".to_owned(), by(asked)])
+fn data_that_is_no_json(asked: &Request, connection: &mut Connection) -> After {
+    connection.stream(&[asked.started(), "event: progress\ndata: half way {\n\n".to_owned(), by(asked)])
 }
 
 /// A stream in which every tilde is replaced by a byte that no text has.
-fn spoilt(wire: &mut Wire, events: &[String]) -> After {
+fn spoilt(connection: &mut Connection, events: &[String]) -> After {
     let mut bytes = events.concat().into_bytes();
     for byte in &mut bytes {
         if *byte == b'~' {
             *byte = 0xff;
         }
     }
-    wire.send(STREAM_HEAD);
-    wire.send(bytes);
+    connection.send(STREAM_HEAD);
+    connection.send(bytes);
     After::Close
 }
 
-fn invalid_utf8_in_progress(asked: &Asked, wire: &mut Wire) -> After {
-    spoilt(wire, &[asked.started(), asked.event("progress", json!({"step": "~"})), by(asked)])
+fn invalid_utf8_in_progress(asked: &Request, connection: &mut Connection) -> After {
+    spoilt(connection, &[asked.started(), asked.event("progress", json!({"step": "~"})), by(asked)])
 }
 
-fn invalid_utf8_in_the_terminal(asked: &Asked, wire: &mut Wire) -> After {
-    spoilt(wire, &[asked.started(), asked.finale("~")])
+fn invalid_utf8_in_the_terminal(asked: &Request, connection: &mut Connection) -> After {
+    spoilt(connection, &[asked.started(), asked.final_event("~")])
 }
 
-fn invalid_utf8_in_a_name(asked: &Asked, wire: &mut Wire) -> After {
-    spoilt(wire, &[asked.started(), asked.event("pro~gress", json!({"percent": 50})), by(asked)])
+fn invalid_utf8_in_a_name(asked: &Request, connection: &mut Connection) -> After {
+    spoilt(connection, &[asked.started(), asked.event("pro~gress", json!({"percent": 50})), by(asked)])
 }
 
-fn contradiction(asked: &Asked) -> Value {
+fn contradiction(asked: &Request) -> Value {
     json!({
-        "request_id": asked.id(), "task_type": asked.script, "status": "error", "ok": true, "success": true,
+        "request_id": asked.id(), "task_type": asked.agent, "status": "error", "ok": true, "success": true,
         "outputs": {}, "error": {"code": "TASK_FAILED", "message": "it did not work"},
     })
 }
 
-fn status_error_with_ok_true(asked: &Asked, wire: &mut Wire) -> After {
-    wire.stream(&[asked.started(), event("final", &contradiction(asked))])
+fn status_error_with_ok_true(asked: &Request, connection: &mut Connection) -> After {
+    connection.stream(&[asked.started(), event("final", &contradiction(asked))])
 }
 
-fn stream_of_another_content_type(asked: &Asked, wire: &mut Wire) -> After {
-    wire.send("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n");
-    wire.send([asked.started(), by(asked)].concat());
+fn stream_of_another_content_type(asked: &Request, connection: &mut Connection) -> After {
+    connection.send("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n");
+    connection.send([asked.started(), by(asked)].concat());
     After::Close
 }
 
@@ -180,94 +182,98 @@ fn whatever_an_answer_says_there_is_one_outcome_and_the_rule_is_on_record() {
         case!(invalid_utf8 => "broken_contract", Some("ALL-102")),
         case!(another_content_type => "completed", None),
     ];
-    let stage = Stage::of("run", &CASES);
-    stage.play();
+    let setup = Setup::start("run", &CASES);
+    setup.run_all();
     for case in &CASES {
-        let asked = stage.scripted.asked(case.name);
+        let asked = setup.scripted.requests_of(case.name);
         let whole = asked.iter().filter(|asked| !asked.wants_stream()).count();
         assert!(whole <= 2, "{}: {asked:?}", case.name);
     }
 }
 
 /// An agent that has only the endpoint for answers in one piece.
-fn in_one_piece(asked: &Asked, wire: &mut Wire, say: impl FnOnce(&mut Wire) -> After) -> After {
+fn in_one_piece(asked: &Request, connection: &mut Connection, say: impl FnOnce(&mut Connection) -> After) -> After {
     if asked.wants_stream() {
-        return wire.json("404 Not Found", &json!({"detail": "Not Found"}));
+        return connection.json(404, &json!({"detail": "Not Found"}));
     }
-    say(wire)
+    say(connection)
 }
 
-fn one_piece_in_place_of_a_stream(asked: &Asked, wire: &mut Wire) -> After {
-    wire.json("200 OK", &asked.response(&asked.script))
+fn one_piece_in_place_of_a_stream(asked: &Request, connection: &mut Connection) -> After {
+    connection.json(200, &asked.response(json!({"by": &asked.agent})))
 }
 
-fn web_page_in_place_of_a_stream(_: &Asked, wire: &mut Wire) -> After {
-    wire.send(answer("200 OK", "text/html", b"<!doctype html><title>Welcome</title>"));
+fn web_page_in_place_of_a_stream(_: &Request, connection: &mut Connection) -> After {
+    connection.send(answer(200, "text/html", b"<!doctype html><title>Welcome</title>"));
     After::Keep
 }
 
-fn good_body_with_500(asked: &Asked, wire: &mut Wire) -> After {
-    wire.json("500 Internal Server Error", &asked.response(&asked.script))
+fn good_body_with_500(asked: &Request, connection: &mut Connection) -> After {
+    connection.json(500, &asked.response(json!({"by": &asked.agent})))
 }
 
-fn good_body_with_500_in_one_piece(asked: &Asked, wire: &mut Wire) -> After {
-    in_one_piece(asked, wire, |wire| wire.json("500 Internal Server Error", &asked.response(&asked.script)))
+fn good_body_with_500_in_one_piece(asked: &Request, connection: &mut Connection) -> After {
+    in_one_piece(asked, connection, |connection| connection.json(500, &asked.response(json!({"by": &asked.agent}))))
 }
 
-fn rubbish(asked: &Asked, wire: &mut Wire) -> After {
-    in_one_piece(asked, wire, |wire| {
-        wire.send(answer("200 OK", "application/json", b"{\"request_id\": \"1\", <<<"));
+fn rubbish(asked: &Request, connection: &mut Connection) -> After {
+    in_one_piece(asked, connection, |connection| {
+        connection.send(answer(200, "application/json", b"{\"request_id\": \"1\", <<<"));
         After::Keep
     })
 }
 
-fn rubbish_with_500(_: &Asked, wire: &mut Wire) -> After {
-    wire.send(answer("500 Internal Server Error", "text/plain", b"Traceback (most recent call last)"));
+fn rubbish_with_500(_: &Request, connection: &mut Connection) -> After {
+    connection.send(answer(500, "text/plain", b"Traceback (most recent call last)"));
     After::Keep
 }
 
-fn empty_body(asked: &Asked, wire: &mut Wire) -> After {
-    in_one_piece(asked, wire, |wire| {
-        wire.send(answer("200 OK", "application/json", b""));
+fn empty_body(asked: &Request, connection: &mut Connection) -> After {
+    in_one_piece(asked, connection, |connection| {
+        connection.send(answer(200, "application/json", b""));
         After::Keep
     })
 }
 
-fn nothing_at_all_with_204(_: &Asked, wire: &mut Wire) -> After {
-    wire.send("HTTP/1.1 204 No Content\r\n\r\n");
+fn nothing_at_all_with_204(_: &Request, connection: &mut Connection) -> After {
+    connection.send("HTTP/1.1 204 No Content\r\n\r\n");
     After::Keep
 }
 
-fn wrong_id(asked: &Asked, wire: &mut Wire) -> After {
-    in_one_piece(asked, wire, |wire| wire.json("200 OK", &another_id(asked.response("somebody else"))))
-}
-
-fn contradicts_itself(asked: &Asked, wire: &mut Wire) -> After {
-    in_one_piece(asked, wire, |wire| wire.json("200 OK", &contradiction(asked)))
-}
-
-fn no_mark_of_success(asked: &Asked, wire: &mut Wire) -> After {
-    in_one_piece(asked, wire, |wire| wire.json("200 OK", &json!({"request_id": asked.id(), "outputs": {}})))
-}
-
-fn outputs_that_are_no_object(asked: &Asked, wire: &mut Wire) -> After {
-    in_one_piece(asked, wire, |wire| {
-        wire.json("200 OK", &json!({"request_id": asked.id(), "status": "ok", "outputs": "done"}))
+fn wrong_id(asked: &Request, connection: &mut Connection) -> After {
+    in_one_piece(asked, connection, |connection| {
+        connection.json(200, &another_id(asked.response(json!({"by": "another agent"}))))
     })
 }
 
-fn invalid_utf8(asked: &Asked, wire: &mut Wire) -> After {
-    in_one_piece(asked, wire, |wire| {
-        let mut body = asked.response("~").to_string().into_bytes();
+fn contradicts_itself(asked: &Request, connection: &mut Connection) -> After {
+    in_one_piece(asked, connection, |connection| connection.json(200, &contradiction(asked)))
+}
+
+fn no_mark_of_success(asked: &Request, connection: &mut Connection) -> After {
+    in_one_piece(asked, connection, |connection| {
+        connection.json(200, &json!({"request_id": asked.id(), "outputs": {}}))
+    })
+}
+
+fn outputs_that_are_no_object(asked: &Request, connection: &mut Connection) -> After {
+    in_one_piece(asked, connection, |connection| {
+        connection.json(200, &json!({"request_id": asked.id(), "status": "ok", "outputs": "done"}))
+    })
+}
+
+fn invalid_utf8(asked: &Request, connection: &mut Connection) -> After {
+    in_one_piece(asked, connection, |connection| {
+        let mut body = asked.response(json!({"by": "~"})).to_string().into_bytes();
         body.iter_mut().filter(|byte| **byte == b'~').for_each(|byte| *byte = 0xff);
-        wire.send(answer("200 OK", "application/json", &body));
+        connection.send(answer(200, "application/json", &body));
         After::Keep
     })
 }
 
-fn another_content_type(asked: &Asked, wire: &mut Wire) -> After {
-    in_one_piece(asked, wire, |wire| {
-        wire.send(answer("200 OK", "text/html", asked.response(&asked.script).to_string().as_bytes()));
+fn another_content_type(asked: &Request, connection: &mut Connection) -> After {
+    in_one_piece(asked, connection, |connection| {
+        connection.send(answer(200, "text/html", asked.response(json!({"by": &asked.agent})).to_string().as_bytes()));
         After::Keep
     })
 }
@@ -284,53 +290,53 @@ fn whatever_the_framing_is_there_is_one_outcome() {
         case!(two_lengths => "broken_contract", Some("RUN-121")),
         case!(more_than_its_length => "completed", None),
     ];
-    Stage::of("run", &CASES).play();
+    Setup::start("run", &CASES).run_all();
 }
 
-fn says_continue_first(asked: &Asked, wire: &mut Wire) -> After {
-    wire.send("HTTP/1.1 100 Continue\r\n\r\n".repeat(3));
-    wire.stream(&[asked.started(), by(asked)])
+fn says_continue_first(asked: &Request, connection: &mut Connection) -> After {
+    connection.send("HTTP/1.1 100 Continue\r\n\r\n".repeat(3));
+    connection.stream(&[asked.started(), by(asked)])
 }
 
-fn says_early_hints_first(asked: &Asked, wire: &mut Wire) -> After {
-    wire.send("HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload\r\n\r\n");
-    wire.stream(&[asked.started(), by(asked)])
+fn says_early_hints_first(asked: &Request, connection: &mut Connection) -> After {
+    connection.send("HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload\r\n\r\n");
+    connection.stream(&[asked.started(), by(asked)])
 }
 
-fn switches_protocols(_: &Asked, wire: &mut Wire) -> After {
-    wire.send("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n");
+fn switches_protocols(_: &Request, connection: &mut Connection) -> After {
+    connection.send("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n");
     After::Close
 }
 
-fn is_no_http(_: &Asked, wire: &mut Wire) -> After {
-    wire.send("SSH-2.0-OpenSSH_9.6\r\n");
+fn is_no_http(_: &Request, connection: &mut Connection) -> After {
+    connection.send("SSH-2.0-OpenSSH_9.6\r\n");
     After::Close
 }
 
-fn head_without_end(_: &Asked, wire: &mut Wire) -> After {
-    wire.send("HTTP/1.1 200 OK\r\nx-much: ");
-    wire.flood(&[b'a'; 1 << 16], 1 << 30);
+fn head_without_end(_: &Request, connection: &mut Connection) -> After {
+    connection.send("HTTP/1.1 200 OK\r\nx-much: ");
+    connection.flood(&[b'a'; 1 << 16], 1 << 30);
     After::Close
 }
 
-fn chunk_with_a_bad_size(asked: &Asked, wire: &mut Wire) -> After {
-    wire.send(crate::support::scripted_agent::CHUNKED_STREAM_HEAD);
-    wire.send(chunk(asked.started().as_bytes()));
-    wire.send("-1\r\n\r\nzzz\r\n");
+fn chunk_with_a_bad_size(asked: &Request, connection: &mut Connection) -> After {
+    connection.send(CHUNKED_STREAM_HEAD);
+    connection.send(chunk(asked.started().as_bytes()));
+    connection.send("-1\r\n\r\nzzz\r\n");
     After::Close
 }
 
-fn two_lengths(asked: &Asked, wire: &mut Wire) -> After {
-    let body = asked.response(&asked.script).to_string();
+fn two_lengths(asked: &Request, connection: &mut Connection) -> After {
+    let body = asked.response(json!({"by": &asked.agent})).to_string();
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
-    wire.send(format!("{head}content-length: 5\r\ncontent-length: {}\r\n\r\n{body}", body.len()));
+    connection.send(format!("{head}content-length: 5\r\ncontent-length: {}\r\n\r\n{body}", body.len()));
     After::Close
 }
 
 /// What follows is an unsolicited second answer, which no request may get.
-fn more_than_its_length(asked: &Asked, wire: &mut Wire) -> After {
-    in_one_piece(asked, wire, |wire| {
-        wire.json("200 OK", &asked.response(&asked.script));
-        wire.json("200 OK", &asked.response("somebody else"))
+fn more_than_its_length(asked: &Request, connection: &mut Connection) -> After {
+    in_one_piece(asked, connection, |connection| {
+        connection.json(200, &asked.response(json!({"by": &asked.agent})));
+        connection.json(200, &asked.response(json!({"by": "another agent"})))
     })
 }

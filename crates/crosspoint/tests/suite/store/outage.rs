@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::puller::Puller;
 use crate::support::server::Server;
-use crate::support::task_service::{TaskServer, completed};
+use crate::support::task_agent::{TaskAgent, completed};
 use crate::task::agent::ended;
 
 /// Lets time pass with no server running, which is what this test is about.
@@ -17,7 +17,7 @@ fn be_away() {
 
 #[test]
 fn a_task_that_ended_while_the_server_was_away_past_its_time_is_fetched() {
-    let agent = TaskServer::start();
+    let agent = TaskAgent::start();
     let mut server = Server::configured(&agent.configuration("helper", "total_seconds = 1\n"));
     let id = server.begin("helper");
     agent.awaited("look", 1);
@@ -32,7 +32,7 @@ fn a_task_that_ended_while_the_server_was_away_past_its_time_is_fetched() {
 
 #[test]
 fn the_callers_own_limit_does_not_run_while_the_server_is_away() {
-    let agent = TaskServer::start();
+    let agent = TaskAgent::start();
     let mut server = Server::configured(&agent.configuration("helper", ""));
     let wish = json!({"work": "helper", "limits": {"seconds": 1}});
     let id = server.submit(&wish.to_string())["id"].as_str().expect("an id").to_owned();

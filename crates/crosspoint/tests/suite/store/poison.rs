@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::programs::bash;
 use crate::support::server::{Server, until};
-use crate::support::task_service::{TaskServer, completed};
+use crate::support::task_agent::{TaskAgent, completed};
 
 /// Kills the server, which has started its supervisor.
 const KILLER: &str = r#"
@@ -102,7 +102,7 @@ fn a_poisoned_job_can_be_cancelled_and_clean_restarts_poison_nobody() {
 
 #[test]
 fn a_task_that_goes_on_elsewhere_is_taken_up_however_often_the_server_is_killed() {
-    let agent = TaskServer::start();
+    let agent = TaskAgent::start();
     let mut server = Server::configured(&agent.configuration("helper", ""));
     let id = server.begin("helper");
     for kills in 1..=5 {

@@ -7,12 +7,12 @@ use std::{fs, thread};
 use crosspoint_contracts::{Kind, Options, document};
 use serde_json::{Value, json};
 
-use crate::support::scripted_agent::{Asked, Script, Scripted, Wire};
+use crate::support::scripted_agent::{Connection, Request, Script, ScriptedAgent};
 use crate::support::server::{Answer, Server, head, until};
 
 /// One way to misbehave, and the expected result.
 pub(crate) struct Case {
-    /// Name of the script, the agent and the work.
+    /// Name of the agent and the work.
     pub(crate) name: &'static str,
     pub(crate) keys: &'static str,
     pub(crate) script: Script,
@@ -23,17 +23,17 @@ pub(crate) struct Case {
 }
 
 /// The result of a case.
-pub(crate) struct Came {
+pub(crate) struct Ended {
     pub(crate) name: &'static str,
     pub(crate) door: &'static str,
     /// The job, with its violations and the like.
     pub(crate) job: Value,
 }
 
-/// A server with an agent for each case, and the scripts that play them.
-pub(crate) struct Stage {
+/// A server with an agent for each case, and the scripts of these agents.
+pub(crate) struct Setup {
     pub(crate) server: Server,
-    pub(crate) scripted: Scripted,
+    pub(crate) scripted: ScriptedAgent,
     cases: &'static [Case],
     contract: &'static str,
 }
@@ -71,42 +71,42 @@ impl Case {
     }
 }
 
-impl Stage {
+impl Setup {
     /// Starts everything that these cases need.
-    pub(crate) fn of(contract: &'static str, cases: &'static [Case]) -> Stage {
-        let scripted = Scripted::start(move |asked: &Asked, wire: &mut Wire| {
-            let case = cases.iter().find(|case| case.name == asked.script).expect("the path names a script");
-            (case.script)(asked, wire)
+    pub(crate) fn start(contract: &'static str, cases: &'static [Case]) -> Setup {
+        let scripted = ScriptedAgent::start_many(move |asked: &Request, connection: &mut Connection| {
+            let case = cases.iter().find(|case| case.name == asked.agent).expect("the path names a case");
+            (case.script)(asked, connection)
         });
         let agents: String = cases.iter().map(|case| scripted.agent(contract, case.name, &case.keys())).collect();
-        Stage { server: Server::configured(&agents), scripted, cases, contract }
+        Setup { server: Server::configured(&agents), scripted, cases, contract }
     }
 
-    /// Plays every case through the native door and through the run door, all at once, and prints the results.
-    pub(crate) fn play(&self) -> Vec<Came> {
-        let came: Vec<Came> = thread::scope(|scope| {
-            let played = self.cases.iter().flat_map(|case| {
+    /// Runs every case through the native door and through the run door, all at once, and prints the results.
+    pub(crate) fn run_all(&self) -> Vec<Ended> {
+        let ended: Vec<Ended> = thread::scope(|scope| {
+            let running = self.cases.iter().flat_map(|case| {
                 [
                     scope.spawn(move || self.through_the_native_door(case)),
                     scope.spawn(move || self.through_the_run_door(case)),
                 ]
             });
-            let played: Vec<_> = played.collect();
-            played.into_iter().map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+            let running: Vec<_> = running.collect();
+            running.into_iter().map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         });
-        print_table(self.contract, &came);
-        came
+        print_table(self.contract, &ended);
+        ended
     }
 
     /// One job from the native door: one outcome, as the last event, and the broken rule recorded.
-    pub(crate) fn through_the_native_door(&self, case: &Case) -> Came {
+    pub(crate) fn through_the_native_door(&self, case: &Case) -> Ended {
         let body = json!({"work": case.name, "input": {"case": case.name}, "limits": {"attempts": 1}});
         let id = self.server.submit(&body.to_string())["id"].as_str().expect("an id").to_owned();
-        self.came(case, "native", &id)
+        self.judged(case, "native", &id)
     }
 
     /// One stream from the run door: it keeps to its contract, even if the agent's stream did not.
-    fn through_the_run_door(&self, case: &Case) -> Came {
+    fn through_the_run_door(&self, case: &Case) -> Ended {
         let request_id = format!("{} \u{1f980} of the caller", case.name);
         let body = json!({"request_id": request_id, "task_type": case.name, "inputs": {"case": case.name}});
         let stream = stream(&self.server, &body);
@@ -126,10 +126,10 @@ impl Stage {
         }
         let jobs = self.server.get(&format!("/api/v1/jobs?work={}&door=run", case.name)).json();
         let id = jobs["jobs"][0]["id"].as_str().expect("there is a job").to_owned();
-        self.came(case, "run", &id)
+        self.judged(case, "run", &id)
     }
 
-    fn came(&self, case: &Case, door: &'static str, id: &str) -> Came {
+    fn judged(&self, case: &Case, door: &'static str, id: &str) -> Ended {
         let ended = self.server.ended(id);
         let (status, failure) = (&ended["outcome"]["status"], &ended["outcome"]["failure"]);
         let name = case.name;
@@ -147,7 +147,7 @@ impl Stage {
             case.clause.is_none_or(|clause| clauses(&job).iter().any(|found| found == clause)).then_some(job)
         });
         assert_eq!(job["outcome"], ended["outcome"], "{name}: an outcome never changes");
-        Came { name, door, job }
+        Ended { name, door, job }
     }
 }
 
@@ -196,15 +196,10 @@ pub(crate) fn peak_mib(server: &Server) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") >> 10
 }
 
-fn print_table(contract: &str, came: &[Came]) {
-    let mut out = format!(
-        "\n{:<32} {:<7} {:<16} {:<8} on record\n",
-        format!("a {contract} agent"),
-        "door",
-        "came of it",
-        "repeat"
-    );
-    for Came { name, door, job } in came {
+fn print_table(contract: &str, ended: &[Ended]) {
+    let mut out =
+        format!("\n{:<32} {:<7} {:<16} {:<8} on record\n", format!("a {contract} agent"), "door", "ended as", "repeat");
+    for Ended { name, door, job } in ended {
         let failure = &job["outcome"]["failure"];
         let ended = failure["code"].as_str().or(job["outcome"]["status"].as_str()).unwrap_or_default();
         let mut found = clauses(job);

@@ -330,12 +330,21 @@ pub(crate) fn chunk(stream: &mut impl BufRead) -> Option<Option<Vec<u8>>> {
 
 /// Repeats `ask` until it returns a value.
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+    within(PATIENCE, &mut ask).unwrap_or_else(|| panic!("waited in vain: {what}"))
+}
+
+/// The same at most for this time.
+///
+/// What another process has done can only be looked at again and again. This is the one place where tests do that.
+pub(crate) fn within<T>(time: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let begun = Instant::now();
     loop {
         if let Some(answer) = ask() {
-            return answer;
+            return Some(answer);
         }
-        assert!(Instant::now() < end, "waited in vain: {what}");
+        if begun.elapsed() > time {
+            return None;
+        }
         std::thread::sleep(Duration::from_millis(2));
     }
 }

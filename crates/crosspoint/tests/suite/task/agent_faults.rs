@@ -1,6 +1,5 @@
 //! Agents of the task contract that refuse, break the contract, lose connections, or fall silent: one outcome each.
 
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -8,8 +7,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::exec::start::{breaker_is_due, decided};
+use crate::support::scripted_agent::{answer, configuration, json_answer, unused_address};
 use crate::support::server::{Server, until};
-use crate::support::task_service::{Call, Reply, TaskServer, completed, failed, http};
+use crate::support::task_agent::{Call, Reply, TaskAgent, completed, failed};
 use crate::task::agent::{clauses, done_by, ended, text};
 
 /// Code and repeat of a job that failed.
@@ -19,8 +19,8 @@ fn failure(job: &Value) -> (&str, &str) {
 }
 
 /// An agent that answers posts like this, and knows no task.
-fn posting(status: u16, document: impl Fn(&Value) -> Value + Send + Sync + 'static) -> TaskServer {
-    TaskServer::answering(move |call| match &*call.what {
+fn posting(status: u16, document: impl Fn(&Value) -> Value + Send + Sync + 'static) -> TaskAgent {
+    TaskAgent::answering(move |call| match &*call.what {
         "post" => Reply::Json(status, document(&call.body["id"])),
         _ => Reply::Kept,
     })
@@ -58,7 +58,7 @@ fn a_refused_post_says_why_and_whether_to_repeat() {
 fn an_agent_that_has_no_room_yet_gets_the_task_again() {
     for status in [429, 503] {
         let posts = Arc::new(AtomicUsize::new(0));
-        let agent = TaskServer::answering(move |call| match &*call.what {
+        let agent = TaskAgent::answering(move |call| match &*call.what {
             "post" if posts.fetch_add(1, Ordering::Relaxed) == 0 => {
                 Reply::Json(status, failed(&call.body["id"], "AGENT_BUSY", true))
             }
@@ -74,9 +74,8 @@ fn an_agent_that_has_no_room_yet_gets_the_task_again() {
 
 #[test]
 fn an_agent_that_is_away_is_tried_again_and_is_safe_to_repeat() {
-    let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
-    let toml = format!("[[agent]]\nname = \"away\"\ncontract = \"task\"\nurl = \"http://{address}\"\n");
-    let server = Server::configured(&toml);
+    let url = format!("http://{}", unused_address());
+    let server = Server::configured(&configuration("away", "task", &url, ""));
     let job = server.submit(r#"{"work": "away", "limits": {"attempts": 2}}"#);
     let job = ended(&server, text(&job["id"]));
     assert_eq!((failure(&job), &job["attempts"]), (("unavailable", "safe"), &json!(2)), "{job}");
@@ -84,7 +83,7 @@ fn an_agent_that_is_away_is_tried_again_and_is_safe_to_repeat() {
 
 #[test]
 fn a_lost_answer_to_a_post_is_looked_for() {
-    let agent = TaskServer::answering(|call| if call.what == "post" { Reply::Close } else { Reply::Kept });
+    let agent = TaskAgent::answering(|call| if call.what == "post" { Reply::Close } else { Reply::Kept });
     let server = Server::configured(&agent.configuration("helper", ""));
     let id = server.begin("helper");
     agent.awaited("post", 1);
@@ -95,13 +94,13 @@ fn a_lost_answer_to_a_post_is_looked_for() {
     assert_eq!((&job["outcome"]["outputs"], &job["attempts"]), (&json!({"a": 1}), &json!(1)), "{job}");
     assert_eq!(agent.asked("post").len(), 1);
     // An agent that does not know the task may have died over it, or may keep no tasks, so the result is unknown.
-    let agent = TaskServer::answering(|call| if call.what == "post" { Reply::Close } else { Reply::Kept });
+    let agent = TaskAgent::answering(|call| if call.what == "post" { Reply::Close } else { Reply::Kept });
     let job = done_by(&agent, "");
     assert_eq!(failure(&job), ("unavailable", "unknown"));
     assert_eq!(agent.asked("post").len(), 1, "so it is not done twice");
     // Unless the operator says that a repeat does no harm.
     let posts = AtomicUsize::new(0);
-    let agent = TaskServer::answering(move |call| match &*call.what {
+    let agent = TaskAgent::answering(move |call| match &*call.what {
         "post" if posts.fetch_add(1, Ordering::Relaxed) == 0 => Reply::Close,
         _ => Reply::Kept,
     });
@@ -114,10 +113,10 @@ fn a_lost_answer_to_a_post_is_looked_for() {
 
 #[test]
 fn an_answer_that_is_cut_short_anywhere_is_looked_for() {
-    let whole = |id: &Value| http(200, &completed(id, &json!({"a": 1})).to_string());
+    let whole = |id: &Value| json_answer(200, completed(id, &json!({"a": 1})).to_string());
     let length = whole(&json!("00000000-0000-0000-0000-000000000000")).len();
     for at in [1, 9, 15, 40, length / 2, length - 1] {
-        let agent = TaskServer::answering(move |call| match &*call.what {
+        let agent = TaskAgent::answering(move |call| match &*call.what {
             "post" => Reply::Bytes(whole(&call.body["id"])[..at].to_vec()),
             "look" => Reply::Json(200, completed(&json!(call.id), &json!({"a": 2}))),
             _ => Reply::Kept,
@@ -130,7 +129,7 @@ fn an_answer_that_is_cut_short_anywhere_is_looked_for() {
 
 #[test]
 fn a_conflict_about_an_id_of_ours_is_the_agents_mistake() {
-    let agent = TaskServer::answering(|call| match &*call.what {
+    let agent = TaskAgent::answering(|call| match &*call.what {
         "post" => Reply::Json(409, failed(&call.body["id"], "INVALID_FIELD_VALUE", true)),
         "look" => Reply::Json(200, completed(&json!(call.id), &json!({"a": 1}))),
         _ => Reply::Kept,
@@ -141,7 +140,7 @@ fn a_conflict_about_an_id_of_ours_is_the_agents_mistake() {
 
 #[test]
 fn a_task_that_the_agent_forgets_fails() {
-    let agent = TaskServer::start();
+    let agent = TaskAgent::start();
     let server = Server::configured(&agent.configuration("helper", ""));
     let id = server.begin("helper");
     agent.awaited("look", 1);
@@ -153,7 +152,7 @@ fn a_task_that_the_agent_forgets_fails() {
 
 /// Every poll gets this answer. The job must end as broken, with this clause recorded.
 fn breaks(clause: &str, body: impl Fn(&Call) -> Reply + Send + Sync + 'static) {
-    let agent = TaskServer::answering(move |call| if call.what == "look" { body(call) } else { Reply::Kept });
+    let agent = TaskAgent::answering(move |call| if call.what == "look" { body(call) } else { Reply::Kept });
     let job = done_by(&agent, "");
     assert_eq!(failure(&job), ("broken_contract", "unknown"), "{clause}: {job}");
     assert_eq!(clauses(&job), [clause], "{job}");
@@ -169,14 +168,14 @@ fn answers_that_cannot_be_read_are_borne_a_few_times() {
     breaks("TASK-121", |_| Reply::Json(200, completed(&json!("hush"), &json!({}))));
     breaks("TASK-108", |call| Reply::Json(200, json!({"id": call.id, "status": "hush"})));
     breaks("TASK-2", |call| Reply::Json(200, json!({"id": call.id, "status": "completed", "hush": 1})));
-    breaks("ALL-101", |_| Reply::Bytes(http(200, "{hush")));
+    breaks("ALL-101", |_| Reply::Bytes(json_answer(200, "{hush")));
     breaks("TASK-4.5", |_| {
         Reply::Bytes(b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/hush\r\ncontent-length: 0\r\n\r\n".to_vec())
     });
     // Two wrong answers and then a right one count as right.
     let looks = AtomicUsize::new(0);
-    let agent = TaskServer::answering(move |call| match &*call.what {
-        "look" if looks.fetch_add(1, Ordering::Relaxed) < 2 => Reply::Bytes(http(200, "rubbish")),
+    let agent = TaskAgent::answering(move |call| match &*call.what {
+        "look" if looks.fetch_add(1, Ordering::Relaxed) < 2 => Reply::Bytes(json_answer(200, "rubbish")),
         "look" => Reply::Json(200, completed(&json!(call.id), &json!({}))),
         _ => Reply::Kept,
     });
@@ -194,10 +193,9 @@ fn what_can_be_read_counts_and_what_is_wrong_with_it_is_on_record() {
     };
     assert_eq!(good(500), ["TASK-4"]);
     assert!(good(201).is_empty());
-    let agent = TaskServer::answering(|call| {
+    let agent = TaskAgent::answering(|call| {
         let body = completed(&call.body["id"], &json!({"a": 1})).to_string();
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n", body.len());
-        Reply::Bytes((head + &body).into_bytes())
+        Reply::Bytes(answer(200, "text/html", body))
     });
     let job = done_by(&agent, "");
     assert_eq!((&job["state"], clauses(&job)), (&json!("completed"), vec!["TASK-4".to_owned()]));
@@ -205,7 +203,7 @@ fn what_can_be_read_counts_and_what_is_wrong_with_it_is_on_record() {
 
 #[test]
 fn a_task_that_goes_back_to_pending_is_on_record_and_goes_on() {
-    let agent = TaskServer::start();
+    let agent = TaskAgent::start();
     let server = Server::configured(&agent.configuration("helper", ""));
     let id = server.begin("helper");
     agent.awaited("post", 1);
@@ -227,7 +225,7 @@ fn an_answer_over_the_limit_is_not_read() {
 #[test]
 fn an_agent_that_stops_answering_has_timed_out() {
     for (what, hang) in [("post", "post"), ("look", "look")] {
-        let agent = TaskServer::answering(
+        let agent = TaskAgent::answering(
             move |call| if call.what == hang || hang == "post" { Reply::Hang } else { Reply::Kept },
         );
         let job = done_by(&agent, "silence_seconds = 1");
@@ -237,7 +235,7 @@ fn an_agent_that_stops_answering_has_timed_out() {
     }
     // Failed polls do not count as answered, however many there are.
     let agent =
-        TaskServer::answering(|call| if call.what == "look" { Reply::Json(500, json!({})) } else { Reply::Kept });
+        TaskAgent::answering(|call| if call.what == "look" { Reply::Json(500, json!({})) } else { Reply::Kept });
     assert_eq!(failure(&done_by(&agent, "silence_seconds = 1")), ("timeout", "unknown"));
     assert!(agent.asked("look").len() > 2);
 }
@@ -253,7 +251,7 @@ fn polls_that_are_refused_end_the_task_in_the_words_of_the_agent() {
         (400, ("invalid", "never")),
         (422, ("invalid", "never")),
     ] {
-        let agent = TaskServer::answering(move |call| match &*call.what {
+        let agent = TaskAgent::answering(move |call| match &*call.what {
             "look" => Reply::Json(status, json!({"detail": "not like this"})),
             _ => Reply::Kept,
         });
@@ -270,7 +268,7 @@ fn polls_that_are_refused_end_the_task_in_the_words_of_the_agent() {
 fn an_agent_that_is_polled_too_often_is_left_alone_for_a_while() {
     let (looks, began) = (AtomicUsize::new(0), Arc::new(Mutex::new(Vec::new())));
     let times = began.clone();
-    let agent = TaskServer::answering(move |call| match &*call.what {
+    let agent = TaskAgent::answering(move |call| match &*call.what {
         "look" => {
             times.lock().expect("nobody panicked").push(Instant::now());
             match looks.fetch_add(1, Ordering::Relaxed) {
@@ -289,7 +287,7 @@ fn an_agent_that_is_polled_too_often_is_left_alone_for_a_while() {
 fn polls_that_fail_for_a_while_do_no_harm() {
     let broken = Arc::new(AtomicBool::new(false));
     let is_broken = broken.clone();
-    let agent = TaskServer::answering(move |call| match &*call.what {
+    let agent = TaskAgent::answering(move |call| match &*call.what {
         "look" if is_broken.load(Ordering::Relaxed) => Reply::Close,
         _ => Reply::Kept,
     });
@@ -311,7 +309,7 @@ fn long_work_in_one_exchange_lives_as_long_as_the_agent_answers_anything() {
     // silence would have been too long if they did not count as signs of life.
     let looks = Arc::new(AtomicUsize::new(0));
     let counted = looks.clone();
-    let agent = TaskServer::answering(move |call| match &*call.what {
+    let agent = TaskAgent::answering(move |call| match &*call.what {
         "post" => {
             until("it was looked for", || (counted.load(Ordering::Relaxed) >= 8).then_some(()));
             Reply::Json(200, completed(&call.body["id"], &json!({"a": 1})))
@@ -329,7 +327,7 @@ fn long_work_in_one_exchange_lives_as_long_as_the_agent_answers_anything() {
 fn an_attempt_that_is_given_up_is_taken_up_by_the_next() {
     let hanging = Arc::new(AtomicBool::new(true));
     let hangs = hanging.clone();
-    let agent = TaskServer::answering(move |call| match &*call.what {
+    let agent = TaskAgent::answering(move |call| match &*call.what {
         "look" if hangs.load(Ordering::Relaxed) => Reply::Hang,
         _ => Reply::Kept,
     });
@@ -348,8 +346,8 @@ fn an_attempt_that_is_given_up_is_taken_up_by_the_next() {
 fn an_open_breaker_is_closed_by_what_the_agent_says_of_its_health() {
     let health = Arc::new(Mutex::new((0, 0)));
     let said = health.clone();
-    let agent = TaskServer::answering(move |call| {
-        let (ready, alive) = *said.lock().expect("nobody panicked");
+    let agent = TaskAgent::answering(move |call| {
+        let (ready, alive) = *said.lock().expect("no thread panics with it");
         match &*call.what {
             "post" => Reply::Json(503, json!({})),
             "/health/ready" => Reply::Json(ready, json!({"status": "?"})),
@@ -361,7 +359,7 @@ fn an_open_breaker_is_closed_by_what_the_agent_says_of_its_health() {
     for (ready, alive, state) in
         [(503, 200, "open"), (404, 503, "open"), (200, 503, "closed"), (404, 200, "closed"), (404, 404, "closed")]
     {
-        *health.lock().expect("nobody panicked") = (ready, alive);
+        *health.lock().expect("no thread panics with it") = (ready, alive);
         if server.get("/api/v1/agents/late").json()["breaker"]["state"] == "closed" {
             for _ in 0..5 {
                 assert_eq!(failure(&server.done("late", &json!({}))), ("unavailable", "safe"));

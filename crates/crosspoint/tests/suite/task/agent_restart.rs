@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::json;
 
 use crate::support::server::{Server, until};
-use crate::support::task_service::{Reply, TaskServer, asking, completed};
+use crate::support::task_agent::{Reply, TaskAgent, asking, completed};
 use crate::task::agent::{answer, ended, text};
 
 #[test]
 fn a_task_under_way_is_polled_on() {
-    let agent = TaskServer::start();
+    let agent = TaskAgent::start();
     let mut server = Server::configured(&agent.configuration("helper", ""));
     let id = server.begin("helper");
     agent.awaited("post", 1);
@@ -29,7 +29,7 @@ fn a_task_under_way_is_polled_on() {
 
 #[test]
 fn a_task_that_ended_meanwhile_has_ended() {
-    let agent = TaskServer::start();
+    let agent = TaskAgent::start();
     let mut server = Server::configured(&agent.configuration("helper", ""));
     let id = server.begin("helper");
     agent.awaited("look", 1);
@@ -42,7 +42,7 @@ fn a_task_that_ended_meanwhile_has_ended() {
 
 #[test]
 fn a_question_stays_and_is_answered_once() {
-    let agent = TaskServer::start();
+    let agent = TaskAgent::start();
     let mut server = Server::configured(&agent.configuration("helper", ""));
     let id = server.begin("helper");
     agent.awaited("post", 1);
@@ -60,10 +60,10 @@ fn a_question_stays_and_is_answered_once() {
 }
 
 #[test]
-fn an_answer_that_may_not_have_arrived_is_delivered_again_and_nobody_is_asked_twice() {
+fn an_answer_that_may_not_have_arrived_is_delivered_again_and_the_question_is_not_asked_twice() {
     let hanging = Arc::new(AtomicBool::new(true));
     let hangs = hanging.clone();
-    let agent = TaskServer::answering(move |call| match &*call.what {
+    let agent = TaskAgent::answering(move |call| match &*call.what {
         "input" if hangs.load(Ordering::Relaxed) => Reply::Hang,
         _ => Reply::Kept,
     });
@@ -92,7 +92,7 @@ fn an_answer_that_may_not_have_arrived_is_delivered_again_and_nobody_is_asked_tw
 
 #[test]
 fn an_answer_that_has_arrived_is_not_given_to_a_later_question_in_the_same_words() {
-    let agent = TaskServer::start();
+    let agent = TaskAgent::start();
     let mut server = Server::configured(&agent.configuration("helper", ""));
     let id = server.begin("helper");
     agent.awaited("post", 1);
@@ -106,7 +106,7 @@ fn an_answer_that_has_arrived_is_not_given_to_a_later_question_in_the_same_words
     agent.looked_again();
     agent.stands(&id, asking("Approve?"));
     server.in_state(&id, "waiting");
-    assert_eq!(agent.asked("input").len(), 1, "nobody said yes to this");
+    assert_eq!(agent.asked("input").len(), 1, "this question has no answer yet");
     answer(&server, &id, &json!("no"));
     assert_eq!(agent.awaited("input", 2).body, json!({"input": "no"}));
     agent.stands(&id, completed(&json!(id), &json!({})));
@@ -117,8 +117,7 @@ fn an_answer_that_has_arrived_is_not_given_to_a_later_question_in_the_same_words
 fn an_answer_that_comes_before_the_agent_is_back_is_kept_for_it() {
     let away = Arc::new(AtomicBool::new(false));
     let is_away = away.clone();
-    let agent =
-        TaskServer::answering(move |_| if is_away.load(Ordering::Relaxed) { Reply::Close } else { Reply::Kept });
+    let agent = TaskAgent::answering(move |_| if is_away.load(Ordering::Relaxed) { Reply::Close } else { Reply::Kept });
     let mut server = Server::configured(&agent.configuration("helper", ""));
     let id = server.begin("helper");
     agent.awaited("post", 1);
@@ -138,7 +137,7 @@ fn an_answer_that_comes_before_the_agent_is_back_is_kept_for_it() {
 
 #[test]
 fn a_question_that_was_taken_back_meanwhile_is_asked_no_more() {
-    let agent = TaskServer::start();
+    let agent = TaskAgent::start();
     let mut server = Server::configured(&agent.configuration("helper", ""));
     let id = server.begin("helper");
     agent.awaited("post", 1);
@@ -161,7 +160,7 @@ fn a_task_that_the_agent_does_not_know_is_posted_again_unless_it_must_not() {
         let hanging = Arc::new(AtomicBool::new(true));
         let hangs = hanging.clone();
         let posted = AtomicBool::new(false);
-        let agent = TaskServer::answering(move |call| match &*call.what {
+        let agent = TaskAgent::answering(move |call| match &*call.what {
             "post" if hangs.load(Ordering::Relaxed) => Reply::Hang,
             "post" => {
                 posted.store(true, Ordering::Relaxed);
@@ -195,7 +194,7 @@ fn a_task_that_the_agent_does_not_know_is_posted_again_unless_it_must_not() {
 
 #[test]
 fn a_task_that_is_begun_anew_is_given_the_answers_that_people_gave() {
-    let agent = TaskServer::start();
+    let agent = TaskAgent::start();
     let mut server = Server::configured(&agent.configuration("helper", ""));
     let id = server.begin("helper");
     agent.awaited("post", 1);
@@ -222,7 +221,7 @@ fn a_task_that_is_begun_anew_is_given_the_answers_that_people_gave() {
 fn an_old_answer_is_not_given_to_a_new_question_in_the_same_words() {
     // The second answer never reaches the task.
     let inputs = AtomicUsize::new(0);
-    let agent = TaskServer::answering(move |call| match &*call.what {
+    let agent = TaskAgent::answering(move |call| match &*call.what {
         "input" if inputs.fetch_add(1, Ordering::Relaxed) == 1 => Reply::Hang,
         _ => Reply::Kept,
     });

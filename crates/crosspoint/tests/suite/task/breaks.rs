@@ -8,7 +8,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::support::misbehaving_agents::one_outcome;
-use crate::support::scripted_agent::{After, Asked, Scripted, Wire, answer};
+use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent, answer};
 use crate::support::server::Server;
 
 /// Number of callers at once. They mostly wait for the next poll.
@@ -25,14 +25,14 @@ const WHATS: [&str; 3] = [
     "lost",
 ];
 
-fn whole(asked: &Asked) -> Vec<u8> {
-    answer("200 OK", "application/json", asked.completed("it").to_string().as_bytes())
+fn whole(asked: &Request) -> Vec<u8> {
+    answer(200, "application/json", asked.completed("it").to_string().as_bytes())
 }
 
 /// Sends this much of the answer, and resets or closes the connection.
-fn cut(wire: &mut Wire, bytes: &[u8], how: &Value) -> After {
+fn cut(connection: &mut Connection, bytes: &[u8], how: &Value) -> After {
     let at = usize::try_from(how["at"].as_u64().expect("a number")).expect("it fits");
-    wire.send(&bytes[..at.min(bytes.len())]);
+    connection.send(&bytes[..at.min(bytes.len())]);
     // A whole answer promises that the connection stays open. An agent that closes it just as the next request goes out
     // would make the result unknown.
     if at >= bytes.len() {
@@ -42,34 +42,33 @@ fn cut(wire: &mut Wire, bytes: &[u8], how: &Value) -> After {
 }
 
 /// The post says what is to be cut, which is remembered by the task's id.
-fn scripted() -> Scripted {
+fn scripted() -> ScriptedAgent {
     let taken: Mutex<BTreeMap<String, Value>> = Mutex::default();
-    Scripted::start(move |asked: &Asked, wire: &mut Wire| {
-        let mut taken = taken.lock().expect("nobody panicked");
+    ScriptedAgent::start_many(move |asked: &Request, connection: &mut Connection| {
+        let mut taken = taken.lock().expect("no thread panics with it");
         if asked.path == "/tasks" {
             let how = asked.json()["payload"].clone();
             taken.insert(asked.id(), how.clone());
             drop(taken);
             return match how["what"].as_str() {
-                Some("poll") => wire.json("202 Accepted", &asked.task("pending")),
-                _ => cut(wire, &whole(asked), &how),
+                Some("poll") => connection.json(202, &asked.task("pending")),
+                _ => cut(connection, &whole(asked), &how),
             };
         }
         let how = taken.get(&asked.id()).cloned().expect("it was posted");
         drop(taken);
         match how["what"].as_str() {
-            Some("poll") if asked.turn == 0 => cut(wire, &whole(asked), &how),
-            Some("lost") => wire.json("404 Not Found", &json!({})),
-            _ => wire.json("200 OK", &asked.completed("it")),
+            Some("poll") if asked.turn == 0 => cut(connection, &whole(asked), &how),
+            Some("lost") => connection.json(404, &json!({})),
+            _ => connection.json(200, &asked.completed("it")),
         }
     })
 }
 
 #[test]
 fn a_task_whose_answer_breaks_off_at_any_byte_is_found_again_and_posted_once() {
-    let body = json!({"id": "00000000-0000-4000-8000-000000000000"}).to_string().into_bytes();
-    let (method, path, script) = ("POST".to_owned(), "/tasks".to_owned(), "breaks".to_owned());
-    let all = whole(&Asked { method, path, script, headers: Vec::new(), body, turn: 0 }).len();
+    let sample = Request::sample("/tasks", &json!({"id": "00000000-0000-4000-8000-000000000000"}));
+    let all = whole(&sample).len();
     let cuts = WHATS.iter().flat_map(|what| {
         let cut = move |at: usize, reset: bool| json!({"what": what, "at": at, "reset": reset});
         // It takes a while to be sure that a task is lost, and it is the same wherever the answer was cut.
@@ -87,20 +86,20 @@ fn a_task_whose_answer_breaks_off_at_any_byte_is_found_again_and_posted_once() {
     thread::scope(|scope| {
         for _ in 0..CALLERS {
             scope.spawn(|| {
-                while let Some(how) = { next.lock().expect("nobody panicked").next() } {
+                while let Some(how) = { next.lock().expect("no thread panics with it").next() } {
                     let ended = judge(&server, how, all);
-                    *came.lock().expect("nobody panicked").entry(ended).or_default() += 1;
+                    *came.lock().expect("no thread panics with it").entry(ended).or_default() += 1;
                 }
             });
         }
     });
     let mut table = format!("\n{} answers cut\n", cuts.len());
-    for (ended, count) in came.into_inner().expect("nobody panicked") {
+    for (ended, count) in came.into_inner().expect("no thread panics with it") {
         table += &format!("{ended:<30} {count}\n");
     }
     let _ = std::io::stdout().lock().write_all(table.as_bytes());
     let mut posts: BTreeMap<String, usize> = BTreeMap::new();
-    for asked in scripted.all_asked().iter().filter(|asked| asked.path == "/tasks") {
+    for asked in scripted.requests().iter().filter(|asked| asked.path == "/tasks") {
         *posts.entry(asked.id()).or_default() += 1;
     }
     assert_eq!(posts.len(), cuts.len());

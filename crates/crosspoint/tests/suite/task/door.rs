@@ -13,7 +13,7 @@ pub(crate) const ONE: &str =
 const UUID: &str = "550e8400-e29b-41d4-a716-446655440000";
 
 #[test]
-fn whoever_waits_gets_the_result_and_a_repeat_gets_the_same() {
+fn a_caller_that_waits_gets_the_result_and_a_repeat_gets_the_same() {
     let server = Server::start();
     let body = format!(r#"{{"id":"{UUID}","type":"echo","payload":{{"b":[1,2.50],"a":"\u0041"}}}}"#);
     let task = server.submit_task("?wait=60", &body);
@@ -34,7 +34,7 @@ fn whoever_waits_gets_the_result_and_a_repeat_gets_the_same() {
 }
 
 #[test]
-fn whoever_polls_sees_it_pending_in_progress_and_completed() {
+fn a_caller_that_polls_sees_it_pending_in_progress_and_completed() {
     let server = Server::configured(ONE);
     server.post("/api/v1/agents/one/drain", "");
     let task = server.submit_task("", &request(UUID, "w", &json!({"seconds": 0.3})));
@@ -58,7 +58,7 @@ fn whoever_polls_sees_it_pending_in_progress_and_completed() {
 }
 
 #[test]
-fn whoever_waits_with_polling_is_answered_when_it_has_ended() {
+fn a_poll_that_waits_is_answered_when_it_has_ended() {
     let server = Server::start();
     server.submit_task("", &request(UUID, "slow_echo", &json!({"seconds": 0.2})));
     let task = server.settled(UUID);
@@ -107,7 +107,7 @@ echo "{\"name\": $name, \"really\": $really}"
 "#;
 
 #[test]
-fn whoever_waits_is_asked_and_the_answer_goes_down() {
+fn a_caller_that_waits_is_asked_and_the_answer_goes_down() {
     let server = Server::configured(&bash("asks", ASKS_TWICE, "ask = true"));
     let path = format!("/tasks/{UUID}/input");
     let early = server.task("POST", &path, &[], r#"{"input":1}"#);
@@ -130,7 +130,7 @@ fn whoever_waits_is_asked_and_the_answer_goes_down() {
 }
 
 #[test]
-fn an_answer_that_nobody_waits_for_is_refused_and_changes_nothing() {
+fn an_answer_without_a_question_is_refused_and_changes_nothing() {
     let server = Server::start();
     server.submit_task("", &request(UUID, "slow_echo", &json!({"seconds": 600})));
     let refused = server.task("POST", &format!("/tasks/{UUID}/input"), &[], r#"{"input":1}"#);
@@ -246,7 +246,7 @@ fn ids_are_those_of_the_caller_byte_for_byte() {
 }
 
 #[test]
-fn members_that_nobody_knows_are_kept_and_are_no_mistake() {
+fn unknown_members_are_kept_and_are_no_mistake() {
     let server = Server::start();
     let body = format!(
         r#"{{"id":"{UUID}","more":{{"x":1.0}},"type":"echo","payload":{{"q":1}},"context":{{"tenant":7,"user":"u"}},"routing":{{"hop":1}}}}"#

@@ -56,7 +56,7 @@ fn every_change_is_told_and_the_last_event_is_the_end() {
 }
 
 #[test]
-fn whoever_comes_back_goes_on_where_it_was() {
+fn a_caller_that_comes_back_goes_on_where_it_was() {
     let server = Server::start();
     server.submit_task("?wait=60", &request("t", "ask", &json!({"prompt": "?"})));
     let mut stream = follow(&server, "/tasks/t/events");
@@ -123,7 +123,7 @@ fn when_the_server_stops_streams_and_waits_end_and_the_task_goes_on() {
 }
 
 #[test]
-fn whoever_asks_for_the_head_alone_gets_no_events() {
+fn a_request_for_the_head_alone_gets_no_events() {
     let server = Server::start();
     server.submit_task("?wait=60", &request("t", "echo", &json!({})));
     let job = server.job_of_task("t")["id"].as_str().expect("an id").to_owned();

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::support::misbehaving_agents::{Case, Stage, clauses, one_outcome, peak_mib};
-use crate::support::scripted_agent::{After, Asked, Wire, answer};
+use crate::support::misbehaving_agents::{Case, Setup, clauses, one_outcome, peak_mib};
+use crate::support::scripted_agent::{After, Connection, Request, answer};
 use crate::support::server::until;
 
 macro_rules! case {
@@ -42,29 +42,29 @@ fn whatever_a_task_agent_says_there_is_one_outcome_and_the_rule_is_on_record() {
         case!(is_no_http => "broken_contract", Some("TASK-4.5")),
         case!(polls_are_no_http => "broken_contract", Some("TASK-4.5")),
     ];
-    let stage = Stage::of("task", &CASES);
-    let came = stage.play();
-    for one in &came {
-        let asked = stage.scripted.asked(one.name);
+    let setup = Setup::start("task", &CASES);
+    let ended = setup.run_all();
+    for one in &ended {
+        let asked = setup.scripted.requests_of(one.name);
         let sent = asked.iter().filter(|asked| asked.path == "/tasks" && asked.id() == one.job["id"]).count();
         assert_eq!(sent, 1, "{} was sent {sent} times", one.name);
     }
 }
 
-fn is_poll(asked: &Asked) -> bool {
+fn is_poll(asked: &Request) -> bool {
     asked.method == "GET"
 }
 
 /// Takes the task, and answers polls with this, by their number.
-fn polled(asked: &Asked, wire: &mut Wire, poll: impl FnOnce(usize) -> Value) -> After {
+fn polled(asked: &Request, connection: &mut Connection, poll: impl FnOnce(usize) -> Value) -> After {
     if is_poll(asked) {
-        return wire.json("200 OK", &poll(asked.turn));
+        return connection.json(200, &poll(asked.turn));
     }
-    wire.json("202 Accepted", &asked.task("pending"))
+    connection.json(202, &asked.task("pending"))
 }
 
-fn done(asked: &Asked) -> Value {
-    asked.completed(&asked.script)
+fn done(asked: &Request) -> Value {
+    asked.completed(&asked.agent)
 }
 
 fn of_another(mut task: Value) -> Value {
@@ -72,111 +72,111 @@ fn of_another(mut task: Value) -> Value {
     task
 }
 
-fn another_id(asked: &Asked, wire: &mut Wire) -> After {
-    wire.json("200 OK", &of_another(done(asked)))
+fn another_id(asked: &Request, connection: &mut Connection) -> After {
+    connection.json(200, &of_another(done(asked)))
 }
 
-fn another_id_in_a_poll(asked: &Asked, wire: &mut Wire) -> After {
-    polled(asked, wire, |_| of_another(done(asked)))
+fn another_id_in_a_poll(asked: &Request, connection: &mut Connection) -> After {
+    polled(asked, connection, |_| of_another(done(asked)))
 }
 
-fn goes_back_to_pending(asked: &Asked, wire: &mut Wire) -> After {
-    polled(asked, wire, |turn| match turn {
+fn goes_back_to_pending(asked: &Request, connection: &mut Connection) -> After {
+    polled(asked, connection, |turn| match turn {
         0 => asked.task("in_progress"),
         1 => asked.task("pending"),
         _ => done(asked),
     })
 }
 
-fn pending_after_its_end(asked: &Asked, wire: &mut Wire) -> After {
-    polled(asked, wire, |turn| if turn == 0 { done(asked) } else { asked.task("pending") })
+fn pending_after_its_end(asked: &Request, connection: &mut Connection) -> After {
+    polled(asked, connection, |turn| if turn == 0 { done(asked) } else { asked.task("pending") })
 }
 
-fn unknown_status(asked: &Asked, wire: &mut Wire) -> After {
-    wire.json("200 OK", &asked.task("thinking"))
+fn unknown_status(asked: &Request, connection: &mut Connection) -> After {
+    connection.json(200, &asked.task("thinking"))
 }
 
-fn unknown_status_in_a_poll(asked: &Asked, wire: &mut Wire) -> After {
-    polled(asked, wire, |_| asked.task("thinking"))
+fn unknown_status_in_a_poll(asked: &Request, connection: &mut Connection) -> After {
+    polled(asked, connection, |_| asked.task("thinking"))
 }
 
-fn result_before_its_end(asked: &Asked, wire: &mut Wire) -> After {
-    polled(asked, wire, |_| json!({"id": asked.id(), "status": "in_progress", "result": {"by": "nobody"}}))
+fn result_before_its_end(asked: &Request, connection: &mut Connection) -> After {
+    polled(asked, connection, |_| json!({"id": asked.id(), "status": "in_progress", "result": {"by": "too early"}}))
 }
 
-fn completed_without_result(asked: &Asked, wire: &mut Wire) -> After {
-    wire.json("200 OK", &asked.task("completed"))
+fn completed_without_result(asked: &Request, connection: &mut Connection) -> After {
+    connection.json(200, &asked.task("completed"))
 }
 
-fn failed_without_error(asked: &Asked, wire: &mut Wire) -> After {
-    wire.json("200 OK", &asked.task("failed"))
+fn failed_without_error(asked: &Request, connection: &mut Connection) -> After {
+    connection.json(200, &asked.task("failed"))
 }
 
-fn result_that_is_no_object(asked: &Asked, wire: &mut Wire) -> After {
-    wire.json("200 OK", &json!({"id": asked.id(), "status": "completed", "result": "done"}))
+fn result_that_is_no_object(asked: &Request, connection: &mut Connection) -> After {
+    connection.json(200, &json!({"id": asked.id(), "status": "completed", "result": "done"}))
 }
 
-fn forgets_what_it_took(asked: &Asked, wire: &mut Wire) -> After {
+fn forgets_what_it_took(asked: &Request, connection: &mut Connection) -> After {
     if is_poll(asked) {
-        return wire.json("404 Not Found", &json!({"detail": "no such task"}));
+        return connection.json(404, &json!({"detail": "no such task"}));
     }
-    wire.json("202 Accepted", &asked.task("pending"))
+    connection.json(202, &asked.task("pending"))
 }
 
-fn stumbles_once(asked: &Asked, wire: &mut Wire) -> After {
+fn stumbles_once(asked: &Request, connection: &mut Connection) -> After {
     if is_poll(asked) && asked.turn == 0 {
-        return wire.json("500 Internal Server Error", &json!({"detail": "try again"}));
+        return connection.json(500, &json!({"detail": "try again"}));
     }
-    polled(asked, wire, |_| done(asked))
+    polled(asked, connection, |_| done(asked))
 }
 
-fn conflict(asked: &Asked, wire: &mut Wire) -> After {
+fn conflict(asked: &Request, connection: &mut Connection) -> After {
     let error =
         json!({"code": "INVALID_FIELD_VALUE", "message": "the id is taken", "recoverable": true, "details": {}});
-    wire.json("409 Conflict", &json!({"id": asked.id(), "status": "failed", "error": error}))
+    connection.json(409, &json!({"id": asked.id(), "status": "failed", "error": error}))
 }
 
-fn rubbish(_: &Asked, wire: &mut Wire) -> After {
-    wire.send(answer("200 OK", "application/json", b"{\"id\": <<<"));
+fn rubbish(_: &Request, connection: &mut Connection) -> After {
+    connection.send(answer(200, "application/json", b"{\"id\": <<<"));
     After::Keep
 }
 
-fn invalid_utf8(asked: &Asked, wire: &mut Wire) -> After {
+fn invalid_utf8(asked: &Request, connection: &mut Connection) -> After {
     let mut body = asked.completed("~").to_string().into_bytes();
     body.iter_mut().filter(|byte| **byte == b'~').for_each(|byte| *byte = 0xff);
-    wire.send(answer("200 OK", "application/json", &body));
+    connection.send(answer(200, "application/json", &body));
     After::Keep
 }
 
-fn nothing_at_all_with_204(_: &Asked, wire: &mut Wire) -> After {
-    wire.send("HTTP/1.1 204 No Content\r\n\r\n");
+fn nothing_at_all_with_204(_: &Request, connection: &mut Connection) -> After {
+    connection.send("HTTP/1.1 204 No Content\r\n\r\n");
     After::Keep
 }
 
-fn good_body_with_500(asked: &Asked, wire: &mut Wire) -> After {
-    wire.json("500 Internal Server Error", &done(asked))
+fn good_body_with_500(asked: &Request, connection: &mut Connection) -> After {
+    connection.json(500, &done(asked))
 }
 
-fn another_content_type(asked: &Asked, wire: &mut Wire) -> After {
-    wire.send(answer("200 OK", "text/html", done(asked).to_string().as_bytes()));
+fn another_content_type(asked: &Request, connection: &mut Connection) -> After {
+    connection.send(answer(200, "text/html", done(asked).to_string().as_bytes()));
     After::Keep
 }
 
-fn web_page(_: &Asked, wire: &mut Wire) -> After {
-    wire.send(answer("200 OK", "text/html", b"<!doctype html><title>Welcome</title>"));
+fn web_page(_: &Request, connection: &mut Connection) -> After {
+    connection.send(answer(200, "text/html", b"<!doctype html><title>Welcome</title>"));
     After::Keep
 }
 
-fn is_no_http(_: &Asked, wire: &mut Wire) -> After {
-    wire.send("SSH-2.0-OpenSSH_9.6\r\n");
+fn is_no_http(_: &Request, connection: &mut Connection) -> After {
+    connection.send("SSH-2.0-OpenSSH_9.6\r\n");
     After::Close
 }
 
-fn polls_are_no_http(asked: &Asked, wire: &mut Wire) -> After {
+fn polls_are_no_http(asked: &Request, connection: &mut Connection) -> After {
     if is_poll(asked) {
-        return is_no_http(asked, wire);
+        return is_no_http(asked, connection);
     }
-    wire.json("202 Accepted", &asked.task("pending"))
+    connection.json(202, &asked.task("pending"))
 }
 
 #[test]
@@ -190,37 +190,37 @@ fn a_task_that_is_not_heard_of_or_never_ends_is_ended_by_the_clocks() {
         case!(always_stumbles, SILENT => "timeout", Some("ALL-4")),
         case!(never_done, SHORT => "timeout", Some("ALL-4.2")),
     ];
-    Stage::of("task", &CASES).play();
+    Setup::start("task", &CASES).run_all();
 }
 
-fn silent(_: &Asked, wire: &mut Wire) -> After {
-    wire.until_gone()
+fn silent(_: &Request, connection: &mut Connection) -> After {
+    connection.until_gone()
 }
 
-fn silent_polls(asked: &Asked, wire: &mut Wire) -> After {
+fn silent_polls(asked: &Request, connection: &mut Connection) -> After {
     if is_poll(asked) {
-        return wire.until_gone();
+        return connection.until_gone();
     }
-    wire.json("202 Accepted", &asked.task("pending"))
+    connection.json(202, &asked.task("pending"))
 }
 
-fn silent_bodies(asked: &Asked, wire: &mut Wire) -> After {
+fn silent_bodies(asked: &Request, connection: &mut Connection) -> After {
     if is_poll(asked) {
-        wire.send("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{");
-        return wire.until_gone();
+        connection.send("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{");
+        return connection.until_gone();
     }
-    wire.json("202 Accepted", &asked.task("pending"))
+    connection.json(202, &asked.task("pending"))
 }
 
-fn always_stumbles(asked: &Asked, wire: &mut Wire) -> After {
+fn always_stumbles(asked: &Request, connection: &mut Connection) -> After {
     if is_poll(asked) {
-        return wire.json("500 Internal Server Error", &json!({}));
+        return connection.json(500, &json!({}));
     }
-    wire.json("202 Accepted", &asked.task("pending"))
+    connection.json(202, &asked.task("pending"))
 }
 
-fn never_done(asked: &Asked, wire: &mut Wire) -> After {
-    polled(asked, wire, |_| asked.task("in_progress"))
+fn never_done(asked: &Request, connection: &mut Connection) -> After {
+    polled(asked, connection, |_| asked.task("in_progress"))
 }
 
 /// More than an agent may send, in bytes. The flood stops when the server takes no more.
@@ -230,54 +230,54 @@ const MUCH: u64 = 1 << 30;
 fn a_task_that_is_too_long_is_not_read_to_its_end() {
     static CASES: [Case; 2] =
         [case!(long_answer => "resource_limit", None), case!(long_poll => "resource_limit", None)];
-    let stage = Stage::of("task", &CASES);
-    stage.play();
-    let peak = peak_mib(&stage.server);
+    let setup = Setup::start("task", &CASES);
+    setup.run_all();
+    let peak = peak_mib(&setup.server);
     let _ = writeln!(std::io::stdout().lock(), "{peak} MiB at the most");
     assert!(peak < 256, "{peak} MiB");
 }
 
-fn long(asked: &Asked, wire: &mut Wire) -> After {
+fn long(asked: &Request, connection: &mut Connection) -> After {
     let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {MUCH}\r\n\r\n");
-    wire.send(head + &format!("{{\"id\": \"{}\", \"status\": \"", asked.id()));
-    wire.flood(&[b'a'; 1 << 16], MUCH);
-    assert!(wire.written < MUCH, "it was read to its end");
+    connection.send(head + &format!("{{\"id\": \"{}\", \"status\": \"", asked.id()));
+    connection.flood(&[b'a'; 1 << 16], MUCH);
+    assert!(connection.written < MUCH, "it was read to its end");
     After::Close
 }
 
-fn long_answer(asked: &Asked, wire: &mut Wire) -> After {
-    long(asked, wire)
+fn long_answer(asked: &Request, connection: &mut Connection) -> After {
+    long(asked, connection)
 }
 
-fn long_poll(asked: &Asked, wire: &mut Wire) -> After {
+fn long_poll(asked: &Request, connection: &mut Connection) -> After {
     if is_poll(asked) {
-        return long(asked, wire);
+        return long(asked, connection);
     }
-    wire.json("202 Accepted", &asked.task("pending"))
+    connection.json(202, &asked.task("pending"))
 }
 
 #[test]
 fn a_question_without_words_is_passed_on_all_the_same() {
     static CASES: [Case; 1] = [case!(asks_nothing => "completed", Some("TASK-2.6"))];
-    let stage = Stage::of("task", &CASES);
-    let id = stage.server.begin("asks_nothing");
-    let job = stage.server.in_state(&id, "waiting");
+    let setup = Setup::start("task", &CASES);
+    let id = setup.server.begin("asks_nothing");
+    let job = setup.server.in_state(&id, "waiting");
     assert!(job["question"]["prompt"].is_string(), "{job}");
-    let answered = stage.server.post(&format!("/api/v1/jobs/{id}/answer"), &json!({"input": {"go": true}}).to_string());
+    let answered = setup.server.post(&format!("/api/v1/jobs/{id}/answer"), &json!({"input": {"go": true}}).to_string());
     assert!([200, 202].contains(&answered.status), "{answered:?}");
-    let job = stage.server.ended(&id);
+    let job = setup.server.ended(&id);
     assert_eq!(job["outcome"]["outputs"], json!({"by": "asks_nothing"}), "{job}");
-    one_outcome(&stage.server, &id, "asks_nothing");
-    until("it is on record", || clauses(&stage.server.job(&id)).contains(&"TASK-2.6".to_owned()).then_some(()));
-    let inputs: Vec<Asked> =
-        stage.scripted.asked("asks_nothing").into_iter().filter(|asked| asked.path.ends_with("/input")).collect();
+    one_outcome(&setup.server, &id, "asks_nothing");
+    until("it is on record", || clauses(&setup.server.job(&id)).contains(&"TASK-2.6".to_owned()).then_some(()));
+    let inputs: Vec<Request> =
+        setup.scripted.requests_of("asks_nothing").into_iter().filter(|asked| asked.path.ends_with("/input")).collect();
     assert_eq!(inputs.len(), 1, "{inputs:?}");
     assert_eq!(inputs[0].json()["input"], json!({"go": true}));
 }
 
-fn asks_nothing(asked: &Asked, wire: &mut Wire) -> After {
+fn asks_nothing(asked: &Request, connection: &mut Connection) -> After {
     if asked.path.ends_with("/input") {
-        return wire.json("200 OK", &done(asked));
+        return connection.json(200, &done(asked));
     }
-    wire.json("202 Accepted", &asked.task("input_required"))
+    connection.json(202, &asked.task("input_required"))
 }

@@ -294,7 +294,7 @@ fn send_and_leave(server: &Server, text: &str) {
 }
 
 #[test]
-fn whoever_leaves_at_any_point_leaves_the_task_and_everybody_else_alone() {
+fn a_caller_that_leaves_at_any_point_disturbs_neither_the_task_nor_other_callers() {
     let server = Server::start();
     let body = request("t", "slow_echo", &json!({"seconds": 0.5}));
     let whole = head("POST", "/tasks?wait=60", &[], body.len()) + &body;

@@ -51,7 +51,7 @@ fn a_trace_goes_on_whether_the_header_names_it_or_the_block() {
     assert_eq!(trace, TRACE, "a trace without a span goes on too");
     let job = server.job_of_task("b")["id"].as_str().expect("an id").to_owned();
     let document = server.get(&format!("/api/v1/jobs/{job}/document")).json();
-    assert_eq!(document["observability"], block, "baggage is kept for whoever gets the document");
+    assert_eq!(document["observability"], block, "baggage is kept for readers of the document");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn the_header_wins_over_the_block_and_that_is_said() {
     let warnings = task.warnings();
     let [Value::String(warning)] = &warnings.as_array().expect("a list")[..] else { panic!("one: {warnings}") };
     assert!(warning.starts_with("TASK-8.2: "), "{warning}");
-    assert_eq!(server.poll(UUID).warnings(), Value::Null, "only whoever sent it is told");
+    assert_eq!(server.poll(UUID).warnings(), Value::Null, "only the caller that sent it is told");
 }
 
 #[test]

@@ -1,28 +1,24 @@
 //! Replaying an exchange: a server with its configuration, and a caller and an agent that send what is recorded.
 
-use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-use std::{fs, slice, thread};
+use std::time::Instant;
+use std::{fs, slice};
 
 use crosspoint_contracts::Kind;
 use serde_json::Value;
 
-use super::desk;
+use super::files;
 use super::normal::Names;
 use super::script::{Gap, Heading, Piece, Script, bytes, pieces, written};
 use crate::support::bridge_files::driven;
 use crate::support::documents::faults;
+use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent};
 use crate::support::server::{PATIENCE, Server, chunk};
-use crate::support::wire::{self, After, Asked};
-
-/// Length of a gap, so that what is before it is mostly read on its own. Nothing depends on it.
-const GAP: Duration = Duration::from_millis(5);
 
 /// The state of the replay so far.
 #[derive(Default)]
-pub(super) struct Stage {
+pub(super) struct State {
     so_far: Mutex<SoFar>,
     changed: Condvar,
 }
@@ -35,6 +31,8 @@ struct SoFar {
     /// What the agent was asked, without the requests that it may or may not get.
     asked: Vec<String>,
     job: Option<String>,
+    /// The port of the agent.
+    port: u16,
     wrong: Vec<String>,
 }
 
@@ -46,25 +44,27 @@ struct Turn {
 
 /// Replays an exchange, and returns it as it was this time.
 pub(super) fn replay(script: &Script) -> Result<Script, String> {
-    let stage = Arc::new(Stage::default());
-    let port = start_agent(turns(script)?, stage.clone()).port();
+    let state = Arc::new(State::default());
+    let agent = start_agent(turns(script)?, state.clone());
+    let port = agent.address().port();
+    state.change(|so_far| so_far.port = port);
     let server = Server::configured(&bytes_kept(script.configuration(), port));
     if script.has(Heading::AgentWrites) {
-        desk::start(server.directory().join("desk"), answers(script)?, stage.clone());
+        files::start(server.directory().join("files"), answers(script)?, state.clone());
     }
-    let room = server.directory().join("room");
-    fs::create_dir(&room).map_err(|error| error.to_string())?;
-    let _driver = script.has(Heading::CallerWrites).then(|| driven(&server, slice::from_ref(&room)));
+    let directory = server.directory().join("requester");
+    fs::create_dir(&directory).map_err(|error| error.to_string())?;
+    let _driver = script.has(Heading::CallerWrites).then(|| driven(&server, slice::from_ref(&directory)));
     let mut got = Vec::new();
     for (heading, part) in &script.parts {
         if *heading == Heading::CallerSends {
-            got.push(call(server.address(), &pieces(part)?, &stage, port)?);
+            got.push(call(server.address(), &pieces(part)?, &state)?);
         } else if *heading == Heading::CallerWrites {
-            got.push(desk::asked(&room, &bytes(part)?)?);
+            got.push(files::asked(&directory, &bytes(part)?)?);
         }
     }
-    stage.until("the agent has all that it must get", |so_far| so_far.asked.len() >= musts(script))?;
-    let so_far = stage.lock();
+    state.until("the agent has all that it must get", |so_far| so_far.asked.len() >= musts(script))?;
+    let so_far = state.lock();
     if !so_far.wrong.is_empty() {
         return Err(so_far.wrong.join("\n"));
     }
@@ -127,17 +127,14 @@ fn turns(script: &Script) -> Result<Vec<Turn>, String> {
     Ok(turns)
 }
 
-fn start_agent(turns: Vec<Turn>, stage: Arc<Stage>) -> SocketAddr {
-    wire::listen(move |asked, stream| match stage.turn(asked, &turns) {
-        Some(turn) => {
-            let port = stream.local_addr().map_or(0, |address| address.port());
-            stage.send(stream, &turn.answer, port)
-        }
+fn start_agent(turns: Vec<Turn>, state: Arc<State>) -> ScriptedAgent {
+    ScriptedAgent::start(move |asked, connection| match state.turn(asked, &turns) {
+        Some(turn) => state.send(connection, &turn.answer),
         None => After::Close,
     })
 }
 
-impl Stage {
+impl State {
     fn lock(&self) -> MutexGuard<'_, SoFar> {
         self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -174,7 +171,8 @@ impl Stage {
 
     /// Replaces names by the values known so far.
     pub(super) fn filled(&self, text: &str) -> String {
-        Names { job: self.lock().job.clone(), port: 0, given: "" }.filled(text)
+        let so_far = self.lock();
+        Names { job: so_far.job.clone(), port: so_far.port, given: "" }.filled(text)
     }
 
     /// Notes what is wrong.
@@ -183,7 +181,7 @@ impl Stage {
     }
 
     /// Notes what the agent is asked, and returns its turn, if it has one.
-    fn turn<'t>(&self, asked: &Asked, turns: &'t [Turn]) -> Option<&'t Turn> {
+    fn turn<'t>(&self, asked: &Request, turns: &'t [Turn]) -> Option<&'t Turn> {
         let text = asked.head.clone() + &String::from_utf8_lossy(&asked.body);
         let mut so_far = self.lock();
         if so_far.job.is_none() {
@@ -208,21 +206,18 @@ impl Stage {
     }
 
     /// Sends the pieces, each when it is due.
-    fn send(&self, stream: &mut TcpStream, pieces: &[Piece], port: u16) -> After {
+    fn send(&self, connection: &mut Connection, pieces: &[Piece]) -> After {
         for piece in pieces {
             let due = match &piece.gap {
                 Gap::None => Ok(()),
-                Gap::Short => {
-                    thread::sleep(GAP);
-                    Ok(())
-                }
+                Gap::UntilRead => connection.until_read().map_err(|error| error.to_string()),
                 Gap::CallerHas(text) => self.until(text, |so_far| so_far.caller_has.contains(text)),
                 Gap::AgentHas(text) => self.until(text, |so_far| so_far.agent_has.contains(text)),
                 Gap::Close => return After::Close,
             };
-            let names = Names { job: self.lock().job.clone(), port, given: "" };
-            match due.and_then(|()| bytes(&names.filled(&piece.text))) {
-                Ok(bytes) => drop(stream.write_all(&bytes)),
+            let text = self.filled(&piece.text);
+            match due.and_then(|()| bytes(&text)) {
+                Ok(bytes) => drop(connection.send(bytes)),
                 Err(why) => {
                     self.change(|so_far| so_far.wrong.push(why));
                     return After::Close;
@@ -234,31 +229,32 @@ impl Stage {
 }
 
 /// The id in a request of either contract, and what is wrong with the request.
-fn job_in(asked: &Asked) -> (Option<String>, Option<String>) {
+fn job_in(asked: &Request) -> (Option<String>, Option<String>) {
     let (kind, name) =
-        if asked.target() == "/tasks" { (Kind::TaskRequest, "id") } else { (Kind::RunRequest, "request_id") };
+        if asked.path == "/tasks" { (Kind::TaskRequest, "id") } else { (Kind::RunRequest, "request_id") };
     let id = serde_json::from_slice::<Value>(&asked.body).ok().and_then(|body| Some(body[name].as_str()?.to_owned()));
     (id, faults(&asked.body, kind))
 }
 
 /// Sends what the caller sends, and returns what it receives, without the framing.
-fn call(address: SocketAddr, pieces: &[Piece], stage: &Stage, port: u16) -> Result<String, String> {
-    let mut stream = TcpStream::connect(address).map_err(|error| error.to_string())?;
+fn call(address: SocketAddr, pieces: &[Piece], state: &State) -> Result<String, String> {
+    let stream = TcpStream::connect(address).map_err(|error| error.to_string())?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(|error| error.to_string())?;
-    stage.send(&mut stream, pieces, port);
-    let mut reading = BufReader::new(stream);
+    let mut connection = Connection::new(stream);
+    state.send(&mut connection, pieces);
+    let mut reading = connection.reader();
     let head = read_head(&mut reading).ok_or("there is no answer")?;
     let kind = header(&head, "content-type").unwrap_or_default().to_owned();
     let status = head.lines().next().unwrap_or_default().to_owned();
-    stage.change(|so_far| so_far.caller_has += &head);
+    state.change(|so_far| so_far.caller_has += &head);
     let body = match header(&head, "content-length") {
         Some(length) => whole(&mut reading, length).ok_or("the answer is not whole")?,
-        None => chunked(&mut reading, stage),
+        None => chunked(&mut reading, state),
     };
     if let Some(faults) = judge(pieces, &kind, &body) {
         return Err(faults);
     }
-    stage.change(|so_far| so_far.caller_has += &body);
+    state.change(|so_far| so_far.caller_has += &body);
     Ok(format!("{status}\r\ncontent-type: {kind}\r\n\r\n{body}"))
 }
 
@@ -284,11 +280,11 @@ fn whole(reading: &mut impl std::io::Read, length: &str) -> Option<String> {
 }
 
 /// Reads a body in chunks. Other pieces may wait for parts of it.
-fn chunked(reading: &mut impl std::io::BufRead, stage: &Stage) -> String {
+fn chunked(reading: &mut impl std::io::BufRead, state: &State) -> String {
     let mut body = String::new();
     while let Some(Some(bytes)) = chunk(reading) {
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        stage.change(|so_far| so_far.caller_has += &text);
+        state.change(|so_far| so_far.caller_has += &text);
         body += &text;
     }
     body

@@ -71,8 +71,8 @@ pub(super) struct Piece {
 pub(super) enum Gap {
     #[default]
     None,
-    /// Gives the other side a chance to read what was sent.
-    Short,
+    /// The other side has read what was sent.
+    UntilRead,
     CallerHas(String),
     AgentHas(String),
     /// Ends the connection; nothing follows.
@@ -125,7 +125,7 @@ pub(super) fn pieces(part: &str) -> Result<Vec<Piece>, String> {
         let gap = match gap.strip_prefix("until the ").and_then(|rest| rest.split_once(" has: ")) {
             Some(("caller", text)) => Gap::CallerHas(text.to_owned()),
             Some(("agent", text)) => Gap::AgentHas(text.to_owned()),
-            None if gap.is_empty() => Gap::Short,
+            None if gap.is_empty() => Gap::UntilRead,
             None if gap == "close" => Gap::Close,
             Some(_) | None => return Err(format!("there is no gap {gap:?}")),
         };

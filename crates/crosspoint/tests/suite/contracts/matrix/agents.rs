@@ -26,7 +26,6 @@ mod run;
 mod task;
 
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,7 +33,7 @@ use serde_json::{Value, json};
 
 use super::doors::Door;
 use super::ledger::{Ledger, Seen};
-use crate::support::wire::Asked;
+use crate::support::scripted_agent::{Request, ScriptedAgent, configuration};
 
 /// The kinds of agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,16 +58,16 @@ pub(super) enum Purpose {
 }
 
 /// An address without a listener: no ordinary user may bind this port.
-const NOBODY: &str = "http://127.0.0.1:1";
+const NO_LISTENER: &str = "http://127.0.0.1:1";
 
 const QUIET_KEYS: &str = "silence_seconds = 2\n";
 
 /// All agents that live in the test.
 pub(super) struct Agents {
-    run: SocketAddr,
-    task: SocketAddr,
+    run: ScriptedAgent,
+    task: ScriptedAgent,
     /// Root of the directories of the bridge agents.
-    desks: PathBuf,
+    directories: PathBuf,
     pub(super) ledger: Arc<Ledger>,
 }
 
@@ -106,9 +105,9 @@ pub(super) fn builtin_name(run: &str, door: Door) -> String {
 impl Agents {
     pub(super) fn start() -> Agents {
         let ledger = Arc::new(Ledger::default());
-        let desks = std::env::temp_dir().join(format!("crosspoint-desks-{}", std::process::id()));
-        bridge::start(&desks, ledger.clone());
-        Agents { run: run::start(ledger.clone()), task: task::start(ledger.clone()), desks, ledger }
+        let directories = std::env::temp_dir().join(format!("crosspoint-matrix-{}", std::process::id()));
+        bridge::start(&directories, ledger.clone());
+        Agents { run: run::start(ledger.clone()), task: task::start(ledger.clone()), directories, ledger }
     }
 
     /// The configuration of a server with all these agents.
@@ -119,18 +118,18 @@ impl Agents {
     fn of_door(&self, door: Door) -> String {
         let mut all: String = ["echo", "slow_echo", "ask", "fail"].map(|run| builtin(run, door, "")).concat();
         all += &builtin_quiet(door);
-        for (kind, address) in [(Kind::Run, self.run), (Kind::Task, self.task)] {
-            let url = format!("http://{address}");
+        for (kind, agent) in [(Kind::Run, &self.run), (Kind::Task, &self.task)] {
+            let url = agent.url();
             all += &remote(kind, &name(kind, door, Purpose::Plain), &url, "");
             all += &remote(kind, &name(kind, door, Purpose::Quiet), &url, QUIET_KEYS);
-            all += &remote(kind, &name(kind, door, Purpose::Away), NOBODY, "");
+            all += &remote(kind, &name(kind, door, Purpose::Away), NO_LISTENER, "");
         }
-        all + &exec::configuration(door, QUIET_KEYS) + &bridge::configuration(&self.desks, door)
+        all + &exec::configuration(door, QUIET_KEYS) + &bridge::configuration(&self.directories, door)
     }
 
     /// Puts the files that programs need into their directory.
-    pub(super) fn furnish(directory: &Path) {
-        exec::furnish(directory);
+    pub(super) fn write_files(directory: &Path) {
+        exec::write_files(directory);
     }
 
     pub(super) fn release(&self, cell: &str, directory: &Path) {
@@ -147,14 +146,14 @@ impl Agents {
     }
 
     /// The directory in which a bridge agent finds its requests.
-    pub(super) fn desk(&self, agent: &str) -> PathBuf {
-        bridge::directory(&self.desks, agent)
+    pub(super) fn directory(&self, agent: &str) -> PathBuf {
+        bridge::directory(&self.directories, agent)
     }
 }
 
 impl Drop for Agents {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.desks);
+        let _ = fs::remove_dir_all(&self.directories);
     }
 }
 
@@ -170,8 +169,7 @@ fn builtin_quiet(door: Door) -> String {
 }
 
 fn remote(kind: Kind, name: &str, url: &str, keys: &str) -> String {
-    let contract = kind.name();
-    format!("[[agent]]\nname = \"{name}\"\ncontract = \"{contract}\"\nurl = \"{url}\"\nconcurrency = 64\n{keys}\n")
+    configuration(name, kind.name(), url, &format!("concurrency = 64\n{keys}"))
 }
 
 /// The output of `big`: more than 2 MB, in characters of one, two and three bytes.
@@ -205,7 +203,7 @@ fn text(value: &Value, name: &str) -> String {
 }
 
 /// An entry of the ledger for what an agent was asked.
-fn seen(what: &'static str, id: &str, asked: &Asked, document: Value) -> Seen {
+fn seen(what: &'static str, id: &str, asked: &Request, document: Value) -> Seen {
     let trace = asked.header("traceparent").unwrap_or_default().to_owned();
     Seen { what, id: id.to_owned(), trace, document }
 }

@@ -50,7 +50,7 @@ pub(super) static CASES: [Case; 33] = [
     ("death on the way", ends::death),
     ("silence", ends::silence),
     ("busy at first", ends::busy),
-    ("nobody there", ends::nobody),
+    ("agent away", ends::away),
 ];
 
 fn success(cell: &Cell<'_>) -> Verdict {
@@ -68,7 +68,7 @@ fn progress(cell: &Cell<'_>) -> Verdict {
         return Verdict::NotHere("files tell of the end alone");
     }
     if cell.kind == Kind::Bridge {
-        return Verdict::NotHere("whoever answers a bridge tells nothing before the end");
+        return Verdict::NotHere("an agent of the bridge contract tells nothing before the end");
     }
     let order = cell.order("progress");
     let handle = cell.submit(&order);

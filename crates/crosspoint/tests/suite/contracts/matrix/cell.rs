@@ -100,8 +100,8 @@ impl Cell<'_> {
     }
 
     /// The directory in which a bridge agent finds the request.
-    pub(super) fn desk(&self, order: &Order) -> PathBuf {
-        self.world.agents.desk(&order.work)
+    pub(super) fn agent_directory(&self, order: &Order) -> PathBuf {
+        self.world.agents.directory(&order.work)
     }
 
     /// The text of a progress step of the agent.

@@ -33,7 +33,7 @@ impl Table {
         self.cells.iter().filter_map(shown).collect()
     }
 
-    #[expect(clippy::print_stdout, reason = "the table is what whoever runs this test wants to see")]
+    #[expect(clippy::print_stdout, reason = "the table is what a reader of this test wants to see")]
     pub(super) fn print(&self) {
         println!("{}", self.shown());
     }

@@ -15,9 +15,7 @@ use super::super::ledger::{Ledger, Seen};
 use super::{Kind, Purpose, blob, name, own_members, text};
 use crate::support::bridge_files::leave;
 use crate::support::bridge_watcher::{REQUEST, RESPONSE};
-
-/// Pause between two looks into the directories. Nothing depends on it.
-const PAUSE: Duration = Duration::from_millis(5);
+use crate::support::server::within;
 
 /// The name of the agent of a case at a door.
 pub(in super::super) fn name_for(case: &str, door: Door) -> String {
@@ -37,7 +35,7 @@ fn quiet(door: Door) -> String {
 pub(super) fn configuration(root: &Path, door: Door) -> String {
     let plain = CASES.iter().map(|(case, _)| agent(&name_for(case, door), &directory(root, &name_for(case, door)), ""));
     let quiet = agent(&quiet(door), &directory(root, &quiet(door)), "total_seconds = 2\n");
-    let away = agent(&name(Kind::Bridge, door, Purpose::Away), &root.join("not/made/by/anybody"), "");
+    let away = agent(&name(Kind::Bridge, door, Purpose::Away), &root.join("never/made"), "");
     plain.chain([quiet, away]).collect()
 }
 
@@ -52,18 +50,18 @@ fn agent(name: &str, directory: &Path, keys: &str) -> String {
 pub(super) fn start(root: &Path, ledger: Arc<Ledger>) {
     let plain = Door::ALL.into_iter().flat_map(|door| CASES.iter().map(move |(case, _)| name_for(case, door)));
     let names: Vec<String> = plain.chain(Door::ALL.map(quiet)).collect();
-    let mut desks: Vec<Desk> = names.iter().map(|name| Desk { directory: directory(root, name), held: None }).collect();
-    desks.iter().for_each(|desk| fs::create_dir_all(&desk.directory).expect("it can be made"));
+    let mut agents: Vec<Agent> =
+        names.iter().map(|name| Agent { directory: directory(root, name), held: None }).collect();
+    agents.iter().for_each(|agent| fs::create_dir_all(&agent.directory).expect("it can be made"));
     let root = root.to_owned();
-    thread::spawn(move || {
-        while root.exists() {
-            desks.iter_mut().for_each(|desk| desk.look(&ledger));
-            thread::sleep(PAUSE);
-        }
-    });
+    let look = move || {
+        agents.iter_mut().for_each(|agent| agent.look(&ledger));
+        (!root.exists()).then_some(())
+    };
+    thread::spawn(move || within(Duration::MAX, look));
 }
 
-struct Desk {
+struct Agent {
     directory: PathBuf,
     held: Option<Held>,
 }
@@ -84,7 +82,7 @@ enum Stage {
     Answered,
 }
 
-impl Desk {
+impl Agent {
     fn look(&mut self, ledger: &Ledger) {
         let place = self.directory.join(REQUEST);
         let mark = fs::symlink_metadata(&place).ok().map(|file| (file.ino(), file.mtime(), file.mtime_nsec()));

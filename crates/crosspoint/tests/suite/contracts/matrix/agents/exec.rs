@@ -33,7 +33,7 @@ fn interpreter() -> String {
     String::from_utf8(output.stdout).expect("a path is UTF-8").trim().to_owned()
 }
 
-pub(super) fn furnish(directory: &Path) {
+pub(super) fn write_files(directory: &Path) {
     fs::write(directory.join("agent.py"), PROGRAM).expect("it can be written");
     for name in ["seen", "go"] {
         fs::create_dir(directory.join(name)).expect("it can be made");

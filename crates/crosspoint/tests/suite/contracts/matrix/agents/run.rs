@@ -1,21 +1,20 @@
 //! The agent of the run contract: a service with a stream.
 
 use std::collections::BTreeSet;
-use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
 use super::super::ledger::Ledger;
 use super::{blob, own_members, raw_outputs, seen, spelled, text};
-use crate::support::wire::{self, After, Asked};
+use crate::support::scripted_agent::{After, CHUNKED_STREAM_HEAD, Connection, Request, ScriptedAgent, chunk};
 
-pub(super) fn start(ledger: Arc<Ledger>) -> SocketAddr {
+pub(super) fn start(ledger: Arc<Ledger>) -> ScriptedAgent {
     let agent = Agent { ledger, busy: Mutex::default() };
-    wire::listen(move |asked, stream| match (asked.method(), asked.target()) {
-        ("POST", "/agents/run/stream") => agent.run(asked, stream),
-        ("GET", "/health" | "/health/ready") => reply(stream, "200 OK", &json!({"status": "ok"})),
-        _ => reply(stream, "404 Not Found", &json!({"status": "error"})),
+    ScriptedAgent::start(move |asked, connection| match (&*asked.method, &*asked.path) {
+        ("POST", "/agents/run/stream") => agent.run(asked, connection),
+        ("GET", "/health" | "/health/ready") => connection.json(200, &json!({"status": "ok"})),
+        _ => connection.json(404, &json!({"status": "error"})),
     })
 }
 
@@ -26,41 +25,39 @@ struct Agent {
 }
 
 impl Agent {
-    fn run(&self, asked: &Asked, stream: &mut TcpStream) -> After {
+    fn run(&self, asked: &Request, connection: &mut Connection) -> After {
         let request = asked.json();
         let input = &request["inputs"];
         let cell = text(input, "cell");
         self.ledger.note(&cell, seen("new", &text(&request, "request_id"), asked, request.clone()));
         match text(input, "do").as_str() {
             "fail" if input["status"] != 200 => {
-                let status = format!("{} Refused", input["status"]);
-                reply(stream, &status, &failed(&request))
+                let status = input["status"].as_u64().and_then(|status| u16::try_from(status).ok());
+                connection.json(status.expect("a status"), &failed(&request))
             }
             "again" if self.busy.lock().expect("no thread panics with it").insert(cell) => {
-                reply(stream, "503 Service Unavailable", &json!({"status": "busy"}))
+                connection.json(503, &json!({"status": "busy"}))
             }
-            _ => self.stream(&request, stream),
+            _ => self.stream(&request, connection),
         }
     }
 
-    fn stream(&self, request: &Value, stream: &mut TcpStream) -> After {
+    fn stream(&self, request: &Value, connection: &mut Connection) -> After {
         let input = &request["inputs"];
         let (cell, wanted) = (text(input, "cell"), text(input, "do"));
         let started = json!({"request_id": request["request_id"], "task_type": request["task_type"]});
-        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-        wire::send(stream, head.as_bytes());
-        say(stream, "started", &started);
+        connection.send(CHUNKED_STREAM_HEAD);
+        say(connection, "started", &started);
         if ["progress", "die", "hold"].contains(&wanted.as_str()) {
-            say(stream, "progress", &json!({"percent": 40, "step": "Half-way", "own": own_members()}));
+            say(connection, "progress", &json!({"percent": 40, "step": "Half-way", "own": own_members()}));
         }
         match wanted.as_str() {
             "silent" | "hold" => {
-                if wire::until_gone(stream) {
-                    let id = text(request, "request_id");
-                    let told = super::Seen { what: "told", id, trace: String::new(), document: Value::Null };
-                    self.ledger.note(&cell, told);
-                }
-                After::Close
+                let after = connection.until_gone();
+                let id = text(request, "request_id");
+                let told = super::Seen { what: "told", id, trace: String::new(), document: Value::Null };
+                self.ledger.note(&cell, told);
+                after
             }
             "die" => {
                 self.ledger.until_released(&cell);
@@ -70,8 +67,8 @@ impl Agent {
                 if other == "progress" {
                     self.ledger.until_released(&cell);
                 }
-                say(stream, "final", &last(other, request));
-                wire::send(stream, &wire::chunk(""));
+                say(connection, "final", &last(other, request));
+                connection.send(chunk(""));
                 After::Keep
             }
         }
@@ -110,11 +107,6 @@ fn failed(request: &Value) -> Value {
     })
 }
 
-fn say(stream: &mut TcpStream, name: &str, data: &Value) {
-    wire::send(stream, &wire::chunk(&format!("event: {name}\ndata: {}\n\n", spelled(data))));
-}
-
-fn reply(stream: &mut TcpStream, status: &str, body: &Value) -> After {
-    wire::send(stream, &wire::json(status, body));
-    After::Keep
+fn say(connection: &mut Connection, name: &str, data: &Value) {
+    connection.send(chunk(format!("event: {name}\ndata: {}\n\n", spelled(data))));
 }

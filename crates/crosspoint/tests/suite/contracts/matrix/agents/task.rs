@@ -1,7 +1,6 @@
 //! The agent of the task contract: it answers at once where it can, else it is polled, with `wait` (TASK-4).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -9,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::super::ledger::Ledger;
 use super::{blob, own_members, raw_outputs, seen, spelled, text};
-use crate::support::wire::{self, After, Asked};
+use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent};
 
 /// Longest time that a poll is held, so that callers are answered within any silence.
 const HELD_AT_MOST: Duration = Duration::from_secs(1);
 
-pub(super) fn start(ledger: Arc<Ledger>) -> SocketAddr {
+pub(super) fn start(ledger: Arc<Ledger>) -> ScriptedAgent {
     let agent = Agent { ledger, tasks: Mutex::default(), busy: Mutex::default() };
-    wire::listen(move |asked, stream| agent.answer(asked, stream))
+    ScriptedAgent::start(move |asked, connection| agent.answer(asked, connection))
 }
 
 struct Agent {
@@ -40,51 +39,50 @@ enum Came {
 }
 
 impl Agent {
-    fn answer(&self, asked: &Asked, stream: &mut TcpStream) -> After {
-        let path = asked.target().split('?').next().unwrap_or_default();
+    fn answer(&self, asked: &Request, connection: &mut Connection) -> After {
+        let path = asked.path.split('?').next().unwrap_or_default();
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-        match (asked.method(), parts.as_slice()) {
-            ("POST", ["tasks"]) => self.take(asked, stream),
-            ("GET", ["tasks", id]) => self.poll(id, asked, stream),
+        match (&*asked.method, parts.as_slice()) {
+            ("POST", ["tasks"]) => self.take(asked, connection),
+            ("GET", ["tasks", id]) => self.poll(id, asked, connection),
             ("POST", ["tasks", id, "input"]) => {
                 let answer = asked.json();
-                self.come(id, "input", asked, answer.clone(), Came::Input(answer["input"].clone()), stream)
+                self.come(id, "input", asked, answer.clone(), Came::Input(answer["input"].clone()), connection)
             }
-            ("POST", ["tasks", id, "cancel"]) => self.come(id, "told", asked, Value::Null, Came::Cancel, stream),
-            ("GET", ["health"] | ["health", "ready"]) => reply(stream, "200 OK", &json!({"status": "ok"})),
-            _ => reply(stream, "404 Not Found", &json!({})),
+            ("POST", ["tasks", id, "cancel"]) => self.come(id, "told", asked, Value::Null, Came::Cancel, connection),
+            ("GET", ["health"] | ["health", "ready"]) => reply(connection, 200, &json!({"status": "ok"})),
+            _ => reply(connection, 404, &json!({})),
         }
     }
 
-    fn take(&self, asked: &Asked, stream: &mut TcpStream) -> After {
+    fn take(&self, asked: &Request, connection: &mut Connection) -> After {
         let request = asked.json();
         let (id, cell) = (text(&request, "id"), text(&request["payload"], "cell"));
         self.ledger.note(&cell, seen("new", &id, asked, request.clone()));
         if text(&request["payload"], "do") == "again"
             && self.busy.lock().expect("no thread panics with it").insert(cell.clone())
         {
-            return reply(stream, "503 Service Unavailable", &json!({}));
+            return reply(connection, 503, &json!({}));
         }
         let task = Task { request, came: None };
         self.lock().insert(id, task.clone());
         let document = task.shown(false);
         let ended = ["completed", "failed", "cancelled"].contains(&text(&document, "status").as_str());
-        reply(stream, if ended { "200 OK" } else { "202 Accepted" }, &document)
+        reply(connection, if ended { 200 } else { 202 }, &document)
     }
 
-    fn poll(&self, id: &str, asked: &Asked, stream: &mut TcpStream) -> After {
-        let Some(task) = self.lock().get(id).cloned() else { return reply(stream, "404 Not Found", &json!({})) };
+    fn poll(&self, id: &str, asked: &Request, connection: &mut Connection) -> After {
+        let Some(task) = self.lock().get(id).cloned() else { return reply(connection, 404, &json!({})) };
         let (cell, wanted) = (text(&task.request["payload"], "cell"), text(&task.request["payload"], "do"));
         if wanted == "silent" {
-            wire::until_gone(stream);
-            return After::Close;
+            return connection.until_gone();
         }
-        let held = if asked.target().contains("wait=") { HELD_AT_MOST } else { Duration::ZERO };
+        let held = if asked.path.contains("wait=") { HELD_AT_MOST } else { Duration::ZERO };
         let released = self.ledger.released(&cell, held);
         if wanted == "die" && released {
             return After::Close;
         }
-        reply(stream, "200 OK", &task.shown(released))
+        reply(connection, 200, &task.shown(released))
     }
 
     /// Gives a task an answer or a cancel from outside.
@@ -92,18 +90,18 @@ impl Agent {
         &self,
         id: &str,
         what: &'static str,
-        asked: &Asked,
+        asked: &Request,
         document: Value,
         came: Came,
-        stream: &mut TcpStream,
+        connection: &mut Connection,
     ) -> After {
         let task = self.lock().get_mut(id).map(|task| {
             task.came = Some(came);
             task.clone()
         });
-        let Some(task) = task else { return reply(stream, "404 Not Found", &json!({})) };
+        let Some(task) = task else { return reply(connection, 404, &json!({})) };
         self.ledger.note(&text(&task.request["payload"], "cell"), seen(what, id, asked, document));
-        reply(stream, "200 OK", &task.shown(false))
+        reply(connection, 200, &task.shown(false))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Task>> {
@@ -170,7 +168,6 @@ fn metadata() -> Value {
     json!({"startedAt": "2025-01-05T10:30:00Z", "completedAt": "2025-01-05T10:30:02Z", "duration_ms": 2000})
 }
 
-fn reply(stream: &mut TcpStream, status: &str, body: &Value) -> After {
-    wire::send(stream, &wire::json_text(status, &spelled(body)));
-    After::Keep
+fn reply(connection: &mut Connection, status: u16, body: &Value) -> After {
+    connection.whole(status, "application/json", spelled(body))
 }

@@ -36,7 +36,7 @@ pub(super) fn cannot_ask(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Builtin | Kind::Exec | Kind::Task => None,
         Kind::Run => Some("a run agent has no way to ask"),
-        Kind::Bridge => Some("whoever answers a bridge has no way to ask"),
+        Kind::Bridge => Some("an agent of the bridge contract has no way to ask"),
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) fn death(cell: &Cell<'_>) -> Verdict {
         Kind::Run => (Purpose::Plain, fails(Failure::Unavailable, Repeat::Unknown)),
         // Polls are not answered any more.
         Kind::Task => (Purpose::Quiet, fails(Failure::Timeout, Repeat::Unknown)),
-        Kind::Bridge => return Verdict::NotHere("nobody can tell whether whoever answers a bridge is alive"),
+        Kind::Bridge => return Verdict::NotHere("an agent of the bridge contract gives no sign of life"),
     };
     let order = cell.order_for(purpose, "die");
     let handle = cell.submit(&order);
@@ -120,8 +120,8 @@ pub(super) fn busy(cell: &Cell<'_>) -> Verdict {
 /// A directory has one place: while another request is there, ours waits, and nothing was begun.
 fn occupied(cell: &Cell<'_>) -> Verdict {
     let order = cell.order("again");
-    let desk = cell.desk(&order);
-    leave(&desk, REQUEST, &request(&new_id(), "somebody", "A question of another program.").to_string());
+    let directory = cell.agent_directory(&order);
+    leave(&directory, REQUEST, &request(&new_id(), "another", "A question of another program.").to_string());
     let handle = cell.submit(&order);
     let path = format!("/api/v1/jobs/{}", handle.job_id());
     until("it says that it waits", || {
@@ -129,14 +129,14 @@ fn occupied(cell: &Cell<'_>) -> Verdict {
         step.as_str().filter(|step| step.contains("another program's")).map(|_| ())
     });
     assert!(cell.seen("new").is_empty(), "the other's request is not touched");
-    fs::remove_file(desk.join(REQUEST)).expect("it is still there");
+    fs::remove_file(directory.join(REQUEST)).expect("it is still there");
     let (job, _) = cell.succeeds(&order, handle, &order.input);
     assert_eq!(job["attempts"], 1, "{job}");
     assert_eq!(cell.seen("new").len(), 1);
     Verdict::Right
 }
 
-pub(super) fn nobody(cell: &Cell<'_>) -> Verdict {
+pub(super) fn away(cell: &Cell<'_>) -> Verdict {
     if cell.kind == Kind::Builtin {
         return Verdict::NotHere("a built-in agent is where the server is");
     }

@@ -21,7 +21,7 @@ impl Files {
         let mut pairs = [(REQUEST.to_owned(), RESPONSE.to_owned())].into_iter().chain(phases);
         let is_free = |name: &str| !directory.join(name).exists();
         let pair = pairs.find(|(request, response)| is_free(request) && is_free(response));
-        let (request, response) = pair.expect("nobody asks so often");
+        let (request, response) = pair.expect("it is not asked so often");
         leave(directory, &request, document);
         Files { directory: directory.to_owned(), request, response }
     }
