@@ -1,7 +1,7 @@
 //! Whether an agent refuses our token: something for its operator, because no caller can mend it (RUN-5).
 //!
-//! It is known from how attempts end. It is not stored: a token is read at the start, so the next start may have another
-//! one, and the first attempt tells.
+//! It is known from how attempts end. It is not stored: a token is read at the start, so the next start may have
+//! another one, and the first attempt tells.
 
 use std::sync::{Mutex, PoisonError};
 
