@@ -4,8 +4,8 @@
 //! none of them needs to know which part of the program keeps jobs. What agents print is a
 //! [`Block`](crate::content::Block).
 
+use core::time::Duration;
 use std::borrow::Cow;
-use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -52,8 +52,9 @@ pub struct Failed {
     /// Whether the caller may send the request again, where more is known than the closed list can say. After
     /// [`Repeat::Never`] no other attempt is made either.
     pub repeat: Option<Repeat>,
-    /// The shortest time until the next attempt that the agent asks for: `Retry-After` over HTTP.
-    pub retry_after: Option<Duration>,
+    /// The shortest time until the next attempt that the agent asks for, in seconds: `Retry-After` over HTTP. 0 if it
+    /// asks for none.
+    pub retry_after_seconds: u32,
     /// The agent's own document, for everything else that it said.
     pub document: Option<Box<AgentDocument>>,
 }
@@ -111,7 +112,7 @@ impl Failed {
             died: false,
             dropped: false,
             repeat: None,
-            retry_after: None,
+            retry_after_seconds: 0,
             document: None,
         }
     }
@@ -129,6 +130,14 @@ impl Failed {
     /// Returns the failure of an attempt whose connection the agent dropped after it had taken the request.
     pub fn dropped(message: &str) -> Failed {
         Failed { dropped: true, ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
+    }
+
+    /// Adds how long the agent wants to be left alone, in whole seconds.
+    #[must_use]
+    pub fn asking_for(self, pause: Option<Duration>) -> Failed {
+        let pause = pause.unwrap_or_default();
+        let seconds = pause.as_secs().saturating_add(u64::from(pause.subsec_nanos() > 0));
+        Failed { retry_after_seconds: u32::try_from(seconds).unwrap_or(u32::MAX), ..self }
     }
 
     /// Returns the failure as the job's caller is told it. An agent's `unauthenticated` is about the orchestrator's

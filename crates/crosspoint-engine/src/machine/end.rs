@@ -51,7 +51,8 @@ impl Step {
             return None;
         }
         let delay = asked_for.unwrap_or(policy.schedule).delay_before(self.job.retries + 2, self.chance())?;
-        let until = now.plus(delay.max(failed.retry_after.unwrap_or_default().min(RETRY_AFTER_MAX)));
+        let asked = Duration::from_secs(failed.retry_after_seconds.into()).min(RETRY_AFTER_MAX);
+        let until = now.plus(delay.max(asked));
         deadline(&self.job, policy).is_none_or(|deadline| until < deadline).then_some(until)
     }
 

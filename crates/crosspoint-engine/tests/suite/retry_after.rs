@@ -22,7 +22,7 @@ fn refused(job: &Job, failed: Failed, policy: &Policy) -> Step {
 }
 
 fn after(failure: Failure, retry_after: Duration) -> Failed {
-    Failed { retry_after: Some(retry_after), ..Failed::of(failure, Dispatched::No) }
+    Failed::of(failure, Dispatched::No).asking_for(Some(retry_after))
 }
 
 /// How long the pause is that follows.
@@ -64,6 +64,12 @@ fn a_pause_beyond_the_jobs_time_fails_it_at_once_and_a_repeat_is_safe() {
 fn a_pause_of_years_is_a_mistake_and_is_bounded() {
     let step = refused(&job(), after(Failure::ResourceLimit, Duration::MAX), &patient());
     assert_eq!(paused(&step), Some(RETRY_AFTER_MAX));
+}
+
+#[test]
+fn a_part_of_a_second_is_a_whole_one() {
+    let seconds = |millis| after(Failure::Unavailable, Duration::from_millis(millis)).retry_after_seconds;
+    assert_eq!([0, 1, 1_000, 1_001].map(seconds), [0, 1, 1, 2]);
 }
 
 #[test]

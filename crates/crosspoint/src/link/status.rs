@@ -55,7 +55,7 @@ impl Meaning {
     /// Returns the failure, with the agent's words and the pause that it asks for.
     pub(super) fn failed(self, body: &[u8], retry_after: Option<Duration>) -> Failed {
         let failed = Failed::said(self.failure, self.dispatched, &self.message);
-        Failed { retry_after, ..words::beside(failed, body) }
+        words::beside(failed, body).asking_for(retry_after)
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
         ] {
             let failed = failed(status);
             assert_eq!((failed.failure, repeat(&failed)), (failure, expected), "{status}");
-            assert_eq!(failed.retry_after, Some(Duration::from_secs(7)), "{status}");
+            assert_eq!(failed.retry_after_seconds, 7, "{status}");
         }
     }
 }

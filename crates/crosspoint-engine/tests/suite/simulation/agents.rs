@@ -206,7 +206,7 @@ impl World {
         let seconds = self.dice.pick(&[0, 1, 5, 60, 3_600, u64::MAX]);
         let retry_after = self.dice.percent(30).then(|| Duration::from_secs(seconds));
         let repeat = self.dice.percent(10).then_some(Repeat::Never);
-        let failed = Failed { dropped, retry_after, repeat, ..Failed::of(failure, dispatched) };
+        let failed = Failed { dropped, repeat, ..Failed::of(failure, dispatched) }.asking_for(retry_after);
         Event::Finish { attempt, result: Err(failed) }
     }
 

@@ -41,7 +41,7 @@ impl Wish {
         match failed.repeat {
             Some(Repeat::Never) => Wish::Never,
             Some(Repeat::Safe | Repeat::Unknown) | None => {
-                Wish::After(micros(failed.retry_after.unwrap_or_default()).min(86_400_000_000))
+                Wish::After((i64::from(failed.retry_after_seconds) * 1_000_000).min(86_400_000_000))
             }
         }
     }

@@ -169,7 +169,7 @@ fn weighed(head: Head, code: Option<&str>, failed: Failed) -> Failed {
         meaning.as_ref().map_or_else(|| read_answer(code, status.as_u16()), |meaning| meaning.failure)
     };
     let dispatched = meaning.map_or(Dispatched::Yes, |meaning| meaning.dispatched);
-    Failed { failure, dispatched, retry_after, ..failed }
+    Failed { failure, dispatched, ..failed }.asking_for(retry_after)
 }
 
 /// Returns what a status says where there is no document, with whatever came in its place.

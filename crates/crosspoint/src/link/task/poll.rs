@@ -115,7 +115,7 @@ fn posted_in_vain(answer: &Whole, failed: Option<Failed>) -> TaskAnswer {
         // The agent's own words stay, whatever the status makes of them.
         Some(own) if status::is_at_the_gate(status) => {
             let (failure, dispatched) = (meaning.failure, meaning.dispatched);
-            TaskAnswer::Refused(Box::new(Failed { failure, dispatched, retry_after, ..own }))
+            TaskAnswer::Refused(Box::new(Failed { failure, dispatched, ..own }.asking_for(retry_after)))
         }
         Some(own) if status.is_client_error() => {
             TaskAnswer::Refused(Box::new(Failed { dispatched: Dispatched::No, ..own }))

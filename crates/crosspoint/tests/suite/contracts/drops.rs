@@ -33,8 +33,7 @@ fn stumble(request: &Request, connection: &mut Connection) -> After {
         _ if is_poll => connection.json(404, &json!({})),
         // A stream that breaks off is a dropped connection too.
         _ if request.agent.starts_with("run-mid") => {
-            connection
-                .send("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 900\r\n\r\n".to_owned());
+            connection.send("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 900\r\n\r\n");
             connection.send(request.started());
             After::Reset
         }
