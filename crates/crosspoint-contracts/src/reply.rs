@@ -4,6 +4,7 @@
 //! none of them needs to know which part of the program keeps jobs. What agents print is a
 //! [`Block`](crate::content::Block).
 
+use core::time::Duration;
 use std::borrow::Cow;
 
 use bytes::Bytes;
@@ -51,8 +52,15 @@ pub struct Failed {
     pub artifacts: Option<Body>,
     /// Whether the work died with its agent: it may have begun, but certainly does not go on.
     pub died: bool,
-    /// Whether the caller may send the request again, where more is known than the closed list can say.
+    /// Whether the agent dropped the connection after it had taken the request. Such an attempt counts against the
+    /// agent only if its health check fails too (MSG-7).
+    pub dropped: bool,
+    /// Whether the caller may send the request again, where more is known than the closed list can say. After
+    /// [`Repeat::Never`] no other attempt is made either.
     pub repeat: Option<Repeat>,
+    /// The shortest time until the next attempt that the agent asks for, in seconds: `Retry-After` over HTTP. 0 if it
+    /// asks for none.
+    pub retry_after_seconds: u32,
     /// The agent's own document, for everything else that it said.
     pub document: Option<Box<AgentDocument>>,
 }
@@ -111,7 +119,9 @@ impl Failed {
             text: None,
             artifacts: None,
             died: false,
+            dropped: false,
             repeat: None,
+            retry_after_seconds: 0,
             document: None,
         }
     }
@@ -124,6 +134,30 @@ impl Failed {
     /// Returns the failure of work that died with its agent.
     pub fn dead(message: &str) -> Failed {
         Failed { died: true, ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
+    }
+
+    /// Returns the failure of an attempt whose connection the agent dropped after it had taken the request.
+    pub fn dropped(message: &str) -> Failed {
+        Failed { dropped: true, ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
+    }
+
+    /// Adds how long the agent wants to be left alone, in whole seconds.
+    #[must_use]
+    pub fn asking_for(self, pause: Option<Duration>) -> Failed {
+        let pause = pause.unwrap_or_default();
+        let seconds = pause.as_secs().saturating_add(u64::from(pause.subsec_nanos() > 0));
+        Failed { retry_after_seconds: u32::try_from(seconds).unwrap_or(u32::MAX), ..self }
+    }
+
+    /// Returns the failure as the job's caller is told it. An agent's `unauthenticated` is about the orchestrator's
+    /// token, which the caller can do nothing about: to the caller the agent is unavailable, and a repeat would be
+    /// refused again (RUN-5).
+    #[must_use]
+    pub fn by_agent(self) -> Failed {
+        if self.failure != Failure::Unauthenticated {
+            return self;
+        }
+        Failed { failure: Failure::Unavailable, repeat: Some(Repeat::Never), ..self }
     }
 
     /// Adds a code that is more exact than the failure.

@@ -4,6 +4,10 @@
 //! new work, while the jobs that it has go on. After that, one health check decides. The usual half-open breaker lets
 //! one real job through as its test. Here that would send a caller's work to an agent that is probably still down, so a
 //! health check without work goes first.
+//!
+//! An agent that drops a connection after it had taken the request may be down, or may have stumbled over one caller's
+//! input. The first must count, and the second must not close the agent for other callers. So a dropped connection
+//! counts only if a health check fails too. [`Doubt`] keeps the drops until then; any number of them share one check.
 
 use std::time::Duration;
 
@@ -39,6 +43,19 @@ pub enum Mark {
     Good,
     /// The agent was silent, or not there.
     Bad,
+    /// The agent dropped the connection after it had taken the request. A health check decides whether that was bad.
+    Dropped,
+}
+
+/// The dropped connections of one agent whose meaning is not known yet. It is not stored: after a restart such drops
+/// count as nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Doubt {
+    /// How many connections the agent has dropped in a row.
+    drops: u32,
+    /// Whether a health check is under way because of drops. It stays so if the drops are forgotten meanwhile: an agent
+    /// that answers and drops in turn has one check at a time, too.
+    checking: bool,
 }
 
 /// What a health check found.
@@ -82,8 +99,38 @@ impl Default for Breaker {
     }
 }
 
+impl Doubt {
+    /// Decides what one event does to an agent's breaker and to the drops that it has not counted.
+    #[must_use]
+    pub fn step(self, breaker: Breaker, event: Event, now: Time) -> (Doubt, Breaker, Action) {
+        let (next, action) = breaker.step(event, now);
+        let unsure = Doubt { drops: self.drops.saturating_add(1), checking: true };
+        let sure = Doubt { drops: 0, ..self };
+        match event {
+            Event::Marked(Mark::Dropped) if breaker.is_closed() => {
+                (unsure, next, if self.checking { Action::None } else { Action::Check })
+            }
+            Event::Checked(Health::Sick) if breaker.is_closed() => {
+                (Doubt::default(), self.confirmed(breaker, now), action)
+            }
+            Event::Checked(_) => (Doubt::default(), next, action),
+            // The agent has answered since, or an operator has decided, or its drops say nothing new.
+            Event::Marked(Mark::Good | Mark::Dropped) | Event::Open | Event::Close => (sure, next, action),
+            Event::Marked(Mark::Bad) | Event::Clock | Event::Interrupted => {
+                (if next.is_closed() { self } else { sure }, next, action)
+            }
+        }
+    }
+
+    /// Returns the breaker with all drops counted, because the agent is sick.
+    fn confirmed(self, breaker: Breaker, now: Time) -> Breaker {
+        let bad = |breaker: Breaker, _| breaker.step(Event::Marked(Mark::Bad), now).0;
+        (0..self.drops.min(FAILURES_MAX)).fold(breaker, bad)
+    }
+}
+
 impl Breaker {
-    /// Decides what one event does to the breaker.
+    /// Decides what one event does to the breaker alone, without the drops of [`Doubt`].
     #[must_use]
     pub fn step(self, event: Event, now: Time) -> (Breaker, Action) {
         let open = Breaker::Open { until: now.plus(OPEN_FOR) };
@@ -92,6 +139,8 @@ impl Breaker {
             (_, Event::Close) | (Breaker::Closed { .. }, Event::Marked(Mark::Good)) => Breaker::default(),
             (Breaker::Closed { failures }, Event::Marked(Mark::Bad)) if failures + 1 >= FAILURES_MAX => open,
             (Breaker::Closed { failures }, Event::Marked(Mark::Bad)) => Breaker::Closed { failures: failures + 1 },
+            // A check decides: that of `Doubt`, or the one of this half-open breaker.
+            (Breaker::Closed { .. } | Breaker::HalfOpen, Event::Marked(Mark::Dropped)) => self,
             // Attempts that were under way when the breaker opened go on; how they end says nothing new.
             (Breaker::Open { .. }, Event::Marked(_) | Event::Checked(_) | Event::Interrupted) => self,
             (Breaker::Open { until }, Event::Clock) if until <= now => return (Breaker::HalfOpen, Action::Check),

@@ -132,8 +132,8 @@ impl Core {
         for mut job in origin.jobs {
             // Jobs that another process is to drive are left as they are.
             if core.driven_from == Seq(0) {
-                let pause_max = machine::pause_max(&job, core.policy(&job));
-                job.come_back(origin.now, away_micros, pause_max);
+                let pause = machine::pause(&job);
+                job.come_back(origin.now, away_micros, pause);
             }
             core.add_job(job, origin.now);
         }

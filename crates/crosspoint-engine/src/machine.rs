@@ -28,7 +28,7 @@ use crate::event::{Entry, Violation, What};
 use crate::job::{Answered, Job, Phase, Running, State};
 use crate::policy::{Policy, Recovery};
 pub use clock::alarm;
-pub use end::pause_max;
+pub use end::pause;
 
 /// Most changes of agents that are remembered of one job.
 const HAD_MAX: usize = 100;

@@ -23,6 +23,10 @@ pub const MEMORY_BYTES_MAX: usize = 64 << 10;
 /// its agent once.
 pub const TAKE_UP_DEFAULT: Duration = Duration::from_secs(30);
 
+/// Longest pause that an agent can ask for with `Retry-After`. If it asks for more, it is asked again after this time,
+/// because a header of thousands of years is a mistake.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3_600);
+
 /// How many attempts in a row an unclean end of the orchestrator may cut short before the work of a built-in agent or a
 /// program is not begun again (ALL-13).
 pub const CUT_SHORT_MAX: u32 = 3;

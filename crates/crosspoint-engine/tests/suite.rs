@@ -6,6 +6,8 @@ mod attempts;
 mod check;
 #[path = "suite/clock_jumps.rs"]
 mod clock_jumps;
+#[path = "suite/drops.rs"]
+mod drops;
 #[path = "suite/faults.rs"]
 mod faults;
 #[path = "suite/finding.rs"]
@@ -42,6 +44,8 @@ mod questions;
 mod request_keys;
 #[path = "suite/retention.rs"]
 mod retention;
+#[path = "suite/retry_after.rs"]
+mod retry_after;
 #[path = "suite/routing.rs"]
 mod routing;
 #[path = "suite/rows.rs"]

@@ -8,7 +8,7 @@
 //! - [`admission`]: the job is given to the [`backend`] that does the work, or the request is refused;
 //! - [`refusal`]: why a request is refused, in words, and as a document of the caller's contract;
 //! - [`outgoing`]: a job becomes the request of an agent's contract, with its place in a [`trace`];
-//! - [`reply`]: what the agent says becomes progress and an outcome;
+//! - [`reply`]: what the agent says becomes progress and an outcome; [`words`]: what it says that is no document;
 //! - [`answer`]: a job as it is becomes a document of the caller's contract, from its [`snapshot`].
 
 pub mod admission;
@@ -21,6 +21,7 @@ pub mod refusal;
 pub mod reply;
 pub mod snapshot;
 pub mod trace;
+pub mod words;
 
 use crosspoint_contracts::json::Levels;
 use crosspoint_contracts::map::{Carrying, WriteContext};

@@ -4,6 +4,7 @@
 //! list (`connections`). A general client looks the host up by its address again with every request.
 
 mod connections;
+mod retry_after;
 mod tls;
 
 use std::borrow::Cow;
@@ -15,7 +16,9 @@ use bytes::{Bytes, BytesMut};
 use crosspoint_exchange::trace::Trace;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use hyper::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+};
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 
@@ -28,6 +31,9 @@ const REDIRECTS_MAX: usize = 3;
 /// Longest time, and most bytes, for reading a body that is not wanted. Beyond that a new connection is cheaper.
 const DISMISS_TIME_MAX: Duration = Duration::from_millis(100);
 const DISMISS_BYTES_MAX: usize = 64 << 10;
+
+/// Most bytes that are read of a body that says in advance that it is too long.
+const BEGINNING_BYTES: usize = 64 << 10;
 
 /// Bytes of one answer after which other tasks get their turn: an agent that sends without end would otherwise keep a
 /// thread to itself.
@@ -63,6 +69,8 @@ pub struct Answer {
     pub status: StatusCode,
     /// The media type that the answer is marked as.
     pub media: Media,
+    /// How long the agent wants to be left alone, if it says so.
+    pub retry_after: Option<Duration>,
     location: Option<HeaderValue>,
     body: Incoming,
     /// The connection that the answer comes by, for the next request.
@@ -248,12 +256,15 @@ impl Media {
 
 impl Answer {
     fn of(response: Response<Incoming>, connection: Connection) -> Answer {
-        let named = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let media = Media::of(named.unwrap_or_default());
+        let text = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let media = Media::of(text(CONTENT_TYPE).unwrap_or_default());
+        let retry_after =
+            text(RETRY_AFTER).and_then(|value| retry_after::read(value, text(DATE), jiff::Timestamp::now()));
         let location = response.headers().get(LOCATION).cloned();
         Answer {
             status: response.status(),
             media,
+            retry_after,
             location,
             body: response.into_body(),
             connection: Some(connection),
@@ -289,24 +300,56 @@ impl Answer {
     }
 
     /// Reads the whole body.
-    pub async fn whole(mut self, bytes_max: usize) -> Result<Bytes, Unread> {
-        if self.body.size_hint().exact().is_some_and(|length| length > bytes_max as u64) {
-            return Err(Unread::TooLong);
-        }
+    pub async fn whole(self, bytes_max: usize) -> Result<Bytes, Unread> {
+        let (body, cut) = self.beginning(bytes_max).await;
+        cut.map_or(Ok(body), Err)
+    }
+
+    /// Reads the body as far as it comes. If it is incomplete, its beginning is returned with the reason: what an error
+    /// says is worth having even if it breaks off.
+    pub async fn beginning(mut self, bytes_max: usize) -> (Bytes, Option<Unread>) {
+        let is_too_long = self.body.size_hint().exact().is_some_and(|length| length > bytes_max as u64);
+        let wanted = if is_too_long { bytes_max.min(BEGINNING_BYTES) } else { bytes_max };
         // Nearly always all of it arrives at once, and is used without copying.
-        let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
-        let Some(second) = self.chunk().await? else {
-            return if first.len() > bytes_max { Err(Unread::TooLong) } else { Ok(first) };
-        };
-        let mut gathered = BytesMut::from(&first[..]);
-        gathered.extend_from_slice(&second);
-        while gathered.len() <= bytes_max {
-            match self.chunk().await? {
-                Some(chunk) => gathered.extend_from_slice(&chunk),
-                None => return Ok(gathered.freeze()),
+        let mut gathered = Gathered::default();
+        loop {
+            match self.chunk().await {
+                Ok(Some(chunk)) => gathered.add(chunk),
+                Ok(None) => return (gathered.bytes(), None),
+                Err(unread) => return (gathered.bytes(), Some(unread)),
+            }
+            if gathered.length() > wanted {
+                return (gathered.bytes().slice(..wanted), Some(Unread::TooLong));
             }
         }
-        Err(Unread::TooLong)
+    }
+}
+
+/// The pieces of a body. A single piece is kept as it came.
+#[derive(Default)]
+struct Gathered {
+    first: Bytes,
+    all: BytesMut,
+}
+
+impl Gathered {
+    fn add(&mut self, chunk: Bytes) {
+        if self.length() == 0 {
+            self.first = chunk;
+            return;
+        }
+        if self.all.is_empty() {
+            self.all.extend_from_slice(&self.first);
+        }
+        self.all.extend_from_slice(&chunk);
+    }
+
+    fn length(&self) -> usize {
+        self.first.len().max(self.all.len())
+    }
+
+    fn bytes(self) -> Bytes {
+        if self.all.is_empty() { self.first } else { self.all.freeze() }
     }
 }
 

@@ -18,6 +18,7 @@ mod slow_echo;
 mod spoken;
 mod status;
 mod task;
+mod token;
 
 use std::sync::Arc;
 use std::time::Duration;

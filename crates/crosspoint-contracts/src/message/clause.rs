@@ -91,6 +91,9 @@ crate::clause::clauses! {
     MSG_7_4 = "MSG-7.4" Error Operation, "rulings":
         "The health check is GET /health of HTTP agents, a fresh heartbeat or poll of message agents, spawning for programs."
         => "Serve /health, or keep polling.";
+    MSG_7_5 = "MSG-7.5" Error Operation, "rulings":
+        "A connection that the agent dropped after it had taken the request counts only if its health check fails too."
+        => "Serve /health, so that one bad input does not look like an agent that is down.";
     MSG_8 = "MSG-8" Error Exchange, "rulings; message document, Idempotency":
         "An agent that has seen a request_id answers with the stored result or joins the run under way; it never runs finished work again."
         => "Keep results by request_id.",

@@ -69,6 +69,15 @@ crate::clause::clauses! {
     RUN_5_4 = "RUN-5.4" Error Exchange, "rulings":
         "Where the request_id of a malformed body could not be read, one is generated and marked so in `warnings`."
         => "Send a request_id that can be read.";
+    RUN_5_5 = "RUN-5.5" Error Exchange, "rulings":
+        "Without a readable document an agent's HTTP status is the failure: 429 resource_limit and 503 unavailable, both not begun; 408 and 425 unavailable; 404 and 405 unsupported; other 4xx invalid; other 5xx agent_failed."
+        => "Answer with a document of the contract.";
+    RUN_5_6 = "RUN-5.6" Error Exchange, "rulings":
+        "401, 403 and 407 of an agent, and its own UNAUTHENTICATED, are unavailable without a repeat, and the operator is told that our token was refused."
+        => "Mend the agent's token_file, and restart the server.";
+    RUN_5_7 = "RUN-5.7" Error Exchange, "rulings":
+        "Work that was surely not begun is repeated after the agent's Retry-After, within the time that is left."
+        => "Send Retry-After with 429 and 503.";
     RUN_6 = "RUN-6" Error Document, "rulings":
         "A stream begins with a `started` event."
         => "Send started, with request_id and task_type, before anything else.";
@@ -88,6 +97,9 @@ crate::clause::clauses! {
     RUN_6_6 = "RUN-6.6" Error Operation, "rulings":
         "Comment lines every 15 s keep proxies from closing the stream."
         => "Write a line with a colon.";
+    RUN_6_7 = "RUN-6.7" Error Operation, "rulings":
+        "An agent that streams badly can be asked for sync alone."
+        => "Set stream = false for the agent.";
     RUN_7 = "RUN-7" Error Exchange, "rulings":
         "A run that fails, times out, is cancelled, whose agent dies or whose stream ends early still gets its one terminal event, with status error."
         => "Send final with status error, ok false, outputs {} and error.",

@@ -123,7 +123,8 @@ crate::clause::clauses! {
         => "Write one of the six, in lower case.";
     TASK_109 = "TASK-109" Error Document, "task document, Result Block; rulings, ALL-8":
         "`result` is an object."
-        => "Wrap the output: {\"output\": ...}.";
+        => "Wrap the output: {\"output\": ...}.",
+        implies ["TASK-2"];
     TASK_110 = "TASK-110" Error Document, "task document, Metadata Block":
         "`metadata` is an object, its duration_ms and retryCount are integers and its agent is a string."
         => "Write an object; duration_ms and retryCount are whole numbers and agent a string in it, or left out.";

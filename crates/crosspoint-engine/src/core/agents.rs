@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crosspoint_contracts::time::Time;
 
 use super::{Batch, Core, Effect, Membership, Presence, Rejected, Reply};
-use crate::breaker::{self, Breaker};
+use crate::breaker::{self, Breaker, Doubt};
 use crate::id::Seq;
 use crate::job::State;
 use crate::machine::Event;
@@ -46,6 +46,8 @@ pub struct Agent {
     pub spec: Spec,
     /// The stored part of the agent's state.
     pub standing: Standing,
+    /// The connections that the agent dropped, until a health check says whether they count.
+    pub doubt: Doubt,
     /// Whether the agent is present; `None` if it was configured instead of having joined.
     pub joined: Option<Membership>,
     /// How many jobs the agent has, without those that wait for a person.
@@ -96,8 +98,8 @@ impl Core {
     pub(super) fn add_agent(&mut self, spec: Spec) {
         self.add_works(&spec);
         let targets = Core::targets_of(&spec);
-        let agent =
-            Agent { spec, standing: Standing::default(), joined: None, running: 0, waiting: 0, turns: 0, targets };
+        let (standing, doubt) = (Standing::default(), Doubt::default());
+        let agent = Agent { spec, standing, doubt, joined: None, running: 0, waiting: 0, turns: 0, targets };
         self.agents.insert(agent.spec.name.clone(), agent);
     }
 
@@ -134,7 +136,8 @@ impl Core {
 
     pub(super) fn tell_breaker(&mut self, name: &str, event: breaker::Event, now: Time, batch: &mut Batch) {
         let Some(agent) = self.agents.get_mut(name) else { return };
-        let (breaker, action) = agent.standing.breaker.step(event, now);
+        let (doubt, breaker, action) = agent.doubt.step(agent.standing.breaker, event, now);
+        agent.doubt = doubt;
         if action == breaker::Action::Check {
             batch.effects.push(Effect::Check { agent: agent.spec.name.clone() });
         }

@@ -20,7 +20,11 @@ impl Job {
                 running.shift(micros);
                 self.updated_at = self.updated_at.shifted(micros);
             }
-            State::Retrying { until, .. } => *until = until.shifted(micros),
+            State::Retrying { until, .. } => {
+                *until = until.shifted(micros);
+                // The pause stays as long as it is.
+                self.updated_at = self.updated_at.shifted(micros);
+            }
             State::Queued | State::Poisoned | State::Ended(_) => {}
         }
     }
@@ -45,15 +49,16 @@ impl Job {
     /// count against the job or its agent (ALL-3). Only pauses go on while no orchestrator runs.
     ///
     /// Impossible times, which a changed clock can leave, are corrected: nothing that has happened lies ahead of `now`,
-    /// and no pause under way is longer than `pause_max`.
-    pub fn come_back(&mut self, now: Time, away_micros: i64, pause_max: Duration) {
+    /// and what is left of a pause is no longer than the whole of it, `pause`.
+    pub fn come_back(&mut self, now: Time, away_micros: i64, pause: Duration) {
         let since_accepted = now.0.saturating_sub(self.request.accepted_at.0);
         self.skew_micros = self.skew_micros.saturating_add(away_micros).min(since_accepted);
         match &mut self.state {
             // The person had this time to answer all the same, and waiting for a person does not count anyway.
             State::Waiting { .. } | State::Poisoned => self.updated_at = self.updated_at.min(now),
             State::Retrying { until, .. } => {
-                *until = (*until).min(now.plus(pause_max));
+                *until = (*until).min(now.plus(pause));
+                self.updated_at = self.updated_at.min(now);
                 self.started_at = self.started_at.map(|at| at.shifted(away_micros));
             }
             State::Queued | State::Running(_) | State::Ended(_) => {

@@ -12,12 +12,15 @@ use super::Step;
 use super::clock::deadline;
 use crate::event::What;
 use crate::job::{Ending, Job, State};
-use crate::policy::{Policy, Repeats};
+use crate::policy::{Policy, RETRY_AFTER_MAX, Repeats};
 
-/// Returns the longest pause that a retrying job can be in.
-pub fn pause_max(job: &Job, policy: &Policy) -> Duration {
-    let schedule = job.request.limits.retry.unwrap_or(policy.schedule);
-    schedule.delay_before(job.retries.saturating_add(1), 1.0).unwrap_or_default()
+/// Returns how long the pause is that a retrying job is in: that of its schedule, or the longer one that its agent
+/// asked for.
+pub fn pause(job: &Job) -> Duration {
+    match job.state {
+        State::Retrying { until, .. } => until.since(job.updated_at),
+        State::Queued | State::Running(_) | State::Waiting { .. } | State::Poisoned | State::Ended(_) => Duration::ZERO,
+    }
 }
 
 impl Step {
@@ -38,16 +41,18 @@ impl Step {
     }
 
     /// Returns when the next attempt is due, if there is one. There is none if it would begin only after the job's time
-    /// is up.
+    /// is up, also where the agent asks for so long a pause: then the caller learns at once that it has to come again.
     fn next_attempt(&self, failed: &Failed, now: Time, policy: &Policy) -> Option<Time> {
         let asked_for = self.job.request.limits.retry;
         let repeats = if asked_for.is_some() { Repeats::Always } else { policy.repeats };
         let begins_again = failed.died && failed.failure.is_retried() && policy.recovery.begins_the_dead_again();
-        if !begins_again && !repeats.allow(failed.failure, failed.dispatched) {
+        let is_in_vain = failed.repeat == Some(Repeat::Never);
+        if is_in_vain || (!begins_again && !repeats.allow(failed.failure, failed.dispatched)) {
             return None;
         }
         let delay = asked_for.unwrap_or(policy.schedule).delay_before(self.job.retries + 2, self.chance())?;
-        let until = now.plus(delay);
+        let asked = Duration::from_secs(failed.retry_after_seconds.into()).min(RETRY_AFTER_MAX);
+        let until = now.plus(delay.max(asked));
         deadline(&self.job, policy).is_none_or(|deadline| until < deadline).then_some(until)
     }
 

@@ -167,6 +167,7 @@ impl Step {
             }
             Err(failed) if present => {
                 self.mark(match failed.failure {
+                    Failure::Timeout | Failure::Unavailable if failed.dropped => Mark::Dropped,
                     Failure::Timeout | Failure::Unavailable => Mark::Bad,
                     Failure::Invalid
                     | Failure::Unauthenticated

@@ -18,12 +18,21 @@ pub struct AgentView {
     pub waiting: u32,
     /// Whether the agent is present; `None` if it was configured instead of having joined.
     pub joined: Option<Membership>,
+    /// Since when the agent refuses our token.
+    pub token_refused_since: Option<Time>,
 }
 
 impl AgentView {
     pub(super) fn of(agent: &Agent) -> AgentView {
         let Agent { spec, standing, joined, running, waiting, .. } = agent;
-        AgentView { spec: spec.clone(), standing: *standing, running: *running, waiting: *waiting, joined: *joined }
+        AgentView {
+            spec: spec.clone(),
+            standing: *standing,
+            running: *running,
+            waiting: *waiting,
+            joined: *joined,
+            token_refused_since: None,
+        }
     }
 
     /// Returns how many jobs the agent may have at a time at present.

@@ -14,6 +14,7 @@ use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
+use crosspoint_contracts::time::Time;
 use futures_util::FutureExt;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -58,6 +59,11 @@ pub trait Link: Send + Sync + 'static {
     /// Checks whether the agent is there, without giving it work (MSG-7).
     fn check(self: Arc<Self>) -> Pin<Box<dyn Future<Output = Health> + Send>> {
         Box::pin(std::future::ready(Health::Well))
+    }
+
+    /// Returns since when the agent refuses the token that the operator configured for it (RUN-5).
+    fn token_refused_since(&self) -> Option<Time> {
+        None
     }
 }
 

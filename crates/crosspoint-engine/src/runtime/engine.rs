@@ -214,12 +214,18 @@ impl Engine {
 
     /// Returns all agents, ordered by name.
     pub fn agents(&self) -> Vec<AgentView> {
-        self.published().agents(|_| true)
+        self.published().agents(|_| true).into_iter().map(|agent| self.with_token(agent)).collect()
     }
 
     /// Returns the agent with this name.
     pub fn agent(&self, name: &str) -> Option<AgentView> {
-        self.published().agent(name)
+        self.published().agent(name).map(|agent| self.with_token(agent))
+    }
+
+    /// Adds what only the agent's link knows.
+    fn with_token(&self, agent: AgentView) -> AgentView {
+        let link = self.0.links.get(&agent.spec.name);
+        AgentView { token_refused_since: link.and_then(|link| link.token_refused_since()), ..agent }
     }
 
     /// Returns a number that cannot be guessed from outside and differs every time. Real randomness is used once, at

@@ -154,7 +154,10 @@ impl Published {
                     let presence = Presence::Away { since: member.left_at.unwrap_or_default() };
                     let joined = Some(Membership { lease: member.lease, presence });
                     let spec = member.spec.clone();
-                    agents.insert(name.clone(), AgentView { spec, standing, running, waiting, joined });
+                    agents.insert(
+                        name.clone(),
+                        AgentView { spec, standing, running, waiting, joined, token_refused_since: None },
+                    );
                 }
             }
         }

@@ -117,7 +117,7 @@ async fn every_kind_of_damage_is_named_with_its_job() {
         (Flaw::Stray, 9, "INSERT INTO event SELECT 1000, 9, prev, n, at, kind, number, place, body FROM event WHERE job = 2 LIMIT 1".into()),
         (Flaw::Stray, 9, "INSERT INTO document VALUES (9, x'7b7d')".into()),
         (Flaw::Stray, 9, "INSERT INTO outcome(job, n, at, status, failure, repeat, body) SELECT 9, n, at, status, failure, repeat, body FROM outcome WHERE job = 1".into()),
-        (Flaw::Stray, 9, "INSERT INTO violation VALUES (1, 9, 0, 'ALL-9', 'late')".into()),
+        (Flaw::Stray, 9, "INSERT INTO violation VALUES (1, 9, 0, 'ALL-9', 'late', 'error')".into()),
         (Flaw::Stray, 1, "INSERT INTO leftover VALUES (1, 1)".into()),
         (Flaw::Stray, 9, "INSERT INTO aside VALUES (9, 1)".into()),
         (Flaw::Aside, 3, "INSERT INTO aside VALUES (3, 1)".into()),

@@ -256,6 +256,7 @@ fn every_event_in_every_state_of_a_breaker() {
     let events = [
         ("Marked good", Marked(Mark::Good), 10_000),
         ("Marked bad", Marked(Mark::Bad), 10_000),
+        ("Marked dropped", Marked(Mark::Dropped), 10_000),
         ("Clock, too early", Clock, 59_999),
         ("Clock, due", Clock, 60_000),
         ("Checked well", Checked(Health::Well), 10_000),

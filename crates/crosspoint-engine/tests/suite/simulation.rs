@@ -20,6 +20,8 @@ mod decide;
 mod dice;
 #[path = "simulation/disk.rs"]
 mod disk;
+#[path = "simulation/doubt.rs"]
+mod doubt;
 #[path = "simulation/hear.rs"]
 mod hear;
 #[path = "simulation/known.rs"]
@@ -122,7 +124,7 @@ fn the_dice_reach_everything() {
         let cast = if seed % 2 == 0 { Cast::Settled } else { Cast::Joining };
         let mut world = World::new(seed, cast, false);
         world.run(STEPS).expect("the other tests say what is wrong");
-        for (what, times) in &world.tally {
+        for (what, times) in world.tally.iter().chain(&world.model.reached) {
             *tally.entry(*what).or_insert(0) += times;
         }
         answered_again += world.model.answered_again;
@@ -133,7 +135,7 @@ fn the_dice_reach_everything() {
     assert!(missing.is_empty(), "never: {missing:?}; in all: {tally:#?}");
 }
 
-const REACHED: [&str; 57] = [
+const REACHED: [&str; 61] = [
     "started",
     "progress",
     "output",
@@ -161,6 +163,10 @@ const REACHED: [&str; 57] = [
     "stop",
     "deliver",
     "check",
+    "check of a drop",
+    "drops of a sick agent",
+    "later at the agent's wish",
+    "too late at the agent's wish",
     "round",
     "commit failed",
     "crash before commit",

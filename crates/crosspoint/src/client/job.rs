@@ -122,6 +122,8 @@ pub(crate) struct Agent {
     pub(crate) drained: bool,
     /// Only for agents that joined, and only while no session is connected.
     pub(crate) away_since: Option<String>,
+    /// Only while the agent refuses the server's token.
+    pub(crate) token_refused_since: Option<String>,
 }
 
 #[derive(Deserialize)]

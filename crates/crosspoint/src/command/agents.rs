@@ -137,12 +137,16 @@ pub(crate) struct AgentName {
     pub(crate) json: bool,
 }
 
-const COLUMNS: [Column; 6] = [
+/// The column that says whether an agent refuses the server's token.
+const TOKEN: &str = "TOKEN";
+
+const COLUMNS: [Column; 7] = [
     Column { head: "NAME", fit: Fit::Whole },
     Column { head: "CONTRACT", fit: Fit::Whole },
     Column { head: "RUNNING", fit: Fit::Whole },
     Column { head: "BREAKER", fit: Fit::Whole },
     Column { head: "DRAINED", fit: Fit::Whole },
+    Column { head: TOKEN, fit: Fit::Whole },
     Column { head: "WORK", fit: Fit::Cut },
 ];
 
@@ -186,8 +190,15 @@ async fn list_agents(client: &Client, arguments: &AgentsList) -> Result<Exit> {
         return Ok(Exit::Fine);
     }
     let agents: Vec<Agent> = page.agents.iter().map(|agent| client.read(agent.get())).collect::<Result<_, Failed>>()?;
-    let rows: Vec<Vec<String>> = agents.iter().map(row).collect();
-    table::print(&mut out, &COLUMNS, &rows)?;
+    // Tokens are shown only where one is refused: that is an operator's business, and rare.
+    let has_refused = agents.iter().any(|agent| agent.token_refused_since.is_some());
+    let is_shown = |column: &Column| has_refused || column.head != TOKEN;
+    let rows = agents.iter().map(|agent| {
+        let cells = COLUMNS.into_iter().zip(row(agent));
+        cells.filter(|(column, _)| is_shown(column)).map(|(_, cell)| cell).collect()
+    });
+    let columns: Vec<Column> = COLUMNS.into_iter().filter(is_shown).collect();
+    table::print(&mut out, &columns, &rows.collect::<Vec<Vec<String>>>())?;
     Ok(Exit::Fine)
 }
 
@@ -202,6 +213,7 @@ fn row(agent: &Agent) -> Vec<String> {
         },
         agent.breaker.state.clone(),
         if agent.drained { "yes" } else { "no" }.to_owned(),
+        if agent.token_refused_since.is_some() { "refused" } else { "" }.to_owned(),
         agent.work.join(", "),
     ]
 }
@@ -224,11 +236,16 @@ fn print_agent(client: &Client, name: &AgentName, answer: Result<String, Failed>
         ("drained", if agent.drained { "yes: it gets no new work" } else { "no" }.to_owned()),
     ];
     let away = agent.away_since.iter().map(|since| ("away", format!("since {since}: what comes for it waits")));
-    for (name, value) in rows.into_iter().chain(away) {
+    let token = agent.token_refused_since.iter().map(|since| ("token", refused_token(since)));
+    for (name, value) in rows.into_iter().chain(away).chain(token) {
         let dim = render::dim();
         writeln!(out, "{dim}{name:<12}{dim:#}{}", render::visible(&value))?;
     }
     Ok(Exit::Fine)
+}
+
+fn refused_token(since: &str) -> String {
+    format!("refused by the agent since {since}: look at its token_file, and restart the server")
 }
 
 fn breaker(agent: &Agent) -> String {

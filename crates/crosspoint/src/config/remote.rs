@@ -42,6 +42,8 @@ pub(crate) struct Remote {
     pub(crate) mode: Option<String>,
     /// Whether members without a field in the contract are carried.
     pub(crate) carry: bool,
+    /// Whether the agent is asked for a stream, where its contract has one (RUN-6).
+    pub(crate) stream: bool,
 }
 
 /// A secret, which never prints itself.
@@ -80,13 +82,22 @@ impl Agent {
 }
 
 /// The keys that can be read independently.
-pub(super) static KEYS: [Key<Remote>; 1] = [Key {
-    name: "carry",
-    about: "Whether what the agent's contract has no field for travels along under `x_crosspoint`.",
-    kind: Kind::YesNo,
-    get: |remote| Some(Value::YesNo(remote.carry)),
-    set: |remote, value| remote.carry = value == Value::YesNo(true),
-}];
+pub(super) static KEYS: [Key<Remote>; 2] = [
+    Key {
+        name: "carry",
+        about: "Whether what the agent's contract has no field for travels along under `x_crosspoint`.",
+        kind: Kind::YesNo,
+        get: |remote| Some(Value::YesNo(remote.carry)),
+        set: |remote, value| remote.carry = value == Value::YesNo(true),
+    },
+    Key {
+        name: "stream",
+        about: "Whether the agent is asked for a stream. With `false` it is asked for the whole answer alone. Only for the contract `run`.",
+        kind: Kind::YesNo,
+        get: |remote| remote.spoken.has_stream.then_some(Value::YesNo(remote.stream)),
+        set: |remote, value| remote.stream = value == Value::YesNo(true),
+    },
+];
 
 /// Returns all keys that only these agents have.
 pub(super) fn keys() -> Vec<&'static str> {
@@ -100,11 +111,12 @@ pub(super) fn read(agent: &Reading<'_>, spoken: &'static Spoken, file: &mut File
     let token = token_file.as_deref().and_then(|path| token(agent, file, path));
     let mode = agent.text(file, "mode", "write it in quotes, as \"LIVE\"");
     if mode.is_some() && !spoken.has_mode {
-        let with_mode: Vec<&str> = Spoken::all().filter(|spoken| spoken.has_mode).map(Spoken::name).collect();
-        let what = &format!("only agents of the contract \"{}\" have a mode", with_mode.join("\" or \""));
-        file.wrong(agent.span_of("mode"), &agent.key("mode"), what, "remove it");
+        misplaced(agent, file, "mode", |spoken| spoken.has_mode);
     }
-    let mut remote = Remote { spoken, url: url?, token, token_file, mode, carry: true };
+    if agent.keys.contains_key("stream") && !spoken.has_stream {
+        misplaced(agent, file, "stream", |spoken| spoken.has_stream);
+    }
+    let mut remote = Remote { spoken, url: url?, token, token_file, mode, carry: true, stream: true };
     for key in &KEYS {
         let Some(value) = agent.keys.get(key.name) else { continue };
         match key.kind.of_toml(value.get_ref()) {
@@ -113,6 +125,13 @@ pub(super) fn read(agent: &Reading<'_>, spoken: &'static Spoken, file: &mut File
         }
     }
     Some(remote)
+}
+
+/// Names a key that only agents of some contracts have.
+fn misplaced(agent: &Reading<'_>, file: &mut File, key: &str, has_key: fn(&Spoken) -> bool) {
+    let with_key: Vec<&str> = Spoken::all().filter(|spoken| has_key(spoken)).map(Spoken::name).collect();
+    let what = format!("only agents of the contract \"{}\" have a {key}", with_key.join("\" or \""));
+    file.wrong(agent.span_of(key), &agent.key(key), &what, "remove it");
 }
 
 fn url(agent: &Reading<'_>, file: &mut File) -> Option<Url> {

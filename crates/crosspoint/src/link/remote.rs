@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use crosspoint_contracts::clause::all::ALL_129;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
-use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::reply::{Failed, Success};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::Attempt;
 use crosspoint_exchange::outgoing::{self, AgentOptions, Outgoing};
@@ -13,6 +14,7 @@ use crosspoint_http::call::{Http, Unanswered};
 use reqwest::StatusCode;
 
 use super::status::is_absent;
+use super::token::TokenState;
 use crate::backend::assignment;
 use crate::config::{self, Token};
 
@@ -28,6 +30,9 @@ pub(crate) struct Agent {
     /// Longest answer of the agent, in bytes.
     pub(super) answer_bytes_max: usize,
     silence: Option<Duration>,
+    /// Whether it is asked for streams, where its contract has them.
+    pub(super) streams: bool,
+    token: TokenState,
 }
 
 impl Agent {
@@ -45,7 +50,26 @@ impl Agent {
             options,
             answer_bytes_max,
             silence: settled.silence,
+            streams: remote.stream,
+            token: TokenState::new(&settled.name, remote.token.is_some()),
         }
+    }
+
+    /// Returns since when the agent refuses our token.
+    pub(super) fn token_refused_since(&self) -> Option<Time> {
+        self.token.refused_since()
+    }
+
+    /// Takes note of how an attempt ended, and returns its result as the job's caller is told it: `unauthenticated` is
+    /// about our token, and not about the caller's (RUN-5).
+    pub(super) fn concluded(&self, result: Result<Success, Failed>) -> Result<Success, Failed> {
+        match &result {
+            Err(failed) if failed.failure == Failure::Unauthenticated => self.token.refused(),
+            // A document shows that the agent has looked at the work.
+            Err(failed) if failed.document.is_none() => {}
+            Ok(_) | Err(_) => self.token.accepted(),
+        }
+        result.map_err(Failed::by_agent)
     }
 
     /// How long the agent may say nothing about this attempt.
@@ -88,9 +112,7 @@ pub(super) fn unanswered(unanswered: Unanswered) -> Failed {
     use Failure::{BrokenContract, Unavailable};
     match unanswered {
         Unanswered::Unconnected => Failed::said(Unavailable, Dispatched::No, "The agent cannot be connected to."),
-        Unanswered::Lost => {
-            Failed::said(Unavailable, Dispatched::Yes, "The connection to the agent was lost before it answered.")
-        }
+        Unanswered::Lost => Failed::dropped("The connection to the agent was lost before it answered."),
         Unanswered::Garbled => {
             Failed::said(BrokenContract, Dispatched::Yes, "What the agent answered is no HTTP that could be read.")
         }

@@ -1,7 +1,8 @@
 //! Agents of the run contract.
 //!
 //! The stream is asked for first, because progress arrives by it, and silence can be told from work. An agent without a
-//! stream is asked for the whole answer, with the same document, and its lack of a stream is remembered for a while.
+//! stream is asked for the whole answer, with the same document, and its lack of a stream is remembered for a while. An
+//! agent that streams badly can be configured to be asked for the whole answer alone (RUN-6).
 //! Answers are read as leniently as the contract allows (RUN-3, RUN-7, RUN-8), and what is wrong with them is recorded
 //! beside the job.
 
@@ -16,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crosspoint_contracts::Contract;
-use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::run::clause::{RUN_121, RUN_122};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 use crosspoint_exchange::outgoing::Outgoing;
@@ -26,6 +27,7 @@ use crosspoint_exchange::trace::Trace;
 use crosspoint_http::call::{Answer, Endpoint, Media, Unanswered};
 use tokio::sync::Semaphore;
 
+use self::verdict::Head;
 use super::record::Record;
 use super::remote::{self, Agent};
 use super::status::is_absent;
@@ -47,6 +49,7 @@ pub(super) static SPOKEN: Spoken = Spoken {
     silence: Duration::from_secs(60),
     fate: Fate::Unknown,
     has_mode: true,
+    has_stream: true,
     endpoints: &["/agents/run/stream", "/agents/run/sync", "/agents/run"],
     link: |agent, _| Arc::new(Run::new(agent)),
 };
@@ -87,7 +90,7 @@ impl Link for Run {
             tokio::select! {
                 // An answer that has come counts, even if the attempt is stopped in this very moment.
                 biased;
-                result = self.answer(&attempt) => result,
+                result = self.answer(&attempt) => self.agent.concluded(result),
                 // The contract has no way to cancel: whatever is open is closed.
                 () = attempt.stopped() => Err(super::gone(Gone)),
             }
@@ -97,6 +100,10 @@ impl Link for Run {
     fn check(self: Arc<Self>) -> Pin<Box<dyn Future<Output = Health> + Send>> {
         // RUN-1. An agent that was written from the contract alone has no such path.
         Box::pin(async move { self.agent.health().await })
+    }
+
+    fn token_refused_since(&self) -> Option<Time> {
+        self.agent.token_refused_since()
     }
 }
 
@@ -111,15 +118,15 @@ impl Run {
             record: Record::new(attempt.clone()),
             began: Instant::now(),
         };
-        if self.is_streamless() {
+        if !self.agent.streams || self.is_streamless() {
             return self.sync(errand).await;
         }
         let answer = self.agent.http.post(&self.stream, errand.document.clone(), &errand.trace, Media::Events).await;
         let answer = errand.answered(answer)?;
         if is_absent(answer.status) {
             return match self.absent(answer, &mut errand).await {
-                Some(result) => result,
-                None => self.sync(errand).await,
+                Ok(result) => result,
+                Err(_) => self.sync(errand).await,
             };
         }
         if answer.media == Media::Events {
@@ -136,13 +143,15 @@ impl Run {
     }
 
     /// Reads an answer whose status says that there is nothing at the path. If it is a document of the contract, it is
-    /// the answer to this request. Only if it is none has the work not been looked at (RUN-5).
-    async fn absent(&self, answer: Answer, errand: &mut RunAttempt) -> Option<Result<Success, Failed>> {
-        let status = answer.status;
-        let body = answer.whole(self.agent.answer_bytes_max).await.unwrap_or_default();
-        let verdict = verdict::of_document(status, &body, &errand.request_id)?;
+    /// the answer to this request. Only if it is none has the work not been looked at (RUN-5): then the error is what
+    /// the status says.
+    async fn absent(&self, answer: Answer, errand: &mut RunAttempt) -> Result<Result<Success, Failed>, Failed> {
+        let head = Head::of(&answer);
+        let (body, _) = answer.beginning(self.agent.answer_bytes_max).await;
+        let verdict = verdict::of_document(head, &body, &errand.request_id);
+        let verdict = verdict.ok_or_else(|| verdict::by_status(head, &body))?;
         errand.record.all(verdict.violations);
-        Some(verdict.result)
+        Ok(verdict.result)
     }
 
     /// Asks for the answer in one piece.
@@ -152,7 +161,7 @@ impl Run {
         let answer = errand.answered(answer)?;
         if is_absent(answer.status) {
             let result = self.absent(answer, &mut errand).await;
-            return result.unwrap_or_else(|| Err(errand.elsewhere()));
+            return result.unwrap_or_else(|failed| Err(errand.elsewhere(failed)));
         }
         self.note_streamless();
         if answer.status.is_success() && answer.media == Media::Events {
@@ -164,20 +173,15 @@ impl Run {
 
     /// Reads an answer that comes in one piece.
     async fn whole(&self, answer: Answer, mut errand: RunAttempt) -> Result<Success, Failed> {
-        let status = answer.status;
-        let body = self.patiently(&errand.attempt, answer.whole(self.agent.answer_bytes_max)).await;
-        match body {
-            Ok(body) => {
-                let verdict = verdict::of_answer(status, &body, &errand.request_id);
-                errand.record.all(verdict.violations);
-                verdict.result
-            }
-            Err(unread) => {
-                let cut = verdict::of_unread(unread, status, self.agent.answer_bytes_max);
-                errand.record.all(cut.violations);
-                cut.result
-            }
-        }
+        let head = Head::of(&answer);
+        let bytes_max = self.agent.answer_bytes_max;
+        let (body, cut) = self.patiently(&errand.attempt, answer.beginning(bytes_max)).await;
+        let verdict = match cut {
+            None => verdict::of_answer(head, &body, &errand.request_id),
+            Some(unread) => verdict::of_unread(unread, head, &body, bytes_max),
+        };
+        errand.record.all(verdict.violations);
+        verdict.result
     }
 
     /// Waits for an answer in one piece, and reports signs of life meanwhile: such an agent cannot show that it is
@@ -214,12 +218,10 @@ impl Run {
 }
 
 impl RunAttempt {
-    /// The failure when neither endpoint is there. Whatever answers there speaks of the path, which the caller has not
-    /// chosen.
-    fn elsewhere(&mut self) -> Failed {
-        self.record.clause(&RUN_121, "neither endpoint is there");
-        let message = "The agent has neither endpoint of its contract at its address.";
-        Failed::said(Failure::Unsupported, Dispatched::No, message)
+    /// Records that no endpoint is there. Whatever answers there speaks of the path, which the caller has not chosen.
+    fn elsewhere(&mut self, failed: Failed) -> Failed {
+        self.record.clause(&RUN_121, "no endpoint of the contract is there");
+        failed
     }
 
     /// Returns the head of an answer, or why there is none; logs the exchange.

@@ -28,6 +28,8 @@ pub(crate) struct Spoken {
     pub(crate) fate: Fate,
     /// Whether its requests have a mode that an operator may configure.
     pub(crate) has_mode: bool,
+    /// Whether it has a stream beside the whole answer, which an operator may turn off.
+    pub(crate) has_stream: bool,
     /// Ends of addresses that belong to endpoints, and not to agents.
     pub(crate) endpoints: &'static [&'static str],
     /// Makes the link to such an agent.

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::reply::{Failed, Success};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 use crosspoint_http::call::Media;
@@ -34,6 +35,7 @@ pub(super) static SPOKEN: Spoken = Spoken {
     silence: Duration::from_secs(30),
     fate: Fate::WentOn,
     has_mode: false,
+    has_stream: false,
     endpoints: &["/tasks"],
     link: |agent, settled| Arc::new(Task::new(agent, settled.repeatable)),
 };
@@ -58,6 +60,10 @@ impl Link for Task {
     fn check(self: Arc<Self>) -> Pin<Box<dyn Future<Output = Health> + Send>> {
         Box::pin(async move { self.agent.health().await })
     }
+
+    fn token_refused_since(&self) -> Option<Time> {
+        self.agent.token_refused_since()
+    }
 }
 
 async fn run(task: &Task, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
@@ -67,7 +73,7 @@ async fn run(task: &Task, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
     let result = tokio::select! {
         // An answer that has come counts, even if the attempt is stopped in this very moment.
         biased;
-        result = conversation.work() => result,
+        result = conversation.work() => task.agent.concluded(result),
         () = attempt.stopped() => Err(super::gone(Gone)),
     };
     // If only the attempt was given up, the next one carries the same id, and what the agent still does is what is

@@ -119,6 +119,9 @@ pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView) {
             None => object.raw("away_since", b"null"),
         }
     }
+    if let Some(since) = agent.token_refused_since {
+        object.quoted("token_refused_since", since);
+    }
     object.close();
 }
 

@@ -3,5 +3,8 @@
 mod chain;
 #[cfg(feature = "demo-contract")]
 mod demo;
+mod drops;
 mod exchanges;
 mod matrix;
+mod statuses;
+mod tokens;

@@ -1,6 +1,6 @@
 //! The run contract: its door and its agents.
 
-mod agent;
+pub(crate) mod agent;
 mod agent_answers;
 mod breaks;
 mod callers;

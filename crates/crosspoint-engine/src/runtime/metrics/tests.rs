@@ -87,6 +87,7 @@ fn agents_that_are_not_told_apart_are_added_up() {
         running,
         waiting: 0,
         joined: None,
+        token_refused_since: None,
     };
     let loads = counted.loads(&[view("a", 1), view("b", 2), view("c", 3)]);
     let shown: Vec<_> = loads.iter().map(|(name, load)| (&**name, load.running, load.breakers)).collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body};
-use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use crosspoint_contracts::request::{Backoff, Schedule};
 use crosspoint_engine::breaker::{self, Health};
@@ -201,7 +201,13 @@ impl World {
         let often = [Failure::Timeout, Failure::Unavailable, Failure::ResourceLimit];
         let failure = if self.dice.percent(75) { self.dice.pick(&often) } else { self.dice.pick(&Failure::ALL) };
         let dispatched = self.dice.pick(&[Dispatched::No, Dispatched::Yes]);
-        Event::Finish { attempt, result: Err(Failed::of(failure, dispatched)) }
+        let dropped = dispatched == Dispatched::Yes && self.dice.percent(50);
+        // From a moment, through what most jobs have no time for, to a mistake.
+        let seconds = self.dice.pick(&[0, 1, 5, 60, 3_600, u64::MAX]);
+        let retry_after = self.dice.percent(30).then(|| Duration::from_secs(seconds));
+        let repeat = self.dice.percent(10).then_some(Repeat::Never);
+        let failed = Failed { dropped, repeat, ..Failed::of(failure, dispatched) }.asking_for(retry_after);
+        Event::Finish { attempt, result: Err(failed) }
     }
 
     /// Sends a report, unless it is lost on the way.

@@ -70,6 +70,7 @@ impl World {
                 let (cause, must) = self.model.hears(id.seq(), event);
                 let reply = self.core.apply(letter, now, batch);
                 self.absorb_job(id.seq(), &cause, batch, seen).map_err(wrong)?;
+                self.expect_check_of_drop(batch, seen).map_err(wrong)?;
                 self.do_effects(batch, seen).map_err(wrong)?;
                 self.model.must(id.seq(), must).map_err(wrong)?;
                 Ok(reply)
@@ -95,6 +96,7 @@ impl World {
                 let (cause, must) = self.model.hears_report(id.seq(), agent, *grip, event);
                 let reply = self.core.apply(letter, now, batch);
                 self.absorb_job(id.seq(), &cause, batch, seen).map_err(wrong)?;
+                self.expect_check_of_drop(batch, seen).map_err(wrong)?;
                 self.do_effects(batch, seen).map_err(wrong)?;
                 self.model.must(id.seq(), must).map_err(wrong)?;
                 Ok(reply)
@@ -255,6 +257,16 @@ impl World {
                 self.model.fuses[index] = Fuse::Checking;
             }
         }
+        seen.checks = batch.effects.len();
+        Ok(())
+    }
+
+    /// Checks that a check is made because of a dropped connection, if it must be.
+    fn expect_check_of_drop(&mut self, batch: &Batch, seen: &mut Seen) -> Verdict {
+        if self.model.check_wanted.is_some() {
+            self.count("check of a drop");
+        }
+        self.model.expect_check_of_drop(batch, seen.checks)?;
         seen.checks = batch.effects.len();
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::disk::Disk;
 use super::known::{Cause, Life};
 use super::members::Due;
 use super::model::Model;
-use super::rule::{Fuse, Verdict, ensure};
+use super::rule::{Fuse, Verdict, Wish, ensure};
 
 /// The state that a job must have reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +26,6 @@ pub(crate) enum Must {
 }
 
 impl Model {
-    pub(crate) fn mark(&mut self, agent: usize, bad: bool) {
-        self.fuses[agent] = self.fuses[agent].marked(bad, self.now);
-    }
-
     pub(crate) fn hears(&mut self, seq: Seq, event: &Event) -> (Cause, Must) {
         let now = self.now;
         if let Event::Release = event {
@@ -193,10 +189,13 @@ impl Model {
                 if failed.died {
                     return (Cause::Died(attempt), must);
                 }
-                if present {
-                    self.mark(agent, [Failure::Timeout, Failure::Unavailable].contains(&failed.failure));
+                let is_away = [Failure::Timeout, Failure::Unavailable].contains(&failed.failure);
+                if present && is_away && failed.dropped {
+                    self.drops(agent);
+                } else if present {
+                    self.mark(agent, is_away);
                 }
-                (Cause::Failed(attempt, failed.failure, failed.dispatched), must)
+                (Cause::Failed(attempt, failed.failure, failed.dispatched, Wish::of(failed)), must)
             }
         }
     }
@@ -221,14 +220,13 @@ impl Model {
         if !self.known[agent] {
             return Due::NoSuchAgent;
         }
-        let fuse = &mut self.fuses[agent];
         match command {
             AgentCommand::Drain(drained) => self.drained[agent] = drained,
             AgentCommand::Breaker(breaker::Event::Checked(health)) => {
-                *fuse = fuse.checked(health == breaker::Health::Well, self.now);
+                self.checked(agent, health == breaker::Health::Well);
             }
-            AgentCommand::Breaker(breaker::Event::Open) => *fuse = Fuse::Open(None),
-            AgentCommand::Breaker(breaker::Event::Close) => *fuse = Fuse::Closed(0),
+            AgentCommand::Breaker(breaker::Event::Open) => self.set_fuse(agent, Fuse::Open(None)),
+            AgentCommand::Breaker(breaker::Event::Close) => self.set_fuse(agent, Fuse::Closed(0)),
             AgentCommand::Breaker(breaker::Event::Marked(_) | breaker::Event::Clock | breaker::Event::Interrupted) => {}
             AgentCommand::Capacity(capacity) => return self.hears_of_capacity(agent, capacity),
             AgentCommand::Forget => return self.hears_of_forgetting(agent),

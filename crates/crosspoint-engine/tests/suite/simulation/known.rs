@@ -5,6 +5,8 @@ use std::sync::Arc;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_engine::job::{Ending, Request};
 
+use super::rule::Wish;
+
 #[derive(Clone)]
 pub(crate) struct Known {
     pub(crate) request: Arc<Request>,
@@ -19,8 +21,8 @@ pub(crate) struct Known {
     pub(crate) visited: bool,
     /// When the attempt under way was taken up.
     pub(crate) taken_up: Option<i64>,
-    /// The longest that its last pause can be.
-    pub(crate) pause_max: i64,
+    /// How long its last pause is.
+    pub(crate) pause: i64,
     /// The end of the pause in its row, also if that pause is over.
     pub(crate) pause_on_disk: Option<i64>,
     pub(crate) agent: usize,
@@ -75,7 +77,7 @@ pub(crate) enum Cause {
     Output(u32),
     Asked,
     Done(u32, Box<str>),
-    Failed(u32, Failure, Dispatched),
+    Failed(u32, Failure, Dispatched, Wish),
     Died(u32),
     Withdrawn(u32),
     Answered(Box<str>),
@@ -96,7 +98,7 @@ impl Known {
             written_by_visit: false,
             visited: false,
             taken_up: None,
-            pause_max: 0,
+            pause: 0,
             pause_on_disk: None,
             agent: 0,
             had: Vec::new(),

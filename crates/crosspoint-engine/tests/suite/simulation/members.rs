@@ -159,6 +159,7 @@ impl Model {
         if !self.known[index] {
             // The breaker and drain of an earlier agent of this name do not apply any more.
             self.fuses[index] = super::rule::Fuse::Closed(0);
+            self.dropped[index] = super::doubt::Dropped::default();
             self.drained[index] = false;
             self.capacity[index] = 0;
         }
@@ -190,6 +191,7 @@ impl Model {
         }
         self.known[index] = false;
         self.fuses[index] = super::rule::Fuse::Closed(0);
+        self.dropped[index] = super::doubt::Dropped::default();
         self.drained[index] = false;
         Due::Done
     }

@@ -12,6 +12,7 @@ use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::Request;
 use crosspoint_engine::machine::End;
 
+use super::doubt::Dropped;
 use super::known::{Known, Life};
 use super::rule::{Fuse, LEASE_MICROS, OPEN_MICROS, micros};
 
@@ -25,6 +26,9 @@ pub(crate) struct Model {
     pub(crate) known: Vec<bool>,
     pub(crate) capacity: Vec<u32>,
     pub(crate) fuses: Vec<Fuse>,
+    pub(crate) dropped: Vec<Dropped>,
+    /// The agent whose health must be checked because it dropped a connection just now.
+    pub(crate) check_wanted: Option<usize>,
     pub(crate) drained: Vec<bool>,
     /// The jobs that have not ended.
     pub(crate) live: Vec<Seq>,
@@ -42,6 +46,8 @@ pub(crate) struct Model {
     pub(crate) offset: i64,
     /// Number of questions that were answered from earlier answers, without asking.
     pub(crate) answered_again: u64,
+    /// How often something happened that the engine does not store.
+    pub(crate) reached: BTreeMap<&'static str, u64>,
 }
 
 impl Model {
@@ -54,6 +60,9 @@ impl Model {
             specs,
             jobs: BTreeMap::new(),
             fuses: vec![Fuse::Closed(0); agents],
+            dropped: vec![Dropped::default(); agents],
+            check_wanted: None,
+            reached: BTreeMap::new(),
             drained: vec![false; agents],
             live: Vec::new(),
             keys: BTreeMap::new(),
@@ -201,6 +210,7 @@ impl Model {
     /// The core was made anew, in the same life.
     pub(crate) fn remake(&mut self) {
         self.charge_anew();
+        self.forget_drops();
         let now = self.now;
         for seq in &self.live {
             if let Some(job) = self.jobs.get_mut(seq) {
@@ -215,6 +225,7 @@ impl Model {
     /// Time in which no process was alive counts against no job.
     pub(crate) fn begin_life(&mut self, alive: Option<i64>, unseen: i64, back: i64) {
         self.charge_anew();
+        self.forget_drops();
         let now = self.now;
         // Times on disk are of the wall clock, and move with it, except for the part of a set-back that was seen.
         let wall = back - unseen;
@@ -230,7 +241,7 @@ impl Model {
             job.pauses_again();
             match &mut job.life {
                 Life::Paused { until } if self.held.is_some() => *until += wall,
-                Life::Paused { until } => *until = (*until + wall).min(now + job.pause_max),
+                Life::Paused { until } => *until = (*until + wall).min(now + job.pause),
                 Life::Asking { since, .. } => *since = (*since + wall).min(latest),
                 Life::With { .. } | Life::Queued | Life::Poisoned | Life::Ended => {}
             }

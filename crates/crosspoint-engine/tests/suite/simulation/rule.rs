@@ -1,7 +1,8 @@
 //! The rulings, written down a second time and in another way than the engine has them: tables and plain arithmetic on
 //! microseconds of a clock that never jumps.
 
-use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::failure::{Failure, Repeat};
+use crosspoint_contracts::reply::Failed;
 use crosspoint_contracts::request::{Backoff, Limits, Schedule};
 use crosspoint_engine::core::Spec;
 use crosspoint_engine::policy::{Recovery, Repeats};
@@ -25,6 +26,26 @@ pub(crate) const BAD_MARKS: u32 = 5;
 
 /// Longest time that an agent that joined has to say what it holds, in microseconds.
 pub(crate) const LEASE_MICROS: i64 = 15_000_000;
+
+/// What an agent that failed says of the next attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// It would be in vain.
+    Never,
+    /// Not before this many microseconds, of which a day counts.
+    After(i64),
+}
+
+impl Wish {
+    pub(crate) fn of(failed: &Failed) -> Wish {
+        match failed.repeat {
+            Some(Repeat::Never) => Wish::Never,
+            Some(Repeat::Safe | Repeat::Unknown) | None => {
+                Wish::After((i64::from(failed.retry_after_seconds) * 1_000_000).min(86_400_000_000))
+            }
+        }
+    }
+}
 
 /// What is known of how an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

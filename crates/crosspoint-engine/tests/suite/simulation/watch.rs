@@ -11,7 +11,7 @@ use crosspoint_engine::policy::Recovery;
 
 use super::known::{Cause, Known, Life};
 use super::model::Model;
-use super::rule::{Reason, Verdict, ensure, may_repeat, pause_micros};
+use super::rule::{Reason, Verdict, Wish, ensure, may_repeat, pause_micros};
 
 /// The longest pause for the given shortest pause: jitter adds up to half.
 fn longest(least: i64) -> i64 {
@@ -134,7 +134,9 @@ impl Model {
         let schedule = job.request.limits.retry.unwrap_or(spec.policy.schedule);
         let least = pause_micros(&schedule, job.repeats + 1).ok_or("more attempts than there may be")?;
         let pause = until - self.now;
-        ensure!(pause >= least && pause <= longest(least), "a pause of {pause} us, not of {least}");
+        let after = wished(cause).ok_or("it is repeated, which is in vain")?;
+        let most = longest(least).max(after);
+        ensure!(pause >= least.max(after) && pause <= most, "a pause of {pause} us, not of {least} or {after}");
         ensure!(
             self.deadline(job).is_none_or(|deadline| until < deadline),
             "the next attempt would begin after the end"
@@ -142,7 +144,8 @@ impl Model {
         job.cut_short = 0;
         job.repeats += 1;
         job.leave_asking(self.now);
-        job.pause_max = longest(least);
+        job.pause = pause;
+        *self.reached.entry("later at the agent's wish").or_default() += u64::from(after > longest(least));
         job.life = Life::Paused { until };
         Ok(())
     }
@@ -150,7 +153,7 @@ impl Model {
     /// Whether an attempt may count as failed like this, and whether it had begun.
     fn reason(&self, job: &Known, failure: Failure, cause: &Cause) -> Result<Reason, String> {
         match cause {
-            Cause::Failed(by, reported, dispatched) if *by == job.attempts && *reported == failure => {
+            Cause::Failed(by, reported, dispatched, _) if *by == job.attempts && *reported == failure => {
                 Ok(if *dispatched == Dispatched::No { Reason::NeverBegan } else { Reason::MayHaveBegun })
             }
             Cause::Died(by) if *by == job.attempts && failure == Failure::Unavailable => Ok(Reason::Died),
@@ -181,7 +184,7 @@ impl Model {
             }
             // An agent may report by itself that it was stopped.
             Status::Cancelled => {
-                let may = matches!(cause, Cause::Cancelled | Cause::Failed(_, Failure::Cancelled, _));
+                let may = matches!(cause, Cause::Cancelled | Cause::Failed(_, Failure::Cancelled, ..));
                 ensure!(may, "cancelled by {cause:?}");
             }
             Status::Failed => self.may_fail(job, outcome, cause)?,
@@ -212,8 +215,11 @@ impl Model {
                 let schedule = job.request.limits.retry.unwrap_or(spec.policy.schedule);
                 let pause = pause_micros(&schedule, job.repeats + 1);
                 let deadline = self.deadline(job).map_or(i64::MAX, |deadline| deadline - self.now);
-                let in_time = pause.is_some_and(|pause| longest(pause) < deadline);
+                let after = wished(cause);
+                let in_time = pause.zip(after).is_some_and(|(pause, after)| longest(pause).max(after) < deadline);
                 let repeatable = may_repeat(failure, reason, &job.request.limits, spec);
+                let too_late = repeatable && after.is_some_and(|after| after >= deadline);
+                *self.reached.entry("too late at the agent's wish").or_default() += u64::from(too_late);
                 ensure!(!repeatable || !in_time, "{failure} was not repeated");
             }
             Cause::Output(by) => {
@@ -263,6 +269,25 @@ impl Model {
             Action::Mark { .. } => return Err("a mark is no effect".into()),
         }
         Ok(())
+    }
+}
+
+/// The shortest pause that the agent asks for, in microseconds; `None` if a repeat would be in vain.
+fn wished(cause: &Cause) -> Option<i64> {
+    match cause {
+        Cause::Failed(_, _, _, Wish::Never) => None,
+        Cause::Failed(_, _, _, Wish::After(micros)) => Some(*micros),
+        Cause::Started
+        | Cause::Settled
+        | Cause::Heard
+        | Cause::Output(_)
+        | Cause::Asked
+        | Cause::Done(..)
+        | Cause::Died(_)
+        | Cause::Withdrawn(_)
+        | Cause::Answered(_)
+        | Cause::Released
+        | Cause::Cancelled => Some(0),
     }
 }
 

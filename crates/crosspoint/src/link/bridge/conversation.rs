@@ -191,7 +191,7 @@ impl<'t> Conversation<'t> {
                             self.link.taken().insert((self.attempt.job().id(), self.attempt.number()));
                             self.taken = true;
                             failpoint::reached("target", "answered");
-                            return result.map_err(|failed| *failed);
+                            return result.map_err(|failed| failed.by_agent());
                         }
                         Verdict::TooLong if doubtful == Some(mark) => {
                             return Err(remote::too_long(self.link.inbox.bytes_max));

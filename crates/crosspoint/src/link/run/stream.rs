@@ -12,11 +12,11 @@ use crosspoint_contracts::{Kind, job};
 use crosspoint_exchange::reply;
 use crosspoint_http::call::{Answer, Unread};
 use futures_util::FutureExt;
-use reqwest::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::report::Reports;
+use super::verdict::Head;
 use super::{Run, RunAttempt, verdict};
 use crate::link::record::Record;
 
@@ -93,7 +93,7 @@ impl Run {
         let limit = self.agent.answer_bytes_max;
         let limits =
             Limits { line_bytes_max: limit.saturating_add(FIELD_BYTES), event_bytes_max: limit, ..Limits::default() };
-        let status = answer.status;
+        let head = Head::of(&answer);
         let mut stream = Stream {
             answer,
             reader: Reader::new(limits),
@@ -111,7 +111,7 @@ impl Run {
         tracing::debug!(job = %errand.attempt.job().id(), events, bytes, duration_ms, "the stream was read");
         match found {
             Ok((event, is_last)) => {
-                if !status.is_success() {
+                if !head.status.is_success() {
                     stream.record.clause(&RUN_5_3, "the stream has an outcome, and its HTTP status says otherwise");
                 }
                 if is_last == IsLast::Yes {
@@ -121,10 +121,10 @@ impl Run {
             }
             Err(over) => {
                 let over = match over {
-                    Over::Ended => stream.unended(status),
+                    Over::Ended => stream.unended(head),
                     Over::Lost => verdict::of_lost_stream(),
                     Over::Garbled => verdict::of_garbled_stream(),
-                    Over::TooLong => verdict::of_unread(Unread::TooLong, status, limit),
+                    Over::TooLong => verdict::of_unread(Unread::TooLong, head, b"", limit),
                 };
                 stream.record.all(over.violations);
                 over.result
@@ -223,13 +223,13 @@ impl Stream {
     }
 
     /// Judges a stream that ended without an outcome.
-    fn unended(&mut self, status: StatusCode) -> verdict::Verdict {
+    fn unended(&mut self, head: Head) -> verdict::Verdict {
         let follower = std::mem::replace(&mut self.follower, Follower::new(""));
         if let (_, Some(breach)) = follower.end() {
             self.record.note(breach.into());
         }
         let refused = self.refused.take().map(|event| event.data).unwrap_or_default();
-        verdict::of_unended_stream(status, refused.as_bytes())
+        verdict::of_unended_stream(head, refused.as_bytes())
     }
 
     /// Takes what is left of a stream that has its outcome.

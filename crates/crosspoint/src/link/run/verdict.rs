@@ -1,5 +1,7 @@
 //! What an answer of an agent means for its attempt: pure.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
@@ -10,7 +12,7 @@ use crosspoint_contracts::run::StreamEvent;
 use crosspoint_contracts::run::clause::{RUN_5_3, RUN_7, RUN_9, RUN_104};
 use crosspoint_contracts::run::failure::{read_answer, write};
 use crosspoint_exchange::reply::{self, Meaning, Reply, Unreadable};
-use crosspoint_http::call::Unread;
+use crosspoint_http::call::{Answer, Unread};
 use crosspoint_http::long;
 use reqwest::StatusCode;
 
@@ -29,25 +31,39 @@ pub(super) struct Verdict {
     pub(super) violations: Vec<Note>,
 }
 
+/// The head of an answer, as far as it says what the answer means.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub(super) status: StatusCode,
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl Head {
+    pub(super) fn of(answer: &Answer) -> Head {
+        Head { status: answer.status, retry_after: answer.retry_after }
+    }
+}
+
 /// Judges the answer to a sync run, or to a stream that was refused.
-pub(super) fn of_answer(status: StatusCode, body: &Bytes, request_id: &str) -> Verdict {
+pub(super) fn of_answer(head: Head, body: &Bytes, request_id: &str) -> Verdict {
     match read(body) {
-        Ok(reply) => of_reply(status, reply, body, request_id),
-        Err(unreadable) => of_unreadable(status, unreadable, body),
+        Ok(reply) => of_reply(head, reply, body, request_id),
+        Err(unreadable) => of_unreadable(head, unreadable, body),
     }
 }
 
 /// Like `of_answer`, if the answer is a document of the contract.
-pub(super) fn of_document(status: StatusCode, body: &Bytes, request_id: &str) -> Option<Verdict> {
+pub(super) fn of_document(head: Head, body: &Bytes, request_id: &str) -> Option<Verdict> {
     let reply = read(body).ok()?;
-    Some(of_reply(status, reply, body, request_id))
+    Some(of_reply(head, reply, body, request_id))
 }
 
 fn read(body: &Bytes) -> Result<Reply, Unreadable> {
     long::look(body.len(), || reply::read(Kind::RunResponse, body))
 }
 
-fn of_reply(status: StatusCode, reply: Reply, body: &Bytes, request_id: &str) -> Verdict {
+fn of_reply(head: Head, reply: Reply, body: &Bytes, request_id: &str) -> Verdict {
+    let status = head.status;
     let mut violations = found(reply.report, &RECOMMENDED);
     // An answer without an id, on the connection that carried the request, is the answer to it (ALL-11).
     let ours = reply.request_id.as_deref().is_none_or(|id| id == request_id);
@@ -57,7 +73,7 @@ fn of_reply(status: StatusCode, reply: Reply, body: &Bytes, request_id: &str) ->
     let refused = !status.is_success();
     let result = match reply.meaning {
         // A refusal may come before the id was read; any other answer with another id answers another request.
-        Meaning::Ended(Err(failed)) if ours || refused => Err(weighed(status, reply.code.as_deref(), *failed)),
+        Meaning::Ended(Err(failed)) if ours || refused => Err(weighed(head, reply.code.as_deref(), *failed)),
         Meaning::Ended(Ok(success)) if ours => Ok(success),
         Meaning::Ended(_) | Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => {
             Err(reply::unreadable(UNREADABLE, body))
@@ -81,12 +97,12 @@ pub(super) fn of_event(event: StreamEvent) -> Result<Success, Failed> {
 }
 
 /// Judges a stream that ended without an outcome. `refused` is the last terminal event that could not be taken for one.
-pub(super) fn of_unended_stream(status: StatusCode, refused: &[u8]) -> Verdict {
-    let result = if status.is_success() {
+pub(super) fn of_unended_stream(head: Head, refused: &[u8]) -> Verdict {
+    let result = if head.status.is_success() {
         let message = "The agent ended its stream without an outcome that can be taken; the job's violations say more.";
         Err(reply::unreadable(message, refused))
     } else {
-        Err(by_status(status))
+        Err(by_status(head, refused))
     };
     Verdict { result, violations: vec![note(&RUN_7, "the stream ended before its terminal event")] }
 }
@@ -95,7 +111,7 @@ pub(super) fn of_unended_stream(status: StatusCode, refused: &[u8]) -> Verdict {
 pub(super) fn of_lost_stream() -> Verdict {
     let message = "The connection to the agent was lost before there was an outcome.";
     Verdict {
-        result: Err(Failed::said(Failure::Unavailable, Dispatched::Yes, message)),
+        result: Err(Failed::dropped(message)),
         violations: vec![note(&RUN_7, "the connection was lost before the terminal event")],
     }
 }
@@ -108,16 +124,17 @@ pub(super) fn of_garbled_stream() -> Verdict {
     }
 }
 
-/// Judges an answer that is incomplete.
-pub(super) fn of_unread(unread: Unread, status: StatusCode, bytes_max: usize) -> Verdict {
+/// Judges an answer of which only the beginning came.
+pub(super) fn of_unread(unread: Unread, head: Head, beginning: &[u8], bytes_max: usize) -> Verdict {
+    let is_refusal = status::meaning(head.status).is_some();
     match unread {
         Unread::TooLong => Verdict {
-            result: Err(too_long(bytes_max)),
+            result: Err(if is_refusal { by_status(head, beginning) } else { too_long(bytes_max) }),
             violations: vec![note(&ALL_145, "the answer is longer than it may be")],
         },
         // A refusal is complete with its status line.
-        Unread::Lost | Unread::Garbled if status::meaning(status).is_some() => {
-            Verdict { result: Err(by_status(status)), violations: Vec::new() }
+        Unread::Lost | Unread::Garbled if is_refusal => {
+            Verdict { result: Err(by_status(head, beginning)), violations: Vec::new() }
         }
         Unread::Garbled => Verdict {
             result: Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, UNREADABLE)),
@@ -126,51 +143,44 @@ pub(super) fn of_unread(unread: Unread, status: StatusCode, bytes_max: usize) ->
         Unread::Lost => {
             let message = "The connection to the agent was lost before its answer was whole.";
             Verdict {
-                result: Err(Failed::said(Failure::Unavailable, Dispatched::Yes, message)),
+                result: Err(Failed::dropped(message)),
                 violations: vec![note(&ALL_101, "the connection was lost before the answer was whole")],
             }
         }
     }
 }
 
-fn of_unreadable(status: StatusCode, Unreadable { lack, report }: Unreadable, body: &[u8]) -> Verdict {
+fn of_unreadable(head: Head, Unreadable { lack, report }: Unreadable, body: &[u8]) -> Verdict {
     // A proxy between Crosspoint and the agent refuses in words of its own, which breaks no rule of the agent's
     // contract.
-    let violations = if status::meaning(status).is_some() { Vec::new() } else { found(report, &RECOMMENDED) };
-    let mut failed = by_status(status);
-    if status.is_success() {
-        failed = reply::unreadable(lack.sentence(), body);
-    } else if failed.failure == Failure::BrokenContract {
-        failed.details = reply::kept(body);
-    }
+    let violations = if status::is_at_the_gate(head.status) { Vec::new() } else { found(report, &RECOMMENDED) };
+    let is_success = head.status.is_success();
+    let failed = if is_success { reply::unreadable(lack.sentence(), body) } else { by_status(head, body) };
     Verdict { result: Err(failed), violations }
 }
 
 /// Returns the failure of an answer that says it failed: what it says, and if that says little, what its status says
 /// (RUN-3.11).
-fn weighed(status: StatusCode, code: Option<&str>, failed: Failed) -> Failed {
-    let meaning = status::meaning(status);
+fn weighed(head: Head, code: Option<&str>, failed: Failed) -> Failed {
+    let Head { status, retry_after } = head;
+    let meaning = status::meaning(status).filter(|_| status::is_at_the_gate(status));
     let is_plain = failed.failure == Failure::AgentFailed && code != Some(write(Failure::AgentFailed).0);
     let failure = if !is_plain || status.is_success() {
         failed.failure
     } else {
-        meaning.map_or_else(|| read_answer(code, status.as_u16()), |meaning| meaning.failure)
+        meaning.as_ref().map_or_else(|| read_answer(code, status.as_u16()), |meaning| meaning.failure)
     };
     let dispatched = meaning.map_or(Dispatched::Yes, |meaning| meaning.dispatched);
-    Failed { failure, dispatched, ..failed }
+    Failed { failure, dispatched, ..failed }.asking_for(retry_after)
 }
 
-/// Returns what a status alone says, also for statuses that should have come with a document.
-fn by_status(status: StatusCode) -> Failed {
-    if let Some(meaning) = status::meaning(status) {
-        return meaning.failed();
+/// Returns what a status says where there is no document, with whatever came in its place.
+pub(super) fn by_status(head: Head, body: &[u8]) -> Failed {
+    match status::meaning(head.status) {
+        Some(meaning) => meaning.failed(body, head.retry_after),
+        None if head.status.is_redirection() => {
+            reply::unreadable("The agent refers to another place, where it is not followed.", body)
+        }
+        None => reply::unreadable(UNREADABLE, body),
     }
-    let message = if status.is_redirection() {
-        "The agent refers to another place, where it is not followed."
-    } else if status.is_success() {
-        UNREADABLE
-    } else {
-        &format!("The agent's answer, with the HTTP status {}, could not be read.", status.as_u16())
-    };
-    Failed::said(Failure::BrokenContract, Dispatched::Yes, message)
 }

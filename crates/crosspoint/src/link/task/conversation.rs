@@ -11,16 +11,16 @@ use crosspoint_contracts::reply::{Failed, Progress, Success};
 use crosspoint_contracts::task::clause::{TASK_3, TASK_4_2, TASK_4_5, TASK_5};
 use crosspoint_engine::runtime::{Attempt, Gone};
 use crosspoint_exchange::outgoing::Outgoing;
-use crosspoint_exchange::reply::{self, Meaning};
+use crosspoint_exchange::reply::Meaning;
 use crosspoint_http::call::{Answer, Media, Unanswered, Unread};
 
 use super::Task;
 use super::memory::Memory;
 use super::pace::{Pace, WAIT_MAX};
-use super::poll::{self, CallKind, TaskAnswer, Whole};
+use super::poll::{self, CallKind, TaskAnswer, Whole, unreadable};
 use super::question::Questions;
 use crate::link::record::Record;
-use crate::link::{gone, remote};
+use crate::link::{gone, remote, status};
 
 /// Longest time until an answer begins, in addition to the wait that was asked for. Then the agent is asked again.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
@@ -53,6 +53,8 @@ pub(super) struct Conversation<'t> {
     pub(super) pace: Pace,
     /// How long the last poll took.
     took: Duration,
+    /// How long the agent wanted to be left alone after it (`Retry-After`).
+    asked_rest: Duration,
     /// How many answers in a row were wrong.
     wrong: u32,
     /// The progress that was shown last; `None` until the task has begun.
@@ -73,7 +75,7 @@ pub(super) enum Mute {
 /// What is known of a task that is taken up.
 enum Found {
     Stands(Meaning),
-    Unknown { in_its_words: bool },
+    Unknown { in_its_words: bool, failed: Box<Failed> },
 }
 
 impl<'t> Conversation<'t> {
@@ -87,6 +89,7 @@ impl<'t> Conversation<'t> {
             memory,
             pace: Pace::working(),
             took: Duration::ZERO,
+            asked_rest: Duration::ZERO,
             wrong: 0,
             shown: None,
             told_at: None,
@@ -119,8 +122,8 @@ impl<'t> Conversation<'t> {
         if self.attempt.is_resumed() {
             match self.find().await? {
                 Found::Stands(stands) => return Ok(stands),
-                Found::Unknown { in_its_words } if self.begins_again(in_its_words) => self.questions.begin_again(),
-                Found::Unknown { .. } => return Err(forgotten()),
+                Found::Unknown { in_its_words, .. } if self.begins_again(in_its_words) => self.questions.begin_again(),
+                Found::Unknown { failed, .. } => return Err(*failed),
             }
         }
         self.post().await
@@ -154,8 +157,8 @@ impl<'t> Conversation<'t> {
     async fn find(&mut self) -> Result<Found, Failed> {
         loop {
             let task_answer = self.look().await?;
-            if let TaskAnswer::Unknown { in_its_words } = task_answer {
-                return Ok(Found::Unknown { in_its_words });
+            if let TaskAnswer::Unknown { in_its_words, failed } = task_answer {
+                return Ok(Found::Unknown { in_its_words, failed });
             }
             if let Some(stands) = self.bear(task_answer)? {
                 return Ok(Found::Stands(stands));
@@ -180,7 +183,9 @@ impl<'t> Conversation<'t> {
 
     async fn rest(&mut self) {
         let rest = self.pace.rest(self.took);
-        tokio::time::sleep(rest).await;
+        // A longer rest than this would look like silence.
+        let asked = self.part_of_silence(self.asked_rest);
+        tokio::time::sleep(rest.max(asked)).await;
     }
 
     /// Tolerates a few wrong answers in a row, and any number of polls that say nothing: the limit on silence ends
@@ -192,7 +197,7 @@ impl<'t> Conversation<'t> {
                 self.wrong = 0;
                 return Ok(Some(stands));
             }
-            TaskAnswer::Unknown { .. } => forgotten(),
+            TaskAnswer::Unknown { failed, .. } => *failed,
             TaskAnswer::Refused(failed) => Failed { dispatched: Dispatched::Yes, ..*failed },
             TaskAnswer::Conflict => unreadable(&[]),
             TaskAnswer::Broken(answer) => unreadable(&answer),
@@ -226,10 +231,7 @@ impl<'t> Conversation<'t> {
                 let message = "The agent says that it knows the id of the task with other work or input.";
                 self.found_or(Failed::said(Failure::Conflict, Dispatched::Yes, message)).await
             }
-            TaskAnswer::Nothing(failure) => {
-                let message = "The agent, or a proxy before it, answered with an error that is not a task.";
-                self.found_or(Failed::said(failure, Dispatched::Yes, message)).await
-            }
+            TaskAnswer::Nothing(failed) => self.found_or(*failed).await,
             TaskAnswer::Unknown { .. } => self.found_or(unreadable(&[])).await,
             TaskAnswer::Broken(answer) => self.found_or(unreadable(&answer)).await,
         }
@@ -292,13 +294,14 @@ impl<'t> Conversation<'t> {
         let answer = whole(answer.unwrap_or(Err(Unanswered::Lost)), self.task.agent.answer_bytes_max).await;
         let answer = logged(self.attempt, began, answer);
         self.took = began.elapsed();
+        self.asked_rest = answer.as_ref().ok().and_then(|answer| answer.retry_after).unwrap_or_default();
         match answer {
             Err(Mute::Unanswered(Unanswered::Garbled)) => {
                 self.note(&TASK_4_5, GARBLED);
                 Ok(TaskAnswer::Broken(Bytes::new()))
             }
             Err(Mute::Unanswered(Unanswered::Unconnected | Unanswered::Lost)) => {
-                Ok(TaskAnswer::Nothing(Failure::Unavailable))
+                Ok(TaskAnswer::Nothing(Box::new(remote::unanswered(Unanswered::Lost))))
             }
             Err(Mute::TooLong) => Err(self.too_long()),
             Ok(answer) => {
@@ -382,19 +385,15 @@ fn logged(attempt: &Attempt, began: Instant, answer: Result<Whole, Mute>) -> Res
 /// Reads an answer with its body.
 async fn whole(answer: Result<Answer, Unanswered>, bytes_max: usize) -> Result<Whole, Mute> {
     let answer = answer.map_err(Mute::Unanswered)?;
-    let (status, media) = (answer.status, answer.media);
-    match answer.whole(bytes_max).await {
-        Ok(body) => Ok(Whole { status, media, body }),
-        Err(Unread::TooLong) => Err(Mute::TooLong),
-        Err(Unread::Lost) => Err(Mute::Unanswered(Unanswered::Lost)),
-        Err(Unread::Garbled) => Err(Mute::Unanswered(Unanswered::Garbled)),
+    let (status, media, retry_after) = (answer.status, answer.media, answer.retry_after);
+    let (body, cut) = answer.beginning(bytes_max).await;
+    match cut {
+        // A refusal is complete with its status line.
+        Some(_) if status::meaning(status).is_some() => {}
+        None => {}
+        Some(Unread::TooLong) => return Err(Mute::TooLong),
+        Some(Unread::Lost) => return Err(Mute::Unanswered(Unanswered::Lost)),
+        Some(Unread::Garbled) => return Err(Mute::Unanswered(Unanswered::Garbled)),
     }
-}
-
-fn forgotten() -> Failed {
-    Failed::said(Failure::Unavailable, Dispatched::Yes, "The agent does not know the task that it was given.")
-}
-
-fn unreadable(answer: &[u8]) -> Failed {
-    Failed { details: reply::kept(answer), ..Failed::of(Failure::BrokenContract, Dispatched::Yes) }
+    Ok(Whole { status, media, retry_after, body })
 }

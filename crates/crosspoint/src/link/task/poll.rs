@@ -1,5 +1,7 @@
 //! What an answer of an agent says about a task: decided from status, type and body alone.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
@@ -8,6 +10,7 @@ use crosspoint_contracts::reply::Failed;
 use crosspoint_contracts::task::clause::{TASK_2_4, TASK_4, TASK_4_5, TASK_112, TASK_121};
 use crosspoint_engine::job::Request;
 use crosspoint_exchange::reply::{self, Meaning, Reply};
+use crosspoint_exchange::words;
 use crosspoint_http::call::Media;
 use crosspoint_http::long;
 use reqwest::StatusCode;
@@ -30,6 +33,7 @@ pub(super) enum CallKind {
 pub(super) struct Whole {
     pub(super) status: StatusCode,
     pub(super) media: Media,
+    pub(super) retry_after: Option<Duration>,
     pub(super) body: Bytes,
 }
 
@@ -39,13 +43,13 @@ pub(super) enum TaskAnswer {
     Stands(Meaning),
     /// The agent does not know the task. It says so in the words of its contract, or something answers that the path is
     /// unknown.
-    Unknown { in_its_words: bool },
+    Unknown { in_its_words: bool, failed: Box<Failed> },
     /// The agent knows the id with other content.
     Conflict,
     /// The agent refuses, and why.
     Refused(Box<Failed>),
     /// Nothing about this task: the agent is in trouble, or busy. This is the failure if nothing more is said.
-    Nothing(Failure),
+    Nothing(Box<Failed>),
     /// Something that cannot be read, or is about another task; as it came.
     Broken(Bytes),
 }
@@ -102,50 +106,56 @@ fn beside(answer: &Whole) -> Option<Note> {
 /// Judges a post that created no task, unless the agent broke down over it. `failed` is what the agent says about that
 /// in its contract.
 fn posted_in_vain(answer: &Whole, failed: Option<Failed>) -> TaskAnswer {
-    let status = answer.status;
-    let meaning = status::meaning(status);
-    let own = |otherwise: Failure| failed.as_ref().map_or(otherwise, |failed| failed.failure);
-    let not_begun = |failure: Failure, message: &str| Failed::said(failure, Dispatched::No, message);
-    let refused = match meaning {
-        _ if status == StatusCode::CONFLICT => return TaskAnswer::Conflict,
-        Some(meaning) if meaning.dispatched == Dispatched::No => meaning.failed(),
-        Some(_) | None if is_absent(status) => {
-            not_begun(own(Failure::Unsupported), "The agent takes no tasks at its address.")
+    let (status, retry_after) = (answer.status, answer.retry_after);
+    if status == StatusCode::CONFLICT {
+        return TaskAnswer::Conflict;
+    }
+    let Some(meaning) = status::meaning(status) else { return TaskAnswer::Broken(answer.body.clone()) };
+    match failed {
+        // The agent's own words stay, whatever the status makes of them.
+        Some(own) if status::is_at_the_gate(status) => {
+            let (failure, dispatched) = (meaning.failure, meaning.dispatched);
+            TaskAnswer::Refused(Box::new(Failed { failure, dispatched, ..own }.asking_for(retry_after)))
         }
-        Some(_) | None if status.is_client_error() => {
-            let message = format!("The agent refused the request with HTTP {}.", status.as_u16());
-            not_begun(own(Failure::Invalid), &message)
+        Some(own) if status.is_client_error() => {
+            TaskAnswer::Refused(Box::new(Failed { dispatched: Dispatched::No, ..own }))
         }
-        Some(_) | None if status.is_server_error() => {
-            return match failed {
-                Some(failed) => TaskAnswer::Stands(Meaning::Ended(Err(Box::new(failed)))),
-                None => TaskAnswer::Nothing(trouble(status)),
-            };
-        }
-        Some(_) | None => return TaskAnswer::Broken(answer.body.clone()),
-    };
-    // The agent's own words stay, whatever the status makes of them.
-    let (failure, dispatched) = (refused.failure, refused.dispatched);
-    TaskAnswer::Refused(Box::new(failed.map_or(refused, |own| Failed { failure, dispatched, ..own })))
+        Some(own) => TaskAnswer::Stands(Meaning::Ended(Err(Box::new(own)))),
+        // The agent may have the task all the same.
+        None if meaning.dispatched == Dispatched::Yes => TaskAnswer::Nothing(without_document(answer, meaning)),
+        None => TaskAnswer::Refused(without_document(answer, meaning)),
+    }
 }
 
 /// Judges an answer about a task that is with the agent, as far as is known: the answer changes little.
 fn asked_in_vain(answer: &Whole, in_its_words: bool) -> TaskAnswer {
-    match answer.status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            let message = "The agent does not accept our token any more.";
-            TaskAnswer::Refused(Box::new(Failed::said(Failure::Unauthenticated, Dispatched::Yes, message)))
+    let status = answer.status;
+    if status == StatusCode::GONE || is_absent(status) {
+        let failed = forgotten();
+        // Words that are no document are for the caller (ALL-11).
+        let failed = if in_its_words { failed } else { words::beside(failed, &answer.body) };
+        return TaskAnswer::Unknown { in_its_words, failed: Box::new(failed) };
+    }
+    match status::meaning(status) {
+        Some(meaning) if matches!(meaning.failure, Failure::Unauthenticated | Failure::Invalid) => {
+            TaskAnswer::Refused(without_document(answer, meaning))
         }
-        StatusCode::GONE => TaskAnswer::Unknown { in_its_words },
-        status if is_absent(status) => TaskAnswer::Unknown { in_its_words },
-        status if status.is_server_error() || status::meaning(status).is_some() => TaskAnswer::Nothing(trouble(status)),
-        _ => TaskAnswer::Broken(answer.body.clone()),
+        Some(meaning) => TaskAnswer::Nothing(without_document(answer, meaning)),
+        None => TaskAnswer::Broken(answer.body.clone()),
     }
 }
 
-/// The failure for an answer that says nothing about the task.
-fn trouble(status: StatusCode) -> Failure {
-    status::meaning(status).map_or(Failure::BrokenContract, |meaning| meaning.failure)
+/// Returns what a status says where there is no document, with whatever came in its place.
+fn without_document(answer: &Whole, meaning: status::Meaning) -> Box<Failed> {
+    Box::new(meaning.failed(&answer.body, answer.retry_after))
+}
+
+fn forgotten() -> Failed {
+    Failed::said(Failure::Unavailable, Dispatched::Yes, "The agent does not know the task that it was given.")
+}
+
+pub(super) fn unreadable(answer: &[u8]) -> Failed {
+    Failed { details: reply::kept(answer), ..Failed::of(Failure::BrokenContract, Dispatched::Yes) }
 }
 
 /// Whether an answer is about this task. An agent that hands back what was carried gives the caller's own id with it.

@@ -17,7 +17,7 @@ use super::memory::Memory;
 use super::pace::Pace;
 use super::poll::{CallKind, TaskAnswer};
 use crate::link::gone;
-use crate::link::status::is_absent;
+use crate::link::status::{is_absent, is_at_the_gate};
 
 /// The question if the agent does not say what it asks (TASK-2.6).
 const UNSAID: &str = r#""The agent needs input.""#;
@@ -198,7 +198,7 @@ impl Conversation<'_> {
             self.note(&TASK_4_3, "the agent has no place for the input that it asks for");
             return Ok(Sent::Absent);
         }
-        if status.is_client_error() && status.as_u16() != 429 {
+        if status.is_client_error() && !is_at_the_gate(status) {
             self.note(&TASK_4_3, format!("the agent refused an answer with HTTP {}", status.as_u16()));
             return Ok(Sent::Refused);
         }

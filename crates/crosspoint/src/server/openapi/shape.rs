@@ -202,6 +202,9 @@ pub(super) struct Agent {
     drained: bool,
     /// Of an agent that joined: since when no session has been there under its name; null while one is.
     away_since: Option<Nullable<When>>,
+    /// Since when the agent refuses the server's token, or wants one; left out while it does not. The operator mends it
+    /// by `token_file` of the agent.
+    token_refused_since: Option<When>,
 }
 
 /// The breaker of an agent.

@@ -248,7 +248,7 @@ fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {
     let dispatched = if never_began { Dispatched::No } else { Dispatched::Yes };
     // Elsewhere this failure means that work did not begin for lack of room. For work that did begin it is not known.
     let repeat = (failure == Failure::ResourceLimit && !never_began).then_some(Repeat::Unknown);
-    Ok(Failed { message, code, details, repeat, ..Failed::of(failure, dispatched) })
+    Ok(Failed { message, code, details, repeat, ..Failed::of(failure, dispatched) }.by_agent())
 }
 
 pub(super) fn block_place(uri: &Uri, block: &Bytes) -> Result<BlockPlace, Refusal> {

@@ -143,7 +143,9 @@ fn requesters_and_failures_go_through_two_orchestrators_by_files() {
     assert_eq!(inner, json!({"prompt": "Größe?", "context": {"files": ["a.md", 2.50]}}), "{answer}");
     let failed = run(before, "2", "fail", &json!({"failure": "unauthenticated", "message": "no luck, ä"}));
     let error = &failed["error"];
-    assert_eq!((&error["code"], &error["message"]), (&json!("UNAUTHENTICATED"), &json!("no luck, ä")), "{failed}");
+    // The token that an agent refuses is ours, and not the caller's.
+    assert_eq!((&error["code"], &error["message"]), (&json!("AGENT_UNAVAILABLE"), &json!("no luck, ä")), "{failed}");
+    assert_eq!(error["details"]["repeat"], "never", "{failed}");
     let slow = run(before, "3", "slow_echo", &json!({"seconds": 0.2}));
     assert_eq!(slow["status"], "ok", "{slow}");
     // ALL-5: a question stays where it is asked, and the files wait.

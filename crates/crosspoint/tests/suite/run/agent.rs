@@ -147,7 +147,7 @@ fn a_token_is_presented_and_is_shown_nowhere() {
     });
     let mut server = Server::with(&service.far(""), &["--log", "debug"]);
     let refused = server.done("far", &json!({}));
-    assert_eq!(failure(&refused), ("unauthenticated", "never"), "{refused}");
+    assert_eq!(failure(&refused), ("unavailable", "never"), "{refused}");
     std::fs::write(server.directory().join("token"), format!("{TOKEN}\n")).expect("it can be written");
     server.configure(&service.far("token_file = \"token\""));
     assert!(server.stop().success());

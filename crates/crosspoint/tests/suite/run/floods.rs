@@ -201,7 +201,7 @@ fn what_is_too_long_is_not_read_to_its_end() {
         Case { name: "one_long_name", keys: LITTLE, script: one_long_name, ends: "resource_limit", clause: LONG },
         Case { name: "many_long_lines", keys: LITTLE, script: many_long_lines, ends: "resource_limit", clause: LONG },
         Case { name: "one_long_line_too_many", keys: "", script: one_long_line, ends: "resource_limit", clause: LONG },
-        Case { name: "long_refusal", keys: LITTLE, script: long_refusal, ends: "resource_limit", clause: LONG },
+        Case { name: "long_refusal", keys: LITTLE, script: long_refusal, ends: "agent_failed", clause: LONG },
     ];
     let setup = Setup::start("run", &CASES);
     setup.run_all();

@@ -172,7 +172,7 @@ fn whatever_an_answer_says_there_is_one_outcome_and_the_rule_is_on_record() {
         case!(good_body_with_500 => "completed", Some("RUN-5.3")),
         case!(good_body_with_500_in_one_piece => "completed", Some("RUN-5.3")),
         case!(rubbish => "broken_contract", Some("ALL-101")),
-        case!(rubbish_with_500 => "broken_contract", Some("ALL-101")),
+        case!(rubbish_with_500 => "agent_failed", Some("ALL-101")),
         case!(empty_body => "broken_contract", Some("ALL-101")),
         case!(nothing_at_all_with_204 => "broken_contract", Some("RUN-122")),
         case!(wrong_id => "broken_contract", Some("RUN-9")),

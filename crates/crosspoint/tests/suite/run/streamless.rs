@@ -54,3 +54,19 @@ fn where_nothing_speaks_the_contract_sync_is_asked_for() {
         }
     }
 }
+
+#[test]
+fn an_agent_that_streams_badly_can_be_asked_for_the_whole_answer_alone() {
+    let agent = ScriptedAgent::start(|asked, connection| match asked.path.as_str() {
+        "/agents/run/sync" => connection.json(200, &asked.response(json!({"by": "sync"}))),
+        _ => connection.json(200, &json!({"rubbish": true})),
+    });
+    let mut server = Server::configured(&agent.far("stream = false"));
+    for _ in 0..2 {
+        let job = server.done("far", &json!({}));
+        assert_eq!((&job["outcome"]["outputs"], job.get("violations")), (&json!({"by": "sync"}), None), "{job}");
+        server.kill();
+        server.restart();
+    }
+    assert_eq!(agent.paths(), ["/agents/run/sync"; 2], "also after a restart");
+}

@@ -117,7 +117,7 @@ fn every_code_of_an_agent_is_one_of_the_closed_list() {
         ("CAPABILITY_NOT_FOUND", false, "unsupported", "never"),
         ("AGENT_UNAVAILABLE", true, "unavailable", "unknown"),
         ("AGENT_BUSY", true, "resource_limit", "safe"),
-        ("UNAUTHENTICATED", true, "unauthenticated", "never"),
+        ("UNAUTHENTICATED", true, "unavailable", "never"),
         ("TASK_GRAPH_CYCLE", false, "delegation", "never"),
         ("TIMEOUT", true, "timeout", "unknown"),
         ("MCP_NOT_CONNECTED", true, "agent_failed", "never"),

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -29,16 +30,16 @@ fn posting(status: u16, document: impl Fn(&Value) -> Value + Send + Sync + 'stat
 fn a_refused_post_says_why_and_whether_to_repeat() {
     for (status, expected) in [
         (400, ("invalid", "never")),
-        (401, ("unauthenticated", "never")),
-        (403, ("unauthenticated", "never")),
+        (401, ("unavailable", "never")),
+        (403, ("unavailable", "never")),
         (404, ("unsupported", "never")),
         (405, ("unsupported", "never")),
         (409, ("conflict", "never")),
         (422, ("invalid", "never")),
-        (500, ("broken_contract", "unknown")),
-        (501, ("unsupported", "never")),
-        (502, ("unavailable", "unknown")),
-        (504, ("timeout", "unknown")),
+        (500, ("agent_failed", "never")),
+        (501, ("agent_failed", "never")),
+        (502, ("agent_failed", "never")),
+        (504, ("agent_failed", "never")),
         (302, ("broken_contract", "unknown")),
     ] {
         let agent = posting(status, |_| json!({"detail": "in words of its own"}));
@@ -237,6 +238,49 @@ fn an_agent_that_stops_answering_has_timed_out() {
         TaskAgent::answering(|call| if call.what == "look" { Reply::Json(500, json!({})) } else { Reply::Kept });
     assert_eq!(failure(&done_by(&agent, "silence_seconds = 1")), ("timeout", "unknown"));
     assert!(agent.asked("look").len() > 2);
+}
+
+#[test]
+fn polls_that_are_refused_end_the_task_in_the_words_of_the_agent() {
+    for (status, expected) in [
+        (401, ("unavailable", "never")),
+        (403, ("unavailable", "never")),
+        (407, ("unavailable", "never")),
+        (404, ("unavailable", "unknown")),
+        (405, ("unavailable", "unknown")),
+        (400, ("invalid", "never")),
+        (422, ("invalid", "never")),
+    ] {
+        let agent = TaskAgent::answering(move |call| match &*call.what {
+            "look" => Reply::Json(status, json!({"detail": "not like this"})),
+            _ => Reply::Kept,
+        });
+        let job = done_by(&agent, "");
+        assert_eq!((failure(&job), agent.asked("post").len()), (expected, 1), "{status}: {job}");
+        assert!(agent.asked("look").len() >= 3, "it is borne a few times");
+        let found = &job["outcome"]["failure"];
+        assert_eq!(found["message"], "not like this", "{status}: {job}");
+        assert_eq!(found["details"]["answer"], r#"{"detail":"not like this"}"#, "{status}: {job}");
+    }
+}
+
+#[test]
+fn an_agent_that_is_polled_too_often_is_left_alone_for_a_while() {
+    let (looks, began) = (AtomicUsize::new(0), Arc::new(Mutex::new(Vec::new())));
+    let times = began.clone();
+    let agent = TaskAgent::answering(move |call| match &*call.what {
+        "look" => {
+            times.lock().expect("nobody panicked").push(Instant::now());
+            match looks.fetch_add(1, Ordering::Relaxed) {
+                0 => Reply::Bytes(b"HTTP/1.1 429 Slow\r\nretry-after: 2\r\ncontent-length: 0\r\n\r\n".to_vec()),
+                _ => Reply::Json(200, completed(&json!(call.id), &json!({}))),
+            }
+        }
+        _ => Reply::Kept,
+    });
+    assert_eq!(done_by(&agent, "")["state"], "completed");
+    let began = began.lock().expect("nobody panicked");
+    assert!(began[1] - began[0] >= Duration::from_secs(2), "{:?}", began[1] - began[0]);
 }
 
 #[test]

@@ -43,7 +43,15 @@ pub(super) fn clauses(job: &Value) -> Vec<String> {
     violations.iter().map(|violation| violation["clause"].as_str().expect("a clause").to_owned()).collect()
 }
 
-/// What the contract's list says of a failure that an agent reported.
+/// What becomes of a failure that an agent reported in its contract: its `unauthenticated` is about our token (RUN-5).
+fn reported(failure: Failure, own: Option<&str>) -> Fails {
+    if failure == Failure::Unauthenticated {
+        return Fails { repeat: Repeat::Never, ..fails(Failure::Unavailable, own) };
+    }
+    fails(failure, own)
+}
+
+/// What the contract's list says of a failure.
 fn fails(failure: Failure, own: Option<&str>) -> Fails {
     let repeat = failure.repeat(Dispatched::Yes);
     Fails { failure, repeat, own: own.map(str::to_owned), message: Some(MESSAGE) }
@@ -88,7 +96,7 @@ fn of_run(cell: &Cell<'_>, failure: Failure) -> (Order, Fails) {
         return (cell.order("break"), Fails { message: None, ..fails(failure, None) });
     }
     let (code, status) = if failure == Failure::AgentFailed { (OWN_CODE, 200) } else { run::failure::write(failure) };
-    (failing(cell, code, &json!({"status": status})), fails(failure, Some(code)))
+    (failing(cell, code, &json!({"status": status})), reported(failure, Some(code)))
 }
 
 fn of_task(cell: &Cell<'_>, failure: Failure) -> Result<(Order, Fails), &'static str> {
@@ -108,7 +116,7 @@ fn of_task(cell: &Cell<'_>, failure: Failure) -> Result<(Order, Fails), &'static
         }
         Failure::Internal => ("INTERNAL_ERROR", true),
     };
-    let fails = fails(failure, Some(code));
+    let fails = reported(failure, Some(code));
     // A cancelled task has no error, so there is no place for the message.
     let message = fails.message.filter(|_| failure != Failure::Cancelled);
     Ok((failing(cell, code, &json!({"recoverable": recoverable})), Fails { message, ..fails }))
@@ -117,7 +125,7 @@ fn of_task(cell: &Cell<'_>, failure: Failure) -> Result<(Order, Fails), &'static
 fn of_bridge(cell: &Cell<'_>, failure: Failure) -> (Order, Fails) {
     let (status, code) = bridge::failure::write(failure);
     let code = if failure == Failure::AgentFailed { OWN_CODE } else { code };
-    (failing(cell, code, &json!({"status": status.word()})), fails(failure, Some(code)))
+    (failing(cell, code, &json!({"status": status.word()})), reported(failure, Some(code)))
 }
 
 /// A person may answer in files, make mistakes and mend them: the job goes on waiting, and the mistake is recorded.
