@@ -14,6 +14,7 @@ mod refusals;
 mod run;
 mod run_company;
 mod run_signals;
+mod run_start;
 mod status;
 mod watch;
 mod watchers;
