@@ -17,9 +17,9 @@
 //!
 //! In reading order: `find` says whether there is a program to start, and `launch` starts it, when it is its job's
 //! `job_lock`; `running` is the parent's side of a running program; `lines` cuts what it prints, `directive` reads the
-//! lines that are meant for Crosspoint, `gathered` keeps what the outcome will hold, `fail` is what it says of a failure, `end` says how it went; `input` is
-//! its stdin; `control` is what parent and supervisor say to each other; `supervise`, `watch` and `tree` are the
-//! supervisor, and `kin` says which processes have one.
+//! lines that are meant for Crosspoint, `gathered` keeps what the outcome will hold, `fail` is what it says of a
+//! failure, `end` says how it went; `input` is its stdin; `control` is what parent and supervisor say to each other;
+//! `supervise`, `watch` and `tree` are the supervisor, and `kin` says which processes have one.
 
 mod control;
 mod directive;

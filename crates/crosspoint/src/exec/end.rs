@@ -64,7 +64,7 @@ impl End {
         if let Some(over) = ending.over {
             return Err(exceeded(over, program, ending));
         }
-        if let Some(said) = self.said.take() {
+        if let Some(said) = &self.said {
             return Err(said_failed(said, ending));
         }
         match (ending.code, ending.signal) {
@@ -80,7 +80,7 @@ impl End {
 }
 
 /// The failure that a program reported itself, in its own words.
-fn said_failed(said: Fail, ending: &Ending) -> Failed {
+fn said_failed(said: &Fail, ending: &Ending) -> Failed {
     // Nothing was done if the program says so: then the work is repeated like work that never began.
     let (failure, dispatched) = match said.retry {
         true => (Failure::ResourceLimit, Dispatched::No),
@@ -89,7 +89,7 @@ fn said_failed(said: Fail, ending: &Ending) -> Failed {
     let message = said.message.as_deref().map_or_else(|| words(ending), str::to_owned);
     Failed {
         code: said.code.as_ref().map(Body::of),
-        details: Some(details(ending, Some(&said))),
+        details: Some(details(ending, Some(said))),
         ..Failed::said(failure, dispatched, &message)
     }
 }
