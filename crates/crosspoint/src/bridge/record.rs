@@ -122,7 +122,7 @@ impl Record {
     }
 }
 
-/// The digest by which a command is known. The same words in another directory of the program's own are another command.
+/// The digest by which a command is known. The same words with another directory to run in are another command.
 pub(crate) fn digest(command: &[OsString], cwd: Option<&Path>) -> String {
     let mut words = Vec::new();
     let place = cwd.map(|cwd| cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned()).into_os_string());

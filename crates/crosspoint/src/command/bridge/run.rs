@@ -1,8 +1,8 @@
 //! `crosspoint bridge run`: runs a program again and again, and in between has its requests answered.
 //!
-//! `start` is how a run begins, `next` decides, `child` is the program, `keeper` ends it when the driver ends, `answering` has a server answer,
-//! `line` shows it. What is remembered is in the directory alone: after a crash of the driver at any moment, the same
-//! command goes on from there.
+//! `start` is how a run begins, `next` decides, `child` is the program, `keeper` ends it when the driver ends,
+//! `answering` has a server answer, `line` shows it. What is remembered is in the directory alone: after a crash of the
+//! driver at any moment, the same command goes on from there.
 
 mod answering;
 mod child;
@@ -256,8 +256,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Notes that the program is begun. Whatever it asks from now on is its own, even if this driver is killed before the
-    /// request itself is noted. A program that asks nothing can do without, also in a directory that is read-only.
+    /// Notes that the program is begun. Whatever it asks from now on is its own, even if this driver is killed before
+    /// the request itself is noted. A program that asks nothing can do without, also in a directory that is read-only.
     fn note_beginning(&mut self) {
         if let Err(fault) = self.attended.record.begin(&self.command, &self.attended.directory) {
             render::note(&format!("that the program is begun cannot be noted: {fault}"));
