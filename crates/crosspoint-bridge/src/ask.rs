@@ -35,7 +35,7 @@ use crate::fault::Fault;
 use crate::pair::Pair;
 use crate::request::{self, Look as Request};
 use crate::response::{self, Look as Response};
-use crate::{NEED_AGENT, RESUME, failpoint};
+use crate::{NEED_AGENT, RESUME, directory_of_driver, failpoint};
 
 pub use crate::response::{Answer, Status};
 pub use answer::{Failed, Unusable};
@@ -68,7 +68,7 @@ pub fn ask(question: &Question) -> Result<Answer, Refused> {
 
 /// Forgets what was asked and answered in the working directory. Called when the program is done.
 pub fn finish() -> Result<(), Fault> {
-    forget(&Directory::open(Path::new("."))?)
+    forget(&Directory::open(&directory_of_driver())?)
 }
 
 /// Forgets the run of a program: its answers, and its requests that are not answered yet. Files of other programs stay.
@@ -77,12 +77,12 @@ pub fn forget(directory: &Directory) -> Result<(), Fault> {
 }
 
 impl Run {
-    /// Opens the run of this process in its working directory: a new run, unless the process was started with
-    /// [`RESUME`].
+    /// Opens the run of this process in the directory of its driver, which is the working directory unless
+    /// [`DIRECTORY`](crate::DIRECTORY) names another: a new run, unless the process was started with [`RESUME`].
     pub fn here() -> Result<Run, Fault> {
-        let path = Path::new(".");
+        let path = directory_of_driver();
         let resumed = std::env::args_os().skip(1).any(|word| word == RESUME);
-        if resumed { Run::resume(path) } else { Run::begin(path) }
+        if resumed { Run::resume(&path) } else { Run::begin(&path) }
     }
 
     /// Begins a new run in this directory and forgets what the last run left.

@@ -33,3 +33,13 @@ pub const NEED_AGENT: u8 = 42;
 
 /// The argument that a program gets when it is started again (BRIDGE-122).
 pub const RESUME: &str = "--resume";
+
+/// The variable in which a driver tells a program where the files of the bridge are, if that is not the directory that
+/// the program runs in. Programs that ask by this crate or by `crosspoint bridge ask` follow it.
+pub const DIRECTORY: &str = "CROSSPOINT_BRIDGE_DIR";
+
+/// Returns the directory that the driver of this process looks into: the one of [`DIRECTORY`], else the current one.
+pub fn directory_of_driver() -> std::path::PathBuf {
+    let told = std::env::var_os(DIRECTORY).filter(|path| !path.is_empty());
+    told.map_or_else(|| std::path::PathBuf::from("."), std::path::PathBuf::from)
+}

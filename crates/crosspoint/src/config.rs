@@ -9,6 +9,7 @@ mod agent;
 mod bridge;
 mod env;
 mod exec;
+mod exit_codes;
 mod file;
 mod key;
 mod kind;

@@ -17,13 +17,14 @@
 //!
 //! In reading order: `find` says whether there is a program to start, and `launch` starts it, when it is its job's
 //! `job_lock`; `running` is the parent's side of a running program; `lines` cuts what it prints, `directive` reads the
-//! lines that are meant for Crosspoint, `gathered` keeps what the outcome will hold, `end` says how it went; `input` is
-//! its stdin; `control` is what parent and supervisor say to each other; `supervise`, `watch` and `tree` are the
-//! supervisor, and `kin` says which processes have one.
+//! lines that are meant for Crosspoint, `gathered` keeps what the outcome will hold, `fail` is what it says of a
+//! failure, `end` says how it went; `input` is its stdin; `control` is what parent and supervisor say to each other;
+//! `supervise`, `watch` and `tree` are the supervisor, and `kin` says which processes have one.
 
 mod control;
 mod directive;
 mod end;
+mod fail;
 mod find;
 mod gathered;
 mod input;
@@ -62,9 +63,21 @@ pub(crate) struct Program {
     pub(crate) env: BTreeMap<String, String>,
     /// Whether it may ask questions, for which its stdin stays open.
     pub(crate) ask: bool,
+    /// The exit codes by which it says that it may work another time, besides [`RETRY_EXIT_CODE`].
+    pub(crate) retry_exit_codes: Vec<u8>,
     pub(crate) limits: Limits,
     /// The file that its supervisor holds locked while any of its processes lives, if there is one: see [`OrphanLock`].
     pub(crate) orphan_lock: Option<PathBuf>,
+}
+
+/// The exit code by which any program says that it may work another time: `EX_TEMPFAIL` of sysexits.h.
+pub(crate) const RETRY_EXIT_CODE: u8 = 75;
+
+impl Program {
+    /// Whether this exit code says that the program may work another time.
+    fn is_retry_code(&self, code: i32) -> bool {
+        u8::try_from(code).is_ok_and(|code| code == RETRY_EXIT_CODE || self.retry_exit_codes.contains(&code))
+    }
 }
 
 /// What a program may use.

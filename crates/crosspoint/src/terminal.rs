@@ -2,4 +2,5 @@
 
 pub(crate) mod json;
 pub(crate) mod render;
+pub(crate) mod shell;
 pub(crate) mod table;

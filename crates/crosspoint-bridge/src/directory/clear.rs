@@ -48,6 +48,24 @@ impl Directory {
         }
     }
 
+    /// Gives the entry that was set aside last its name back, and returns the name that it had meanwhile. Returns
+    /// `None` where none was set aside, or where another entry has the name by now.
+    pub fn take_back(&self, name: &str) -> Result<Option<String>, Fault> {
+        let prefix = format!("{name}{STALE}");
+        let mut last: Option<u64> = None;
+        self.each_name(|taken| {
+            let number = taken.strip_prefix(&prefix).and_then(|number| number.parse().ok());
+            last = last.max(number);
+        })?;
+        let Some(aside) = last.map(|number| format!("{prefix}{number}")) else { return Ok(None) };
+        match self.rename_anew(&aside, name) {
+            Ok(()) => self.sync().map(|()| Some(aside)),
+            Err(Errno::EXIST) => Ok(None),
+            Err(Errno::NOENT) if self.is_there() => Ok(None),
+            Err(errno) => Err(self.fault(&aside, errno)),
+        }
+    }
+
     /// Removes a file if it is the expected one. A file that is written over it at the same moment stays.
     pub fn remove(&self, name: &str, is_expected: impl Fn(&Found) -> bool, bytes_max: u64) -> Result<Removed, Fault> {
         match self.read(name, bytes_max)? {

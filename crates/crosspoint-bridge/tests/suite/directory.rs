@@ -79,6 +79,28 @@ fn what_is_set_aside_gets_the_next_number() {
 }
 
 #[test]
+fn what_was_set_aside_last_is_taken_back_and_nothing_is_written_over() {
+    let scratch = Scratch::new();
+    let directory = scratch.open();
+    assert_eq!(directory.take_back(THING).expect("it can be listed"), None);
+    for text in ["first", "last"] {
+        scratch.put(THING, text);
+        directory.set_aside(THING).expect("it can be moved");
+    }
+    scratch.put(".agent-response.json.stale-x", "another name");
+    scratch.put(THING, "newer");
+    assert_eq!(directory.take_back(THING).expect("it can be listed"), None, "the name is taken");
+    assert_eq!(
+        (scratch.text(THING).as_str(), scratch.text(".agent-response.json.stale-2").as_str()),
+        ("newer", "last")
+    );
+    std::fs::remove_file(directory.path().join(THING)).expect("it is there");
+    let taken = directory.take_back(THING).expect("it can be moved");
+    assert_eq!((taken.as_deref(), scratch.text(THING).as_str()), (Some(".agent-response.json.stale-2"), "last"));
+    assert_eq!(scratch.list(), [THING, ".agent-response.json.stale-1", ".agent-response.json.stale-x"]);
+}
+
+#[test]
 fn only_what_is_expected_is_removed() {
     let scratch = Scratch::new();
     let directory = scratch.open();

@@ -47,10 +47,14 @@ crate::clause::clauses! {
     BRIDGE_4_4 = "BRIDGE-4.4" Error Operation, "rulings":
         "A driver that starts and finds a response without a request resumes at once only if it is its own recorded answer."
         => "Leave any other response until a request is to be answered.",
-        shown_by ["bridge::kills::a_driver_that_dies_at_any_step_goes_on_from_there", "bridge::run_files::an_answer_to_something_else_is_set_aside_when_there_is_another"];
+        shown_by ["bridge::kills::a_driver_that_dies_at_any_step_goes_on_from_there", "bridge::run_files::an_answer_to_something_else_is_set_aside_when_there_is_another", "bridge::run_start::a_response_that_is_not_the_recorded_answer_is_not_resumed_with"];
     BRIDGE_4_5 = "BRIDGE-4.5" Warning Document, "rulings; bridge document, Complete Schema":
         "`request_id` is a UUID."
         => "Use a UUID for new requests; a response copies the request's id, whatever it is.";
+    BRIDGE_4_6 = "BRIDGE-4.6" Error Operation, "rulings":
+        "A request that `bridge run` finds at its start and has no record of is renamed, kept and reported, and the program is started fresh, unless `--resume` says to answer it; `bridge watch` answers every request."
+        => "Run the command that the message shows to have it answered.",
+        shown_by ["bridge::run_start::a_request_that_no_record_knows_is_set_aside_and_the_program_starts_fresh", "bridge::run_start::the_command_that_is_shown_has_the_request_answered", "bridge::run_start::a_watcher_answers_every_request_that_it_finds"];
     BRIDGE_5 = "BRIDGE-5" Error Operation, "rulings; bridge document, Why Two-Level JSON Parsing":
         "Envelope and inner text are parsed apart: their errors are different errors."
         => "Parse the file first, then the text in `response`.",

@@ -106,9 +106,9 @@ crate::clause::clauses! {
         "Outside the runner the recommendation is only carried, and `success` false reads as agent_failed."
         => "Use a workflow to have the recommendation followed.";
     WF_9 = "WF-9" Error Operation, "rulings; workflow document, Field Mapping Patterns":
-        "The migration patterns are a translation: flat input to `task.params`, `mode` to `task.action`, outputs to `notes`, state updates to an artifact at `paths.index`."
+        "The migration patterns are a translation: flat input to `task.params`, members that name files to `paths`, `mode` to `task.action`, outputs to `notes`, `next_recommendation` to `recommendation`, state updates to an artifact at `paths.index` or `--index`."
         => "Rewrite the old document by these patterns: crosspoint migrate.",
-        shown_by ["migrate::the_patterns_of_the_contract_are_a_translation", "migrate_law::old_inputs_lose_nothing", "migrate_law::old_outputs_lose_nothing"];
+        shown_by ["migrate::the_patterns_of_the_contract_are_a_translation", "migrate::members_that_name_files_are_paths", "migrate::the_older_name_of_the_recommendation_is_read", "migrate_law::old_inputs_lose_nothing", "migrate_law::old_outputs_lose_nothing"];
     WF_10 = "WF-10" Error Operation, "rulings":
         "The feature id of a workflow that starts with null is taken from the first artifact path that matches the {feature} of its paths."
         => "Create a file under the feature's root.";

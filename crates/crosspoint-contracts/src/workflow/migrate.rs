@@ -1,7 +1,8 @@
 //! Rewrites documents of agents that are older than the envelopes.
 //!
 //! The contract names four patterns for moving such an agent over: flat input goes into `task.params`, a `mode` is the
-//! `task.action`, output of the domain is summarised in `notes`, and state updates become an artifact (WF-9). This is a
+//! `task.action`, output of the domain is summarised in `notes`, and state updates become an artifact. Members of an
+//! input that name files go into `paths`, and a `next_recommendation` is the `recommendation` (WF-9). This is a
 //! translation like any other, so it loses nothing: values move as they were spelled, a note that summarises a value
 //! holds the value, and nothing is ever overwritten. A value that the envelope demands and the document does not have
 //! is made up only where that cannot change the meaning (`iteration` 1, `artifacts` []). Otherwise the rewriting is
@@ -67,6 +68,10 @@ pub struct Options<'o> {
     pub workflow: Option<&'o str>,
     /// The action of the task.
     pub action: Option<&'o str>,
+    /// What happened, in one sentence.
+    pub summary: Option<&'o str>,
+    /// Whether the work succeeded.
+    pub success: Option<bool>,
 }
 
 /// JSON text that was put together from a document. It holds what agents wrote, so `Debug` shows only its size.
@@ -189,11 +194,12 @@ const FOR_INPUT: [(&str, u32); 10] = [
     ("workflow", 1),
     ("iteration", 1),
 ];
-const FOR_OUTPUT: [(&str, u32); 8] = [
+const FOR_OUTPUT: [(&str, u32); 9] = [
     ("success", 2),
     ("summary", 2),
     ("artifacts", 2),
     ("recommendation", 2),
+    ("next_recommendation", 2),
     ("state_updates", 2),
     ("notes", 1),
     ("error", 1),
@@ -209,7 +215,8 @@ fn weigh(root: Value<'_, '_>, options: &Options<'_>) -> Result<Envelope, Refused
     let (input, input_weight) = found(&FOR_INPUT);
     let (output, output_weight) = found(&FOR_OUTPUT);
     let of_input = options.workflow.is_some() || options.action.is_some();
-    match (input_weight.cmp(&output_weight), of_input, options.index.is_some()) {
+    let of_output = options.index.is_some() || options.summary.is_some() || options.success.is_some();
+    match (input_weight.cmp(&output_weight), of_input, of_output) {
         (Ordering::Greater, ..) | (Ordering::Equal, true, false) => Ok(Envelope::Input),
         (Ordering::Less, ..) | (Ordering::Equal, false, true) => Ok(Envelope::Output),
         (Ordering::Equal, ..) => Err(Refused::Undecided { input, output }),

@@ -7,8 +7,14 @@ use serde_json::{Value, json};
 
 use crate::corpus;
 
-const GIVEN: Options<'_> =
-    Options { envelope: None, index: Some("index.md"), workflow: Some("specify"), action: Some("discover") };
+const GIVEN: Options<'_> = Options {
+    envelope: None,
+    index: Some("index.md"),
+    workflow: Some("specify"),
+    action: Some("discover"),
+    summary: None,
+    success: None,
+};
 
 pub(crate) fn as_input<'o>() -> Options<'o> {
     Options { envelope: Some(Envelope::Input), ..GIVEN }
@@ -131,6 +137,88 @@ fn nothing_is_written_over() {
     }
     let (_, changes) = rewritten(&json!({"context": {"workflow": "w"}, "workflow": "w"}), &as_input());
     assert_eq!(changes[1], "left out /workflow: /context/workflow says the same");
+}
+
+/// WF-9
+#[test]
+fn members_that_name_files_are_paths() {
+    let old = json!({
+        "workflow": "w", "mode": "m", "paths": {"index": "i.md"}, "spec_path": "s.md", "doc_paths": ["a", "b"],
+        "log_file": "l", "none_paths": [], "depth": 3, "path": "p", "_path": "p", "open_file": {"a": 1},
+        "mixed_paths": ["a", 1], "null_path": null,
+    });
+    let (envelope, changes) = rewritten(&old, &Options::default());
+    let paths =
+        json!({"index": "i.md", "spec_path": "s.md", "doc_paths": ["a", "b"], "log_file": "l", "none_paths": []});
+    assert_eq!(envelope["paths"], paths);
+    let others = json!({
+        "depth": 3, "path": "p", "_path": "p", "open_file": {"a": 1}, "mixed_paths": ["a", 1], "null_path": null,
+    });
+    assert_eq!(envelope["task"]["params"], others, "what `paths` cannot hold is a parameter");
+    assert!(changes.contains(&"moved /spec_path to /paths/spec_path".to_owned()), "{changes:?}");
+    let twice = |there: &str| json!({"workflow": "w", "mode": "m", "paths": {"a_path": there}, "a_path": "x"});
+    let (envelope, changes) = rewritten(&twice("x"), &Options::default());
+    assert_eq!(envelope["paths"], json!({"a_path": "x"}));
+    assert!(changes.contains(&"left out /a_path: /paths/a_path says the same".to_owned()), "{changes:?}");
+    assert!(matches!(refused(&twice("y"), &Options::default()), Refused::Taken { .. }));
+    let wrong = json!({"workflow": "w", "mode": "m", "paths": "p", "a_path": "x"});
+    assert_eq!(refused(&wrong, &Options::default()).to_string(), "/paths is a string, not an object (WF-104)");
+}
+
+/// WF-9
+#[test]
+fn the_older_name_of_the_recommendation_is_read() {
+    let old = |members: Value| {
+        let mut old = json!({"success": true, "summary": "s", "artifacts": []});
+        old.as_object_mut().expect("an object").extend(members.as_object().expect("an object").clone());
+        old
+    };
+    let (envelope, changes) = rewritten(&old(json!({"next_recommendation": "retry"})), &Options::default());
+    assert_eq!((&envelope["recommendation"], &envelope["notes"]), (&json!("retry"), &Value::Null));
+    assert_eq!(changes, ["moved /next_recommendation to /recommendation"]);
+    let (envelope, changes) = rewritten(&old(json!({"next_recommendation": null})), &Options::default());
+    assert_eq!(envelope["recommendation"], "proceed");
+    assert_eq!(changes, ["left out /next_recommendation: it is null", "made up /recommendation: \"proceed\""]);
+    let both = |own: &str| old(json!({"state_updates": null, "recommendation": own, "next_recommendation": "retry"}));
+    let (_, changes) = rewritten(&both("retry"), &Options::default());
+    assert!(changes.contains(&"left out /next_recommendation: /recommendation says the same".to_owned()));
+    assert!(matches!(refused(&both("proceed"), &Options::default()), Refused::Taken { .. }));
+    let other = refused(&old(json!({"next_recommendation": "ask Ann"})), &Options::default());
+    let Refused::Invalid { report, .. } = other else { panic!("{other}") };
+    assert_eq!((report.findings[0].clause.id, report.findings[0].pointer.as_str()), ("WF-3", "/recommendation"));
+}
+
+#[test]
+fn what_the_document_does_not_say_may_be_given() {
+    let given = Options { summary: Some("It \"worked\"."), success: Some(true), ..Options::default() };
+    let (envelope, changes) = rewritten(&json!({"state_updates": {}, "success": null}), &given);
+    let expected = json!({"success": true, "summary": "It \"worked\".", "artifacts": [], "recommendation": "proceed"});
+    assert_eq!(envelope, expected);
+    assert_eq!(changes[..3], ["left out /success: it is null", "set /success as given", "set /summary as given"]);
+    // A failure that is given has its error as the summary, and is not recommended to proceed.
+    let failed = Options { success: Some(false), ..Options::default() };
+    let (envelope, _) = rewritten(&json!({"error": "no spec", "artifacts": []}), &failed);
+    let expected = json!({"success": false, "summary": "no spec", "artifacts": [], "recommendation": "escalate"});
+    assert_eq!(envelope, expected);
+    // What the document says counts.
+    let (envelope, changes) = rewritten(&json!({"success": false, "summary": "s"}), &given);
+    assert_eq!((&envelope["success"], &envelope["summary"]), (&json!(false), &json!("s")));
+    assert!(!changes.iter().any(|change| change.contains("given")), "{changes:?}");
+    // Nothing else speaks for an output.
+    assert_eq!(rewritten(&json!({"bounds": {}}), &given).0["notes"], json!(["Bounds: {}"]));
+}
+
+#[test]
+fn the_index_is_found_by_its_older_names() {
+    for name in ["index_path", "index_file"] {
+        let old = json!({"success": true, "summary": "s", "state_updates": {"a": 1}, name: "old/index.md"});
+        let (envelope, _) = rewritten(&old, &Options::default());
+        assert_eq!(envelope["artifacts"][0]["path"], "old/index.md");
+    }
+    let both = json!({
+        "success": true, "summary": "s", "state_updates": {"a": 1}, "index_path": "old.md", "paths": {"index": "new.md"},
+    });
+    assert_eq!(rewritten(&both, &GIVEN).0["artifacts"][0]["path"], "new.md");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn value() -> impl Strategy<Value = Value> {
 
 /// Members of the domain, under names that the envelopes do not have.
 fn domain() -> impl Strategy<Value = Vec<(String, Value)>> {
-    let name = "(report|queue|risks|error|mode|x y|é|a_b)_?[0-9]?";
+    let name = "(report|queue|risks|error|mode|x y|é|a_b|a_path|b_paths|c_file)_?[0-9]?";
     prop::collection::btree_map(name, value(), 0..5).prop_map(|map| map.into_iter().collect())
 }
 

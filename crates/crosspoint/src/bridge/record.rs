@@ -7,6 +7,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use crosspoint_bridge::request::Request;
 use crosspoint_bridge::{Directory, Fault, Pair};
@@ -77,11 +78,25 @@ impl Record {
         directory.write(NAME, "record", &text)
     }
 
+    /// Notes that a command is begun: of what came before nothing counts any more.
+    pub(crate) fn begin(&mut self, command: &str, directory: &Directory) -> Result<(), Fault> {
+        let mut begun = Record { command: Some(command.to_owned()), ..Record::default() };
+        begun.save(directory)?;
+        *self = begun;
+        Ok(())
+    }
+
     pub(crate) fn forget(&mut self, directory: &Directory) -> Result<(), Fault> {
         *self = Record::default();
         // In one step: if it were renamed first, it would come back at the next start, and a program that has ended
         // would be resumed.
         directory.discard(NAME, "record")
+    }
+
+    /// Whether a request of this id is noted for the pair.
+    pub(crate) fn has(&self, pair: Pair, request_id: &str) -> bool {
+        let file = pair.request();
+        self.requests.iter().any(|noted| noted.file == file && noted.request_id == request_id)
     }
 
     /// The store of the server that was given the request of this id, if any was.
@@ -107,10 +122,11 @@ impl Record {
     }
 }
 
-/// The digest by which a command is known.
-pub(crate) fn digest(command: &[OsString]) -> String {
+/// The digest by which a command is known. The same words with another directory to run in are another command.
+pub(crate) fn digest(command: &[OsString], cwd: Option<&Path>) -> String {
     let mut words = Vec::new();
-    for word in command {
+    let place = cwd.map(|cwd| cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned()).into_os_string());
+    for word in place.iter().chain(command) {
         words.extend_from_slice(word.as_bytes());
         words.push(0);
     }

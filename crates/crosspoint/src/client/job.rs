@@ -82,6 +82,19 @@ pub(crate) struct Failure {
 const STDERR_LINES: usize = 10;
 
 impl Failure {
+    /// Returns the sentence to show above the last lines of stderr. If the message is made of those lines, how the
+    /// program ended is said in its place.
+    pub(crate) fn sentence(&self) -> String {
+        let printed = self.details["stderr"].as_str().unwrap_or_default();
+        let mut printed = printed.lines().rev().map(str::trim_end).filter(|line| !line.is_empty());
+        let is_stderr = self.message.lines().rev().all(|said| printed.next() == Some(said));
+        match (self.details["exit_code"].as_i64(), self.details["signal"].as_i64()) {
+            (Some(code), _) if is_stderr => format!("The program ended with exit code {code}."),
+            (None, Some(signal)) if is_stderr => format!("The program was killed by signal {signal}."),
+            (Some(_) | None, _) => self.message.clone(),
+        }
+    }
+
     /// Returns the last lines that a program printed to stderr.
     pub(crate) fn stderr(&self) -> Vec<&str> {
         let lines: Vec<&str> = self.details["stderr"].as_str().unwrap_or_default().trim_end().lines().collect();

@@ -1,5 +1,7 @@
 //! `crosspoint migrate`: rewrites a document of an older agent as a workflow envelope.
 
+use std::env;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -11,12 +13,13 @@ use crosspoint_contracts::{Contract, Kind};
 
 use crate::Exit;
 use crate::input::Source;
-use crate::terminal::render;
+use crate::terminal::{render, shell};
 
 /// Rewrite a document of an older agent as the workflow envelope it would be today
 ///
-/// By the patterns of the workflow contract: flat members of an input become parameters of the task, a mode becomes its
-/// action, members of an output are said in notes, and state updates become an artifact, the index file. Nothing is
+/// By the patterns of the workflow contract: flat members of an input become parameters of the task, those that name
+/// files become paths, a mode becomes the action, members of an output are said in notes, a next_recommendation becomes
+/// the recommendation, and state updates become an artifact, the index file. Nothing is
 /// lost and nothing is written over. A document that is a valid envelope already is printed as it came. At most 256 MiB
 /// are read.
 #[derive(Args)]
@@ -25,6 +28,7 @@ Examples:
   crosspoint migrate old-input.json                          input or output is told by its members
   crosspoint migrate --workflow plan --action discover bounds.json
   crosspoint migrate --index .workflow/index.md old-output.json > output.json
+  crosspoint migrate --success true --summary 'Sorted the gaps.' old-output.json
   my-agent | crosspoint migrate --as workflow.output - | crosspoint validate
 
 The envelope goes to stdout; what was moved, summarised or made up goes to stderr, one line each.
@@ -50,6 +54,14 @@ pub(crate) struct Migrate {
     /// The action, where the document has no action and no mode
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) action: Option<String>,
+
+    /// What happened, in one sentence, where the output does not say it
+    #[arg(long, value_name = "TEXT", value_hint = ValueHint::Other, value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) summary: Option<String>,
+
+    /// Whether the work succeeded, where the output does not say it
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) success: Option<bool>,
 }
 
 fn envelope_parser() -> impl TypedValueParser<Value = Envelope> {
@@ -73,6 +85,8 @@ pub(crate) fn run(arguments: &Migrate) -> Result<Exit> {
         index: arguments.index.as_deref(),
         workflow: arguments.workflow.as_deref(),
         action: arguments.action.as_deref(),
+        summary: arguments.summary.as_deref(),
+        success: arguments.success,
     };
     if arguments.envelope.is_none()
         && let Some(kind) = other_contract(&bytes)
@@ -145,10 +159,7 @@ fn advice(refused: &Refused) -> (String, Exit) {
         Refused::Unnamed { workflow: true, action: true } => "add --workflow NAME and --action NAME".to_owned(),
         Refused::Unnamed { workflow: true, action: false } => "add --workflow NAME".to_owned(),
         Refused::Unnamed { workflow: false, .. } => "add --action NAME".to_owned(),
-        Refused::Missing(missing) => {
-            let members: Vec<&str> = missing.iter().map(|name| example(name)).collect();
-            format!("add to the document: {}", members.join(", "))
-        }
+        Refused::Missing(missing) => telling(missing, env::args_os().skip(1)),
         Refused::Taken { .. } => "rename or remove one of the two in the document".to_owned(),
         Refused::NoIndex => "add --index PATH, the path of the index file from the repository's root".to_owned(),
         Refused::IndexWritten { .. } => {
@@ -160,10 +171,32 @@ fn advice(refused: &Refused) -> (String, Exit) {
     (hint, Exit::NotFine)
 }
 
-/// Returns an example of a missing member.
-fn example(member: &str) -> &'static str {
-    match member {
-        "success" => "\"success\": true or false",
-        _ => "\"summary\": one sentence that says what happened",
+/// Says how to give what only the user knows: with the user's own command and the options that it lacks.
+fn telling(missing: &[&str], words: impl Iterator<Item = OsString>) -> String {
+    let mut words: Vec<OsString> = words.collect();
+    let after_command = words.iter().position(|word| word == "migrate").map_or(0, |at| at + 1);
+    let options = missing.iter().flat_map(|member| match *member {
+        "success" => ["--success", "true"],
+        _ => ["--summary", "What happened, in one sentence."],
+    });
+    drop(words.splice(after_command..after_command, options.map(OsString::from)));
+    let command = shell::line(words.iter().map(OsString::as_os_str));
+    let or_false = if missing.contains(&"success") { " (or --success false)" } else { "" };
+    format!("say it yourself{or_false}: crosspoint {command}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hint_is_the_users_own_command_with_what_it_lacks() {
+        let told = |missing: &[&str], words: &[&str]| telling(missing, words.iter().map(OsString::from));
+        assert_eq!(
+            told(&["summary"], &["migrate", "--index", "i.md", "my file.json"]),
+            "say it yourself: crosspoint migrate --summary 'What happened, in one sentence.' --index i.md 'my file.json'"
+        );
+        let both = told(&["success", "summary"], &["migrate"]);
+        assert!(both.starts_with("say it yourself (or --success false): crosspoint migrate --success true --summary "));
     }
 }

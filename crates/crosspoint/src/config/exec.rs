@@ -34,6 +34,7 @@ pub(crate) struct Exec {
     pub(crate) argv: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) ask: bool,
+    pub(crate) retry_exit_codes: Vec<u8>,
     pub(crate) limits: Limits,
 }
 
@@ -65,13 +66,20 @@ impl Agent {
 }
 
 /// The keys that can be read independently.
-pub(super) static KEYS: [Key<Exec>; 4] = [
+pub(super) static KEYS: [Key<Exec>; 5] = [
     Key {
         name: "ask",
         about: "Whether the program may ask people. Its standard input then stays open for the answers.",
         kind: Kind::YesNo,
         get: |exec| Some(Value::YesNo(exec.ask)),
         set: |exec, value| exec.ask = value == Value::YesNo(true),
+    },
+    Key {
+        name: "retry_exit_codes",
+        about: "Exit codes of the program that mean \"not now\", besides 75: resource_limit, repeated where `repeatable` is true.",
+        kind: Kind::ExitCodes,
+        get: |exec| Some(Value::Codes(exec.retry_exit_codes.clone())),
+        set: |exec, value| exec.retry_exit_codes = value.codes(),
     },
     Key {
         name: "memory_mb",
@@ -105,7 +113,7 @@ pub(super) fn keys() -> Vec<&'static str> {
 pub(super) fn read(agent: &Reading<'_>, file: &mut File) -> Option<Exec> {
     let argv = argv(agent, file);
     let limits = Limits { memory_bytes: None, processes: PROCESSES_DEFAULT, grace: GRACE_DEFAULT };
-    let mut exec = Exec { argv: Vec::new(), env: env(agent, file), ask: false, limits };
+    let mut exec = Exec { argv: Vec::new(), env: env(agent, file), ask: false, retry_exit_codes: Vec::new(), limits };
     for key in &KEYS {
         let Some(value) = agent.keys.get(key.name) else { continue };
         match key.kind.of_toml(value.get_ref()) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::{Store, UNIX, names};
+use super::{Store, UNIX, exit_codes, names};
 
 const NAME_BYTES_MAX: usize = 200;
 pub(super) const STORE_PREFIX: &str = "sqlite:";
@@ -34,6 +34,8 @@ pub(super) enum Kind {
     YesNo,
     /// A list of the server's host names.
     Hosts,
+    /// A list of exit codes of programs that failed.
+    ExitCodes,
 }
 
 /// The value of a key.
@@ -45,6 +47,7 @@ pub(super) enum Value {
     Days(f64),
     YesNo(bool),
     Texts(Vec<String>),
+    Codes(Vec<u8>),
 }
 
 /// What is wrong with a value, and how to mend it.
@@ -66,6 +69,10 @@ impl Value {
 
     pub(super) fn texts(self) -> Vec<String> {
         if let Value::Texts(texts) = self { texts } else { Vec::new() }
+    }
+
+    pub(super) fn codes(self) -> Vec<u8> {
+        if let Value::Codes(codes) = self { codes } else { Vec::new() }
     }
 
     pub(super) fn whole(&self) -> u64 {
@@ -94,6 +101,7 @@ impl fmt::Display for Value {
             Value::Time(time) => write!(f, "{}", time.as_secs_f64()),
             Value::Days(days) => write!(f, "{days}"),
             Value::YesNo(yes) => write!(f, "{yes}"),
+            Value::Codes(codes) => write!(f, "{codes:?}"),
             Value::Texts(texts) => {
                 let texts = texts.iter().map(|text| toml::Value::String(text.clone())).collect();
                 fmt::Display::fmt(&toml::Value::Array(texts), f)
@@ -124,6 +132,7 @@ impl Kind {
             Kind::Seconds(max) => format!("a number of seconds, more than 0 and at most {max}"),
             Kind::YesNo => "true or false".to_owned(),
             Kind::Hosts => "a list of host names".to_owned(),
+            Kind::ExitCodes => "a list of whole numbers from 1 to 255".to_owned(),
         }
     }
 
@@ -138,6 +147,7 @@ impl Kind {
             (Kind::Seconds(_) | Kind::Days(_), DeValue::Float(number)) => self.of_text(number.as_str()),
             (Kind::YesNo, DeValue::Boolean(yes)) => Ok(Value::YesNo(*yes)),
             (Kind::Hosts, DeValue::Array(items)) => names::of_items(items).map(Value::Texts),
+            (Kind::ExitCodes, DeValue::Array(items)) => exit_codes::of_items(items).map(Value::Codes),
             (
                 Kind::Whole(_) | Kind::Count(_) | Kind::Seconds(_) | Kind::Days(_) | Kind::YesNo,
                 DeValue::String(text),
@@ -183,6 +193,7 @@ impl Kind {
                 Err(_) => Err(self.out_of_range(text)),
             },
             Kind::Hosts => names::of_text(text).map(Value::Texts),
+            Kind::ExitCodes => exit_codes::of_text(text).map(Value::Codes),
         }
     }
 
@@ -190,7 +201,13 @@ impl Kind {
         let (least, max) = match self {
             Kind::Whole(max) | Kind::Seconds(max) => (1, max),
             Kind::Count(max) | Kind::Days(max) => (0, max),
-            Kind::Address | Kind::Name | Kind::Choice(_) | Kind::Store | Kind::YesNo | Kind::Hosts => {
+            Kind::Address
+            | Kind::Name
+            | Kind::Choice(_)
+            | Kind::Store
+            | Kind::YesNo
+            | Kind::Hosts
+            | Kind::ExitCodes => {
                 return Err(self.out_of_range(&number.to_string()));
             }
         };
@@ -205,7 +222,8 @@ impl Kind {
                 | Kind::Whole(_)
                 | Kind::Count(_)
                 | Kind::YesNo
-                | Kind::Hosts => Value::Whole(whole),
+                | Kind::Hosts
+                | Kind::ExitCodes => Value::Whole(whole),
             }),
             Ok(_) | Err(_) => Err(self.out_of_range(&number.to_string())),
         }
@@ -227,6 +245,7 @@ impl Kind {
             Kind::Seconds(_) => "write seconds, as 30 or 0.5, or leave the key out for the default".to_owned(),
             Kind::YesNo => "write true or false, without quotes".to_owned(),
             Kind::Hosts => names::HINT.to_owned(),
+            Kind::ExitCodes => exit_codes::HINT.to_owned(),
         }
     }
 }

@@ -4,6 +4,7 @@ use crosspoint_contracts::content::Body;
 use crosspoint_contracts::json::{Tape, Type, Value};
 use crosspoint_contracts::reply::Question;
 
+use super::fail::Fail;
 use super::lines::PREFIX;
 
 /// What a line asks for.
@@ -13,6 +14,7 @@ pub(super) enum Directive {
     Outputs(Body),
     Artifact(Body),
     Ask(Question),
+    Fail(Fail),
 }
 
 const NOT_AN_OBJECT: &str = "a line that began with @crosspoint held no JSON object, and was kept as output";
@@ -48,6 +50,7 @@ pub(super) fn read(line: &[u8]) -> Result<Directive, &'static str> {
             text(question.get("prompt"))?.ok_or(WRONG)?;
             Ok(Directive::Ask(Question::read(raw(question))))
         }
+        ["fail"] => member("fail").and_then(Fail::read).map(Directive::Fail).ok_or(WRONG),
         names if names.iter().all(|name| ["progress", "step"].contains(name)) => {
             let percent = match member("progress") {
                 Some(value) => Some(value.float().filter(|percent| percent.is_finite()).ok_or(WRONG)?),
@@ -133,6 +136,7 @@ mod tests {
             r#"{"artifact": {"name": "a", "type": 1, "content": ""}}"#,
             r#"{"ask": "Ship it?"}"#,
             r#"{"ask": {"schema": {}}}"#,
+            r#"{"fail": true}"#,
         ];
         for json in wrong {
             assert_eq!(read_text(json), Err(WRONG), "{json}");

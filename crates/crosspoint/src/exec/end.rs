@@ -6,6 +6,7 @@ use crosspoint_contracts::reply::{Failed, Success};
 use serde::Serialize;
 
 use super::control::{Ending, Over, Step};
+use super::fail::{self, Fail};
 use super::gathered::{ARTIFACTS_BYTES_MAX, Gathered};
 use super::{Program, find};
 
@@ -21,15 +22,21 @@ pub(super) struct End {
     pub(super) stopped: bool,
     /// The program did something that fails the attempt, however it ends.
     pub(super) failed: Option<Failed>,
+    /// What the program said last about its own failure.
+    pub(super) said: Option<Fail>,
 }
 
 #[derive(Serialize)]
 struct Details<'e> {
     #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<i32>,
     stderr: &'e str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fail: Option<&'e Body>,
 }
 
 impl End {
@@ -54,22 +61,66 @@ impl End {
             return Err(Failed::of(Failure::Cancelled, Dispatched::Yes));
         }
         let Some(ending) = &self.ending else { return Err(unseen()) };
-        match (ending.over, ending.code, ending.signal) {
-            (Some(over), _, _) => Err(exceeded(over, program, ending)),
-            (None, Some(0), _) => Ok(gathered.success()),
-            (None, Some(code), _) => Err(failed(ending, &format!("The program ended with exit code {code}."))),
-            (None, None, Some(signal)) => Err(failed(ending, &format!("The program was killed by signal {signal}."))),
-            (None, None, None) => Err(unseen()),
+        if let Some(over) = ending.over {
+            return Err(exceeded(over, program, ending));
+        }
+        if let Some(said) = &self.said {
+            return Err(said_failed(said, ending));
+        }
+        match (ending.code, ending.signal) {
+            (Some(0), _) => Ok(gathered.success()),
+            (Some(code), _) if program.is_retry_code(code) => Err(without_room(ending)),
+            (Some(_), _) | (None, Some(_)) => Err(Failed {
+                details: Some(details(ending, None)),
+                ..failed_with(Failure::AgentFailed, &words(ending))
+            }),
+            (None, None) => Err(unseen()),
         }
     }
 }
 
-fn failed(ending: &Ending, message: &str) -> Failed {
-    Failed { details: Some(details(ending)), ..failed_with(Failure::AgentFailed, message) }
+/// The failure that a program reported itself, in its own words.
+fn said_failed(said: &Fail, ending: &Ending) -> Failed {
+    // Nothing was done if the program says so: then the work is repeated like work that never began.
+    let (failure, dispatched) = match said.retry {
+        true => (Failure::ResourceLimit, Dispatched::No),
+        false => (Failure::AgentFailed, Dispatched::Yes),
+    };
+    let message = said.message.as_deref().map_or_else(|| words(ending), str::to_owned);
+    Failed {
+        code: said.code.as_ref().map(Body::of),
+        details: Some(details(ending, Some(said))),
+        ..Failed::said(failure, dispatched, &message)
+    }
 }
 
-fn details(ending: &Ending) -> Body {
-    Body::of(&Details { exit_code: ending.code, signal: ending.signal, stderr: &ending.stderr })
+/// The failure of a program whose exit code says that it may work another time. How far it came is not known.
+fn without_room(ending: &Ending) -> Failed {
+    Failed {
+        details: Some(details(ending, None)),
+        repeat: Some(Repeat::Unknown),
+        ..failed_with(Failure::ResourceLimit, &words(ending))
+    }
+}
+
+/// What callers are told: the program's last words, else how it ended.
+fn words(ending: &Ending) -> String {
+    fail::last_words(&ending.stderr).unwrap_or_else(|| match (ending.code, ending.signal) {
+        (Some(0), _) => "The program reported that the work failed.".to_owned(),
+        (Some(code), _) => format!("The program ended with exit code {code}."),
+        (None, Some(signal)) => format!("The program was killed by signal {signal}."),
+        (None, None) => "The program has ended.".to_owned(),
+    })
+}
+
+fn details(ending: &Ending, said: Option<&Fail>) -> Body {
+    Body::of(&Details {
+        code: said.and_then(|said| said.code.as_deref()),
+        exit_code: ending.code,
+        signal: ending.signal,
+        stderr: &ending.stderr,
+        fail: said.and_then(|said| said.whole.as_ref()),
+    })
 }
 
 fn exceeded(over: Over, program: &Program, ending: &Ending) -> Failed {
@@ -84,7 +135,7 @@ fn exceeded(over: Over, program: &Program, ending: &Ending) -> Failed {
         }
     };
     Failed {
-        details: Some(details(ending)),
+        details: Some(details(ending, None)),
         // Part of the work may be done, and a repeat would need as much.
         repeat: Some(Repeat::Never),
         ..failed_with(Failure::ResourceLimit, &message)

@@ -40,6 +40,7 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 const REPORT_BYTES_MAX: usize = 64 << 10;
 
 const TOO_LONG: &str = "an @crosspoint line was longer than 16 MiB, and was kept as output";
+const LOOSE_FAIL: &str = "a fail line had a member of a wrong type, which was not used";
 const LEFT_BEHIND: &str = "processes that the program had started were still alive when it ended, and were killed";
 
 /// A program that runs.
@@ -202,6 +203,13 @@ impl Running {
             }
             Directive::Ask(question) if self.answers.is_some() => self.events.push_back(ProgramEvent::Ask(question)),
             Directive::Ask(_) => self.fail(end::may_not_ask()),
+            Directive::Fail(said) => {
+                if said.is_loose {
+                    self.breaks(LOOSE_FAIL);
+                }
+                // The program ends by itself: it may have to clean up.
+                self.end.said = Some(said);
+            }
         }
     }
 

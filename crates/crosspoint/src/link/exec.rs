@@ -59,6 +59,7 @@ impl Exec {
             directory: program_directory.directory.clone(),
             env: settled.env.clone(),
             ask: settled.ask,
+            retry_exit_codes: settled.retry_exit_codes.clone(),
             limits: settled.limits,
             orphan_lock: Some(program_directory.orphan_lock.path().to_owned()),
         };

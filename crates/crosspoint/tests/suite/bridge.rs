@@ -15,6 +15,7 @@ mod run;
 mod run_company;
 mod run_files;
 mod run_signals;
+mod run_start;
 mod status;
 mod watch;
 mod watch_directories;

@@ -5,6 +5,7 @@ mod copies;
 mod crash;
 mod ends;
 mod examples;
+mod fails;
 mod limits;
 mod output;
 mod parting;

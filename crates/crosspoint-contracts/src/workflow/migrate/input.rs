@@ -3,14 +3,17 @@
 use super::change::{Change, Refused};
 use super::object::{Object, typed};
 use super::{OURS, Options};
-use crate::json::{self, Type, Value};
+use crate::json::{self, Text, Type, Value};
 use crate::report::pointer;
-use crate::workflow::clause::{WF_1_3, WF_102};
+use crate::workflow::clause::{WF_1_3, WF_102, WF_104};
 
 /// Members that older agents got flat and the envelope has in `context`.
 const OF_CONTEXT: [&str; 3] = ["feature_id", "workflow", "iteration"];
 
-/// Members that have a place of their own. All other members are parameters of the task.
+/// How the names of members end that name files. They belong to `paths`.
+const OF_PATHS: [&str; 3] = ["_path", "_paths", "_file"];
+
+/// Members that have a place of their own. All other members are parameters of the task, or name files.
 const PLACED: [&str; 10] =
     ["context", "paths", "task", "prior_context", "feature_id", "workflow", "iteration", "action", "params", OURS];
 
@@ -28,7 +31,7 @@ pub(super) fn rewrite(root: Value<'_, '_>, options: &Options<'_>) -> Result<(Str
     rewriting.demand_names(options)?;
     let mut input = Object::default();
     input.add("context", &rewriting.context(options)?);
-    rewriting.paths(&mut input);
+    rewriting.paths(&mut input)?;
     input.add("task", &rewriting.task(options)?);
     for name in ["prior_context", OURS] {
         root.get(name).map(|value| input.keep(value));
@@ -107,13 +110,36 @@ impl<'t, 's> Rewriting<'t, 's> {
         }
     }
 
-    fn paths(&mut self, input: &mut Object<'s>) {
-        match self.root.get("paths") {
-            Some(paths) => {
-                input.keep(paths);
+    fn paths(&mut self, input: &mut Object<'s>) -> Result<(), Refused> {
+        let files: Vec<(Text<'s>, Value<'t, 's>)> =
+            self.root.members().filter(|(name, value)| names_files(&name.decode(), *value)).collect();
+        if files.is_empty() {
+            match self.root.get("paths") {
+                Some(paths) => drop(input.keep(paths)),
+                None => self.make_up(&["paths"], "{}", input),
             }
-            None => self.make_up(&["paths"], "{}", input),
+            return Ok(());
         }
+        let there = typed(Some(self.root), &["paths"], Type::Object, &WF_104)?;
+        let mut paths = Object::default();
+        for (_, member) in there.into_iter().flat_map(Value::members) {
+            paths.keep(member);
+        }
+        for (name, file) in files {
+            let name = name.decode();
+            let (from, to) = (pointer(&[&name]), pointer(&["paths", &name]));
+            let other = there.and_then(|there| there.get(&name));
+            self.changes.push(match other {
+                None => {
+                    paths.keep(file);
+                    Change::Moved { from, to }
+                }
+                Some(other) if json::equal(file, other) => Change::Repeated { from, at: to },
+                Some(_) => return Err(Refused::Taken { from, to }),
+            });
+        }
+        input.add("paths", &paths.finish());
+        Ok(())
     }
 
     fn task(&mut self, options: &Options<'_>) -> Result<String, Refused> {
@@ -176,7 +202,7 @@ impl<'t, 's> Rewriting<'t, 's> {
         let mut moved = false;
         for (name, member) in self.root.members() {
             let name = name.decode();
-            if PLACED.contains(&&*name) || (mode_is_action && name == "mode") {
+            if PLACED.contains(&&*name) || (mode_is_action && name == "mode") || names_files(&name, member) {
                 continue;
             }
             free(params.keep(member), &[&name], &name)?;
@@ -185,6 +211,15 @@ impl<'t, 's> Rewriting<'t, 's> {
         }
         Ok(moved)
     }
+}
+
+/// Whether a member names files: by its name, and by a value that `paths` may have. Anything else of such a name is a
+/// parameter.
+fn names_files(name: &str, value: Value<'_, '_>) -> bool {
+    let is_text = |value: Value<'_, '_>| value.kind() == Type::String;
+    let is_of_paths = is_text(value) || (value.kind() == Type::Array && value.items().all(is_text));
+    let stem = OF_PATHS.iter().find_map(|ending| name.strip_suffix(ending));
+    is_of_paths && stem.is_some_and(|stem| !stem.is_empty())
 }
 
 /// Refuses to overwrite a parameter.

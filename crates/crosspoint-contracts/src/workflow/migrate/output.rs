@@ -12,7 +12,14 @@ use crate::workflow::clause::{WF_107, WF_108, WF_113};
 use crate::workflow::path;
 
 /// Members that have a place of their own. All other members are summarised in notes.
-const PLACED: [&str; 7] = ["success", "summary", "artifacts", "notes", "recommendation", "state_updates", OURS];
+const PLACED: [&str; 8] =
+    ["success", "summary", "artifacts", "notes", "recommendation", NEXT_RECOMMENDATION, "state_updates", OURS];
+
+/// The older name of the recommendation.
+const NEXT_RECOMMENDATION: &str = "next_recommendation";
+
+/// Members in which older agents name the index file, if `paths.index` does not.
+const INDEX_MEMBERS: [&str; 2] = ["index_path", "index_file"];
 
 /// Members in which older agents say what went wrong. The first holds a sentence, so it is tried first.
 const ERRORS: [&str; 2] = ["error_message", "error"];
@@ -39,23 +46,37 @@ struct Rewriting<'t, 's> {
 }
 
 pub(super) fn rewrite(root: Value<'_, '_>, options: &Options<'_>) -> Result<(String, Vec<Change>), Refused> {
-    let success = typed(Some(root), &["success"], Type::Boolean, &WF_107)?;
+    let success = said(root, "success").map(|_| typed(Some(root), &["success"], Type::Boolean, &WF_107));
+    let success = success.transpose()?.flatten();
     let artifacts = typed(Some(root), &["artifacts"], Type::Array, &WF_108)?;
     let notes = typed(Some(root), &["notes"], Type::Array, &WF_113)?;
-    let failed = success.and_then(Value::boolean) == Some(false);
-    let complaint = complaint(root).filter(|_| failed && root.get("summary").is_none());
-    demand(success, root.get("summary").or(complaint.as_ref().map(|complaint| complaint.sentence)))?;
+    let failed = success.and_then(Value::boolean).or(options.success) == Some(false);
+    let complaint = complaint(root).filter(|_| failed && said(root, "summary").is_none());
+    demand(
+        success.is_some() || options.success.is_some(),
+        said(root, "summary").is_some() || complaint.is_some() || options.summary.is_some(),
+    )?;
 
     let mut rewriting = Rewriting { root, artifacts: items(artifacts), notes: items(notes), changes: Vec::new() };
+    for name in ["success", "summary"] {
+        if root.get(name).is_some_and(Value::is_null) {
+            rewriting.changes.push(Change::LeftOut { from: pointer(&[name]), why: "it is null" });
+        }
+    }
     let mut output = Object::default();
-    success.map(|success| output.keep(success));
-    rewriting.summary(complaint.as_ref(), &mut output);
+    rewriting.success(success, options, &mut output);
+    rewriting.summary(complaint.as_ref(), options, &mut output);
     rewriting.state_updates(artifacts, options)?;
     rewriting.other_members(complaint.as_ref());
     rewriting.lists(artifacts.is_some(), notes.is_some(), &mut output);
-    rewriting.recommendation(failed, &mut output);
+    rewriting.recommendation(failed, &mut output)?;
     root.get(OURS).map(|ours| output.keep(ours));
     Ok((output.finish(), rewriting.changes))
+}
+
+/// Returns a member that says something: null says as much as nothing.
+fn said<'t, 's>(root: Value<'t, 's>, name: &str) -> Option<Value<'t, 's>> {
+    root.get(name).filter(|value| !value.is_null())
 }
 
 /// Returns the items of an array, as they were spelled.
@@ -65,9 +86,9 @@ fn items<'s>(array: Option<Value<'_, 's>>) -> Vec<Cow<'s, str>> {
 
 /// Demands what only the agent knows: whether the work succeeded, and what happened. All missing members are named at
 /// once.
-fn demand(success: Option<Value<'_, '_>>, summary: Option<Value<'_, '_>>) -> Result<(), Refused> {
-    let lacking = [("success", success), ("summary", summary)];
-    let missing: Vec<&str> = lacking.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name).collect();
+fn demand(has_success: bool, has_summary: bool) -> Result<(), Refused> {
+    let known = [("success", has_success), ("summary", has_summary)];
+    let missing: Vec<&str> = known.iter().filter(|(_, is_known)| !is_known).map(|(name, _)| *name).collect();
     if missing.is_empty() { Ok(()) } else { Err(Refused::Missing(missing)) }
 }
 
@@ -82,9 +103,27 @@ fn complaint<'t, 's>(root: Value<'t, 's>) -> Option<Complaint<'t, 's>> {
 }
 
 impl<'s> Rewriting<'_, 's> {
-    fn summary(&mut self, complaint: Option<&Complaint<'_, 's>>, output: &mut Object<'s>) {
+    fn success(&mut self, success: Option<Value<'_, 's>>, options: &Options<'_>, output: &mut Object<'s>) {
+        match (success, options.success) {
+            (Some(success), _) => drop(output.keep(success)),
+            (None, Some(given)) => self.give("success", if given { "true" } else { "false" }, output),
+            (None, None) => {}
+        }
+    }
+
+    /// Adds a value that the caller gave.
+    fn give(&mut self, name: &'static str, json: &str, output: &mut Object<'s>) {
+        output.add(name, json);
+        self.changes.push(Change::Given { at: pointer(&[name]) });
+    }
+
+    fn summary(&mut self, complaint: Option<&Complaint<'_, 's>>, options: &Options<'_>, output: &mut Object<'s>) {
         let Some(complaint) = complaint else {
-            self.root.get("summary").map(|summary| output.keep(summary));
+            match (said(self.root, "summary"), options.summary) {
+                (Some(summary), _) => drop(output.keep(summary)),
+                (None, Some(given)) => self.give("summary", &json::quoted(given), output),
+                (None, None) => {}
+            }
             return;
         };
         output.add("summary", complaint.sentence.source());
@@ -142,15 +181,38 @@ impl<'s> Rewriting<'_, 's> {
         }
     }
 
-    fn recommendation(&mut self, failed: bool, output: &mut Object<'s>) {
-        if let Some(recommendation) = self.root.get("recommendation") {
+    fn recommendation(&mut self, failed: bool, output: &mut Object<'s>) -> Result<(), Refused> {
+        let (from, to) = (pointer(&[NEXT_RECOMMENDATION]), pointer(&["recommendation"]));
+        let own = self.root.get("recommendation");
+        let next = self.root.get(NEXT_RECOMMENDATION);
+        if let Some(recommendation) = own {
             output.keep(recommendation);
-            return;
+        }
+        match (own, next) {
+            (None, None) => {}
+            (Some(_), None) => return Ok(()),
+            (_, Some(next)) if next.is_null() => {
+                self.changes.push(Change::LeftOut { from, why: "it is null" });
+                if own.is_some() {
+                    return Ok(());
+                }
+            }
+            (None, Some(next)) => {
+                output.add("recommendation", next.source());
+                self.changes.push(Change::Moved { from, to });
+                return Ok(());
+            }
+            (Some(own), Some(next)) if json::equal(own, next) => {
+                self.changes.push(Change::Repeated { from, at: to });
+                return Ok(());
+            }
+            (Some(_), Some(_)) => return Err(Refused::Taken { from, to }),
         }
         // It is not known whether a second attempt would help, so a person has to decide.
         let value = if failed { "\"escalate\"" } else { "\"proceed\"" };
         output.add("recommendation", value);
-        self.changes.push(Change::Added { at: pointer(&["recommendation"]), value });
+        self.changes.push(Change::Added { at: to, value });
+        Ok(())
     }
 }
 
@@ -161,7 +223,9 @@ fn is_empty(value: Value<'_, '_>) -> bool {
 
 /// Returns the path of the index file, from the document or else from the caller.
 fn index_path<'p>(root: Value<'_, 'p>, options: &Options<'p>) -> Result<Cow<'p, str>, Refused> {
-    let of_document = root.get("paths").and_then(|paths| paths.get("index")).and_then(Value::text);
+    let text = |value: Option<Value<'_, 'p>>| value.and_then(Value::text);
+    let of_paths = text(root.get("paths").and_then(|paths| paths.get("index")));
+    let of_document = of_paths.or_else(|| INDEX_MEMBERS.iter().find_map(|name| text(root.get(name))));
     let path = of_document.map(Text::decode).or(options.index.map(Cow::Borrowed));
     let path = path.ok_or(Refused::NoIndex)?;
     match path::misplaced(&path).first() {

@@ -54,6 +54,11 @@ pub(crate) struct Agent {
     #[arg(long, value_name = "BOOL", help_heading = "Limits")]
     pub(crate) repeatable: Option<bool>,
 
+    /// Exit codes of the program that mean "not now", besides 75: the job fails as resource_limit, and is tried again
+    /// where it is repeatable
+    #[arg(long, value_name = "CODE,...", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) retry_exit_codes: Vec<u8>,
+
     /// How much memory a program and all it starts may use, in MiB
     #[arg(long, value_name = "N", help_heading = "Limits", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub(crate) memory_mb: Option<u64>,

@@ -48,6 +48,8 @@ Examples:
   crosspoint bridge run -- ./review.sh src/
   crosspoint bridge run --agent reviewer=echo -- ./review.sh src/       its `reviewer` is our echo
   crosspoint bridge run --dir build --max-iterations 20 -- python3 generate.py
+  crosspoint bridge run --dir .bridge --cwd . -- ./review.sh src/       its files are kept in a place of their own
+  crosspoint bridge run --resume -- ./review.sh src/                    it was run by hand, and has asked already
   crosspoint bridge run --server http://127.0.0.1:7420 -- make docs
 
 What the program prints is left as it is; what happens in between is said on stderr.
@@ -56,9 +58,18 @@ Exit codes: those of the program, 128 and its number where a signal ended it; 1 
 may; 2 it could not be done (no server, directory in use); 126 and 127 the program cannot be run; 130 interrupted. Everything is kept, unless the \
 program ended by itself: then the same command begins anew.")]
 pub(crate) struct BridgeRun {
-    /// The directory that the program runs in, and leaves its requests in [default: .]
+    /// The directory that the program leaves its requests in, and runs in unless --cwd says otherwise [default: .]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
+
+    /// The directory that the program runs in; CROSSPOINT_BRIDGE_DIR tells it where its requests go [default: --dir]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// Answer a request that is there from before, and resume the program with the answer [default: the request is
+    /// set aside, unless this very command asked it]
+    #[arg(long)]
+    pub(crate) resume: bool,
 
     /// How often the program is resumed at most
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
@@ -194,7 +205,7 @@ pub(crate) struct BridgeAsk {
     #[arg(long, conflicts_with_all = ["agent", "prompt", "context", "phase", "phase_name", "timeout", "model", "inner"])]
     pub(crate) forget: bool,
 
-    /// The directory that the driver looks into [default: .]
+    /// The directory that the driver looks into [default: the one in CROSSPOINT_BRIDGE_DIR, else .]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use crosspoint_bridge::ask::{Answer, Asked, Refused, Run, Unusable, forget};
-use crosspoint_bridge::{Directory, Fault, NEED_AGENT, Question};
+use crosspoint_bridge::{Directory, Fault, NEED_AGENT, Question, directory_of_driver};
 
 use crate::command::bridge::arguments::BridgeAsk;
 use crate::command::flags::Inner;
@@ -17,7 +17,7 @@ use crate::terminal::render;
 use crate::{Exit, json_input};
 
 pub(crate) fn run(arguments: &BridgeAsk) -> Result<Exit> {
-    let path = arguments.dir.as_deref().unwrap_or(Path::new("."));
+    let path = &arguments.dir.clone().unwrap_or_else(directory_of_driver);
     let done = match &arguments.agent {
         None => Directory::open(path).and_then(|directory| forget(&directory)).map_err(Refused::from),
         Some(agent) => {

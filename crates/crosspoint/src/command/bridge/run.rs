@@ -1,29 +1,30 @@
 //! `crosspoint bridge run`: runs a program again and again, and in between has its requests answered.
 //!
-//! `next` decides, `child` is the program, `keeper` ends it when the driver ends, `answering` has a server answer,
-//! `line` shows it. What is remembered is in the directory alone: after a crash of the driver at any moment, the same
-//! command goes on from there.
+//! `start` is how a run begins, `next` decides, `child` is the program, `keeper` ends it when the driver ends,
+//! `answering` has a server answer, `line` shows it. What is remembered is in the directory alone: after a crash of the
+//! driver at any moment, the same command goes on from there.
 
 mod answering;
 mod child;
 mod keeper;
 mod line;
 mod next;
+mod start;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use crosspoint_bridge::{Fault, Pair};
+use crosspoint_bridge::{DIRECTORY, Directory, Fault, Pair, failpoint};
 
 use self::answering::{Asked, Done, fault_error};
-use self::child::{Program, Way};
-use self::next::{After, Begin, Recorded, Resumptions};
+use self::child::{Place, Program, Way};
+use self::next::{After, Resumptions};
 use crate::Exit;
 use crate::bridge::driver::{DrivenDirectory, Waiting};
 use crate::bridge::record::digest;
 use crate::bridge::request_notes;
-use crate::client::{self, Session};
+use crate::client::{self, Failed, Session};
 use crate::command::bridge::arguments::BridgeRun;
 use crate::signals::Signals;
 use crate::terminal::render;
@@ -43,14 +44,18 @@ pub(crate) fn run(arguments: &BridgeRun) -> Result<Exit> {
     runtime.block_on(async {
         let signals = Signals::new()?;
         let attended = open(&directory).await?;
-        let program = match Program::find(&arguments.command, &directory) {
+        let place = match &arguments.cwd {
+            None => Place { runs_in: directory, files_in: None },
+            Some(cwd) => apart(cwd, &directory)?,
+        };
+        let program = match Program::find(&arguments.command, place) {
             Ok(program) => program,
             Err(code) => return Ok(Exit::Passed(code)),
         };
         if let Some(aside) = &attended.odd_record {
             render::note(&format!("what was remembered here could not be understood; it is kept as {aside}"));
         }
-        let command = digest(&arguments.command);
+        let command = digest(&arguments.command, arguments.cwd.as_deref());
         let resumptions = Resumptions { done: 0, max: arguments.max_iterations };
         let (session, has_run) = (None, false);
         let mut driver = Driver { arguments, attended, program, command, signals, session, resumptions, has_run };
@@ -58,6 +63,14 @@ pub(crate) fn run(arguments: &BridgeRun) -> Result<Exit> {
         driver.end_session(Ending::Ours).await;
         outcome
     })
+}
+
+/// The places of a program that runs elsewhere than where its files of the bridge are.
+fn apart(cwd: &Path, directory: &Path) -> Result<Place> {
+    // So that a missing directory is reported as such, and not as a program that cannot be started.
+    Directory::open(cwd).map_err(|fault| Failed::other(format!("--cwd: {fault}"), fault.hint()))?;
+    let files_in = directory.canonicalize().with_context(|| format!("cannot find {}", directory.display()))?;
+    Ok(Place { runs_in: cwd.to_owned(), files_in: Some(files_in) })
 }
 
 async fn open(directory: &Path) -> Result<DrivenDirectory> {
@@ -112,39 +125,23 @@ impl Driver<'_> {
         }
     }
 
-    fn begin(&self) -> Result<Step> {
-        let requests = self.attended.waiting().map_err(|fault| fault_error(&fault))?.len();
-        let recorded = match &self.attended.record.command {
-            None => Recorded::Nobody,
-            Some(command) if *command == self.command => Recorded::Us,
-            Some(_) => Recorded::Another,
-        };
-        Ok(match next::begin(requests, recorded) {
-            Begin::Fresh => Step::Run(Way::Fresh),
-            Begin::Resumed => Step::Run(Way::Resumed),
-            Begin::Answer => Step::Answer,
-            Begin::NotOurs => {
-                let path = self.attended.directory.path().display();
-                let message = format!("another command is not done in {path}, and what it has so far is kept there");
-                let hint = "run that command again; or, if it is not to go on, remove .agent-bridge.json, .agent-answers and its .agent-request \
-                            files";
-                render::refused(&message, hint);
-                Step::End(Exit::CouldNot)
-            }
-        })
-    }
-
     async fn run(&mut self, way: Way) -> Result<Step> {
         self.end_session(Ending::Program).await;
         match way {
-            Way::Fresh => self.forget_answers(),
+            Way::Fresh => {
+                self.forget_answers();
+                self.note_beginning();
+            }
             Way::Resumed => self.resumptions.done += 1,
         }
         self.has_run = true;
         let (ended, asked_to_stop) = self.program.run(way, &mut self.signals, &self.attended.lock).await?;
         let requests = self.attended.waiting().map_err(|fault| fault_error(&fault))?.len();
         Ok(match next::after(ended, asked_to_stop, requests, self.resumptions) {
-            After::Answer => Step::Answer,
+            After::Answer => {
+                failpoint::reached("driver", "asked");
+                Step::Answer
+            }
             After::Done(code) => self.done(code, requests)?,
             After::CutShort(code) => {
                 render::note(&format!("the program was cut short; {GOES_ON}"));
@@ -156,7 +153,7 @@ impl Driver<'_> {
             }
             After::NothingAsked => {
                 let message = format!("the program exited with 42, and there is no {} (BRIDGE-121)", Pair::PLAIN);
-                render::refused(&message, "it writes its request into the directory it runs in, before it exits");
+                render::refused(&message, &self.where_to_ask());
                 Step::End(Exit::NotFine)
             }
             After::TooOften => {
@@ -231,6 +228,18 @@ impl Driver<'_> {
         })
     }
 
+    /// Where a program has to write its request.
+    fn where_to_ask(&self) -> String {
+        match (&self.arguments.cwd, &self.arguments.dir) {
+            (None, _) => "it writes its request into the directory it runs in, before it exits".to_owned(),
+            (Some(_), dir) => {
+                let dir = dir.as_deref().unwrap_or(Path::new("."));
+                let dir = render::visible(&dir.display().to_string());
+                format!("it writes its request into {dir}, the directory of --dir; ${DIRECTORY} tells it where that is")
+            }
+        }
+    }
+
     fn path_of(&self, pair: Pair) -> PathBuf {
         match &self.arguments.dir {
             Some(directory) => directory.join(pair.request()),
@@ -244,6 +253,14 @@ impl Driver<'_> {
         let is_due = |session: &mut Session| ending == Ending::Ours || session.client.is_embedded();
         if let Some(session) = self.session.take_if(|session| is_due(session)) {
             session.end().await;
+        }
+    }
+
+    /// Notes that the program is begun. Whatever it asks from now on is its own, even if this driver is killed before
+    /// the request itself is noted. A program that asks nothing can do without, also in a directory that is read-only.
+    fn note_beginning(&mut self) {
+        if let Err(fault) = self.attended.record.begin(&self.command, &self.attended.directory) {
+            render::note(&format!("that the program is begun cannot be noted: {fault}"));
         }
     }
 

@@ -53,7 +53,7 @@ fn print_question(out: &mut impl Write, job: &JobFields, question: &Question) ->
 
 fn print_outcome(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     if let Some(failure) = &outcome.failure {
-        lines(out, "failure", &format!("{}: {}", failure.code, failure.message))?;
+        lines(out, "failure", &format!("{}: {}", failure.code, failure.sentence()))?;
         let stderr = failure.stderr();
         if !stderr.is_empty() {
             lines(out, "stderr", &stderr.join("\n"))?;

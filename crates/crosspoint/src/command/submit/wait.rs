@@ -151,7 +151,7 @@ fn say_failed(job: &Job, outcome: &client::Outcome) {
     };
     let attempts = if job.is.attempts > 1 { format!(" after {} attempts", job.is.attempts) } else { String::new() };
     let message =
-        render::visible(&format!("job {id} {}{attempts}: {} [{}]", outcome.status, failure.message, failure.code));
+        render::visible(&format!("job {id} {}{attempts}: {} [{}]", outcome.status, failure.sentence(), failure.code));
     for line in failure.stderr() {
         render::note(&render::visible(&format!("stderr: {line}")));
     }

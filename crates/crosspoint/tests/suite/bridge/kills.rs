@@ -19,6 +19,7 @@ use crate::support::server::{PATIENCE, Server};
 fn a_driver_that_dies_at_any_step_goes_on_from_there() {
     let writes = ["response", "record"].into_iter().flat_map(|what| WRITE_STEPS.map(|step| format!("{what}.{step}")));
     let steps = [
+        "driver.asked",
         "driver.claimed",
         "driver.answered",
         "driver.responded",

@@ -55,7 +55,7 @@ fn what_is_wrong_with_a_document_is_said_without_its_words() {
         ["{\"prompt\": \"SECRET\", SECRET".to_owned(), json!({"prompt": "SECRET"}).to_string(), secret.to_string()];
     for text in &broken {
         place.write(".agent-request.json", text);
-        let ran = place.run(&[], &["true"]);
+        let ran = place.run(&["--resume"], &["true"]);
         assert_eq!(ran.code, 1, "{ran:?}");
         assert!(ran.stderr.contains(".agent-request.json:1:") && !ran.stderr.contains("SECRET"), "{ran:?}");
     }
@@ -119,12 +119,13 @@ fn a_driver_that_is_killed_while_it_notes_other_words_leaves_no_wrong_answer() {
         let place = Directory::configured(COUNTS);
         place.write(".agent-request.json", &request("counts", "first").to_string());
         // The driver that answers is killed before the request is removed.
-        let killed =
-            |step: &str| place.driver(&[], &["true"]).env("CROSSPOINT_FAILPOINT", step).status().expect("it starts");
+        let killed = |step: &str| {
+            place.driver(&["--resume"], &["true"]).env("CROSSPOINT_FAILPOINT", step).status().expect("it starts")
+        };
         assert!(!killed("driver.responded").success());
         place.write(".agent-request.json", &request("counts", "second").to_string());
         assert!(!killed(step).success(), "{step}");
-        let ran = place.run(&[], &["true"]);
+        let ran = place.run(&["--resume"], &["true"]);
         assert_eq!(prompt_of(&place.json(".agent-response.json.stale-1")), "first", "{step}: {ran:?}");
         assert_eq!(place.json(".agent-response.json")["error_type"], "request_conflict", "{step}: {ran:?}");
     }
@@ -173,7 +174,7 @@ fn a_request_that_is_too_large_for_the_server_is_answered_so() {
     let large = request("echo", &"x".repeat(3_000));
     let place = Directory::configured("");
     place.write(".agent-request.json", &large.to_string());
-    let ran = place.run(&["--server", &server.url()], &["true"]);
+    let ran = place.run(&["--resume", "--server", &server.url()], &["true"]);
     assert_eq!(place.json(".agent-response.json")["error_type"], "RequestTooLarge", "{ran:?}");
     assert_eq!(place.json(".agent-response.json")["request_id"], PRINTED_ID);
     let home = Directory::temporary();

@@ -125,11 +125,11 @@ fn the_word_to_resume_is_added_once() {
 fn a_program_in_another_directory_is_meant_from_here_first() {
     let place = Directory::configured("");
     place.make("inner");
-    let ran = place.run(&["--dir", "inner"], &["./asks", "1", "echo"]);
+    let ran = place.run(&["--dir", "inner", "--resume"], &["./asks", "1", "echo"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(place.has("inner/answer-0") && place.has("inner/calls") && !place.has("calls"));
     place.script("inner/only-there", "#!/bin/sh\nexit 9\n");
-    assert_eq!(place.run(&["--dir", "inner"], &["./only-there"]).code, 9);
+    assert_eq!(place.run(&["--dir", "inner", "--resume"], &["./only-there"]).code, 9);
     let ran = place.run(&["--dir", "nowhere"], &["./asks", "1", "echo"]);
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("nowhere is not there") && ran.stderr.contains("hint: "), "{ran:?}");

@@ -32,7 +32,7 @@ fn a_request_that_cannot_be_understood_is_shown_and_kept() {
         let ran = place.run(&[], &["bash", "-c", both]);
         assert_eq!(ran.code, 1, "{text} {ran:?}");
         assert!(ran.stderr.contains(".agent-request.json") && ran.stderr.contains(field), "{ran:?}");
-        assert_eq!(place.bridge_files(), [".agent-request-phase2.json", ".agent-request.json"]);
+        assert_eq!(place.bridge_files(), [".agent-bridge.json", ".agent-request-phase2.json", ".agent-request.json"]);
         assert_eq!(place.read(".agent-request.json"), text, "it is as it was");
         assert!(!place.has(".crosspoint"), "nobody was asked for anything");
         let again = place.run(&[], &["bash", "-c", both]);
@@ -61,15 +61,15 @@ fn an_answer_to_something_else_is_set_aside_when_there_is_another() {
 }
 
 #[test]
-fn what_waits_at_the_start_is_answered_first() {
+fn what_waits_at_the_start_is_answered_first_if_the_user_says_so() {
     let place = asking("", "unused");
     place.write(".agent-request.json", &request(PRINTED_ID, "echo").to_string());
-    assert_eq!(place.run(&[], &["./asks"]).code, 0);
+    assert_eq!(place.run(&["--resume"], &["./asks"]).code, 0);
     assert_eq!(place.lines("calls"), ["--resume"]);
     // An answer that is already there is taken as it is.
     fs::rename(place.file("answer-0"), place.file(".agent-response.json")).expect("it is there");
     place.write(".agent-request.json", &request(PRINTED_ID, "nobody").to_string());
-    let ran = place.run(&["--server", "http://127.0.0.1:1"], &["./asks"]);
+    let ran = place.run(&["--resume", "--server", "http://127.0.0.1:1"], &["./asks"]);
     assert_eq!((ran.code, &place.json("answer-0")["status"]), (0, &json!("success")), "{ran:?}");
     assert_eq!(place.bridge_files(), [""; 0]);
 }
@@ -101,7 +101,7 @@ fn requests_that_are_odd_are_answered_with_a_warning() {
     let mut other = request(PRINTED_ID, "echo");
     other["phase"] = json!(4);
     place.write(".agent-request-phase2.json", &other.to_string());
-    let ran = place.run(&[], &["bash", "-c", "exit 0"]);
+    let ran = place.run(&["--resume"], &["bash", "-c", "exit 0"]);
     assert!(ran.stderr.contains("BRIDGE-126"), "{ran:?}");
     assert!(place.has(".agent-response-phase2.json"));
 }
@@ -166,14 +166,14 @@ fn answers_of_an_earlier_run_are_not_those_of_this_one() {
 fn a_directory_that_vanishes_is_said() {
     let place = Directory::configured("");
     place.make("inner");
-    let ran = place.run(&["--dir", "inner"], &["bash", "-c", "rm -r ../inner; exit 42"]);
+    let ran = place.run(&["--dir", "inner", "--resume"], &["bash", "-c", "rm -r ../inner; exit 42"]);
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.stderr.contains("inner is not there"), "{ran:?}");
 }
 
 /// The driver in a namespace of its own, after a shell command.
 fn apart(place: &Directory, prepare: &str, command: &[&str]) -> Command {
-    let driver = place.driver(&["--dir", "inner"], command);
+    let driver = place.driver(&["--dir", "inner", "--resume"], command);
     let mut apart = Command::new("unshare");
     apart.args(["--map-root-user", "--mount", "sh", "-c", &format!("{prepare} && exec \"$@\""), "sh"]);
     apart.arg(driver.get_program()).args(driver.get_args()).current_dir(place.path()).env("NO_COLOR", "1");

@@ -10,6 +10,7 @@ contract = "exec"
 exec = ["bash", "-c", "cat"]
 env = { API_TOKEN = "s3cret-one", MODE = "s3cret-two" }
 ask = true
+retry_exit_codes = [69, 111]
 memory_mb = 512
 processes = 16
 grace_seconds = 0.5
@@ -76,6 +77,18 @@ name = "list"
 contract = "exec"
 exec = ["cat"]
 env = ["s3cret"]
+
+[[agent]]
+name = "codes"
+contract = "exec"
+exec = ["cat"]
+retry_exit_codes = [69, 0]
+
+[[agent]]
+name = "code"
+contract = "exec"
+exec = ["cat"]
+retry_exit_codes = 69
 "#;
     let said = Place::new("exec-bad", bad).check();
     assert!(!said.contains("s3cret"), "{said}");

@@ -73,6 +73,30 @@ fn refusals_say_what_to_add() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
+/// What the hint shows can be run as it is, and has the document rewritten.
+#[test]
+fn the_command_in_the_hint_rewrites_the_document() {
+    let directory = std::env::temp_dir().join(format!("crosspoint-migrate-{}", std::process::id()));
+    fs::create_dir_all(&directory).expect("it can be made");
+    let file = directory.join("it's old.json");
+    fs::write(&file, r#"{"state_updates": {"a": 1}, "next_recommendation": "retry"}"#).expect("it can be written");
+    let mut first = crosspoint(&["migrate", "--index", "i.md", file.to_str().expect("UTF-8")]);
+    let told = transcript(&mut first);
+    let command = told.lines().find_map(|line| Some(line.split_once("hint: ")?.1.split_once(": ")?.1));
+    let command = command.expect("a command is shown");
+    let path = std::path::PathBuf::from(first.get_program());
+    let path = format!("{}:/usr/bin:/bin", path.parent().expect("it is somewhere").display());
+    let ran = std::process::Command::new("sh").args(["-c", command]).env("PATH", path).output().expect("it starts");
+    fs::remove_dir_all(directory).expect("it is there");
+    assert!(ran.status.success(), "{command}: {ran:?}");
+    let envelope: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("it is JSON");
+    assert_eq!((&envelope["success"], &envelope["recommendation"]), (&true.into(), &"retry".into()), "{envelope}");
+    assert_eq!(envelope["summary"], "What happened, in one sentence.");
+    assert_eq!(envelope["artifacts"][0]["path"], "i.md");
+    let code = |arguments: &[&str]| crosspoint(&["migrate"]).args(arguments).output().expect("it starts").status.code();
+    assert_eq!((code(&["--success", "maybe", MODE]), code(&["--summary", "", MODE])), (Some(2), Some(2)));
+}
+
 #[test]
 fn exit_codes() {
     let code = |arguments: &[&str]| crosspoint(&["migrate"]).args(arguments).output().expect("it starts").status.code();

@@ -34,7 +34,14 @@ const NOT_RUNNABLE: u8 = 126;
 /// A program, and where it runs.
 pub(super) struct Program {
     words: Vec<OsString>,
-    directory: PathBuf,
+    place: Place,
+}
+
+/// Where a program runs, and where its files of the bridge are.
+pub(super) struct Place {
+    pub(super) runs_in: PathBuf,
+    /// An absolute path; none if the files are where the program runs.
+    pub(super) files_in: Option<PathBuf>,
 }
 
 /// Whether the program is begun or resumed.
@@ -47,15 +54,15 @@ pub(super) enum Way {
 impl Program {
     /// Finds the program, so that a mistyped name is reported before anything is done; an error is the exit code for
     /// it.
-    pub(super) fn find(command: &[OsString], directory: &Path) -> Result<Program, u8> {
+    pub(super) fn find(command: &[OsString], place: Place) -> Result<Program, u8> {
         let (name, rest) = command.split_first().ok_or(NOT_FOUND)?;
         let has_place = name.as_bytes().contains(&b'/');
-        let found = if has_place { Some(placed(name, directory)) } else { searched(name) };
+        let found = if has_place { Some(placed(name, &place.runs_in)) } else { searched(name) };
         let (word, path) = found.ok_or_else(|| missing(name))?;
         match path.metadata() {
             Ok(file) if file.is_file() && file.permissions().mode() & 0o111 != 0 => {
                 let words = [word].into_iter().chain(rest.iter().cloned()).collect();
-                Ok(Program { words, directory: directory.to_owned() })
+                Ok(Program { words, place })
             }
             Ok(file) => Err(cannot(name, if file.is_file() { "it is not executable" } else { "it is no file" })),
             Err(error) if is_missing(&error) => Err(missing(name)),
@@ -91,7 +98,7 @@ impl Program {
         if way == Way::Resumed && !words.iter().skip(1).any(|word| word == RESUME) {
             words.push(RESUME.into());
         }
-        Kept::start(&words, &self.directory, lock.as_fd()).context("cannot start the program")
+        Kept::start(&words, &self.place, lock.as_fd()).context("cannot start the program")
     }
 }
 

@@ -18,10 +18,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
+use crosspoint_bridge::DIRECTORY;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     recvmsg, sendmsg,
@@ -30,7 +30,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{Signal as Caught, SignalKind, signal};
 
-use super::child::COMMAND;
+use super::child::{COMMAND, Place};
 use crate::exec::tree;
 use crate::signals::StopRequest;
 use crate::terminal::render;
@@ -51,9 +51,15 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Starts a program; its keeper holds this lock from now on.
-    pub(super) fn start(words: &[OsString], directory: &Path, lock: BorrowedFd<'_>) -> io::Result<Kept> {
+    pub(super) fn start(words: &[OsString], place: &Place, lock: BorrowedFd<'_>) -> io::Result<Kept> {
         let (line, theirs) = UnixStream::pair()?;
-        let keeper = again(KEEP, words).current_dir(directory).stdin(OwnedFd::from(theirs)).spawn()?;
+        let mut keeper = again(KEEP, words);
+        // The driver may itself be the program of another driver, whose directory is not this program's.
+        match &place.files_in {
+            Some(files_in) => keeper.env(DIRECTORY, files_in),
+            None => keeper.env_remove(DIRECTORY),
+        };
+        let keeper = keeper.current_dir(&place.runs_in).stdin(OwnedFd::from(theirs)).spawn()?;
         let stdin = io::stdin();
         let both = [stdin.as_fd(), lock];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];

@@ -8,22 +8,75 @@ pub(super) enum Recorded {
     /// None is known.
     Nobody,
     /// This very command.
-    Us,
+    Us(Memory),
     /// Another command.
-    Another,
+    Another(Memory),
+}
+
+/// How far the record says that a command has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Memory {
+    /// The program was begun, and nothing that it asked is noted.
+    Begun,
+    /// The program has asked.
+    Asked,
+}
+
+/// The responses under the names of the requests that the record notes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Responses {
+    /// There are none: the program has taken what it was given.
+    None,
+    /// At least one is a recorded answer.
+    Own,
+    /// None of those that are there is a recorded answer.
+    Foreign,
+}
+
+/// What a start finds in the directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Whether requests wait that the record notes.
+    pub(super) noted: bool,
+    /// Whether requests wait that the record does not note.
+    pub(super) unknown: bool,
+    pub(super) responses: Responses,
+}
+
+/// What is done with requests that no record knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unknown {
+    SetAside,
+    /// The user says that they are this command's: `bridge run --resume`.
+    Answer,
 }
 
 /// How to begin with a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
     /// Run it as it was typed.
-    Fresh,
+    Fresh(Fresh),
     /// Run it with the argument that says that it goes on.
-    Resumed,
+    Resumed(Responses),
     /// First answer what it asked before.
     Answer,
+    /// First set aside what no record knows, and then answer what the record notes.
+    SetAsideAndAnswer,
     /// The files here belong to another command.
     NotOurs,
+}
+
+/// Why a program is run from its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fresh {
+    /// Nothing is there of an earlier run.
+    First,
+    /// Its last run was cut short before it asked anything.
+    AskedNothing,
+    /// A response is in the place of its recorded answer, and is not that answer (BRIDGE-4.4).
+    ForeignResponse,
+    /// Requests wait that are not its own, and are set aside first (BRIDGE-4.6).
+    UnknownRequests,
 }
 
 /// How a program ended.
@@ -64,15 +117,26 @@ const BY_SIGNAL: i32 = 128;
 /// The exit code of shells for a program that was interrupted.
 const INTERRUPTED: u8 = 130;
 
-pub(super) fn begin(requests: usize, recorded: Recorded) -> Begin {
-    match (requests, recorded) {
-        // BRIDGE-4.4: only a recorded answer to this very command is gone on with at once.
-        (0, Recorded::Us) => Begin::Resumed,
-        (0, Recorded::Nobody) => Begin::Fresh,
-        (_, Recorded::Nobody | Recorded::Us) => Begin::Answer,
+pub(super) fn begin(found: Found, recorded: Recorded, unknown: Unknown) -> Begin {
+    let waits = found.noted || found.unknown;
+    match recorded {
         // Even if nothing waits: the user of that command was told that everything is kept, and a run of this command
         // would take its answers or be given them.
-        (_, Recorded::Another) => Begin::NotOurs,
+        Recorded::Another(Memory::Asked) => Begin::NotOurs,
+        Recorded::Another(Memory::Begun) if waits => Begin::NotOurs,
+        // Whatever waits was asked after this command was begun.
+        Recorded::Us(_) if waits => Begin::Answer,
+        Recorded::Us(Memory::Begun) => Begin::Fresh(Fresh::AskedNothing),
+        Recorded::Us(Memory::Asked) => match found.responses {
+            Responses::None | Responses::Own => Begin::Resumed(found.responses),
+            Responses::Foreign => Begin::Fresh(Fresh::ForeignResponse),
+        },
+        Recorded::Nobody | Recorded::Another(Memory::Begun) => match (found.unknown, found.noted, unknown) {
+            (false, false, _) => Begin::Fresh(Fresh::First),
+            (false, true, _) | (true, _, Unknown::Answer) => Begin::Answer,
+            (true, true, Unknown::SetAside) => Begin::SetAsideAndAnswer,
+            (true, false, Unknown::SetAside) => Begin::Fresh(Fresh::UnknownRequests),
+        },
     }
 }
 
@@ -95,14 +159,50 @@ mod tests {
 
     const FIRST: Resumptions = Resumptions { done: 0, max: 5 };
 
+    fn found(noted: bool, unknown: bool, responses: Responses) -> Found {
+        Found { noted, unknown, responses }
+    }
+
+    const NOTHING: Found = Found { noted: false, unknown: false, responses: Responses::None };
+
     #[test]
     fn a_start_goes_on_with_what_is_its_own() {
-        assert_eq!(begin(0, Recorded::Nobody), Begin::Fresh);
-        assert_eq!(begin(0, Recorded::Us), Begin::Resumed);
-        assert_eq!(begin(0, Recorded::Another), Begin::NotOurs);
-        assert_eq!(begin(1, Recorded::Nobody), Begin::Answer);
-        assert_eq!(begin(3, Recorded::Us), Begin::Answer);
-        assert_eq!(begin(1, Recorded::Another), Begin::NotOurs);
+        let us = |found, memory| begin(found, Recorded::Us(memory), Unknown::SetAside);
+        for memory in [Memory::Begun, Memory::Asked] {
+            for (noted, unknown) in [(true, false), (false, true), (true, true)] {
+                // Between the program's end and the note of what it asked, its request is not noted yet.
+                assert_eq!(us(found(noted, unknown, Responses::Foreign), memory), Begin::Answer);
+            }
+        }
+        assert_eq!(us(NOTHING, Memory::Begun), Begin::Fresh(Fresh::AskedNothing));
+        for responses in [Responses::None, Responses::Own] {
+            assert_eq!(us(found(false, false, responses), Memory::Asked), Begin::Resumed(responses));
+        }
+        let foreign = found(false, false, Responses::Foreign);
+        assert_eq!(us(foreign, Memory::Asked), Begin::Fresh(Fresh::ForeignResponse));
+    }
+
+    #[test]
+    fn what_another_command_has_is_left_to_it() {
+        let another = |found, memory| begin(found, Recorded::Another(memory), Unknown::Answer);
+        assert_eq!(another(NOTHING, Memory::Asked), Begin::NotOurs);
+        assert_eq!(another(NOTHING, Memory::Begun), Begin::Fresh(Fresh::First), "nothing is kept of it");
+        for memory in [Memory::Begun, Memory::Asked] {
+            assert_eq!(another(found(false, true, Responses::None), memory), Begin::NotOurs);
+        }
+    }
+
+    #[test]
+    fn what_no_record_knows_is_answered_only_if_the_user_says_so() {
+        let start = |noted, unknown, how| begin(found(noted, unknown, Responses::Own), Recorded::Nobody, how);
+        for how in [Unknown::SetAside, Unknown::Answer] {
+            assert_eq!(start(false, false, how), Begin::Fresh(Fresh::First), "a response alone waits");
+            assert_eq!(start(true, false, how), Begin::Answer);
+        }
+        assert_eq!(start(false, true, Unknown::SetAside), Begin::Fresh(Fresh::UnknownRequests));
+        assert_eq!(start(true, true, Unknown::SetAside), Begin::SetAsideAndAnswer);
+        assert_eq!(start(false, true, Unknown::Answer), Begin::Answer);
+        assert_eq!(start(true, true, Unknown::Answer), Begin::Answer);
     }
 
     #[test]

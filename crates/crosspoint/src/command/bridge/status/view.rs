@@ -189,6 +189,9 @@ fn what_is_left(name: &str) -> Option<&'static str> {
     Some(match Leftover::of(name)? {
         Leftover::Half => "left behind half-written or half-removed; the next driver clears it away",
         Leftover::Stale(record::NAME) => "set aside, because it could not be understood",
+        Leftover::Stale(name) if Pair::all().any(|pair| pair.request() == name) => {
+            "set aside, because no record said that the program asked it; crosspoint bridge run --resume answers it"
+        }
         Leftover::Stale(_) => "set aside, because it did not answer the request that was there",
     })
 }
