@@ -380,15 +380,17 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     /// Returns the value that did not fit the member and stood in its place. A document that goes back has it there
-    /// again, unless the contract demands the member, or a caller waits for the document: to a caller, null is absent.
+    /// again. A member that the contract demands must fit, and so must every member of an answer to a caller: there the
+    /// value is carried, and null is absent.
     fn misfit(&mut self, member: &Member) -> Option<Cow<'j, str>> {
         let (at, own) = self.own_at_path()?;
-        if !member.open && matches!(member.need, Need::Required(_) | Need::Follows(_)) {
+        let is_answer = self.context.completing;
+        if !member.open && (is_answer || matches!(member.need, Need::Required(_) | Need::Follows(_))) {
+            self.own_taken[at] |= is_answer && own.value.get() == "null";
             return None;
         }
         self.own_taken[at] = true;
-        let is_absent = self.context.completing && own.value.get() == "null" && !member.open;
-        (!is_absent).then(|| Cow::Borrowed(own.value.get()))
+        Some(Cow::Borrowed(own.value.get()))
     }
 }
 

@@ -256,7 +256,7 @@ pub(super) fn later<'t, 's: 't, T>(
     read: impl FnOnce(Value<'t, 's>, &mut Findings) -> Option<T>,
 ) -> Option<T> {
     match dialect {
-        Dialect::Later => fields.tolerated(name, read),
+        Dialect::Later => fields.optional_or_null(name, read),
         Dialect::V1 => None,
     }
 }

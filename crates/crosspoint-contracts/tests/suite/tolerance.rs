@@ -282,3 +282,35 @@ fn input_and_limits_of_the_wrong_type_are_refused() {
     let asap = br#"{"id": "1", "type": "t", "payload": {}, "context": {"priority": "asap"}}"#;
     assert!(!read(asap, &Options::default()).report.is_valid());
 }
+
+/// Messages of the shapes that agents of other people send (`testdata/wild/message`), and what must come of each.
+#[test]
+fn messages_as_they_are_out_there() {
+    let directory = corpus::testdata().join("wild/message");
+    let expected = std::fs::read(directory.join("expected.json")).expect("it can be read");
+    let expected: serde_json::Map<String, Value> = serde_json::from_slice(&expected).expect("it is JSON");
+    assert!(expected.len() >= 5);
+    for (name, expected) in expected {
+        let bytes = std::fs::read(directory.join(format!("{name}.json"))).expect("it can be read");
+        let kind = Kind::from_name(expected["kind"].as_str().expect("a kind")).expect("there is such a kind");
+        let response = read_response(kind, &bytes);
+        let job = response.job.unwrap_or_else(|lack| panic!("{name}: {lack:?}"));
+        let state = job.state().expect("it has ended").name();
+        assert_eq!(expected["outcome"], state, "{name}");
+        let found = |home: Home| job.get(home).map_or(Value::Null, |held| value(held.get()));
+        for (member, home) in [("text", Home::Text), ("failure", Home::Failure), ("message", Home::Message)] {
+            if let Some(wanted) = expected.get(member) {
+                assert_eq!(found(home), *wanted, "{name} {member}");
+            }
+        }
+        for (level, member) in [(Level::Error, "errors"), (Level::Warning, "warnings")] {
+            let mut clauses: Vec<&str> = (response.report.findings.iter())
+                .filter(|finding| finding.level == level)
+                .map(|finding| finding.clause.id)
+                .collect();
+            clauses.sort_unstable();
+            clauses.dedup();
+            assert_eq!(json!(clauses), expected[member], "{name}");
+        }
+    }
+}

@@ -8,3 +8,4 @@ mod exchanges;
 mod matrix;
 mod statuses;
 mod tokens;
+mod wild;

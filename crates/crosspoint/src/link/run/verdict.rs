@@ -104,7 +104,11 @@ pub(super) fn of_unended_stream(head: Head, refused: &[u8]) -> Verdict {
     } else {
         Err(by_status(head, refused))
     };
-    Verdict { result, violations: vec![note(&RUN_7, "the stream ended before its terminal event")] }
+    let what = match refused {
+        [] => "the stream ended before its terminal event",
+        [..] => "the stream has no terminal event that can be taken",
+    };
+    Verdict { result, violations: vec![note(&RUN_7, what)] }
 }
 
 /// Judges a stream whose connection was lost before there was an outcome.
@@ -151,9 +155,8 @@ pub(super) fn of_unread(unread: Unread, head: Head, beginning: &[u8], bytes_max:
 }
 
 fn of_unreadable(head: Head, Unreadable { lack, report }: Unreadable, body: &[u8]) -> Verdict {
-    // A proxy between Crosspoint and the agent refuses in words of its own, which breaks no rule of the agent's
-    // contract.
-    let violations = if status::is_at_the_gate(head.status) { Vec::new() } else { found(report, &RECOMMENDED) };
+    // An error in words of the agent's own, or of a proxy before it, is no document, and breaks no rule for documents.
+    let violations = if head.status.is_success() { found(report, &RECOMMENDED) } else { Vec::new() };
     let is_success = head.status.is_success();
     let failed = if is_success { reply::unreadable(lack.sentence(), body) } else { by_status(head, body) };
     Verdict { result: Err(failed), violations }
