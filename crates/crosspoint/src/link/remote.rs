@@ -9,8 +9,10 @@ use crosspoint_contracts::reply::Failed;
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::Attempt;
 use crosspoint_exchange::outgoing::{self, AgentOptions, Outgoing};
+use crosspoint_exchange::trace::Trace;
 use crosspoint_http::call::{Http, Unanswered};
 use reqwest::StatusCode;
+use uuid::Uuid;
 
 use super::status::is_absent;
 use crate::backend::assignment;
@@ -71,8 +73,10 @@ impl Agent {
     }
 
     async fn asked_after(&self) -> Health {
+        // A check belongs to no job, so it is a trace of its own (TASK-8).
+        let trace = Trace::of_attempt(Uuid::new_v4(), None, 1);
         for path in HEALTH_PATHS {
-            let Ok(answer) = self.http.get(&self.http.endpoint(path)).await else { return Health::Sick };
+            let Ok(answer) = self.http.get(&self.http.endpoint(path), &trace).await else { return Health::Sick };
             let status = answer.status;
             answer.dismiss().await;
             if !is_absent(status) {

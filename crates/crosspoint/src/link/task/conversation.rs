@@ -288,7 +288,9 @@ impl<'t> Conversation<'t> {
         let path = format!("tasks/{}", self.id());
         let endpoint = if wait > 0 { http.endpoint_with(&path, &format!("wait={wait}")) } else { http.endpoint(&path) };
         let began = Instant::now();
-        let answer = tokio::time::timeout(Duration::from_secs(wait) + ANSWER_TIME_MAX, http.get(&endpoint)).await;
+        let answer =
+            tokio::time::timeout(Duration::from_secs(wait) + ANSWER_TIME_MAX, http.get(&endpoint, &self.request.trace))
+                .await;
         let answer = whole(answer.unwrap_or(Err(Unanswered::Lost)), self.task.agent.answer_bytes_max).await;
         let answer = logged(self.attempt, began, answer);
         self.took = began.elapsed();
