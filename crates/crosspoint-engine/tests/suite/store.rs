@@ -75,6 +75,7 @@ fn full(seq: u64, state: State) -> Job {
             percent: Some(33.25),
             step: Some(body(r#""Schritt \u0000 二""#)),
             document: None,
+            began: None,
         })),
         output_bytes: 4 << 30,
         answers: Arc::new(vec![
@@ -150,8 +151,9 @@ fn a_job_is_written_over_by_every_later_state() {
 
 /// One event of every kind except acceptance and the end.
 fn happenings() -> Vec<What> {
-    let progress =
-        |percent, step: Option<&str>| What::Progress(Progress { percent, step: step.map(body), document: None });
+    let progress = |percent, step: Option<&str>| {
+        What::Progress(Progress { percent, step: step.map(body), document: None, began: None })
+    };
     let block = |bytes: &'static [u8]| Block(Bytes::from_static(bytes));
     vec![
         What::Started { attempt: 1, agent: HARD.into() },

@@ -60,7 +60,12 @@ impl TaskServer {
 
     /// An agent that first asks this function how to answer.
     pub(crate) fn answering(answer: impl Fn(&Call) -> Reply + Send + Sync + 'static) -> TaskServer {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        TaskServer::at("127.0.0.1:0".parse().expect("an address"), answer)
+    }
+
+    /// The same at an address, which may be that of an agent that is gone.
+    pub(crate) fn at(address: SocketAddr, answer: impl Fn(&Call) -> Reply + Send + Sync + 'static) -> TaskServer {
+        let listener = TcpListener::bind(address).expect("the port is free");
         let address = listener.local_addr().expect("it has an address");
         let shared = Arc::new(Shared {
             tasks: Mutex::default(),
@@ -93,6 +98,10 @@ impl TaskServer {
     pub(crate) fn configuration(&self, name: &str, keys: &str) -> String {
         let url = format!("http://{}", self.address);
         format!("[[agent]]\nname = \"{name}\"\ncontract = \"task\"\nurl = \"{url}\"\n{keys}\n")
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// From now on the task has this state; the id is filled in.
@@ -136,6 +145,9 @@ impl Shared {
     fn serve(&self, stream: &TcpStream) {
         let mut reader = BufReader::new(stream);
         while let Some(call) = call(&mut reader) {
+            if self.closed.load(Ordering::Relaxed) {
+                return;
+            }
             self.calls.lock().expect("nobody panicked").push(call.clone());
             let (status, document) = match (self.answer)(&call) {
                 Reply::Kept => self.kept(&call),
