@@ -16,6 +16,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     work_may_name_agent: false,
     ids_are_unique: false,
     input: None,
+    input_at: "/task/params",
     seconds_default: None,
     request_has: &[],
     parts: &[Part { path: &["artifacts"], holds: Holds::Artifacts, stand_in: "[]" }],

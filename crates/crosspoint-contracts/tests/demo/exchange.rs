@@ -16,6 +16,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     work_may_name_agent: false,
     ids_are_unique: false,
     input: None,
+    input_at: "/input",
     seconds_default: None,
     request_has: &[],
     parts: &[Part { path: &["output"], holds: Holds::Output, stand_in: "{}" }],

@@ -5,3 +5,4 @@ mod chain;
 mod demo;
 mod exchanges;
 mod matrix;
+mod schemas;
