@@ -101,8 +101,8 @@ impl Trace {
     }
 }
 
-/// Returns the part of a `tracestate` that is kept: all of it, or else what the recommendation says to keep. Long members
-/// are left out first, and then the last ones, which are the oldest.
+/// Returns the part of a `tracestate` that is kept: all of it, or else what the recommendation says to keep. Long
+/// members are left out first, and then the last ones, which are the oldest.
 fn kept_state(header: &str) -> Option<String> {
     let members = header.split(',').map(|member| member.trim_matches([' ', '\t'])).filter(|member| !member.is_empty());
     let mut members: Vec<&str> = members.collect();

@@ -79,8 +79,8 @@ impl StreamWriter {
         }
     }
 
-    /// Writes `started` with what an agent said, from data that was read when it came and was written by us. It may follow
-    /// a `started` that was written before the agent said anything. The data is not examined again.
+    /// Writes `started` with what an agent said, from data that was read when it came and was written by us. It may
+    /// follow a `started` that was written before the agent said anything. The data is not examined again.
     ///
     /// # Errors
     /// Fails if the stream has ended.

@@ -12,8 +12,8 @@ use rusqlite::{Connection, OptionalExtension};
 use super::event_row;
 use crate::job::Job;
 
-/// Most events that a start looks at for all jobs together: about two seconds' worth. Beyond that jobs are shown without
-/// their agents' own words.
+/// Most events that a start looks at for all jobs together: about two seconds' worth. Beyond that jobs are shown
+/// without their agents' own words.
 const LOOKED_AT_MAX: usize = 1_000_000;
 
 /// Adds to jobs that agents have what these agents said last, and what they said when they began.

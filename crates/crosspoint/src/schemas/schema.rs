@@ -96,19 +96,21 @@ impl Mistake {
     fn of(error: &ValidationError<'_>, schema: &Value) -> Mistake {
         let mut pointer = error.instance_path().as_str().to_owned();
         let schema_at = error.schema_path().as_str().to_owned();
-        let keyword = error.kind().keyword();
-        let (what, wrong) = match error.kind() {
-            ValidationErrorKind::Required { property } => {
-                let name = property.as_str().unwrap_or_default();
-                pointer.push('/');
-                pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
-                (format!("`{name}` is missing"), Wrong::Missing)
-            }
-            ValidationErrorKind::Type { kind } => (format!("it must be {}", types(kind)), Wrong::Type),
-            ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. } => {
-                ("it has members that the schema of its work does not allow".to_owned(), Wrong::Value)
-            }
-            _ => (format!("it must match `{keyword}` of the schema{}", shown(schema, &schema_at)), Wrong::Value),
+        let kind = error.kind();
+        let (what, wrong) = if let ValidationErrorKind::Required { property } = kind {
+            let name = property.as_str().unwrap_or_default();
+            pointer.push('/');
+            pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            (format!("`{name}` is missing"), Wrong::Missing)
+        } else if let ValidationErrorKind::Type { kind } = kind {
+            (format!("it must be {}", types(kind)), Wrong::Type)
+        } else if let ValidationErrorKind::AdditionalProperties { .. }
+        | ValidationErrorKind::UnevaluatedProperties { .. } = kind
+        {
+            ("it has members that the schema of its work does not allow".to_owned(), Wrong::Value)
+        } else {
+            let wanted = shown(schema, &schema_at);
+            (format!("it must match `{}` of the schema{wanted}", kind.keyword()), Wrong::Value)
         };
         Mistake { pointer, what, wrong, schema_at }
     }

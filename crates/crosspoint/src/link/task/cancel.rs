@@ -1,8 +1,9 @@
 //! Telling an agent that a task is no longer wanted, until it has heard.
 //!
-//! The job has its outcome already. The agent is told once before the attempt is over, so that a server which is about
-//! to end has told the agents that are there. Nothing waits for more than that. An agent that cannot be reached, or that is in trouble, is told again until it is given up. If the
-//! server ends meanwhile, its next start tells the agent again (`stop_ended`).
+//! The job has its outcome already. The agent is told once before the attempt is over, so that a server which is
+//! about to end has told the agents that are there. Nothing waits for more than that. An agent that cannot be reached,
+//! or that is in trouble, is told again until it is given up. If the server ends meanwhile, its next start tells the
+//! agent again (`stop_ended`).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
