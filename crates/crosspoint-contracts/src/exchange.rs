@@ -33,6 +33,8 @@ pub struct Exchange {
     pub ids_are_unique: bool,
     /// Makes the input of a document in which it is not a single value.
     pub input: Option<MakeInput>,
+    /// The pointer to the input; empty where the members of the input are members of the document.
+    pub input_at: &'static str,
     /// How long the work may take where the request does not say, in seconds.
     pub seconds_default: Option<u32>,
     /// What every request tells its agent, even where the caller did not say it.

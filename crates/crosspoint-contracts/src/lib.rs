@@ -120,6 +120,8 @@ list::contracts! {
 
 // Part of one contract, but needed by commands and servers wherever documents of any contract are read.
 pub use message::AGENT_TYPES;
+/// The clause about the schemas of a work, which hold at the doors of all contracts.
+pub use task::clause::TASK_10;
 
 /// The kind that a job of our own API is treated as. Of all requests it has members for most of what that API knows.
 pub const NATIVE_REQUEST: Kind = Kind::TaskRequest;

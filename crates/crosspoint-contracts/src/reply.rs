@@ -74,6 +74,8 @@ pub struct Progress {
     pub step: Option<Body>,
     /// The agent's own document, with all that it said.
     pub document: Option<AgentDocument>,
+    /// The agent's own document about its start, in the report that brings it.
+    pub began: Option<AgentDocument>,
 }
 
 /// A question of an agent to a person: a JSON object with `prompt`, and `schema` where the answer must have one.

@@ -49,6 +49,19 @@ pub struct Finding {
     pub wrong: Wrong,
 }
 
+impl Finding {
+    /// Makes a finding at a place that is known by its pointer alone, with the clause's own hint.
+    pub fn at(
+        clause: &'static Clause,
+        pointer: String,
+        message: impl Into<Cow<'static, str>>,
+        wrong: Wrong,
+    ) -> Finding {
+        let (message, hint) = (message.into(), Cow::Borrowed(clause.hint));
+        Finding { clause, level: clause.level, pointer, line: 0, column: 0, span: (0, 0), message, hint, wrong }
+    }
+}
+
 /// In which way a member is wrong, for contracts that have a code for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
@@ -74,6 +87,19 @@ pub struct Report {
 }
 
 impl Report {
+    /// Makes a report of findings that are known by their pointers alone. Each is placed at the value that its pointer
+    /// names in the document, or at the nearest one around it.
+    pub fn of_pointers(mut findings: Vec<Finding>, source: &[u8]) -> Report {
+        if let Ok(tape) = Tape::scan(source) {
+            for finding in &mut findings {
+                finding.span = tape.root().map_or((0, 0), |root| nearest(root, &finding.pointer).span());
+            }
+        }
+        let mut report = Report { findings, ..Report::default() };
+        report.locate_lines(source);
+        report
+    }
+
     /// Returns whether no error was found. Warnings are allowed.
     pub fn is_valid(&self) -> bool {
         self.count(Level::Error) == 0
@@ -265,6 +291,20 @@ impl Findings {
         report.locate_lines(source);
         report
     }
+}
+
+/// Returns the value that a pointer names, or the last one on the way to it.
+fn nearest<'t, 's>(root: Value<'t, 's>, pointer: &str) -> Value<'t, 's> {
+    let mut at = root;
+    for name in pointer.split('/').skip(1) {
+        let name = name.replace("~1", "/").replace("~0", "~");
+        let item = || name.parse::<usize>().ok().and_then(|index| at.items().nth(index));
+        match at.get(&name).or_else(item) {
+            Some(inside) => at = inside,
+            None => break,
+        }
+    }
+    at
 }
 
 /// Turns notes into findings with pointers and spans, in one walk over the tape up to the last noted node.

@@ -39,7 +39,8 @@ pub struct NewJob {
     /// Where in the document the input is: one JSON value. Not needed where the contract builds its input from several
     /// members.
     pub input: Range<usize>,
-    /// The job's place in a trace, as W3C Trace Context spells it.
+    /// The job's place in a trace, as W3C Trace Context spells it: `traceparent`, and on a second line `tracestate` if
+    /// there is one.
     pub trace: Option<Box<str>>,
 }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::outcome::Outcome;
-use crosspoint_contracts::reply::{Progress, Question};
+use crosspoint_contracts::reply::{AgentDocument, Progress, Question};
 use crosspoint_contracts::request::{Door, Key, Limits, Priority};
 use crosspoint_contracts::time::Time;
 
@@ -50,6 +50,8 @@ pub struct Job {
     pub skew_micros: i64,
     /// The latest progress that was committed.
     pub progress: Option<Arc<Progress>>,
+    /// What the agent said when it began the present attempt, if it said more than that.
+    pub began: Option<Arc<AgentDocument>>,
     /// Progress that came too soon after the last progress event to become an event of its own (ALL-9).
     pub pending: Option<Arc<Progress>>,
     /// When progress last became an event.
@@ -89,7 +91,8 @@ pub struct Request {
     pub priority: Priority,
     /// The limits that the caller set.
     pub limits: Limits,
-    /// The job's place in a trace, as W3C Trace Context spells it.
+    /// The job's place in a trace, as W3C Trace Context spells it: `traceparent`, and on a second line `tracestate` if
+    /// there is one.
     pub trace: Option<Box<str>>,
     /// When the job was accepted.
     pub accepted_at: Time,
@@ -238,6 +241,7 @@ impl Job {
             waited: Duration::ZERO,
             skew_micros: 0,
             progress: None,
+            began: None,
             pending: None,
             progress_at: Time::default(),
             output_bytes: 0,

@@ -17,6 +17,7 @@ mod outcome;
 mod purge;
 mod read;
 mod row;
+mod said;
 mod schema;
 mod write;
 
@@ -188,7 +189,8 @@ impl Store {
             }
         }
         let one = |seq: &Seq| read::job(&moment, *seq);
-        let jobs = live.iter().map(one).filter_map(Result::transpose).collect::<rusqlite::Result<Vec<Job>>>()?;
+        let mut jobs = live.iter().map(one).filter_map(Result::transpose).collect::<rusqlite::Result<Vec<Job>>>()?;
+        said::add(&moment, &mut jobs)?;
         let last_seq = last_seq.max(kept.unwrap_or(Seq(0)));
         let (standings, members) = (row::standings(&moment)?, member::all(&moment)?);
         // Stores of earlier versions do not hold this time: then an orchestrator was alive when the last row was

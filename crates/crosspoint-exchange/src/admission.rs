@@ -11,7 +11,7 @@ use bytes::Bytes;
 use crosspoint_contracts::exchange::{Differs, Exchange};
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::request::{Door, NewJob};
-use crosspoint_contracts::{Contract, Report};
+use crosspoint_contracts::{Contract, Finding, Report};
 
 use super::answer::Beside;
 use super::backend::{Agent, Backend, Followed, Submitted, Unaccepted};
@@ -51,7 +51,7 @@ pub struct Headers {
     pub caller: Caller,
     /// `Idempotency-Key`
     pub key: Option<Box<str>>,
-    /// `traceparent`
+    /// `traceparent` and `tracestate`
     pub trace: Option<Trace>,
     /// The work that the caller means by the name in the document.
     pub work: Option<String>,
@@ -190,6 +190,7 @@ fn unaccepted<B: Backend>(
             (refusing.conflict)(if is_same { Differs::Input } else { Differs::Work })
         }
         Unaccepted::Refused(_) => return why.refusal(agents),
+        Unaccepted::Mismatch(report) => return malformed(exchange, report.clone()),
     };
     fielded(exchange, why.refusal(agents).worded(wording))
 }
@@ -214,6 +215,12 @@ impl<J: Followed> Unaccepted<J> {
             Unaccepted::NotItsWork => {
                 let hint = "leave `agent` out, or GET /api/v1/agents for who takes what";
                 Refusal::unsupported("this agent does not take this work", hint).at("/agent")
+            }
+            Unaccepted::Mismatch(report) => {
+                let mistake = |finding: Finding| {
+                    Refusal::invalid(finding.message, finding.hint).clause(finding.clause.id).at(finding.pointer)
+                };
+                return Refusal::all(report.findings.into_iter().map(mistake).collect());
             }
             Unaccepted::Refused(refusal) => return refusal,
         };

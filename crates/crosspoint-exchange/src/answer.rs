@@ -63,6 +63,15 @@ pub fn progress(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> Option<Str
     Some(document(&Snapshot { state: State::Running, ..*job }, to, beside))
 }
 
+/// Writes what the agent of a job said when it began, for a caller of the same contract. `None` if it said no more than
+/// that, or speaks another contract.
+pub fn began(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> Option<String> {
+    let own = job.began.filter(|own| own.kind.contract() == to)?;
+    let job = Snapshot { state: State::Running, ..*job };
+    let writing = Writing { job: &job, to, beside };
+    writing.written(&writing.named(own.kind.read_piece(own.document.get())?))
+}
+
 fn is_valid(document: &str, of: Contract) -> bool {
     let options = Options { kind: Some(of.exchange().response), levels: Levels::Wrapped, ..Options::default() };
     crosspoint_contracts::read(document.as_bytes(), &options).report.is_valid()

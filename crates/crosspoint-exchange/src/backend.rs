@@ -7,6 +7,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crosspoint_contracts::Report;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::job::State;
 use crosspoint_contracts::request::{Door, NewJob};
@@ -92,6 +93,8 @@ pub enum Unaccepted<J> {
     UnknownAgent,
     /// The agent that the caller named does not take the work.
     NotItsWork,
+    /// The input does not match the schema of its work (TASK-10). The places are those of the caller's own document.
+    Mismatch(Report),
     /// A reason that has nothing to do with the caller's contract.
     Refused(Refusal),
 }

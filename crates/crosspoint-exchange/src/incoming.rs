@@ -80,7 +80,7 @@ pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<In
         limits: limits(&job, exchange.seconds_default),
         document: Block(document.clone()),
         input: asked.input.map_or(0..0, |input| range_in(document, input)),
-        trace: headers.trace.or(own).map(|trace| trace.header().into()),
+        trace: headers.trace.or(own).map(|trace| trace.stored().into()),
     };
     let is_translated = job.origin.contract() != contract;
     Ok(Incoming { new, name_bytes, is_translated, loose: reading.report.findings, traces_differ })

@@ -102,9 +102,18 @@ pub fn kept(answer: &[u8]) -> Option<Body> {
 pub fn progress(job: &Canonical<'_>, kind: Kind, document: &Bytes) -> Progress {
     let percent = job.get(Home::Percent).and_then(|percent| percent.get().parse().ok());
     let step = job.get(Home::Step).map(|step| Body::of(&shortened(&step.text().unwrap_or_default())));
+    Progress { percent, step, document: said_on_the_way(kind, document), began: None }
+}
+
+/// Returns the report that an agent has begun, with all that it said about that. `None` if that is too long to be kept.
+pub fn began(kind: Kind, document: &Bytes) -> Option<Progress> {
+    let began = said_on_the_way(kind, document)?;
+    Some(Progress { began: Some(began), ..Progress::default() })
+}
+
+fn said_on_the_way(kind: Kind, document: &Bytes) -> Option<AgentDocument> {
     let is_short = document.len() <= PROGRESS_BYTES_MAX;
-    let document = is_short.then(|| AgentDocument { kind, document: Body::trusted(document.clone()) });
-    Progress { percent, step, document }
+    is_short.then(|| AgentDocument { kind, document: Body::trusted(document.clone()) })
 }
 
 /// Cuts a step that is too long to be read in passing.

@@ -3,7 +3,7 @@
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::job;
 use crosspoint_contracts::outcome::{Outcome, Status};
-use crosspoint_contracts::reply::{Progress, Question};
+use crosspoint_contracts::reply::{AgentDocument, Progress, Question};
 use crosspoint_contracts::request::Door;
 use crosspoint_contracts::time::Time;
 use uuid::Uuid;
@@ -27,6 +27,8 @@ pub struct Snapshot<'j> {
     pub state: State<'j>,
     /// The latest progress.
     pub progress: Option<&'j Progress>,
+    /// What the agent said when it began, if it said more than that.
+    pub began: Option<&'j AgentDocument>,
     /// When the progress was made.
     pub progress_at: Time,
     /// How many events the job has had.

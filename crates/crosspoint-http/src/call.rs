@@ -43,6 +43,7 @@ const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// The way to one agent. Its connections are its own, and are used again.
 pub struct Http {
@@ -58,8 +59,10 @@ pub struct Endpoint(PathAndQuery);
 
 /// A request, before its place and the agent's own headers are known.
 struct Call<'c> {
-    /// The document of a POST, and the span it belongs to. A GET has neither.
-    posted: Option<(Bytes, &'c Trace)>,
+    /// The document of a POST.
+    posted: Option<Bytes>,
+    /// The span that the request belongs to (TASK-8).
+    trace: &'c Trace,
     accept: Media,
 }
 
@@ -150,12 +153,12 @@ impl Http {
         trace: &Trace,
         accept: Media,
     ) -> Result<Answer, Unanswered> {
-        self.send(endpoint, &Call { posted: Some((document.into(), trace)), accept }).await
+        self.send(endpoint, &Call { posted: Some(document.into()), trace, accept }).await
     }
 
     /// Gets the JSON that is at a path.
-    pub async fn get(&self, endpoint: &Endpoint) -> Result<Answer, Unanswered> {
-        self.send(endpoint, &Call { posted: None, accept: Media::Json }).await
+    pub async fn get(&self, endpoint: &Endpoint, trace: &Trace) -> Result<Answer, Unanswered> {
+        self.send(endpoint, &Call { posted: None, trace, accept: Media::Json }).await
     }
 
     /// Sends a request, and sends it again if the agent redirects to another path on the same host.
@@ -210,7 +213,7 @@ impl Call<'_> {
     }
 
     fn body(&self) -> Bytes {
-        self.posted.as_ref().map(|(document, _)| document.clone()).unwrap_or_default()
+        self.posted.clone().unwrap_or_default()
     }
 
     /// Made for each exchange: a redirect is rare, and a map of headers that is kept for it would be copied for every
@@ -221,9 +224,9 @@ impl Call<'_> {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         }
         headers.insert(ACCEPT, self.accept.header());
-        if let Some((_, trace)) = &self.posted {
-            headers.extend(HeaderValue::try_from(trace.header()).ok().map(|value| (TRACEPARENT, value)));
-        }
+        headers.extend(HeaderValue::try_from(self.trace.header()).ok().map(|value| (TRACEPARENT, value)));
+        let state = self.trace.state().and_then(|state| HeaderValue::try_from(state).ok());
+        headers.extend(state.map(|state| (TRACESTATE, state)));
         headers
     }
 }

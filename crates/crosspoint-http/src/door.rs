@@ -78,7 +78,7 @@ impl<B: Backend> Doors<B> {
         }
         let key = headers::idempotency_key(headers).map_err(about)?;
         let Asking { wait, work } = asking;
-        let headers = Headers { caller, key, trace: headers::traceparent(headers), work, wait };
+        let headers = Headers { caller, key, trace: headers::trace(headers), work, wait };
         let bytes = &received.bytes;
         let reading = long::look(bytes.len(), || admission::read(contract, bytes, headers))?;
         admission::submit(&self.backend, reading).await

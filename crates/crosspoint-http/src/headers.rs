@@ -14,7 +14,10 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<Box<str>>, Refusal>
     key.map(|key| Some(key.into())).ok_or_else(unusable)
 }
 
-/// Reads the `traceparent` header. One that cannot be read counts as missing, as its recommendation says.
-pub fn traceparent(headers: &HeaderMap) -> Option<Trace> {
-    Trace::parse(headers.get("traceparent")?.to_str().ok()?)
+/// Reads the `traceparent` header, and `tracestate` beside it. One that cannot be read counts as missing, as its
+/// recommendation says.
+pub fn trace(headers: &HeaderMap) -> Option<Trace> {
+    let trace = Trace::parse(headers.get("traceparent")?.to_str().ok()?)?;
+    let states: Option<Vec<&str>> = headers.get_all("tracestate").iter().map(|value| value.to_str().ok()).collect();
+    Some(trace.with_state(&states.unwrap_or_default().join(",")))
 }

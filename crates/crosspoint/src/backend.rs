@@ -11,6 +11,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crosspoint_contracts::Report;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::request::{Door, NewJob};
 use crosspoint_engine::core::Rejected;
@@ -23,11 +24,17 @@ use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::snapshot::{Ended, Snapshot, State};
 use crosspoint_exchange::trace::Trace;
 
+use crate::schemas::Schemas;
+
 pub(crate) use self::refusal::{denied, fault, reason, tried};
 
 /// The engine behind the doors; cloning shares it.
 #[derive(Clone)]
-pub(crate) struct Orchestrator(pub(crate) Engine);
+pub(crate) struct Orchestrator {
+    pub(crate) engine: Engine,
+    /// The schemas of works.
+    pub(crate) schemas: Arc<Schemas>,
+}
 
 /// A job of the engine that can be followed.
 #[derive(Clone)]
@@ -37,41 +44,55 @@ impl Backend for Orchestrator {
     type Job = Tracked;
 
     async fn submit(&self, new: NewJob) -> Result<Submitted<Tracked>, Unaccepted<Tracked>> {
-        match self.0.submit(new).await {
+        if let Some(report) = self.mismatch(&new).await? {
+            return Err(Unaccepted::Mismatch(report));
+        }
+        match self.engine.submit(new).await {
             Ok(submitted) => Ok(tracked(submitted)),
             Err(why) => Err(unaccepted(why)),
         }
     }
 
     async fn find(&self, door: Door, caller: &Caller, request_id: &str) -> Result<Option<Tracked>, Refusal> {
-        let found = match self.0.find(door, caller.name(), request_id).await {
+        let found = match self.engine.find(door, caller.name(), request_id).await {
             Ok(found) => found,
             Err(runtime::Denied::NotFound) => None,
             Err(why) => return Err(denied(&why, Refusal::no_such_job)),
         };
         // Work that was repeated, or came in at another door, is found by the job's own id.
         let found = match (found, request_id.parse()) {
-            (None, Ok(id)) => self.0.job(id).await.map_err(|error| fault(&error))?,
+            (None, Ok(id)) => self.engine.job(id).await.map_err(|error| fault(&error))?,
             (found, _) => found,
         };
         Ok(found.map(Tracked))
     }
 
     async fn answer(&self, job: &Tracked, answer: Body) -> Result<(), Denied> {
-        self.0.answer(job.0.job().id(), answer).await.map(drop).map_err(|why| refusal::of_change(&why))
+        self.engine.answer(job.0.job().id(), answer).await.map(drop).map_err(|why| refusal::of_change(&why))
     }
 
     async fn cancel(&self, job: &Tracked) -> Result<(), Denied> {
-        self.0.cancel(job.0.job().id()).await.map(drop).map_err(|why| refusal::of_change(&why))
+        self.engine.cancel(job.0.job().id()).await.map(drop).map_err(|why| refusal::of_change(&why))
     }
 
     async fn document(&self, job: &Tracked) -> Option<Block> {
-        self.0.document(job.0.job().seq()).await.ok().flatten()
+        self.engine.document(job.0.job().seq()).await.ok().flatten()
     }
 
     fn agents(&self) -> Vec<Agent> {
-        let agents = self.0.agents();
+        let agents = self.engine.agents();
         agents.into_iter().map(|agent| Agent { name: agent.spec.name, works: agent.spec.works }).collect()
+    }
+}
+
+impl Orchestrator {
+    /// Returns how the input of a request fails to match the schema of its work (TASK-10). A request whose job exists
+    /// is no new work: it gets its job, or learns that it differs, also where the schema has changed since (ALL-1).
+    pub(crate) async fn mismatch(&self, new: &NewJob) -> Result<Option<Report>, Unaccepted<Tracked>> {
+        let Some(report) = self.schemas.mistakes_in(new).await else { return Ok(None) };
+        let known = self.engine.is_known(new.clone()).await;
+        let known = known.map_err(|error| Unaccepted::Refused(fault(&error)))?;
+        Ok(Some(report).filter(|_| !known))
     }
 }
 
@@ -136,6 +157,7 @@ pub(crate) fn snapshot(job: &Job) -> Snapshot<'_> {
         agent: job.agent.as_deref(),
         state: state(&job.state),
         progress: job.progress.as_deref(),
+        began: job.began.as_deref(),
         progress_at: job.progress_at,
         events: job.events,
         answers: job.answers.len(),

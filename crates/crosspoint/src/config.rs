@@ -20,6 +20,7 @@ mod page;
 mod problem;
 mod remote;
 mod show;
+mod work;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use crosspoint_engine::{runtime, store};
 
 use crate::link;
 use crate::pull::Queues;
+use crate::schemas::Schemas;
 pub(crate) use bridge::Bridge;
 pub(crate) use exec::Exec;
 pub(crate) use load::{Flags, Loaded};
@@ -58,6 +60,8 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     /// The agents. If none is configured, the sample agents.
     pub(crate) agents: Vec<Agent>,
+    /// The schemas of works, from `[[work]]`.
+    pub(crate) schemas: Arc<Schemas>,
     /// The data directory. A server leaves its address there ([`SERVER_FILE`]), and the database is there unless its
     /// path is configured.
     pub(crate) data: PathBuf,
@@ -188,6 +192,7 @@ impl Config {
             },
             retention: self.store.retention(),
             mode,
+            judge: (!self.schemas.works().is_empty()).then(|| self.schemas.clone() as Arc<dyn runtime::Judge>),
         }
     }
 }
@@ -219,6 +224,7 @@ impl Default for Config {
             store: Store::default(),
             limits: Limits::default(),
             agents: Builtin::ALL.map(Agent::sample).to_vec(),
+            schemas: Arc::default(),
             data: PathBuf::from(DATA),
             origin: None,
         }

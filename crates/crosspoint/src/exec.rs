@@ -106,6 +106,8 @@ pub(crate) struct Given {
     pub(crate) attempt: u32,
     /// The place of the attempt in a trace.
     pub(crate) traceparent: String,
+    /// What tracing systems have noted about the trace; empty if nothing.
+    pub(crate) tracestate: String,
     pub(crate) input: Body,
 }
 
@@ -135,7 +137,7 @@ pub(crate) enum Next {
 
 /// Whether Crosspoint sets this variable for every program, so that a configuration may not.
 pub(crate) fn is_our_variable(name: &str) -> bool {
-    name.starts_with("CROSSPOINT_") || name == "TRACEPARENT"
+    name.starts_with("CROSSPOINT_") || matches!(name, "TRACEPARENT" | "TRACESTATE")
 }
 
 /// Checks that the program can be started; the error says in a sentence why it cannot.

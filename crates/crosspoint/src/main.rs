@@ -13,6 +13,7 @@ mod local;
 mod log;
 mod pull;
 mod retrying;
+mod schemas;
 mod server;
 mod signals;
 mod terminal;

@@ -45,6 +45,7 @@ use self::documents::ReadingRoom;
 use crate::backend::Orchestrator;
 use crate::config::Config;
 use crate::pull::Queues;
+use crate::schemas::Schemas;
 
 /// Interval at which a stopping server checks whether the last request has been answered.
 const IDLE_PERIOD: Duration = Duration::from_millis(5);
@@ -59,6 +60,8 @@ struct App(Arc<Shared>);
 struct Shared {
     engine: Engine,
     queues: Arc<Queues>,
+    /// The schemas of works.
+    schemas: Arc<Schemas>,
     site: Site,
     wait_max: Duration,
     sync_wait: Duration,
@@ -117,6 +120,7 @@ impl App {
         App(Arc::new(Shared {
             engine,
             queues,
+            schemas: config.schemas.clone(),
             site: Site::new(plan),
             wait_max: config.server.wait_max,
             sync_wait: config.server.sync_wait,
@@ -127,7 +131,7 @@ impl App {
 
     /// Returns what the doors of contracts need.
     fn doors(&self) -> Doors<Orchestrator> {
-        let backend = Orchestrator(self.engine().clone());
+        let backend = Orchestrator { engine: self.engine().clone(), schemas: self.0.schemas.clone() };
         Doors { backend, site: self.0.site.clone(), wait_max: self.0.wait_max, sync_wait: self.0.sync_wait }
     }
 

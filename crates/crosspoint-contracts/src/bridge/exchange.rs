@@ -23,6 +23,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     work_may_name_agent: true,
     ids_are_unique: false,
     input: Some(input),
+    input_at: "",
     seconds_default: Some(SECONDS_DEFAULT),
     // The driver that finds the request in a directory goes by the request's age.
     request_has: &[Home::CreatedAt],

@@ -19,6 +19,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     work_may_name_agent: false,
     ids_are_unique: false,
     input: None,
+    input_at: "/payload/parameters",
     seconds_default: None,
     request_has: &[],
     needs: Needs {

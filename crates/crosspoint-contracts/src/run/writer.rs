@@ -79,6 +79,17 @@ impl StreamWriter {
         }
     }
 
+    /// Writes `started` with what an agent said, from data that was read when it came and was written by us. It may
+    /// follow a `started` that was written before the agent said anything. The data is not examined again.
+    ///
+    /// # Errors
+    /// Fails if the stream has ended.
+    pub fn started_with(&mut self, out: &mut Vec<u8>, data: &str) -> Result<(), Refused> {
+        self.may_follow(STARTED)?;
+        self.append(out, STARTED, data);
+        Ok(())
+    }
+
     /// Writes how far the run is: any JSON value.
     ///
     /// # Errors

@@ -96,6 +96,9 @@ crate::clause::clauses! {
     TASK_9_3 = "TASK-9.3" Error Document, "rulings":
         "A delegation chain has at most 16 agents: DELEGATION_FAILED."
         => "Delegate less deeply.";
+    TASK_10 = "TASK-10" Error Exchange, "rulings":
+        "A work may have schemas: input that does not match is refused as invalid, with the place; output that does not match is a violation, and the outcome stands."
+        => "Send what the schema of the work asks for.";
 
     TASK_101 = "TASK-101" Error Document, "task document, Required Fields":
         "`id` and `type` are non-empty strings."

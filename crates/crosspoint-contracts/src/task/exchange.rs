@@ -17,6 +17,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     // TASK-5.
     ids_are_unique: true,
     input: None,
+    input_at: "/payload",
     seconds_default: None,
     // TASK-8: every hop is a span, even where the caller gave none.
     request_has: &[Home::Trace],

@@ -18,6 +18,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     work_may_name_agent: false,
     ids_are_unique: false,
     input: None,
+    input_at: "/input",
     seconds_default: None,
     request_has: &[],
     needs: Needs {

@@ -1,10 +1,11 @@
 //! What time does to a job: silence, the total time, the end of a pause, and progress that was held back (ALL-3, ALL-4,
 //! ALL-9, MSG-5, MSG-6).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::reply::{Failed, Progress};
 use crosspoint_contracts::time::Time;
 
 use super::{Action, Step};
@@ -112,6 +113,15 @@ impl Step {
         let Some(progress) = self.job.pending.take() else { return };
         self.job.progress_at = now;
         self.note(What::Progress((*progress).clone()), now);
-        self.job.progress = Some(progress);
+        let Some(began) = &progress.began else {
+            self.job.progress = Some(progress);
+            return;
+        };
+        // The start is kept apart, so that later progress does not repeat it.
+        self.job.began = Some(Arc::new(began.clone()));
+        let rest = Progress { began: None, ..(*progress).clone() };
+        if rest != Progress::default() {
+            self.job.progress = Some(Arc::new(rest));
+        }
     }
 }

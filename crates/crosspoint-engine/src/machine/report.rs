@@ -34,7 +34,14 @@ impl Step {
         let last = self.job.pending.as_ref().or(self.job.progress.as_ref());
         let percent = percent.or(last.and_then(|last| last.percent));
         let step = progress.step.or_else(|| last.and_then(|last| last.step.clone()));
-        self.job.pending = Some(Arc::new(Progress { percent, step, document: progress.document }));
+        // A report of the start says nothing about the progress since.
+        let document = match &progress.began {
+            Some(_) => progress.document.or_else(|| last.and_then(|last| last.document.clone())),
+            None => progress.document,
+        };
+        let held_back = self.job.pending.as_ref().and_then(|pending| pending.began.clone());
+        let began = progress.began.or(held_back);
+        self.job.pending = Some(Arc::new(Progress { percent, step, document, began }));
         if self.job.progress_at.plus(PROGRESS_PERIOD) <= now {
             self.show_progress(now);
         }

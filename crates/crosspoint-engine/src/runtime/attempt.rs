@@ -56,6 +56,12 @@ pub trait Link: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 
+    /// Tells the agent that a job is over that it may still be at work on. It is called at a start, for jobs that ended
+    /// not long before the orchestrator did: nothing tells whether the agent learnt of it.
+    fn stop_ended(self: Arc<Self>, _job: Arc<Job>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Checks whether the agent is there, without giving it work (MSG-7).
     fn check(self: Arc<Self>) -> Pin<Box<dyn Future<Output = Health> + Send>> {
         Box::pin(std::future::ready(Health::Well))
@@ -186,7 +192,7 @@ impl Attempt {
 
     /// Reports progress.
     pub async fn progress(&self, percent: Option<f64>, step: Option<&str>) -> Result<(), Gone> {
-        self.advanced(Progress { percent, step: step.map(|step| Body::of(&step)), document: None }).await
+        self.advanced(Progress { percent, step: step.map(|step| Body::of(&step)), ..Progress::default() }).await
     }
 
     /// Reports progress together with the agent's own document about it.
@@ -317,6 +323,9 @@ pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, handed: Handed, resume
         // An attempt that was told to stop has nothing to report that matters, except a success, which counts.
         engine.published().ending.fetch_add(1, Ordering::Relaxed);
         let reports = !handle.stop.is_cancelled() || result.is_ok();
+        if reports {
+            engine.note_judgement(&job, &result).await;
+        }
         if !reports || engine.finish(job.id(), number, result).await {
             // If the link panics here, it leaves something behind, and nothing worse.
             let _ = AssertUnwindSafe(async { tidying.tidy(job.clone(), number).await }).catch_unwind().await;

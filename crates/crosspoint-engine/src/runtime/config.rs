@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::attempt::Link;
+use super::judge::Judge;
 use super::pull::PullQueues;
 use crate::core::{Mode, Room, Spec};
 use crate::retention::Rule;
@@ -22,6 +23,8 @@ pub struct Config {
     pub retention: Rule,
     /// Which of the jobs that exist already this engine drives.
     pub mode: Mode,
+    /// What looks at results before they are committed, if anything does.
+    pub judge: Option<Arc<dyn Judge>>,
 }
 
 /// The limits on jobs and on requests that wait.

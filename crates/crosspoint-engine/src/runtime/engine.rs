@@ -21,12 +21,13 @@ use super::attempt::{self, Link};
 use super::committer::{Committer, Settled};
 use super::config::Config;
 use super::inbox::{Answer, Inbox};
+use super::judge::Judge;
 use super::metrics::Metrics;
 use super::published::{Published, Purged, lock};
 use super::pull::{Handed, Instruction, PullQueues};
 use super::violated::Violated;
 use crate::breaker::{self, Health};
-use crate::core::{AgentCommand, Command, Membership, Presence, Reply, Spec};
+use crate::core::{AgentCommand, Command, Membership, Mode, Presence, Reply, Spec};
 use crate::id::{JobId, Seq, StoreId};
 use crate::job::Job;
 use crate::machine::Event;
@@ -53,6 +54,7 @@ struct Inner {
     readers: Readers,
     links: BTreeMap<Arc<str>, Arc<dyn Link>>,
     queues: Option<Arc<dyn PullQueues>>,
+    judge: Option<Arc<dyn Judge>>,
     handle: Handle,
     committer: Mutex<Option<JoinHandle<()>>>,
     /// Limits how many reads of the store run at a time.
@@ -90,6 +92,7 @@ impl Engine {
             readers,
             links: config.agents.into_iter().map(|(spec, link)| (spec.name, link)).collect(),
             queues: config.queues,
+            judge: config.judge,
             handle: Handle::current(),
             committer: Mutex::default(),
             reads: Arc::new(Semaphore::new(READS_MAX)),
@@ -100,7 +103,9 @@ impl Engine {
             leaving: CancellationToken::new(),
         }));
         let death = Death(engine.clone());
+        let alive_at = store.alive_at()?;
         let Config { limits, mode, retention, .. } = config;
+        let is_server = mode == Mode::Serve;
         let settled = Settled { agents: specs, room: limits.room, mode, retention };
         let committer = Committer::start(store, engine.clone(), inbox, settled)?;
         let spawned = thread::Builder::new().name("commit".to_owned()).spawn(move || {
@@ -109,6 +114,10 @@ impl Engine {
         });
         let spawned = spawned.map_err(|error| Fault::Broken { path: config.store.path, detail: error.to_string() })?;
         *lock(&engine.0.committer) = Some(spawned);
+        // A process that only visits a store leaves the agents of its jobs alone.
+        if let Some(alive_at) = alive_at.filter(|_| is_server) {
+            engine.stop_again(alive_at);
+        }
         Ok(engine)
     }
 
@@ -258,6 +267,14 @@ impl Engine {
         &self.0.inbox
     }
 
+    pub(super) fn link(&self, name: &str) -> Option<Arc<dyn Link>> {
+        self.0.links.get(name).cloned()
+    }
+
+    pub(super) fn judge(&self) -> Option<&Arc<dyn Judge>> {
+        self.0.judge.as_ref()
+    }
+
     pub(super) fn handle(&self) -> &Handle {
         &self.0.handle
     }
@@ -337,6 +354,10 @@ impl Engine {
     /// Returns the result of an attempt whose agent can give it without waiting.
     pub(super) fn at_once(&self, job: &Job, attempt: u32, input: Bytes) -> Option<Command> {
         let link = job.agent.as_ref().and_then(|name| self.0.links.get(name))?;
+        // A result that is looked at takes its time, and not that of the committing thread.
+        if self.is_judged(&job.request.work) {
+            return None;
+        }
         let result = link.at_once(&Body::trusted(input))?;
         Some(Command::Job(job.id(), Event::Finish { attempt, result }))
     }

@@ -114,6 +114,23 @@ impl Engine {
         }
     }
 
+    /// Whether a job has the key of this request. Then the request is no new work, whatever it holds now (ALL-1).
+    pub async fn is_known(&self, new: NewJob) -> Result<bool, Fault> {
+        let submission = Arc::new(self.submission(new, None));
+        for hash in [submission.hashes.key, submission.hashes.alias].into_iter().flatten() {
+            let mut others = Vec::new();
+            loop {
+                let Ok(found) = self.inbox().put(Command::Find(hash, others.clone())) else { return Ok(false) };
+                let Ok(Answer::Committed { reply: Reply::Known(seq), .. }) = found.await else { break };
+                match self.compare(&submission, seq).await? {
+                    Likeness::Same(_) | Likeness::OtherRequest(_) => return Ok(true),
+                    Likeness::OtherKey => others.push(seq),
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// Drives a held job from now on, because the caller that submitted it again waits for it.
     async fn take_up(&self, job: &Job) -> Result<(), Unaccepted> {
         if job.outcome().is_some() || !self.is_held(job.seq()) {

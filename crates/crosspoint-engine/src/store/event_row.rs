@@ -20,14 +20,21 @@ pub(super) struct EventColumns {
     pub(super) body: Option<Bytes>,
 }
 
+/// The kinds of events that are looked for.
+pub(super) const STARTED: i64 = 1;
+pub(super) const PROGRESS: i64 = 2;
+
 /// Returns the columns of an event. The numbers of the kinds are in stores that exist: their meaning never changes.
 pub(super) fn event_columns(what: &What) -> EventColumns {
     let columns = |kind, number: u32, place, body| EventColumns { kind, number: i64::from(number), place, body };
     match what {
         What::Accepted => columns(0, 0, 0, None),
-        What::Started { attempt, agent } => columns(1, *attempt, 0, Some(Bytes::copy_from_slice(agent.as_bytes()))),
+        What::Started { attempt, agent } => {
+            columns(STARTED, *attempt, 0, Some(Bytes::copy_from_slice(agent.as_bytes())))
+        }
         What::Progress(progress) => {
-            columns(2, 0, 0, Some(Body::of(&(progress.percent, &progress.step, &progress.document)).bytes().clone()))
+            let body = progress_body(progress).bytes().clone();
+            columns(PROGRESS, u32::from(progress.began.is_some()), 0, Some(body))
         }
         What::Output { attempt, offset, block } => columns(3, *attempt, offset.cast_signed(), Some(block.0.clone())),
         What::Asked { question } => columns(4, 0, 0, Some(question.json().bytes().clone())),
@@ -47,8 +54,8 @@ pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Entry> {
     let body = Bytes::from(row.get::<_, Option<Vec<u8>>>(5)?.unwrap_or_default());
     let text = || String::from_utf8_lossy(&body).into_owned();
     let what = match row.get::<_, i64>(2)? {
-        1 => What::Started { attempt: number, agent: text().into_boxed_str() },
-        2 => What::Progress(progress(&body)),
+        STARTED => What::Started { attempt: number, agent: text().into_boxed_str() },
+        PROGRESS => What::Progress(progress(&body)),
         3 => What::Output { attempt: number, offset: place.cast_unsigned(), block: Block(body) },
         4 => What::Asked { question: Question::read(Body::trusted(body)) },
         5 => What::Answered { answer: Body::trusted(body) },
@@ -68,15 +75,25 @@ struct DocumentColumn<'b> {
     document: &'b RawValue,
 }
 
-fn progress(body: &[u8]) -> Progress {
-    // Earlier versions wrote only the first two.
-    let (percent, step, stored): (Option<f64>, Option<&RawValue>, Option<DocumentColumn<'_>>) =
-        serde_json::from_slice(body)
-            .or_else(|_| serde_json::from_slice(body).map(|(percent, step)| (percent, step, None)))
-            .unwrap_or_default();
+fn progress_body(progress: &Progress) -> Body {
+    let Progress { percent, step, document, began } = progress;
+    match began {
+        // Earlier versions can read this one.
+        None => Body::of(&(percent, step, document)),
+        Some(began) => Body::of(&(percent, step, document, began)),
+    }
+}
+
+pub(super) fn progress(body: &[u8]) -> Progress {
+    type Stored<'b> = (Option<f64>, Option<&'b RawValue>, Option<DocumentColumn<'b>>, Option<DocumentColumn<'b>>);
+    // Only a report of the start has the last one, and earlier versions wrote only the first two.
+    let (percent, step, document, began): Stored<'_> = serde_json::from_slice(body)
+        .or_else(|_| serde_json::from_slice(body).map(|(percent, step, document)| (percent, step, document, None)))
+        .or_else(|_| serde_json::from_slice(body).map(|(percent, step)| (percent, step, None, None)))
+        .unwrap_or_default();
     let owned = |raw: &RawValue| Body::trusted(raw.get().to_owned());
-    let document = stored.and_then(|stored| {
+    let said = |stored: DocumentColumn<'_>| {
         Some(AgentDocument { kind: Kind::from_name(stored.kind)?, document: owned(stored.document) })
-    });
-    Progress { percent, step: step.map(owned), document }
+    };
+    Progress { percent, step: step.map(owned), document: document.and_then(said), began: began.and_then(said) }
 }

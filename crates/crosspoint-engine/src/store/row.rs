@@ -209,7 +209,7 @@ pub(super) fn job(row: &Row<'_>, ended: Option<Arc<Ending>>) -> rusqlite::Result
             return Err(rusqlite::Error::IntegralValueOutOfRange(1, row.get(1)?));
         }
     };
-    let progress = Progress { percent: row.get(25)?, step: body(row, 26)?, document: None };
+    let progress = Progress { percent: row.get(25)?, step: body(row, 26)?, ..Progress::default() };
     let shown = progress.percent.is_some() || progress.step.is_some();
     Ok(Job {
         request: Arc::new(request),
@@ -226,6 +226,8 @@ pub(super) fn job(row: &Row<'_>, ended: Option<Arc<Ending>>) -> rusqlite::Result
         waited: Duration::from_micros(row.get::<_, i64>(20)?.unsigned_abs()),
         skew_micros: row.get(32)?,
         progress: shown.then(|| Arc::new(progress)),
+        // What agents said is in the events; see `said`.
+        began: None,
         pending: None,
         progress_at: Time::default(),
         output_bytes: row.get::<_, i64>(27)?.unsigned_abs(),

@@ -111,7 +111,7 @@ async fn all_that_an_agent_says_is_kept_beside_what_was_understood() {
     let engine = start(
         &scratch,
         vec![agent("talks", |attempt| async move {
-            let progress = Progress { percent: Some(40.0), step: None, document: said(r#"{"tokens":7}"#) };
+            let progress = Progress { percent: Some(40.0), step: None, document: said(r#"{"tokens":7}"#), began: None };
             attempt.advanced(progress).await.map_err(|_| crosspoint_contracts::reply::Failed::dead("gone"))?;
             Ok(Success { document: said(r#"{"own":true}"#), ..Success::of(Body::trusted("{}")) })
         })],

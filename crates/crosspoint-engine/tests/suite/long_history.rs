@@ -16,7 +16,9 @@ fn a_long_history_is_found_in_pages() {
     let scratch = Scratch::new();
     let (mut store, readers) = Store::open(&scratch.options()).expect("it opens");
     let mut job = rows::job(1);
-    let progress = |n: u32| What::Progress(Progress { percent: Some(f64::from(n % 100)), step: None, document: None });
+    let progress = |n: u32| {
+        What::Progress(Progress { percent: Some(f64::from(n % 100)), step: None, document: None, began: None })
+    };
     let entries = (0..EVENTS).map(|n| note(&mut job, progress(n))).collect();
     store.commit(&batch([fresh(job, DOCUMENT.as_bytes(), entries)])).expect("it commits");
     let (mut pages, mut places, mut from) = (0, Vec::new(), None);

@@ -103,7 +103,7 @@ pub(crate) fn answer(text: &str) -> Event {
 }
 
 pub(crate) fn progress(attempt: u32, percent: f64) -> Event {
-    Event::Progress { attempt, progress: Progress { percent: Some(percent), step: None, document: None } }
+    Event::Progress { attempt, progress: Progress { percent: Some(percent), step: None, document: None, began: None } }
 }
 
 pub(crate) fn output(attempt: u32, offset: u64, text: &'static str) -> Event {

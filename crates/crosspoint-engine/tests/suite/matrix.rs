@@ -187,6 +187,7 @@ fn row(table: &mut String, name: &str, mut before: Job, case: &Case) {
             percent: Some(7.0),
             step: None,
             document: None,
+            began: None,
         }));
     }
     let _ = write!(table, "  {name:9} ");

@@ -81,6 +81,7 @@ pub(crate) fn config(scratch: &Scratch, agents: Vec<Agent>) -> Config {
         limits: Limits::default(),
         retention: Rule::FOR_EVER,
         mode: Mode::Serve,
+        judge: None,
     }
 }
 

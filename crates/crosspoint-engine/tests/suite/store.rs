@@ -76,6 +76,7 @@ pub(crate) fn full(seq: u64, state: State) -> Job {
             percent: Some(33.25),
             step: Some(body(r#""Schritt \u0000 二""#)),
             document: None,
+            began: None,
         })),
         output_bytes: 4 << 30,
         answers: Arc::new(vec![

@@ -15,8 +15,9 @@ use crate::store::{HARD, body, events, open};
 
 /// One event of every kind except acceptance and the end.
 fn happenings() -> Vec<What> {
-    let progress =
-        |percent, step: Option<&str>| What::Progress(Progress { percent, step: step.map(body), document: None });
+    let progress = |percent, step: Option<&str>| {
+        What::Progress(Progress { percent, step: step.map(body), document: None, began: None })
+    };
     let block = |bytes: &'static [u8]| Block(Bytes::from_static(bytes));
     vec![
         What::Started { attempt: 1, agent: HARD.into() },

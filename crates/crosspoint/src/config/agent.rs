@@ -65,7 +65,7 @@ pub(super) fn read_agents(file: &mut File, agents: &DeValue<'_>, span: Range<usi
 }
 
 /// The span of a table without its keys: its first line.
-fn header(file: &File, span: Range<usize>) -> Range<usize> {
+pub(super) fn header(file: &File, span: Range<usize>) -> Range<usize> {
     let text = file.source.text.get(span.clone()).unwrap_or_default();
     span.start..span.start + text.find('\n').unwrap_or(text.len())
 }
@@ -250,7 +250,7 @@ impl Reading<'_> {
 }
 
 /// Returns one name of a list of works, or what is wrong with it.
-fn work_name(item: &DeValue<'_>, before: &[String]) -> Result<String, String> {
+pub(super) fn work_name(item: &DeValue<'_>, before: &[String]) -> Result<String, String> {
     let DeValue::String(text) = item else {
         return Err(format!("names of work are texts, and this is {}", described(item)));
     };

@@ -15,7 +15,9 @@ use super::agent::read_agents;
 use super::key::{SECTIONS, Section};
 use super::kind::described;
 use super::problem::{Position, Problem, Source, line_and_column, suggestion};
+use super::work::{self, WORK_TABLE, read_works};
 use super::{Agent, Config};
+use crate::schemas::Schemas;
 
 /// Tables of later versions.
 const LATER: [&str; 2] = ["broker", "caller"];
@@ -28,13 +30,21 @@ pub(super) struct File {
     pub(super) lines: BTreeMap<String, usize>,
     /// Its agents, with the line of every key that they set. `None` if it has no agents.
     pub(super) agents: Option<Vec<(Agent, BTreeMap<String, usize>)>>,
+    /// The lines of the keys of its works.
+    pub(super) work_lines: work::Lines,
     pub(super) problems: Vec<Problem>,
 }
 
 /// Reads a file into the configuration. A wrong value leaves its setting unchanged.
 pub(super) fn read(path: &Path, text: String, config: &mut Config) -> File {
     let source = Arc::new(Source { path: path.to_owned(), text });
-    let mut file = File { source: source.clone(), lines: BTreeMap::new(), agents: None, problems: Vec::new() };
+    let mut file = File {
+        source: source.clone(),
+        lines: BTreeMap::new(),
+        agents: None,
+        work_lines: BTreeMap::new(),
+        problems: Vec::new(),
+    };
     let (table, errors) = DeTable::parse_recoverable(&source.text);
     for error in &errors {
         let hint = "mend this first: the rest is looked at when the file is TOML";
@@ -75,6 +85,10 @@ impl File {
                     );
                 }
                 (None, AGENT_TABLE, agents) => self.agents = Some(read_agents(self, agents, value.span())),
+                (None, WORK_TABLE, works) => {
+                    let (schemas, lines) = read_works(self, works, value.span());
+                    (config.schemas, self.work_lines) = (Arc::new(Schemas::new(schemas)), lines);
+                }
                 (None, later, _) if LATER.contains(&later) => {
                     let what = format!("[{later}] comes with a later version");
                     self.wrong(name.span(), "", &what, "remove it, or use a version that knows it");
@@ -88,11 +102,11 @@ impl File {
         // The usual slip is a key before the first table.
         let home = SECTIONS.iter().find(|section| section.keys.iter().any(|key| key.name == name));
         let mut known: Vec<&str> = SECTIONS.iter().map(|section| section.name).collect();
-        known.push(AGENT_TABLE);
+        known.extend([AGENT_TABLE, WORK_TABLE]);
         let hint = match home {
             Some(section) => format!("put it below [{}]", section.name),
             None => suggestion(name, &known)
-                .unwrap_or_else(|| "the tables are [server], [store], [limits] and [[agent]]".to_owned()),
+                .unwrap_or_else(|| "the tables are [server], [store], [limits], [[agent]] and [[work]]".to_owned()),
         };
         self.wrong(span, name, "there is no such table or key here", &hint);
     }

@@ -14,7 +14,7 @@ use super::file;
 use super::key::SECTIONS;
 use super::kind::Value;
 use super::problem::{Invalid, Position, Problem};
-use super::{Agent, Config, Contract, DATABASE};
+use super::{Agent, Config, Contract, DATABASE, work};
 
 const FILE_NAME: &str = "crosspoint.toml";
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -49,6 +49,8 @@ pub(crate) struct Loaded {
     pub(super) origins: BTreeMap<String, Origin>,
     /// The lines of the agents' keys, in the order of the agents. Empty if they are the samples.
     pub(super) agent_lines: Vec<BTreeMap<String, usize>>,
+    /// The lines of the works' keys, by the names of the works.
+    pub(super) work_lines: work::Lines,
 }
 
 impl Config {
@@ -60,7 +62,12 @@ impl Config {
 
 impl Loaded {
     pub(crate) fn load(flags: &Flags) -> Result<Loaded> {
-        let mut loaded = Loaded { config: Config::default(), origins: BTreeMap::new(), agent_lines: Vec::new() };
+        let mut loaded = Loaded {
+            config: Config::default(),
+            origins: BTreeMap::new(),
+            agent_lines: Vec::new(),
+            work_lines: BTreeMap::new(),
+        };
         let mut problems = Vec::new();
         let file = match find(flags)? {
             Some(path) => Some((read(&path)?, path)),
@@ -81,6 +88,7 @@ impl Loaded {
         self.config.origin = Some(path.to_owned());
         problems.append(&mut file.problems);
         self.origins.extend(file.lines.iter().map(|(key, line)| (key.clone(), Origin::File(*line))));
+        self.work_lines = std::mem::take(&mut file.work_lines);
         if let Some(agents) = file.agents.take().filter(|agents| !agents.is_empty()) {
             (self.config.agents, self.agent_lines) = agents.into_iter().unzip();
         }

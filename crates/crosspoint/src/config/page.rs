@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use super::key::{AGENT, Key, SECTIONS};
-use super::{Agent, Bridge, Config, Contract, Exec, Flags, Remote, agent, bridge, exec, remote};
+use super::{Agent, Bridge, Config, Contract, Exec, Flags, Remote, agent, bridge, exec, remote, work};
 
 const PAGE: &str = "docs/configuration.md";
 
@@ -62,6 +62,13 @@ fn page() -> String {
     let _ = write!(out, "\nDirectories (`contract = \"bridge\"`) have these:\n\n{HEAD}");
     let directories: Vec<Bridge> = agents.iter().filter_map(|agent| directory(&agent.contract)).collect();
     bridge::KEYS.iter().for_each(|key| row(&mut out, key, &directories));
+    out.push_str(
+        "\n## `[[work]]`\n\nThe schemas of a work, one table for each work that has some; see [schemas](schemas.md).\n",
+    );
+    out.push_str("\n| key | what it is |\n|---|---|\n");
+    for (name, about) in work::KEYS {
+        let _ = writeln!(out, "| `{name}` | {about} |");
+    }
     out
 }
 

@@ -27,6 +27,18 @@ pub(crate) fn show(out: &mut impl Write, loaded: &Loaded) -> io::Result<()> {
     for (index, agent) in config.agents.iter().enumerate() {
         show_agent(out, loaded, agent, loaded.agent_lines.get(index))?;
     }
+    for (name, schemas) in config.schemas.works() {
+        let lines = loaded.work_lines.get(name);
+        let origin = |key: &str| {
+            lines.and_then(|lines| lines.get(key)).map_or_else(|| "default".to_owned(), |at| at_line(loaded, *at))
+        };
+        writeln!(out, "\n[[work]]")?;
+        line(out, "name", Some(&Value::Text(name.clone())), &origin("name"))?;
+        for (key, schema) in [("input_schema", &schemas.input), ("output_schema", &schemas.output)] {
+            let written = schema.as_ref().map(|schema| Value::Text(schema.written.clone()));
+            line(out, key, written.as_ref(), &origin(key))?;
+        }
+    }
     Ok(())
 }
 

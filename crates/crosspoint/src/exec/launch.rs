@@ -36,6 +36,9 @@ pub(super) fn order_of(program: &Program, given: &Given) -> Result<Vec<u8>, Fail
     ];
     // A null byte cannot be in an environment; request ids may hold anything.
     env.extend(ours.map(|(name, value)| (name.to_owned(), value.replace('\0', ""))));
+    if !given.tracestate.is_empty() {
+        env.insert("TRACESTATE".to_owned(), given.tracestate.clone());
+    }
     let order = Order {
         path: find::bytes_of(find::find(program)?),
         argv: program.argv.clone(),

@@ -151,12 +151,14 @@ async fn started(
 
 async fn given(attempt: &Attempt) -> Result<Given, Failed> {
     let request = &attempt.job().request;
+    let trace = trace_of(attempt.job(), attempt.number());
     Ok(Given {
         job_id: request.id.to_string(),
         request_id: request.request_id.to_string(),
         work: request.work.to_string(),
         attempt: attempt.number(),
-        traceparent: trace_of(attempt.job(), attempt.number()).header(),
+        traceparent: trace.header(),
+        tracestate: trace.state().unwrap_or_default().to_owned(),
         input: attempt.input().await?,
     })
 }

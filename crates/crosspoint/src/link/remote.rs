@@ -10,8 +10,10 @@ use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::Attempt;
 use crosspoint_exchange::outgoing::{self, AgentOptions, Outgoing};
+use crosspoint_exchange::trace::Trace;
 use crosspoint_http::call::{Http, Unanswered};
 use reqwest::StatusCode;
+use uuid::Uuid;
 
 use super::status::is_absent;
 use super::token::TokenState;
@@ -95,8 +97,10 @@ impl Agent {
     }
 
     async fn asked_after(&self) -> Health {
+        // A check belongs to no job, so it is a trace of its own (TASK-8).
+        let trace = Trace::of_attempt(Uuid::new_v4(), None, 1);
         for path in HEALTH_PATHS {
-            let Ok(answer) = self.http.get(&self.http.endpoint(path)).await else { return Health::Sick };
+            let Ok(answer) = self.http.get(&self.http.endpoint(path), &trace).await else { return Health::Sick };
             let status = answer.status;
             answer.dismiss().await;
             if !is_absent(status) {

@@ -2,8 +2,9 @@
 //!
 //! The request is posted, and the agent's answer decides the rest: a task that has ended is the simple pattern, any
 //! other is polled until it has. What an answer means is decided in [`poll`], when to poll again in [`pace`];
-//! [`conversation`] is the conversation.
+//! [`conversation`] is the conversation, and [`cancel`] its end where the task is no longer wanted.
 
+mod cancel;
 mod conversation;
 mod memory;
 mod pace;
@@ -19,15 +20,17 @@ use crosspoint_contracts::Contract;
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Health;
+use crosspoint_engine::id::JobId;
+use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
-use crosspoint_http::call::Media;
+use crosspoint_exchange::trace::Trace;
 
+use self::cancel::{Cancellations, Told};
 use self::conversation::Conversation;
 use super::remote::Agent;
 use super::{Fate, Spoken};
-
-/// Longest time that an agent has to take a cancellation. No result depends on it.
-const CANCEL_TIME_MAX: Duration = Duration::from_secs(5);
+use crate::backend::trace_of;
+use crate::config;
 
 /// ALL-3, ALL-4: a task goes on when the server ends, and is polled again afterwards.
 pub(super) static SPOKEN: Spoken = Spoken {
@@ -37,24 +40,31 @@ pub(super) static SPOKEN: Spoken = Spoken {
     has_mode: false,
     has_stream: false,
     endpoints: &["/tasks"],
-    link: |agent, settled| Arc::new(Task::new(agent, settled.repeatable)),
+    link: |agent, settled| Arc::new(Task::new(agent, settled)),
 };
 
 pub(super) struct Task {
     agent: Agent,
     /// Whether work that may have begun may begin again, if the operator says so (ALL-3).
     repeatable: Option<bool>,
+    name: String,
+    cancellations: Cancellations,
 }
 
 impl Task {
-    pub(super) fn new(agent: Agent, repeatable: Option<bool>) -> Task {
-        Task { agent, repeatable }
+    fn new(agent: Agent, settled: &config::Agent) -> Task {
+        let (repeatable, name) = (settled.repeatable, settled.name.clone());
+        Task { agent, repeatable, name, cancellations: Cancellations::new() }
     }
 }
 
 impl Link for Task {
     fn run(self: Arc<Self>, attempt: Attempt) -> Pin<Box<dyn Future<Output = Result<Success, Failed>> + Send>> {
         Box::pin(async move { run(&self, &Arc::new(attempt)).await })
+    }
+
+    fn stop_ended(self: Arc<Self>, job: Arc<Job>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move { cancel(&self, job.id(), trace_of(&job, job.attempts)).await })
     }
 
     fn check(self: Arc<Self>) -> Pin<Box<dyn Future<Output = Health> + Send>> {
@@ -66,7 +76,7 @@ impl Link for Task {
     }
 }
 
-async fn run(task: &Task, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
+async fn run(task: &Arc<Task>, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
     let request = task.agent.request(attempt).await?;
     let trace = request.trace.clone();
     let mut conversation = Conversation::new(task, attempt, request);
@@ -79,12 +89,15 @@ async fn run(task: &Task, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
     // If only the attempt was given up, the next one carries the same id, and what the agent still does is what is
     // wanted.
     if result.is_err() && attempt.is_over() {
-        let http = &task.agent.http;
-        let endpoint = http.endpoint(&format!("tasks/{}/cancel", attempt.job().id()));
-        let cancelling = http.post(&endpoint, "{}", &trace, Media::Json);
-        if let Ok(Ok(answer)) = tokio::time::timeout(CANCEL_TIME_MAX, cancelling).await {
-            answer.dismiss().await;
-        }
+        cancel(task, attempt.job().id(), trace).await;
     }
     result
+}
+
+/// Tells the agent that a task is no longer wanted: once, and if it has not heard, again without being waited for.
+async fn cancel(task: &Arc<Task>, job: JobId, trace: Trace) {
+    if task.cancellations.tell(&task.agent.http, job, &trace).await == Told::Unheard {
+        let task = task.clone();
+        tokio::spawn(async move { task.cancellations.tell_on(&task.agent.http, &task.name, job, &trace).await });
+    }
 }

@@ -11,7 +11,7 @@ use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Ahead, Submitted, Unaccepted, Watch};
 use crosspoint_engine::store::Found;
-use crosspoint_exchange::backend::Backend;
+use crosspoint_exchange::backend::{self, Backend};
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
 use crosspoint_http::body::Received;
@@ -22,7 +22,7 @@ use crosspoint_http::json::{Object, push_array, response};
 use super::query::{self, Id, Wait};
 use super::view::{self, Beside, Extent};
 use super::{App, submit};
-use crate::backend::{denied, fault, unaccepted};
+use crate::backend::{Tracked, denied, fault, unaccepted};
 
 pub(super) async fn submit_job(
     State(app): State<App>,
@@ -35,6 +35,10 @@ pub(super) async fn submit_job(
         return Err(Refusal::stopping().into());
     }
     let new = submit::new_job(&received.bytes, &headers, caller)?;
+    let mismatch = app.doors().backend.mismatch(&new).await.map_err(|why| why.refusal(&[]))?;
+    if let Some(report) = mismatch {
+        return Err(backend::Unaccepted::<Tracked>::Mismatch(report).refusal(&[]).into());
+    }
     let submitted = app.engine().submit(new).await.map_err(|why| app.refuse(why))?;
     drop(received);
     let job = app.ended(&watch_of(submitted), wait).await;

@@ -224,7 +224,11 @@ fn push_given(out: &mut Vec<u8>, given: &Given, input: &Bytes) {
     object.plain("attempt", given.attempt);
     object.text("work", &given.job.request.work);
     object.text("request_id", &given.job.request.request_id);
-    object.text("traceparent", &trace_of(&given.job, given.attempt).header());
+    let trace = trace_of(&given.job, given.attempt);
+    object.text("traceparent", &trace.header());
+    if let Some(state) = trace.state() {
+        object.text("tracestate", state);
+    }
     object.plain("output_offset", given.job.output_bytes);
     object.raw("input", input);
     object.close();

@@ -16,7 +16,7 @@ use crosspoint_engine::policy::OUTPUT_BYTES_MAX;
 use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::door::SentBy;
-use crosspoint_http::headers::{idempotency_key, traceparent};
+use crosspoint_http::headers::{self, idempotency_key};
 use crosspoint_http::json_body::{self, object, scan};
 
 const EXAMPLE: &str = r#"send {"work": "echo", "input": {"message": "hello"}}"#;
@@ -52,7 +52,7 @@ pub(super) fn new_job(document: &Bytes, headers: &HeaderMap, SentBy(caller): Sen
         limits: wanted.limits,
         document: Block(document.clone()),
         input: wanted.input,
-        trace: traceparent(headers).map(|trace| trace.header().into()),
+        trace: headers::trace(headers).map(|trace| trace.stored().into()),
     })
 }
 

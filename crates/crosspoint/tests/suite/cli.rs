@@ -5,6 +5,7 @@ mod clauses;
 pub(crate) mod config;
 mod config_of_programs;
 mod config_of_services;
+mod config_of_works;
 pub(crate) mod embedded;
 mod help;
 mod hints;

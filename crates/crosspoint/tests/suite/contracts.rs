@@ -6,6 +6,7 @@ mod demo;
 mod drops;
 mod exchanges;
 mod matrix;
+mod schemas;
 mod statuses;
 mod tokens;
 mod wild;

@@ -9,6 +9,7 @@ pub(crate) mod examples;
 mod floods;
 mod life;
 mod misbehaviour;
+mod on_the_way;
 mod redirects;
 mod refusals;
 mod streamless;

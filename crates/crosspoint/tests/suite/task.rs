@@ -4,6 +4,7 @@ pub(crate) mod agent;
 mod agent_faults;
 mod agent_restart;
 mod breaks;
+mod cancel;
 mod door;
 mod events;
 mod examples;

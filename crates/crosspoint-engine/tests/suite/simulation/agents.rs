@@ -179,7 +179,7 @@ impl World {
             }
             1 => {
                 let percent = self.dice.percent(80).then(|| self.dice.below(101) as f64);
-                Event::Progress { attempt, progress: Progress { percent, step: None, document: None } }
+                Event::Progress { attempt, progress: Progress { percent, step: None, document: None, began: None } }
             }
             _ => {
                 let length = self.dice.between(1, 6);

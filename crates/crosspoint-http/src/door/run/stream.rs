@@ -29,7 +29,7 @@ pub(crate) fn response<J: Followed>(site: Site, run: Admitted<J>) -> Result<Resp
     let request_id = run.beside.known_as.as_deref().unwrap_or(job.request_id);
     // Both are present: the contract demands it of every request.
     let writer = StreamWriter::new(request_id, job.work).map_err(|_| Refusal::internal())?;
-    let telling = Telling { site, run, writer, last_told: LastTold::default(), over: false };
+    let telling = Telling { site, run, writer, last_told: LastTold::default(), began: None, over: false };
     // RUN-6.3: the connection is closed after the last piece.
     let mut response = event_stream::response(stream::unfold(telling, |mut telling| async move {
         let bytes = telling.next().await?;
@@ -45,6 +45,8 @@ struct Telling<J> {
     run: Admitted<J>,
     writer: StreamWriter,
     last_told: LastTold,
+    /// What the agent said when it began, as far as the caller knows it.
+    began: Option<String>,
     /// Whether the terminal event was written.
     over: bool,
 }
@@ -108,10 +110,25 @@ impl<J: Followed> Telling<J> {
     /// RUN-10.2: a caller that joins a run is told that it has started and how far it is. For a run that has ended it
     /// gets only the outcome.
     fn begin(&mut self, job: &Snapshot<'_>, out: &mut Vec<u8>) {
-        let _ = self.writer.started(out);
+        if !self.start(job, out) {
+            let _ = self.writer.started(out);
+        }
         if self.run.joined && job.ended().is_some() {
             self.last_told = LastTold::of(job);
         }
+    }
+
+    /// Writes what the agent said when it began, if it said something and the caller does not know it. It may be the
+    /// second `started`: the first does not wait for an agent.
+    fn start(&mut self, job: &Snapshot<'_>, out: &mut Vec<u8>) -> bool {
+        let beside = Beside { known_as: self.run.beside.known_as.clone(), ..Beside::default() };
+        let Some(data) = answer::began(job, CONTRACT, &beside) else { return false };
+        if self.began.as_ref() == Some(&data) {
+            return false;
+        }
+        let is_written = self.writer.started_with(out, &data).is_ok();
+        self.began = Some(data);
+        is_written
     }
 
     /// Writes what is new about the job, if anything is.
@@ -119,6 +136,7 @@ impl<J: Followed> Telling<J> {
         if self.over {
             return;
         }
+        self.start(job, out);
         let now = LastTold::of(job);
         let news = now.is_news_after(self.last_told);
         self.last_told = now;

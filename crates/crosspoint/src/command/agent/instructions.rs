@@ -19,6 +19,7 @@ pub(super) struct Given {
     pub(super) request_id: String,
     pub(super) output_offset: u64,
     pub(super) traceparent: String,
+    pub(super) tracestate: String,
     pub(super) input: Body,
 }
 
@@ -59,6 +60,7 @@ fn given(answer: &Bytes, job: Value<'_, '_>) -> Option<Given> {
         output_offset: u64::try_from(offset).ok()?,
         // Servers of an earlier version name none.
         traceparent: text(job, "traceparent").unwrap_or_default(),
+        tracestate: text(job, "tracestate").unwrap_or_default(),
         input: body(answer, job, "input")?,
     })
 }

@@ -89,6 +89,7 @@ async fn work(worker: &Worker, given: &Given, signals: &mut JobSignals) -> Went 
         work: given.work.clone(),
         attempt: given.attempt,
         traceparent: given.traceparent.clone(),
+        tracestate: given.tracestate.clone(),
         input: given.input.clone(),
     };
     let stop = signals.stop.clone();

@@ -117,6 +117,8 @@ struct Record<'j> {
     request_key: Option<KeyShown<'j>>,
     pinned: Option<&'j str>,
     traceparent: Option<&'j str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tracestate: Option<&'j str>,
     limits: LimitsShown,
     input: [u32; 2],
     events: u32,
@@ -252,7 +254,8 @@ fn record(job: &Job) -> Record<'_> {
             Key::Other(key) => Some(KeyShown::Key(key)),
         },
         pinned: request.pinned.as_deref(),
-        traceparent: request.trace.as_deref(),
+        traceparent: request.trace.as_deref().and_then(|trace| trace.lines().next()),
+        tracestate: request.trace.as_deref().and_then(|trace| trace.lines().nth(1)),
         limits: limits(&request.limits),
         input: [request.input.start, request.input.end],
         events: job.events,

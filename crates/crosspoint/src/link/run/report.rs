@@ -45,12 +45,12 @@ impl<'a> Reports<'a> {
 
     /// Notes how far the agent says it is.
     pub(super) fn progress(&mut self, progress: Progress) {
-        let before = self.waiting.take();
-        let (percent, step) = before.map_or((None, None), |before| (before.percent, before.step));
+        let before = self.waiting.take().unwrap_or_default();
         self.waiting = Some(Progress {
-            percent: progress.percent.or(percent),
-            step: progress.step.or(step),
+            percent: progress.percent.or(before.percent),
+            step: progress.step.or(before.step),
             document: progress.document,
+            began: progress.began.or(before.began),
         });
         self.next();
     }

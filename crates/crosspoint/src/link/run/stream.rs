@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::run::clause::{RUN_5_3, RUN_6_3};
 use crosspoint_contracts::run::{Follower, Heard, Meaning, Role, StreamEvent};
@@ -190,8 +191,11 @@ impl Stream {
         let mut outcome = None;
         for event in events.drain(..) {
             match self.meaning(event) {
-                // That it has begun is known.
-                Meaning::News(event) if event.role() == Role::Started => {}
+                // That it has begun is known; what else it says about that is for callers of the same contract.
+                Meaning::News(event) if event.role() == Role::Started => {
+                    let began = has_own(&event.data).then(|| reply::began(Kind::RunStream, &event.data.into()));
+                    began.flatten().into_iter().for_each(|began| reports.progress(began));
+                }
                 Meaning::News(event) => {
                     let job = event.job();
                     if let Some(job) = job.filter(|job| matches!(job.event(), job::Event::Progress { .. })) {
@@ -276,4 +280,12 @@ impl Stream {
             };
         }
     }
+}
+
+/// Whether the data of `started` says more than which run has begun.
+fn has_own(data: &str) -> bool {
+    const KNOWN: [&str; 4] = ["request_id", "task_type", "event", "type"];
+    let tape = Tape::scan(data.as_bytes());
+    let root = tape.as_ref().ok().and_then(Tape::root);
+    root.is_some_and(|root| root.members().any(|(name, _)| !KNOWN.contains(&&*name.decode())))
 }

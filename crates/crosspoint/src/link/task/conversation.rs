@@ -289,8 +289,8 @@ impl<'t> Conversation<'t> {
         let http = &self.task.agent.http;
         let path = format!("tasks/{}", self.id());
         let endpoint = if wait > 0 { http.endpoint_with(&path, &format!("wait={wait}")) } else { http.endpoint(&path) };
-        let began = Instant::now();
-        let answer = tokio::time::timeout(Duration::from_secs(wait) + ANSWER_TIME_MAX, http.get(&endpoint)).await;
+        let (began, time_max) = (Instant::now(), Duration::from_secs(wait) + ANSWER_TIME_MAX);
+        let answer = tokio::time::timeout(time_max, http.get(&endpoint, &self.request.trace)).await;
         let answer = whole(answer.unwrap_or(Err(Unanswered::Lost)), self.task.agent.answer_bytes_max).await;
         let answer = logged(self.attempt, began, answer);
         self.took = began.elapsed();

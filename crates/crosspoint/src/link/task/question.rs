@@ -160,7 +160,12 @@ impl Conversation<'_> {
         for _ in 0..DELIVERIES_MAX {
             let sent = self.sent(document.clone()).await?;
             let stands = match sent {
-                Sent::Taken(stands) => return self.taken(stands, question).await,
+                Sent::Taken(stands) => {
+                    // Before anything else: from here on the same words are another question, also after a restart.
+                    self.questions.on_its_way = false;
+                    self.remember().await?;
+                    return self.taken(stands, question).await;
+                }
                 Sent::Refused | Sent::Absent | Sent::Unheard => self.poll().await?,
             };
             match sent {

@@ -8,7 +8,7 @@ use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-use super::operation::Operation;
+use super::operation::{Operation, STATE};
 use super::shape::Job;
 use super::table::{BRIDGE, Facts, key, seconds};
 use super::word::RepeatName;
@@ -50,6 +50,7 @@ fn ask(facts: &Facts) -> Operation {
         .query("work", WORK, &name)
         .header("Idempotency-Key", KEY, &key())
         .header("traceparent", "The trace that it belongs to, as W3C Trace Context spells it.", &json!({ "type": "string" }))
+        .header("tracestate", STATE, &json!({ "type": "string" }))
         .body::<BridgeRequest>("A bridge.request.", example)
         .answers_with::<BridgeResponse>(200, "The response, which belongs into the other file.", location.clone())
         .answers_with::<Job>(202, "There is none yet: the job as it is, with its question where a person is asked.", location)

@@ -7,6 +7,11 @@ use serde_json::{Map, Value, json};
 /// Makes the schema of a type with a given generator.
 pub(super) type Make = fn(&mut SchemaGenerator) -> Schema;
 
+/// What the headers of a trace are.
+pub(super) const TRACE: &str = "The trace that it belongs to, as W3C Trace Context spells it.";
+pub(super) const STATE: &str =
+    "What tracing systems have noted about the trace; kept up to 512 bytes and handed on to agents.";
+
 const JSON: &str = "application/json";
 
 /// Statuses that can answer any request, because they concern its connection, its head or the server.

@@ -83,6 +83,8 @@ struct Order {
     request_id: String,
     /// Where in a trace the attempt belongs, as W3C Trace Context spells it.
     traceparent: String,
+    /// What tracing systems on the way have noted, where they have.
+    tracestate: Option<String>,
     /// Where its output begins.
     output_offset: u64,
     /// What it is given.

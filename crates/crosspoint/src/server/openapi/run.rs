@@ -11,7 +11,7 @@ use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
-use super::operation::{Make, Operation, make};
+use super::operation::{Make, Operation, STATE, make};
 use super::table::{RUNS, key};
 use super::word::{Any, RunStatusName};
 
@@ -28,6 +28,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 "The trace that it belongs to, as W3C Trace Context spells it.",
                 &json!({ "type": "string" }),
             )
+            .header("tracestate", STATE, &json!({ "type": "string" }))
             .body::<RunRequest>("What is to be run.", example)
             .refuses(&[409, 429])
             .refuses_as::<RunResponse>()
@@ -137,8 +138,9 @@ fn event(name: &str, data: &Schema) -> Value {
     })
 }
 
-/// The run is on disk.
+/// The run is on disk. It comes a second time if the agent says more about its start, with members of its own.
 #[derive(JsonSchema)]
+#[schemars(extend("additionalProperties" = true))]
 struct RunStarted {
     request_id: String,
     task_type: String,

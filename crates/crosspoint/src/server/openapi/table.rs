@@ -12,7 +12,7 @@ use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use serde_json::{Value, json};
 
 use super::event::JobEvent;
-use super::operation::Operation;
+use super::operation::{Operation, STATE, TRACE};
 use super::shape::{
     Agent, AgentPage, Alive, Drain, Job, JobPage, NewJob, NotReady, Ready, Reply, SetBreaker, Translated,
 };
@@ -70,6 +70,8 @@ fn jobs(facts: &Facts) -> Vec<Operation> {
             .describe("When it is answered, the job is on disk. Sent again with the same `request_id` or `Idempotency-Key`, it is the same job.")
             .query("wait", WAIT, &seconds(facts))
             .header("Idempotency-Key", KEY, &key())
+            .header("traceparent", TRACE, &json!({ "type": "string" }))
+            .header("tracestate", STATE, &json!({ "type": "string" }))
             .body::<NewJob>("What is to be done.", example)
             .answers_with::<Job>(200, "The job has ended, as `outcome` says.", location.clone())
             .answers_with::<Job>(202, "The job is on disk, and goes on whether you wait or not.", location)

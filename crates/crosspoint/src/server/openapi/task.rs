@@ -8,7 +8,7 @@ use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-use super::operation::Operation;
+use super::operation::{Operation, STATE};
 use super::shape::Reply;
 use super::table::{Facts, TASKS, key, seconds};
 use super::word::RepeatName;
@@ -125,6 +125,7 @@ fn submit(facts: &Facts) -> Operation {
         .header("Prefer", PREFER, &json!({ "type": "string", "example": "wait=10" }))
         .header("Idempotency-Key", KEY, &key())
         .header("traceparent", "Where in a trace the task belongs; wins over `observability`.", &json!({ "type": "string" }))
+        .header("tracestate", STATE, &json!({ "type": "string" }))
         .body::<TaskRequest>("A task.request.", example)
         .answers_with::<TaskResponse>(200, "The task has ended.", headers.clone())
         .answers_with::<TaskResponse>(202, "The task as it stands: it goes on, or asks for input.", headers)

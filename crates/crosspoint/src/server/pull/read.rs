@@ -219,6 +219,7 @@ fn progress(document: &Bytes, inside: &In<'_, '_>) -> Result<Progress, Refusal> 
         percent: percent.transpose()?,
         step: inside.body_of("step", Type::String, document)?,
         document: None,
+        began: None,
     })
 }
 

@@ -32,7 +32,7 @@ impl Serialize for Event<'_> {
             What::Progress(progress) => {
                 map.serialize_entry("percent", &progress.percent)?;
                 map.serialize_entry("step", &progress.step)?;
-                if let Some(document) = &progress.document {
+                if let Some(document) = progress.document.as_ref().or(progress.began.as_ref()) {
                     map.serialize_entry("said", document)?;
                 }
             }

@@ -297,6 +297,12 @@ fn a_breaker_that_is_half_open_asks_whether_the_agent_is_ready() {
         let mut expected = asked_for.to_vec();
         expected.push("/agents/run/stream");
         assert_eq!(service.paths(), expected);
+        // TASK-8: a check is a trace of its own, and the work is one of the job.
+        let traces =
+            service.requests().into_iter().map(|asked| asked.header("traceparent").expect("a trace").to_owned());
+        let traces: Vec<String> = traces.collect();
+        assert!(traces.iter().all(|trace| trace.len() == 55 && trace.starts_with("00-")), "{traces:?}");
+        assert_ne!(traces.first(), traces.last());
     }
 }
 

@@ -162,6 +162,9 @@ fn serve(stream: TcpStream, names: Names, received: &Received, script: &dyn Fn(&
     let mut connection = Connection::new(stream);
     let mut reading = connection.reader();
     while let Some(request) = Request::read(&mut reading, names) {
+        if received.stopped.load(Ordering::SeqCst) {
+            return;
+        }
         let request = received.keep(request);
         match script(&request, &mut connection) {
             After::Keep => {}

@@ -4,6 +4,7 @@
 //! Each request goes first to the test's own function, which may answer in any other way.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -53,9 +54,14 @@ impl TaskAgent {
 
     /// An agent that first asks this function how to answer.
     pub(crate) fn answering(answer: impl Fn(&Call) -> Reply + Send + Sync + 'static) -> TaskAgent {
+        TaskAgent::at(SocketAddr::from(([127, 0, 0, 1], 0)), answer)
+    }
+
+    /// The same at an address, which may be that of an agent that is gone.
+    pub(crate) fn at(address: SocketAddr, answer: impl Fn(&Call) -> Reply + Send + Sync + 'static) -> TaskAgent {
         let tasks = Arc::<Tasks>::default();
         let known = tasks.clone();
-        let scripted = ScriptedAgent::start(move |request, connection| {
+        let scripted = ScriptedAgent::at(address, move |request, connection| {
             let call = Call::read(request);
             answer(&call).send(connection, || known.kept(&call))
         });
@@ -68,6 +74,10 @@ impl TaskAgent {
             "post" => Reply::Json(200, completed(&call.body["id"], &result(&call.body))),
             _ => Reply::Kept,
         })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.scripted.address()
     }
 
     /// The configuration of this agent, for work of the same name.

@@ -249,3 +249,68 @@ fn an_old_answer_is_not_given_to_a_new_question_in_the_same_words() {
     agent.stands(&id, completed(&json!(id), &json!({})));
     assert_eq!(ended(&server, &id)["state"], "completed");
 }
+
+/// The agent has acknowledged an answer, and the server is killed before it sees the task go on. The same words are
+/// then another question, whatever was seen in between.
+#[test]
+fn an_acknowledged_answer_is_never_given_to_a_new_question_in_the_same_words() {
+    let (hanging, hung) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (hangs, counted) = (hanging.clone(), hung.clone());
+    let agent = TaskAgent::answering(move |call| match &*call.what {
+        "input" => Reply::Bytes(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n".to_vec()),
+        "look" if hangs.load(Ordering::SeqCst) => {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Reply::Hang
+        }
+        _ => Reply::Kept,
+    });
+    let mut server = Server::configured(&agent.configuration("helper", ""));
+    let id = server.begin("helper");
+    agent.awaited("post", 1);
+    agent.stands(&id, asking("Approve?"));
+    server.in_state(&id, "waiting");
+    hanging.store(true, Ordering::SeqCst);
+    let polled = |count| until("a poll", || (hung.load(Ordering::SeqCst) >= count).then_some(()));
+    polled(1);
+    answer(&server, &id, &json!("yes"));
+    agent.awaited("input", 1);
+    // The next poll shows that the server has read the acknowledgement. How the task stands it does not learn.
+    polled(2);
+    server.kill();
+    // The agent has gone on meanwhile, and asks the same again.
+    hanging.store(false, Ordering::SeqCst);
+    server.restart();
+    server.in_state(&id, "waiting");
+    assert_eq!(agent.asked("input").len(), 1, "nobody said yes to this");
+    answer(&server, &id, &json!("no"));
+    assert_eq!(agent.awaited("input", 2).body, json!({"input": "no"}));
+    agent.stands(&id, completed(&json!(id), &json!({})));
+    assert_eq!(ended(&server, &id)["state"], "completed");
+}
+
+/// What an agent says on the way is shown as it was, also after a restart.
+#[test]
+fn the_last_progress_is_shown_in_the_agents_own_words_after_a_kill() {
+    let agent = TaskAgent::start();
+    let mut server = Server::configured(&agent.configuration("helper", ""));
+    let body = json!({"id": "t", "type": "helper", "payload": {}}).to_string();
+    server.task("POST", "/tasks", &[], &body);
+    let id = agent.awaited("look", 1).id;
+    let said = json!({
+        "status": "in_progress", "found": {"pages": [1, 2.50]}, "metadata": {"phase": "reading", "agent": "tested"},
+    });
+    agent.stands(&id, said.clone());
+    let shown = |server: &Server| {
+        let task = server.poll("t").document;
+        (task["found"].clone(), task["metadata"]["phase"].clone(), task["id"].clone())
+    };
+    let wanted = (said["found"].clone(), json!("reading"), json!("t"));
+    until("it is shown", || (shown(&server) == wanted).then_some(()));
+    let looks = agent.asked("look").len();
+    server.kill();
+    // From now on the agent is away: what is shown is what was kept.
+    agent.forget(&id);
+    server.restart();
+    assert_eq!(shown(&server), wanted);
+    assert!(agent.asked("look").len() >= looks);
+}

@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 
 use crate::support::programs::bash;
 use crate::support::server::Server;
+use crate::support::task_agent::{Call, TaskAgent, asking};
 use crate::support::task_caller::Task;
+use crate::support::workers::Worker;
+use crate::task::agent::answer;
 use crate::task::door::ONE;
 
 const UUID: &str = "550e8400-e29b-41d4-a716-446655440000";
@@ -76,6 +79,78 @@ fn ids_that_are_none_are_carried_with_a_warning_and_headers_that_are_none_are_ig
     let warnings = task.warnings();
     let all: Vec<&str> = warnings.as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     assert!(all.len() == 2 && all.iter().all(|warning| warning.starts_with("TASK-8: ")), "{all:?}");
+}
+
+const STATE: &str = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE";
+
+/// The headers of a request to an agent that say where it belongs.
+fn place(call: &Call) -> (String, Option<String>) {
+    (
+        call.request.header("traceparent").expect("a trace").to_owned(),
+        call.request.header("tracestate").map(str::to_owned),
+    )
+}
+
+/// Every request about a task is of the same span, with the state that its caller sent, also after a restart.
+#[test]
+fn every_request_to_an_agent_has_the_trace_and_its_state() {
+    let agent = TaskAgent::start();
+    let mut server = Server::configured(&agent.configuration("helper", ""));
+    let header = format!("00-{TRACE}-{SPAN}-01");
+    // Two headers are one list.
+    let (first, second) = STATE.split_once(',').expect("two members");
+    let headers = [("traceparent", &*header), ("tracestate", first), ("tracestate", second)];
+    let body = json!({"id": "t", "type": "helper", "payload": {}}).to_string();
+    server.task("POST", "/tasks", &headers, &body);
+    let post = place(&agent.awaited("post", 1));
+    assert!(post.0.starts_with(&format!("00-{TRACE}-")) && !post.0.contains(SPAN), "{post:?}");
+    assert_eq!(post.1.as_deref(), Some(STATE));
+    let id = agent.awaited("look", 1).id;
+    agent.stands(&id, asking("Size?"));
+    server.in_state(&id, "waiting");
+    server.kill();
+    server.restart();
+    agent.looked_again();
+    answer(&server, &id, &json!("big"));
+    agent.awaited("input", 1);
+    server.cancel(&id);
+    agent.awaited("cancel", 1);
+    for what in ["look", "input", "cancel"] {
+        let places: Vec<_> = agent.asked(what).iter().map(place).collect();
+        assert!(places.iter().all(|there| *there == post), "{what}: {places:?}");
+    }
+}
+
+#[test]
+fn programs_have_the_state_in_their_environment_and_only_where_there_is_one() {
+    let script = "printf '{\"state\": \"%s\", \"set\": \"%s\"}' \"$TRACESTATE\" \"${TRACESTATE+yes}\"";
+    let server = Server::configured(&bash("tells", script, ""));
+    let _worker = Worker::joined(&server, "joined", &[], &["bash", "-c", script]);
+    let header = format!("00-{TRACE}-{SPAN}-01");
+    for work in ["tells", "joined"] {
+        let told = |headers: &[(&str, &str)]| {
+            let body = json!({"work": work}).to_string();
+            let job = server.request("POST", "/api/v1/jobs?wait=60", headers, body.as_bytes()).json();
+            job["outcome"]["outputs"].clone()
+        };
+        let with = told(&[("traceparent", &header), ("tracestate", STATE)]);
+        assert_eq!(with, json!({"state": STATE, "set": "yes"}), "{work}");
+        // A state belongs to a trace, and one that cannot be read is none.
+        for none in [vec![("tracestate", STATE)], vec![("traceparent", &*header), ("tracestate", "nonsense")]] {
+            assert_eq!(told(&none), json!({"state": "", "set": ""}), "{work}");
+        }
+    }
+}
+
+/// No program is given another state by its configuration.
+#[test]
+fn a_configuration_cannot_set_the_state() {
+    let place = crate::cli::config::Place::new(
+        "tracestate",
+        "[[agent]]\nname = \"p\"\ncontract = \"exec\"\nexec = [\"true\"]\nenv = { TRACESTATE = \"a=1\" }\n",
+    );
+    let told = place.check();
+    assert!(told.contains("TRACESTATE") && told.contains("cannot be used"), "{told}");
 }
 
 #[test]
