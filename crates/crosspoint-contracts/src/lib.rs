@@ -33,6 +33,7 @@ pub mod kind;
 mod list;
 pub mod map;
 pub mod outcome;
+pub mod printed;
 pub mod reply;
 pub mod report;
 pub mod request;

@@ -112,6 +112,24 @@ super::clauses! {
     ALL_10_5 = "ALL-10.5" Error Exchange, "rulings":
         "What a contract has no artifact field for is carried."
         => "Carry it under x_crosspoint.";
+    ALL_12 = "ALL-12" Error Exchange, "rulings":
+        "An answer reaches its caller whole, or says that it is not."
+        => "Get the rest where `truncated.href` says.";
+    ALL_12_2 = "ALL-12.2" Error Operation, "rulings":
+        "The text of an outcome, of up to 10 MiB, is put together from the stored blocks when a document is written."
+        => "Store what is printed as it comes; do not gather it in memory.";
+    ALL_12_3 = "ALL-12.3" Error Exchange, "rulings":
+        "Of a text over 10 MiB a contract with an open field gets the last MiB, with truncated {bytes, href} there; the bridge gets ResponseTooLarge."
+        => "GET /api/v1/jobs/{id}/output has all of it.";
+    ALL_12_4 = "ALL-12.4" Error Exchange, "rulings":
+        "What a program printed is its text, and the last line that is a JSON object is its object; a lone JSON line is an object alone."
+        => "Print one JSON object on a line of its own, or give outputs with an @crosspoint line.";
+    ALL_12_5 = "ALL-12.5" Error Exchange, "rulings":
+        "Of an object with text around it object contracts get the object with the text carried, and text contracts the whole text."
+        => "Look for the text in outcome.text, or under x_crosspoint.";
+    ALL_12_6 = "ALL-12.6" Error Operation, "rulings":
+        "Outputs that a program gives by directive are an object, and what else it printed stays step output."
+        => "Print what callers are to read as text, or put it into the outputs.";
 
     ALL_101 = "ALL-101" Error Document, "RFC 8259; message document, Error Codes (5003)":
         "A document is one well-formed JSON value and nothing else."

@@ -64,6 +64,11 @@ impl Follow {
         }
     }
 
+    /// Returns the job as it is now.
+    pub fn job(&self) -> Arc<Job> {
+        self.watch.job()
+    }
+
     /// Whether the outcome was returned.
     pub fn is_done(&self) -> bool {
         self.done

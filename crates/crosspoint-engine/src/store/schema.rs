@@ -17,7 +17,7 @@ const APPLICATION_ID: i64 = 0x4352_5054;
 
 /// The steps. Each is taken once, in order, and must never be changed afterwards, because existing stores have taken
 /// it.
-const STEPS: [&str; 8] = [
+const STEPS: [&str; 9] = [
     // 1: jobs, the documents they came as, their events, their outcomes, and the state of agents. Rows have an owner
     // and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
@@ -80,6 +80,9 @@ const STEPS: [&str; 8] = [
         WHERE state IN (1, 3) AND CAST(step AS TEXT) LIKE '\"Waits for an answer: crosspoint bridge answer /%';
     UPDATE job SET memory = CAST('{\"asked_in\":\"' || substr(CAST(step AS TEXT), 11, instr(CAST(step AS TEXT), ': ') - 11) || '\"}' AS BLOB)
         WHERE state IN (1, 3) AND CAST(step AS TEXT) LIKE '\"Asked in /%: %';",
+    // 9: which blocks of output are the text of an outcome.
+    "ALTER TABLE outcome ADD COLUMN printed_by INTEGER; ALTER TABLE outcome ADD COLUMN printed_start INTEGER;
+    ALTER TABLE outcome ADD COLUMN printed_end INTEGER;",
 ];
 
 /// The first schema in which jobs have a trace and an alias.
@@ -90,6 +93,9 @@ pub(super) const WITH_SKEW: i64 = 7;
 
 /// The first schema in which outcomes are in parts and attempts have a memory.
 pub(super) const IN_PARTS: i64 = 8;
+
+/// The first schema in which the text of an outcome may be in blocks of output.
+pub(super) const WITH_PRINTED: i64 = 9;
 
 /// The schema of this version.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;

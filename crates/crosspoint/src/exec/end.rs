@@ -6,7 +6,7 @@ use crosspoint_contracts::reply::{Failed, Success};
 use serde::Serialize;
 
 use super::control::{Ending, Over, Step};
-use super::gathered::{ARTIFACTS_BYTES_MAX, Gathered};
+use super::gathered::ARTIFACTS_BYTES_MAX;
 use super::{Program, find};
 
 /// What is known of a program's end.
@@ -43,7 +43,7 @@ impl End {
         self.ending.as_ref().map_or(0, |ending| ending.left)
     }
 
-    pub(super) fn result(&mut self, program: &Program, gathered: Gathered) -> Result<Success, Failed> {
+    pub(super) fn result(&mut self, program: &Program, success: impl FnOnce() -> Success) -> Result<Success, Failed> {
         if let Some(failed) = self.failed.take() {
             return Err(failed);
         }
@@ -56,7 +56,7 @@ impl End {
         let Some(ending) = &self.ending else { return Err(unseen()) };
         match (ending.over, ending.code, ending.signal) {
             (Some(over), _, _) => Err(exceeded(over, program, ending)),
-            (None, Some(0), _) => Ok(gathered.success()),
+            (None, Some(0), _) => Ok(success()),
             (None, Some(code), _) => Err(failed(ending, &format!("The program ended with exit code {code}."))),
             (None, None, Some(signal)) => Err(failed(ending, &format!("The program was killed by signal {signal}."))),
             (None, None, None) => Err(unseen()),

@@ -154,6 +154,7 @@ async fn given(attempt: &Attempt) -> Result<Given, Failed> {
         request_id: request.request_id.to_string(),
         work: request.work.to_string(),
         attempt: attempt.number(),
+        output_offset: attempt.job().output_bytes,
         traceparent: trace_of(attempt.job(), attempt.number()).header(),
         input: attempt.input().await?,
     })

@@ -16,12 +16,13 @@ use crosspoint_http::Refused;
 use crosspoint_http::body::Received;
 use crosspoint_http::door::SentBy;
 use crosspoint_http::headers::idempotency_key;
+use crosspoint_http::held::held;
 use crosspoint_http::json::{Object, push_array, response};
 
 use super::query::{self, Id, Wait};
 use super::view::{self, Beside, Extent};
 use super::{App, submit};
-use crate::backend::{denied, fault, unaccepted};
+use crate::backend::{denied, fault, unaccepted, with_text};
 
 pub(super) async fn submit_job(
     State(app): State<App>,
@@ -36,19 +37,19 @@ pub(super) async fn submit_job(
     let new = submit::new_job(&received.bytes, &headers, caller)?;
     let submitted = app.engine().submit(new).await.map_err(|why| app.refuse(why))?;
     drop(received);
-    let job = app.ended(&watch_of(submitted), wait).await;
+    let (job, room) = with_text(app.engine(), app.ended(&watch_of(submitted), wait).await).await?;
     // Without a wait the job cannot be called stuck yet: it has only just arrived.
     let stuck = wait.and_then(|_| app.engine().stuck(&job, Ahead::Counted));
     let status = if job.outcome().is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok(located(status, &job, &Beside { stuck, ..Beside::default() }))
+    Ok(held(located(status, &job, &Beside { stuck, ..Beside::default() }), room))
 }
 
 pub(super) async fn show_job(State(app): State<App>, Id(id): Id, Wait(wait): Wait) -> Result<Response, Refused> {
     let watch = app.engine().job(id).await.map_err(|error| fault(&error))?.ok_or_else(Refusal::no_such_job)?;
-    let job = app.ended(&watch, wait).await;
+    let (job, room) = with_text(app.engine(), app.ended(&watch, wait).await).await?;
     let violations = app.engine().violations(id).await.map_err(|error| fault(&error))?;
     let beside = Beside { stuck: app.engine().stuck(&job, Ahead::Counted), violations };
-    Ok(response(StatusCode::OK, view::job(&job, &beside)))
+    Ok(held(response(StatusCode::OK, view::job(&job, &beside)), room))
 }
 
 pub(super) async fn list_jobs(State(app): State<App>, uri: Uri) -> Result<Response, Refused> {
@@ -77,13 +78,13 @@ pub(super) async fn show_document(State(app): State<App>, Id(id): Id) -> Result<
 
 pub(super) async fn cancel_job(State(app): State<App>, Id(id): Id) -> Result<Response, Refused> {
     let job = app.engine().cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
-    Ok(app.shown(&job))
+    app.shown(job).await
 }
 
 pub(super) async fn answer_job(State(app): State<App>, Id(id): Id, received: Received) -> Result<Response, Refused> {
     let answer = submit::answer(&received.bytes)?;
     let job = app.engine().answer(id, answer).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
-    Ok(app.shown(&job))
+    app.shown(job).await
 }
 
 pub(super) async fn retry_job(State(app): State<App>, Id(id): Id, headers: HeaderMap) -> Result<Response, Refused> {
@@ -127,8 +128,9 @@ impl App {
         watch.ended(Instant::now() + wait).await
     }
 
-    fn shown(&self, job: &Job) -> Response {
-        let beside = Beside { stuck: self.engine().stuck(job, Ahead::Counted), ..Beside::default() };
-        response(StatusCode::OK, view::job(job, &beside))
+    async fn shown(&self, job: Arc<Job>) -> Result<Response, Refused> {
+        let (job, room) = with_text(self.engine(), job).await?;
+        let beside = Beside { stuck: self.engine().stuck(&job, Ahead::Counted), ..Beside::default() };
+        Ok(held(response(StatusCode::OK, view::job(&job, &beside)), room))
     }
 }

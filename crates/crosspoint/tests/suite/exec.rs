@@ -10,3 +10,4 @@ mod output;
 mod parting;
 mod programs;
 pub(crate) mod start;
+mod whole;

@@ -9,6 +9,7 @@ pub(crate) mod bridged_program;
 pub(crate) mod conformity;
 pub(crate) mod documents;
 pub(crate) mod http_services;
+pub(crate) mod long_texts;
 pub(crate) mod misbehaving_agents;
 pub(crate) mod persistent_callers;
 pub(crate) mod program;
