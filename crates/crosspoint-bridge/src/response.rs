@@ -13,11 +13,12 @@ use crate::document::{is_of, laid_out};
 use crate::fault::Fault;
 use crate::pair::Pair;
 
-/// Largest response that drivers write, in bytes. In place of a larger one they write an error (BRIDGE-8.2).
+/// Longest text of a response that drivers write, in bytes of UTF-8. In place of a longer one they write an error
+/// (BRIDGE-8.2).
 pub const BYTES_MAX: usize = 10 << 20;
 
-/// Most bytes of a response that are read.
-const READ_BYTES_MAX: u64 = 64 << 20;
+/// Most bytes of a response that are read: in a file, the longest text may take six times its length.
+pub const READ_BYTES_MAX: u64 = 64 << 20;
 
 /// Describes a file that this user may not read.
 const CLOSED: &str = "closed to this user";

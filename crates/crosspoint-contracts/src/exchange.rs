@@ -45,6 +45,9 @@ pub struct Exchange {
     pub parts: &'static [Part],
     /// Whether the output of work is a text in this contract, and not an object (ALL-8).
     pub gives_text: bool,
+    /// How long the text of an output may be. Where there is no limit, the end of a longer text is given, and an open
+    /// member says where the rest is (ALL-12).
+    pub text_limit: Option<TextLimit>,
     /// The path to the agent's own error code in a response.
     pub code: &'static [&'static str],
     /// What a response says of a job where its agent did not.
@@ -114,6 +117,14 @@ pub enum Place {
     Member(&'static str),
     /// Among the carried facts, under this name. A value that the agent itself wrote there is left alone.
     Carried(&'static str),
+}
+
+/// How long the text of an output may be in a contract that has no place to say that it is not whole.
+pub struct TextLimit {
+    /// Longest text, in bytes of UTF-8.
+    pub bytes_max: usize,
+    /// The code of the error that takes the place of a longer one.
+    pub code: &'static str,
 }
 
 /// A long member of a response.

@@ -27,7 +27,7 @@ pub use flaw::{Flaw, FlawKind, Syntax, SyntaxError};
 pub use pretty::{compact, plain, pretty};
 pub use write::equal;
 pub use write::quoted;
-pub(crate) use write::{push_known, push_name, push_quoted};
+pub(crate) use write::{push_escaped, push_known, push_name, push_quoted};
 
 use std::fmt;
 

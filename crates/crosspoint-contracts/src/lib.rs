@@ -34,6 +34,7 @@ mod list;
 pub mod map;
 mod needs;
 pub mod outcome;
+pub mod printed;
 pub mod reply;
 pub mod report;
 pub mod request;

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use crate::content::Body;
 use crate::failure::{Failure, Repeat};
 use crate::json::{self, Tape, Type, Value};
+use crate::printed::{Partial, Printed};
 use crate::reply::{AgentDocument, Failed, Success};
 
 /// The three ways in which a job can end.
@@ -66,6 +67,11 @@ pub enum Text {
     Within(Range<usize>),
     /// Beside the outputs, as a JSON string.
     Beside(Body),
+    /// In the stored blocks of what a program printed (ALL-12). If there are no outputs, the text is the output. Only
+    /// such outcomes are stored; their text is put together before a document is written.
+    Printed(Printed),
+    /// Put together from stored blocks, and not all that was printed, byte for byte. Never stored.
+    Partial(Partial),
 }
 
 impl Status {
@@ -122,6 +128,16 @@ impl Outcome {
                 (range.end <= outputs.len()).then(|| Body::trusted(outputs.slice(range.clone())))
             }
             Text::Beside(text) => Some(text.clone()),
+            Text::Partial(partial) => Some(partial.text.clone()),
+            Text::Printed(_) => None,
+        }
+    }
+
+    /// Returns where the text is stored, if it has yet to be put together.
+    pub fn printed(&self) -> Option<Printed> {
+        match &self.text {
+            Some(Text::Printed(printed)) => Some(*printed),
+            Some(Text::Within(_) | Text::Beside(_) | Text::Partial(_)) | None => None,
         }
     }
 
@@ -130,11 +146,12 @@ impl Outcome {
         self.outputs.as_ref().is_some_and(|outputs| outputs.bytes().starts_with(b"{"))
     }
 
-    /// Returns how long its parts are together, in bytes. The usage and the reason's code are not counted.
+    /// Returns how long its parts are together, in bytes. The usage and the reason's code are not counted, nor is a
+    /// text that has yet to be put together.
     pub fn bytes(&self) -> usize {
         let beside = match &self.text {
-            Some(Text::Beside(text)) => Some(text),
-            Some(Text::Within(_)) | None => None,
+            Some(Text::Beside(text) | Text::Partial(Partial { text, .. })) => Some(text),
+            Some(Text::Within(_) | Text::Printed(_)) | None => None,
         };
         let reason = self.reason.as_ref();
         let reason = reason.into_iter().flat_map(|reason| [reason.message.as_ref(), reason.details.as_ref()]);

@@ -14,6 +14,7 @@ mod lock;
 mod member;
 mod open;
 mod outcome;
+mod output;
 mod purge;
 mod read;
 mod row;
@@ -42,6 +43,7 @@ use crate::retention::Jumps;
 pub use export::{Numbers, Wanted};
 pub use fault::Fault;
 use lock::Lock;
+pub use output::{BlockPlace, Stretch};
 pub use purge::{Budget, Purged};
 pub use read::{Filter, Found, LISTED_BYTES_MAX, Page, Places, Readers, Sizes};
 

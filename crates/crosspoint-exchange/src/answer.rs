@@ -7,6 +7,7 @@
 
 mod outcome;
 mod read_again;
+mod too_long;
 
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::exchange::{Known, Place};
@@ -52,7 +53,7 @@ pub fn answer(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> Answer {
     // Outcomes of newer versions were checked when they arrived (ALL-11).
     let is_unjudged = job.ended().is_some_and(|ended| ended.is_unjudged);
     match text.filter(|text| !is_unjudged || is_valid(text, to)) {
-        Some(text) => Answer { text, is_readable: true },
+        Some(text) => Answer { text: too_long::checked(text, job, to, beside), is_readable: true },
         None => Answer { text: unreadable(job, to, beside), is_readable: false },
     }
 }
@@ -81,8 +82,12 @@ fn is_valid(document: &str, of: Contract) -> bool {
 fn unreadable(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> String {
     let message = "What the agent gave has names twice in an object, half characters, or too many levels.";
     let failed = Failed::said(Failure::BrokenContract, Dispatched::Yes, message);
-    let outcome = Outcome::failed(failed, Repeat::Unknown);
-    let ended = Ended { at: job.updated_at, outcome: &outcome, is_unjudged: false };
+    failed_instead(job, to, beside, &Outcome::failed(failed, Repeat::Unknown))
+}
+
+/// Writes a job as if it had ended with this failure.
+fn failed_instead(job: &Snapshot<'_>, to: Contract, beside: &Beside, outcome: &Outcome) -> String {
+    let ended = Ended { at: job.updated_at, outcome, is_unjudged: false };
     let job = Snapshot { state: State::Ended(ended), ..*job };
     let writing = Writing { job: &job, to, beside };
     writing.written(&writing.plain(to.exchange().response)).unwrap_or_default()

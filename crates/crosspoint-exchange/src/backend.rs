@@ -21,6 +21,9 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// A job that can be followed.
     type Job: Followed;
 
+    /// The room that a long answer takes in memory. It is to be kept until the answer is sent.
+    type Room: Send + Unpin + 'static;
+
     /// Takes new work, or finds the job that has the same request key. When it returns, the job is durable.
     fn submit(&self, new: NewJob) -> impl Future<Output = Result<Submitted<Self::Job>, Unaccepted<Self::Job>>> + Send;
 
@@ -41,8 +44,23 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// Returns the document that a job came as; `None` if it cannot be read.
     fn document(&self, job: &Self::Job) -> impl Future<Output = Option<Block>> + Send;
 
+    /// Returns a job at one moment with the whole text of its outcome, for a document that is about to be written
+    /// (ALL-12). Long texts are not kept in memory, so a caller among many may have to wait for room.
+    fn with_text(&self, now: Moment<Self>) -> impl Future<Output = Result<Whole<Self>, Refusal>> + Send;
+
     /// Lists who takes which work.
     fn agents(&self) -> Vec<Agent>;
+}
+
+/// A job of a backend at one moment.
+pub type Moment<B> = <<B as Backend>::Job as Followed>::Now;
+
+/// A job at one moment, with the whole text of its outcome.
+pub struct Whole<B: Backend> {
+    /// The job.
+    pub now: Moment<B>,
+    /// The room that the answer takes, if it is long.
+    pub room: Option<B::Room>,
 }
 
 /// A job that can be looked at and waited for. Cloning follows the same job.

@@ -13,12 +13,13 @@ use std::time::{Duration, Instant};
 
 use crosspoint_contracts::Report;
 use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::printed::Printed;
 use crosspoint_contracts::request::{Door, NewJob};
 use crosspoint_engine::core::Rejected;
 use crosspoint_engine::job::{self, Job};
-use crosspoint_engine::runtime::{self, Engine, Watch};
+use crosspoint_engine::runtime::{self, Engine, TextRoom, Unread, Watch};
 use crosspoint_exchange::admission::Caller;
-use crosspoint_exchange::backend::{Agent, Backend, Denied, Followed, Submitted, Unaccepted};
+use crosspoint_exchange::backend::{Agent, Backend, Denied, Followed, Submitted, Unaccepted, Whole};
 use crosspoint_exchange::outgoing::Assignment;
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::snapshot::{Ended, Snapshot, State};
@@ -42,6 +43,7 @@ pub(crate) struct Tracked(pub(crate) Watch);
 
 impl Backend for Orchestrator {
     type Job = Tracked;
+    type Room = TextRoom;
 
     async fn submit(&self, new: NewJob) -> Result<Submitted<Tracked>, Unaccepted<Tracked>> {
         if let Some(report) = self.mismatch(&new).await? {
@@ -77,6 +79,11 @@ impl Backend for Orchestrator {
 
     async fn document(&self, job: &Tracked) -> Option<Block> {
         self.engine.document(job.0.job().seq()).await.ok().flatten()
+    }
+
+    async fn with_text(&self, now: Arc<Job>) -> Result<Whole<Orchestrator>, Refusal> {
+        let (now, room) = with_text(&self.engine, now).await?;
+        Ok(Whole { now, room })
     }
 
     fn agents(&self) -> Vec<Agent> {
@@ -118,6 +125,29 @@ impl Followed for Tracked {
     async fn moved(&self, seen: &Arc<Job>, until: Instant) -> Arc<Job> {
         self.0.moved(seen.events, until).await
     }
+}
+
+/// Returns the job with the whole text of its outcome (ALL-12), and the room that the answer takes until it is sent.
+pub(crate) async fn with_text(engine: &Engine, job: Arc<Job>) -> Result<(Arc<Job>, Option<TextRoom>), Refusal> {
+    engine.with_text(job, output_href).await.map_err(|why| unread(&why))
+}
+
+/// Returns why output cannot be read, for callers.
+fn unread(why: &Unread) -> Refusal {
+    match why {
+        Unread::Removed => Refusal::no_such_job(),
+        Unread::Busy => Refusal::unavailable(
+            "too many long answers are on their way to slow callers",
+            "ask again; GET /api/v1/jobs/{id}/output has all that was printed, in any parts",
+        ),
+        Unread::Fault(error) => fault(error),
+    }
+}
+
+/// Returns where all of a text is that an attempt of the job printed.
+fn output_href(job: &Job, printed: Printed) -> String {
+    let attempt = if job.attempts > 1 { format!("?attempt={}", printed.attempt) } else { String::new() };
+    format!("/api/v1/jobs/{}/output{attempt}", job.id())
 }
 
 /// Returns what the engine made of a request, for doors.

@@ -8,6 +8,7 @@ mod follow;
 mod job;
 mod left;
 mod listener;
+mod printed;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,6 +25,7 @@ pub(crate) use find::Need;
 pub(crate) use follow::{Event, Follow, Heard};
 pub(crate) use job::{Agent, AgentPage, Failure, Job, JobFields, Outcome, Page, Question, plain};
 use left::Left;
+pub(crate) use printed::Printed;
 
 /// Path of a job, up to its id.
 const JOBS: &str = "/api/v1/jobs/";
@@ -315,8 +317,16 @@ impl Client {
         Follow::new(self.clone(), id, after, follow::Extent::UntilNow)
     }
 
-    async fn stream(&self, path: &str, after: u32) -> Result<Response, Failed> {
-        let request = self.line.http.get(format!("{}{path}", self.line.base)).header("last-event-id", after);
+    /// Returns what a job printed, from a byte on.
+    pub(crate) fn output(&self, id: &str, from: u64, follow: bool, attempt: Option<u32>) -> Printed {
+        Printed::new(self.clone(), id, from, follow, attempt)
+    }
+
+    async fn stream(&self, path: &str, after: Option<u32>) -> Result<Response, Failed> {
+        let mut request = self.line.http.get(format!("{}{path}", self.line.base));
+        if let Some(after) = after {
+            request = request.header("last-event-id", after);
+        }
         let broken = |error| Failed::of(&self.shown(), error);
         let response = request.send().await.map_err(broken)?;
         let status = response.status();

@@ -17,9 +17,9 @@
 //!
 //! In reading order: `find` says whether there is a program to start, and `launch` starts it, when it is its job's
 //! `job_lock`; `running` is the parent's side of a running program; `lines` cuts what it prints, `directive` reads the
-//! lines that are meant for Crosspoint, `gathered` keeps what the outcome will hold, `fail` is what it says of a
-//! failure, `end` says how it went; `input` is its stdin; `control` is what parent and supervisor say to each other;
-//! `supervise`, `watch` and `tree` are the supervisor, and `kin` says which processes have one.
+//! lines that are meant for Crosspoint, `gathered` and `short_text` keep what the outcome will hold, `fail` is what it
+//! says of a failure, `end` says how it went; `input` is its stdin; `control` is what parent and supervisor say to each
+//! other; `supervise`, `watch` and `tree` are the supervisor, and `kin` says which processes have one.
 
 mod control;
 mod directive;
@@ -34,8 +34,8 @@ mod launch;
 mod lines;
 mod orphan_lock;
 mod running;
+mod short_text;
 mod supervise;
-mod tail;
 pub(crate) mod tree;
 mod watch;
 
@@ -104,6 +104,8 @@ pub(crate) struct Given {
     pub(crate) request_id: String,
     pub(crate) work: String,
     pub(crate) attempt: u32,
+    /// How many bytes of output the attempt has already.
+    pub(crate) output_offset: u64,
     /// The place of the attempt in a trace.
     pub(crate) traceparent: String,
     /// What tracing systems have noted about the trace; empty if nothing.

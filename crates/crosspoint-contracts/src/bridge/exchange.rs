@@ -2,11 +2,13 @@
 
 use crate::document::{Document, Options};
 use crate::exchange::{
-    Asked, Exchange, Holds, Known, Mark, Needs, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid,
+    Asked, Exchange, Holds, Known, Mark, Needs, Part, Place, Refusing, TextLimit, Wording, plain_conflict,
+    plainly_invalid,
 };
 use crate::job::{Home, Input, State};
 use crate::kind::Kind;
 use crate::map::prompt_object;
+use crate::printed::TEXT_BYTES_MAX;
 use crate::translate::read_jobs;
 
 /// How long a requester waits if its request does not say, in seconds (BRIDGE-110).
@@ -38,6 +40,8 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     },
     parts: &[Part { path: &["response"], holds: Holds::Output, stand_in: "\"\"" }],
     gives_text: true,
+    // BRIDGE-8.2.
+    text_limit: Some(TextLimit { bytes_max: TEXT_BYTES_MAX, code: "ResponseTooLarge" }),
     code: &["error_type"],
     response_has: &[Known::ReportedAt, Known::Duration],
     question: Place::Home(Home::Question),

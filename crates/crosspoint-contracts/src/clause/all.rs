@@ -112,7 +112,6 @@ super::clauses! {
     ALL_10_5 = "ALL-10.5" Error Exchange, "rulings":
         "What a contract has no artifact field for is carried."
         => "Carry it under x_crosspoint.";
-
     ALL_11 = "ALL-11" Warning Document, "rulings":
         "An optional member that is null reads as absent."
         => "Leave the member out instead of writing null.";
@@ -135,11 +134,23 @@ super::clauses! {
         "What an agent gave with a failure is kept like what it gave with a success."
         => "Read the outcome's outputs.";
     ALL_12 = "ALL-12" Error Exchange, "rulings":
-        "An answer reaches its caller whole, or says that it is not and where the rest is."
-        => "GET /api/v1/jobs/{id}/output has everything that was printed.";
-    ALL_12_2 = "ALL-12.2" Error Exchange, "rulings":
-        "What a program printed is its text, and the last line that is a JSON object is its object; text around such a line makes both."
-        => "Print one line of JSON for an object alone.";
+        "An answer reaches its caller whole, or says that it is not."
+        => "Get the rest where `truncated.href` says.";
+    ALL_12_2 = "ALL-12.2" Error Operation, "rulings":
+        "The text of an outcome, of up to 10 MiB, is put together from the stored blocks when a document is written."
+        => "Store what is printed as it comes; do not gather it in memory.";
+    ALL_12_3 = "ALL-12.3" Error Exchange, "rulings":
+        "Of a text over 10 MiB a contract with an open field gets the last MiB, with truncated {bytes, href} there; the bridge gets ResponseTooLarge."
+        => "GET /api/v1/jobs/{id}/output has all of it.";
+    ALL_12_4 = "ALL-12.4" Error Exchange, "rulings":
+        "What a program printed is its text, and the last line that is a JSON object is its object; a lone JSON line is an object alone."
+        => "Print one JSON object on a line of its own, or give outputs with an @crosspoint line.";
+    ALL_12_5 = "ALL-12.5" Error Exchange, "rulings":
+        "Of an object with text around it object contracts get the object with the text carried, and text contracts the whole text."
+        => "Look for the text in outcome.text, or under x_crosspoint.";
+    ALL_12_6 = "ALL-12.6" Error Operation, "rulings":
+        "Outputs that a program gives by directive are an object, and what else it printed stays step output."
+        => "Print what callers are to read as text, or put it into the outputs.";
     ALL_13 = "ALL-13" Error Operation, "rulings":
         "An attempt that was cut short three times in a row by an unclean end of the orchestrator is not begun a fourth time; the job waits for an operator."
         => "crosspoint jobs retry runs the same job again; cancel ends it.";

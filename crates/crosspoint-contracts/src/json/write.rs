@@ -16,7 +16,7 @@ pub(crate) fn push_quoted(out: &mut String, text: &str) {
 }
 
 /// Appends the text between the quotes of a JSON string.
-fn push_escaped(out: &mut String, text: &str) {
+pub(crate) fn push_escaped(out: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
         let (plain, tail) = rest.split_at(at);

@@ -37,6 +37,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     },
     parts: &[Part { path: &["payload", "output"], holds: Holds::Output, stand_in: "\"\"" }],
     gives_text: true,
+    text_limit: None,
     code: &["payload", "error_code"],
     response_has: &[Known::ReportedAt, Known::Duration],
     // ALL-5: in `x_custom_fields.x_crosspoint` of a paused status.

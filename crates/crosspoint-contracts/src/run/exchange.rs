@@ -42,6 +42,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
         Part { path: &["data"], holds: Holds::Output, stand_in: "{}" },
     ],
     gives_text: false,
+    text_limit: None,
     code: &["error", "code"],
     // The terminal events of this contract name the work.
     response_has: &[Known::Work],

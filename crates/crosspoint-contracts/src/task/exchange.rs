@@ -38,6 +38,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
         Part { path: &["artifacts"], holds: Holds::Artifacts, stand_in: "[]" },
     ],
     gives_text: false,
+    text_limit: None,
     code: &["error", "code"],
     response_has: &[Known::StartedAt, Known::ReportedAt, Known::Duration, Known::Agent, Known::Retries],
     question: Place::Home(Home::Question),

@@ -29,6 +29,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     },
     parts: &[Part { path: &["artifacts"], holds: Holds::Artifacts, stand_in: "[]" }],
     gives_text: true,
+    text_limit: None,
     code: &[],
     response_has: &[],
     question: Place::Carried("question"),

@@ -28,6 +28,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     },
     parts: &[Part { path: &["output"], holds: Holds::Output, stand_in: "{}" }],
     gives_text: false,
+    text_limit: None,
     code: &[],
     response_has: &[],
     question: Place::Carried("question"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Block;
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_contracts::outcome::Status;
+use crosspoint_contracts::outcome::{Status, Text};
 use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use crosspoint_contracts::time::Time;
 
@@ -61,8 +61,7 @@ impl Step {
         }
         if offset > have {
             self.stop_attempt();
-            let message = "A part of the agent's output is missing.";
-            self.end_failed(Failed::said(Failure::BrokenContract, Dispatched::Yes, message), now);
+            self.end_failed(output_missing(), now);
             return self;
         }
         let limit = self.job.request.limits.output_bytes.unwrap_or(policy.output_bytes_max).min(OUTPUT_BYTES_MAX);
@@ -157,6 +156,11 @@ impl Step {
         }
         let present = self.is_present(attempt);
         match result {
+            Ok(success) if present && is_missing(&success, self.job.output_bytes) => {
+                self.mark(Mark::Good);
+                self.end_failed(output_missing(), now);
+                self
+            }
             Ok(success) => {
                 if present {
                     self.mark(Mark::Good);
@@ -228,4 +232,13 @@ impl Step {
             self.actions.push(Action::Mark { agent, mark });
         }
     }
+}
+
+/// Whether a result names output as its text that the agent never sent, of which there are this many bytes.
+fn is_missing(success: &Success, output_bytes: u64) -> bool {
+    matches!(success.text, Some(Text::Printed(printed)) if printed.end > output_bytes || printed.start > printed.end)
+}
+
+fn output_missing() -> Failed {
+    Failed::said(Failure::BrokenContract, Dispatched::Yes, "A part of the agent's output is missing.")
 }

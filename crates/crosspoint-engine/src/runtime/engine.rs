@@ -59,6 +59,8 @@ struct Inner {
     committer: Mutex<Option<JoinHandle<()>>>,
     /// Limits how many reads of the store run at a time.
     reads: Arc<Semaphore>,
+    /// Limits how much text is put together at a time.
+    texts: Arc<Semaphore>,
     /// The task that carries out what was committed.
     releaser: Mutex<Option<tokio::task::JoinHandle<()>>>,
     stopping: AtomicBool,
@@ -96,6 +98,7 @@ impl Engine {
             handle: Handle::current(),
             committer: Mutex::default(),
             reads: Arc::new(Semaphore::new(READS_MAX)),
+            texts: super::text::room(),
             releaser: Mutex::default(),
             stopping: AtomicBool::new(false),
             chance: AtomicU64::new(Uuid::new_v4().as_u128() as u64),
@@ -281,6 +284,10 @@ impl Engine {
 
     pub(super) fn readers(&self) -> &Readers {
         &self.0.readers
+    }
+
+    pub(super) fn texts(&self) -> Arc<Semaphore> {
+        self.0.texts.clone()
     }
 
     /// Reads the store on a blocking thread, where waiting for a disk holds up no other task.

@@ -64,9 +64,9 @@ impl Follow {
         }
     }
 
-    /// Returns the id of the job.
-    pub fn id(&self) -> JobId {
-        self.watch.job().id()
+    /// Returns the job as it is now.
+    pub fn job(&self) -> Arc<Job> {
+        self.watch.job()
     }
 
     /// Whether the outcome was returned.

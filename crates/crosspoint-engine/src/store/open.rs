@@ -27,11 +27,20 @@ fn recognised(connection: Connection) -> Result<Connection, schema::Error> {
     // The store cannot be changed, so views supply the columns that an older schema lacks.
     let trace = if version < schema::WITH_TRACE { ", NULL AS trace, NULL AS alias" } else { "" };
     let skew = if version < schema::WITH_SKEW { ", 0 AS skew, 0 AS cut_short, NULL AS had" } else { "" };
+    let parts = if version < schema::IN_PARTS {
+        ", NULL AS form, NULL AS text_start, NULL AS text_end, NULL AS text, NULL AS artifacts, NULL AS usage, NULL AS message,
+        NULL AS code, NULL AS details, NULL AS kind, NULL AS document"
+    } else {
+        ""
+    };
     if version < schema::IN_PARTS {
+        connection
+            .execute_batch(&format!("CREATE TEMP VIEW job AS SELECT *{trace}{skew}, NULL AS memory FROM main.job;"))?;
+    }
+    if version < schema::WITH_PRINTED {
         connection.execute_batch(&format!(
-            "CREATE TEMP VIEW job AS SELECT *{trace}{skew}, NULL AS memory FROM main.job;
-            CREATE TEMP VIEW outcome AS SELECT *, NULL AS form, NULL AS text_start, NULL AS text_end, NULL AS text, NULL AS artifacts,
-                NULL AS usage, NULL AS message, NULL AS code, NULL AS details, NULL AS kind, NULL AS document FROM main.outcome;"
+            "CREATE TEMP VIEW outcome AS SELECT *{parts}, NULL AS printed_by, NULL AS printed_start, NULL AS printed_end
+                FROM main.outcome;"
         ))?;
     }
     if version < schema::WITH_LEVELS && has_table(&connection, "violation")? {

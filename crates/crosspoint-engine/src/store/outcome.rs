@@ -10,6 +10,7 @@ use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Failure, Repeat};
 use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::outcome::{Outcome, Reason, Status, Text, text_within};
+use crosspoint_contracts::printed::Printed;
 use crosspoint_contracts::reply::AgentDocument;
 use crosspoint_contracts::time::Time;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
@@ -26,11 +27,11 @@ const IN_PARTS: i64 = 1;
 
 /// All columns that [`ended`] reads, in its order. `body` holds the outputs, or the whole outcome up to schema 7.
 const COLUMNS: &str = "n, at, status, failure, repeat, form, body, text_start, text_end, text, artifacts, usage, message, code, details, \
-    kind, document";
+    kind, document, printed_by, printed_start, printed_end";
 
-/// The length of the parts in bytes, without usage and code.
+/// The length of the parts in bytes, without usage and code, and with a text that is in blocks of output.
 pub(super) const BYTES: &str = "length(body) + coalesce(length(text), 0) + coalesce(length(artifacts), 0) + coalesce(length(message), 0) \
-    + coalesce(length(details), 0) + coalesce(length(document), 0)";
+    + coalesce(length(details), 0) + coalesce(length(document), 0) + coalesce(printed_end - printed_start, 0)";
 
 /// Writes an outcome and returns its length in bytes. A second outcome of one job violates the table's key and fails
 /// the whole transaction.
@@ -38,15 +39,17 @@ pub(super) fn write(transaction: &Transaction<'_>, seq: Seq, entry: &Entry) -> r
     let What::Ended(ended) = &entry.what else { return Ok(0) };
     let mut insert = transaction.prepare_cached(
         "INSERT INTO outcome(job, n, at, status, failure, repeat, form, body, text_start, text_end, text, artifacts, usage, message, code,
-            details, kind, document)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+            details, kind, document, printed_by, printed_start, printed_end)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
     )?;
     let reason = ended.reason.as_ref();
     let (within, beside) = match &ended.text {
         Some(Text::Within(range)) => (Some(range), None),
         Some(Text::Beside(text)) => (None, Some(text)),
-        None => (None, None),
+        // A text that was put together is never stored again.
+        Some(Text::Printed(_) | Text::Partial(_)) | None => (None, None),
     };
+    let printed = ended.printed();
     insert.execute(params![
         seq.0.cast_signed(),
         entry.n,
@@ -67,6 +70,9 @@ pub(super) fn write(transaction: &Transaction<'_>, seq: Seq, entry: &Entry) -> r
         bytes(reason.and_then(|reason| reason.details.as_ref())),
         ended.document.as_ref().map(|document| document.kind.name()),
         bytes(ended.document.as_ref().map(|document| &document.document)),
+        printed.map(|printed| printed.attempt),
+        printed.map(|printed| printed.start.cast_signed()),
+        printed.map(|printed| printed.end.cast_signed()),
     ])?;
     Ok(ended.bytes() as u64)
 }
@@ -113,6 +119,7 @@ fn ended(row: &Row<'_>) -> rusqlite::Result<Ending> {
     }
     let within = position(row, 7)?.zip(position(row, 8)?).map(|(start, end)| Text::Within(start..end));
     let beside = part(9)?.map(Text::Beside);
+    let printed = printed(row)?.map(Text::Printed);
     let kind = row.get::<_, Option<String>>(15)?.and_then(|name| Kind::from_name(&name));
     let document = kind.zip(part(16)?).map(|(kind, document)| AgentDocument { kind, document });
     let (message, code, details) = (part(12)?, part(13)?, part(14)?);
@@ -120,7 +127,7 @@ fn ended(row: &Row<'_>) -> rusqlite::Result<Ending> {
         status,
         reason: reason.map(|reason| Reason { message, code, details, ..reason }),
         outputs: body,
-        text: within.or(beside),
+        text: within.or(beside).or(printed),
         artifacts: part(10)?,
         usage: part(11)?,
         document,
@@ -130,6 +137,12 @@ fn ended(row: &Row<'_>) -> rusqlite::Result<Ending> {
 
 fn part(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Body>> {
     Ok(row.get::<_, Option<Vec<u8>>>(column)?.map(Body::trusted))
+}
+
+fn printed(row: &Row<'_>) -> rusqlite::Result<Option<Printed>> {
+    let Some(attempt) = row.get::<_, Option<u32>>(17)? else { return Ok(None) };
+    let (start, end) = (row.get::<_, i64>(18)?.unsigned_abs(), row.get::<_, i64>(19)?.unsigned_abs());
+    Ok(Some(Printed { attempt, start, end }))
 }
 
 fn position(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<usize>> {

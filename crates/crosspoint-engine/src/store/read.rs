@@ -55,7 +55,7 @@ pub struct Filter {
 }
 
 /// Most links of a chain of events that are followed in one read: a few milliseconds' worth.
-const PLACES_MAX: usize = 4_096;
+pub(super) const PLACES_MAX: usize = 4_096;
 
 /// Where some events of a job are, the last first.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -253,7 +253,7 @@ impl Readers {
 }
 
 /// Accepts that a part of a job is missing only if the job is gone too.
-fn there<T>(connection: &Connection, seq: Seq, found: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
+pub(super) fn there<T>(connection: &Connection, seq: Seq, found: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
     let Err(rusqlite::Error::QueryReturnedNoRows) = found else { return found.map(Some) };
     let job = connection.prepare_cached("SELECT 1 FROM job WHERE seq = ?1")?.exists([seq.0.cast_signed()])?;
     if job { Err(rusqlite::Error::QueryReturnedNoRows) } else { Ok(None) }

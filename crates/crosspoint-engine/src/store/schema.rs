@@ -17,7 +17,7 @@ const APPLICATION_ID: i64 = 0x4352_5054;
 
 /// The steps. Each is taken once, in order, and must never be changed afterwards, because existing stores have taken
 /// it.
-const STEPS: [&str; 9] = [
+const STEPS: [&str; 10] = [
     // 1: jobs, the documents they came as, their events, their outcomes, and the state of agents. Rows have an owner
     // and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
@@ -82,6 +82,9 @@ const STEPS: [&str; 9] = [
         WHERE state IN (1, 3) AND CAST(step AS TEXT) LIKE '\"Asked in /%: %';",
     // 9: how much a broken rule matters. Before, that was not known.
     "ALTER TABLE violation ADD COLUMN level TEXT NOT NULL DEFAULT 'error';",
+    // 10: which blocks of output are the text of an outcome.
+    "ALTER TABLE outcome ADD COLUMN printed_by INTEGER; ALTER TABLE outcome ADD COLUMN printed_start INTEGER;
+    ALTER TABLE outcome ADD COLUMN printed_end INTEGER;",
 ];
 
 /// The first schema in which jobs have a trace and an alias.
@@ -95,6 +98,9 @@ pub(super) const IN_PARTS: i64 = 8;
 
 /// The first schema in which broken rules have a level.
 pub(super) const WITH_LEVELS: i64 = 9;
+
+/// The first schema in which the text of an outcome may be in blocks of output.
+pub(super) const WITH_PRINTED: i64 = 10;
 
 /// The schema of this version.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;

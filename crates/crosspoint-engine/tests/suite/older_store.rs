@@ -11,8 +11,12 @@ use crate::rows::whole;
 use crate::scratch::Scratch;
 
 fn older() -> Scratch {
+    of("schema-7")
+}
+
+fn of(schema: &str) -> Scratch {
     let scratch = Scratch::new();
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/stores/schema-7/jobs.db");
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/stores").join(schema).join("jobs.db");
     fs::copy(kept, scratch.database()).expect("it can be copied");
     scratch
 }
@@ -26,13 +30,15 @@ fn all(readers: &Readers) -> Vec<(Seq, String)> {
 }
 
 #[test]
-fn a_store_of_the_last_schema_says_the_same_before_and_after_it_is_brought_forward() {
-    let scratch = older();
-    let before = all(&Readers::open(&scratch.database()).expect("it can be read as it is"));
-    assert_eq!(before.len(), 60);
-    let (store, readers) = Store::open(&scratch.options()).expect("it opens");
-    assert_eq!(all(&readers), before);
-    drop((store, readers));
+fn a_store_of_an_earlier_schema_says_the_same_before_and_after_it_is_brought_forward() {
+    for (schema, jobs) in [("schema-7", 60), ("schema-8", 3)] {
+        let scratch = of(schema);
+        let before = all(&Readers::open(&scratch.database()).expect("it can be read as it is"));
+        assert_eq!(before.len(), jobs, "{schema}");
+        let (store, readers) = Store::open(&scratch.options()).expect("it opens");
+        assert_eq!(all(&readers), before, "{schema}");
+        drop((store, readers));
+    }
 }
 
 /// Older versions noted only in a sentence that a request had been put into its directory. The new schema turns that

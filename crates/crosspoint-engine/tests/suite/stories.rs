@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
-use crosspoint_contracts::outcome::{Outcome, Status};
+use crosspoint_contracts::outcome::{Outcome, Status, Text};
+use crosspoint_contracts::printed::Printed;
 use crosspoint_contracts::reply::Success;
 use crosspoint_contracts::request::Limits;
 use crosspoint_engine::job::{Job, Phase};
@@ -295,4 +296,20 @@ fn limits_of_time_never_overflow() {
     let running = go(&job_with(limits), start(), T0, &endless).job;
     let step = go(&running, Event::Clock, at(u64::from(u32::MAX)), &endless);
     assert_eq!(step.job.phase(), Phase::Running);
+}
+
+#[test]
+fn a_result_whose_text_was_not_all_sent_is_no_result() {
+    let printed = |start, end| {
+        let text = Some(Text::Printed(Printed { attempt: 1, start, end }));
+        Event::Finish { attempt: 1, result: Ok(Success { text, ..Success::default() }) }
+    };
+    let said = go(&running(), output(1, 0, "text"), at(10), &POLICY).job;
+    let ended = go(&said, printed(1, 4), at(20), &POLICY).job;
+    assert_eq!(ended.outcome().and_then(|outcome| outcome.printed()), Some(Printed { attempt: 1, start: 1, end: 4 }));
+    for (start, end) in [(0, 5), (3, 2)] {
+        let step = go(&said, printed(start, end), at(20), &POLICY);
+        let why = step.job.outcome().and_then(|outcome| outcome.why());
+        assert_eq!(why, Some((Failure::BrokenContract, Repeat::Unknown)), "from {start} to {end}");
+    }
 }

@@ -3,9 +3,11 @@
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::artifact::Artifact;
 use crosspoint_contracts::content::Json;
+use crosspoint_contracts::exchange::Place;
 use crosspoint_contracts::job::{Canonical, Home};
 use crosspoint_contracts::json::{Tape, Value};
 use crosspoint_contracts::outcome::{Outcome, Status, Text};
+use crosspoint_contracts::printed::Partial;
 
 /// Puts an outcome without an agent's document, for a caller of this contract.
 pub(super) fn put<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, to: Contract) {
@@ -37,10 +39,14 @@ pub(super) fn put<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, to: C
 /// ALL-8: an object stays an object, a text stays a text, and any other value is put into an object. The output of a
 /// program is a text within an object: callers whose contract wants a text get that text.
 fn put_outputs<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, to: Contract) {
+    if let Some(Text::Partial(partial)) = &outcome.text {
+        return put_partial(canonical, outcome, partial, to);
+    }
     let outputs = outcome.outputs.as_ref().map_or("null", |outputs| outputs.get());
     let text = outcome.text.as_ref().and_then(|text| match text {
         Text::Within(range) => outputs.get(range.clone()),
         Text::Beside(text) => Some(text.get()),
+        Text::Partial(_) | Text::Printed(_) => None,
     });
     let is_within = matches!(outcome.text, Some(Text::Within(_)));
     match outputs.as_bytes().first() {
@@ -52,6 +58,22 @@ fn put_outputs<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, to: Cont
     let is_object = canonical.get(Home::Outputs).is_some() && is_within;
     if let Some(text) = text.filter(|_| !is_object) {
         canonical.put(Home::Text, Json::new(text));
+    }
+}
+
+/// ALL-12: puts a text that is not all that was printed, and says so beside it: in the object that a mere text becomes,
+/// or else among what is carried.
+fn put_partial<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, partial: &'o Partial, to: Contract) {
+    if outcome.outputs.is_none() && !to.exchange().gives_text {
+        canonical.put(Home::Outputs, Json::new(partial.outputs()));
+        return;
+    }
+    if outcome.outputs_are_object() {
+        canonical.put(Home::Outputs, Json::new(outcome.outputs.as_ref().map_or("{}", |outputs| outputs.get())));
+    }
+    canonical.put(Home::Text, Json::new(partial.text.get()));
+    for (name, value) in partial.remarks() {
+        canonical.place(to, Place::Carried(name), Json::new(value));
     }
 }
 

@@ -42,7 +42,8 @@ fn give<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome) {
     let is_text = outputs.is_some_and(|outputs| outputs.starts_with('"'));
     let text = match &outcome.text {
         Some(Text::Beside(text)) => Some(text.get()),
-        Some(Text::Within(_)) | None => outputs.filter(|_| is_text),
+        // What programs print has no document of an agent beside it.
+        Some(Text::Within(_) | Text::Printed(_) | Text::Partial(_)) | None => outputs.filter(|_| is_text),
     };
     canonical.give(outputs.filter(|_| !is_text).map(Json::new), text.map(Json::new));
 }

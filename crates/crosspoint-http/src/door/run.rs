@@ -14,12 +14,13 @@ use axum::routing::post;
 use crosspoint_contracts::Contract;
 use crosspoint_exchange::admission::Admitted;
 use crosspoint_exchange::answer;
-use crosspoint_exchange::backend::{Backend, Followed};
+use crosspoint_exchange::backend::{Backend, Followed, Whole};
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::snapshot::Snapshot;
 
 use super::{Asking, Doors, SentBy, ended, locate};
 use crate::body::Received;
+use crate::held::held;
 use crate::json::response;
 use crate::{Refused, long};
 
@@ -53,10 +54,12 @@ async fn run_sync<B: Backend>(
         let refusal = if is_stopping { Refusal::leaving(job.id) } else { Refusal::waited(job.id, doors.sync_wait) };
         return Err(refuse(&run, refusal).into());
     }
+    let Whole { now, room } = doors.backend.with_text(now).await.map_err(|refusal| refuse(&run, refusal))?;
+    let job = B::Job::snapshot(&now);
     let status = job.failure().map_or(200, CONTRACT.exchange().http_status);
     let mut response = response(StatusCode::from_u16(status).unwrap_or_default(), written(&run, &job));
     locate(&mut response, &job);
-    Ok(response)
+    Ok(held(response, room))
 }
 
 /// Runs, and answers with a stream of events.
@@ -67,7 +70,7 @@ async fn run_stream<B: Backend>(
     received: Received,
 ) -> Result<Response, Refused> {
     let run = doors.admit((CONTRACT, caller), &headers, Asking::default(), received).await?;
-    Ok(stream::response(doors.site, run)?)
+    Ok(stream::response(doors, run)?)
 }
 
 /// RUN-121: runs are posted.

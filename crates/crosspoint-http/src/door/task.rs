@@ -21,13 +21,14 @@ use crosspoint_contracts::Contract;
 use crosspoint_contracts::request::Door;
 use crosspoint_exchange::admission::{self, Caller};
 use crosspoint_exchange::answer::{self, Beside};
-use crosspoint_exchange::backend::{Backend, Followed};
+use crosspoint_exchange::backend::{Backend, Followed, Moment, Whole};
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::snapshot::Snapshot;
 
 use self::request::{RequestedWait, TaskId, percent_encoded};
 use super::{Asking, Doors, SentBy, settled};
 use crate::body::Received;
+use crate::held::held;
 use crate::json::response;
 use crate::request_log::About;
 use crate::{Refused, long};
@@ -62,9 +63,9 @@ async fn submit_task<B: Backend>(
     let requested = requested.map_err(|refused| admission::about(refused.into(), CONTRACT, &received.bytes))?;
     let asking = Asking { wait: requested.wait, work: None };
     let task = doors.admit((CONTRACT, caller), &headers, asking, received).await?;
-    let now = settled(&task.job, task.wait).await;
+    let Whole { now, room } = doors.whole(settled(&task.job, task.wait).await).await?;
     let job = B::Job::snapshot(&now);
-    Ok(located(requested.answer(status(&job), written(&job, &task.beside)), &job))
+    Ok(held(located(requested.answer(status(&job), written(&job, &task.beside)), &job), room))
 }
 
 async fn show_task<B: Backend>(
@@ -75,9 +76,9 @@ async fn show_task<B: Backend>(
 ) -> Result<Response, Refused> {
     let requested = requested.map_err(|refused| refused::of(&id)(refused.into()))?;
     let task = doors.task(&caller.0, &id).await?;
-    let now = settled(&task, requested.wait).await;
+    let Whole { now, room } = doors.whole(settled(&task, requested.wait).await).await?;
     let job = B::Job::snapshot(&now);
-    Ok(requested.answer(StatusCode::OK, written(&job, &Beside::default())))
+    Ok(held(requested.answer(StatusCode::OK, written(&job, &Beside::default())), room))
 }
 
 async fn answer_task<B: Backend>(
@@ -92,9 +93,9 @@ async fn answer_task<B: Backend>(
     let answer = received.and_then(|received| refused::input(&received.bytes)).map_err(refused::of(&id))?;
     let task = doors.task(&caller.0, &id).await?;
     doors.backend.answer(&task, answer).await.map_err(|why| refused::denied(why, &id))?;
-    let now = settled(&task, requested.wait).await;
+    let Whole { now, room } = doors.whole(settled(&task, requested.wait).await).await?;
     let job = B::Job::snapshot(&now);
-    Ok(requested.answer(status(&job), written(&job, &Beside::default())))
+    Ok(held(requested.answer(status(&job), written(&job, &Beside::default())), room))
 }
 
 async fn cancel_task<B: Backend>(
@@ -104,8 +105,8 @@ async fn cancel_task<B: Backend>(
 ) -> Result<Response, Refused> {
     let task = doors.task(&caller.0, &id).await?;
     doors.backend.cancel(&task).await.map_err(|why| refused::denied(why, &id))?;
-    let now = task.now();
-    Ok(response(StatusCode::OK, written(&B::Job::snapshot(&now), &Beside::default())))
+    let Whole { now, room } = doors.whole(task.now()).await?;
+    Ok(held(response(StatusCode::OK, written(&B::Job::snapshot(&now), &Beside::default())), room))
 }
 
 async fn follow_task<B: Backend>(
@@ -117,7 +118,7 @@ async fn follow_task<B: Backend>(
 ) -> Result<Response, Refused> {
     let stretch = events::Stretch::read(&uri, &headers).map_err(refused::of(&id))?;
     let task = doors.task(&caller.0, &id).await?;
-    Ok(events::stream(doors.site, task, stretch))
+    Ok(events::stream(doors, task, stretch))
 }
 
 /// Writes the task in its current state.
@@ -150,5 +151,11 @@ impl<B: Backend> Doors<B> {
     async fn task(&self, caller: &Caller, id: &str) -> Result<B::Job, Refusal> {
         let found = self.backend.find(DOOR, caller, id).await.map_err(refused::of(id))?;
         found.ok_or_else(|| refused::no_such_task(Some(id)))
+    }
+
+    /// Returns a task with the whole text of its outcome.
+    async fn whole(&self, now: Moment<B>) -> Result<Whole<B>, Refusal> {
+        let id = B::Job::snapshot(&now).request_id.to_owned();
+        self.backend.with_text(now).await.map_err(refused::of(&id))
     }
 }

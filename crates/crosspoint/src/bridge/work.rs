@@ -7,7 +7,6 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use crosspoint_bridge::document::laid_out;
 use crosspoint_bridge::request::Request;
 use crosspoint_bridge::response;
 use crosspoint_contracts::document::Document;
@@ -120,10 +119,9 @@ fn of_request(request_id: &str, body: Vec<u8>) -> Option<String> {
         return None;
     }
     let seconds = response.duration_seconds;
-    // Formatted for the file, it is longer than it came.
-    let text = String::from_utf8(body).ok()?;
-    let fits = laid_out(&text).len() <= response::BYTES_MAX;
-    Some(if fits { text } else { too_large(request_id, seconds) })
+    // BRIDGE-8.2 counts the text, and not how it is spelled in the file.
+    let fits = response.response.0.as_ref().is_none_or(|text| text.decode().len() <= response::BYTES_MAX);
+    Some(if fits { String::from_utf8(body).ok()? } else { too_large(request_id, seconds) })
 }
 
 /// BRIDGE-8.2
@@ -158,6 +156,17 @@ pub(crate) fn now() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_response_is_as_long_as_its_text_however_that_is_spelled() {
+        for (bytes, fits) in [(response::BYTES_MAX, true), (response::BYTES_MAX + 1, false)] {
+            // In the file each of them takes two bytes.
+            let document = response::success("mine", &"\n".repeat(bytes), "2026-01-01T00:00:00Z", 1.0);
+            let written = of_request("mine", document.clone().into_bytes()).expect("it is an answer");
+            assert_eq!(written == document, fits, "{bytes} bytes");
+            assert_eq!(written.contains("ResponseTooLarge"), !fits, "{bytes} bytes");
+        }
+    }
 
     #[test]
     fn a_refusal_is_of_the_request_that_it_refuses() {

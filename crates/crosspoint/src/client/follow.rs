@@ -56,9 +56,26 @@ pub(crate) struct Follow {
     is_lost_reported: bool,
 }
 
-struct Away {
+/// How long no server has answered.
+pub(super) struct Away {
     since: Instant,
     pause: Duration,
+}
+
+impl Away {
+    pub(super) fn begin() -> Away {
+        Away { since: Instant::now(), pause: PAUSE_FIRST }
+    }
+
+    /// Waits a little, unless the server has been away for too long or will not come back.
+    pub(super) async fn wait(&mut self, client: &Client, failed: Failed) -> Result<(), Failed> {
+        if !failed.passes() || self.since.elapsed() > AWAY_TIME_MAX || client.is_embedded() {
+            return Err(failed);
+        }
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
+        Ok(())
+    }
 }
 
 impl Event {
@@ -109,7 +126,7 @@ impl Follow {
             self.client.look_again();
             let query = if self.extent == Extent::UntilNow { "?follow=false" } else { "" };
             let path = format!("/api/v1/jobs/{}/events{query}", segment(&self.id));
-            let response = self.client.stream(&path, self.after).await?;
+            let response = self.client.stream(&path, Some(self.after)).await?;
             (self.stream, self.barren) = (Some((response, Reader::new(sse::Limits::unbounded()))), true);
         }
         let Some((response, reader)) = &mut self.stream else { return Ok(()) };
@@ -136,15 +153,8 @@ impl Follow {
         Err(Failed::ended())
     }
 
-    /// Waits a little, unless the server has been away for too long or will not come back.
     async fn pause(&mut self, failed: Failed) -> Result<(), Failed> {
-        let away = self.away.get_or_insert(Away { since: Instant::now(), pause: PAUSE_FIRST });
-        if !failed.passes() || away.since.elapsed() > AWAY_TIME_MAX || self.client.is_embedded() {
-            return Err(failed);
-        }
-        tokio::time::sleep(away.pause).await;
-        away.pause = (away.pause * 2).min(PAUSE_MAX);
-        Ok(())
+        self.away.get_or_insert_with(Away::begin).wait(&self.client, failed).await
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod arguments;
 pub(crate) mod card;
 pub(crate) mod event_line;
 mod list;
+mod output;
 
 use std::io::{self, IsTerminal, Write};
 
@@ -27,6 +28,9 @@ pub(crate) fn run(arguments: &Jobs) -> Result<Exit> {
         }),
         JobsAction::Events(events) => {
             client::with(&events.reach, Need::Existing, async |client| print_events(client, events).await)
+        }
+        JobsAction::Output(output) => {
+            client::with(&output.reach, Need::Existing, async |client| output::print(client, output).await)
         }
         JobsAction::Document(document) => {
             client::with(&document.reach, Need::Existing, async |client| print_document(client, document).await)

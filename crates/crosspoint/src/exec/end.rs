@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::control::{Ending, Over, Step};
 use super::fail::{self, Fail};
-use super::gathered::{ARTIFACTS_BYTES_MAX, Gathered};
+use super::gathered::ARTIFACTS_BYTES_MAX;
 use super::{Program, find};
 
 /// What is known of a program's end.
@@ -50,7 +50,7 @@ impl End {
         self.ending.as_ref().map_or(0, |ending| ending.left)
     }
 
-    pub(super) fn result(&mut self, program: &Program, gathered: Gathered) -> Result<Success, Failed> {
+    pub(super) fn result(&mut self, program: &Program, success: impl FnOnce() -> Success) -> Result<Success, Failed> {
         if let Some(failed) = self.failed.take() {
             return Err(failed);
         }
@@ -68,7 +68,7 @@ impl End {
             return Err(said_failed(said, ending));
         }
         match (ending.code, ending.signal) {
-            (Some(0), _) => Ok(gathered.success()),
+            (Some(0), _) => Ok(success()),
             (Some(code), _) if program.is_retry_code(code) => Err(without_room(ending)),
             (Some(_), _) | (None, Some(_)) => Err(Failed {
                 details: Some(details(ending, None)),

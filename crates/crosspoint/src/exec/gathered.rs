@@ -1,15 +1,18 @@
 //! What the outcome of a program will hold, gathered while it runs, in bounded memory.
 //!
-//! The outputs are what the program gave last with an `@crosspoint ` line. If it gave none, they are the last line it
-//! printed that is a JSON object. If there is none either, they are what it printed, of which the last MiB is kept.
+//! The outputs are what the program gave last with an `@crosspoint ` line, and what it printed is step output then. If
+//! it gave none, the outputs are the last line it printed that is a JSON object, and all that it printed is the text
+//! beside them, unless it printed nothing else. If there is no such line, the text is all there is (ALL-12).
 
 use bytes::Bytes;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::json::Tape;
+use crosspoint_contracts::outcome::Text;
+use crosspoint_contracts::printed::Printed;
 use crosspoint_contracts::reply::Success;
 
 use super::lines::{line_end, position};
-use super::tail::Tail;
+use super::short_text::ShortText;
 
 /// Longest line that is considered as outputs, in bytes.
 const OBJECT_BYTES_MAX: usize = 1 << 20;
@@ -25,7 +28,9 @@ pub(super) struct Gathered {
     line: Line,
     artifacts: Vec<Body>,
     artifacts_bytes: usize,
-    tail: Tail,
+    text: ShortText,
+    /// How many bytes were printed that are not blank. It is not counted further than the longest object goes.
+    visible_bytes: usize,
 }
 
 /// The line that is being printed, as far as it could be an object.
@@ -60,7 +65,10 @@ impl Gathered {
 
     /// Takes a block of output. Most lines are skipped at once: only those that begin with a brace are looked at.
     pub(super) fn output(&mut self, block: &Bytes) {
-        self.tail.push(block);
+        self.text.push(block);
+        if self.visible_bytes <= OBJECT_BYTES_MAX {
+            self.visible_bytes += visible_bytes(block);
+        }
         let mut rest: &[u8] = block;
         while !rest.is_empty() {
             rest = match &mut self.line {
@@ -116,15 +124,30 @@ impl Gathered {
         }
     }
 
-    /// Returns the outcome of a program that succeeded.
-    pub(super) fn success(mut self) -> Success {
+    /// Returns the outcome of a program that succeeded. What it printed was stored as output of this attempt, from this
+    /// offset on.
+    pub(super) fn success(mut self, attempt: u32, offset: u64) -> Success {
         // The last line may lack its line break.
         self.end_line();
-        let success = self.outputs.or(self.object).map_or_else(|| self.tail.success(), Success::of);
+        let printed = Text::Printed(Printed { attempt, start: offset, end: offset + self.text.total() });
+        let is_alone = |object: &Body| self.visible_bytes == visible_bytes(object.bytes());
+        let success = match (self.outputs, self.object, self.text.get()) {
+            (Some(outputs), _, _) => Success::of(outputs),
+            (None, Some(object), _) if is_alone(&object) => Success::of(object),
+            (None, None, Some(text)) => Success::printed(text),
+            (None, object, text) => {
+                let text = text.map_or(printed, |text| Text::Beside(Body::of(&text)));
+                Success { outputs: object, text: Some(text), ..Success::default() }
+            }
+        };
         let artifacts: Vec<&str> = self.artifacts.iter().map(Body::get).collect();
         let artifacts = (!artifacts.is_empty()).then(|| Body::trusted(format!("[{}]", artifacts.join(","))));
         Success { artifacts, ..success }
     }
+}
+
+fn visible_bytes(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| !byte.is_ascii_whitespace()).count()
 }
 
 /// Whether all readers read a line as the same JSON. With a repeated name in an object, or nested too deep, it is just
@@ -143,13 +166,51 @@ fn begins_like_an_object(line: &[u8], part: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns the outputs after these blocks were printed.
-    fn outputs(blocks: &[&str]) -> String {
+    /// Returns the outcome after these blocks were printed.
+    fn success(blocks: &[&str]) -> Success {
         let mut gathered = Gathered::default();
         for block in blocks {
             gathered.output(&Bytes::copy_from_slice(block.as_bytes()));
         }
-        gathered.success().outputs.expect("there are some").get().to_owned()
+        gathered.success(2, 5)
+    }
+
+    /// Returns the outputs after these blocks were printed.
+    fn outputs(blocks: &[&str]) -> String {
+        success(blocks).outputs.expect("there are some").get().to_owned()
+    }
+
+    /// Returns the text beside the outputs.
+    fn beside(blocks: &[&str]) -> Option<String> {
+        match success(blocks).text {
+            Some(Text::Beside(text)) => Some(text.get().to_owned()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn text_around_an_object_is_kept_beside_it_and_a_lone_object_is_an_object_alone() {
+        let all = beside(&["Use this:\n{\"a\": 1}\nand restart.\n"]);
+        assert_eq!(all.as_deref(), Some(r#""Use this:\n{\"a\": 1}\nand restart.\n""#));
+        assert_eq!(beside(&["{\"a\": 1}\n{\"b\": 1}\n"]).as_deref(), Some(r#""{\"a\": 1}\n{\"b\": 1}\n""#));
+        for alone in ["{\"a\": 1}", " \r\n\n\t{\"a\": 1}  \n \n"] {
+            assert_eq!(success(&[alone]).text, None, "{alone:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_where_it_was_stored() {
+        let long = "x".repeat(3 << 20);
+        let printed = |end| Some(Text::Printed(Printed { attempt: 2, start: 5, end }));
+        let text = success(&[&long]);
+        assert_eq!((text.outputs, text.text), (None, printed(5 + (3 << 20))));
+        let both = success(&[&long, "\n{\"a\": 1}\n"]);
+        assert_eq!(both.outputs.as_ref().map(Body::get), Some(r#"{"a": 1}"#));
+        assert_eq!(both.text, printed(5 + (3 << 20) + 10));
+        // Short, but the bytes say more than a text could.
+        let mut gathered = Gathered::default();
+        gathered.output(&Bytes::from_static(b"a\xff"));
+        assert_eq!(gathered.success(2, 5).text, printed(7));
     }
 
     #[test]
@@ -208,7 +269,8 @@ mod tests {
         assert_eq!(gathered.artifact(artifact.clone()), Ok(()));
         assert_eq!(gathered.artifact(artifact), Ok(()));
         assert_eq!(gathered.artifact(Body::trusted("0")), Err(TooMuch));
-        let success = gathered.success();
+        let success = gathered.success(1, 0);
+        assert_eq!(success.text, None, "what was printed stays step output");
         assert_eq!(success.outputs.as_ref().map_or("", Body::get), r#"{"given": 2}"#);
         assert_eq!(success.artifacts.as_ref().map_or("", Body::get).len(), ARTIFACTS_BYTES_MAX + "[,]".len());
     }

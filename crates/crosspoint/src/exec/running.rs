@@ -60,6 +60,8 @@ pub(crate) struct Running {
     events: VecDeque<ProgramEvent>,
     broken: BTreeSet<&'static str>,
     gathered: Gathered,
+    /// The attempt as whose output it is stored what the program prints, and the offset in it.
+    output_at: (u32, u64),
     answers: Option<mpsc::UnboundedSender<Body>>,
     writer: JoinHandle<()>,
     end: End,
@@ -91,6 +93,7 @@ pub(crate) async fn start(program: Arc<Program>, given: Given) -> Result<Running
         events: VecDeque::new(),
         broken: BTreeSet::new(),
         gathered: Gathered::default(),
+        output_at: (given.attempt, given.output_offset),
         answers: program.ask.then_some(answers),
         writer,
         end: End::default(),
@@ -118,7 +121,8 @@ impl Running {
                 self.orphans = None;
             }
             if self.control.is_none() && self.stdout.is_none() {
-                return Next::Ended(self.end.result(&self.program, std::mem::take(&mut self.gathered)));
+                let (gathered, (attempt, offset)) = (std::mem::take(&mut self.gathered), self.output_at);
+                return Next::Ended(self.end.result(&self.program, || gathered.success(attempt, offset)));
             }
             let deadline = self.deadline();
             tokio::select! {

@@ -157,6 +157,7 @@ async fn given(attempt: &Attempt) -> Result<Given, Failed> {
         request_id: request.request_id.to_string(),
         work: request.work.to_string(),
         attempt: attempt.number(),
+        output_offset: attempt.job().output_bytes,
         traceparent: trace.header(),
         tracestate: trace.state().unwrap_or_default().to_owned(),
         input: attempt.input().await?,

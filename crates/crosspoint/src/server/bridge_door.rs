@@ -16,12 +16,13 @@ use crosspoint_engine::runtime::Ahead;
 use crosspoint_exchange::{admission, answer};
 use crosspoint_http::body::Received;
 use crosspoint_http::door::{SentBy, ended, locate};
+use crosspoint_http::held::held;
 use crosspoint_http::json::{Object, response};
 use crosspoint_http::{Refused, long};
 
 use super::view::{self, Beside};
 use super::{App, query};
-use crate::backend::snapshot;
+use crate::backend::{snapshot, with_text};
 
 pub(super) const CONTRACT: Contract = Contract::Bridge;
 
@@ -49,7 +50,7 @@ pub(super) async fn ask_agent(
     let asking = asking.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes))?;
     let waits = asking.wait.is_some();
     let request = app.doors().admit((CONTRACT, caller), &headers, asking, received).await?;
-    let job = ended(&request).await;
+    let (job, room) = with_text(app.engine(), ended(&request).await).await?;
     let shown = snapshot(&job);
     let mut response = if job.outcome().is_some() {
         let document = long::look(shown.outcome_bytes(), || answer::document(&shown, CONTRACT, &request.beside));
@@ -58,7 +59,7 @@ pub(super) async fn ask_agent(
         response(StatusCode::ACCEPTED, app.as_it_stands(&job, waits))
     };
     locate(&mut response, &shown);
-    Ok(response)
+    Ok(held(response, room))
 }
 
 impl App {

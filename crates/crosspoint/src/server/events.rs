@@ -11,8 +11,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::sse;
 use crosspoint_engine::event::{Entry, What};
-use crosspoint_engine::id::JobId;
-use crosspoint_engine::runtime::Follow;
+use crosspoint_engine::runtime::{Follow, TextRoom};
 use crosspoint_engine::store::Found;
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
@@ -23,7 +22,7 @@ use futures_util::stream;
 use super::App;
 use super::query::Id;
 use super::view::Event;
-use crate::backend::fault;
+use crate::backend::{fault, with_text};
 
 pub(super) async fn follow_job(
     State(app): State<App>,
@@ -35,24 +34,29 @@ pub(super) async fn follow_job(
     let after = last_seen(&headers)?.or(asked.after).unwrap_or(0);
     let follow = app.engine().follow(id, after).await.map_err(|error| fault(&error))?;
     let follow = follow.ok_or_else(Refusal::no_such_job)?;
-    let events = stream::unfold((app, follow), move |(app, mut follow)| async move {
-        let bytes = next(&app, &mut follow, asked.only_past).await?;
-        Some((bytes, (app, follow)))
+    // The last event may be long, and takes room until its caller has taken it.
+    let events = stream::unfold((app, follow, None), move |(app, mut follow, _room)| async move {
+        let (bytes, room) = next(&app, &mut follow, asked.only_past).await?;
+        Some((bytes, (app, follow, room)))
     });
     Ok(response(events))
 }
 
 /// Returns the next bytes of the stream, or `None` at its end.
-async fn next(app: &App, follow: &mut Follow, only_past: bool) -> Option<Bytes> {
+async fn next(app: &App, follow: &mut Follow, only_past: bool) -> Option<(Bytes, Option<TextRoom>)> {
     let wait = if only_past { Duration::ZERO } else { KEEP_ALIVE_PERIOD };
     let found = tokio::select! {
         found = follow.next(Instant::now() + wait) => found,
         () = app.stopping().cancelled() => return None,
     };
     match found {
-        Ok(Some(entry)) => Some(written(&entry, &violations(app, follow.id(), &entry).await)),
+        Ok(Some(entry)) => match whole(app, follow, entry).await {
+            Ok((entry, room)) => Some((written(&entry, &violations(app, follow, &entry).await), room)),
+            // The caller that reconnects asks for this event again.
+            Err(_) => None,
+        },
         Ok(None) if only_past || follow.is_done() => None,
-        Ok(None) => Some(keep_alive()),
+        Ok(None) => Some((keep_alive(), None)),
         Err(fault) => {
             tracing::error!(error = %fault, "a stream of events ends early");
             None
@@ -60,11 +64,22 @@ async fn next(app: &App, follow: &mut Follow, only_past: bool) -> Option<Bytes> 
     }
 }
 
+/// Returns the event with the whole text of the outcome, if it is the last.
+async fn whole(app: &App, follow: &Follow, entry: Entry) -> Result<(Entry, Option<TextRoom>), Refusal> {
+    let What::Ended(ending) = &entry.what else { return Ok((entry, None)) };
+    if ending.printed().is_none() {
+        return Ok((entry, None));
+    }
+    let (job, room) = with_text(app.engine(), follow.job()).await?;
+    let what = job.outcome().map(|ending| What::Ended(ending.clone()));
+    Ok((Entry { what: what.unwrap_or(entry.what), ..entry }, room))
+}
+
 /// Returns the rules that were broken about a job, for its last event. They are no events, because agents break rules
 /// after the outcome too.
-async fn violations(app: &App, id: JobId, entry: &Entry) -> Vec<Found> {
+async fn violations(app: &App, follow: &Follow, entry: &Entry) -> Vec<Found> {
     let What::Ended(_) = entry.what else { return Vec::new() };
-    app.engine().violations(id).await.unwrap_or_default()
+    app.engine().violations(follow.job().id()).await.unwrap_or_default()
 }
 
 fn written(entry: &Entry, violations: &[Found]) -> Bytes {

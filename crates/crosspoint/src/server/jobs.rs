@@ -17,12 +17,13 @@ use crosspoint_http::Refused;
 use crosspoint_http::body::Received;
 use crosspoint_http::door::SentBy;
 use crosspoint_http::headers::idempotency_key;
+use crosspoint_http::held::held;
 use crosspoint_http::json::{Object, push_array, response};
 
 use super::query::{self, Id, Wait};
 use super::view::{self, Beside, Extent};
 use super::{App, submit};
-use crate::backend::{Tracked, denied, fault, unaccepted};
+use crate::backend::{Tracked, denied, fault, unaccepted, with_text};
 
 pub(super) async fn submit_job(
     State(app): State<App>,
@@ -41,19 +42,18 @@ pub(super) async fn submit_job(
     }
     let submitted = app.engine().submit(new).await.map_err(|why| app.refuse(why))?;
     drop(received);
-    let job = app.ended(&watch_of(submitted), wait).await;
+    let (job, room) = with_text(app.engine(), app.ended(&watch_of(submitted), wait).await).await?;
     // Without a wait the job cannot be called stuck yet: it has only just arrived.
     let stuck = wait.and_then(|_| app.engine().stuck(&job, Ahead::Counted));
     // A job that has just arrived has broken no rule.
     let violations = if wait.is_some() { app.violations(&job).await? } else { Vec::new() };
     let status = if job.outcome().is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok(located(status, &job, &Beside { stuck, violations }))
+    Ok(held(located(status, &job, &Beside { stuck, violations }), room))
 }
 
 pub(super) async fn show_job(State(app): State<App>, Id(id): Id, Wait(wait): Wait) -> Result<Response, Refused> {
     let watch = app.engine().job(id).await.map_err(|error| fault(&error))?.ok_or_else(Refusal::no_such_job)?;
-    let job = app.ended(&watch, wait).await;
-    app.shown(&job).await
+    app.shown(app.ended(&watch, wait).await).await
 }
 
 pub(super) async fn list_jobs(State(app): State<App>, uri: Uri) -> Result<Response, Refused> {
@@ -82,13 +82,13 @@ pub(super) async fn show_document(State(app): State<App>, Id(id): Id) -> Result<
 
 pub(super) async fn cancel_job(State(app): State<App>, Id(id): Id) -> Result<Response, Refused> {
     let job = app.engine().cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
-    app.shown(&job).await
+    app.shown(job).await
 }
 
 pub(super) async fn answer_job(State(app): State<App>, Id(id): Id, received: Received) -> Result<Response, Refused> {
     let answer = submit::answer(&received.bytes)?;
     let job = app.engine().answer(id, answer).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
-    app.shown(&job).await
+    app.shown(job).await
 }
 
 pub(super) async fn retry_job(State(app): State<App>, Id(id): Id, headers: HeaderMap) -> Result<Response, Refused> {
@@ -136,9 +136,10 @@ impl App {
         Ok(self.engine().violations(job.id()).await.map_err(|error| fault(&error))?)
     }
 
-    async fn shown(&self, job: &Job) -> Result<Response, Refused> {
-        let violations = self.violations(job).await?;
-        let beside = Beside { stuck: self.engine().stuck(job, Ahead::Counted), violations };
-        Ok(response(StatusCode::OK, view::job(job, &beside)))
+    async fn shown(&self, job: Arc<Job>) -> Result<Response, Refused> {
+        let (job, room) = with_text(self.engine(), job).await?;
+        let violations = self.violations(&job).await?;
+        let beside = Beside { stuck: self.engine().stuck(&job, Ahead::Counted), violations };
+        Ok(held(response(StatusCode::OK, view::job(&job, &beside)), room))
     }
 }

@@ -10,7 +10,7 @@ use crosspoint_http::door::{run, task};
 
 #[cfg(feature = "demo-contract")]
 use super::demo_door;
-use super::{App, agents, bridge_door, documents, events, health, jobs, metrics, openapi, pull};
+use super::{App, agents, bridge_door, documents, events, health, jobs, metrics, openapi, output, pull};
 
 /// The doors of contracts, by their paths.
 pub(super) const DOORS: &[(&str, Contract)] = &[
@@ -31,6 +31,7 @@ pub(super) fn router(app: App) -> Router {
         .route("/api/v1/jobs", post(jobs::submit_job).get(jobs::list_jobs))
         .route("/api/v1/jobs/{id}", get(jobs::show_job))
         .route("/api/v1/jobs/{id}/events", get(events::follow_job))
+        .route("/api/v1/jobs/{id}/output", get(output::show_output))
         .route("/api/v1/jobs/{id}/document", get(jobs::show_document))
         .route("/api/v1/jobs/{id}/cancel", post(jobs::cancel_job))
         .route("/api/v1/jobs/{id}/answer", post(jobs::answer_job))

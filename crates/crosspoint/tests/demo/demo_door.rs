@@ -33,7 +33,7 @@ async fn ask<B: Backend>(
 ) -> Result<Response, Refused> {
     let asking = Asking { wait: Some(doors.sync_wait), ..Asking::default() };
     let asked = doors.admit((CONTRACT, caller), &headers, asking, received).await?;
-    let now = ended(&asked).await;
+    let now = doors.backend.with_text(ended(&asked).await).await?.now;
     let job = B::Job::snapshot(&now);
     match job.ended() {
         Some(_) => Ok(response(StatusCode::OK, answer::document(&job, CONTRACT, &asked.beside))),

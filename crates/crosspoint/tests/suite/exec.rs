@@ -11,3 +11,4 @@ mod output;
 mod parting;
 mod programs;
 pub(crate) mod start;
+mod whole;

@@ -7,6 +7,7 @@ mod limits;
 mod log;
 mod metrics;
 pub(crate) mod openapi;
+mod output;
 mod overload;
 pub(crate) mod refusals;
 mod same_numbers;

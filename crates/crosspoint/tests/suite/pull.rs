@@ -3,6 +3,7 @@
 mod api;
 mod edges;
 mod forged;
+mod whole;
 mod worker;
 mod worker_deaths;
 mod worker_leaving;

@@ -13,23 +13,24 @@ use crosspoint_contracts::run::{Life, StreamWriter, failure};
 use crosspoint_contracts::time::Time;
 use crosspoint_exchange::admission::Admitted;
 use crosspoint_exchange::answer::{self, Beside};
-use crosspoint_exchange::backend::Followed;
+use crosspoint_exchange::backend::{Backend, Followed};
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::snapshot::{Snapshot, State};
 use futures_util::stream;
 
 use super::{CONTRACT, locate, refuse, written};
+use crate::door::Doors;
 use crate::event_stream::{self, KEEP_ALIVE_PERIOD};
-use crate::{Site, refusal_document};
+use crate::refusal_document;
 
 /// Answers with the stream of a run.
-pub(crate) fn response<J: Followed>(site: Site, run: Admitted<J>) -> Result<Response, Refusal> {
+pub(crate) fn response<B: Backend>(doors: Doors<B>, run: Admitted<B::Job>) -> Result<Response, Refusal> {
     let now = run.job.now();
-    let job = J::snapshot(&now);
+    let job = B::Job::snapshot(&now);
     let request_id = run.beside.known_as.as_deref().unwrap_or(job.request_id);
     // Both are present: the contract demands it of every request.
     let writer = StreamWriter::new(request_id, job.work).map_err(|_| Refusal::internal())?;
-    let telling = Telling { site, run, writer, last_told: LastTold::default(), began: None, over: false };
+    let telling = Telling { doors, run, writer, last_told: LastTold::default(), began: None, over: false, room: None };
     // RUN-6.3: the connection is closed after the last piece.
     let mut response = event_stream::response(stream::unfold(telling, |mut telling| async move {
         let bytes = telling.next().await?;
@@ -40,15 +41,17 @@ pub(crate) fn response<J: Followed>(site: Site, run: Admitted<J>) -> Result<Resp
 }
 
 /// A stream, and what its caller has been told.
-struct Telling<J> {
-    site: Site,
-    run: Admitted<J>,
+struct Telling<B: Backend> {
+    doors: Doors<B>,
+    run: Admitted<B::Job>,
     writer: StreamWriter,
     last_told: LastTold,
     /// What the agent said when it began, as far as the caller knows it.
     began: Option<String>,
     /// Whether the terminal event was written.
     over: bool,
+    /// The room that the terminal event takes until its caller has taken it.
+    room: Option<B::Room>,
 }
 
 /// What a caller has been told about a job.
@@ -76,7 +79,7 @@ impl LastTold {
     }
 }
 
-impl<J: Followed> Telling<J> {
+impl<B: Backend> Telling<B> {
     /// Returns the next bytes of the stream, or `None` at its end.
     async fn next(&mut self) -> Option<Bytes> {
         if self.over {
@@ -85,23 +88,35 @@ impl<J: Followed> Telling<J> {
         let mut out = Vec::new();
         let mut now = self.run.job.now();
         if self.writer.life() == Life::New {
-            self.begin(&J::snapshot(&now), &mut out);
+            self.begin(&B::Job::snapshot(&now), &mut out);
         }
         // RUN-6.6.
         let until = Instant::now() + KEEP_ALIVE_PERIOD;
         loop {
-            self.tell(&J::snapshot(&now), &mut out);
+            if B::Job::snapshot(&now).ended().is_some() {
+                now = match self.doors.backend.with_text(now).await {
+                    Ok(whole) => {
+                        self.room = whole.room;
+                        whole.now
+                    }
+                    Err(refusal) => {
+                        self.refuse(refusal, &mut out);
+                        return Some(out.into());
+                    }
+                };
+            }
+            self.tell(&B::Job::snapshot(&now), &mut out);
             if !out.is_empty() {
                 return Some(out.into());
             }
-            if self.site.stopping().is_cancelled() {
+            if self.doors.site.stopping().is_cancelled() {
                 self.leave(&mut out);
             } else if Instant::now() >= until {
                 let _ = self.writer.comment(&mut out);
             } else {
                 now = tokio::select! {
                     now = self.run.job.moved(&now, until) => now,
-                    () = self.site.stopping().cancelled() => self.run.job.now(),
+                    () = self.doors.site.stopping().cancelled() => self.run.job.now(),
                 };
             }
         }
@@ -165,7 +180,13 @@ impl<J: Followed> Telling<J> {
 
     /// Ends the stream because the server stops. The run goes on.
     fn leave(&mut self, out: &mut Vec<u8>) {
-        let refusal = refuse(&self.run, Refusal::leaving(J::snapshot(&self.run.job.now()).id));
+        let id = B::Job::snapshot(&self.run.job.now()).id;
+        self.refuse(Refusal::leaving(id), out);
+    }
+
+    /// Ends the stream with a refusal in place of the outcome.
+    fn refuse(&mut self, refusal: Refusal, out: &mut Vec<u8>) {
+        let refusal = refuse(&self.run, refusal);
         self.finish(&refusal_document::document(&refusal, CONTRACT), out);
     }
 

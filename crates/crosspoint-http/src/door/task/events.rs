@@ -14,15 +14,16 @@ use crosspoint_contracts::sse;
 use crosspoint_contracts::task::Status;
 use crosspoint_contracts::time::Time;
 use crosspoint_exchange::answer::{self, Beside};
-use crosspoint_exchange::backend::Followed;
+use crosspoint_exchange::backend::{Backend, Followed};
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::snapshot::Snapshot;
 use futures_util::stream;
 
 use super::CONTRACT;
 use super::refused::status_word;
+use crate::door::Doors;
 use crate::event_stream::{KEEP_ALIVE_PERIOD, keep_alive, last_seen, response};
-use crate::{Site, long, query};
+use crate::{long, query};
 
 /// Where a stream begins and ends.
 pub(crate) struct Stretch {
@@ -38,8 +39,8 @@ impl Stretch {
     }
 }
 
-pub(crate) fn stream<J: Followed>(site: Site, task: J, Stretch { after, only_past }: Stretch) -> Response {
-    let following = Following { site, task, after, only_past, shown: None };
+pub(crate) fn stream<B: Backend>(doors: Doors<B>, task: B::Job, Stretch { after, only_past }: Stretch) -> Response {
+    let following = Following { doors, task, after, only_past, shown: None, room: None };
     let events = stream::unfold(following, |mut following| async move {
         let bytes = following.next().await?;
         Some((bytes, following))
@@ -47,13 +48,15 @@ pub(crate) fn stream<J: Followed>(site: Site, task: J, Stretch { after, only_pas
     response(events)
 }
 
-struct Following<J> {
-    site: Site,
-    task: J,
+struct Following<B: Backend> {
+    doors: Doors<B>,
+    task: B::Job,
     /// The number of the last event of the job that the caller knows of.
     after: u32,
     only_past: bool,
     shown: Option<Shown>,
+    /// The room that the last document takes until its caller has taken it.
+    room: Option<B::Room>,
 }
 
 /// What makes two documents about a task differ. Not every event of a job shows in them.
@@ -88,20 +91,23 @@ impl Shown {
     }
 }
 
-impl<J: Followed> Following<J> {
+impl<B: Backend> Following<B> {
     /// Returns the next bytes of the stream, or `None` at its end.
     async fn next(&mut self) -> Option<Bytes> {
         let until = Instant::now() + KEEP_ALIVE_PERIOD;
         loop {
-            if self.shown.is_some_and(Shown::is_last) || self.site.stopping().is_cancelled() {
+            if self.shown.is_some_and(Shown::is_last) || self.doors.site.stopping().is_cancelled() {
                 return None;
             }
             let now = self.task.now();
-            let job = J::snapshot(&now);
+            let job = B::Job::snapshot(&now);
             let shown = Some(Shown::of(&job));
             if job.events > self.after && self.shown != shown {
                 (self.after, self.shown) = (job.events, shown);
-                return Some(written(&job));
+                // A task that cannot be read now is there again for a caller that reconnects.
+                let whole = self.doors.whole(now).await.ok()?;
+                self.room = whole.room;
+                return Some(written(&B::Job::snapshot(&whole.now)));
             }
             if self.only_past || job.ended().is_some() {
                 return None;
@@ -112,7 +118,7 @@ impl<J: Followed> Following<J> {
             let moved = self.task.moved(&now, until);
             tokio::select! {
                 _ = moved => {}
-                () = self.site.stopping().cancelled() => return None,
+                () = self.doors.site.stopping().cancelled() => return None,
             }
         }
     }

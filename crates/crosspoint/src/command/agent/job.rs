@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::outcome::Text;
 use crosspoint_contracts::reply::{Failed, Question, Success};
 use serde_json::json;
 
@@ -88,6 +89,7 @@ async fn work(worker: &Worker, given: &Given, signals: &mut JobSignals) -> Went 
         request_id: given.request_id.clone(),
         work: given.work.clone(),
         attempt: given.attempt,
+        output_offset: given.output_offset,
         traceparent: given.traceparent.clone(),
         tracestate: given.tracestate.clone(),
         input: given.input.clone(),
@@ -258,9 +260,17 @@ fn ending(given: &Given, result: &Result<Success, Failed>) -> String {
     let head = format!(r#"{{"id":"{id}","attempt":{attempt},"#);
     match result {
         Ok(success) => {
-            let outputs = success.outputs.as_ref().map_or("null", Body::get);
             let artifacts = success.artifacts.as_ref().map_or("[]", Body::get);
-            [&*head, r#""result":{"outputs":"#, outputs, r#","artifacts":"#, artifacts, "}}"].concat()
+            let outputs = success.outputs.as_ref().map(|outputs| format!(r#","outputs":{}"#, outputs.get()));
+            let text = match &success.text {
+                Some(Text::Beside(text)) => format!(r#","text":{}"#, text.get()),
+                Some(Text::Printed(printed)) => {
+                    format!(r#","printed":{{"from":{},"bytes":{}}}"#, printed.start, printed.bytes())
+                }
+                Some(Text::Within(_) | Text::Partial(_)) | None => String::new(),
+            };
+            let outputs = outputs.unwrap_or_default();
+            [&*head, r#""result":{"artifacts":"#, artifacts, &outputs, &text, "}}"].concat()
         }
         Err(failed) => {
             let member = |name: &str, body: &Option<Body>| {

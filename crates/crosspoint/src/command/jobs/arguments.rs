@@ -25,6 +25,7 @@ pub(crate) enum JobsAction {
     List(JobsList),
     Show(JobsShow),
     Events(JobsEvents),
+    Output(JobsOutput),
     Document(JobsDocument),
     Cancel(JobsCancel),
     Answer(JobsAnswer),
@@ -112,6 +113,37 @@ pub(crate) struct JobsEvents {
     /// One JSON object an event, on one line
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+}
+
+/// Print all that a job's agents printed, byte for byte
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  crosspoint jobs output 0199d3a2-8b1e-7000-8000-0004b2c6d8e1 > printed.txt
+  crosspoint jobs output 0199d3a2-8b1e-7000-8000-0004b2c6d8e1 --follow | grep ERROR
+
+The output of each attempt follows that of the one before; --attempt prints one of them. On a terminal, characters that
+could control the terminal are replaced.
+
+Exit codes: 0 printed, also if the job failed; 2 it could not be done.")]
+pub(crate) struct JobsOutput {
+    #[command(flatten)]
+    pub(crate) id: JobId,
+
+    /// Go on until the job has ended
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+
+    /// Only what this attempt printed
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) attempt: Option<u32>,
+
+    /// Only from this byte on, counted from 0
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub(crate) from: u64,
 
     #[command(flatten)]
     pub(crate) reach: Reach,

@@ -13,6 +13,7 @@ pub(super) const STATE: &str =
     "What tracing systems have noted about the trace; kept up to 512 bytes and handed on to agents.";
 
 const JSON: &str = "application/json";
+const BYTES: &str = "application/octet-stream";
 
 /// Statuses that can answer any request, because they concern its connection, its head or the server.
 const ALWAYS: [u16; 4] = [403, 408, 500, 503];
@@ -127,7 +128,7 @@ impl Operation {
     /// Sets a body of raw bytes.
     pub(super) fn bytes(self, description: &'static str) -> Operation {
         let any = |_: &mut SchemaGenerator| Schema::default();
-        self.takes(description, true, vec![("application/octet-stream", any, json!("hello"))])
+        self.takes(description, true, vec![(BYTES, any, json!("hello"))])
     }
 
     fn takes(
@@ -159,6 +160,12 @@ impl Operation {
     pub(super) fn answers_text(self, media: &'static str, description: &'static str) -> Operation {
         let (make, headers) = (make::<String> as Make, json!({}));
         self.gives(Answer { status: 200, description, media, make, headers })
+    }
+
+    /// Adds an answer of raw bytes.
+    pub(super) fn answers_bytes(self, status: u16, description: &'static str, headers: Value) -> Operation {
+        let any = |_: &mut SchemaGenerator| Schema::default();
+        self.gives(Answer { status, description, media: BYTES, make: any, headers })
     }
 
     /// Adds an answer of server-sent events. The schema describes one event.
@@ -252,6 +259,7 @@ fn refused(status: u16, shape: Option<Make>, schemas: &mut SchemaGenerator) -> V
         408 => "The request did not arrive in time; nothing was done.",
         409 => "It contradicts what there is.",
         413 => "The body is longer than `[limits] body_bytes`.",
+        416 => "There are no bytes in the range; `Content-Range` says how many there are.",
         429 => "There are as many jobs as there may be; nothing was done.",
         500 => "A fault of ours; whether the request was carried out is not known.",
         503 => "Something is full, cannot be written, or about to stop; `repeat` says whether to send it again.",

@@ -10,8 +10,8 @@ use super::operation::Operation;
 use super::shape::Agent;
 use super::table::{AGENTS, Facts, seconds};
 use super::word::{
-    Above, Any, Concurrency, FailureName, Given, HeardName, Id, LeaseSeconds, OutputBytes, Room, Rule, Session, True,
-    WorkSeconds,
+    Above, Any, Concurrency, Count, FailureName, Given, HeardName, Id, LeaseSeconds, OutputBytes, Room, Rule, Session,
+    True, WorkSeconds,
 };
 
 /// Who joins, and for what.
@@ -56,7 +56,7 @@ struct Holding {
     id: Id,
     attempt: Above,
     /// How many answers it has.
-    answers: Option<Nullable<u32>>,
+    answers: Option<Nullable<Count>>,
 }
 
 /// What there is to do.
@@ -212,11 +212,39 @@ struct Ask {
     schema: Option<Any>,
 }
 
-/// What came of it.
+/// What came of it: outputs, or what was sent as output.
 #[derive(JsonSchema)]
-struct What {
+#[schemars(untagged)]
+enum What {
+    Outputs(WhatOutputs),
+    Printed(WhatPrinted),
+}
+
+/// Outputs, and the text beside them, where there is one.
+#[derive(JsonSchema)]
+struct WhatOutputs {
     outputs: Any,
+    /// A short text beside the outputs.
+    text: Option<Nullable<String>>,
+    /// The text beside the outputs, if it was sent as output.
+    printed: Option<Nullable<PrintedPart>>,
     artifacts: Option<Nullable<Vec<Any>>>,
+}
+
+/// A text that was sent as output, and nothing else.
+#[derive(JsonSchema)]
+struct WhatPrinted {
+    printed: PrintedPart,
+    artifacts: Option<Nullable<Vec<Any>>>,
+}
+
+/// Which bytes of the attempt's output are its text. All of them must have been taken.
+#[derive(JsonSchema)]
+struct PrintedPart {
+    /// The first of them; 0 if it is not given.
+    from: Option<Nullable<OutputBytes>>,
+    /// How many they are.
+    bytes: OutputBytes,
 }
 
 /// Why nothing came of it.

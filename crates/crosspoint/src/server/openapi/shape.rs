@@ -133,6 +133,12 @@ pub(super) struct Outcome {
     outputs: Any,
     /// The text that it gave beside an object.
     text: Option<String>,
+    /// Present if `text` is only the end of what was printed. Where the text is all there is, this is in `outputs`,
+    /// beside `output`.
+    truncated: Option<Truncated>,
+    /// `lossy` if some of the bytes that were printed are no text. Where the text is all there is, this is in
+    /// `outputs`.
+    output_encoding: Option<String>,
     /// Named pieces of output.
     artifacts: Vec<Any>,
     /// Why it failed or was cancelled.
@@ -141,6 +147,15 @@ pub(super) struct Outcome {
     said: Option<Said>,
     /// In lists: how long the outcome is that was left out.
     bytes: Option<u64>,
+}
+
+/// Where the rest of a text is.
+#[derive(JsonSchema)]
+struct Truncated {
+    /// How long the whole text is.
+    bytes: u64,
+    /// The path of all that was printed.
+    href: String,
 }
 
 /// What an agent said, as a document of its own contract. What stands in the outcome itself is left out of it.

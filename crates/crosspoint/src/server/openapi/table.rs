@@ -104,6 +104,7 @@ fn one_job(facts: &Facts) -> Vec<Operation> {
             .header("Last-Event-ID", "The same as `after`, and wins over it.", &number)
             .answers_events::<JobEvent>("What happens to the job; the schema is that of one event.")
             .refuses(&[400]),
+        output(of_job(Operation::get("/api/v1/jobs/{id}/output", "show_output", JOBS, "Get all that was printed"))),
         of_job(Operation::get("/api/v1/jobs/{id}/document", "show_document", JOBS, "Show the document that a job came as"))
             .answers::<Any>(200, "The document, byte for byte."),
         of_job(Operation::post("/api/v1/jobs/{id}/cancel", "cancel_job", JOBS, "Stop a job"))
@@ -120,6 +121,22 @@ fn one_job(facts: &Facts) -> Vec<Operation> {
             }))
             .refuses(&[400, 409, 429]),
     ]
+}
+
+fn output(operation: Operation) -> Operation {
+    let number = json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX });
+    let content_range = |description: &str, example: &str| json!({ "Content-Range": { "description": description, "schema": { "type": "string", "example": example } } });
+    operation
+        .describe("Everything that was printed or sent as step output, byte for byte; the output of each attempt follows that of the one before. A `Range` header asks for one range of bytes; several are passed over, and so is `If-Range`: what was printed never changes. If the connection breaks, ask again from the byte that you have come to.")
+        .query("follow", "`true` goes on with what comes, until the job has ended.", &json!({ "type": "boolean", "default": false }))
+        .query("from", "The number of the first byte that is wanted. It does not go with a Range header.", &number)
+        .query("attempt", "Only the output of this attempt.", &json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }))
+        .answers_bytes(200, "The bytes.", json!({}))
+        .answers_bytes(206, "The bytes of the range.", content_range(
+            "The range, and how many bytes there are in all: `*` while the job goes on. The end of a range that is followed is a very large number.",
+            "bytes 0-1023/4096",
+        ))
+        .refuses(&[400, 416])
 }
 
 fn agents() -> Vec<Operation> {

@@ -99,6 +99,8 @@ forms! {
     Session: { "type": "string", "format": "uuid" };
     /// A number that counts from 1.
     Above: { "type": "integer", "minimum": 1, "maximum": u32::MAX };
+    /// A number that counts from 0.
+    Count: { "type": "integer", "minimum": 0, "maximum": u32::MAX };
     /// As many as a session may have; none says that it finishes what it has.
     Concurrency: { "type": "integer", "minimum": 0, "maximum": CONCURRENCY_MAX };
     /// For as many as a session may have, or none.

@@ -10,6 +10,8 @@ use bytes::Bytes;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::json::{Type, Value};
+use crosspoint_contracts::outcome::Text;
+use crosspoint_contracts::printed::Printed;
 use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use crosspoint_engine::core::Spec;
 use crosspoint_engine::id::JobId;
@@ -200,7 +202,7 @@ fn report(document: &Bytes, item: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Resul
         }
         "declined" if inside.value.boolean() == Some(true) => ReportBody::Declined,
         "declined" => return Err(inside.wrong("true")),
-        "result" => ReportBody::Ended(Ok(success(document, &inside)?)),
+        "result" => ReportBody::Ended(Ok(success(document, &inside, attempt)?)),
         _ => ReportBody::Ended(Err(failed(document, &inside)?)),
     };
     Ok(Report { id, attempt, body })
@@ -223,14 +225,22 @@ fn progress(document: &Bytes, inside: &In<'_, '_>) -> Result<Progress, Refusal> 
     })
 }
 
-fn success(document: &Bytes, inside: &In<'_, '_>) -> Result<Success, Refusal> {
+/// Reads a result: outputs, a text beside them, or what was sent as output as the text (ALL-12).
+fn success(document: &Bytes, inside: &In<'_, '_>, attempt: u32) -> Result<Success, Refusal> {
     inside.is_object()?;
-    inside.value.get("outputs").ok_or_else(|| inside.wrong("an object with `outputs`"))?;
-    let outputs = inside.member("outputs");
+    let printed = inside.given("printed").map(|printed| printed.printed(attempt)).transpose()?;
+    let outputs = match inside.value.get("outputs") {
+        None if printed.is_none() => return Err(inside.wrong("an object with `outputs` or `printed`")),
+        None => None,
+        Some(_) => Some(inside.member("outputs").body(document)),
+    };
     let artifacts = inside.body_of("artifacts", Type::Array, document)?;
     // An empty list is the same as no artifacts.
     let artifacts = artifacts.filter(|artifacts| artifacts.get() != "[]");
-    Ok(Success { artifacts, ..Success::of(outputs.body(document)) })
+    let beside = inside.body_of("text", Type::String, document)?.map(Text::Beside);
+    let text = beside.filter(|_| outputs.is_some()).or(printed.map(Text::Printed));
+    let success = outputs.map(Success::of).unwrap_or_default();
+    Ok(Success { artifacts, text: text.or(success.text), ..success })
 }
 
 fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {
@@ -341,6 +351,15 @@ impl<'t, 's> In<'t, 's> {
         let attempt = self.whole("attempt", 1..=u64::from(u32::MAX))?;
         let attempt = attempt.ok_or_else(|| self.member("attempt").wrong("the attempt's number, from 1"))?;
         Ok((job, u32::try_from(attempt).unwrap_or(u32::MAX)))
+    }
+
+    /// Reads which part of its output is the text of this attempt.
+    fn printed(&self, attempt: u32) -> Result<Printed, Refusal> {
+        self.is_object()?;
+        let start = self.whole("from", 0..=OUTPUT_BYTES_MAX)?.unwrap_or(0);
+        let bytes = self.whole("bytes", 0..=OUTPUT_BYTES_MAX)?;
+        let bytes = bytes.ok_or_else(|| self.member("bytes").wrong("the number of bytes that are the text"))?;
+        Ok(Printed { attempt, start, end: start.saturating_add(bytes) })
     }
 
     fn is_object(&self) -> Result<(), Refusal> {

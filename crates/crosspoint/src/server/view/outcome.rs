@@ -29,7 +29,9 @@ pub(super) fn json(ending: &Ending) -> Body {
 
 /// Writes an outcome as a member.
 pub(super) fn push(object: &mut Object<'_>, ending: &Ending, extent: Extent) {
-    let long = Some(ending.bytes() as u64).filter(|bytes| extent == Extent::Listed && *bytes > LISTED_BYTES_MAX);
+    let printed = ending.printed().map_or(0, |printed| printed.bytes());
+    let long =
+        Some(ending.bytes() as u64 + printed).filter(|bytes| extent == Extent::Listed && *bytes > LISTED_BYTES_MAX);
     let mut shown = object.object("outcome");
     match ending.left_out.or(long) {
         Some(bytes) => push_short(&mut shown, ending, bytes),
@@ -40,10 +42,7 @@ pub(super) fn push(object: &mut Object<'_>, ending: &Ending, extent: Extent) {
 
 fn push_parts(shown: &mut Object<'_>, outcome: &Outcome) {
     shown.text("status", outcome.status.name());
-    shown.raw("outputs", part(outcome.outputs.as_ref(), b"null"));
-    if let Some(Text::Beside(text)) = &outcome.text {
-        shown.raw("text", text.bytes());
-    }
+    push_outputs(shown, outcome);
     shown.raw("artifacts", part(outcome.artifacts.as_ref(), b"[]"));
     if let Some(reason) = &outcome.reason {
         let mut failure = push_failure(shown, reason);
@@ -62,6 +61,32 @@ fn push_parts(shown: &mut Object<'_>, outcome: &Outcome) {
         object.text("kind", document.kind.name());
         object.raw("document", document.document.bytes());
         object.close();
+    }
+}
+
+/// Writes what came of the work: outputs, the text beside them, and what is to be said of that (ALL-12).
+fn push_outputs(shown: &mut Object<'_>, outcome: &Outcome) {
+    match (&outcome.text, &outcome.outputs) {
+        (Some(Text::Partial(partial)), None) => shown.raw("outputs", partial.outputs().as_bytes()),
+        (_, outputs) => shown.raw("outputs", part(outputs.as_ref(), b"null")),
+    }
+    match &outcome.text {
+        Some(Text::Beside(text)) => shown.raw("text", text.bytes()),
+        Some(Text::Partial(partial)) if outcome.outputs.is_some() => {
+            shown.raw("text", partial.text.bytes());
+            for (name, value) in partial.remarks() {
+                shown.raw(name, value.as_bytes());
+            }
+        }
+        // Exports name the bytes: the lines of the output events hold them.
+        Some(Text::Printed(printed)) => {
+            let mut object = shown.object("printed");
+            object.plain("attempt", printed.attempt);
+            object.plain("from", printed.start);
+            object.plain("bytes", printed.bytes());
+            object.close();
+        }
+        Some(Text::Partial(_) | Text::Within(_)) | None => {}
     }
 }
 

@@ -248,3 +248,49 @@ fn the_last_words_of_a_program_that_failed_are_shown_to_people() {
     let card = said(&server, &["jobs", "show", &id]);
     assert!(card.contains("stderr") && card.contains("boom") && !card.contains('\u{1b}'), "{card}");
 }
+
+#[test]
+fn what_a_job_printed_is_printed_byte_for_byte_and_followed() {
+    let script = r"printf 'a\377\000b'; while [ ! -e go ]; do sleep 0.02; done; echo end";
+    let server = Server::configured(&bash("prints", script, ""));
+    let job = detached(&server, &["prints"]);
+    let mut follow = std::process::Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
+    follow.args(["jobs", "output", &job, "--follow", "--data", "data"]).current_dir(server.directory());
+    follow.env_remove("CROSSPOINT_SERVER").stdout(std::process::Stdio::piped());
+    let mut follow = follow.spawn().expect("the program starts");
+    let mut seen = [0; 4];
+    let mut printed = follow.stdout.take().expect("it is piped");
+    std::io::Read::read_exact(&mut printed, &mut seen).expect("it prints what there is");
+    assert_eq!(&seen, b"a\xff\0b");
+    std::fs::write(server.directory().join("go"), "").expect("it can be written");
+    let mut rest = Vec::new();
+    std::io::Read::read_to_end(&mut printed, &mut rest).expect("it ends");
+    assert_eq!((rest.as_slice(), follow.wait().expect("it ends").code()), (&b"end\n"[..], Some(0)));
+    let whole = beside(&server, &["jobs", "output", &job]).output().expect("the program starts");
+    assert_eq!((whole.stdout.as_slice(), whole.status.code()), (&b"a\xff\0bend\n"[..], Some(0)));
+    let end = beside(&server, &["jobs", "output", &job, "--from", "4", "--attempt", "1"]).output().expect("it starts");
+    assert_eq!(end.stdout, b"end\n");
+    let none = said(&server, &["jobs", "output", "0199d3a2-8b1e-7000-8000-0004b2c6d8e1"]);
+    assert!(none.starts_with("exit 2") && none.contains("jobs list"), "{none}");
+}
+
+#[test]
+fn an_output_is_followed_across_a_restart_of_the_server() {
+    let server_toml = bash("prints", "echo first; while [ ! -e go ]; do sleep 0.02; done; echo second", "");
+    let mut server = Server::configured(&server_toml);
+    let job = detached(&server, &["prints"]);
+    let mut follow = std::process::Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
+    follow.args(["jobs", "output", &job, "-f", "--data", "data"]).current_dir(server.directory());
+    follow.env_remove("CROSSPOINT_SERVER").stdout(std::process::Stdio::piped());
+    let mut follow = follow.spawn().expect("the program starts");
+    let mut printed = follow.stdout.take().expect("it is piped");
+    let mut seen = [0; 6];
+    std::io::Read::read_exact(&mut printed, &mut seen).expect("it prints what there is");
+    server.kill();
+    std::fs::write(server.directory().join("go"), "").expect("it can be written");
+    server.restart();
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut printed, &mut rest).expect("it ends");
+    assert_eq!(rest, "first\nsecond\n", "nothing twice: the second attempt printed its own");
+    assert!(follow.wait().expect("it ends").success());
+}

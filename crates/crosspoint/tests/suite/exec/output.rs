@@ -35,7 +35,7 @@ for _ in range(json.loads(sys.stdin.readline())['mib']):
     let id = server.submit(&body.to_string())["id"].as_str().expect("an id").to_owned();
     let job = until_ended(&server, &id);
     let outputs = &job["outcome"]["outputs"];
-    assert_eq!(outputs["output_truncated"]["bytes"], mib << 20, "{}", job["outcome"]["failure"]);
+    assert_eq!(outputs["truncated"]["bytes"], mib << 20, "{}", job["outcome"]["failure"]);
     let line = "x".repeat(1023) + "\n";
     assert_eq!(outputs["output"].as_str(), Some(line.repeat(1024).as_str()));
     let peak = peak_kib(server.pid());

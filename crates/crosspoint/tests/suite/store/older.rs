@@ -21,14 +21,17 @@ fn is_under_way(job: &Value) -> bool {
 
 #[test]
 fn everything_is_exported_as_it_was() {
-    let data = std::env::temp_dir().join(format!("crosspoint-older-{}", std::process::id()));
-    fs::create_dir_all(&data).expect("a directory can be made");
-    fs::copy(kept("jobs.db"), data.join("jobs.db")).expect("it can be copied");
-    let expected = fs::read_to_string(kept("export.jsonl")).expect("it is there");
-    let exported = stdout(crosspoint(&["store", "export", "--data"]).arg(&data));
-    let (_, lines) = exported.split_once('\n').expect("the first line says what store it is");
-    assert!(lines == expected, "the export differs");
-    let _ = fs::remove_dir_all(data);
+    for schema in ["schema-7", "schema-8"] {
+        let kept = |file: &str| root().join("testdata/stores").join(schema).join(file);
+        let data = std::env::temp_dir().join(format!("crosspoint-older-{schema}-{}", std::process::id()));
+        fs::create_dir_all(&data).expect("a directory can be made");
+        fs::copy(kept("jobs.db"), data.join("jobs.db")).expect("it can be copied");
+        let expected = fs::read_to_string(kept("export.jsonl")).expect("it is there");
+        let exported = stdout(crosspoint(&["store", "export", "--data"]).arg(&data));
+        let (_, lines) = exported.split_once('\n').expect("the first line says what store it is");
+        assert!(lines == expected, "{schema}: the export differs");
+        let _ = fs::remove_dir_all(data);
+    }
 }
 
 #[test]

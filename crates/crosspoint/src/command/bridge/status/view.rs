@@ -278,7 +278,7 @@ fn of_response(directory: &Directory, pair: Pair, id: &str, idle: State) -> Resu
 /// A response whose request is gone: a driver answered it, and it waits for its requester.
 fn lone_response(directory: &Directory, pair: Pair) -> Result<Option<Seen>, Fault> {
     let file = pair.response();
-    let found = match directory.read(&file, response::BYTES_MAX as u64) {
+    let found = match directory.read(&file, response::READ_BYTES_MAX) {
         Ok(None) => return Ok(None),
         Ok(Some(found)) => found,
         Err(fault @ (Fault::NotAFile { .. } | Fault::Denied { .. })) => {
