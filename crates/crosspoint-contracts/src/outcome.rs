@@ -12,7 +12,7 @@ use crate::content::Body;
 use crate::failure::{Failure, Repeat};
 use crate::json::{self, Tape, Type, Value};
 use crate::printed::{Partial, Printed};
-use crate::reply::{AgentDocument, Failed, Success};
+use crate::reply::{AgentDocument, Failed, Given, Success};
 
 /// The three ways in which a job can end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,7 +98,8 @@ impl Outcome {
     /// Returns the outcome of a job that ends with a failed attempt. An agent may itself report that the work was
     /// cancelled.
     pub fn failed(failed: Failed, repeat: Repeat) -> Outcome {
-        let Failed { failure, message, code, details, outputs, text, artifacts, document, .. } = failed;
+        let Failed { failure, message, code, details, given, document, .. } = failed;
+        let Given { outputs, text, artifacts } = given.map(|given| *given).unwrap_or_default();
         Outcome {
             status: if failure == Failure::Cancelled { Status::Cancelled } else { Status::Failed },
             reason: Some(Reason { failure, repeat, message, code, details }),

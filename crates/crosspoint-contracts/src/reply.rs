@@ -44,12 +44,8 @@ pub struct Failed {
     /// What else is known, as a JSON object: the agent's own code and details, an exit code, the answer that could not
     /// be read.
     pub details: Option<Body>,
-    /// What the agent gave all the same: it is kept like what a success gives (ALL-11).
-    pub outputs: Option<Body>,
-    /// The text within the outputs or beside them.
-    pub text: Option<Text>,
-    /// A JSON array of artifacts.
-    pub artifacts: Option<Body>,
+    /// What the agent gave all the same. Boxed, because hardly any failure has it.
+    pub given: Option<Box<Given>>,
     /// Whether the work died with its agent: it may have begun, but certainly does not go on.
     pub died: bool,
     /// Whether the agent dropped the connection after it had taken the request. Such an attempt counts against the
@@ -63,6 +59,24 @@ pub struct Failed {
     pub retry_after_seconds: u32,
     /// The agent's own document, for everything else that it said.
     pub document: Option<Box<AgentDocument>>,
+}
+
+/// What an agent gave with a failure. It is kept like what a success gives (ALL-11).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// The output: an object, a text, any JSON.
+    pub outputs: Option<Body>,
+    /// The text within the outputs or beside them.
+    pub text: Option<Text>,
+    /// A JSON array of artifacts.
+    pub artifacts: Option<Body>,
+}
+
+impl Given {
+    /// Returns it for a failure, if it is anything.
+    pub fn if_any(self) -> Option<Box<Given>> {
+        (self != Given::default()).then(|| Box::new(self))
+    }
 }
 
 /// How far a job is.
@@ -117,9 +131,7 @@ impl Failed {
             message: None,
             code: None,
             details: None,
-            outputs: None,
-            text: None,
-            artifacts: None,
+            given: None,
             died: false,
             dropped: false,
             repeat: None,

@@ -10,7 +10,7 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::job::{Canonical, Event, Home, Outcome};
 use crosspoint_contracts::json::quoted;
 use crosspoint_contracts::outcome::{Text, text_within};
-use crosspoint_contracts::reply::{AgentDocument, Failed, Progress, Question, Success};
+use crosspoint_contracts::reply::{AgentDocument, Failed, Given, Progress, Question, Success};
 use crosspoint_contracts::translate::{Response, read_response};
 use crosspoint_contracts::{Kind, Report};
 
@@ -204,14 +204,14 @@ fn body(document: &Bytes, json: &Json<'_>) -> Body {
 fn failed(job: &Canonical<'_>, failure: Failure, original: &Original<'_>) -> Failed {
     let own = |home| job.get(home).map(|json: &Json<'_>| Body::trusted(json.get().to_owned()));
     let (outputs, text) = given(job.get(Home::Outputs), job.get(Home::Text), original);
+    let document = if outputs.is_some() { original.without_parts() } else { original.whole() };
+    let artifacts = original.part(Holds::Artifacts).or_else(|| artifacts(job));
     Failed {
         message: own(Home::Message),
         code: own(Home::Code),
         details: details(job),
-        artifacts: original.part(Holds::Artifacts).or_else(|| artifacts(job)),
-        document: Some(Box::new(if outputs.is_some() { original.without_parts() } else { original.whole() })),
-        outputs,
-        text,
+        given: Given { outputs, text, artifacts }.if_any(),
+        document: Some(Box::new(document)),
         ..Failed::of(failure, Dispatched::Yes)
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn document(job: &Canonical<'_>, shape: &'static Shape, context: &Wri
         path: Vec::with_capacity(4),
         has_own: job.own.iter().any(|own| own.contract == shape.kind.contract()),
         taken: [false; Home::ALL.len()],
-        own_taken: own_taken(job, shape.kind.contract()),
+        own_taken: own_taken(job, shape, context),
         marks: Marks::default(),
         artifacts_left: if lists_artifacts(shape) { Vec::new() } else { whole(job) },
         filled: Vec::new(),
@@ -107,11 +107,24 @@ fn size_of_homes(job: &Canonical<'_>) -> usize {
 
 /// Marks what is kept of a document beside its members, such as an event's name: the code that frames the document
 /// writes it.
-fn own_taken(job: &Canonical<'_>, contract: Contract) -> Vec<bool> {
-    job.own
-        .iter()
-        .map(|own| own.contract == contract && !own.pointer.is_empty() && !own.pointer.starts_with('/'))
-        .collect()
+fn own_taken(job: &Canonical<'_>, shape: &Shape, context: &WriteContext<'_>) -> Vec<bool> {
+    let is_beside = |own: &Own<'_>| !own.pointer.is_empty() && !own.pointer.starts_with('/');
+    // To a caller, a member of the contract that is null is absent (ALL-11).
+    let is_absent = |own: &Own<'_>| {
+        context.completing
+            && own.value.get() == "null"
+            && own.pointer.strip_prefix('/').is_some_and(|name| shape.knows(name))
+    };
+    let contract = shape.kind.contract();
+    job.own.iter().map(|own| own.contract == contract && (is_beside(own) || is_absent(own))).collect()
+}
+
+impl Shape {
+    /// Whether documents of this kind, in this shape or another, have such a member.
+    fn knows(&self, name: &str) -> bool {
+        let shapes = super::of(self.kind.contract()).shapes.iter().filter(|shape| shape.kind == self.kind);
+        shapes.flat_map(|shape| shape.members).any(|member| member.name == name)
+    }
 }
 
 fn lists_artifacts(shape: &Shape) -> bool {
@@ -256,7 +269,9 @@ impl<'j, 's> Out<'j, 's> {
             let name = token.replace("~1", "/").replace("~0", "~");
             // A foreign value under the key of the carrier has to wait until it is known whether the key is free.
             let is_key = name == KEY && self.is_carrier_place();
-            if !is_key && members.iter().all(|member| member.name != name) {
+            // What only another shape of the document has would make an answer contradict itself.
+            let is_stray = self.context.completing && self.path.is_empty() && self.shape.knows(&name);
+            if !is_key && !is_stray && !self.own_taken[at] && members.iter().all(|member| member.name != name) {
                 push_name(&mut self.text, &name);
                 self.text.push_str(own.value.get());
                 self.own_taken[at] = true;

@@ -9,7 +9,7 @@ use crosspoint_contracts::content::Body;
 use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::outcome::Text;
 use crosspoint_contracts::printed::Printed;
-use crosspoint_contracts::reply::Success;
+use crosspoint_contracts::reply::{Given, Success};
 
 use super::lines::{line_end, position};
 use super::short_text::ShortText;
@@ -124,11 +124,22 @@ impl Gathered {
         }
     }
 
+    /// Returns what a program that failed gave with an `@crosspoint ` line. What it printed stays its output.
+    pub(super) fn given(&mut self) -> Given {
+        Given { outputs: self.outputs.take(), text: None, artifacts: self.listed() }
+    }
+
+    fn listed(&self) -> Option<Body> {
+        let artifacts: Vec<&str> = self.artifacts.iter().map(Body::get).collect();
+        (!artifacts.is_empty()).then(|| Body::trusted(format!("[{}]", artifacts.join(","))))
+    }
+
     /// Returns the outcome of a program that succeeded. What it printed was stored as output of this attempt, from this
     /// offset on.
     pub(super) fn success(mut self, attempt: u32, offset: u64) -> Success {
         // The last line may lack its line break.
         self.end_line();
+        let artifacts = self.listed();
         let printed = Text::Printed(Printed { attempt, start: offset, end: offset + self.text.total() });
         let is_alone = |object: &Body| self.visible_bytes == visible_bytes(object.bytes());
         let success = match (self.outputs, self.object, self.text.get()) {
@@ -140,8 +151,6 @@ impl Gathered {
                 Success { outputs: object, text: Some(text), ..Success::default() }
             }
         };
-        let artifacts: Vec<&str> = self.artifacts.iter().map(Body::get).collect();
-        let artifacts = (!artifacts.is_empty()).then(|| Body::trusted(format!("[{}]", artifacts.join(","))));
         Success { artifacts, ..success }
     }
 }

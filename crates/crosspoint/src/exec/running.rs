@@ -121,8 +121,12 @@ impl Running {
                 self.orphans = None;
             }
             if self.control.is_none() && self.stdout.is_none() {
-                let (gathered, (attempt, offset)) = (std::mem::take(&mut self.gathered), self.output_at);
-                return Next::Ended(self.end.result(&self.program, || gathered.success(attempt, offset)));
+                let (mut gathered, (attempt, offset)) = (std::mem::take(&mut self.gathered), self.output_at);
+                let given = gathered.given().if_any();
+                let outputs = given.as_ref().and_then(|given| given.outputs.clone());
+                outputs.into_iter().for_each(|outputs| gathered.outputs(outputs));
+                let result = self.end.result(&self.program, || gathered.success(attempt, offset));
+                return Next::Ended(result.map_err(|failed| Failed { given, ..failed }));
             }
             let deadline = self.deadline();
             tokio::select! {

@@ -156,7 +156,8 @@ pub(super) fn of_unread(unread: Unread, head: Head, beginning: &[u8], bytes_max:
 
 fn of_unreadable(head: Head, Unreadable { lack, report }: Unreadable, body: &[u8]) -> Verdict {
     // An error in words of the agent's own, or of a proxy before it, is no document, and breaks no rule for documents.
-    let violations = if head.status.is_success() { found(report, &RECOMMENDED) } else { Vec::new() };
+    let is_error = head.status.is_client_error() || head.status.is_server_error();
+    let violations = if is_error { Vec::new() } else { found(report, &RECOMMENDED) };
     let is_success = head.status.is_success();
     let failed = if is_success { reply::unreadable(lack.sentence(), body) } else { by_status(head, body) };
     Verdict { result: Err(failed), violations }

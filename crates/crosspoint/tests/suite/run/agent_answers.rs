@@ -50,7 +50,7 @@ const ROWS: &[Row] = &[
         400,
         |asked| json!({"request_id": asked.id(), "ok": false, "outputs": {}}),
         Err(("invalid", "never")),
-        &["RUN-3.7", "RUN-3.9"],
+        &["RUN-3.9"],
     ),
     (422, |_| json!({"detail": []}), Err(("invalid", "never")), &["RUN-102", "RUN-103", "RUN-3.2"]),
     (401, |_| json!({}), Err(("unavailable", "never")), &[]),

@@ -27,7 +27,7 @@ fn whatever_a_stream_says_there_is_one_outcome_and_the_rule_is_on_record() {
         case!(wrong_id_in_progress => "completed", Some("RUN-9")),
         case!(wrong_id_in_the_terminal => "broken_contract", Some("RUN-9")),
         case!(wrong_id_and_then_the_right_one => "completed", Some("RUN-9")),
-        case!(terminal_without_its_fields => "broken_contract", Some("RUN-107")),
+        case!(terminal_without_its_fields => "completed", Some("RUN-107")),
         case!(terminal_without_its_fields_and_then_a_good_one => "completed", Some("RUN-107")),
         case!(terminal_without_its_blank_line => "completed", Some("RUN-8.3")),
         case!(data_that_is_no_json => "completed", Some("RUN-8")),
