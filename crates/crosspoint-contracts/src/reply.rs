@@ -46,11 +46,8 @@ pub struct Failed {
     pub details: Option<Body>,
     /// What the agent gave all the same. Boxed, because hardly any failure has it.
     pub given: Option<Box<Given>>,
-    /// Whether the work died with its agent: it may have begun, but certainly does not go on.
-    pub died: bool,
-    /// Whether the agent dropped the connection after it had taken the request. Such an attempt counts against the
-    /// agent only if its health check fails too (MSG-7).
-    pub dropped: bool,
+    /// How the agent was lost, if it was.
+    pub lost: Option<Lost>,
     /// Whether the caller may send the request again, where more is known than the closed list can say. After
     /// [`Repeat::Never`] no other attempt is made either.
     pub repeat: Option<Repeat>,
@@ -59,6 +56,16 @@ pub struct Failed {
     pub retry_after_seconds: u32,
     /// The agent's own document, for everything else that it said.
     pub document: Option<Box<AgentDocument>>,
+}
+
+/// How an agent was lost in the middle of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// The work died with its agent: it may have begun, but certainly does not go on.
+    Died,
+    /// The agent dropped the connection after it had taken the request. Such an attempt counts against the agent only
+    /// if its health check fails too (MSG-7).
+    Dropped,
 }
 
 /// What an agent gave with a failure. It is kept like what a success gives (ALL-11).
@@ -123,6 +130,11 @@ impl Success {
 }
 
 impl Failed {
+    /// Whether the work died with its agent.
+    pub fn has_died(&self) -> bool {
+        self.lost == Some(Lost::Died)
+    }
+
     /// Returns a failure of which no more is known.
     pub fn of(failure: Failure, dispatched: Dispatched) -> Failed {
         Failed {
@@ -132,8 +144,7 @@ impl Failed {
             code: None,
             details: None,
             given: None,
-            died: false,
-            dropped: false,
+            lost: None,
             repeat: None,
             retry_after_seconds: 0,
             document: None,
@@ -147,12 +158,12 @@ impl Failed {
 
     /// Returns the failure of work that died with its agent.
     pub fn dead(message: &str) -> Failed {
-        Failed { died: true, ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
+        Failed { lost: Some(Lost::Died), ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
     }
 
     /// Returns the failure of an attempt whose connection the agent dropped after it had taken the request.
     pub fn dropped(message: &str) -> Failed {
-        Failed { dropped: true, ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
+        Failed { lost: Some(Lost::Dropped), ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
     }
 
     /// Adds how long the agent wants to be left alone, in whole seconds.

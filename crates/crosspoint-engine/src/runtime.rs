@@ -16,6 +16,7 @@
 
 mod agent_view;
 mod attempt;
+mod chance;
 mod clock;
 mod committer;
 mod config;

@@ -4,6 +4,7 @@
 //! list (`connections`). A general client looks the host up by its address again with every request.
 
 mod connections;
+mod media;
 mod retry_after;
 mod tls;
 
@@ -23,6 +24,7 @@ use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 
 use self::connections::{Connection, Connections};
+pub use self::media::Media;
 use url::Url;
 
 /// Most redirects within the same host that are followed for one request.
@@ -80,17 +82,6 @@ pub struct Answer {
     connection: Option<Connection>,
     /// How many bytes were read since other tasks had their turn.
     bytes_in_turn: usize,
-}
-
-/// The media type of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Media {
-    /// JSON.
-    Json,
-    /// Server-sent events.
-    Events,
-    /// Anything else, or no mark.
-    Other,
 }
 
 /// Why there is no answer.
@@ -231,32 +222,6 @@ impl Call<'_> {
     }
 }
 
-impl Media {
-    /// Reads a `Content-Type`; parameters and case do not matter.
-    fn of(header: &str) -> Media {
-        let named = header.split(';').next().unwrap_or_default().trim().as_bytes();
-        let ends = |end: &[u8]| {
-            named.len().checked_sub(end.len()).is_some_and(|start| named[start..].eq_ignore_ascii_case(end))
-        };
-        if named.eq_ignore_ascii_case(JSON.as_bytes()) || ends(b"+json") {
-            Media::Json
-        } else if named.eq_ignore_ascii_case(EVENTS.as_bytes()) {
-            Media::Events
-        } else {
-            Media::Other
-        }
-    }
-
-    /// The value of the `Accept` header.
-    fn header(self) -> HeaderValue {
-        HeaderValue::from_static(match self {
-            Media::Json => JSON,
-            Media::Events => EVENTS,
-            Media::Other => "*/*",
-        })
-    }
-}
-
 impl Answer {
     fn of(response: Response<Incoming>, connection: Connection) -> Answer {
         let text = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
@@ -381,21 +346,5 @@ mod tests {
         assert_eq!(http.endpoint("tasks/1/cancel").0, "/below/tasks/1/cancel");
         assert_eq!(http.endpoint("a?b#c").0, "/below/a%3Fb%23c");
         assert_eq!(http.endpoint_with("tasks/1", "wait=3").0, "/below/tasks/1?wait=3");
-    }
-
-    #[test]
-    fn media_types_are_known_by_their_names_alone() {
-        for (header, media) in [
-            ("application/json", Media::Json),
-            ("Application/JSON; charset=utf-8", Media::Json),
-            ("application/problem+json", Media::Json),
-            ("text/event-stream;charset=utf-8", Media::Events),
-            ("TEXT/Event-Stream", Media::Events),
-            ("json", Media::Other),
-            ("text/plain", Media::Other),
-            ("", Media::Other),
-        ] {
-            assert_eq!(Media::of(header), media, "{header}");
-        }
     }
 }

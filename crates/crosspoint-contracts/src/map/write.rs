@@ -76,7 +76,7 @@ pub(crate) fn document(job: &Canonical<'_>, shape: &'static Shape, context: &Wri
         path: Vec::with_capacity(4),
         has_own: job.own.iter().any(|own| own.contract == shape.kind.contract()),
         taken: [false; Home::ALL.len()],
-        own_taken: own_taken(job, shape, context),
+        own_taken: rest::taken_before(job, shape, context),
         marks: Marks::default(),
         artifacts_left: if lists_artifacts(shape) { Vec::new() } else { whole(job) },
         filled: Vec::new(),
@@ -103,28 +103,6 @@ const ENVELOPE_BYTES: usize = 1024;
 fn size_of_homes(job: &Canonical<'_>) -> usize {
     let homes = Home::ALL.iter().filter_map(|home| job.get(*home)).map(|value| value.get().len());
     homes.chain(job.own.iter().map(|own| own.value.get().len() + own.pointer.len() + 16)).sum()
-}
-
-/// Marks what is kept of a document beside its members, such as an event's name: the code that frames the document
-/// writes it.
-fn own_taken(job: &Canonical<'_>, shape: &Shape, context: &WriteContext<'_>) -> Vec<bool> {
-    let is_beside = |own: &Own<'_>| !own.pointer.is_empty() && !own.pointer.starts_with('/');
-    // To a caller, a member of the contract that is null is absent (ALL-11).
-    let is_absent = |own: &Own<'_>| {
-        context.completing
-            && own.value.get() == "null"
-            && own.pointer.strip_prefix('/').is_some_and(|name| shape.knows(name))
-    };
-    let contract = shape.kind.contract();
-    job.own.iter().map(|own| own.contract == contract && (is_beside(own) || is_absent(own))).collect()
-}
-
-impl Shape {
-    /// Whether documents of this kind, in this shape or another, have such a member.
-    fn knows(&self, name: &str) -> bool {
-        let shapes = super::of(self.kind.contract()).shapes.iter().filter(|shape| shape.kind == self.kind);
-        shapes.flat_map(|shape| shape.members).any(|member| member.name == name)
-    }
 }
 
 fn lists_artifacts(shape: &Shape) -> bool {

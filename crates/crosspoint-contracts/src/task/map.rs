@@ -122,13 +122,18 @@ static FAILED: Shape = Shape {
         )
         .or_text(Home::Message),
         // What came of it before it failed. A failed task has no place for it, so it is carried (ALL-11).
-        loose("result", |found, value| found.output_object(value), &[Home::Outputs]),
+        loose("result", read_half_result, &[Home::Outputs]),
         ARTIFACTS,
         QUESTION,
         METADATA,
     ],
     ..COMPLETED
 };
+
+/// Reads what came of a task before it failed.
+fn read_half_result<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
+    found.output_object(value);
+}
 
 /// Returns the value that follows from the failure, for use where the agent did not say something else.
 fn recoverable(job: &Canonical<'_>) -> &'static str {

@@ -16,16 +16,15 @@ use crate::translation::{fresh, value};
 
 /// The golden responses of agents, on work that has ended and on work that goes on.
 fn responses() -> Vec<(Case, Value)> {
-    let is_response = |kind: Kind| match kind {
-        Kind::BridgeResponse
-        | Kind::WorkflowOutput
-        | Kind::WorkResult
-        | Kind::MessageError
-        | Kind::TaskResponse
-        | Kind::RunResponse => true,
-        _ => false,
-    };
-    let golden = corpus::golden().into_iter().filter(|case| is_response(case.kind()));
+    let kinds = [
+        Kind::BridgeResponse,
+        Kind::WorkflowOutput,
+        Kind::WorkResult,
+        Kind::MessageError,
+        Kind::TaskResponse,
+        Kind::RunResponse,
+    ];
+    let golden = corpus::golden().into_iter().filter(|case| kinds.contains(&case.kind()));
     golden.map(|case| (serde_json::from_slice(&case.bytes).expect("it is JSON"), case)).map(|(a, b)| (b, a)).collect()
 }
 

@@ -45,7 +45,7 @@ impl Step {
     fn next_attempt(&self, failed: &Failed, now: Time, policy: &Policy) -> Option<Time> {
         let asked_for = self.job.request.limits.retry;
         let repeats = if asked_for.is_some() { Repeats::Always } else { policy.repeats };
-        let begins_again = failed.died && failed.failure.is_retried() && policy.recovery.begins_the_dead_again();
+        let begins_again = failed.has_died() && failed.failure.is_retried() && policy.recovery.begins_the_dead_again();
         let is_in_vain = failed.repeat == Some(Repeat::Never);
         if is_in_vain || (!begins_again && !repeats.allow(failed.failure, failed.dispatched)) {
             return None;

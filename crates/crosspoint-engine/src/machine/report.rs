@@ -6,7 +6,7 @@ use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Block;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::outcome::{Status, Text};
-use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
+use crosspoint_contracts::reply::{Failed, Lost, Progress, Question, Success};
 use crosspoint_contracts::time::Time;
 
 use super::clock::PROGRESS_PERIOD;
@@ -142,7 +142,7 @@ impl Step {
         if attempt == 0 || attempt > self.job.attempts {
             return self.violates("ALL-2", "a result came for an attempt that was never made");
         }
-        if !self.is_present(attempt) && result.as_ref().is_err_and(|failed| failed.died) {
+        if !self.is_present(attempt) && result.as_ref().is_err_and(Failed::has_died) {
             // No agent reported this. The worker that had the attempt was found dead, too late to matter.
             return self;
         }
@@ -172,13 +172,13 @@ impl Step {
                 self
             }
             // The agent had gone, so it behaved neither well nor badly. Its absence is known without the breaker.
-            Err(failed) if present && failed.died => {
+            Err(failed) if present && failed.has_died() => {
                 self.attempt_failed(failed, now, policy);
                 self
             }
             Err(failed) if present => {
                 self.mark(match failed.failure {
-                    Failure::Timeout | Failure::Unavailable if failed.dropped => Mark::Dropped,
+                    Failure::Timeout | Failure::Unavailable if failed.lost == Some(Lost::Dropped) => Mark::Dropped,
                     Failure::Timeout | Failure::Unavailable => Mark::Bad,
                     Failure::Invalid
                     | Failure::Unauthenticated

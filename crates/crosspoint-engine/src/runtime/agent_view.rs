@@ -2,6 +2,7 @@
 
 use crosspoint_contracts::time::Time;
 
+use super::engine::Engine;
 use crate::breaker::Breaker;
 use crate::core::{Agent, Membership, Presence, Spec, Standing};
 
@@ -20,6 +21,24 @@ pub struct AgentView {
     pub joined: Option<Membership>,
     /// Since when the agent refuses our token.
     pub token_refused_since: Option<Time>,
+}
+
+impl Engine {
+    /// Returns all agents, ordered by name.
+    pub fn agents(&self) -> Vec<AgentView> {
+        self.published().agents(|_| true).into_iter().map(|agent| self.with_token(agent)).collect()
+    }
+
+    /// Returns the agent with this name.
+    pub fn agent(&self, name: &str) -> Option<AgentView> {
+        self.published().agent(name).map(|agent| self.with_token(agent))
+    }
+
+    /// Adds what only the agent's link knows.
+    fn with_token(&self, agent: AgentView) -> AgentView {
+        let link = self.link(&agent.spec.name);
+        AgentView { token_refused_since: link.and_then(|link| link.token_refused_since()), ..agent }
+    }
 }
 
 impl AgentView {

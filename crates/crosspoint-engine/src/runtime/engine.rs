@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -14,10 +14,9 @@ use futures_util::FutureExt;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
-use super::agent_view::AgentView;
 use super::attempt::{self, Link};
+use super::chance::Chance;
 use super::committer::{Committer, Settled};
 use super::config::Config;
 use super::inbox::{Answer, Inbox};
@@ -64,8 +63,7 @@ struct Inner {
     /// The task that carries out what was committed.
     releaser: Mutex<Option<tokio::task::JoinHandle<()>>>,
     stopping: AtomicBool,
-    /// The state of the generator for the random part of ids.
-    chance: AtomicU64,
+    chance: Chance,
     died: CancellationToken,
     /// Cancelled when everything that cannot outlive the orchestrator has to end.
     leaving: CancellationToken,
@@ -101,7 +99,7 @@ impl Engine {
             texts: super::text::room(),
             releaser: Mutex::default(),
             stopping: AtomicBool::new(false),
-            chance: AtomicU64::new(Uuid::new_v4().as_u128() as u64),
+            chance: Chance::new(),
             died: CancellationToken::new(),
             leaving: CancellationToken::new(),
         }));
@@ -224,30 +222,9 @@ impl Engine {
         self.published().is_held(seq)
     }
 
-    /// Returns all agents, ordered by name.
-    pub fn agents(&self) -> Vec<AgentView> {
-        self.published().agents(|_| true).into_iter().map(|agent| self.with_token(agent)).collect()
-    }
-
-    /// Returns the agent with this name.
-    pub fn agent(&self, name: &str) -> Option<AgentView> {
-        self.published().agent(name).map(|agent| self.with_token(agent))
-    }
-
-    /// Adds what only the agent's link knows.
-    fn with_token(&self, agent: AgentView) -> AgentView {
-        let link = self.0.links.get(&agent.spec.name);
-        AgentView { token_refused_since: link.and_then(|link| link.token_refused_since()), ..agent }
-    }
-
-    /// Returns a number that cannot be guessed from outside and differs every time. Real randomness is used once, at
-    /// the start; after that a generator is used, because a system call for every job would cost more than the rest of
-    /// its id.
+    /// Returns a number that cannot be guessed from outside and differs every time.
     pub(super) fn chance(&self) -> u64 {
-        let seed = self.0.chance.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
-        let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.chance.next()
     }
 
     pub(super) fn published(&self) -> &Published {

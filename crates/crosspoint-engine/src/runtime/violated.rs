@@ -1,7 +1,7 @@
 //! Which jobs have broken rules on record.
 //!
-//! Hardly any job has one, and every answer about a job that has ended shows them. So that not every answer costs a read
-//! of the store, the jobs with broken rules are remembered here, as far back as there is room.
+//! Hardly any job has one, and every answer about a job that has ended shows them. So that not every answer costs a
+//! read of the store, the jobs with broken rules are remembered here, as far back as there is room.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;

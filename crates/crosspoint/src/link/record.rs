@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crosspoint_contracts::Report;
 use crosspoint_contracts::clause::{Clause, Level};
-use crosspoint_contracts::run::Violation;
 use crosspoint_engine::runtime::Attempt;
 
 /// Most different rules that are recorded for one attempt.
@@ -13,15 +12,9 @@ const RULES_MAX: usize = 32;
 
 /// A rule that the agent broke, and how; without content.
 pub(super) struct Note {
-    clause: &'static Clause,
-    level: Level,
-    what: Cow<'static, str>,
-}
-
-impl From<Violation> for Note {
-    fn from(Violation { clause, level, message }: Violation) -> Note {
-        Note { clause, level, what: message }
-    }
+    pub(super) clause: &'static Clause,
+    pub(super) level: Level,
+    pub(super) what: Cow<'static, str>,
 }
 
 /// Notes that a rule was broken, at the rule's own level.

@@ -2,14 +2,37 @@
 
 use std::borrow::Cow;
 
-use super::{Carrying, Out};
+use super::{Carrying, Out, WriteContext};
 use crate::artifact;
 use crate::content::Json;
-use crate::job::{Home, Own};
+use crate::job::{Canonical, Home, Own};
 use crate::json::{Tape, Type, push_known, push_quoted};
 use crate::kind::Contract;
+use crate::map::shape::Shape;
 use crate::map::{KEY, carry};
 use crate::translate::Homeless;
+
+/// Marks what is kept of a document beside its members, such as an event's name: the code that frames the document
+/// writes it.
+pub(super) fn taken_before(job: &Canonical<'_>, shape: &Shape, context: &WriteContext<'_>) -> Vec<bool> {
+    let is_beside = |own: &Own<'_>| !own.pointer.is_empty() && !own.pointer.starts_with('/');
+    // To a caller, a member of the contract that is null is absent (ALL-11).
+    let is_absent = |own: &Own<'_>| {
+        context.completing
+            && own.value.get() == "null"
+            && own.pointer.strip_prefix('/').is_some_and(|name| shape.knows(name))
+    };
+    let contract = shape.kind.contract();
+    job.own.iter().map(|own| own.contract == contract && (is_beside(own) || is_absent(own))).collect()
+}
+
+impl Shape {
+    /// Whether documents of this kind, in this shape or another, have such a member.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        let shapes = crate::map::of(self.kind.contract()).shapes.iter().filter(|shape| shape.kind == self.kind);
+        shapes.flat_map(|shape| shape.members).any(|member| member.name == name)
+    }
+}
 
 impl<'j, 's> Out<'j, 's> {
     /// Returns the homes that hold a value that the document does not show.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
-use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
+use crosspoint_contracts::reply::{Failed, Lost, Progress, Question, Success};
 use crosspoint_contracts::request::{Backoff, Schedule};
 use crosspoint_engine::breaker::{self, Health};
 use crosspoint_engine::core::{AgentCommand, Command, Effect, Grip, Spec};
@@ -206,7 +206,8 @@ impl World {
         let seconds = self.dice.pick(&[0, 1, 5, 60, 3_600, u64::MAX]);
         let retry_after = self.dice.percent(30).then(|| Duration::from_secs(seconds));
         let repeat = self.dice.percent(10).then_some(Repeat::Never);
-        let failed = Failed { dropped, repeat, ..Failed::of(failure, dispatched) }.asking_for(retry_after);
+        let failed = Failed { lost: dropped.then_some(Lost::Dropped), repeat, ..Failed::of(failure, dispatched) }
+            .asking_for(retry_after);
         Event::Finish { attempt, result: Err(failed) }
     }
 

@@ -186,11 +186,11 @@ impl Model {
             }
             Err(failed) => {
                 let must = if present { Must::WithoutAgent } else { Must::Anything };
-                if failed.died {
+                if failed.has_died() {
                     return (Cause::Died(attempt), must);
                 }
                 let is_away = [Failure::Timeout, Failure::Unavailable].contains(&failed.failure);
-                if present && is_away && failed.dropped {
+                if present && is_away && failed.lost == Some(crosspoint_contracts::reply::Lost::Dropped) {
                     self.drops(agent);
                 } else if present {
                     self.mark(agent, is_away);

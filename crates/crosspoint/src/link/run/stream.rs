@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::run::clause::{RUN_5_3, RUN_6_3};
-use crosspoint_contracts::run::{Follower, Heard, Meaning, Role, StreamEvent};
+use crosspoint_contracts::run::{Follower, Heard, Meaning, Role, StreamEvent, Violation};
 use crosspoint_contracts::sse::{Event, Limits, Reader, TooLarge};
 use crosspoint_contracts::{Kind, job};
 use crosspoint_exchange::reply;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::report::Reports;
 use super::verdict::Head;
 use super::{Run, RunAttempt, verdict};
-use crate::link::record::Record;
+use crate::link::record::{Note, Record};
 
 /// Longest time, and most bytes, for reading on after an outcome. It shows whether the agent keeps the rules and
 /// whether the connection can be used again.
@@ -52,6 +52,10 @@ struct Stream {
 enum IsLast {
     Yes,
     No,
+}
+
+fn noted(Violation { clause, level, message }: Violation) -> Note {
+    Note { clause, level, what: message }
 }
 
 async fn until(time: Option<Instant>) {
@@ -221,7 +225,7 @@ impl Stream {
         let Heard { meaning, violations, refused } = self.follower.hear(event);
         self.refused = refused.or(self.refused.take());
         for violation in violations {
-            self.record.note(violation.into());
+            self.record.note(noted(violation));
         }
         meaning
     }
@@ -230,7 +234,7 @@ impl Stream {
     fn unended(&mut self, head: Head) -> verdict::Verdict {
         let follower = std::mem::replace(&mut self.follower, Follower::new(""));
         if let (_, Some(breach)) = follower.end() {
-            self.record.note(breach.into());
+            self.record.note(noted(breach));
         }
         let refused = self.refused.take().map(|event| event.data).unwrap_or_default();
         verdict::of_unended_stream(head, refused.as_bytes())

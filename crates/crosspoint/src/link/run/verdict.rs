@@ -52,9 +52,10 @@ pub(super) fn of_answer(head: Head, body: &Bytes, request_id: &str) -> Verdict {
     }
 }
 
-/// Like `of_answer`, if the answer is a document of the contract.
+/// Like `of_answer`, if the answer is a document of the contract, which it shows by the id of the request: many servers
+/// say in words like those of the contract that there is nothing at a path.
 pub(super) fn of_document(head: Head, body: &Bytes, request_id: &str) -> Option<Verdict> {
-    let reply = read(body).ok()?;
+    let reply = read(body).ok().filter(|reply| reply.request_id.is_some())?;
     Some(of_reply(head, reply, body, request_id))
 }
 

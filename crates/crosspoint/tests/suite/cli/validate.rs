@@ -259,10 +259,10 @@ fn a_50_mb_response_is_validated_in_less_than_twice_its_size() {
     let document =
         format!("{}{}{}", &good[..start], r#"{\"k\": \"some inner text\"} "#.repeat(BYTES / 27), &good[end..]);
     fs::write(&path, &document).expect("it can be written");
-    // The shell's limit on address space makes the program fail if it needs more.
+    // The shell's limit on data makes the program fail if it needs more. The program's own text does not count.
     let limit_kb = 2 * document.len() / 1024;
     let program = assert_cmd::cargo::cargo_bin!("crosspoint");
-    let script = format!("ulimit -v {limit_kb}; exec {} validate {}", program.display(), path.display());
+    let script = format!("ulimit -d {limit_kb}; exec {} validate {}", program.display(), path.display());
     let output = std::process::Command::new("sh").args(["-c", &script]).output().expect("the shell starts");
     fs::remove_file(&path).expect("it can be removed");
     assert!(output.status.success(), "{output:?}");

@@ -81,8 +81,12 @@ fn mistakes(long_stage: &str) -> Vec<(&str, Refused)> {
             Refused { clause: Some("RUN-2.2"), at: Some("/inputs"), request_id: read, ..INVALID },
         ),
         (
-            r#"{"request_id":"r","task_type":"echo","stage_id":null}"#,
-            Refused { clause: Some("RUN-101"), at: Some("/stage_id"), request_id: read, ..INVALID },
+            r#"{"request_id":"r","task_type":"echo","inputs":"x"}"#,
+            Refused { clause: Some("RUN-2.2"), at: Some("/inputs"), request_id: read, ..INVALID },
+        ),
+        (
+            r#"{"request_id":"r","task_type":"echo","budgets":"60"}"#,
+            Refused { clause: Some("RUN-2.2"), at: Some("/budgets"), request_id: read, ..INVALID },
         ),
         (
             r#"{"request_id":"r","task_type":"echo","inputs":{"a":1,"a":2}}"#,
@@ -141,12 +145,12 @@ fn a_target_that_does_not_take_it_is_told_by_its_place_in_the_request() {
 #[test]
 fn all_that_is_wrong_is_said_at_once() {
     let server = Server::start();
-    let answer = server.post(SYNC, r#"{"request_id":"r","task_type":3,"inputs":[],"mode":null}"#);
+    let answer = server.post(SYNC, r#"{"request_id":"r","task_type":3,"inputs":[],"budgets":7,"mode":3}"#);
     let document =
         held(&answer, &Refused { clause: Some("RUN-2"), at: Some("/task_type"), request_id: Some("r"), ..INVALID });
     let findings = document["error"]["details"]["findings"].as_array().expect("a list").clone();
     let found: Vec<_> = findings.iter().map(|one| (one["clause"].as_str(), one["pointer"].as_str())).collect();
-    let wanted = [("RUN-2", "/task_type"), ("RUN-2.2", "/inputs"), ("RUN-101", "/mode")];
+    let wanted = [("RUN-2", "/task_type"), ("RUN-2.2", "/inputs"), ("RUN-2.2", "/budgets")];
     assert_eq!(found, wanted.map(|(clause, pointer)| (Some(clause), Some(pointer))));
 }
 

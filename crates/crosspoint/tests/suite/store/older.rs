@@ -19,6 +19,18 @@ fn is_under_way(job: &Value) -> bool {
     UNDER_WAY.iter().any(|name| job["request_id"] == **name)
 }
 
+/// Later versions say of each broken rule how much it matters, of old ones that it is an error.
+fn without_levels(text: &str) -> String {
+    text.replace(r#","level":"error""#, "")
+}
+
+/// Later versions show broken rules beside the outcome in the last event too.
+fn without_violations(text: &str) -> String {
+    let Some((before, rest)) = text.split_once(r#","violations":["#) else { return text.to_owned() };
+    let (_, after) = rest.split_once(']').expect("a list has an end");
+    before.to_owned() + after
+}
+
 #[test]
 fn everything_is_exported_as_it_was() {
     for schema in ["schema-7", "schema-8"] {
@@ -29,7 +41,7 @@ fn everything_is_exported_as_it_was() {
         let expected = fs::read_to_string(kept("export.jsonl")).expect("it is there");
         let exported = stdout(crosspoint(&["store", "export", "--data"]).arg(&data));
         let (_, lines) = exported.split_once('\n').expect("the first line says what store it is");
-        assert!(lines == expected, "{schema}: the export differs");
+        assert!(without_levels(lines) == expected, "{schema}: the export differs");
         let _ = fs::remove_dir_all(data);
     }
 }
@@ -64,7 +76,7 @@ fn a_server_shows_every_job_and_answers_every_caller_as_the_earlier_one_did() {
                 jobs
             };
             assert_eq!(ended(&serde_json::from_str(&body).expect("it is JSON")), ended(&jobs));
-        } else if body != expected {
+        } else if without_levels(&body) != expected && without_violations(&body) != expected {
             left.push(shown["get"].as_str().unwrap_or_default().to_owned());
             continue;
         }

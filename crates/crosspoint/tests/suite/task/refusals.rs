@@ -54,10 +54,10 @@ fn every_mistake_has_its_most_exact_code() {
         (r#"{"id":7,"type":"echo","payload":{}}"#, "INVALID_FIELD_TYPE", "TASK-101", Some("id")),
         (r#"{"id":"t","type":"echo","payload":[]}"#, "INVALID_FIELD_TYPE", "TASK-1.2", Some("payload")),
         (
-            r#"{"id":"t","type":"echo","payload":{},"context":{"user":1}}"#,
+            r#"{"id":"t","type":"echo","payload":{},"retryPolicy":3}"#,
             "INVALID_FIELD_TYPE",
-            "TASK-103",
-            Some("context.user"),
+            "TASK-7",
+            Some("retryPolicy"),
         ),
         (r#"{"id":"","type":"echo","payload":{}}"#, "INVALID_FIELD_VALUE", "TASK-101", Some("id")),
         (
@@ -139,7 +139,7 @@ fn a_refusal_has_the_id_wherever_it_could_be_read() {
 #[test]
 fn all_that_is_wrong_is_said_in_one_go() {
     let server = Server::start();
-    let many = server.task("POST", "/tasks", &[], r#"{"type":1,"payload":2,"context":3}"#);
+    let many = server.task("POST", "/tasks", &[], r#"{"type":1,"payload":2,"retryPolicy":3}"#);
     let findings = many.document["error"]["details"]["findings"].as_array().map(Vec::len);
     assert_eq!(findings, Some(4), "all that is wrong is said in one go: {}", many.document);
 }
@@ -147,22 +147,22 @@ fn all_that_is_wrong_is_said_in_one_go() {
 #[test]
 fn a_document_with_ten_thousand_mistakes_gets_a_short_answer() {
     let server = Server::start();
-    let chain = vec!["1"; 20_000].join(",");
-    let body = format!(r#"{{"id":"t","type":"echo","payload":{{}},"routing":{{"delegationChain":[{chain}]}}}}"#);
+    let twice = vec![r#""a":1"#; 20_000].join(",");
+    let body = format!(r#"{{"id":"t","type":"echo","payload":{{{twice}}}}}"#);
     let task = server.task("POST", "/tasks", &[], &body);
     refused(
         &task,
         &Wanted {
             status: 400,
-            code: "INVALID_FIELD_TYPE",
-            clause: Some("TASK-105"),
-            field: Some("routing.delegationChain.0"),
+            code: "INVALID_INPUT",
+            clause: Some("ALL-103"),
+            field: Some("payload.a"),
             recoverable: true,
         },
     );
     assert_eq!(task.document["error"]["details"]["findings"].as_array().map(Vec::len), Some(50));
     let message = task.document["error"]["message"].as_str().expect("a message");
-    assert!(message.ends_with("(one of 20000 errors)"), "{message}");
+    assert!(message.ends_with("(one of 19999 errors)"), "{message}");
 }
 
 #[test]
