@@ -2,7 +2,7 @@
 //!
 //! The request is posted, and the agent's answer decides the rest: a task that has ended is the simple pattern, any
 //! other is polled until it has. What an answer means is decided in [`poll`], when to poll again in [`pace`];
-//! [`conversation`] is the conversation, and [`cancel`] its end where the task is no longer wanted.
+//! [`conversation`] is the conversation, and [`mod@cancel`] its end where the task is no longer wanted.
 
 mod cancel;
 mod conversation;
