@@ -2,6 +2,7 @@
 
 mod bridge;
 mod law;
+mod tolerance;
 
 use std::sync::Arc;
 

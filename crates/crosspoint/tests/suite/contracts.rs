@@ -9,4 +9,5 @@ mod matrix;
 mod schemas;
 mod statuses;
 mod tokens;
+mod tolerance;
 mod wild;

@@ -25,7 +25,7 @@ const PAIRS: [(Contract, Contract); 5] = [
 /// target (TASK-9).
 const HANDED_ON: [&str; 3] = ["/observability/spanId", "/routing/delegationChain", "/routing/target"];
 
-fn request_of(contract: Contract) -> Kind {
+pub(super) fn request_of(contract: Contract) -> Kind {
     if contract == Contract::Run {
         Kind::RunRequest
     } else if contract == Contract::Task {
@@ -35,7 +35,7 @@ fn request_of(contract: Contract) -> Kind {
     }
 }
 
-fn response_of(contract: Contract) -> Kind {
+pub(super) fn response_of(contract: Contract) -> Kind {
     if contract == Contract::Run {
         Kind::RunResponse
     } else if contract == Contract::Task {
@@ -46,12 +46,12 @@ fn response_of(contract: Contract) -> Kind {
 }
 
 /// The name of the member that holds the id of a request.
-fn id_of(contract: Contract) -> &'static str {
+pub(super) fn id_of(contract: Contract) -> &'static str {
     if contract == Contract::Task { "id" } else { "request_id" }
 }
 
 /// Returns the golden documents of a kind. They have every member of the contract, and some unknown ones.
-fn golden(contract: Contract, what: &str) -> Vec<(String, Value)> {
+pub(super) fn golden(contract: Contract, what: &str) -> Vec<(String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(contract.name());
     let entries = fs::read_dir(folder).expect("it can be listed").map(|entry| entry.expect("it can be read"));
     let files = entries.map(|entry| (entry.file_name().into_string().expect("UTF-8"), entry.path()));
@@ -142,7 +142,7 @@ fn whatever_an_agent_says_reaches_the_caller() {
 }
 
 /// Returns the job with this outcome, or `None` if the document has no outcome.
-fn ended(job: &Job, kind: Kind, document: &str) -> Option<Job> {
+pub(super) fn ended(job: &Job, kind: Kind, document: &str) -> Option<Job> {
     let reply = reply::read(kind, &Bytes::from(document.to_owned())).unwrap_or_else(|report| panic!("{report:?}"));
     let reply::Meaning::Ended(result) = reply.meaning else { return None };
     let mut policy = Policy::DEFAULT;

@@ -1,0 +1,91 @@
+//! ALL-11 from an agent's answer to a caller's document: whatever is wrong with an answer beside what its outcome needs,
+//! the job ends the same way, and every caller gets a document that its contract has nothing to say against.
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::law::{golden, id_of, request_of, response_of};
+use super::*;
+
+const CONTRACTS: [Contract; 3] = [Contract::Run, Contract::Task, Contract::Bridge];
+
+fn replacements() -> Vec<Option<Value>> {
+    let values =
+        [json!(null), json!(true), json!(-1), json!(1.5), json!(""), json!("x"), json!([]), json!({}), json!([{}])];
+    values.into_iter().map(Some).chain([None]).collect()
+}
+
+/// The places of an answer that its outcome does not need.
+fn free_places(agent: Contract, document: &Value) -> Vec<String> {
+    let needs = &agent.exchange().needs;
+    let marks = needs.marks.iter().map(|mark| mark.path);
+    let needed: Vec<String> = marks.chain(needs.outputs.iter().copied()).map(|path| format!("/{path}")).collect();
+    let mut found = Vec::new();
+    push_places(document, "", &mut found);
+    found.retain(|place| needed.iter().all(|needed| place != needed && !place.starts_with(&format!("{needed}/"))));
+    found
+}
+
+fn push_places(value: &Value, above: &str, found: &mut Vec<String>) {
+    for (name, child) in value.as_object().into_iter().flatten() {
+        let place = format!("{above}/{}", name.replace('~', "~0").replace('/', "~1"));
+        found.push(place.clone());
+        push_places(child, &place, found);
+    }
+}
+
+fn change(document: &mut Value, place: &str, replacement: Option<Value>) {
+    let (above, name) = place.rsplit_once('/').expect("a place has a name");
+    let name = name.replace("~1", "/").replace("~0", "~");
+    let Some(parent) = document.pointer_mut(above).and_then(Value::as_object_mut) else { return };
+    match replacement {
+        Some(value) => drop(parent.insert(name, value)),
+        None => drop(parent.remove(&name)),
+    }
+}
+
+/// The outcome of a job whose agent answers with this document.
+fn outcome(door: Contract, agent: Contract, answer: &Value) -> Option<Job> {
+    let (_, request) = golden(door, "request-").into_iter().find(|(name, _)| name.contains("minimal")).expect("one");
+    let (job, _) = came(request_of(door), &request);
+    super::law::ended(&job, response_of(agent), &answer.to_string())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn nothing_that_an_outcome_does_not_need_costs_it(
+        which in any::<(Index, Index, Index)>(),
+        changes in proptest::collection::vec(any::<(Index, Index)>(), 1..6),
+    ) {
+        let (door, agent) = (*which.0.get(&CONTRACTS), *which.1.get(&CONTRACTS));
+        let answers = golden(agent, "response-");
+        let (name, answer) = which.2.get(&answers);
+        let mut changed = answer.clone();
+        for (place, replacement) in changes {
+            let places = free_places(agent, &changed);
+            if places.is_empty() {
+                break;
+            }
+            // Another id is another job's answer.
+            let replacement = replacement.get(&replacements()).clone();
+            let place = place.get(&places);
+            let is_id = *place == format!("/{}", id_of(agent));
+            change(&mut changed, place, replacement.filter(|value| !is_id || !value.is_string()));
+        }
+        let (Some(wanted), found) = (outcome(door, agent, answer), outcome(door, agent, &changed)) else {
+            return Ok(());
+        };
+        let found = found.unwrap_or_else(|| panic!("{name} has not ended as {changed}"));
+        let (wanted, shown_now) = (shown(&wanted), shown(&found));
+        prop_assert_eq!(&wanted["status"], &shown_now["status"], "{} {}", name, &changed);
+        if wanted["status"] == "completed" {
+            prop_assert_eq!(&wanted["outputs"], &shown_now["outputs"], "{} {}", name, &changed);
+        }
+        let told = told(&found, door);
+        let options = Options { kind: Some(response_of(door)), ..Options::default() };
+        let report = read(told.as_bytes(), &options).report;
+        prop_assert!(report.is_valid(), "{} to {:?}: {:?} in {}", name, door, report.findings, told);
+    }
+}
