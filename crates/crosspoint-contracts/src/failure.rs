@@ -116,9 +116,12 @@ impl Failure {
     /// Returns whether the caller may send the same request again.
     pub fn repeat(self, dispatched: Dispatched) -> Repeat {
         match self {
-            Failure::Unavailable if dispatched == Dispatched::No => Repeat::Safe,
-            Failure::Timeout | Failure::Unavailable | Failure::BrokenContract | Failure::Internal => Repeat::Unknown,
-            Failure::ResourceLimit => Repeat::Safe,
+            Failure::Unavailable | Failure::ResourceLimit if dispatched == Dispatched::No => Repeat::Safe,
+            Failure::Timeout
+            | Failure::Unavailable
+            | Failure::ResourceLimit
+            | Failure::BrokenContract
+            | Failure::Internal => Repeat::Unknown,
             Failure::Invalid
             | Failure::Unauthenticated
             | Failure::Unsupported

@@ -240,7 +240,7 @@ super::clauses! {
         "unauthenticated: message 5004, bridge authentication_failed, task and run UNAUTHENTICATED (401), workflow escalate; 401 or 403 at a door; repeat never."
         => "Send a valid token.";
     ALL_145 = "ALL-145" Error Exchange, "rulings, One failure list":
-        "resource_limit: message 5005, bridge resource_limit, task AGENT_BUSY or RATE_LIMITED, run RESOURCE_LIMIT (200), workflow retry; 429 with Retry-After at a door; repeat safe."
+        "resource_limit: message 5005, bridge resource_limit, task AGENT_BUSY or RATE_LIMITED, run RESOURCE_LIMIT (200), workflow retry; 429 with Retry-After at a door; repeat safe before dispatch, else unknown."
         => "Wait and send it again.";
     ALL_146 = "ALL-146" Error Exchange, "rulings, One failure list":
         "unsupported: message 5006, bridge unsupported_work, task CAPABILITY_NOT_FOUND or AGENT_NOT_FOUND, run UNSUPPORTED_TASK_TYPE (400), workflow escalate; 400 at a door; repeat never."

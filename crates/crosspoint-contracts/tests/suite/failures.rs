@@ -275,7 +275,7 @@ fn repeats_are_as_ruled() {
     for failure in Failure::ALL {
         let (before, after) = match failure {
             Failure::Unavailable => (Repeat::Safe, Repeat::Unknown),
-            Failure::ResourceLimit => (Repeat::Safe, Repeat::Safe),
+            Failure::ResourceLimit => (Repeat::Safe, Repeat::Unknown),
             Failure::Timeout | Failure::BrokenContract | Failure::Internal => (Repeat::Unknown, Repeat::Unknown),
             Failure::Invalid
             | Failure::Unauthenticated
