@@ -188,7 +188,10 @@ impl<'t, 's, 'f> Fields<'t, 's, 'f> {
 
     /// Notes that a member is missing, or that it is only spelled differently.
     fn missing_with_hint(&mut self, name: &'static str, clause: &'static Clause, hint: Cow<'static, str>) {
-        let misspelled = self.members.iter_mut().find(|member| !member.read && is_spelling_of(name, member.name));
+        let misspelled = self
+            .members
+            .iter_mut()
+            .find(|member| !member.read && member.name != *name && is_spelling_of(name, member.name));
         let Some(misspelled) = misspelled else {
             let place = Place::Missing(self.object.index(), name);
             return self.findings.note_with_hint(clause, place, format!("`{name}` is missing"), hint);

@@ -51,7 +51,7 @@ pub enum Lack {
 
 impl Lack {
     /// Returns what is missing, as one sentence for the job's caller.
-    pub fn sentence(self) -> &'static str {
+    pub const fn sentence(self) -> &'static str {
         match self {
             Lack::Sense => "The agent's answer could not be read.",
             Lack::Mark => "The agent's answer does not say whether the work went well.",
@@ -88,6 +88,12 @@ impl Needs {
     /// Returns how the work stands, where the answer tells it.
     pub(crate) fn state(&self, root: Value<'_, '_>) -> Option<State> {
         self.marks.iter().find(|mark| mark.is_in(root)).map(|mark| mark.means)
+    }
+
+    /// Returns the id of the request that is answered, where the answer has one. An empty id is none.
+    pub(crate) fn id(&self, root: Value<'_, '_>) -> Option<String> {
+        let id = |path: &&str| Some(at(root, path)?.text()?.decode().into_owned()).filter(|id| !id.is_empty());
+        self.ids.iter().find_map(id)
     }
 
     /// Returns what the answer lacks.

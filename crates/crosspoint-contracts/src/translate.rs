@@ -127,6 +127,8 @@ pub struct Response<'s> {
     pub job: Result<Canonical<'s>, Lack>,
     /// Its long members, in the order of the document.
     pub parts: Vec<(Part, Range<usize>)>,
+    /// The id of the request that the document answers, where it has one.
+    pub id: Option<String>,
     /// The code in the document, even where it says no more than the failure does.
     pub code: Option<String>,
 }
@@ -141,10 +143,10 @@ pub fn read_response<'s>(kind: Kind, bytes: &'s [u8]) -> Response<'s> {
             Some(lack) => Err(lack),
             None => job_of(kind, tape).ok_or(Lack::Mark),
         };
-        (job, parts_of(exchange, tape), code_of(exchange, tape))
+        (job, parts_of(exchange, tape), exchange.needs.id(root), code_of(exchange, tape))
     });
-    let (job, parts, code) = more.unwrap_or((Err(Lack::Sense), Vec::new(), None));
-    Response { report, job, parts, code }
+    let (job, parts, id, code) = more.unwrap_or((Err(Lack::Sense), Vec::new(), None, None));
+    Response { report, job, parts, id, code }
 }
 
 /// Returns the value at a path within a document.

@@ -4,15 +4,19 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use crosspoint_contracts::artifact::Artifact;
+use crosspoint_contracts::clause::all::ALL_106;
 use crosspoint_contracts::content::{Body, Json};
 use crosspoint_contracts::exchange::{Holds, Lack, Part};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::job::{Canonical, Event, Home, Outcome};
-use crosspoint_contracts::json::quoted;
+use crosspoint_contracts::json::{Tape, Type, Value, quoted};
 use crosspoint_contracts::outcome::{Text, text_within};
 use crosspoint_contracts::reply::{AgentDocument, Failed, Given, Progress, Question, Success};
+use crosspoint_contracts::report::Wrong;
 use crosspoint_contracts::translate::{Response, read_response};
-use crosspoint_contracts::{Kind, Report};
+use crosspoint_contracts::{Finding, Kind, Report};
+
+use crate::words;
 
 /// Longest document about progress that is kept, in bytes. Progress comes ten times a second.
 const PROGRESS_BYTES_MAX: usize = 16 << 10;
@@ -63,19 +67,51 @@ pub struct Unreadable {
 /// Reads a response of an agent. Whatever is wrong with it is reported beside its meaning; it is unreadable only where
 /// it lacks what an outcome needs (ALL-11).
 pub fn read(kind: Kind, document: &Bytes) -> Result<Reply, Unreadable> {
-    let Response { report, job, parts, code } = read_response(kind, document);
+    // The mark may stand at the beginning of a file, and nowhere within the documents that the answer becomes part of.
+    let bare = without_mark(document);
+    let is_marked = bare.len() < document.len();
+    let document = &bare;
+    let Response { mut report, job, parts, id, code } = read_response(kind, document);
+    if is_marked {
+        let message = "the document begins with a byte order mark";
+        report.findings.push(Finding::at(&ALL_106, String::new(), message, Wrong::Value));
+    }
     let job = match job {
         Ok(job) => job,
         Err(lack) => return Err(Unreadable { lack, report }),
     };
-    let request_id = job.get(Home::RequestId).and_then(|id| Some(id.text()?.into_owned()));
     let meaning = match job.event() {
         Event::Requested | Event::Queued => Meaning::Queued,
         Event::Progress { .. } => Meaning::Running(progress(&job, kind, document)),
-        Event::Waiting { question } => Meaning::Waiting(question.map(|asked| Question::read(body(document, asked)))),
+        Event::Waiting { question } => Meaning::Waiting(question.and_then(|asked| asked_of(document, asked))),
         Event::Ended(outcome) => Meaning::Ended(ended(&job, outcome, &Original { kind, document, parts: &parts })),
     };
-    Ok(Reply { meaning, request_id, code, report })
+    Ok(Reply { meaning, request_id: id, code, report })
+}
+
+/// Returns a document without the byte order mark that it may begin with.
+fn without_mark(document: &Bytes) -> Bytes {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    document.slice(if document.starts_with(MARK) { MARK.len()..document.len() } else { 0..document.len() })
+}
+
+/// The members under which agents put their question to a person, the contract's own first.
+const PROMPTS: [&str; 4] = ["prompt", "question", "message", "text"];
+
+/// Returns a question that has words, with a schema that is one. Without words it is as if none were given (ALL-11).
+fn asked_of(document: &Bytes, asked: &Json<'_>) -> Option<Question> {
+    let tape = Tape::scan(asked.get().as_bytes()).ok()?;
+    let root = tape.root()?;
+    let prompt = |name: &&str| root.get(name).filter(|value| value.kind() == Type::String);
+    let words = PROMPTS.iter().find_map(prompt)?;
+    let schema = root.get("schema");
+    let is_right = |value: Value<'_, '_>| matches!(value.kind(), Type::Object | Type::Boolean);
+    if prompt(&"prompt").is_some() && schema.is_none_or(is_right) {
+        return Some(Question::read(body(document, asked)));
+    }
+    let schema = schema.filter(|value| is_right(*value)).map(|schema| format!(",\"schema\":{}", schema.source()));
+    let question = format!("{{\"prompt\":{}{}}}", words.source(), schema.unwrap_or_default());
+    Some(Question::read(Body::trusted(question)))
 }
 
 /// Makes the failure for an answer that cannot be read. The answer is kept for the job's caller (ALL-11); of a long
@@ -112,6 +148,7 @@ pub fn began(kind: Kind, document: &Bytes) -> Option<Progress> {
 }
 
 fn said_on_the_way(kind: Kind, document: &Bytes) -> Option<AgentDocument> {
+    let document = without_mark(document);
     let is_short = document.len() <= PROGRESS_BYTES_MAX;
     is_short.then(|| AgentDocument { kind, document: Body::trusted(document.clone()) })
 }
@@ -207,7 +244,7 @@ fn failed(job: &Canonical<'_>, failure: Failure, original: &Original<'_>) -> Fai
     let document = if outputs.is_some() { original.without_parts() } else { original.whole() };
     let artifacts = original.part(Holds::Artifacts).or_else(|| artifacts(job));
     Failed {
-        message: own(Home::Message),
+        message: own(Home::Message).or_else(|| words::within(original.document).map(|text| Body::of(&text))),
         code: own(Home::Code),
         details: details(job),
         given: Given { outputs, text, artifacts }.if_any(),

@@ -13,6 +13,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crosspoint_contracts::json::Tape;
+use crosspoint_contracts::outcome::Text;
 use crosspoint_contracts::reply::Success;
 use crosspoint_contracts::report::POINTER_BYTES_MAX;
 use crosspoint_contracts::request::NewJob;
@@ -95,7 +96,10 @@ impl Judge for Schemas {
     ) -> Pin<Box<dyn Future<Output = Option<Violation>> + Send + 'a>> {
         Box::pin(async move {
             let schema = self.works.get(work)?.output.as_ref()?;
-            let output = success.outputs.as_ref().map_or("{}", |outputs| outputs.get());
+            // A text that is long, or no text, is stored elsewhere, and is what `{"output": ""}` says of it.
+            let is_printed = matches!(success.text, Some(Text::Printed(_)));
+            let none = if is_printed { r#"{"output":""}"# } else { "{}" };
+            let output = success.outputs.as_ref().map_or(none, |outputs| outputs.get());
             let mistakes = self.look(output.len(), || schema.mistakes(output.as_bytes())).await;
             let first = mistakes.first()?;
             // The agent chooses the names in its output, so the place is that in the schema.

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::clause::*;
+use super::exchange::EXCHANGE;
 use super::life::{PROGRESS, Role, STARTED, TERMINAL_NAMES};
 use super::wire::{Progress, Started, Terminal};
 use super::{jobs, read};
@@ -13,9 +14,11 @@ use crate::clause::Clause;
 use crate::clause::all::ALL_102;
 use crate::content::Raw;
 use crate::document;
+use crate::exchange::Lack;
 use crate::fields::{Fields, complain, wrong_type};
 use crate::job::Canonical;
 use crate::json::{Levels, Tape, Type, Value};
+use crate::needs::Form;
 use crate::report::{Findings, Place, Report};
 use crate::sse::Event;
 
@@ -112,8 +115,8 @@ pub(super) struct Examined<'s> {
     pub(super) name: String,
     /// What the event says, with placeholders where there are errors; `None` where it cannot be read at all.
     pub(super) data: Option<EventData<'s>>,
-    /// Whether all readers agree on what the data is (ALL-11).
-    pub(super) agreed: bool,
+    /// What the data lacks that an outcome needs, if it is that of a terminal event (ALL-11).
+    pub(super) lack: Option<Lack>,
     /// What is wrong with the data. Spans are places in the data; lines and columns are not computed.
     pub(super) report: Report,
 }
@@ -126,17 +129,18 @@ pub(super) fn examine<'s>(name: Option<&str>, data: &'s [u8], echo: &mut Echo, l
         Err(broken) => {
             document::note_syntax(&broken.error, &RUN_8, &mut findings);
             let report = findings.into_unplaced_report(None, &broken.so_far);
-            return Examined { name: name.unwrap_or_default().to_owned(), data: None, agreed: false, report };
+            return Examined { name: name.unwrap_or_default().to_owned(), data: None, lack: Some(Lack::Sense), report };
         }
     };
     document::note_flaws(&tape, &mut findings);
     let agreed = !findings.any_error();
     let Some(root) = tape.root() else {
-        return Examined { name: String::new(), data: None, agreed: false, report: Report::default() };
+        return Examined { name: String::new(), data: None, lack: Some(Lack::Sense), report: Report::default() };
     };
     let name = name.map_or_else(|| name_inside(root, &mut findings), ToOwned::to_owned);
     let data = event_data(Role::of(&name), root, echo, &mut findings);
-    Examined { name, data, agreed, report: findings.into_unplaced_report(None, &tape) }
+    let lack = if agreed { EXCHANGE.needs.lack(root, Form::Object) } else { Some(Lack::Sense) };
+    Examined { name, data, lack, report: findings.into_unplaced_report(None, &tape) }
 }
 
 fn event_data<'s>(role: Role, root: Value<'_, 's>, echo: &mut Echo, findings: &mut Findings) -> Option<EventData<'s>> {

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use super::event::{Echo, EventData, Examined, StreamEvent, examine, framing};
 use super::life::{Breach, Life, Role};
 use crate::clause::{Clause, Level};
+use crate::exchange::Lack;
 use crate::json::Levels;
 use crate::report::Finding;
 use crate::sse::Event;
@@ -138,11 +139,11 @@ impl Follower {
                 let id = terminal.response.request_id.get();
                 // An id that is missing is that of the request, because the stream answers no other.
                 let ours = id.is_empty() || self.echo.allows(&id);
-                if !ours || !examined.agreed {
+                if !ours || examined.lack == Some(Lack::Sense) {
                     Use::None
                 } else if terminal.is_complete() {
                     Use::Outcome
-                } else if terminal.says_how_it_ended() && self.held.is_none() {
+                } else if examined.lack.is_none() && self.held.is_none() {
                     Use::Held
                 } else {
                     Use::None

@@ -2,11 +2,11 @@
 
 use super::exchange::EXCHANGE;
 use super::failure;
-use super::read::PERCENT_NAMES;
+use super::read::{PERCENT_NAMES, TIME_LIMITS};
 use crate::artifact::Form;
 use crate::content::Json;
 use crate::job::{Canonical, Holds, Home, State};
-use crate::json::Value;
+use crate::json::{Type, Value};
 use crate::kind::{Contract, Kind};
 use crate::map::{
     Codec, Codes, Fill, In, Made, Map, Member, Out, Shape, alias, artifacts, block, code, fixed, home, input, made,
@@ -23,9 +23,6 @@ pub(crate) static MAP: Map = Map {
 
 const REQUEST_ID: Member = home("request_id", Home::RequestId, Codec::Named("\"unnamed\"")).required(Fill::Id);
 const TASK_TYPE: Member = home("task_type", Home::Work, Codec::Named("\"work\""));
-
-/// The names under which callers limit the time of a run (RUN-2).
-const TIME_LIMITS: &[&str] = &["max_seconds", "timeout_seconds", "timeout_ms", "max_time_ms"];
 
 static REQUEST: Shape = Shape {
     kind: Kind::RunRequest,
@@ -136,8 +133,9 @@ static ERROR_DATA: Shape = response!(
 );
 
 fn write_failed_outputs(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
-    // An empty object may have come in another spelling.
-    let own = out.own_here().map(|own| Json::new(own.to_owned()));
+    // An empty object may have come in another spelling. Whatever is no object is carried.
+    let is_object = out.own().is_some_and(|own| own.starts_with('{'));
+    let own = if is_object { out.own_here().map(|own| Json::new(own.to_owned())) } else { None };
     own.or_else(|| out.output_object().map(|outputs| Json::new(outputs.into_owned()))).or_else(|| Some(Json::new("{}")))
 }
 
@@ -242,7 +240,8 @@ fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
         return Some(&REQUEST);
     }
     let failed = EXCHANGE.needs.state(root) == Some(State::Failed);
-    let misnamed = root.get("outputs").is_none() && root.get("data").is_some();
+    let is_object = |name: &str| root.get(name).is_some_and(|value| value.kind() == Type::Object);
+    let misnamed = !is_object("outputs") && is_object("data");
     Some(match (failed, misnamed) {
         (true, true) => &ERROR_DATA,
         (true, false) => &ERROR,

@@ -7,8 +7,8 @@ use super::wire::{
 };
 use crate::clause::Clause;
 use crate::content::{Raw, RawObject, Text};
-use crate::fields::{Fields, Word, any, array, boolean, complain, name, object, opaque, string};
-use crate::json::Value;
+use crate::fields::{Fields, Word, amount, any, array, boolean, complain, name, object, opaque, string};
+use crate::json::{Type, Value};
 use crate::report::Findings;
 
 pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
@@ -22,9 +22,22 @@ pub(crate) fn request<'s>(fields: &mut Fields<'_, 's, '_>) -> Request<'s> {
         risk_tier: fields.optional("risk_tier", string(&RUN_101)),
         domain_id: fields.optional("domain_id", string(&RUN_101)).map(DomainId),
         inputs: fields.optional_input("inputs", opaque(&RUN_2_2)),
-        budgets: fields.optional_input("budgets", opaque(&RUN_2_2)),
+        budgets: fields.optional_input("budgets", budgets),
         extra: fields.rest(),
     }
+}
+
+/// The names under which callers limit the time of a run, and the first that is there counts (RUN-2).
+pub(super) const TIME_LIMITS: &[&str] = &["max_seconds", "timeout_seconds", "timeout_ms", "max_time_ms"];
+
+/// Reads limits. They are an open object, and those that we keep must be amounts: a limit is never guessed (ALL-11).
+fn budgets<'s>(value: Value<'_, 's>, findings: &mut Findings) -> Option<RawObject<'s>> {
+    let all = opaque(&RUN_2_2)(value, findings)?;
+    let mut fields = Fields::new(value, findings);
+    for name in TIME_LIMITS.iter().chain(&["max_memory_mb"]) {
+        let _ = fields.optional_input(name, amount(&RUN_2_2));
+    }
+    Some(all)
 }
 
 /// The names under which agents say how far a run is, in percent (RUN-6).
@@ -110,11 +123,14 @@ fn result<'s>(fields: &mut Fields<'_, 's, '_>, demands: &Demands) -> Response<'s
 
 /// Reads `outputs`, or `data` in its place.
 fn outputs<'s>(fields: &mut Fields<'_, 's, '_>, demands: &Demands) -> (Option<RawObject<'s>>, Option<RawObject<'s>>) {
-    if fields.has("outputs") || !fields.has("data") {
+    let is_object = |name: &str| fields.peek(name).is_some_and(|value| value.kind() == Type::Object);
+    if is_object("outputs") || !is_object("data") {
         let outputs = fields
             .required("outputs", demands.outputs, |value, findings| opaque(demands.outputs)(value, findings).map(Some));
         return (outputs, None);
     }
+    // What stands under the right name is not used.
+    let _ = fields.optional("outputs", opaque(demands.outputs));
     if !demands.is_event {
         let message = "`data` stands in place of `outputs`";
         fields.note_member_with_hint("data", &RUN_3_7, message, "Rename `data` to `outputs`.");

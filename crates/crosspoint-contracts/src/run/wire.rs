@@ -52,6 +52,11 @@ pub struct Request<'s> {
     /// What the task needs; an open object.
     pub inputs: Option<RawObject<'s>>,
     /// Limits on time and tokens; an open object.
+    #[schemars(extend("properties" = {
+        "max_seconds": { "type": "number", "minimum": 0 }, "timeout_seconds": { "type": "number", "minimum": 0 },
+        "timeout_ms": { "type": "number", "minimum": 0 }, "max_time_ms": { "type": "number", "minimum": 0 },
+        "max_memory_mb": { "type": "number", "minimum": 0 }
+    }))]
     pub budgets: Option<RawObject<'s>>,
     /// Members the contract does not know.
     #[schemars(skip)]
@@ -151,13 +156,6 @@ pub struct Terminal<'s> {
 }
 
 impl Terminal<'_> {
-    /// Whether the event says how the run ended and, of a success, what came of it (RUN-7).
-    pub(super) fn says_how_it_ended(&self) -> bool {
-        let response = &self.response;
-        let marked = response.status.is_some() || response.ok.is_some() || response.success.is_some();
-        marked && (!response.succeeded() || response.outputs.is_some() || response.data.is_some())
-    }
-
     /// Whether all that a terminal event must have could be read (RUN-106 to RUN-109). What cannot be read is the
     /// placeholder of its type, and that of a name is empty, which no name may be.
     pub(super) fn is_complete(&self) -> bool {

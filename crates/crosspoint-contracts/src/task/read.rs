@@ -194,7 +194,8 @@ fn status_agrees(status: Status, fields: &mut Fields<'_, '_, '_>) {
         let present = fields.peek(member).filter(|value| !value.is_null());
         match present.filter(|value| status != goes_with || value.kind() == Type::Object) {
             None if status == goes_with => {
-                let message = format!("`{member}` is missing although `status` is {}", status.word());
+                let wrong = if fields.has(member) { "is not an object" } else { "is missing" };
+                let message = format!("`{member}` {wrong} although `status` is {}", status.word());
                 fields.findings.note(clause, Place::Missing(fields.object().index(), member), message);
             }
             Some(value) if status != goes_with => {

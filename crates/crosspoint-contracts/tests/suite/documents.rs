@@ -321,9 +321,18 @@ fn run_request() -> Json {
         ),
         may(
             "budgets",
-            prop_oneof![open(), amount().prop_map(|most| json!({"max_seconds": most, "max_tokens": 5}))].boxed(),
+            prop_oneof![
+                open().prop_map(without_limits),
+                amount().prop_map(|most| json!({"max_seconds": most, "max_tokens": 5}))
+            ]
+            .boxed(),
         ),
     ])
+}
+
+/// Limits that we keep must be amounts; any other member of budgets is free.
+fn without_limits(budgets: Value) -> Value {
+    without(budgets, &["max_seconds", "timeout_seconds", "timeout_ms", "max_time_ms", "max_memory_mb"])
 }
 
 fn run_response() -> Json {

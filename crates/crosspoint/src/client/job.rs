@@ -57,6 +57,26 @@ pub(crate) struct Outcome {
     #[serde(default)]
     pub(crate) artifacts: Vec<Artifact>,
     pub(crate) failure: Option<Failure>,
+    /// There if the text is only the end of what was printed.
+    truncated: Option<Truncated>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Truncated {
+    bytes: u64,
+}
+
+impl Outcome {
+    /// Returns how many bytes were printed, if the outcome has only the end of them.
+    pub(crate) fn printed_bytes(&self) -> Option<u64> {
+        /// What was printed, where it is all there is.
+        #[derive(Deserialize)]
+        struct Printed {
+            truncated: Option<Truncated>,
+        }
+        let within = || serde_json::from_str::<Printed>(self.outputs.as_ref()?.get()).ok()?.truncated;
+        self.truncated.as_ref().map(|truncated| truncated.bytes).or_else(|| Some(within()?.bytes))
+    }
 }
 
 #[derive(Deserialize)]

@@ -18,11 +18,19 @@ pub(super) enum Directive {
 }
 
 const NOT_AN_OBJECT: &str = "a line that began with @crosspoint held no JSON object, and was kept as output";
-const UNKNOWN: &str = "an @crosspoint line had a member that is not known there, and was kept as output";
 const WRONG: &str = "an @crosspoint line had a member of a wrong type, or lacked one, and was kept as output";
+const UNKNOWN: &str = "an @crosspoint line had a member that is not known there, and that was not used";
+const UNUSED: &str = "an @crosspoint line had an optional member of a wrong type, and that was not used";
 
-/// Reads one line, as it was printed; an error says which rule it breaks.
-pub(super) fn read(line: &[u8]) -> Result<Directive, &'static str> {
+/// The members of which one makes a line what it is.
+const MAIN: [&str; 4] = ["outputs", "artifact", "ask", "fail"];
+
+/// A line that was read, and the rule that it breaks all the same (ALL-11).
+pub(super) type Read = (Directive, Option<&'static str>);
+
+/// Reads one line, as it was printed; an error says which rule it breaks. Null reads as absent; an optional member of
+/// another type, and one that is not known, is not used.
+pub(super) fn read(line: &[u8]) -> Result<Read, &'static str> {
     let tape = Tape::scan(line.strip_prefix(PREFIX).unwrap_or(line).trim_ascii()).map_err(|_| NOT_AN_OBJECT)?;
     let root = tape.root().filter(|root| root.kind() == Type::Object).ok_or(NOT_AN_OBJECT)?;
     // ALL-11: JSON on which readers disagree is treated as no JSON. A number that few readers can hold is passed on
@@ -30,55 +38,78 @@ pub(super) fn read(line: &[u8]) -> Result<Directive, &'static str> {
     if tape.is_ambiguous(root) {
         return Err(NOT_AN_OBJECT);
     }
-    let names: Vec<String> = root.members().map(|(name, _)| name.decode().into_owned()).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let member = |name: &str| root.get(name);
+    let member = |name: &str| root.get(name).filter(|value| !value.is_null());
     // Copied: it may be kept for long, and the rest of the buffer it was read from must not be kept with it.
     let raw = |value: Value<'_, '_>| Body::trusted(value.source().to_owned());
-    match names.as_slice() {
-        [] => Err(WRONG),
-        ["outputs"] => object(member("outputs")).map(|value| Directive::Outputs(raw(value))),
-        ["artifact"] => {
-            let artifact = object(member("artifact"))?;
-            text(artifact.get("name"))?.filter(|name| !name.is_empty()).ok_or(WRONG)?;
-            text(artifact.get("type"))?;
-            artifact.get("content").ok_or(WRONG)?;
-            Ok(Directive::Artifact(raw(artifact)))
+    let main = MAIN.into_iter().find_map(|name| Some((name, member(name)?)));
+    let (directive, unused, known): (Directive, bool, &[&str]) = match main {
+        Some((name, value)) if name != "fail" && value.kind() != Type::Object => return Err(WRONG),
+        Some(("outputs", outputs)) => (Directive::Outputs(raw(outputs)), false, &MAIN[..1]),
+        Some(("artifact", artifact)) => {
+            text(artifact.get("name")).filter(|name| !name.is_empty()).ok_or(WRONG)?;
+            text(artifact.get("content")).ok_or(WRONG)?;
+            (Directive::Artifact(raw(artifact)), is_other(artifact.get("type")), &MAIN[1..2])
         }
-        ["ask"] => {
-            let question = object(member("ask"))?;
-            text(question.get("prompt"))?.ok_or(WRONG)?;
-            Ok(Directive::Ask(Question::read(raw(question))))
+        Some(("ask", question)) => {
+            text(question.get("prompt")).ok_or(WRONG)?;
+            (Directive::Ask(Question::read(raw(question))), false, &MAIN[2..3])
         }
-        ["fail"] => member("fail").and_then(Fail::read).map(Directive::Fail).ok_or(WRONG),
-        names if names.iter().all(|name| ["progress", "step"].contains(name)) => {
-            let percent = match member("progress") {
-                Some(value) => Some(value.float().filter(|percent| percent.is_finite()).ok_or(WRONG)?),
-                None => None,
-            };
-            Ok(Directive::Progress { percent, step: text(member("step"))? })
+        Some((_, fail)) => (Directive::Fail(Fail::read(fail).ok_or(WRONG)?), false, &MAIN[3..]),
+        None => {
+            let (percent, step) = (member("progress").and_then(Value::float), text(member("step")));
+            let percent = percent.filter(|percent| percent.is_finite());
+            if percent.is_none() && step.is_none() {
+                return Err(WRONG);
+            }
+            let unused = (member("progress").is_some() && percent.is_none()) || is_other(member("step"));
+            (Directive::Progress { percent, step }, unused, &["progress", "step"])
         }
-        _ => Err(UNKNOWN),
-    }
+    };
+    let is_known = |name: &str| known.contains(&name) || root.get(name).is_some_and(Value::is_null);
+    let is_unknown = root.members().any(|(name, _)| !is_known(&name.decode()));
+    Ok((directive, if is_unknown { Some(UNKNOWN) } else { unused.then_some(UNUSED) }))
 }
 
-fn object<'t, 's>(value: Option<Value<'t, 's>>) -> Result<Value<'t, 's>, &'static str> {
-    value.filter(|value| value.kind() == Type::Object).ok_or(WRONG)
+/// Whether a value is there and is no text.
+fn is_other(value: Option<Value<'_, '_>>) -> bool {
+    value.is_some_and(|value| !value.is_null() && value.kind() != Type::String)
 }
 
-/// Returns the text, if there is a value; a value of another type is an error.
-fn text(value: Option<Value<'_, '_>>) -> Result<Option<String>, &'static str> {
-    let Some(value) = value else { return Ok(None) };
-    let text = value.text().filter(|_| value.kind() == Type::String).ok_or(WRONG)?;
-    Ok(Some(text.decode().into_owned()))
+fn text(value: Option<Value<'_, '_>>) -> Option<String> {
+    Some(value?.text()?.decode().into_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read_text(json: &str) -> Result<Directive, &'static str> {
+    fn read_with_rule(json: &str) -> Result<Read, &'static str> {
         read(format!("@crosspoint {json}\n").as_bytes())
+    }
+
+    fn read_text(json: &str) -> Result<Directive, &'static str> {
+        read_with_rule(json).map(|(directive, rule)| {
+            assert_eq!(rule, None, "{json}");
+            directive
+        })
+    }
+
+    #[test]
+    fn what_is_loose_is_followed_and_said() {
+        for (json, rule) in [
+            (r#"{"outputs": {"a": 1}, "note": "x"}"#, Some(UNKNOWN)),
+            (r#"{"outputs": {"a": 1}, "progress": null}"#, None),
+            (r#"{"progress": 40, "step": null}"#, None),
+            (r#"{"progress": null, "step": "Dig"}"#, None),
+            (r#"{"progress": 40, "step": 7}"#, Some(UNUSED)),
+            (r#"{"progress": "40", "step": "Dig"}"#, Some(UNUSED)),
+            (r#"{"artifact": {"name": "a.txt", "type": null, "content": "c"}}"#, None),
+            (r#"{"artifact": {"name": "a.txt", "type": 1, "content": "c"}}"#, Some(UNUSED)),
+            (r#"{"progress": 1, "outputs": {}}"#, Some(UNKNOWN)),
+            (r#"{"ask": {"prompt": "?"}, "x": 1}"#, Some(UNKNOWN)),
+        ] {
+            assert_eq!(read_with_rule(json).map(|(_, rule)| rule), Ok(rule), "{json}");
+        }
     }
 
     #[test]
@@ -121,9 +152,6 @@ mod tests {
         for json in unreadable {
             assert_eq!(read_text(json), Err(NOT_AN_OBJECT), "{json}");
         }
-        for json in [r#"{"progres": 1}"#, r#"{"progress": 1, "outputs": {}}"#, r#"{"ask": {"prompt": "?"}, "x": 1}"#] {
-            assert_eq!(read_text(json), Err(UNKNOWN), "{json}");
-        }
         let wrong = [
             "{}",
             r#"{"progress": "1"}"#,
@@ -133,7 +161,8 @@ mod tests {
             r#"{"outputs": []}"#,
             r#"{"artifact": {"name": "", "content": ""}}"#,
             r#"{"artifact": {"name": "a"}}"#,
-            r#"{"artifact": {"name": "a", "type": 1, "content": ""}}"#,
+            r#"{"artifact": {"name": "b.txt", "content": 5}}"#,
+            r#"{"progres": 1}"#,
             r#"{"ask": "Ship it?"}"#,
             r#"{"ask": {"schema": {}}}"#,
             r#"{"fail": true}"#,

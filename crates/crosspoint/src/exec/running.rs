@@ -185,7 +185,10 @@ impl Running {
                 Piece::Output(block) => self.output(block),
                 Piece::TooLong => self.breaks(TOO_LONG),
                 Piece::Directive(line) => match directive::read(&line) {
-                    Ok(directive) => self.follow(directive),
+                    Ok((directive, rule)) => {
+                        rule.into_iter().for_each(|rule| self.breaks(rule));
+                        self.follow(directive);
+                    }
                     Err(rule) => {
                         self.breaks(rule);
                         self.output(line);

@@ -278,7 +278,11 @@ fn ending(given: &Given, result: &Result<Success, Failed>) -> String {
             };
             let (message, details) = (member("message", &failed.message), member("details", &failed.details));
             let (code, dispatched) = (failed.failure.name(), failed.dispatched == Dispatched::Yes);
-            format!(r#"{head}"failure":{{"code":"{code}","dispatched":{dispatched}{message}{details}}}}}"#)
+            let repeat = failed.repeat.map(|repeat| format!(r#","repeat":"{}""#, repeat.name())).unwrap_or_default();
+            let given = failed.given.as_deref().cloned().unwrap_or_default();
+            let given = member("outputs", &given.outputs) + &member("artifacts", &given.artifacts);
+            let rest = [message, details, repeat, given].concat();
+            format!(r#"{head}"failure":{{"code":"{code}","dispatched":{dispatched}{rest}}}}}"#)
         }
     }
 }

@@ -136,6 +136,10 @@ fn finish(client: &Client, job: &Job, wanted: Wanted) -> Result<Exit> {
         writeln!(out, "{}", json::pretty(outputs))?;
     }
     out.flush()?;
+    if let Some(bytes) = outcome.printed_bytes() {
+        let id = render::visible(&job.is.id);
+        render::note(&format!("this is only the end of {bytes} bytes; crosspoint jobs output {id} has all of them"));
+    }
     if outcome.status == "completed" {
         return Ok(Exit::Fine);
     }

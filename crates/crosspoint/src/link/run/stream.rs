@@ -164,11 +164,12 @@ impl Stream {
             let chunk = tokio::select! {
                 biased;
                 () = reports.made() => continue,
-                chunk = self.answer.chunk() => chunk,
+                // Before the next bytes, because they may come without end.
                 () = until(held_until) => {
                     self.record.clause(&RUN_6_3, "the stream is not closed after its terminal event");
                     return self.held().ok_or(Over::Ended);
                 }
+                chunk = self.answer.chunk() => chunk,
             };
             let over = match chunk {
                 Ok(Some(bytes)) => {

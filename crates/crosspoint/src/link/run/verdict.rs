@@ -76,9 +76,8 @@ fn of_reply(head: Head, reply: Reply, body: &Bytes, request_id: &str) -> Verdict
         // A refusal may come before the id was read; any other answer with another id answers another request.
         Meaning::Ended(Err(failed)) if ours || refused => Err(weighed(head, reply.code.as_deref(), *failed)),
         Meaning::Ended(Ok(success)) if ours => Ok(success),
-        Meaning::Ended(_) | Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => {
-            Err(reply::unreadable(UNREADABLE, body))
-        }
+        Meaning::Ended(_) => Err(reply::unreadable("The agent answered another request.", body)),
+        Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => Err(reply::unreadable(UNREADABLE, body)),
     };
     let is_refusal = status.is_client_error() || status == StatusCode::SERVICE_UNAVAILABLE;
     if refused && (result.is_ok() || !is_refusal) {

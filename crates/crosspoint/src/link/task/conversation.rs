@@ -11,13 +11,13 @@ use crosspoint_contracts::reply::{Failed, Progress, Success};
 use crosspoint_contracts::task::clause::{TASK_3, TASK_4_2, TASK_4_5, TASK_5};
 use crosspoint_engine::runtime::{Attempt, Gone};
 use crosspoint_exchange::outgoing::Outgoing;
-use crosspoint_exchange::reply::Meaning;
+use crosspoint_exchange::reply::{Meaning, unreadable};
 use crosspoint_http::call::{Answer, Media, Unanswered, Unread};
 
 use super::Task;
 use super::memory::Memory;
 use super::pace::{Pace, WAIT_MAX};
-use super::poll::{self, CallKind, TaskAnswer, Whole, unreadable};
+use super::poll::{self, CallKind, TaskAnswer, UNREADABLE, Whole};
 use super::question::Questions;
 use crate::link::record::Record;
 use crate::link::{gone, remote, status};
@@ -25,15 +25,13 @@ use crate::link::{gone, remote, status};
 /// Longest time until an answer begins, in addition to the wait that was asked for. Then the agent is asked again.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How often an unanswered post is followed by a look at the task. The post may be the simple pattern with long work,
-/// so the link checks meanwhile whether the agent lives.
+/// How often an unanswered post, which may be the simple pattern with long work, is followed by a look at the task.
 const BESIDE_PERIOD: Duration = Duration::from_secs(5);
 
 /// Shortest time between two signs of life for answered polls.
 const LIFE_PERIOD: Duration = Duration::from_secs(1);
 
-/// Each of these times is at most the time that the agent may be silent divided by this, so that their results come in
-/// time.
+/// Each of these times is at most the silence that the agent is allowed, divided by this: their results come in time.
 const SILENCE_PARTS: u32 = 4;
 
 /// Wrong answers in a row after which the task is given up.
@@ -199,8 +197,8 @@ impl<'t> Conversation<'t> {
             }
             TaskAnswer::Unknown { failed, .. } => *failed,
             TaskAnswer::Refused(failed) => Failed { dispatched: Dispatched::Yes, ..*failed },
-            TaskAnswer::Conflict => unreadable(&[]),
-            TaskAnswer::Broken(answer) => unreadable(&answer),
+            TaskAnswer::Conflict => unreadable(UNREADABLE, &[]),
+            TaskAnswer::Broken { why, answer } => unreadable(why, &answer),
         };
         self.wrong += 1;
         if self.wrong < WRONG_MAX { Ok(None) } else { Err(failed) }
@@ -232,8 +230,8 @@ impl<'t> Conversation<'t> {
                 self.found_or(Failed::said(Failure::Conflict, Dispatched::Yes, message)).await
             }
             TaskAnswer::Nothing(failed) => self.found_or(*failed).await,
-            TaskAnswer::Unknown { .. } => self.found_or(unreadable(&[])).await,
-            TaskAnswer::Broken(answer) => self.found_or(unreadable(&answer)).await,
+            TaskAnswer::Unknown { .. } => self.found_or(unreadable(UNREADABLE, &[])).await,
+            TaskAnswer::Broken { why, answer } => self.found_or(unreadable(why, &answer)).await,
         }
     }
 
@@ -264,7 +262,10 @@ impl<'t> Conversation<'t> {
                 TaskAnswer::Stands(stands @ (Meaning::Ended(_) | Meaning::Waiting(_))) => return Ok(stands),
                 TaskAnswer::Stands(stands) => self.show(stands).await?,
                 TaskAnswer::Nothing(_) => {}
-                TaskAnswer::Unknown { .. } | TaskAnswer::Conflict | TaskAnswer::Refused(_) | TaskAnswer::Broken(_) => {
+                TaskAnswer::Unknown { .. }
+                | TaskAnswer::Conflict
+                | TaskAnswer::Refused(_)
+                | TaskAnswer::Broken { .. } => {
                     self.alive().await?;
                 }
             }
@@ -298,7 +299,7 @@ impl<'t> Conversation<'t> {
         match answer {
             Err(Mute::Unanswered(Unanswered::Garbled)) => {
                 self.note(&TASK_4_5, GARBLED);
-                Ok(TaskAnswer::Broken(Bytes::new()))
+                Ok(TaskAnswer::Broken { why: UNREADABLE, answer: Bytes::new() })
             }
             Err(Mute::Unanswered(Unanswered::Unconnected | Unanswered::Lost)) => {
                 Ok(TaskAnswer::Nothing(Box::new(remote::unanswered(Unanswered::Lost))))

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
+use crosspoint_contracts::exchange::Lack;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::Failed;
 use crosspoint_contracts::task::clause::{TASK_2_4, TASK_4, TASK_4_5, TASK_112, TASK_121};
@@ -17,6 +18,9 @@ use reqwest::StatusCode;
 
 use crate::link::record::{Note, found, note};
 use crate::link::status::{self, is_absent};
+
+/// What a caller is told if no more is known of an answer.
+pub(super) const UNREADABLE: &str = Lack::Sense.sentence();
 
 /// What the agent was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +55,7 @@ pub(super) enum TaskAnswer {
     /// Nothing about this task: the agent is in trouble, or busy. This is the failure if nothing more is said.
     Nothing(Box<Failed>),
     /// Something that cannot be read, or is about another task; as it came.
-    Broken(Bytes),
+    Broken { why: &'static str, answer: Bytes },
 }
 
 /// Clauses whose breach does no harm: what they recommend is missing.
@@ -60,9 +64,12 @@ const RECOMMENDED: [&Clause; 2] = [&TASK_2_4, &TASK_112];
 /// Reads an answer about the task of a request.
 pub(super) fn read(asked: CallKind, answer: &Whole, request: &Request) -> (TaskAnswer, Vec<Note>) {
     let status = answer.status;
-    let (document, mut notes) = match long::look(answer.body.len(), || reply::read(Kind::TaskResponse, &answer.body)) {
-        Ok(reply) => (Some((is_about(&reply, request), reply.meaning)), found(reply.report, &RECOMMENDED)),
-        Err(unreadable) => (None, found(unreadable.report, &RECOMMENDED)),
+    let read = long::look(answer.body.len(), || reply::read(Kind::TaskResponse, &answer.body));
+    let (document, lack, mut notes) = match read {
+        Ok(reply) => {
+            (Some((is_about(&reply, request, status), reply.meaning)), Lack::Sense, found(reply.report, &RECOMMENDED))
+        }
+        Err(unreadable) => (None, unreadable.lack, found(unreadable.report, &RECOMMENDED)),
     };
     let in_its_words = document.is_some();
     let task_answer = match (asked, document) {
@@ -74,9 +81,9 @@ pub(super) fn read(asked: CallKind, answer: &Whole, request: &Request) -> (TaskA
         (_, Some((true, meaning))) if status.is_success() || status.is_server_error() => TaskAnswer::Stands(meaning),
         (_, Some((false, _))) if status.is_success() => {
             notes.push(note(&TASK_121, "an answer is about another task"));
-            TaskAnswer::Broken(answer.body.clone())
+            broken("The agent answered about another task.", answer)
         }
-        (_, None) if status.is_success() => TaskAnswer::Broken(answer.body.clone()),
+        (_, None) if status.is_success() => broken(lack.sentence(), answer),
         (_, _) => {
             // A proxy in front of the agent refuses in words of its own, which breaks no rule of the agent's contract.
             notes.clear();
@@ -90,6 +97,10 @@ pub(super) fn read(asked: CallKind, answer: &Whole, request: &Request) -> (TaskA
         notes.push(note(&TASK_4_5, "an answer points elsewhere, and that is not followed"));
     }
     (task_answer, notes)
+}
+
+fn broken(why: &'static str, answer: &Whole) -> TaskAnswer {
+    TaskAnswer::Broken { why, answer: answer.body.clone() }
 }
 
 /// Returns what is wrong with status or media type of a document that counts.
@@ -110,7 +121,7 @@ fn posted_in_vain(answer: &Whole, failed: Option<Failed>) -> TaskAnswer {
     if status == StatusCode::CONFLICT {
         return TaskAnswer::Conflict;
     }
-    let Some(meaning) = status::meaning(status) else { return TaskAnswer::Broken(answer.body.clone()) };
+    let Some(meaning) = status::meaning(status) else { return broken(UNREADABLE, answer) };
     match failed {
         // The agent's own words stay, whatever the status makes of them.
         Some(own) if status::is_at_the_gate(status) => {
@@ -141,7 +152,7 @@ fn asked_in_vain(answer: &Whole, in_its_words: bool) -> TaskAnswer {
             TaskAnswer::Refused(without_document(answer, meaning))
         }
         Some(meaning) => TaskAnswer::Nothing(without_document(answer, meaning)),
-        None => TaskAnswer::Broken(answer.body.clone()),
+        None => broken(UNREADABLE, answer),
     }
 }
 
@@ -154,12 +165,10 @@ fn forgotten() -> Failed {
     Failed::said(Failure::Unavailable, Dispatched::Yes, "The agent does not know the task that it was given.")
 }
 
-pub(super) fn unreadable(answer: &[u8]) -> Failed {
-    Failed { details: reply::kept(answer), ..Failed::of(Failure::BrokenContract, Dispatched::Yes) }
-}
-
 /// Whether an answer is about this task. An agent that hands back what was carried gives the caller's own id with it.
 /// One that gives no id answers what it was asked (ALL-11).
-fn is_about(reply: &Reply, request: &Request) -> bool {
-    reply.request_id.as_ref().is_none_or(|id| *id == request.id.to_string() || **id == *request.request_id)
+fn is_about(reply: &Reply, request: &Request, status: StatusCode) -> bool {
+    // In front of an agent that is in trouble, a proxy says in like words that the request failed, not the task.
+    let without = status.is_success();
+    reply.request_id.as_ref().map_or(without, |id| *id == request.id.to_string() || **id == *request.request_id)
 }

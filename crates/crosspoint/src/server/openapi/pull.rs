@@ -10,8 +10,8 @@ use super::operation::Operation;
 use super::shape::Agent;
 use super::table::{AGENTS, Facts, seconds};
 use super::word::{
-    Above, Any, Concurrency, Count, FailureName, Given, HeardName, Id, LeaseSeconds, OutputBytes, Room, Rule, Session,
-    True, WorkSeconds,
+    Above, Any, Concurrency, Count, FailureName, Given, HeardName, Id, LeaseSeconds, OutputBytes, RepeatName, Room,
+    Rule, Session, True, WorkSeconds,
 };
 
 /// Who joins, and for what.
@@ -255,6 +255,12 @@ struct Why {
     details: Option<Nullable<serde_json::Map<String, Value>>>,
     /// `false` says that the work never began.
     dispatched: Option<Nullable<bool>>,
+    /// Whether sending the work again is safe, where the worker knows it.
+    repeat: Option<Nullable<RepeatName>>,
+    /// What came of it all the same; any JSON but null.
+    outputs: Option<Any>,
+    /// Named pieces of output.
+    artifacts: Option<Nullable<Vec<Any>>>,
 }
 
 /// What became of the reports, in their order. They are on disk.

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::json::{Type, Value};
-use crosspoint_contracts::outcome::Text;
+use crosspoint_contracts::outcome::{Text, text_within};
 use crosspoint_contracts::printed::Printed;
-use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
+use crosspoint_contracts::reply::{Failed, Given, Progress, Question, Success};
 use crosspoint_engine::core::Spec;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MAX, Policy, Recovery, Repeats, TOTAL_DEFAULT};
@@ -243,6 +243,13 @@ fn success(document: &Bytes, inside: &In<'_, '_>, attempt: u32) -> Result<Succes
     Ok(Success { artifacts, text: text.or(success.text), ..success })
 }
 
+/// Reads whether the caller may send the request again.
+fn repeat(given: In<'_, '_>) -> Result<Repeat, Refusal> {
+    let known = [Repeat::Safe, Repeat::Unknown, Repeat::Never];
+    let named = given.value.text().and_then(|name| known.into_iter().find(|known| name == *known.name()));
+    named.ok_or_else(|| given.wrong("one of safe, unknown, never"))
+}
+
 fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {
     inside.is_object()?;
     let code = inside.member("code");
@@ -257,9 +264,13 @@ fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {
     let code = code.filter(|code| code.value.text().is_some()).map(|code| code.body(document));
     let never_began = inside.boolean("dispatched")? == Some(false);
     let dispatched = if never_began { Dispatched::No } else { Dispatched::Yes };
-    // Elsewhere this failure means that work did not begin for lack of room. For work that did begin it is not known.
-    let repeat = (failure == Failure::ResourceLimit && !never_began).then_some(Repeat::Unknown);
-    Ok(Failed { message, code, details, repeat, ..Failed::of(failure, dispatched) }.by_agent())
+    let repeat = inside.given("repeat").map(repeat).transpose()?;
+    // What a worker gives with a failure is kept like what it gives with a success (ALL-11).
+    let outputs = inside.given("outputs").map(|outputs| outputs.body(document));
+    let artifacts = inside.body_of("artifacts", Type::Array, document)?;
+    let artifacts = artifacts.filter(|artifacts| artifacts.get() != "[]");
+    let given = Given { text: outputs.as_ref().and_then(text_within).map(Text::Within), outputs, artifacts }.if_any();
+    Ok(Failed { message, code, details, repeat, given, ..Failed::of(failure, dispatched) }.by_agent())
 }
 
 pub(super) fn block_place(uri: &Uri, block: &Bytes) -> Result<BlockPlace, Refusal> {

@@ -87,7 +87,7 @@ fn words_that_are_no_short_text_are_kept_as_they_are() {
     const PAGE_BYTES: usize = 100_000;
     fn body(status: u16) -> String {
         match status {
-            422 => json!({"detail": [{"loc": ["body", "inputs"], "msg": "hush"}]}).to_string(),
+            422 => json!({"detail": [{"loc": ["body", "inputs"], "type": "hush"}]}).to_string(),
             502 => "<html><body>hush</body></html>".to_owned(),
             _ => format!("<p>hush{}", "x".repeat(PAGE_BYTES - 7)),
         }

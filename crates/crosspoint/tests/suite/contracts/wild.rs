@@ -7,10 +7,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use crosspoint_contracts::Kind;
+use crosspoint_contracts::clause::Level;
 use serde_json::{Value, json};
 
 use crate::support::bridge_agent::{human, inbox_of};
 use crate::support::bridge_directory::{REQUEST, RESPONSE};
+use crate::support::documents::findings;
 use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent, answer};
 use crate::support::server::Server;
 
@@ -114,8 +117,7 @@ fn agents_of_services(contract: &'static str) {
     }
 }
 
-/// A caller of the same contract gets the outputs, in a document that its contract's own validator has nothing to say
-/// against but what the agent itself wrote.
+/// A caller of the same contract gets the outputs, in a document in which its contract's own validator finds no error.
 fn same_contract_caller(server: &Server, contract: &str, name: &str, expected: &Value) {
     let (path, body, outputs) = match contract {
         "run" => ("/agents/run/sync", json!({"request_id": name, "task_type": name, "inputs": {"q": 2}}), "outputs"),
@@ -123,6 +125,10 @@ fn same_contract_caller(server: &Server, contract: &str, name: &str, expected: &
         other => panic!("{other} has no service"),
     };
     let answer = server.post(path, &body.to_string()).json();
+    let kind = if contract == "run" { Kind::RunResponse } else { Kind::TaskResponse };
+    let mut found = findings(answer.to_string().as_bytes(), kind);
+    found.retain(|finding| finding.level == Level::Error);
+    assert!(found.is_empty(), "{name}: {found:?} in {answer}");
     if expected["outcome"] == "completed" {
         assert_eq!(answer[outputs], expected["outputs"], "{name}: {answer}");
     } else if let (Some(given), "run") = (expected.get("outputs"), contract) {

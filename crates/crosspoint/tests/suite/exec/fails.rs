@@ -135,6 +135,23 @@ fn programs_of_joined_agents_are_heard_the_same_way() {
     assert_eq!((&failed["message"], &job["attempts"]), (&json!("full"), &json!(1)), "{job}");
 }
 
+/// ALL-11: what a program gives with a failure is kept like what it gives with a success, also of a joined agent.
+#[test]
+fn what_a_program_gives_before_it_fails_is_kept() {
+    let given = r#"echo '@crosspoint {"outputs": {"half": 1}}'; echo '@crosspoint {"artifact": {"name": "a.txt", "content": "c"}}'; echo no >&2; exit 3"#;
+    let server = Server::configured(&bash("own", given, ""));
+    let _joined = Worker::joined(&server, "joined", &[], &["bash", "-c", given]);
+    for work in ["own", "joined"] {
+        let job = settled(&server, work);
+        let outcome = &job["outcome"];
+        assert_eq!((&outcome["status"], &outcome["outputs"]), (&json!("failed"), &json!({"half": 1})), "{work}: {job}");
+        assert_eq!(outcome["artifacts"][0]["name"], "a.txt", "{work}: {job}");
+        let body = json!({"request_id": work, "task_type": work, "inputs": {}}).to_string();
+        let answer = server.post("/agents/run/sync", &body).json();
+        assert_eq!((&answer["status"], &answer["outputs"]), (&json!("error"), &json!({"half": 1})), "{answer}");
+    }
+}
+
 /// RUN-11: the words are content.
 #[test]
 fn no_word_of_a_failure_is_logged() {
