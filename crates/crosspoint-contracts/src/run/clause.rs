@@ -9,7 +9,7 @@ crate::clause::clauses! {
         => "Add the missing field, as a non-empty string.";
     RUN_2_2 = "RUN-2.2" Error Document, "rulings; run document, Request schema":
         "`inputs` and `budgets` are objects, {} where they are left out; limits on time and memory are numbers from 0 up."
-        => "Write an object of limits without quotes, or leave the field out.";
+        => "Write an object, or leave the field out.";
     RUN_2_3 = "RUN-2.3" Error Exchange, "rulings; run document, Request schema":
         "An absent `mode` means DEMO to an agent that reads it; it is never filled in on the way."
         => "Send the mode you mean.";

@@ -1,7 +1,7 @@
 //! The random part of ids.
 //!
-//! Real randomness is used once, at the start. After that a generator is used, because a system call for every job would
-//! cost more than the rest of its id.
+//! Real randomness is used once, at the start. After that a generator is used, because a system call for every job
+//! would cost more than the rest of its id.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -23,6 +23,9 @@ pub const TOLD_WITHIN: Duration = Duration::from_secs(900);
 /// Most jobs whose agents are told again, the youngest of each phase.
 const JOBS_MAX: usize = 1_000;
 
+/// Most jobs that are looked at for that. They are in the order of their numbers, and one that ended last may be old.
+const LOOKED_AT_MAX: usize = 100_000;
+
 /// Jobs that are read at a time.
 const PAGE: usize = 100;
 
@@ -39,13 +42,14 @@ impl Engine {
     }
 
     async fn stop_again_in(&self, phase: Phase, since: Time) {
-        let (mut before, mut looked_at) = (None, 0);
-        while looked_at < JOBS_MAX {
+        let (mut before, mut looked_at, mut told) = (None, 0, 0);
+        while looked_at < LOOKED_AT_MAX && told < JOBS_MAX {
             let filter = Filter { phase: Some(phase), before, limit: PAGE, ..Filter::default() };
             // A store that cannot be read just now is no reason not to serve.
             let Ok(page) = self.list(filter).await else { return };
             looked_at += page.jobs.len().max(1);
             for job in page.jobs.into_iter().filter(|job| may_be_at_work(job, since)) {
+                told += 1;
                 self.stop_job_again(job);
             }
             before = page.next;

@@ -5,7 +5,7 @@ use crosspoint_contracts::artifact::Artifact;
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::exchange::Place;
 use crosspoint_contracts::job::{Canonical, Home};
-use crosspoint_contracts::json::{Tape, Value};
+use crosspoint_contracts::json::{Tape, Type, Value};
 use crosspoint_contracts::outcome::{Outcome, Status, Text};
 use crosspoint_contracts::printed::Partial;
 
@@ -102,7 +102,10 @@ fn artifact(item: Value<'_, '_>) -> Option<Artifact<'static>> {
         name: owned(text("name")?),
         media_type: text("type").map(owned),
         operation: None,
-        content: text("content").map(owned),
+        // Contracts have texts there, so any other content is its JSON text (ALL-8).
+        content: item.get("content").map(|content| {
+            if content.kind() == Type::String { owned(content) } else { Json::string(content.source()) }
+        }),
         own: Vec::new(),
     })
 }

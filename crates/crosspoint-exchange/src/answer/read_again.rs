@@ -3,7 +3,7 @@
 use crosspoint_contracts::content::{Body, Json};
 use crosspoint_contracts::exchange::Holds;
 use crosspoint_contracts::job::{Canonical, Home};
-use crosspoint_contracts::json::Tape;
+use crosspoint_contracts::json::{Tape, quoted};
 use crosspoint_contracts::outcome::{Outcome, Text};
 use crosspoint_contracts::reply::AgentDocument;
 use crosspoint_contracts::translate::read_response;
@@ -27,6 +27,12 @@ pub(super) fn at_the_end(outcome: &Outcome) -> Option<Canonical<'_>> {
         canonical.fail(reason.failure);
         if let Some(code) = code {
             canonical.put(Home::Code, code);
+        }
+        // The agent's words may stand where its contract has no place for them.
+        let is_own = |message: &&Body| message.get() != quoted(reason.failure.sentence());
+        let own = reason.message.as_ref().filter(is_own);
+        if let Some(message) = own.filter(|_| canonical.get(Home::Message).is_none()) {
+            canonical.put(Home::Message, Json::new(message.get()));
         }
     }
     // The document of a failure may hold what the agent gave; of a success, an outcome always holds it.

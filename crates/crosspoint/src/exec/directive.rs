@@ -47,7 +47,7 @@ pub(super) fn read(line: &[u8]) -> Result<Read, &'static str> {
         Some(("outputs", outputs)) => (Directive::Outputs(raw(outputs)), false, &MAIN[..1]),
         Some(("artifact", artifact)) => {
             text(artifact.get("name")).filter(|name| !name.is_empty()).ok_or(WRONG)?;
-            text(artifact.get("content")).ok_or(WRONG)?;
+            artifact.get("content").filter(|content| !content.is_null()).ok_or(WRONG)?;
             (Directive::Artifact(raw(artifact)), is_other(artifact.get("type")), &MAIN[1..2])
         }
         Some(("ask", question)) => {
@@ -161,7 +161,7 @@ mod tests {
             r#"{"outputs": []}"#,
             r#"{"artifact": {"name": "", "content": ""}}"#,
             r#"{"artifact": {"name": "a"}}"#,
-            r#"{"artifact": {"name": "b.txt", "content": 5}}"#,
+            r#"{"artifact": {"name": "b.txt", "content": null}}"#,
             r#"{"progres": 1}"#,
             r#"{"ask": "Ship it?"}"#,
             r#"{"ask": {"schema": {}}}"#,

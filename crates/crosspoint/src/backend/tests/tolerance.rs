@@ -1,5 +1,5 @@
-//! ALL-11 from an agent's answer to a caller's document: whatever is wrong with an answer beside what its outcome needs,
-//! the job ends the same way, and every caller gets a document that its contract has nothing to say against.
+//! ALL-11 from an agent's answer to a caller's document: whatever is wrong with an answer beside what its outcome
+//! needs, the job ends the same way, and every caller gets a document in which its contract finds no error.
 
 use proptest::prelude::*;
 use proptest::sample::Index;

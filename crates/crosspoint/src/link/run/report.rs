@@ -49,7 +49,8 @@ impl<'a> Reports<'a> {
         self.waiting = Some(Progress {
             percent: progress.percent.or(before.percent),
             step: progress.step.or(before.step),
-            document: progress.document,
+            // A report on the beginning says nothing of how far it is.
+            document: progress.document.or(before.document),
             began: progress.began.or(before.began),
         });
         self.next();

@@ -244,7 +244,7 @@ fn success(document: &Bytes, inside: &In<'_, '_>, attempt: u32) -> Result<Succes
 }
 
 /// Reads whether the caller may send the request again.
-fn repeat(given: In<'_, '_>) -> Result<Repeat, Refusal> {
+fn repeat(given: &In<'_, '_>) -> Result<Repeat, Refusal> {
     let known = [Repeat::Safe, Repeat::Unknown, Repeat::Never];
     let named = given.value.text().and_then(|name| known.into_iter().find(|known| name == *known.name()));
     named.ok_or_else(|| given.wrong("one of safe, unknown, never"))
@@ -264,7 +264,7 @@ fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {
     let code = code.filter(|code| code.value.text().is_some()).map(|code| code.body(document));
     let never_began = inside.boolean("dispatched")? == Some(false);
     let dispatched = if never_began { Dispatched::No } else { Dispatched::Yes };
-    let repeat = inside.given("repeat").map(repeat).transpose()?;
+    let repeat = inside.given("repeat").map(|given| repeat(&given)).transpose()?;
     // What a worker gives with a failure is kept like what it gives with a success (ALL-11).
     let outputs = inside.given("outputs").map(|outputs| outputs.body(document));
     let artifacts = inside.body_of("artifacts", Type::Array, document)?;

@@ -1,11 +1,17 @@
 //! ALL-11 at the doors, and where people see what was wrong.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crosspoint_contracts::Kind;
+use crosspoint_contracts::clause::Level;
 use serde_json::{Value, json};
 
+use crate::support::documents::findings;
 use crate::support::program::crosspoint;
 use crate::support::run_caller::Following;
 use crate::support::scripted_agent::{ScriptedAgent, event};
 use crate::support::server::Server;
+use crate::support::task_agent::{Reply, TaskAgent, completed};
 
 /// Requests as clients write them that have a field for every member.
 #[test]
@@ -103,5 +109,54 @@ fn levels_are_shown_in_the_api_in_events_by_commands_and_in_metrics() {
     let metrics = server.get("/metrics").text();
     for level in ["error", "warning"] {
         assert!(metrics.contains(&format!("crosspoint_violations_total{{level=\"{level}\"}} 1")), "{metrics}");
+    }
+}
+
+/// What a proxy says in front of an agent in trouble is not the end of the task, however alike its words are.
+#[test]
+fn an_error_without_an_id_in_answer_to_a_poll_is_not_the_end_of_the_task() {
+    let looks = AtomicUsize::new(0);
+    let agent = TaskAgent::answering(move |call| match &*call.what {
+        "look" => match looks.fetch_add(1, Ordering::Relaxed) {
+            0 => Reply::Json(503, json!({"status": "failed", "error": "upstream connect error"})),
+            _ => Reply::Json(200, completed(&json!(call.id), &json!({"n": 1}))),
+        },
+        _ => Reply::Kept,
+    });
+    let server = Server::configured(&agent.configuration("helper", ""));
+    let job = server.post("/api/v1/jobs?wait=30", &json!({"work": "helper"}).to_string()).json();
+    assert_eq!(job["outcome"]["outputs"], json!({"n": 1}), "{job}");
+}
+
+/// A question without a prompt is asked with the words that it has, and with our own if it has none. Everybody can read
+/// the job meanwhile.
+#[test]
+fn a_question_without_a_prompt_can_be_shown_and_answered() {
+    for (asked, prompt, schema) in [
+        (json!({}), "The agent needs input.", Value::Null),
+        (json!({"question": "Which?", "schema": "s"}), "Which?", Value::Null),
+        (json!({"prompt": null, "schema": null}), "The agent needs input.", Value::Null),
+        (
+            json!({"prompt": {"x": 1}, "message": "Size?", "schema": {"type": "string"}}),
+            "Size?",
+            json!({"type": "string"}),
+        ),
+    ] {
+        let agent = TaskAgent::start();
+        let server = Server::configured(&agent.configuration("helper", ""));
+        let body = json!({"id": "t", "type": "helper", "payload": {}}).to_string();
+        server.post("/tasks", &body);
+        let id = agent.awaited("look", 1).id;
+        agent.stands(&id, json!({"status": "input_required", "inputRequest": asked}));
+        let job = server.in_state(&id, "waiting");
+        assert_eq!((&job["question"]["prompt"], &job["question"]["schema"]), (&json!(prompt), &schema), "{job}");
+        let task = server.get("/tasks/t");
+        let mut found = findings(&task.body, Kind::TaskResponse);
+        found.retain(|finding| finding.level == Level::Error);
+        assert!(found.is_empty(), "{found:?} in {task:?}");
+        let listed = crosspoint(&["jobs", "list", "--server", &server.url()]).output().expect("it starts");
+        assert!(listed.status.success(), "{listed:?}");
+        agent.stands(&id, completed(&json!(id), &json!({})));
+        assert_eq!(server.ended(&id)["state"], "completed");
     }
 }

@@ -85,6 +85,10 @@ fn mistakes(long_stage: &str) -> Vec<(&str, Refused)> {
             Refused { clause: Some("RUN-2.2"), at: Some("/inputs"), request_id: read, ..INVALID },
         ),
         (
+            r#"{"request_id":"r","task_type":"echo","budgets":{"timeout_ms":"60"}}"#,
+            Refused { clause: Some("RUN-2.2"), at: Some("/budgets/timeout_ms"), request_id: read, ..INVALID },
+        ),
+        (
             r#"{"request_id":"r","task_type":"echo","budgets":"60"}"#,
             Refused { clause: Some("RUN-2.2"), at: Some("/budgets"), request_id: read, ..INVALID },
         ),

@@ -116,7 +116,7 @@ fn every_code_of_an_agent_is_one_of_the_closed_list() {
         ("MISSING_REQUIRED_FIELD", true, "invalid", "never"),
         ("CAPABILITY_NOT_FOUND", false, "unsupported", "never"),
         ("AGENT_UNAVAILABLE", true, "unavailable", "unknown"),
-        ("AGENT_BUSY", true, "resource_limit", "safe"),
+        ("AGENT_BUSY", true, "resource_limit", "unknown"),
         ("UNAUTHENTICATED", true, "unavailable", "never"),
         ("TASK_GRAPH_CYCLE", false, "delegation", "never"),
         ("TIMEOUT", true, "timeout", "unknown"),

@@ -174,7 +174,7 @@ fn a_failure_is_told_with_its_code_and_whether_to_repeat() {
         ("unavailable", "AGENT_UNAVAILABLE", true, "unknown"),
         ("invalid", "INVALID_INPUT", true, "never"),
         ("unauthenticated", "UNAUTHENTICATED", true, "never"),
-        ("resource_limit", "AGENT_BUSY", true, "safe"),
+        ("resource_limit", "AGENT_BUSY", true, "unknown"),
         ("unsupported", "CAPABILITY_NOT_FOUND", false, "never"),
         ("agent_failed", "INTERNAL_ERROR", false, "never"),
         ("delegation", "DELEGATION_FAILED", false, "never"),
