@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn of_many_mistakes_a_few_are_the_message() {
-        let answer = format!(r#"{{"detail": [{}]}}"#, vec![r#"{"msg": "no"}"#; 9].join(","));
+        let answer = format!(r#"{{"detail": [{}]}}"#, [r#"{"msg": "no"}"#; 9].join(","));
         assert_eq!(told(&answer).0, r#""no; no; no; no; no; 4 more""#);
     }
 

@@ -192,7 +192,7 @@ fn read_status<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
     }
 }
 
-/// Returns a mark that is no mark, for a document that goes back as it was. A caller gets none but the marks that count.
+/// Returns a mark that is no mark, for a document that goes back as it was. A caller gets only marks that count.
 fn misfit(out: &mut Out<'_, '_>, fits: fn(&str) -> bool) -> Option<Json<'static>> {
     let goes_back = out.leaves_out();
     let own = out.own().filter(|own| goes_back && !fits(own))?.to_owned();
