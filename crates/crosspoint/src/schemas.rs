@@ -77,7 +77,7 @@ impl Schemas {
         self.look(document.len(), look).await
     }
 
-    /// Looks at a value of so many bytes. A long one waits for its turn and holds no other request up.
+    /// Looks at a value of this length in bytes. A long one waits for its turn and holds no other request up.
     async fn look<T>(&self, bytes: usize, look: impl FnOnce() -> T) -> T {
         let _turn = if bytes > LONG_BYTES { self.long.acquire().await.ok() } else { None };
         long::look(bytes, look)

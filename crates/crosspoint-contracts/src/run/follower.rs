@@ -25,7 +25,7 @@ pub struct Follower {
     echo: Echo,
     /// The first terminal event that says how the run ended and lacks a required member.
     held: Option<StreamEvent>,
-    /// Whether any terminal event came, whatever it is worth.
+    /// Whether any terminal event came, also one that does not count.
     any_terminal: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Agents that may not know that their work is over.
 //!
 //! A job that is cancelled, or whose time is up, has its outcome at once, and its agent is told afterwards. If the
-//! orchestrator ends in between, the agent works on for nobody. What was told is not stored, but what had to be told
+//! orchestrator ends in between, the agent works on in vain. What was told is not stored, but what had to be told
 //! follows from the outcome. So at a start the agents of jobs that ended shortly before are told once more, which
 //! changes nothing for agents that know.
 

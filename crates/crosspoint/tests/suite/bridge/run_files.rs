@@ -48,7 +48,7 @@ fn an_answer_to_something_else_is_set_aside_when_there_is_another() {
     place.write(".agent-response.json", foreign);
     let ran = place.run(&[], &["./asks"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert_eq!(place.lines("calls"), ["", "--resume"], "it is not resumed with somebody else's answer");
+    assert_eq!(place.lines("calls"), ["", "--resume"], "it is not resumed with a foreign answer");
     assert_eq!(place.json("answer-0")["request_id"], PRINTED_ID);
     assert_eq!(place.bridge_files(), [".agent-response.json.stale-1"]);
     assert_eq!(place.read(".agent-response.json.stale-1"), foreign);

@@ -171,7 +171,7 @@ fn output_that_does_not_match_is_recorded_and_the_outcome_stands() {
     assert!(found[0].1.contains("`answer` is missing"), "{found:?}");
 }
 
-/// A schema that became stricter is about new work: whoever asks for an old job again still gets it (ALL-1).
+/// A schema that became stricter is about new work: a caller that asks for an old job again still gets it (ALL-1).
 #[test]
 fn a_repeat_of_an_accepted_request_gets_its_job_whatever_the_schema_says_now() {
     let mut server = server(ECHO, "w", &[("input_schema", json!({}))]);

@@ -1,4 +1,4 @@
-//! A program that fails is heard in its own words, and by nobody but the caller of its job.
+//! A program that fails is heard in its own words, and only by the caller of its job.
 
 use serde_json::{Value, json};
 

@@ -281,7 +281,7 @@ fn an_acknowledged_answer_is_never_given_to_a_new_question_in_the_same_words() {
     hanging.store(false, Ordering::SeqCst);
     server.restart();
     server.in_state(&id, "waiting");
-    assert_eq!(agent.asked("input").len(), 1, "nobody said yes to this");
+    assert_eq!(agent.asked("input").len(), 1, "no person said yes to this");
     answer(&server, &id, &json!("no"));
     assert_eq!(agent.awaited("input", 2).body, json!({"input": "no"}));
     agent.stands(&id, completed(&json!(id), &json!({})));
