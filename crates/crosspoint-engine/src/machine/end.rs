@@ -41,7 +41,7 @@ impl Step {
     }
 
     /// Returns when the next attempt is due, if there is one. There is none if it would begin only after the job's time
-    /// is up, also where the agent asks for so long a pause: then the caller learns at once that it has to come again.
+    /// is up, also where the agent asks for a longer pause: then the caller learns at once that it has to come again.
     fn next_attempt(&self, failed: &Failed, now: Time, policy: &Policy) -> Option<Time> {
         let asked_for = self.job.request.limits.retry;
         let repeats = if asked_for.is_some() { Repeats::Always } else { policy.repeats };

@@ -6,7 +6,7 @@ use crosspoint_bridge::NEED_AGENT;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recorded {
     /// None is known.
-    Nobody,
+    NoRun,
     /// This very command.
     Us(Memory),
     /// Another command.
@@ -131,7 +131,7 @@ pub(super) fn begin(found: Found, recorded: Recorded, unknown: Unknown) -> Begin
             Responses::None | Responses::Own => Begin::Resumed(found.responses),
             Responses::Foreign => Begin::Fresh(Fresh::ForeignResponse),
         },
-        Recorded::Nobody | Recorded::Another(Memory::Begun) => match (found.unknown, found.noted, unknown) {
+        Recorded::NoRun | Recorded::Another(Memory::Begun) => match (found.unknown, found.noted, unknown) {
             (false, false, _) => Begin::Fresh(Fresh::First),
             (false, true, _) | (true, _, Unknown::Answer) => Begin::Answer,
             (true, true, Unknown::SetAside) => Begin::SetAsideAndAnswer,
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_no_record_knows_is_answered_only_if_the_user_says_so() {
-        let start = |noted, unknown, how| begin(found(noted, unknown, Responses::Own), Recorded::Nobody, how);
+        let start = |noted, unknown, how| begin(found(noted, unknown, Responses::Own), Recorded::NoRun, how);
         for how in [Unknown::SetAside, Unknown::Answer] {
             assert_eq!(start(false, false, how), Begin::Fresh(Fresh::First), "a response alone waits");
             assert_eq!(start(true, false, how), Begin::Answer);

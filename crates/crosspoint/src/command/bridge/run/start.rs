@@ -56,7 +56,7 @@ impl Driver<'_> {
         let record = &self.attended.record;
         let memory = if record.requests.is_empty() { Memory::Begun } else { Memory::Asked };
         match &record.command {
-            None => Recorded::Nobody,
+            None => Recorded::NoRun,
             Some(command) if *command == self.command => Recorded::Us(memory),
             Some(_) => Recorded::Another(memory),
         }
