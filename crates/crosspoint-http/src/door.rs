@@ -3,10 +3,12 @@
 //! A door reads what came beside a document, has the work admitted, waits, and writes the job as a document of its
 //! contract. What documents mean is said in `crosspoint-exchange`.
 
+pub mod message;
 pub mod run;
 pub mod task;
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{FromRef, FromRequestParts};
@@ -61,6 +63,10 @@ pub struct Asking {
     pub wait: Option<Duration>,
     /// The work that is meant by the name in the document.
     pub work: Option<String>,
+    /// The recipient that is told of the outcome.
+    pub notify: Option<Arc<str>>,
+    /// Agent types that the operator added to those of a contract.
+    pub agent_types: Arc<[Box<str>]>,
 }
 
 impl<B: Backend> Doors<B> {
@@ -77,8 +83,9 @@ impl<B: Backend> Doors<B> {
             return Err(about(Refusal::stopping()));
         }
         let key = headers::idempotency_key(headers).map_err(about)?;
-        let Asking { wait, work } = asking;
-        let headers = Headers { caller, key, trace: headers::trace(headers), work, wait };
+        let Asking { wait, work, notify, agent_types } = asking;
+        let trace = headers::trace(headers);
+        let headers = Headers { caller, key, trace, work, wait, notify, agent_types };
         let bytes = &received.bytes;
         let reading = long::look(bytes.len(), || admission::read(contract, bytes, headers))?;
         admission::submit(&self.backend, reading).await

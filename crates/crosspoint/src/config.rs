@@ -14,6 +14,7 @@ mod file;
 mod key;
 mod kind;
 mod load;
+mod message;
 mod names;
 #[cfg(test)]
 mod page;
@@ -37,8 +38,9 @@ use crate::schemas::Schemas;
 pub(crate) use bridge::Bridge;
 pub(crate) use exec::Exec;
 pub(crate) use load::{Flags, Loaded};
+pub(crate) use message::{Message, Via};
 pub(crate) use problem::Invalid;
-pub(crate) use remote::{Remote, Token};
+pub(crate) use remote::{ANSWER_BYTES, CONCURRENCY, Remote, Token, base_address};
 pub(crate) use show::show;
 
 /// Default data directory.
@@ -76,6 +78,8 @@ pub(crate) struct Server {
     pub(crate) listen: String,
     /// Host names by which callers may address the server, besides the loopback and the address that it listens on.
     pub(crate) names: Vec<String>,
+    /// Agent types beside those of the message contract and those that agents are configured with (MSG-1).
+    pub(crate) agent_types: Vec<String>,
     /// Whether the server may listen on an address that other machines reach, although it asks for no token.
     pub(crate) insecure: bool,
     pub(crate) name: String,
@@ -151,6 +155,8 @@ pub(crate) struct Agent {
     pub(crate) total: Duration,
     pub(crate) repeatable: Option<bool>,
     pub(crate) output_bytes_max: u64,
+    /// The type by which work may be addressed to it (MSG-18).
+    pub(crate) agent_type: Option<String>,
 }
 
 /// Most jobs that a built-in agent has at a time. They cost little, but each holds its input.
@@ -165,6 +171,8 @@ pub(crate) enum Contract {
     Exec(Box<Exec>),
     /// The agent is behind an address.
     Remote(Box<Remote>),
+    /// The agent takes and sends messages.
+    Message(Box<Message>),
     /// Requests are written to a directory, and any program or person may answer them there.
     Directory(Box<Bridge>),
 }
@@ -236,6 +244,7 @@ impl Default for Server {
         Server {
             listen: "127.0.0.1:7420".to_owned(),
             names: Vec::new(),
+            agent_types: Vec::new(),
             insecure: false,
             name: "crosspoint".to_owned(),
             wait_max: Duration::from_secs(300),
@@ -290,6 +299,7 @@ impl Agent {
             total: TOTAL_DEFAULT,
             repeatable: None,
             output_bytes_max: OUTPUT_BYTES_DEFAULT,
+            agent_type: None,
         }
     }
 }

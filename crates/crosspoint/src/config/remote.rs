@@ -15,11 +15,11 @@ use super::{Agent, Contract};
 use crate::link::Spoken;
 
 /// Default number of jobs that such an agent has at a time.
-const CONCURRENCY: u32 = 16;
+pub(crate) const CONCURRENCY: u32 = 16;
 
 /// Default limit of an answer, in bytes. Unlike the output of programs, an answer is gathered in memory before it is
 /// read.
-const ANSWER_BYTES: u64 = 16 << 20;
+pub(crate) const ANSWER_BYTES: u64 = 16 << 20;
 
 /// Longest token, in bytes. A longer file holds something else.
 const TOKEN_BYTES_MAX: u64 = 4 << 10;
@@ -77,6 +77,7 @@ impl Agent {
             total: TOTAL_DEFAULT,
             repeatable: None,
             output_bytes_max: ANSWER_BYTES,
+            agent_type: None,
         }
     }
 }
@@ -142,7 +143,20 @@ fn url(agent: &Reading<'_>, file: &mut File) -> Option<Url> {
         return None;
     }
     let text = agent.text(file, "url", hint)?;
-    let problem = match Url::parse(&text) {
+    let ends: Vec<&str> = Spoken::all().flat_map(|spoken| spoken.endpoints).copied().collect();
+    match base_address(&text, &ends) {
+        Ok(url) => Some(url),
+        Err(problem) => {
+            file.wrong(agent.span_of("url"), &shown, problem, hint);
+            None
+        }
+    }
+}
+
+/// Reads an address to which the paths of a contract are added, or says what is wrong with it. `endpoints` are ends
+/// that belong to endpoints.
+pub(crate) fn base_address(text: &str, endpoints: &[&str]) -> Result<Url, &'static str> {
+    Err(match Url::parse(text) {
         Err(_) if !text.contains("://") => "http:// is missing before it",
         Err(_) => "this is not an address",
         Ok(url) if !matches!(url.scheme(), "http" | "https") || !url.has_host() => "it is neither http nor https",
@@ -151,19 +165,11 @@ fn url(agent: &Reading<'_>, file: &mut File) -> Option<Url> {
             "it holds a name or a password; give a token by token_file"
         }
         Ok(url) if url.query().is_some() || url.fragment().is_some() => "it has a query or a fragment",
-        Ok(url) if is_endpoint(&url) => {
+        Ok(url) if endpoints.iter().any(|end| url.path().trim_end_matches('/').ends_with(end)) => {
             "it is that of an endpoint; write the part before it, to which the contract's paths are added"
         }
-        Ok(url) => return Some(below(url)),
-    };
-    file.wrong(agent.span_of("url"), &shown, problem, hint);
-    None
-}
-
-/// Whether a user has pasted the address of an endpoint.
-fn is_endpoint(url: &Url) -> bool {
-    let mut ends = Spoken::all().flat_map(|spoken| spoken.endpoints);
-    ends.any(|end| url.path().trim_end_matches('/').ends_with(end))
+        Ok(url) => return Ok(below(url)),
+    })
 }
 
 /// Returns an address to which paths can be added.
@@ -176,7 +182,7 @@ fn below(mut url: Url) -> Url {
 }
 
 /// Reads the token. A relative path is relative to the configuration file.
-fn token(agent: &Reading<'_>, file: &mut File, path: &str) -> Option<Token> {
+pub(super) fn token(agent: &Reading<'_>, file: &mut File, path: &str) -> Option<Token> {
     let beside = file.source.path.parent().unwrap_or(Path::new(""));
     let problem = match fs::metadata(beside.join(path)).and_then(|found| {
         if found.len() > TOKEN_BYTES_MAX { Ok(None) } else { fs::read_to_string(beside.join(path)).map(Some) }

@@ -1,0 +1,153 @@
+//! Agents of the message contract.
+//!
+//! A request is pushed to its agent, or waits until the agent pulls it ([`outbox`]); from then on both are the same
+//! [`conversation`]. What the agent says comes on the connection of a push, or to the server's endpoint, which finds the
+//! conversation in the [`hub`]. [`life`] decides whether an agent is there, [`verdict`] what it says means, [`chunks`]
+//! puts long output together, and [`sending`] writes what goes out. The transport is in `agent` and `sending` alone.
+
+mod agent;
+mod chunks;
+mod conversation;
+mod hub;
+mod life;
+mod outbox;
+mod registered;
+mod sending;
+mod verdict;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crosspoint_contracts::reply::{Failed, Success};
+use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::time::Time;
+use crosspoint_engine::breaker::{Health, OPEN_FOR};
+use crosspoint_engine::id::JobId;
+use crosspoint_engine::job::Job;
+use crosspoint_engine::runtime::{Attempt, Link};
+use crosspoint_exchange::trace::Trace;
+use crosspoint_http::call::Media;
+
+pub(crate) use self::agent::MessageAgent;
+pub(crate) use self::hub::{Heard, Hub};
+pub(crate) use self::life::Beat;
+pub(crate) use self::registered::Registered;
+pub(crate) use self::verdict::kind_of;
+use self::conversation::Conversation;
+use super::cancelling::{ANSWER_BYTES_MAX, Told};
+use super::remote;
+use super::status::is_absent;
+use crate::backend::trace_of;
+
+/// The name of the contract, as agents are listed with it.
+pub(crate) const CONTRACT_NAME: &str = "message";
+
+/// How long an agent may be silent where nothing is configured (MSG-6).
+pub(crate) const SILENCE: Duration = Duration::from_secs(30);
+
+/// The way to one agent of the message contract.
+pub(super) struct Message {
+    agent: Arc<MessageAgent>,
+    hub: Arc<Hub>,
+}
+
+impl Link for Message {
+    fn run(self: Arc<Self>, attempt: Attempt) -> Pin<Box<dyn Future<Output = Result<Success, Failed>> + Send>> {
+        Box::pin(async move { run(&self, attempt).await })
+    }
+
+    fn tidy(self: Arc<Self>, job: Arc<Job>, number: u32) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            self.hub.concluded(job.id(), number);
+            chunks::remove(self.hub.spool(), job.id(), number).await;
+        })
+    }
+
+    fn stop_ended(self: Arc<Self>, job: Arc<Job>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move { cancel(&self, job.id(), trace_of(&job, job.attempts)).await })
+    }
+
+    fn check(self: Arc<Self>) -> Pin<Box<dyn Future<Output = Health> + Send>> {
+        Box::pin(async move { check(&self.agent).await })
+    }
+
+    fn token_refused_since(&self) -> Option<Time> {
+        self.agent.token_state.refused_since()
+    }
+}
+
+async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed> {
+    let (job, number) = (attempt.job().id(), attempt.number());
+    let trace = trace_of(attempt.job(), number);
+    let begun = message.hub.begin(job, number, &message.agent.name);
+    let chunks = chunks::Chunks::open(message.hub.spool(), &attempt).await;
+    let mut conversation = Conversation::new(message, attempt, begun, chunks);
+    let result = conversation.work().await;
+    // An agent that has said how the work ended, or never had it, need not be told.
+    if result.is_err() && conversation.was_sent && !conversation.has_ended {
+        if conversation.attempt.is_over() {
+            cancel(message, job, trace).await;
+        } else if let Some(watch) = conversation.attempt.watch() {
+            let (message, name) = (message.clone(), message.agent.name.clone());
+            tokio::spawn(async move {
+                if watch.leaves(&name, number).await {
+                    cancel(&message, job, trace).await;
+                }
+            });
+        }
+    }
+    concluded(&message.agent, result)
+}
+
+/// Takes note of how an attempt ended, and returns its result as the job's caller is told it (RUN-5).
+fn concluded(agent: &MessageAgent, result: Result<Success, Failed>) -> Result<Success, Failed> {
+    match &result {
+        Err(failed) if failed.failure == Failure::Unauthenticated => agent.token_state.refused(),
+        Err(failed) if failed.document.is_none() => {}
+        Ok(_) | Err(_) => agent.token_state.accepted(),
+    }
+    result.map_err(Failed::by_agent)
+}
+
+/// Tells the agent that work is no longer wanted (MSG-19). One that pulls finds the message with its next poll.
+async fn cancel(message: &Arc<Message>, job: JobId, trace: Trace) {
+    let agent = &message.agent;
+    if agent.pulls() {
+        if !agent.leave_cancel(job, sending::cancel(agent, job, &trace)) {
+            tracing::warn!(%job, agent = &*agent.name, "too many cancellations wait; the agent is not told");
+        }
+        return;
+    }
+    if agent.cancellations.tell(tell(agent, job, &trace)).await == Told::Unheard {
+        let agent = agent.clone();
+        tokio::spawn(async move {
+            let tell = || tell(&agent, job, &trace);
+            agent.cancellations.tell_on(&agent.name, job, tell).await;
+        });
+    }
+}
+
+/// Tells a pushed agent once that work is no longer wanted.
+async fn tell(agent: &MessageAgent, job: JobId, trace: &Trace) -> Told {
+    let Some(push) = &agent.push else { return Told::Heard };
+    let (_, document) = sending::cancel(agent, job, trace);
+    let Ok(answer) = push.http.post(&push.endpoint, document, trace, Media::Json).await else { return Told::Unheard };
+    let status = answer.status;
+    drop(answer.whole(ANSWER_BYTES_MAX).await);
+    // An agent that does not know this message, or not this work, cannot be stopped.
+    let knows = status.is_success() || is_absent(status) || matches!(status.as_u16(), 400 | 409 | 410 | 422);
+    if knows { Told::Heard } else { Told::Unheard }
+}
+
+/// MSG-7.4: a fresh heartbeat or poll is health. A pushed agent that sends none is asked.
+async fn check(agent: &MessageAgent) -> Health {
+    if agent.is_fresh(OPEN_FOR) {
+        return Health::Well;
+    }
+    match &agent.push {
+        Some(push) if agent.last_beat().is_none() => remote::health(&push.http).await,
+        Some(_) | None => Health::Sick,
+    }
+}

@@ -1,0 +1,143 @@
+//! Registrations and heartbeats (MSG-10 to MSG-12).
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use bytes::Bytes;
+use crosspoint_contracts::message::registration::{HEARTBEAT_SECONDS, Registration};
+use crosspoint_contracts::message::{WorkStatus, version};
+use crosspoint_contracts::{Document, Kind, Options, read};
+use crosspoint_engine::core::{Member, Spec};
+use crosspoint_engine::policy::{Policy, Recovery, Repeats};
+use crosspoint_engine::wall_clock;
+use crosspoint_exchange::refusal::{Refusal, TokenStatus};
+use crosspoint_http::Refused;
+use crosspoint_http::body::Received;
+use crosspoint_http::json::{Object, response};
+
+use super::sender::{Presented, refused};
+use super::taken;
+use crate::config::base_address;
+use crate::link::message::{
+    Beat, CONTRACT_NAME, MessageAgent, REGISTERED_ANSWER_BYTES, REGISTERED_CONCURRENCY, Registered, SILENCE,
+    SILENT_AFTER,
+};
+use crate::server::App;
+use crate::server::pull::unjoined;
+
+pub(in crate::server) async fn register_agent(
+    State(app): State<App>,
+    headers: HeaderMap,
+    received: Received,
+) -> Result<Response, Refused> {
+    let presented = Presented::read(&headers)?;
+    if app.stopping().is_cancelled() {
+        return Err(Refusal::stopping().into());
+    }
+    let registration = Registration::read(&received.bytes, app.hub().agent_types())
+        .map_err(|report| Refusal::of_report(*report))?;
+    let versions: Vec<&str> = registration.supported_versions.iter().map(|version| &**version).collect();
+    let picked = version::pick(version::SPOKEN, &versions).map_err(|none| Refusal::no_common_version(&none))?;
+    let agent = match app.hub().agent(&registration.agent_id) {
+        Some(agent) if app.is_configured(&agent.name) => app.registered_configured(agent, &registration, &presented)?,
+        Some(_) | None => app.register(&registration, picked.get()).await?,
+    };
+    agent.heard();
+    app.hub().tell_capacity(app.engine(), &agent);
+    let mut out = Vec::new();
+    let mut object = Object::open(&mut out);
+    object.text("agent_id", &agent.name);
+    object.text("protocol_version", picked.get());
+    object.plain("heartbeat_seconds", HEARTBEAT_SECONDS);
+    object.close();
+    Ok(response(StatusCode::OK, out))
+}
+
+impl App {
+    /// Whether an agent of this name is configured.
+    fn is_configured(&self, name: &str) -> bool {
+        self.engine().agent(name).is_some_and(|agent| agent.joined.is_none())
+    }
+
+    /// Takes the registration of an agent that is configured. How it is reached and what it takes stays as configured.
+    fn registered_configured(
+        &self,
+        agent: Arc<MessageAgent>,
+        registration: &Registration,
+        presented: &Presented,
+    ) -> Result<Arc<MessageAgent>, Refusal> {
+        self.authenticated(&agent, presented)?;
+        match &agent.agent_type {
+            Some(of) if **of != *registration.agent_type && agent.has_token() => {
+                Err(refused(&agent.name, TokenStatus::WrongAgent))
+            }
+            Some(of) if **of != *registration.agent_type => {
+                let hint = format!("register as the type that is configured for it: {of}");
+                Err(Refusal::conflict("the agent is configured with another type", hint).at("/agent_type"))
+            }
+            Some(_) | None => Ok(agent),
+        }
+    }
+
+    /// Makes an agent known that is not configured, or changes it.
+    async fn register(&self, registration: &Registration, version: &str) -> Result<Arc<MessageAgent>, Refusal> {
+        let name: Arc<str> = (*registration.agent_id).into();
+        if self.callers().iter().any(|caller| *caller.name == *name) {
+            let hint = "register under another agent_id";
+            return Err(Refusal::conflict("a caller of this name is configured", hint).at("/agent_id"));
+        }
+        let base_url = registration.base_url.as_deref().map(|url| base_address(url, &[])).transpose();
+        let base_url = base_url.map_err(|problem| Refusal::invalid(problem, "write it like http://127.0.0.1:8000").at("/base_url"))?;
+        let registered = Registered { protocol_version: version.to_owned(), base_url };
+        let policy = Policy {
+            silence: Some(SILENCE),
+            repeats: Repeats::SameAgent,
+            recovery: Recovery::Resume,
+            output_bytes_max: REGISTERED_ANSWER_BYTES,
+            ..Policy::DEFAULT
+        };
+        let spec = Spec {
+            name: name.clone(),
+            contract: CONTRACT_NAME.into(),
+            works: registration.work_types.iter().map(|work| (&**work).into()).collect(),
+            concurrency: registration.concurrency.unwrap_or(REGISTERED_CONCURRENCY),
+            waiting_max: u32::MAX,
+            policy,
+            agent_type: Some((*registration.agent_type).into()),
+            awaited: false,
+        };
+        let member = Member { spec, lease: SILENT_AFTER, left_at: None, registration: Some(registered.block()) };
+        self.engine().join(member).await.map_err(|why| unjoined(&why))?;
+        self.hub().agent(&name).ok_or_else(Refusal::internal)
+    }
+
+    /// Takes a heartbeat (MSG-12).
+    pub(super) fn take_heartbeat(&self, presented: &Presented, document: &Bytes) -> Result<Response, Refusal> {
+        let types: Vec<&str> = self.hub().agent_types().iter().map(|name| &**name).collect();
+        let options = Options { kind: Some(Kind::WorkStatus), agent_types: &types, ..Options::default() };
+        let reading = read(document, &options);
+        let Some(Document::WorkStatus(message)) = &reading.document else {
+            return Err(Refusal::of_report(reading.report));
+        };
+        let WorkStatus::Heartbeat(heartbeat) = &message.payload else { return Err(Refusal::internal()) };
+        let agent = self.hub().agent(&heartbeat.agent_id.get()).ok_or_else(|| {
+            let hint = "POST /api/agent/register first";
+            Refusal::not_found("no agent of this id has registered", hint).clause("MSG-11").at("/payload/agent_id")
+        })?;
+        self.authenticated(&agent, presented)?;
+        if agent.has_token() && agent.agent_type.as_deref().is_some_and(|of| *of != *heartbeat.agent_type.get()) {
+            return Err(refused(&agent.name, TokenStatus::WrongAgent));
+        }
+        let resources = Bytes::copy_from_slice(heartbeat.resources.get().as_bytes());
+        agent.beats(Beat { at: wall_clock::now(), status: heartbeat.status, resources });
+        self.hub().tell_capacity(self.engine(), &agent);
+        Ok(taken())
+    }
+}
+
+/// Whether a message is a heartbeat, which is about no work.
+pub(super) fn is_heartbeat(kind: Kind, document: &[u8]) -> bool {
+    kind == Kind::WorkStatus && crosspoint_contracts::message::is_heartbeat(document)
+}
