@@ -32,8 +32,8 @@ use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, TOTAL_DEFAULT};
 use crosspoint_engine::retention::Rule;
 use crosspoint_engine::{runtime, store};
 
+use crate::agent_side::AgentSide;
 use crate::link;
-use crate::pull::Queues;
 use crate::schemas::Schemas;
 pub(crate) use bridge::Bridge;
 pub(crate) use exec::Exec;
@@ -188,12 +188,12 @@ pub(crate) enum Builtin {
 
 impl Config {
     /// Returns the engine's configuration.
-    pub(crate) fn engine(&self, mode: Mode, queues: &Arc<Queues>) -> runtime::Config {
+    pub(crate) fn engine(&self, mode: Mode, side: &AgentSide) -> runtime::Config {
         runtime::Config {
             store: store::Options { path: self.store.path.clone(), bytes_max: self.limits.store_bytes_max },
-            agents: link::configured(self),
-            queues: Some(queues.clone()),
-            member_link: None,
+            agents: link::configured(self, &side.hub),
+            queues: Some(side.queues.clone()),
+            member_link: Some(side.member_link()),
             limits: runtime::Limits {
                 room: self.limits.room(),
                 waiting_max: self.limits.waiting_max,

@@ -18,23 +18,27 @@ mod verdict;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crosspoint_contracts::reply::{Failed, Success};
+use bytes::Bytes;
+use crosspoint_contracts::Kind;
 use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{Health, OPEN_FOR};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
-use crosspoint_engine::runtime::{Attempt, Link};
+use crosspoint_engine::runtime::{Attempt, Link, Watch};
+use crosspoint_exchange::reply::Meaning;
 use crosspoint_exchange::trace::Trace;
 use crosspoint_http::call::Media;
+use uuid::Uuid;
 
 pub(crate) use self::agent::MessageAgent;
 pub(crate) use self::hub::{Heard, Hub};
 pub(crate) use self::life::Beat;
 pub(crate) use self::registered::Registered;
-pub(crate) use self::verdict::kind_of;
+pub(crate) use self::life::SILENT_AFTER;
 use self::conversation::Conversation;
 use super::cancelling::{ANSWER_BYTES_MAX, Told};
 use super::remote;
@@ -46,6 +50,9 @@ pub(crate) const CONTRACT_NAME: &str = "message";
 
 /// How long an agent may be silent where nothing is configured (MSG-6).
 pub(crate) const SILENCE: Duration = Duration::from_secs(30);
+
+/// How long a watch for the next attempt waits at a time.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// The way to one agent of the message contract.
 pub(super) struct Message {
@@ -92,13 +99,46 @@ async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed
         } else if let Some(watch) = conversation.attempt.watch() {
             let (message, name) = (message.clone(), message.agent.name.clone());
             tokio::spawn(async move {
-                if watch.leaves(&name, number).await {
+                if leaves(&watch, &name, number).await {
                     cancel(&message, job, trace).await;
                 }
             });
         }
     }
     concluded(&message.agent, result)
+}
+
+/// Waits until the job of an attempt that was given up goes on or ends. Returns whether the agent is rid of it: the next
+/// attempt carries the same id, so an agent that gets it again goes on with what is wanted.
+async fn leaves(watch: &Watch, agent: &Arc<str>, number: u32) -> bool {
+    loop {
+        let job = watch.job();
+        if job.outcome().is_some() {
+            return true;
+        }
+        if job.attempts > number {
+            return job.agent.as_ref() != Some(agent);
+        }
+        watch.moved(job.events, Instant::now() + LOOK_AGAIN).await;
+    }
+}
+
+/// Returns how a message says that work ended; `None` if it says that the work goes on.
+pub(crate) fn outcome_of(kind: Kind, document: &Bytes) -> Option<Result<Success, Failed>> {
+    match verdict::read(kind, document) {
+        Ok(read) => match read.meaning {
+            Meaning::Ended(result) => Some(result.map_err(|failed| *failed)),
+            Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => None,
+        },
+        Err(unreadable) => Some(Err(unreadable.failed)),
+    }
+}
+
+/// Writes that work is over, for an agent that speaks of it as if it were not.
+pub(crate) fn over(hub: &Hub, agent: &str, job: JobId, trace: &Trace) -> Bytes {
+    let agent_type = hub.agent(agent).and_then(|agent| agent.agent_type.clone());
+    let to_agent = agent_type.as_deref().unwrap_or(sending::AGENT_TYPE_DEFAULT);
+    sending::cancelled(Uuid::new_v4(), to_agent, job, trace)
 }
 
 /// Takes note of how an attempt ended, and returns its result as the job's caller is told it (RUN-5).

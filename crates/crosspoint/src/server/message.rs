@@ -20,9 +20,10 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
+use crosspoint_contracts::message::About;
 use crosspoint_exchange::admission;
 use crosspoint_exchange::refusal::Refusal;
-use crosspoint_http::Refused;
+use crosspoint_http::{Refused, long};
 use crosspoint_http::body::Received;
 use crosspoint_http::door::message::{self, CONTRACT};
 use crosspoint_http::door::{Asking, SentBy};
@@ -32,7 +33,6 @@ use uuid::Uuid;
 
 use self::sender::Presented;
 use super::App;
-use crate::link::message::kind_of;
 
 pub(super) use self::register::register_agent;
 
@@ -51,9 +51,11 @@ pub(super) async fn take_message(
     let bytes = received.bytes.clone();
     let about = |refusal| admission::about(refusal, CONTRACT, &bytes);
     let presented = Presented::read(&headers).map_err(about)?;
-    match kind_of(&received.bytes) {
-        Some(kind @ (Kind::WorkStatus | Kind::WorkResult | Kind::MessageError)) => {
-            Ok(app.hear(kind, &presented, received).await.map_err(about)?)
+    let looked = long::look(bytes.len(), || About::of(&bytes));
+    match looked.kind {
+        // Of a message in another version nothing more is looked at (MSG-10.3); the door says so.
+        Some(kind @ (Kind::WorkStatus | Kind::WorkResult | Kind::MessageError)) if looked.unspoken().is_none() => {
+            Ok(app.hear(kind, &looked, &presented, received).await.map_err(about)?)
         }
         // Anything else is not the message of an agent; the door says what is wrong with it.
         Some(_) | None => Ok(app.request_work(&presented, &uri, &headers, received).await.map_err(about)?),

@@ -277,7 +277,7 @@ fn not_joined(why: &NotJoined) -> Refusal {
     }
 }
 
-fn unjoined(why: &Unjoined) -> Refusal {
+pub(super) fn unjoined(why: &Unjoined) -> Refusal {
     match why {
         Unjoined::Configured => Refusal::conflict(
             "an agent of this name is configured",

@@ -17,8 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::agent::{MessageAgent, Plan};
 use super::chunks;
 use super::registered::Registered;
-use super::{CONTRACT_NAME, Message, SILENCE};
-use crate::config::{self, ANSWER_BYTES, CONCURRENCY, Via};
+use super::{CONTRACT_NAME, Message};
+use crate::config::{self, Via};
 
 /// How often it is looked whether agents are there.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
@@ -126,7 +126,7 @@ impl Hub {
             carry: message.carry,
             told: Some(told),
         };
-        self.link(plan, settled.repeatable)
+        self.link(plan)
     }
 
     /// Makes the link to an agent that registered; `None` if the member speaks another contract.
@@ -143,17 +143,17 @@ impl Hub {
             carry: true,
             told: None,
         };
-        Some(self.link(plan, None))
+        Some(self.link(plan))
     }
 
-    fn link(self: &Arc<Hub>, plan: Plan, repeatable: Option<bool>) -> Arc<dyn Link> {
+    fn link(self: &Arc<Hub>, plan: Plan) -> Arc<dyn Link> {
         let agent = Arc::new(MessageAgent::new(plan, &self.server, &self.agent_types));
         let mut agents = self.agents.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = agents.insert(agent.name.clone(), agent.clone()) {
             agent.remember(&before);
         }
         drop(agents);
-        Arc::new(Message { agent, hub: self.clone(), repeatable })
+        Arc::new(Message { agent, hub: self.clone() })
     }
 
     /// Forgets an agent that registered and will not come back.
@@ -250,8 +250,3 @@ impl config::Message {
         self.via == Via::Pull
     }
 }
-
-/// The limits of an agent that registered, where its registration says nothing.
-pub(crate) const REGISTERED_CONCURRENCY: u32 = CONCURRENCY;
-pub(crate) const REGISTERED_ANSWER_BYTES: u64 = ANSWER_BYTES;
-pub(crate) const REGISTERED_SILENCE: Duration = SILENCE;

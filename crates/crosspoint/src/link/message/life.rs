@@ -44,7 +44,7 @@ pub(crate) struct Beat {
     /// What the agent says of itself.
     pub(crate) status: Presence,
     /// What the agent has left, as it wrote it. It is shown, and not used for routing (MSG-19).
-    pub(crate) resources: Bytes,
+    pub(crate) resources: Option<Bytes>,
 }
 
 impl Life {
@@ -110,7 +110,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn beat(status: Presence) -> Beat {
-        Beat { at: Time(0), status, resources: Bytes::from_static(b"{}") }
+        Beat { at: Time(0), status, resources: None }
     }
 
     #[test]

@@ -5,14 +5,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::clause::all::ALL_129;
-use crosspoint_contracts::message::code;
+use crosspoint_contracts::message::{Notice, version};
 use crosspoint_contracts::reply::Failed;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::runtime::Attempt;
 use crosspoint_engine::wall_clock;
 use crosspoint_exchange::outgoing;
 use crosspoint_exchange::trace::Trace;
-use serde_json::json;
 use uuid::Uuid;
 
 use super::agent::MessageAgent;
@@ -20,6 +19,9 @@ use crate::backend::assignment;
 
 /// How much longer than its request says an attempt may take (ALL-4).
 const GRACE: Duration = Duration::from_secs(30);
+
+/// The type that an agent without one is addressed by.
+pub(crate) const AGENT_TYPE_DEFAULT: &str = "code";
 
 /// A request on its way to an agent.
 pub(super) struct Request {
@@ -53,23 +55,16 @@ pub(super) fn quiet_for(attempt: &Attempt) -> Option<Duration> {
 
 /// Writes that work is no longer wanted (MSG-19).
 pub(super) fn cancel(agent: &MessageAgent, job: JobId, trace: &Trace) -> (Uuid, Bytes) {
+    let to_agent = agent.agent_type.as_deref().unwrap_or(AGENT_TYPE_DEFAULT);
     let message_id = Uuid::new_v4();
+    (message_id, cancelled(message_id, to_agent, job, trace))
+}
+
+/// Writes that work is over, for an agent that goes on with it.
+pub(crate) fn cancelled(message_id: Uuid, to_agent: &str, job: JobId, trace: &Trace) -> Bytes {
+    let timestamp = wall_clock::now().to_string();
     let trace_id = Uuid::parse_str(&trace.trace_id).unwrap_or(job.uuid());
-    let message = json!({
-        "protocol_version": "1.0",
-        "message_id": message_id,
-        "from_agent": "orchestrator",
-        "to_agent": agent.agent_type.as_deref().unwrap_or("code"),
-        "timestamp": wall_clock::now().to_string(),
-        "trace_id": trace_id,
-        "request_id": job.uuid(),
-        "type": "error",
-        "payload": {
-            "error_code": code::CANCELLED,
-            "error_message": "The work is no longer wanted.",
-            "error_context": { "task_id": job.uuid(), "request_id": job.uuid() },
-        },
-        "x_custom_fields": {},
-    });
-    (message_id, message.to_string().into())
+    let version = SPOKEN_PICKED;
+    let notice = Notice { version, message_id, to_agent, timestamp: &timestamp, trace_id, work: job.uuid() };
+    notice.cancelled().into()
 }

@@ -7,6 +7,7 @@ use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::json::{Tape, Value};
+use crosspoint_contracts::message::About;
 use crosspoint_contracts::message::clause::{MSG_17, MSG_17_2};
 use crosspoint_contracts::reply::Failed;
 use crosspoint_engine::id::JobId;
@@ -51,30 +52,9 @@ pub(super) struct Unreadable {
     pub(super) notes: Vec<Note>,
 }
 
-/// Returns the kind of a message, by its type; `None` if it is no message. Where the type is missing or misspelt, the
-/// members of the payload tell (ALL-11).
-pub(crate) fn kind_of(document: &[u8]) -> Option<Kind> {
-    let tape = Tape::scan(document).ok()?;
-    let root = tape.root()?;
-    let said = root.get("type").and_then(Value::text).map(|text| text.decode().into_owned());
-    let payload = root.get("payload");
-    let has = |names: &[&str]| names.iter().any(|name| payload.and_then(|payload| payload.get(name)).is_some());
-    match said.as_deref() {
-        Some("work_request") => Some(Kind::WorkRequest),
-        Some("work_status") => Some(Kind::WorkStatus),
-        Some("work_result") => Some(Kind::WorkResult),
-        Some("error") => Some(Kind::MessageError),
-        Some(_) | None if has(&["work_type"]) => Some(Kind::WorkRequest),
-        Some(_) | None if has(&["error_code"]) => Some(Kind::MessageError),
-        Some(_) | None if has(&["progress_percent", "step", "current_task_id"]) => Some(Kind::WorkStatus),
-        Some(_) | None if has(&["exit_code", "output", "resources_used"]) => Some(Kind::WorkResult),
-        Some(_) | None => None,
-    }
-}
-
 /// Judges the answer to a pushed message (MSG-17).
 pub(super) fn of_answer(answer: &Answered) -> (PushVerdict, Vec<Note>) {
-    let (status, kind) = (answer.status, kind_of(&answer.body).filter(|kind| *kind != Kind::WorkRequest));
+    let (status, kind) = (answer.status, About::of(&answer.body).kind.filter(|kind| *kind != Kind::WorkRequest));
     if status.is_success() {
         return match kind {
             Some(kind) => (PushVerdict::Said(kind), Vec::new()),

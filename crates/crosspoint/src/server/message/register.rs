@@ -6,26 +6,25 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use crosspoint_contracts::message::registration::{HEARTBEAT_SECONDS, Registration};
-use crosspoint_contracts::message::{WorkStatus, version};
-use crosspoint_contracts::{Document, Kind, Options, read};
+use crosspoint_contracts::message::heartbeat::Sign;
+use crosspoint_contracts::message::registration::Registration;
 use crosspoint_engine::core::{Member, Spec};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 use crosspoint_engine::wall_clock;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 use crosspoint_http::Refused;
 use crosspoint_http::body::Received;
-use crosspoint_http::json::{Object, response};
+use crosspoint_http::json::response;
 
 use super::sender::{Presented, refused};
 use super::taken;
-use crate::config::base_address;
-use crate::link::message::{
-    Beat, CONTRACT_NAME, MessageAgent, REGISTERED_ANSWER_BYTES, REGISTERED_CONCURRENCY, Registered, SILENCE,
-    SILENT_AFTER,
-};
+use crate::config::{ANSWER_BYTES, CONCURRENCY, base_address};
+use crate::link::message::{Beat, CONTRACT_NAME, MessageAgent, Registered, SILENCE, SILENT_AFTER};
 use crate::server::App;
 use crate::server::pull::unjoined;
+
+/// How often agents are asked to send a heartbeat, in seconds (MSG-12).
+const HEARTBEAT_SECONDS: u32 = 30;
 
 pub(in crate::server) async fn register_agent(
     State(app): State<App>,
@@ -36,23 +35,16 @@ pub(in crate::server) async fn register_agent(
     if app.stopping().is_cancelled() {
         return Err(Refusal::stopping().into());
     }
-    let registration = Registration::read(&received.bytes, app.hub().agent_types())
-        .map_err(|report| Refusal::of_report(*report))?;
-    let versions: Vec<&str> = registration.supported_versions.iter().map(|version| &**version).collect();
-    let picked = version::pick(version::SPOKEN, &versions).map_err(|none| Refusal::no_common_version(&none))?;
+    let (report, registration) = Registration::read(&received.bytes, &app.types());
+    let registration = registration.ok_or_else(|| malformed(report))?;
+    let picked = registration.version().map_err(|none| no_common_version(&none))?;
     let agent = match app.hub().agent(&registration.agent_id) {
         Some(agent) if app.is_configured(&agent.name) => app.registered_configured(agent, &registration, &presented)?,
         Some(_) | None => app.register(&registration, picked.get()).await?,
     };
     agent.heard();
     app.hub().tell_capacity(app.engine(), &agent);
-    let mut out = Vec::new();
-    let mut object = Object::open(&mut out);
-    object.text("agent_id", &agent.name);
-    object.text("protocol_version", picked.get());
-    object.plain("heartbeat_seconds", HEARTBEAT_SECONDS);
-    object.close();
-    Ok(response(StatusCode::OK, out))
+    Ok(response(StatusCode::OK, registration.answer(picked, HEARTBEAT_SECONDS)))
 }
 
 impl App {
@@ -95,14 +87,14 @@ impl App {
             silence: Some(SILENCE),
             repeats: Repeats::SameAgent,
             recovery: Recovery::Resume,
-            output_bytes_max: REGISTERED_ANSWER_BYTES,
+            output_bytes_max: ANSWER_BYTES,
             ..Policy::DEFAULT
         };
         let spec = Spec {
             name: name.clone(),
             contract: CONTRACT_NAME.into(),
             works: registration.work_types.iter().map(|work| (&**work).into()).collect(),
-            concurrency: registration.concurrency.unwrap_or(REGISTERED_CONCURRENCY),
+            concurrency: registration.concurrency.unwrap_or(CONCURRENCY),
             waiting_max: u32::MAX,
             policy,
             agent_type: Some((*registration.agent_type).into()),
@@ -113,31 +105,27 @@ impl App {
         self.hub().agent(&name).ok_or_else(Refusal::internal)
     }
 
-    /// Takes a heartbeat (MSG-12).
+    /// Takes a heartbeat (MSG-12). What is wrong with it does no harm, as long as it says whose it is.
     pub(super) fn take_heartbeat(&self, presented: &Presented, document: &Bytes) -> Result<Response, Refusal> {
-        let types: Vec<&str> = self.hub().agent_types().iter().map(|name| &**name).collect();
-        let options = Options { kind: Some(Kind::WorkStatus), agent_types: &types, ..Options::default() };
-        let reading = read(document, &options);
-        let Some(Document::WorkStatus(message)) = &reading.document else {
-            return Err(Refusal::of_report(reading.report));
-        };
-        let WorkStatus::Heartbeat(heartbeat) = &message.payload else { return Err(Refusal::internal()) };
-        let agent = self.hub().agent(&heartbeat.agent_id.get()).ok_or_else(|| {
+        let (report, sign) = Sign::read(document, &self.types());
+        let sign = sign.ok_or_else(|| malformed(report))?;
+        let agent = self.hub().agent(&sign.agent_id).ok_or_else(|| {
             let hint = "POST /api/agent/register first";
             Refusal::not_found("no agent of this id has registered", hint).clause("MSG-11").at("/payload/agent_id")
         })?;
         self.authenticated(&agent, presented)?;
-        if agent.has_token() && agent.agent_type.as_deref().is_some_and(|of| *of != *heartbeat.agent_type.get()) {
+        let differs = |of: &str| sign.agent_type.as_deref().is_some_and(|said| said != of);
+        if agent.has_token() && agent.agent_type.as_deref().is_some_and(differs) {
             return Err(refused(&agent.name, TokenStatus::WrongAgent));
         }
-        let resources = Bytes::copy_from_slice(heartbeat.resources.get().as_bytes());
-        agent.beats(Beat { at: wall_clock::now(), status: heartbeat.status, resources });
+        let resources = sign.resources.as_ref().map(|resources| resources.bytes().clone());
+        agent.beats(Beat { at: wall_clock::now(), status: sign.presence, resources });
         self.hub().tell_capacity(self.engine(), &agent);
         Ok(taken())
     }
-}
 
-/// Whether a message is a heartbeat, which is about no work.
-pub(super) fn is_heartbeat(kind: Kind, document: &[u8]) -> bool {
-    kind == Kind::WorkStatus && crosspoint_contracts::message::is_heartbeat(document)
+    /// Returns the agent types that the operator added.
+    fn types(&self) -> Vec<&str> {
+        self.hub().agent_types().iter().map(|name| &**name).collect()
+    }
 }

@@ -7,7 +7,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Level;
-use crosspoint_contracts::message::{about, cancelling};
+use crosspoint_contracts::message::About;
+use crosspoint_contracts::message::cancelling::Cancel;
 use crosspoint_engine::core::Grip;
 use crosspoint_engine::event::Violation;
 use crosspoint_engine::id::JobId;
@@ -20,41 +21,51 @@ use crosspoint_http::door::message::cancel_work;
 use crosspoint_http::json::response;
 
 use super::sender::{Presented, refused};
-use super::{register, shared, taken};
-use crate::backend::fault;
-use crate::link::message::{Heard, MessageAgent, Said, cancel_document};
+use super::{shared, taken};
+use crate::backend::{fault, trace_of};
+use crate::link::message::{Heard, MessageAgent, outcome_of, over};
 use crate::server::App;
+
+/// A message of an agent about one of its jobs.
+struct Reply<'r> {
+    kind: Kind,
+    about: &'r About,
+    /// The agent whose token came with it.
+    speaker: Option<Arc<MessageAgent>>,
+    presented: &'r Presented,
+    job: Arc<Job>,
+}
 
 /// Longest time until what an agent says is on disk. Then it is asked to say it again.
 const STORED_WITHIN: Duration = Duration::from_secs(30);
 
 impl App {
     /// Takes a message that is no request: a heartbeat, a reply, or the cancelling of work.
-    pub(super) async fn hear(&self, kind: Kind, presented: &Presented, received: Received) -> Result<Response, Refusal> {
-        if register::is_heartbeat(kind, &received.bytes) {
+    pub(super) async fn hear(
+        &self,
+        kind: Kind,
+        about: &About,
+        presented: &Presented,
+        received: Received,
+    ) -> Result<Response, Refusal> {
+        if about.is_heartbeat {
             return self.take_heartbeat(presented, &received.bytes);
         }
         let speaker = self.speaker(presented)?;
-        let job = about::ids(&received.bytes).into_iter().find_map(|id| id.parse::<JobId>().ok());
-        let job = match job {
-            Some(id) => self.engine().job(id).await.map_err(|error| fault(&error))?.map(|watch| watch.job()),
-            None => None,
-        };
-        match job {
-            Some(job) => self.take_reply(kind, speaker, presented, &job, received).await,
-            None => self.take_cancel(kind, presented, &received).await,
+        // Deployed agents renew ids: the first that is known counts (MSG-17.2).
+        for id in about.ids.iter().filter_map(|id| id.parse::<JobId>().ok()) {
+            let job = self.engine().job(id).await.map_err(|error| fault(&error))?;
+            if let Some(job) = job.map(|watch| watch.job()) {
+                let reply = Reply { kind, about, speaker, presented, job };
+                return self.take_reply(reply, received).await;
+            }
         }
+        self.take_cancel(presented, &received).await
     }
 
     /// Takes the reply of an agent about one of its jobs. It is on disk when its sender is answered.
-    async fn take_reply(
-        &self,
-        kind: Kind,
-        speaker: Option<Arc<MessageAgent>>,
-        presented: &Presented,
-        job: &Arc<Job>,
-        received: Received,
-    ) -> Result<Response, Refusal> {
+    async fn take_reply(&self, reply: Reply<'_>, received: Received) -> Result<Response, Refusal> {
+        let Reply { kind, about, speaker, presented, job } = &reply;
         let talk = self.hub().talks(job.id());
         let agent = match (&speaker, &talk) {
             (Some(speaker), _) => speaker.name.clone(),
@@ -64,14 +75,14 @@ impl App {
         let Some(attempt) = last_attempt_of(job, &agent) else { return Err(self.not_theirs(job, &agent).await) };
         if let Some(agent) = self.hub().agent(&agent) {
             self.authenticated(&agent, presented)?;
-            self.is_of_its_type(&agent, &received.bytes, speaker.is_some())?;
+            is_of_its_type(&agent, about, speaker.is_some())?;
             agent.heard();
             self.hub().tell_capacity(self.engine(), &agent);
         }
         let is_present = talk.is_some_and(|(of, number)| of == agent && number == attempt);
         let heard = match is_present {
             true => {
-                let said = self.hub().say(job.id(), kind, received.bytes.clone());
+                let said = self.hub().say(job.id(), *kind, received.bytes.clone());
                 tokio::time::timeout(STORED_WITHIN, said).await.map_err(|_| not_now())?
             }
             false => None,
@@ -79,7 +90,7 @@ impl App {
         match heard {
             Some(Heard::Taken) => Ok(taken()),
             Some(Heard::Refused(refused)) => Err(refused.refusal()),
-            Some(Heard::Over) | None => self.take_late(kind, &agent, job.id(), attempt, &received).await,
+            Some(Heard::Over) | None => self.take_late(*kind, &agent, (job, attempt), &received).await,
         }
     }
 
@@ -89,18 +100,18 @@ impl App {
         &self,
         kind: Kind,
         agent: &Arc<str>,
-        id: JobId,
-        attempt: u32,
+        (job, attempt): (&Job, u32),
         received: &Received,
     ) -> Result<Response, Refusal> {
-        let Said::Ended(result) = Said::read(kind, &received.bytes) else {
-            let job = self.engine().job(id).await.map_err(|error| fault(&error))?.map(|watch| watch.job());
-            if job.is_some_and(|job| job.outcome().is_some()) {
+        let id = job.id();
+        let Some(result) = outcome_of(kind, &received.bytes) else {
+            let now = self.engine().job(id).await.map_err(|error| fault(&error))?.map(|watch| watch.job());
+            if now.is_some_and(|now| now.outcome().is_some()) {
                 let what = "a message about the work came after its outcome";
-                self.engine().violation(id, Violation { clause: "ALL-9.3", level: Level::Error, what: what.into() }).await;
+                self.engine().record(id, Violation { clause: "ALL-9.3", level: Level::Error, what: what.into() }).await;
             }
             // The agent learns that the work is over (MSG-19).
-            return Ok(response(StatusCode::OK, cancel_document(id)));
+            return Ok(response(StatusCode::OK, over(self.hub(), agent, id, &trace_of(job, attempt))));
         };
         let event = Event::Finish { attempt, result };
         match self.engine().report(agent, vec![(id, Grip::Lost, event)]).await.as_deref() {
@@ -112,33 +123,32 @@ impl App {
     /// Records that an agent speaks of work that it never had.
     async fn not_theirs(&self, job: &Job, agent: &str) -> Refusal {
         let what = "a message came from an agent that never had the work";
-        self.engine().violation(job.id(), Violation { clause: "ALL-2", level: Level::Error, what: what.into() }).await;
+        self.engine().record(job.id(), Violation { clause: "ALL-2", level: Level::Error, what: what.into() }).await;
         refused(agent, TokenStatus::WrongAgent)
     }
 
-    /// MSG-13.5: a token is bound to the agent's type, too. Without a token the ids alone count.
-    fn is_of_its_type(&self, agent: &MessageAgent, document: &[u8], is_shown: bool) -> Result<(), Refusal> {
-        let from = about::from_agent(document);
-        match (&agent.agent_type, from) {
-            (Some(of), Some(from)) if is_shown && **of != *from => Err(refused(&agent.name, TokenStatus::WrongAgent)),
-            (Some(_) | None, Some(_) | None) => Ok(()),
-        }
-    }
-
     /// Takes a caller's `error` that cancels its work.
-    async fn take_cancel(&self, kind: Kind, presented: &Presented, received: &Received) -> Result<Response, Refusal> {
+    async fn take_cancel(&self, presented: &Presented, received: &Received) -> Result<Response, Refusal> {
         let unknown = || {
             let hint = "`payload.task_id` and `request_id` of a reply are those of the work_request";
             Refusal::not_found("the message is about no work that is known here", hint).clause("MSG-17.2")
         };
-        let ids = cancelling::cancelled(kind, &received.bytes).ok_or_else(unknown)?;
+        let Cancel { request_id, task_id } = Cancel::read(&received.bytes).ok_or_else(unknown)?;
         let from = self.caller_of(presented, &received.bytes)?;
-        for id in ids {
+        for id in request_id.into_iter().chain(task_id) {
             if let Some(response) = cancel_work(&self.doors(), &from.caller, &id).await? {
                 return Ok(response);
             }
         }
         Err(unknown())
+    }
+}
+
+/// MSG-13.5: a token is bound to the agent's type, too. Without a token the ids alone count.
+fn is_of_its_type(agent: &MessageAgent, about: &About, has_shown: bool) -> Result<(), Refusal> {
+    match (&agent.agent_type, &about.from_agent) {
+        (Some(of), Some(from)) if has_shown && **of != **from => Err(refused(&agent.name, TokenStatus::WrongAgent)),
+        (Some(_) | None, Some(_) | None) => Ok(()),
     }
 }
 
