@@ -30,6 +30,8 @@ pub struct NewJob {
     pub work: Arc<str>,
     /// The agent that the job must go to.
     pub agent: Option<Arc<str>>,
+    /// The type of agent that the request is addressed to (MSG-18).
+    pub addressed: Option<Arc<str>>,
     /// Which jobs go first.
     pub priority: Priority,
     /// The limits that the caller set.
@@ -42,6 +44,11 @@ pub struct NewJob {
     /// The job's place in a trace, as W3C Trace Context spells it: `traceparent`, and on a second line `tracestate` if
     /// there is one.
     pub trace: Option<Box<str>>,
+    /// What every answer repeats of the request, such as ids and names: a small JSON object. Only the code that reads
+    /// requests and writes answers knows what it holds.
+    pub echo: Option<Box<str>>,
+    /// The name of the recipient that is to be told of the outcome: a caller that has a callback or pulls its messages.
+    pub notify: Option<Arc<str>>,
 }
 
 /// Where work comes in.
@@ -86,6 +93,8 @@ pub struct Limits {
     pub total: Option<Duration>,
     /// Longest time without a sign of life from the agent.
     pub silence: Option<Duration>,
+    /// Longest time of one attempt, without the time in which a person is asked.
+    pub attempt: Option<Duration>,
     /// Most output, in bytes.
     pub output_bytes: Option<u64>,
     /// How often and when a failed attempt is repeated (TASK-7). Setting it also says that repeating is wanted.

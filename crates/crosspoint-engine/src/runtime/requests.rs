@@ -269,11 +269,14 @@ impl Engine {
             key: key.map_or(Key::None, Key::Other),
             work: request.work.clone(),
             agent: request.pinned.clone(),
+            addressed: None,
             priority: request.priority,
             limits: request.limits.clone(),
             document,
             input: request.input.start as usize..request.input.end as usize,
             trace: request.trace.clone(),
+            echo: None,
+            notify: None,
         };
         Ok(self.submit_child(new, Some(id)).await)
     }

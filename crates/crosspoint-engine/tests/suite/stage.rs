@@ -103,11 +103,14 @@ pub(crate) fn new_job(work: &str, input: &str) -> NewJob {
         key: Key::None,
         work: work.into(),
         agent: None,
+        addressed: None,
         priority: Priority::Normal,
         limits: crosspoint_contracts::request::Limits::default(),
         document: Block(Bytes::from(input.to_owned())),
         input: 0..input.len(),
         trace: None,
+        echo: None,
+        notify: None,
     }
 }
 

@@ -56,6 +56,7 @@ pub(crate) fn full(seq: u64, state: State) -> Job {
         limits: Limits {
             total: Some(Duration::from_micros(3_600_000_001)),
             silence: Some(Duration::from_millis(1)),
+            attempt: None,
             output_bytes: Some(u64::from(u32::MAX) + 1),
             retry: Some(retry),
         },
