@@ -63,10 +63,10 @@ pub struct Asking {
     pub wait: Option<Duration>,
     /// The work that is meant by the name in the document.
     pub work: Option<String>,
-    /// The recipient that is told of the outcome.
-    pub notify: Option<Arc<str>>,
-    /// Agent types that the operator added to those of a contract.
+    /// Types of agents that the operator added to those of the contract.
     pub agent_types: Arc<[Box<str>]>,
+    /// The recipient that is to be told of the outcome.
+    pub notify: Option<Arc<str>>,
 }
 
 impl<B: Backend> Doors<B> {
@@ -78,16 +78,17 @@ impl<B: Backend> Doors<B> {
         asking: Asking,
         received: Received,
     ) -> Result<Admitted<B::Job>, Refusal> {
-        let about = |refusal| admission::about(refusal, contract, &received.bytes);
+        let Asking { wait, work, agent_types, notify } = asking;
+        let about = |refusal| admission::about(refusal, contract, &received.bytes, &agent_types);
         if self.site.stopping().is_cancelled() {
             return Err(about(Refusal::stopping()));
         }
         let key = headers::idempotency_key(headers).map_err(about)?;
-        let Asking { wait, work, notify, agent_types } = asking;
-        let trace = headers::trace(headers);
-        let headers = Headers { caller, key, trace, work, wait, notify, agent_types };
+        let agent_types = agent_types.clone();
+        let headers = Headers { caller, key, trace: headers::trace(headers), work, wait, agent_types, notify };
         let bytes = &received.bytes;
-        let reading = long::look(bytes.len(), || admission::read(contract, bytes, headers))?;
+        let reading = long::look(bytes.len(), || admission::read(contract, bytes, headers));
+        let reading = reading.map_err(|refusal| refusal.knowing(&self.backend.agents()))?;
         admission::submit(&self.backend, reading).await
     }
 }

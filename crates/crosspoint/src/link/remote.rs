@@ -1,6 +1,7 @@
 //! What agents behind an address have in common: the way to them, and how their requests are written.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crosspoint_contracts::clause::all::ALL_129;
@@ -45,6 +46,8 @@ impl Agent {
             server: server.to_owned(),
             mode: remote.mode.clone(),
             carry: remote.carry,
+            agent_type: None,
+            agent_types: Arc::default(),
         };
         let answer_bytes_max = usize::try_from(settled.output_bytes_max).unwrap_or(usize::MAX);
         Agent {
