@@ -190,7 +190,7 @@ pub(crate) fn snapshot(job: &Job) -> Snapshot<'_> {
         pinned: job.request.pinned.as_deref(),
         agent: job.agent.as_deref(),
         agent_type: None,
-        echo: None,
+        echo: job.request.echo.as_deref(),
         state: state(&job.state),
         progress: job.progress.as_deref(),
         began: job.began.as_deref(),

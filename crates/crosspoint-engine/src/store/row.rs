@@ -311,7 +311,6 @@ fn limits(text: Option<&str>) -> Limits {
         total: text.total_micros.map(Duration::from_micros),
         attempt: text.attempt_micros.map(Duration::from_micros),
         silence: text.silence_micros.map(Duration::from_micros),
-        attempt: None,
         output_bytes: text.output_bytes,
         retry: text.retry.map(|(attempts_max, backoff, first)| Schedule {
             attempts_max,

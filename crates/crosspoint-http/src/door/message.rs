@@ -47,7 +47,7 @@ pub async fn request_work<B: Backend>(
     received: Received,
 ) -> Result<Requested<B>, Refusal> {
     let wait = query::wait(uri, doors.wait_max);
-    let wait = wait.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes))?;
+    let wait = wait.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes, &asking.agent_types))?;
     let is_told_later = asking.notify.is_some();
     let work = doors.admit((CONTRACT, caller), headers, Asking { wait, ..asking }, received).await?;
     let now = ended(&work).await;

@@ -2,17 +2,17 @@
 //!
 //! A request is pushed to its agent, or waits until the agent pulls it ([`outbox`]); from then on both are the same
 //! [`conversation`]. What the agent says comes on the connection of a push, or to the server's endpoint, which finds the
-//! conversation in the [`hub`]. [`life`] decides whether an agent is there, [`verdict`] what it says means, [`chunks`]
+//! conversation in the [`hub`]. [`life`] decides whether an agent is there, [`verdict`] what it says means, [`steps`]
 //! puts long output together, and [`sending`] writes what goes out. The transport is in `agent` and `sending` alone.
 
 mod agent;
-mod chunks;
 mod conversation;
 mod hub;
 mod life;
 mod outbox;
 mod registered;
 mod sending;
+mod steps;
 mod verdict;
 
 use std::future::Future;
@@ -68,7 +68,7 @@ impl Link for Message {
     fn tidy(self: Arc<Self>, job: Arc<Job>, number: u32) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
             self.hub.concluded(job.id(), number);
-            chunks::remove(self.hub.spool(), job.id(), number).await;
+            steps::remove(self.hub.spool(), job.id(), number).await;
         })
     }
 
@@ -89,8 +89,8 @@ async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed
     let (job, number) = (attempt.job().id(), attempt.number());
     let trace = trace_of(attempt.job(), number);
     let begun = message.hub.begin(job, number, &message.agent.name);
-    let chunks = chunks::Chunks::open(message.hub.spool(), &attempt).await;
-    let mut conversation = Conversation::new(message, attempt, begun, chunks);
+    let steps = steps::Steps::open(message.hub.spool(), &attempt).await;
+    let mut conversation = Conversation::new(message, attempt, begun, steps);
     let result = conversation.work().await;
     // An agent that has said how the work ended, or never had it, need not be told.
     if result.is_err() && conversation.was_sent && !conversation.has_ended {

@@ -22,7 +22,7 @@ use crosspoint_http::call::{Media, Unanswered, Unread};
 use tokio::sync::{oneshot, watch};
 
 use super::agent::MessageAgent;
-use super::chunks::Chunks;
+use super::steps::Steps;
 use super::hub::{Begun, Heard, Said};
 use super::life::SILENT_AFTER;
 use super::outbox::Stage;
@@ -47,7 +47,7 @@ pub(super) struct Conversation<'m> {
     pub(super) attempt: Attempt,
     begun: Begun,
     broken: Broken,
-    chunks: Chunks,
+    steps: Steps,
     /// The answer to a pushed message, while it is awaited.
     posting: Option<Posting>,
     /// What became of a message that waits to be pulled.
@@ -76,7 +76,7 @@ enum Next {
 }
 
 impl<'m> Conversation<'m> {
-    pub(super) fn new(message: &'m Message, attempt: Attempt, begun: Begun, chunks: Chunks) -> Conversation<'m> {
+    pub(super) fn new(message: &'m Message, attempt: Attempt, begun: Begun, steps: Steps) -> Conversation<'m> {
         let began = Instant::now();
         let quiet = sending::quiet_for(&attempt);
         Conversation {
@@ -84,7 +84,7 @@ impl<'m> Conversation<'m> {
             attempt,
             begun,
             broken: Broken::default(),
-            chunks,
+            steps,
             posting: None,
             pulled: None,
             question: None,
@@ -234,7 +234,7 @@ impl<'m> Conversation<'m> {
         self.note(notes);
         self.is_paused = is_paused;
         if let Meaning::Ended(result) = meaning {
-            let result = self.chunks.finish(&mut self.attempt, result).await.map_err(gone)?;
+            let result = self.steps.finish(&mut self.attempt, result).await.map_err(gone)?;
             self.note(result.notes);
             self.conclude(heard);
             return Ok(Some(result.ended));
@@ -253,7 +253,7 @@ impl<'m> Conversation<'m> {
             Meaning::Waiting(question) => question,
             Meaning::Queued | Meaning::Ended(_) => None,
             Meaning::Running(progress) => {
-                let stored = self.chunks.status(&mut self.attempt, document, progress).await.map_err(gone)?;
+                let stored = self.steps.status(&mut self.attempt, document, progress).await.map_err(gone)?;
                 if let Some(refused) = stored {
                     self.note([refused.note()]);
                     return Ok(Heard::Refused(refused));

@@ -15,7 +15,7 @@ use crosspoint_engine::runtime::{Engine, Link};
 use tokio::sync::{mpsc, oneshot};
 
 use super::agent::{MessageAgent, Plan};
-use super::chunks;
+use super::steps;
 use super::registered::Registered;
 use super::{CONTRACT_NAME, Message};
 use crate::config::{self, Via};
@@ -62,7 +62,7 @@ pub(crate) enum Heard {
     /// The work goes on without this attempt, or is over.
     Over,
     /// Its chunk of output cannot be taken. The attempt goes on.
-    Refused(chunks::Refused),
+    Refused(steps::Refused),
 }
 
 /// A conversation that a link has begun. It ends when this is dropped.
@@ -83,7 +83,7 @@ impl Hub {
         Arc::new(Hub {
             server: config.server.name.clone(),
             agent_types: types.into(),
-            spool: config.data.join(chunks::DIRECTORY),
+            spool: config.data.join(steps::DIRECTORY),
             agents: RwLock::default(),
             conversations: Mutex::default(),
             concluding: Mutex::default(),
