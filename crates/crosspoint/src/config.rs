@@ -5,8 +5,10 @@
 //! environment; `load` puts them together; `problem` describes mistakes in them, and `show` prints the values in effect
 //! and where each came from.
 
+mod address;
 mod agent;
 mod bridge;
+mod caller;
 mod env;
 mod exec;
 mod exit_codes;
@@ -20,6 +22,7 @@ mod page;
 mod problem;
 mod remote;
 mod show;
+mod token;
 mod work;
 
 use std::path::PathBuf;
@@ -35,11 +38,13 @@ use crate::link;
 use crate::pull::Queues;
 use crate::schemas::Schemas;
 pub(crate) use bridge::Bridge;
+pub(crate) use caller::Caller;
 pub(crate) use exec::Exec;
 pub(crate) use load::{Flags, Loaded};
 pub(crate) use problem::Invalid;
-pub(crate) use remote::{Remote, Token};
+pub(crate) use remote::Remote;
 pub(crate) use show::show;
+pub(crate) use token::Token;
 
 /// Default data directory.
 const DATA: &str = ".crosspoint";
@@ -62,6 +67,8 @@ pub(crate) struct Config {
     pub(crate) agents: Vec<Agent>,
     /// The schemas of works, from `[[work]]`.
     pub(crate) schemas: Arc<Schemas>,
+    /// The callers that are told of their work later.
+    pub(crate) callers: Vec<Caller>,
     /// The data directory. A server leaves its address there ([`SERVER_FILE`]), and the database is there unless its
     /// path is configured.
     pub(crate) data: PathBuf,
@@ -225,6 +232,7 @@ impl Default for Config {
             limits: Limits::default(),
             agents: Builtin::ALL.map(Agent::sample).to_vec(),
             schemas: Arc::default(),
+            callers: Vec::new(),
             data: PathBuf::from(DATA),
             origin: None,
         }

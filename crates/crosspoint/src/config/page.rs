@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use super::key::{AGENT, Key, SECTIONS};
-use super::{Agent, Bridge, Config, Contract, Exec, Flags, Remote, agent, bridge, exec, remote, work};
+use super::{Agent, Bridge, Config, Contract, Exec, Flags, Remote, agent, bridge, caller, exec, remote, work};
 
 const PAGE: &str = "docs/configuration.md";
 
@@ -67,6 +67,14 @@ fn page() -> String {
     );
     out.push_str("\n| key | what it is |\n|---|---|\n");
     for (name, about) in work::KEYS {
+        let _ = writeln!(out, "| `{name}` | {about} |");
+    }
+    out.push_str(
+        "\n## `[[caller]]`\n\nOne table for each caller that is told later what became of its work. A caller without a\n\
+         `callback` pulls what it is owed.\n",
+    );
+    out.push_str("\n| key | what it is |\n|---|---|\n");
+    for (name, about) in caller::KEYS {
         let _ = writeln!(out, "| `{name}` | {about} |");
     }
     out
