@@ -30,6 +30,8 @@ pub struct NewJob {
     pub work: Arc<str>,
     /// The agent that the job must go to.
     pub agent: Option<Arc<str>>,
+    /// The type of agent that the request is addressed to. Agents of another type do not get the job.
+    pub addressed: Option<Arc<str>>,
     /// Which jobs go first.
     pub priority: Priority,
     /// The limits that the caller set.
@@ -42,6 +44,10 @@ pub struct NewJob {
     /// The job's place in a trace, as W3C Trace Context spells it: `traceparent`, and on a second line `tracestate` if
     /// there is one.
     pub trace: Option<Box<str>>,
+    /// What every answer repeats of the caller's document: a JSON object of small facts, such as ids and names.
+    pub echo: Option<Box<str>>,
+    /// The name of the recipient that is to be told the outcome.
+    pub notify: Option<Arc<str>>,
 }
 
 /// Where work comes in.
@@ -84,6 +90,9 @@ pub enum Priority {
 pub struct Limits {
     /// Longest time from acceptance to the outcome.
     pub total: Option<Duration>,
+    /// Longest time of one attempt, without the time in which a person is asked. An attempt that takes longer is given
+    /// up, and may be repeated.
+    pub attempt: Option<Duration>,
     /// Longest time without a sign of life from the agent.
     pub silence: Option<Duration>,
     /// Most output, in bytes.

@@ -13,6 +13,7 @@ mod command;
 mod driven;
 mod look;
 mod members;
+mod owed;
 mod report;
 mod room;
 mod suspects;
@@ -28,7 +29,7 @@ use crate::job::{Job, Request, State};
 use crate::keys::Keys;
 use crate::machine::{self, Action, End, Event, Refused};
 use crate::policy::{Policy, Recovery};
-use crate::queue::{Queues, Target};
+use crate::queue::Queues;
 use crate::retention::Ended;
 pub use agents::{Agent, AgentCommand, Spec, Standing};
 pub use batch::{Accepted, Batch, Effect, Written};
@@ -118,7 +119,7 @@ impl Core {
             unrepaired: origin.unrepaired,
         };
         for spec in origin.agents {
-            core.add_agent(spec);
+            core.add_agent(spec, origin.now);
         }
         for member in origin.members {
             core.add_member(&member, &origin.present, origin.now);
@@ -153,6 +154,10 @@ impl Core {
         let mut core = Core::new(Origin { present, alive_at, end, visited, ..origin });
         core.alive_at = written.unwrap_or_default();
         core.resting = self.resting;
+        for (name, agent) in &mut core.agents {
+            // What was seen of configured agents is only in memory.
+            agent.seen = self.agents.get(name).map_or(agent.seen, |known| known.seen);
+        }
         core.doubtful.clone_from(&self.doubtful);
         core
     }
@@ -161,7 +166,7 @@ impl Core {
     fn add_job(&mut self, mut job: Job, now: Time) {
         let seq = job.seq();
         if let State::Running(running) | State::Waiting { running, .. } = &mut job.state {
-            (running.heard_at, running.taken_up_at) = (now, Some(now));
+            (running.heard_at, running.timed_from, running.taken_up_at) = (now, now, Some(now));
         }
         self.insert(Arc::new(job));
         self.count(seq, 1);
@@ -197,6 +202,7 @@ impl Core {
             Command::Agent(name, command) => self.command_agent(name, *command, now, batch),
             Command::TakeUp(id) => self.take_up(*id, now, batch),
             Command::Join(member) => self.join(member, now, batch),
+            Command::Told(id) => self.told(*id, batch),
             Command::Violation(seq, violation) => {
                 batch.violations.push((*seq, now, violation.clone()));
                 Reply::Done
@@ -261,7 +267,7 @@ impl Core {
             return Reply::Known(seq);
         }
         let request = &submission.request;
-        if let Err(rejected) = self.check_route(&request.work, request.pinned.as_ref()) {
+        if let Err(rejected) = self.check_route(request) {
             return Reply::Rejected(rejected);
         }
         let charged = self.charged(request);
@@ -377,12 +383,6 @@ impl Core {
             None => &NONE_YET,
             Some(name) => self.agents.get(name).map_or(&GONE, |agent| &agent.spec.policy),
         }
-    }
-
-    fn targets_of(spec: &Spec) -> Vec<Target> {
-        let pinned = [None, Some(spec.name.clone())];
-        let of_work = |work: &Arc<str>| pinned.clone().map(|pinned| Target { work: work.clone(), pinned });
-        spec.works.iter().flat_map(of_work).collect()
     }
 }
 

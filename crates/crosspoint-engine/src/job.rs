@@ -37,6 +37,9 @@ pub struct Job {
     pub retries: u32,
     /// Whether an agent may have begun the work in an attempt that is over.
     pub begun: bool,
+    /// Whether all further attempts go to the agent that the job is with: no other agent knows whether the work was
+    /// done. See [`Repeats::SameAgent`](crate::policy::Repeats::SameAgent).
+    pub stays: bool,
     /// How many attempts in a row were cut short by an unclean end of the orchestrator (ALL-13).
     pub cut_short: u32,
     /// When the job was set aside, because its changes cannot be written to the store.
@@ -87,6 +90,8 @@ pub struct Request {
     pub work: Arc<str>,
     /// The agent that the job must go to, where the caller named one.
     pub pinned: Option<Arc<str>>,
+    /// The type of agent that the request is addressed to. Agents without a type take it too.
+    pub addressed: Option<Arc<str>>,
     /// Which jobs go first.
     pub priority: Priority,
     /// The limits that the caller set.
@@ -94,6 +99,10 @@ pub struct Request {
     /// The job's place in a trace, as W3C Trace Context spells it: `traceparent`, and on a second line `tracestate` if
     /// there is one.
     pub trace: Option<Box<str>>,
+    /// What every answer repeats of the caller's document: a JSON object, which the engine does not look into.
+    pub echo: Option<Box<str>>,
+    /// The name of the recipient that is to be told the outcome. It is owed that until it was told.
+    pub notify: Option<Arc<str>>,
     /// When the job was accepted.
     pub accepted_at: Time,
     /// Where in the document the input is. An empty range says that there is no input, which means `{}`. The range is
@@ -157,6 +166,9 @@ pub struct Running {
     pub attempt: u32,
     /// When the agent last gave a sign of life.
     pub heard_at: Time,
+    /// From when the time of the attempt counts: from its start, or from when it was taken up, and later by the time in
+    /// which it waited for people.
+    pub timed_from: Time,
     /// How many questions the attempt has asked.
     pub asked: u32,
     /// When this orchestrator took the attempt up, if the attempt began before the orchestrator was started. The agent
@@ -235,6 +247,7 @@ impl Job {
             had: Arc::default(),
             retries: 0,
             begun: false,
+            stays: false,
             cut_short: 0,
             aside: None,
             started_at: None,
@@ -286,6 +299,12 @@ impl Job {
     /// Returns the agent that has the job or had it last, or else the agent that the job must go to.
     pub fn agent_or_pinned(&self) -> Option<&str> {
         self.agent.as_deref().or(self.request.pinned.as_deref())
+    }
+
+    /// Returns the agent that the job's next attempt must go to, if it may go to only one.
+    pub fn bound_to(&self) -> Option<&Arc<str>> {
+        let stays_with = self.agent.as_ref().filter(|_| self.stays);
+        stays_with.or(self.request.pinned.as_ref())
     }
 
     /// Returns the attempt under way, also while it waits for a person.

@@ -26,7 +26,7 @@ use crosspoint_contracts::time::Time;
 
 use crate::event::{Entry, Violation, What};
 use crate::job::{Answered, Job, Phase, Running, State};
-use crate::policy::{Policy, Recovery};
+use crate::policy::{Policy, Recovery, Repeats};
 pub use clock::alarm;
 pub use end::pause;
 
@@ -93,7 +93,8 @@ pub enum Event {
         /// The answer: any JSON.
         answer: Body,
     },
-    /// The attempt was never given to a worker and will not be, because the worker that was to have it is gone.
+    /// The attempt was never given to its agent and will not be, because the agent or the worker that was to have it is
+    /// gone.
     Withdrawn {
         /// The attempt.
         attempt: u32,
@@ -252,7 +253,8 @@ impl Step {
         self.job.started_at.get_or_insert(now);
         self.job.output_bytes = 0;
         self.job.agent = Some(agent.clone());
-        self.enter(State::Running(Running { attempt, heard_at: now, asked: 0, taken_up_at: None }), now);
+        let running = Running { attempt, heard_at: now, timed_from: now, asked: 0, taken_up_at: None };
+        self.enter(State::Running(running), now);
         self.note(What::Started { attempt, agent: agent.as_ref().into() }, now);
         self.actions.push(Action::Dispatch { attempt });
         Ok(self)
@@ -308,7 +310,7 @@ impl Step {
     /// Handles work that died with the orchestrator. The work begins again, unless it may be what crashes the
     /// orchestrator (ALL-13). A job that waits for a person does nothing that could crash it.
     fn cut_short(&mut self, attempt: u32, end: End, now: Time, policy: &Policy) {
-        self.job.begun = true;
+        self.may_have_begun(policy);
         let at_work = matches!(self.job.state, State::Running(_));
         if end == End::Unclean && at_work && policy.cut_short_max.is_some() {
             self.job.cut_short = self.job.cut_short.saturating_add(1);
@@ -344,15 +346,25 @@ impl Step {
     }
 
     /// Changes the job's state. Time spent waiting for a person is counted when the job leaves that state.
-    fn enter(&mut self, state: State, now: Time) {
+    fn enter(&mut self, mut state: State, now: Time) {
         if let State::Waiting { .. } = self.job.state {
-            self.job.waited = self.job.waited.saturating_add(now.since(self.job.updated_at));
+            let waited = now.since(self.job.updated_at);
+            self.job.waited = self.job.waited.saturating_add(waited);
+            if let State::Running(running) | State::Waiting { running, .. } = &mut state {
+                running.timed_from = running.timed_from.plus(waited).min(now);
+            }
         }
         self.job.state = state;
         self.job.updated_at = now;
         if self.job.running().is_none() {
             self.job.memory = None;
         }
+    }
+
+    /// Notes that an agent with this policy may have begun the work in an attempt that is over.
+    fn may_have_begun(&mut self, policy: &Policy) {
+        self.job.begun = true;
+        self.job.stays |= policy.repeats == Repeats::SameAgent;
     }
 
     fn note(&mut self, what: What, now: Time) {
@@ -370,7 +382,7 @@ impl Step {
     fn take_up(&mut self, now: Time) {
         self.set_heard(now);
         if let State::Running(running) | State::Waiting { running, .. } = &mut self.job.state {
-            running.taken_up_at = Some(now);
+            (running.timed_from, running.taken_up_at) = (now, Some(now));
         }
     }
 

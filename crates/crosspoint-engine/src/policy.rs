@@ -57,8 +57,11 @@ pub struct Policy {
 /// Whether work that may have begun may be begun again (ALL-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
-    /// Always: the agent never does the same request twice, or the operator says that doing it twice does no harm.
+    /// Always, by any agent: the operator says that doing it twice does no harm.
     Always,
+    /// Only by the same agent: it never does the same request twice, and no other agent knows whether the work was
+    /// done.
+    SameAgent,
     /// Only if the work certainly never began.
     BeforeStart,
 }
@@ -109,6 +112,10 @@ impl Recovery {
 impl Repeats {
     /// Whether the engine may try again after this failure (ALL-3, MSG-5).
     pub fn allow(self, failure: Failure, dispatched: Dispatched) -> bool {
-        failure.is_retried() && (self == Repeats::Always || dispatched == Dispatched::No)
+        let may_begin_again = match self {
+            Repeats::Always | Repeats::SameAgent => true,
+            Repeats::BeforeStart => dispatched == Dispatched::No,
+        };
+        failure.is_retried() && may_begin_again
     }
 }

@@ -15,25 +15,68 @@ use crate::job::Job;
 /// Every turn of an agent that is a multiple of this goes to the oldest job, whatever its priority.
 pub const OLDEST_EVERY: u64 = 8;
 
-/// Where a job may go: to any agent that takes the work, or to one agent.
+/// Where a job may go: to any agent that takes the work, to agents of one type, or to one agent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
     /// The kind of work.
     pub work: Arc<str>,
-    /// The one agent that the job must go to, where the caller named it.
+    /// The one agent that the job must go to: the caller named it, or the job stays with it.
     pub pinned: Option<Arc<str>>,
+    /// The type of agent that the job is addressed to.
+    pub addressed: Option<Arc<str>>,
+}
+
+/// Which jobs of one work an agent takes: those for any agent, or those for this one.
+#[derive(Clone, Debug)]
+pub struct Takes {
+    /// The first of the targets in their order. The others differ from it only in what they are addressed to.
+    first: Target,
+    agent_type: Option<Arc<str>>,
 }
 
 /// All jobs that wait for an agent.
 #[derive(Debug, Default)]
 pub struct Queues {
-    waiting: BTreeMap<Target, [BTreeSet<Seq>; Priority::ALL.len()]>,
+    waiting: BTreeMap<Target, Lanes>,
 }
+
+/// Jobs by their priority.
+type Lanes = [BTreeSet<Seq>; Priority::ALL.len()];
 
 impl Target {
     /// Returns where this job may go.
     pub fn of(job: &Job) -> Target {
-        Target { work: job.request.work.clone(), pinned: job.request.pinned.clone() }
+        let request = &job.request;
+        Target { work: request.work.clone(), pinned: job.bound_to().cloned(), addressed: request.addressed.clone() }
+    }
+}
+
+/// Whether an agent of this type takes work that is addressed like this (MSG-18). An agent without a type takes any
+/// work, and work that names no type goes to any agent.
+pub fn is_of_type(agent_type: Option<&str>, addressed: Option<&str>) -> bool {
+    match (agent_type, addressed) {
+        (Some(own), Some(wanted)) => own == wanted,
+        (None, _) | (_, None) => true,
+    }
+}
+
+impl Takes {
+    /// Returns what an agent takes of this work: jobs for any agent, and jobs that must go to it.
+    pub fn of(work: &Arc<str>, name: &Arc<str>, agent_type: Option<&Arc<str>>) -> [Takes; 2] {
+        let agent_type = agent_type.cloned();
+        [None, Some(name.clone())].map(|pinned| Takes {
+            first: Target { work: work.clone(), pinned, addressed: None },
+            agent_type: agent_type.clone(),
+        })
+    }
+
+    /// Whether the agent takes jobs that may go there.
+    pub fn takes(&self, target: &Target) -> bool {
+        self.is_near(target) && is_of_type(self.agent_type.as_deref(), target.addressed.as_deref())
+    }
+
+    fn is_near(&self, target: &Target) -> bool {
+        target.work == self.first.work && target.pinned == self.first.pinned
     }
 }
 
@@ -53,15 +96,20 @@ impl Queues {
         }
     }
 
-    /// Returns the job that goes next among those that may go to one of these targets. `turn` counts the turns of the
-    /// agent that asks.
-    pub fn next<'t>(&self, targets: impl Iterator<Item = &'t Target>, turn: u64) -> Option<Seq> {
-        let lanes = targets.filter_map(|target| self.waiting.get(target));
+    /// Returns the job that goes next among those that an agent takes. `turn` counts the turns of the agent that asks.
+    pub fn next<'t>(&self, taken: impl Iterator<Item = &'t Takes>, turn: u64) -> Option<Seq> {
+        let lanes = taken.flat_map(|takes| self.lanes(takes));
         let heads = lanes
             .flat_map(|lanes| lanes.iter().enumerate().filter_map(|(priority, lane)| Some((priority, *lane.first()?))));
         let oldest_goes = turn % OLDEST_EVERY == OLDEST_EVERY - 1;
         let order = |&(priority, seq): &(usize, Seq)| (if oldest_goes { 0 } else { usize::MAX - priority }, seq);
         heads.min_by_key(order).map(|(_, seq)| seq)
+    }
+
+    /// Returns the jobs that an agent takes, by priority. Targets that differ only in their type are neighbours.
+    fn lanes<'q>(&'q self, takes: &'q Takes) -> impl Iterator<Item = &'q Lanes> {
+        let near = self.waiting.range(&takes.first..).take_while(|(target, _)| takes.is_near(target));
+        near.filter(|(target, _)| takes.takes(target)).map(|(_, lanes)| lanes)
     }
 
     /// Returns how many jobs with the same target are older or of a higher priority.
@@ -85,9 +133,9 @@ impl Queues {
         works.into_iter().map(|(work, (jobs, oldest))| (work.clone(), jobs, oldest)).collect()
     }
 
-    /// Returns how many jobs wait for one of these targets.
-    pub fn len<'t>(&self, targets: impl Iterator<Item = &'t Target>) -> usize {
-        let lanes = targets.filter_map(|target| self.waiting.get(target));
+    /// Returns how many of the jobs that wait an agent takes.
+    pub fn len<'t>(&self, taken: impl Iterator<Item = &'t Takes>) -> usize {
+        let lanes = taken.flat_map(|takes| self.lanes(takes));
         lanes.map(|lanes| lanes.iter().map(BTreeSet::len).sum::<usize>()).sum()
     }
 }

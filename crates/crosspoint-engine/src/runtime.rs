@@ -6,8 +6,9 @@
 //! attempts ┘          (everything that is waiting, as one batch)      └── one line of log a transition
 //! ```
 //!
-//! Configured agents are reached by a [`Link`], with a task for each attempt. Agents that joined ask for their work: it
-//! is put into their pull queues by a [`PullQueues`], and no task waits for it.
+//! Configured agents are reached by a [`Link`], with a task for each attempt, and so are agents that joined for which
+//! [`Config::member_link`] makes one. Other agents that joined ask for their work: it is put into their pull queues by
+//! a [`PullQueues`], and no task waits for it.
 //!
 //! Only the committing thread touches the core and the store's writer, so nothing is locked while it decides. Code that
 //! waits for a job, follows it or lists jobs looks at what was published after the commit, or reads the store over its
@@ -23,12 +24,15 @@ mod config;
 mod engine;
 mod failing;
 mod follow;
+mod health;
 mod inbox;
 mod judge;
+mod links;
 mod log;
 mod members;
 mod metrics;
 mod output;
+mod owed;
 mod published;
 mod pull;
 mod purge;
@@ -46,6 +50,7 @@ pub use config::{Config, Limits};
 pub use engine::{Engine, Readiness};
 pub use follow::Follow;
 pub use judge::Judge;
+pub use links::MemberLink;
 pub use members::{Heard, Unjoined};
 pub use metrics::{AttemptResult, Commits, Distribution, Ended, Load, NAMES_MAX, Numbers, Queue, SERIES_MAX};
 pub use output::{More, Output, Unread};

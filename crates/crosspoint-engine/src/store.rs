@@ -15,6 +15,7 @@ mod member;
 mod open;
 mod outcome;
 mod output;
+mod owed;
 mod purge;
 mod read;
 mod row;
@@ -44,6 +45,7 @@ pub use export::{Numbers, Wanted};
 pub use fault::Fault;
 use lock::Lock;
 pub use output::{BlockPlace, Stretch};
+pub use owed::{Owed, OwedCount};
 pub use purge::{Budget, Purged};
 pub use read::{Filter, Found, LISTED_BYTES_MAX, Page, Places, Readers, Sizes};
 

@@ -182,7 +182,7 @@ fn unaccepted<B: Backend>(
     let refusing = &exchange.refusing;
     let wording = match &why {
         Unaccepted::UnknownWork if exchange.work_may_name_agent => return unknown_name(agents, exchange, was_meant),
-        Unaccepted::UnknownWork => refusing.unknown_work,
+        Unaccepted::UnknownWork | Unaccepted::WrongType => refusing.unknown_work,
         Unaccepted::UnknownAgent => refusing.unknown_agent,
         Unaccepted::NotItsWork => refusing.not_its_work,
         Unaccepted::Conflict(job) => {
@@ -215,6 +215,10 @@ impl<J: Followed> Unaccepted<J> {
             Unaccepted::NotItsWork => {
                 let hint = "leave `agent` out, or GET /api/v1/agents for who takes what";
                 Refusal::unsupported("this agent does not take this work", hint).at("/agent")
+            }
+            Unaccepted::WrongType => {
+                let hint = format!("address it to another type of agent, or to none; known works: {}", works(agents));
+                Refusal::unsupported("no agent of the type that this is addressed to takes this work", hint).at("/work")
             }
             Unaccepted::Mismatch(report) => {
                 let mistake = |finding: Finding| {

@@ -111,6 +111,8 @@ pub enum Unaccepted<J> {
     UnknownAgent,
     /// The agent that the caller named does not take the work.
     NotItsWork,
+    /// Agents take the work, but none of the type that the request is addressed to.
+    WrongType,
     /// The input does not match the schema of its work (TASK-10). The places are those of the caller's own document.
     Mismatch(Report),
     /// A reason that has nothing to do with the caller's contract.

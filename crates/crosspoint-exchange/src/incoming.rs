@@ -76,11 +76,14 @@ pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<In
         request_id: Some(request_id.into()),
         work: text(&job, Home::Work).unwrap_or_default().into(),
         agent: text(&job, Home::Target).map(Into::into),
+        addressed: None,
         priority: text(&job, Home::Priority).and_then(|name| Priority::from_name(&name)).unwrap_or_default(),
         limits: limits(&job, exchange.seconds_default),
         document: Block(document.clone()),
         input: asked.input.map_or(0..0, |input| range_in(document, input)),
         trace: headers.trace.or(own).map(|trace| trace.stored().into()),
+        echo: None,
+        notify: None,
     };
     let is_translated = job.origin.contract() != contract;
     Ok(Incoming { new, name_bytes, is_translated, loose: reading.report.findings, traces_differ })

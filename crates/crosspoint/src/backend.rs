@@ -165,6 +165,7 @@ pub(crate) fn unaccepted(why: runtime::Unaccepted) -> Unaccepted<Tracked> {
         runtime::Unaccepted::Rejected(Rejected::UnknownWork) => Unaccepted::UnknownWork,
         runtime::Unaccepted::Rejected(Rejected::UnknownAgent) => Unaccepted::UnknownAgent,
         runtime::Unaccepted::Rejected(Rejected::NotItsWork) => Unaccepted::NotItsWork,
+        runtime::Unaccepted::Rejected(Rejected::WrongType) => Unaccepted::WrongType,
         runtime::Unaccepted::Rejected(Rejected::Full { share, most }) => {
             Unaccepted::Refused(refusal::full(share, most))
         }

@@ -192,6 +192,7 @@ impl Config {
             store: store::Options { path: self.store.path.clone(), bytes_max: self.limits.store_bytes_max },
             agents: link::configured(self),
             queues: Some(queues.clone()),
+            member_link: None,
             limits: runtime::Limits {
                 room: self.limits.room(),
                 waiting_max: self.limits.waiting_max,

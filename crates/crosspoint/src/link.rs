@@ -49,6 +49,8 @@ fn agent(settled: &Agent, program_directory: &exec::ProgramDirectory, config: &C
     let spec = Spec {
         name: settled.name.as_str().into(),
         contract: settled.contract.name().into(),
+        agent_type: None,
+        awaited: false,
         works: settled.work.iter().map(|work| work.as_str().into()).collect(),
         concurrency: settled.concurrency,
         waiting_max: settled.waiting_max.unwrap_or(u32::MAX),

@@ -228,7 +228,7 @@ impl Joining {
     }
 
     fn member(&self, lease: std::time::Duration) -> Member {
-        Member { spec: self.spec.clone(), lease, left_at: None }
+        Member { spec: self.spec.clone(), lease, left_at: None, registration: None }
     }
 
     fn session(&self, now: Instant) -> Session {

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use crosspoint_contracts::content::Block;
 use crosspoint_contracts::time::Time;
 
 use super::{Batch, Core, Effect, Membership, Presence, Rejected, Reply};
 use crate::breaker::{self, Breaker, Doubt};
 use crate::id::Seq;
-use crate::job::State;
+use crate::job::{Request, State};
 use crate::machine::Event;
 use crate::policy::Policy;
-use crate::queue::Target;
+use crate::queue::{Takes, is_of_type};
 
 /// An agent, as the operator configured it, or as it joined.
 #[derive(Clone, Debug)]
@@ -19,8 +20,14 @@ pub struct Spec {
     pub name: Arc<str>,
     /// The contract that the agent speaks, for people to read.
     pub contract: Arc<str>,
+    /// The agent's type. Of work that is addressed to a type, an agent with a type takes only what is addressed to its
+    /// own.
+    pub agent_type: Option<Arc<str>>,
     /// The works that the agent takes.
     pub works: Vec<Arc<str>>,
+    /// Whether the agent gets no work until it was heard of: it is away at the start. For configured agents only; an
+    /// agent that joined is always away at the start.
+    pub awaited: bool,
     /// Most jobs that the agent may have at a time, without those that wait for a person. It is not used for an agent
     /// that joined, which has a capacity instead.
     pub concurrency: u32,
@@ -50,13 +57,17 @@ pub struct Agent {
     pub doubt: Doubt,
     /// Whether the agent is present; `None` if it was configured instead of having joined.
     pub joined: Option<Membership>,
+    /// Whether a configured agent is present; `None` if that is not known, so that it always gets work.
+    pub seen: Option<Presence>,
+    /// What the agent said when it joined, for the link that reaches it.
+    pub registration: Option<Block>,
     /// How many jobs the agent has, without those that wait for a person.
     pub running: u32,
     /// How many jobs the agent has that wait for a person.
     pub waiting: u32,
     /// How often the agent was given a job since the orchestrator was started.
     pub turns: u64,
-    pub(super) targets: Vec<Target>,
+    pub(super) takes: Vec<Takes>,
 }
 
 /// A command about one agent.
@@ -66,7 +77,8 @@ pub enum AgentCommand {
     Drain(bool),
     /// An event for the agent's breaker.
     Breaker(breaker::Event),
-    /// An agent that joined takes this many jobs at a time; 0 says that it is away.
+    /// The agent takes this many jobs at a time, a configured one at most as many as configured; 0 says that it is
+    /// away.
     Capacity(u32),
     /// An agent that joined will not come back.
     Forget,
@@ -80,11 +92,7 @@ impl Agent {
 
     /// Returns how many jobs the agent may have at a time at present.
     pub fn capacity(&self) -> u32 {
-        match &self.joined {
-            None => self.spec.concurrency,
-            Some(Membership { presence: Presence::Here { capacity }, .. }) => *capacity,
-            Some(Membership { presence: Presence::Away { .. }, .. }) => 0,
-        }
+        Presence::capacity(&self.spec, self.joined, self.seen)
     }
 
     /// Returns the sort key for handing out jobs: the least loaded agent comes first, and among equals the one with the
@@ -95,11 +103,20 @@ impl Agent {
 }
 
 impl Core {
-    pub(super) fn add_agent(&mut self, spec: Spec) {
+    pub(super) fn add_agent(&mut self, spec: Spec, now: Time) {
         self.add_works(&spec);
-        let targets = Core::targets_of(&spec);
-        let (standing, doubt) = (Standing::default(), Doubt::default());
-        let agent = Agent { spec, standing, doubt, joined: None, running: 0, waiting: 0, turns: 0, targets };
+        let agent = Agent {
+            standing: Standing::default(),
+            doubt: Doubt::default(),
+            joined: None,
+            seen: spec.awaited.then_some(Presence::Away { since: now }),
+            registration: None,
+            running: 0,
+            waiting: 0,
+            turns: 0,
+            takes: takes_of(&spec),
+            spec,
+        };
         self.agents.insert(agent.spec.name.clone(), agent);
     }
 
@@ -109,15 +126,25 @@ impl Core {
         }
     }
 
-    /// Checks whether any known agent can take this work (ALL-6).
-    pub(super) fn check_route(&self, work: &str, pinned: Option<&Arc<str>>) -> Result<(), Rejected> {
-        let Some(takers) = self.works.get(work) else { return Err(Rejected::UnknownWork) };
-        match pinned {
-            None => Ok(()),
-            Some(name) if takers.contains(name) => Ok(()),
-            Some(name) if self.agents.contains_key(name) => Err(Rejected::NotItsWork),
-            Some(_) => Err(Rejected::UnknownAgent),
+    /// Checks whether any known agent can take this request (ALL-6).
+    pub(super) fn check_route(&self, request: &Request) -> Result<(), Rejected> {
+        let Some(takers) = self.works.get(&request.work) else { return Err(Rejected::UnknownWork) };
+        if let Some(name) = &request.pinned
+            && !takers.contains(name)
+        {
+            let is_known = self.agents.contains_key(name);
+            return Err(if is_known { Rejected::NotItsWork } else { Rejected::UnknownAgent });
         }
+        let is_pinned = |name: &&Arc<str>| request.pinned.as_ref().is_none_or(|pinned| pinned == *name);
+        let fits = self.takers(request).any(|name| is_pinned(&name));
+        if fits { Ok(()) } else { Err(Rejected::WrongType) }
+    }
+
+    /// Returns the agents that take the request's work and are of the type that it is addressed to (MSG-18).
+    pub(super) fn takers<'c>(&'c self, request: &'c Request) -> impl Iterator<Item = &'c Arc<str>> {
+        let fits = |agent: &Agent| is_of_type(agent.spec.agent_type.as_deref(), request.addressed.as_deref());
+        let takers = self.works.get(&request.work).into_iter().flatten();
+        takers.filter(move |name| self.agents.get(*name).is_some_and(fits))
     }
 
     pub(super) fn command_agent(&mut self, name: &str, command: AgentCommand, now: Time, batch: &mut Batch) -> Reply {
@@ -196,8 +223,12 @@ impl Core {
         if let Some(suspect) = self.next_suspect(&free, now) {
             return Some(suspect);
         }
-        let next =
-            |agent: &Agent| Some((agent.spec.name.clone(), self.queues.next(agent.targets.iter(), agent.turns)?));
+        let next = |agent: &Agent| Some((agent.spec.name.clone(), self.queues.next(agent.takes.iter(), agent.turns)?));
         free.into_iter().find_map(next)
     }
+}
+
+/// Returns which jobs an agent takes.
+pub(super) fn takes_of(spec: &Spec) -> Vec<Takes> {
+    spec.works.iter().flat_map(|work| Takes::of(work, &spec.name, spec.agent_type.as_ref())).collect()
 }

@@ -9,7 +9,7 @@ use crosspoint_contracts::time::Time;
 
 use super::{Member, Standing, Submission};
 use crate::event::{Entry, Violation};
-use crate::id::Seq;
+use crate::id::{JobId, Seq};
 use crate::job::Job;
 use crate::keys::Hashes;
 use crate::machine::Action;
@@ -26,6 +26,8 @@ pub struct Batch {
     pub members: BTreeMap<Arc<str>, Option<Member>>,
     /// Since when jobs are set aside; `None` for a job that no longer is.
     pub aside: BTreeMap<Seq, Option<Time>>,
+    /// Jobs whose outcome is no longer owed to its recipient.
+    pub told: Vec<JobId>,
     /// Jobs that have an outcome and whose rows have to be corrected to say so.
     pub repaired: Vec<Seq>,
     /// The time at which the orchestrator is alive, if that has to be written.
@@ -121,7 +123,8 @@ impl Batch {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         let is_told = self.alive_at.is_some() || self.jumps.is_some() || self.is_clean_end;
-        let is_of_jobs = !self.jobs.is_empty() || !self.aside.is_empty() || !self.repaired.is_empty();
+        let is_of_rows = !self.jobs.is_empty() || !self.aside.is_empty() || !self.repaired.is_empty();
+        let is_of_jobs = is_of_rows || !self.told.is_empty();
         let is_of_agents = !self.agents.is_empty() || !self.members.is_empty();
         !is_told && !is_of_jobs && !is_of_agents && self.violations.is_empty()
     }

@@ -40,6 +40,8 @@ pub enum Command {
     TakeUp(JobId),
     /// An agent joins, or joins again with other works or limits.
     Join(Arc<Member>),
+    /// The recipient that is owed the outcome of this job was told it.
+    Told(JobId),
     /// Record that a rule about a job that has ended was broken.
     Violation(Seq, Violation),
     /// The clock jumped.
@@ -97,6 +99,8 @@ pub enum Reply {
     Present,
     /// The limit on the number of agents that joined is reached.
     Crowded,
+    /// An agent of this name that speaks another contract is present, or has work.
+    OtherContract,
 }
 
 /// Why a request is not accepted.
@@ -108,6 +112,8 @@ pub enum Rejected {
     UnknownAgent,
     /// The agent that the caller named does not take this work.
     NotItsWork,
+    /// Agents take this work, but none of the type that the request is addressed to, nor one without a type (MSG-18).
+    WrongType,
     /// A limit on the number of jobs is reached.
     Full {
         /// Which limit is reached.

@@ -46,6 +46,6 @@ impl Core {
 
     /// Returns how many queued jobs could go to this agent.
     pub fn queued_for(&self, agent: &Agent) -> usize {
-        self.queues.len(agent.targets.iter())
+        self.queues.len(agent.takes.iter())
     }
 }

@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::content::Block;
 use crosspoint_contracts::time::Time;
 
+use super::agents::takes_of;
 use super::{Agent, Batch, Core, Reply, Spec, Standing};
 use crate::id::Seq;
 use crate::policy::Policy;
@@ -27,6 +29,9 @@ pub struct Member {
     pub lease: Duration,
     /// When the agent went away; `None` while it is present.
     pub left_at: Option<Time>,
+    /// What the agent said when it joined, for the link that reaches it. The engine stores it and does not look into
+    /// it.
+    pub registration: Option<Block>,
 }
 
 /// The state that only an agent that joined has, and no configured one.
@@ -38,28 +43,55 @@ pub struct Membership {
     pub presence: Presence,
 }
 
-/// Whether an agent that joined is present.
+/// Whether an agent is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// At least one worker works under the agent's name.
+    /// The agent was heard of, or at least one worker works under its name.
     Here {
-        /// How many jobs all its workers together take at a time.
+        /// How many jobs the agent, or all its workers together, take at a time.
         capacity: u32,
     },
-    /// No worker works under the agent's name.
+    /// Nothing is heard of the agent, or no worker works under its name.
     Away {
         /// Since when, as far as is known.
         since: Time,
     },
 }
 
+impl Presence {
+    /// Returns how many jobs an agent may have at a time. A configured agent whose presence is not known counts as
+    /// present.
+    pub(crate) fn capacity(spec: &Spec, joined: Option<Membership>, seen: Option<Presence>) -> u32 {
+        match (joined.map(|joined| joined.presence), seen) {
+            (Some(Presence::Here { capacity }), _) => capacity,
+            (None, Some(Presence::Here { capacity })) => capacity.min(spec.concurrency),
+            (None, None) => spec.concurrency,
+            (Some(Presence::Away { .. }), _) | (None, Some(Presence::Away { .. })) => 0,
+        }
+    }
+
+    /// Returns the presence of an agent that takes this many jobs from now on.
+    fn changed(self, capacity: u32, now: Time) -> Presence {
+        match (capacity, self) {
+            (0, Presence::Here { .. }) => Presence::Away { since: now },
+            (0, away @ Presence::Away { .. }) => away,
+            (capacity, _) => Presence::Here { capacity },
+        }
+    }
+}
+
 impl Member {
+    /// Whether this is the same agent with the same works and limits, whether or not it is present.
+    pub fn is_same_but_presence(&self, other: &Member) -> bool {
+        self.lease == other.lease && self.registration == other.registration && is_same_spec(&self.spec, &other.spec)
+    }
+
     /// Returns the spec for the agent's jobs. Some of it the agent cannot choose itself.
     fn spec(&self) -> Spec {
         // After a start of the orchestrator the agent has one lease to say what became of its work. How many of its
         // jobs wait for people is not limited, because the programs run elsewhere.
         let policy = Policy { take_up: self.lease, ..self.spec.policy.clone() };
-        Spec { policy, waiting_max: u32::MAX, ..self.spec.clone() }
+        Spec { policy, waiting_max: u32::MAX, awaited: false, ..self.spec.clone() }
     }
 }
 
@@ -74,9 +106,10 @@ impl Core {
             capacity => Presence::Here { capacity },
         };
         let name = member.spec.name.clone();
-        self.add_agent(member.spec());
+        self.add_agent(member.spec(), now);
         if let Some(agent) = self.agents.get_mut(&name) {
             agent.joined = Some(Membership { lease: member.lease, presence });
+            agent.registration.clone_from(&member.registration);
         }
     }
 
@@ -85,6 +118,7 @@ impl Core {
         match self.agents.get(name).map(|agent| (agent.joined, is_same(agent, member))) {
             Some((None, _)) => return Reply::Configured,
             Some((Some(_), true)) => return Reply::Done,
+            Some((Some(_), false)) if self.is_taken_by_another(member) => return Reply::OtherContract,
             Some((Some(_), false)) => self.change(member),
             None if self.agents.values().filter(|agent| agent.joined.is_some()).count() >= MEMBERS_MAX => {
                 return Reply::Crowded;
@@ -100,14 +134,30 @@ impl Core {
         Reply::Done
     }
 
+    /// Whether an agent that speaks another contract has this name, and is present or has work. Attempts that it has
+    /// cannot be handed over to an agent that is reached in another way.
+    fn is_taken_by_another(&self, member: &Member) -> bool {
+        let name = &member.spec.name;
+        let is_other = |agent: &Agent| agent.spec.contract != member.spec.contract;
+        self.agents.get(name).is_some_and(is_other) && self.is_in_use(name)
+    }
+
+    /// Whether an agent that joined is present, or has work.
+    fn is_in_use(&self, name: &str) -> bool {
+        let joined = self.agents.get(name).and_then(|agent| agent.joined);
+        let is_here = joined.is_some_and(|joined| matches!(joined.presence, Presence::Here { .. }));
+        is_here || self.jobs().any(|job| job.running().is_some() && job.agent.as_deref() == Some(name))
+    }
+
     /// Changes an agent's works or limits. The jobs that it has go on under the new ones.
     fn change(&mut self, member: &Member) {
         let name = &member.spec.name;
         self.remove_works(name);
         self.add_works(&member.spec);
         if let Some(agent) = self.agents.get_mut(name) {
-            agent.targets = Core::targets_of(&member.spec);
+            agent.takes = takes_of(&member.spec);
             agent.spec = member.spec();
+            agent.registration.clone_from(&member.registration);
             agent.joined = agent.joined.map(|joined| Membership { lease: member.lease, ..joined });
         }
         self.watch_anew(name);
@@ -125,13 +175,13 @@ impl Core {
 
     pub(super) fn set_capacity(&mut self, name: &str, capacity: u32, now: Time, batch: &mut Batch) -> Reply {
         let Some(agent) = self.agents.get_mut(name) else { return Reply::NoSuchAgent };
-        let Some(joined) = &mut agent.joined else { return Reply::Configured };
-        let was_here = matches!(joined.presence, Presence::Here { .. });
-        joined.presence = match (capacity, joined.presence) {
-            (0, Presence::Here { .. }) => Presence::Away { since: now },
-            (0, away @ Presence::Away { .. }) => away,
-            (capacity, _) => Presence::Here { capacity },
+        let Some(joined) = &mut agent.joined else {
+            let seen = agent.seen.unwrap_or(Presence::Here { capacity: agent.spec.concurrency });
+            agent.seen = Some(seen.changed(capacity, now));
+            return Reply::Done;
         };
+        let was_here = matches!(joined.presence, Presence::Here { .. });
+        joined.presence = joined.presence.changed(capacity, now);
         if was_here != (capacity > 0) {
             let name = agent.spec.name.clone();
             self.write_member(&name, batch);
@@ -141,9 +191,10 @@ impl Core {
 
     pub(super) fn forget(&mut self, name: &str, batch: &mut Batch) -> Reply {
         let Some(agent) = self.agents.get(name) else { return Reply::NoSuchAgent };
-        let Some(joined) = agent.joined else { return Reply::Configured };
-        let has = |job: &crate::job::Job| job.running().is_some() && job.agent.as_deref() == Some(name);
-        if matches!(joined.presence, Presence::Here { .. }) || self.jobs().any(|job| has(job)) {
+        if agent.joined.is_none() {
+            return Reply::Configured;
+        }
+        if self.is_in_use(name) {
             return Reply::Present;
         }
         let name = agent.spec.name.clone();
@@ -163,21 +214,33 @@ impl Core {
     }
 
     fn write_member(&self, name: &Arc<str>, batch: &mut Batch) {
-        let Some((agent, joined)) = self.agents.get(name).and_then(|agent| Some((agent, agent.joined?))) else {
-            return;
-        };
+        if let Some(member) = self.agents.get(name).and_then(Agent::member) {
+            batch.members.insert(name.clone(), Some(member));
+        }
+    }
+}
+
+impl Agent {
+    /// Returns the agent as it is stored, if it joined.
+    pub fn member(&self) -> Option<Member> {
+        let joined = self.joined?;
         let left_at = match joined.presence {
             Presence::Here { .. } => None,
             Presence::Away { since } => Some(since),
         };
-        let member = Member { spec: agent.spec.clone(), lease: joined.lease, left_at };
-        batch.members.insert(name.clone(), Some(member));
+        let registration = self.registration.clone();
+        Some(Member { spec: self.spec.clone(), lease: joined.lease, left_at, registration })
     }
 }
 
 /// Whether joining again changes nothing.
 fn is_same(agent: &Agent, member: &Member) -> bool {
-    let (known, new) = (&agent.spec, member.spec());
-    let lease = agent.joined.map(|joined| joined.lease);
-    known.works == new.works && known.policy == new.policy && lease == Some(member.lease)
+    let new = Member { spec: member.spec(), ..member.clone() };
+    agent.member().is_some_and(|known| known.is_same_but_presence(&new))
+}
+
+fn is_same_spec(known: &Spec, new: &Spec) -> bool {
+    let is_same_agent = known.contract == new.contract && known.agent_type == new.agent_type;
+    let is_same_size = known.concurrency == new.concurrency;
+    is_same_agent && is_same_size && known.works == new.works && known.policy == new.policy
 }

@@ -93,9 +93,7 @@ impl Core {
         if request.pinned.is_some() {
             return request.pinned.clone();
         }
-        match self.works.get(&request.work).map(Vec::as_slice) {
-            Some([only]) => Some(only.clone()),
-            Some(_) | None => None,
-        }
+        let mut takers = self.takers(request);
+        takers.next().filter(|_| takers.next().is_none()).cloned()
     }
 }

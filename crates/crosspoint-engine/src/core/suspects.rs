@@ -17,7 +17,7 @@ impl Core {
         }
         let taker = |seq: &Seq| {
             let target = Target::of(&self.jobs.get(seq)?.job);
-            let agent = free.iter().find(|agent| agent.targets.contains(&target))?;
+            let agent = free.iter().find(|agent| agent.takes.iter().any(|takes| takes.takes(&target)))?;
             Some((agent.spec.name.clone(), *seq))
         };
         let (agent, seq) = self.suspects.iter().find_map(taker)?;

@@ -33,6 +33,7 @@ impl Job {
 impl Running {
     fn shift(&mut self, micros: i64) {
         self.heard_at = self.heard_at.shifted(micros);
+        self.timed_from = self.timed_from.shifted(micros);
         self.taken_up_at = self.taken_up_at.map(|at| at.shifted(micros));
     }
 }

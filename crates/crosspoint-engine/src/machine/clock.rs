@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Progress};
+use crosspoint_contracts::request::ATTEMPTS_MAX;
 use crosspoint_contracts::time::Time;
 
 use super::{Action, Step};
 use crate::breaker::Mark;
 use crate::event::What;
-use crate::job::{Job, State};
+use crate::job::{Job, Running, State};
 use crate::policy::Policy;
 
 /// Shortest time between two progress events of a job: 10 a second (ALL-9).
@@ -24,7 +25,9 @@ pub fn alarm(job: &Job, policy: &Policy) -> Option<Time> {
     }
     let pending = job.pending.is_some().then(|| job.progress_at.plus(PROGRESS_PERIOD));
     let own = match &job.state {
-        State::Running(running) => silence(job, policy).map(|silence| running.heard_at.plus(silence)),
+        State::Running(running) => {
+            silence_ends(job, running, policy).into_iter().chain(attempt_ends(job, running)).min()
+        }
         State::Retrying { until, .. } => Some(*until),
         State::Queued | State::Waiting { .. } | State::Poisoned | State::Ended(_) => None,
     };
@@ -37,11 +40,13 @@ pub fn alarm(job: &Job, policy: &Policy) -> Option<Time> {
 pub(super) fn deadline(job: &Job, policy: &Policy) -> Option<Time> {
     let accepted_at = job.request.accepted_at.shifted(job.skew_micros);
     let asked_for = job.request.limits.total.map(|total| accepted_at.plus(total));
+    let total =
+        policy.total.max(job.request.limits.attempt.map_or(Duration::ZERO, |limit| all_attempts(job, limit, policy)));
     let settled = match &job.state {
         // The limit holds in the queue too, once the job was with an agent: otherwise it would be started only to be
         // stopped.
         State::Queued | State::Running(_) | State::Retrying { .. } => {
-            job.started_at.map(|started| started.plus(policy.total).plus(job.waited))
+            job.started_at.map(|started| started.plus(total).plus(job.waited))
         }
         State::Waiting { .. } | State::Poisoned | State::Ended(_) => None,
     };
@@ -50,8 +55,23 @@ pub(super) fn deadline(job: &Job, policy: &Policy) -> Option<Time> {
     Some(asked_for.or(settled)?.max(taken_up.unwrap_or_default()))
 }
 
-fn silence(job: &Job, policy: &Policy) -> Option<Duration> {
-    policy.silence.map(|settled| job.request.limits.silence.unwrap_or(settled))
+/// Returns how long a job may take whose request limits the time of each attempt: the agent's own limit must not cut
+/// short what the request allows.
+fn all_attempts(job: &Job, limit: Duration, policy: &Policy) -> Duration {
+    let schedule = job.request.limits.retry.unwrap_or(policy.schedule);
+    let pauses = (1..=ATTEMPTS_MAX).map_while(|attempt| schedule.delay_before(attempt, 1.0));
+    pauses.fold(Duration::ZERO, |all, pause| all.saturating_add(pause).saturating_add(limit))
+}
+
+/// Returns when the agent has given no sign of life for as long as it may.
+fn silence_ends(job: &Job, running: &Running, policy: &Policy) -> Option<Time> {
+    let silence = job.request.limits.silence.unwrap_or(policy.silence?);
+    Some(running.heard_at.plus(silence))
+}
+
+/// Returns when the time of the attempt is up.
+fn attempt_ends(job: &Job, running: &Running) -> Option<Time> {
+    Some(running.timed_from.plus(job.request.limits.attempt?))
 }
 
 impl Step {
@@ -68,8 +88,19 @@ impl Step {
                 // The pause was an event, and the next attempt will be one. Being in the queue in between is not an
                 // event. After a crash the pause is over all the same.
             }
-            State::Running(running) if silence(&self.job, policy).is_some_and(|s| running.heard_at.plus(s) <= now) => {
-                return self.gone_silent(now, policy);
+            State::Running(running) if silence_ends(&self.job, &running, policy).is_some_and(|at| at <= now) => {
+                let what = "the agent gave no sign of life for as long as it may";
+                return self.given_up(
+                    "ALL-4",
+                    what,
+                    "The agent gave no sign of life for as long as it may.",
+                    now,
+                    policy,
+                );
+            }
+            State::Running(running) if attempt_ends(&self.job, &running).is_some_and(|at| at <= now) => {
+                let what = "the agent was not done when the time for the attempt was over";
+                return self.given_up("ALL-4.2", what, "The attempt took longer than it was allowed.", now, policy);
             }
             State::Queued
             | State::Running(_)
@@ -97,13 +128,13 @@ impl Step {
         self
     }
 
-    fn gone_silent(mut self, now: Time, policy: &Policy) -> Step {
-        self.breaks("ALL-4", "the agent gave no sign of life for as long as it may");
+    /// Gives the attempt up. Another one may follow.
+    fn given_up(mut self, clause: &'static str, what: &'static str, message: &str, now: Time, policy: &Policy) -> Step {
+        self.breaks(clause, what);
         self.stop_attempt();
         if let Some(agent) = self.job.agent.clone() {
             self.actions.push(Action::Mark { agent, mark: Mark::Bad });
         }
-        let message = "The agent gave no sign of life for as long as it may.";
         let failed = Failed::said(Failure::Timeout, Dispatched::Yes, message);
         self.attempt_failed(failed, now, policy);
         self

@@ -28,7 +28,9 @@ impl Step {
     pub(super) fn attempt_failed(&mut self, failed: Failed, now: Time, policy: &Policy) {
         match self.next_attempt(&failed, now, policy) {
             Some(until) => {
-                self.job.begun |= failed.dispatched == Dispatched::Yes;
+                if failed.dispatched == Dispatched::Yes {
+                    self.may_have_begun(policy);
+                }
                 self.job.retries += 1;
                 // The attempt came to its own end, so the job is not what crashes the orchestrator.
                 self.job.cut_short = 0;

@@ -19,6 +19,8 @@ pub struct AgentView {
     pub waiting: u32,
     /// Whether the agent is present; `None` if it was configured instead of having joined.
     pub joined: Option<Membership>,
+    /// Whether a configured agent is present; `None` if that is not known, so that it always gets work.
+    pub seen: Option<Presence>,
     /// Since when the agent refuses our token.
     pub token_refused_since: Option<Time>,
 }
@@ -43,29 +45,26 @@ impl Engine {
 
 impl AgentView {
     pub(super) fn of(agent: &Agent) -> AgentView {
-        let Agent { spec, standing, joined, running, waiting, .. } = agent;
+        let Agent { spec, standing, joined, seen, running, waiting, .. } = agent;
         AgentView {
             spec: spec.clone(),
             standing: *standing,
             running: *running,
             waiting: *waiting,
             joined: *joined,
+            seen: *seen,
             token_refused_since: None,
         }
     }
 
     /// Returns how many jobs the agent may have at a time at present.
     pub fn capacity(&self) -> u32 {
-        match self.joined.map(|joined| joined.presence) {
-            None => self.spec.concurrency,
-            Some(Presence::Here { capacity }) => capacity,
-            Some(Presence::Away { .. }) => 0,
-        }
+        Presence::capacity(&self.spec, self.joined, self.seen)
     }
 
     /// Returns since when the agent is away.
     pub fn away_since(&self) -> Option<Time> {
-        match self.joined?.presence {
+        match self.joined.map(|joined| joined.presence).or(self.seen)? {
             Presence::Here { .. } => None,
             Presence::Away { since } => Some(since),
         }

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
 use super::inbox::Answer;
-use super::published::lock;
+use super::published::{Watch, lock};
 use super::pull::Handed;
 use crate::breaker::Health;
 use crate::core::Reply;
@@ -84,6 +84,8 @@ pub(super) struct Handle {
     parts: AtomicBool,
     /// Whether nothing is to be reported of the attempt.
     abandoned: AtomicBool,
+    /// Whether the work was never given to the agent.
+    withdrawn: AtomicBool,
 }
 
 /// One attempt, as a link sees it.
@@ -280,6 +282,18 @@ impl Attempt {
         self.handle.abandoned.store(true, Ordering::Relaxed);
     }
 
+    /// Declares that the work was never given to the agent and will not be. When the link's future ends, this is
+    /// reported instead of its result: the job goes back into the queue, and neither the agent nor the job is blamed. An
+    /// agent that has gone has to be away before that ([`Engine::set_capacity`]), or it is given the job again at once.
+    pub fn withdraw(&self) {
+        self.handle.withdrawn.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns a watch of the attempt's job; `None` once the job has ended.
+    pub fn watch(&self) -> Option<Watch> {
+        self.engine.published().watch(self.job.id())
+    }
+
     async fn report(&self, event: Event) -> Result<(), Gone> {
         match self.engine.tell(self.job.id(), event).await {
             Some(Answer::Committed { reply: Reply::Job(job), .. })
@@ -322,11 +336,17 @@ pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, handed: Handed, resume
         }
         // An attempt that was told to stop has nothing to report that matters, except a success, which counts.
         engine.published().ending.fetch_add(1, Ordering::Relaxed);
-        let reports = !handle.stop.is_cancelled() || result.is_ok();
-        if reports {
+        let is_withdrawn = handle.withdrawn.load(Ordering::Relaxed);
+        let reports = !handle.stop.is_cancelled() || (result.is_ok() && !is_withdrawn);
+        if reports && !is_withdrawn {
             engine.note_judgement(&job, &result).await;
         }
-        if !reports || engine.finish(job.id(), number, result).await {
+        let is_known = match (reports, is_withdrawn) {
+            (false, _) => true,
+            (true, true) => engine.withdraw(job.id(), number).await,
+            (true, false) => engine.finish(job.id(), number, result).await,
+        };
+        if is_known {
             // If the link panics here, it leaves something behind, and nothing worse.
             let _ = AssertUnwindSafe(async { tidying.tidy(job.clone(), number).await }).catch_unwind().await;
         }

@@ -123,7 +123,7 @@ impl Committer {
             dead: false,
         };
         committer.show_mode();
-        committer.engine.published().post_agents(committer.core.agents());
+        committer.engine.post_agents(&committer.core);
         committer.engine.metrics().took_up(committer.core.jobs());
         committer.decide_and_commit(Vec::new(), Round::First).map_err(|(fault, _)| fault)?;
         Ok(committer)
@@ -354,6 +354,8 @@ impl Committer {
             Round::First => Core::new(origin),
             Round::Later => self.core.made_anew(origin),
         };
+        // A commit that is said to have failed may be on disk, with an agent that has joined by it.
+        self.engine.post_agents(&self.core);
         self.purger.begin_anew();
         self.stale = false;
         Ok(())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::attempt::Link;
 use super::judge::Judge;
+use super::links::MemberLink;
 use super::pull::PullQueues;
 use crate::core::{Mode, Room, Spec};
 use crate::retention::Rule;
@@ -17,6 +18,9 @@ pub struct Config {
     pub agents: Vec<(Spec, Arc<dyn Link>)>,
     /// The pull queues for agents that join; without them no agent can join.
     pub queues: Option<Arc<dyn PullQueues>>,
+    /// Makes the links of agents that join, where they are not reached by the pull queues. It is asked at a start for
+    /// the agents that have joined before, and whenever one joins or changes. It must not wait.
+    pub member_link: Option<MemberLink>,
     /// The limits on jobs and on requests that wait.
     pub limits: Limits,
     /// How long jobs that have ended are kept.

@@ -1,7 +1,6 @@
 //! The handle that doors use: start, stop, look.
 
 use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -10,7 +9,6 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::reply::{Failed, Success};
-use futures_util::FutureExt;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -21,19 +19,16 @@ use super::committer::{Committer, Settled};
 use super::config::Config;
 use super::inbox::{Answer, Inbox};
 use super::judge::Judge;
+use super::links::Links;
 use super::metrics::Metrics;
 use super::published::{Published, Purged, lock};
 use super::pull::{Handed, Instruction, PullQueues};
 use super::violated::Violated;
-use crate::breaker::{self, Health};
-use crate::core::{AgentCommand, Command, Membership, Mode, Presence, Reply, Spec};
+use crate::core::{Command, Mode, Reply, Spec};
 use crate::id::{JobId, Seq, StoreId};
 use crate::job::Job;
 use crate::machine::Event;
 use crate::store::{Fault, Readers, Store};
-
-/// Longest time that a health check may take before it counts as failed.
-const CHECK_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// How long attempts that are over have, at a stop, to remove what they left behind.
 const TIDY_TIME_MAX: Duration = Duration::from_secs(2);
@@ -51,7 +46,7 @@ struct Inner {
     violated: Violated,
     inbox: Arc<Inbox>,
     readers: Readers,
-    links: BTreeMap<Arc<str>, Arc<dyn Link>>,
+    links: Links,
     queues: Option<Arc<dyn PullQueues>>,
     judge: Option<Arc<dyn Judge>>,
     handle: Handle,
@@ -83,6 +78,7 @@ impl Engine {
     pub fn start(config: Config) -> Result<Engine, Fault> {
         let (store, readers) = Store::open(&config.store)?;
         let specs: Vec<Spec> = config.agents.iter().map(|(spec, _)| spec.clone()).collect();
+        let links: BTreeMap<_, _> = config.agents.into_iter().map(|(spec, link)| (spec.name, link)).collect();
         let inbox = Arc::new(Inbox::new(config.limits.waiting_max, config.limits.waiting_bytes_max));
         let engine = Engine(Arc::new(Inner {
             published: Published::default(),
@@ -90,7 +86,7 @@ impl Engine {
             violated: Violated::default(),
             inbox: inbox.clone(),
             readers,
-            links: config.agents.into_iter().map(|(spec, link)| (spec.name, link)).collect(),
+            links: Links::new(links, config.member_link),
             queues: config.queues,
             judge: config.judge,
             handle: Handle::current(),
@@ -247,8 +243,12 @@ impl Engine {
         &self.0.inbox
     }
 
+    pub(super) fn links(&self) -> &Links {
+        &self.0.links
+    }
+
     pub(super) fn link(&self, name: &str) -> Option<Arc<dyn Link>> {
-        self.0.links.get(name).cloned()
+        self.0.links.of(name)
     }
 
     pub(super) fn judge(&self) -> Option<&Arc<dyn Judge>> {
@@ -311,12 +311,17 @@ impl Engine {
         }
     }
 
+    /// Reports that an attempt was never given to its agent, and returns whether that is on disk.
+    pub(super) async fn withdraw(&self, id: JobId, attempt: u32) -> bool {
+        matches!(self.tell(id, Event::Withdrawn { attempt }).await, Some(Answer::Committed { .. }))
+    }
+
     /// Begins an attempt. Returns the attempt where it belongs into the pull queues.
     pub(super) fn begin(&self, handed: Handed, resumed: bool) -> Option<Handed> {
-        let link = handed.job.agent.as_ref().and_then(|name| self.0.links.get(name));
+        let link = handed.job.agent.as_ref().and_then(|name| self.link(name));
         // The core gives jobs only to configured agents and to agents that joined.
         let Some(link) = link else { return Some(handed) };
-        attempt::begin(self, link.clone(), handed, resumed);
+        attempt::begin(self, link, handed, resumed);
         None
     }
 
@@ -329,7 +334,7 @@ impl Engine {
 
     /// Tells the pull queues about an attempt, if it is there.
     pub(super) fn tell_queues(&self, job: &Arc<Job>, attempt: u32, instruction: Instruction) {
-        let is_linked = job.agent.as_ref().is_some_and(|name| self.0.links.contains_key(name));
+        let is_linked = job.agent.as_ref().is_some_and(|name| self.link(name).is_some());
         if let Some(queues) = self.0.queues.as_ref().filter(|_| !is_linked) {
             queues.instruct(job, attempt, instruction);
         }
@@ -337,41 +342,13 @@ impl Engine {
 
     /// Returns the result of an attempt whose agent can give it without waiting.
     pub(super) fn at_once(&self, job: &Job, attempt: u32, input: Bytes) -> Option<Command> {
-        let link = job.agent.as_ref().and_then(|name| self.0.links.get(name))?;
+        let link = job.agent.as_ref().and_then(|name| self.0.links.of_configured(name))?;
         // A result that is looked at takes its time, and not that of the committing thread.
         if self.is_judged(&job.request.work) {
             return None;
         }
         let result = link.at_once(&Body::trusted(input))?;
         Some(Command::Job(job.id(), Event::Finish { attempt, result }))
-    }
-
-    pub(super) fn check(&self, agent: Arc<str>) {
-        let link = self.0.links.get(&agent).cloned();
-        let engine = self.clone();
-        self.0.handle.spawn(async move {
-            let health = match link {
-                None => engine.presence_of(&agent),
-                Some(link) => {
-                    let check = AssertUnwindSafe(async move { link.check().await }).catch_unwind();
-                    let health = tokio::time::timeout(CHECK_TIME_MAX, check).await;
-                    health.ok().and_then(Result::ok).unwrap_or(Health::Sick)
-                }
-            };
-            let event = AgentCommand::Breaker(breaker::Event::Checked(health));
-            if let Ok(answer) = engine.0.inbox.put(Command::Agent(agent, event)) {
-                let _ = answer.await;
-            }
-        });
-    }
-}
-
-impl Engine {
-    /// Returns the health of an agent that joined: an agent whose workers keep a lease is well (MSG-7).
-    fn presence_of(&self, name: &str) -> Health {
-        let here = |joined: Membership| matches!(joined.presence, Presence::Here { .. });
-        let joined = self.agent(name).and_then(|agent| agent.joined);
-        if joined.is_some_and(here) { Health::Well } else { Health::Sick }
     }
 }
 

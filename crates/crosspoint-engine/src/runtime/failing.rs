@@ -235,6 +235,7 @@ fn is_about(pending: &Pending, seq: Seq) -> bool {
         | Command::Find(..)
         | Command::Agent(..)
         | Command::Join(_)
+        | Command::Told(_)
         | Command::Violation(..)
         | Command::ClockJumped { .. }
         | Command::Rest => false,
@@ -272,6 +273,7 @@ fn replacement(command: &Command) -> Option<Command> {
         | Command::TakeUp(_)
         | Command::Agent(..)
         | Command::Join(_)
+        | Command::Told(_)
         | Command::Violation(..)
         | Command::ClockJumped { .. }
         | Command::Rest => None,
@@ -282,6 +284,8 @@ fn replacement(command: &Command) -> Option<Command> {
 /// operators are refused at once instead: they are there to be told.
 fn is_report(command: &Command) -> bool {
     match command {
+        // The sender tells the recipient again, and then that it was told.
+        Command::Told(_) => false,
         Command::Submit(_) | Command::Find(..) | Command::TakeUp(_) | Command::Join(_) | Command::Rest => false,
         Command::Job(_, event) | Command::Report { event, .. } => match event {
             Event::Cancel | Event::Answer { .. } | Event::Release => false,

@@ -40,6 +40,8 @@ pub enum Unjoined {
     NotFound,
     /// The agent is present, or has work.
     Present,
+    /// An agent of this name that speaks another contract is present, or has work.
+    OtherContract,
     /// The orchestrator is about to end, and nothing was done.
     Closed,
     /// The orchestrator ended before the result was known.
@@ -57,8 +59,8 @@ impl Engine {
         self.change(Command::Join(Arc::new(member)))
     }
 
-    /// Sets how many jobs an agent that joined takes at a time; 0 says that it is away. Queued in order, like
-    /// [`Engine::join`].
+    /// Sets how many jobs an agent takes at a time, a configured one at most as many as configured; 0 says that it is
+    /// away. Of configured agents this is not stored. Queued in order, like [`Engine::join`].
     pub fn set_capacity(&self, name: &str, capacity: u32) -> impl Future<Output = Result<(), Unjoined>> + Send + use<> {
         self.change(Command::Agent(name.into(), AgentCommand::Capacity(capacity)))
     }
@@ -80,6 +82,7 @@ impl Engine {
                     Reply::Crowded => Err(Unjoined::Crowded),
                     Reply::NoSuchAgent => Err(Unjoined::NotFound),
                     Reply::Present => Err(Unjoined::Present),
+                    Reply::OtherContract => Err(Unjoined::OtherContract),
                     Reply::Done
                     | Reply::Accepted(_)
                     | Reply::Known(_)

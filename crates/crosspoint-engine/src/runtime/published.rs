@@ -56,11 +56,12 @@ pub(super) struct Load {
     running: u32,
     waiting: u32,
     joined: Option<Membership>,
+    seen: Option<Presence>,
 }
 
 impl Load {
     pub(super) fn of(agent: &Agent) -> Load {
-        Load { running: agent.running, waiting: agent.waiting, joined: agent.joined }
+        Load { running: agent.running, waiting: agent.waiting, joined: agent.joined, seen: agent.seen }
     }
 }
 
@@ -153,11 +154,9 @@ impl Published {
                         known.map_or_else(Default::default, |known| (known.standing, known.running, known.waiting));
                     let presence = Presence::Away { since: member.left_at.unwrap_or_default() };
                     let joined = Some(Membership { lease: member.lease, presence });
-                    let spec = member.spec.clone();
-                    agents.insert(
-                        name.clone(),
-                        AgentView { spec, standing, running, waiting, joined, token_refused_since: None },
-                    );
+                    let (spec, seen, token_refused_since) = (member.spec.clone(), None, None);
+                    let view = AgentView { spec, standing, running, waiting, joined, seen, token_refused_since };
+                    agents.insert(name.clone(), view);
                 }
             }
         }
@@ -227,7 +226,8 @@ impl Published {
     /// the end of the batch.
     pub(super) fn post_load(&self, load: &[Load]) {
         for (posted, load) in lock(&self.agents).values_mut().zip(load) {
-            (posted.running, posted.waiting, posted.joined) = (load.running, load.waiting, load.joined);
+            (posted.running, posted.waiting) = (load.running, load.waiting);
+            (posted.joined, posted.seen) = (load.joined, load.seen);
         }
     }
 
@@ -301,15 +301,15 @@ impl Published {
 
     /// Updates the counts of states and the queues.
     fn moved(&self, before: Option<&Job>, now: &Job) {
-        match (before.map(Job::phase), now.phase()) {
-            (Some(before), now) if before == now => return,
-            (Some(before), _) => {
-                self.phases[before as usize].fetch_sub(1, Ordering::Relaxed);
-                if before == Phase::Queued {
-                    lock(&self.queues).remove(now);
-                }
+        if let Some(before) = before {
+            if before.phase() == now.phase() {
+                return;
             }
-            (None, _) => {}
+            self.phases[before.phase() as usize].fetch_sub(1, Ordering::Relaxed);
+            if before.phase() == Phase::Queued {
+                // As it was added: what has happened since may bind it to an agent.
+                lock(&self.queues).remove(before);
+            }
         }
         let phase = now.phase();
         if phase == Phase::Queued {

@@ -52,6 +52,9 @@ impl Engine {
         self.metrics().released(&batch);
         self.violated().released(&batch);
         // Agents are published first: a reader that sees that a job has ended also sees what that means for its agent.
+        for (name, member) in &batch.members {
+            self.links().post(name, member.as_ref());
+        }
         published.post_members(&batch.members);
         published.post_load(&load);
         for (name, standing) in &batch.agents {
@@ -132,6 +135,7 @@ fn accepted<'b>(batch: &'b Batch, reply: &Reply) -> Option<&'b Arc<Job>> {
         | Reply::NoSuchAgent
         | Reply::Configured
         | Reply::Present
-        | Reply::Crowded => None,
+        | Reply::Crowded
+        | Reply::OtherContract => None,
     }
 }

@@ -165,10 +165,13 @@ impl Engine {
             key,
             work: new.work,
             pinned: new.agent,
+            addressed: new.addressed,
             priority: new.priority,
             limits: new.limits,
             accepted_at: Time::default(),
             trace: new.trace,
+            echo: new.echo,
+            notify: new.notify,
             input: offset(new.input.start)..offset(new.input.end),
         };
         Submission { request, nameless, hashes, others: Vec::new(), document: new.document, chance }
@@ -269,11 +272,15 @@ impl Engine {
             key: key.map_or(Key::None, Key::Other),
             work: request.work.clone(),
             agent: request.pinned.clone(),
+            addressed: request.addressed.clone(),
             priority: request.priority,
             limits: request.limits.clone(),
             document,
             input: request.input.start as usize..request.input.end as usize,
             trace: request.trace.clone(),
+            echo: request.echo.clone(),
+            // The recipient was told the outcome of its request. This is another one, which an operator asked for.
+            notify: None,
         };
         Ok(self.submit_child(new, Some(id)).await)
     }

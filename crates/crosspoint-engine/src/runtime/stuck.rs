@@ -8,6 +8,7 @@ use super::agent_view::AgentView;
 use super::engine::Engine;
 use crate::breaker::Breaker;
 use crate::job::{Job, State};
+use crate::queue::is_of_type;
 
 /// How long an agent gives no sign of life before it is shown as silent.
 const SILENT_AFTER: Duration = Duration::from_secs(10);
@@ -78,16 +79,21 @@ impl Engine {
     }
 
     fn why_queued(&self, job: &Job, ahead: Ahead) -> String {
+        let (work, bound_to, addressed) = (&job.request.work, job.bound_to(), job.request.addressed.as_deref());
         let takes = |agent: &AgentView| {
-            agent.spec.works.contains(&job.request.work)
-                && job.request.pinned.as_ref().is_none_or(|name| *name == agent.spec.name)
+            agent.spec.works.contains(work)
+                && bound_to.is_none_or(|name| *name == agent.spec.name)
+                && is_of_type(agent.spec.agent_type.as_deref(), addressed)
         };
         let agents: Vec<AgentView> = self.published().agents(takes);
         if agents.is_empty() {
-            let work = &job.request.work;
-            return match &job.request.pinned {
-                Some(name) => format!("agent {name} is not configured, or does not take {work}"),
-                None => format!("no agent takes {work}"),
+            let of_type = addressed.map(|addressed| format!(" for type {addressed}")).unwrap_or_default();
+            return match bound_to {
+                Some(name) if job.stays => {
+                    format!("agent {name}, which may have done it, is not there or does not take {work}{of_type}")
+                }
+                Some(name) => format!("agent {name} is not configured, or does not take {work}{of_type}"),
+                None => format!("no agent takes {work}{of_type}"),
             };
         }
         let is_open = |agent: &&AgentView| {

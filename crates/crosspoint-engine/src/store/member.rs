@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::content::Block;
 use crosspoint_contracts::time::Time;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, Transaction, params};
@@ -17,6 +18,9 @@ struct PolicyText {
     silence_micros: Option<u64>,
     total_micros: Option<u64>,
     repeats: bool,
+    /// Whether only the same agent may repeat work. Missing in stores of earlier versions.
+    #[serde(default)]
+    same_agent: bool,
     recovery: RecoveryText,
     output_bytes: Option<u64>,
 }
@@ -33,8 +37,10 @@ enum RecoveryText {
 
 pub(super) fn write(transaction: &Transaction<'_>, member: &Member) -> rusqlite::Result<()> {
     let mut write = transaction.prepare_cached(
-        "INSERT INTO member(name, contract, works, policy, lease, left_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-         ON CONFLICT(name) DO UPDATE SET contract = ?2, works = ?3, policy = ?4, lease = ?5, left_at = ?6",
+        "INSERT INTO member(name, contract, works, policy, lease, left_at, agent_type, concurrency, registration)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+         ON CONFLICT(name) DO UPDATE SET contract = ?2, works = ?3, policy = ?4, lease = ?5, left_at = ?6, agent_type = ?7,
+            concurrency = ?8, registration = ?9",
     )?;
     let spec = &member.spec;
     let works: Vec<&str> = spec.works.iter().map(|work| &**work).collect();
@@ -45,6 +51,9 @@ pub(super) fn write(transaction: &Transaction<'_>, member: &Member) -> rusqlite:
         text(&policy_text(&spec.policy)),
         micros(member.lease).cast_signed(),
         member.left_at.map(|at| at.0),
+        spec.agent_type.as_deref(),
+        spec.concurrency,
+        member.registration.as_ref().map(|registration| &*registration.0),
     ])?;
     Ok(())
 }
@@ -57,7 +66,8 @@ pub(super) fn forget(transaction: &Transaction<'_>, name: &str) -> rusqlite::Res
 }
 
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Member>> {
-    let mut all = connection.prepare("SELECT name, contract, works, policy, lease, left_at FROM member")?;
+    let sql = "SELECT name, contract, works, policy, lease, left_at, agent_type, concurrency, registration FROM member";
+    let mut all = connection.prepare(sql)?;
     let one = |row: &Row<'_>| {
         let works: Vec<String> = serde_json::from_str(row.get_ref(2)?.as_str()?).unwrap_or_default();
         Ok(Member {
@@ -65,12 +75,15 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Member>> {
                 name: row.get(0)?,
                 contract: row.get(1)?,
                 works: works.into_iter().map(Arc::from).collect(),
-                concurrency: 0,
+                agent_type: row.get(6)?,
+                awaited: false,
+                concurrency: row.get(7)?,
                 waiting_max: u32::MAX,
                 policy: policy(row.get_ref(3)?.as_str()?),
             },
             lease: Duration::from_micros(row.get::<_, i64>(4)?.unsigned_abs()),
             left_at: row.get::<_, Option<i64>>(5)?.map(Time),
+            registration: row.get::<_, Option<Vec<u8>>>(8)?.map(|registration| Block(registration.into())),
         })
     };
     all.query_map((), one)?.collect()
@@ -94,6 +107,7 @@ fn policy_text(policy: &Policy) -> PolicyText {
         silence_micros: policy.silence.map(micros),
         total_micros: Some(micros(policy.total)),
         repeats: policy.repeats == Repeats::Always,
+        same_agent: policy.repeats == Repeats::SameAgent,
         recovery: match policy.recovery {
             Recovery::Rerun => RecoveryText::Rerun,
             Recovery::Resume => RecoveryText::Resume,
@@ -112,7 +126,11 @@ fn policy(text: &str) -> Policy {
     Policy {
         silence: text.silence_micros.map(Duration::from_micros),
         total: text.total_micros.map_or(TOTAL_DEFAULT, Duration::from_micros),
-        repeats: if text.repeats { Repeats::Always } else { Repeats::BeforeStart },
+        repeats: match (text.repeats, text.same_agent) {
+            (true, _) => Repeats::Always,
+            (false, true) => Repeats::SameAgent,
+            (false, false) => Repeats::BeforeStart,
+        },
         recovery: match text.recovery {
             RecoveryText::Rerun => Recovery::Rerun,
             RecoveryText::Resume => Recovery::Resume,

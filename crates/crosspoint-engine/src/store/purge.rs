@@ -124,6 +124,7 @@ fn purge_job(transaction: &Transaction<'_>, seq: Seq, spent: &mut Spent, purged:
         &outcome,
         "DELETE FROM violation WHERE job = ?1 RETURNING 0",
         "DELETE FROM aside WHERE job = ?1 RETURNING 0",
+        "DELETE FROM owed WHERE job = ?1 RETURNING 0",
     ] {
         let mut rows = transaction.prepare_cached(sql)?;
         let mut rows = rows.query([number])?;

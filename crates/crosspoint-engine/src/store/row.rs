@@ -27,7 +27,7 @@ pub(super) const FIRST_END: i64 = Phase::Completed as i64;
 pub(super) const JOB_COLUMNS: &str = "id, state, caller, door, request_id, key, work, pinned, parent, priority, limits, \
     accepted_at, input_start, input_end, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked, \
     question, percent, step, output_bytes, answers, events, hash IS NULL, trace, skew, cut_short, had, memory, \
-    (SELECT at FROM aside WHERE aside.job = job.seq)";
+    (SELECT at FROM aside WHERE aside.job = job.seq), stays, addressed, echo, notify";
 
 pub(super) fn insert_job(
     transaction: &Transaction<'_>,
@@ -38,11 +38,11 @@ pub(super) fn insert_job(
 ) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
         "INSERT INTO job(seq, state, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked,
-            question, percent, step, output_bytes, answers, events, head, epoch, skew, cut_short, had, memory,
+            question, percent, step, output_bytes, answers, events, head, epoch, skew, cut_short, had, memory, stays,
             id, hash, caller, door, request_id, key, work, pinned, parent, priority, limits, accepted_at, input_start, input_end,
-            trace, alias, owner)
+            trace, alias, addressed, echo, notify, owner)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-            ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, 0)",
+            ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, 0)",
     )?;
     bind_changing(&mut insert, job, Some(head), epoch)?;
     bind_lasting(&mut insert, &job.request, hashes)?;
@@ -60,7 +60,7 @@ pub(super) fn update_job(
         "UPDATE job SET state = ?2, updated_at = ?3, agent = ?4, attempts = ?5, retries = ?6, begun = ?7, started_at = ?8,
             waited = ?9, until = ?10, after = ?11, asked = ?12, question = ?13, percent = ?14, step = ?15, output_bytes = ?16,
             answers = ?17, events = ?18, head = coalesce(?19, head), epoch = ?20, skew = ?21, cut_short = ?22, had = ?23,
-            memory = ?24
+            memory = ?24, stays = ?25
          WHERE seq = ?1",
     )?;
     bind_changing(&mut update, job, head, epoch)?;
@@ -93,7 +93,7 @@ pub(super) fn repair(transaction: &Transaction<'_>, seq: Seq, epoch: i64) -> rus
     write_aside(transaction, seq, None)
 }
 
-/// Binds parameters 1 to 24: the job's number, and what changes in its life.
+/// Binds parameters 1 to 25: the job's number, and what changes in its life.
 fn bind_changing(statement: &mut Statement<'_>, job: &Job, head: Option<i64>, epoch: i64) -> rusqlite::Result<()> {
     let state = StateColumns::of(job);
     statement.raw_bind_parameter(1, job.seq().0.cast_signed())?;
@@ -119,31 +119,35 @@ fn bind_changing(statement: &mut Statement<'_>, job: &Job, head: Option<i64>, ep
     statement.raw_bind_parameter(21, job.skew_micros)?;
     statement.raw_bind_parameter(22, job.cut_short)?;
     statement.raw_bind_parameter(23, had_text(&job.had))?;
-    statement.raw_bind_parameter(24, job.memory.as_ref().map(|memory| &*memory.0))
+    statement.raw_bind_parameter(24, job.memory.as_ref().map(|memory| &*memory.0))?;
+    statement.raw_bind_parameter(25, job.stays)
 }
 
-/// Binds parameters 25 to 40: the request, which is written once.
+/// Binds parameters 26 to 44: the request, which is written once.
 fn bind_lasting(statement: &mut Statement<'_>, request: &Request, hashes: Hashes) -> rusqlite::Result<()> {
     let key = match &request.key {
         Key::Other(key) => Some(&**key),
         Key::None | Key::RequestId => None,
     };
-    statement.raw_bind_parameter(25, request.id.as_bytes())?;
-    statement.raw_bind_parameter(26, hashes.key.map(|hash| hash.0.cast_signed()))?;
-    statement.raw_bind_parameter(27, &*request.caller)?;
-    statement.raw_bind_parameter(28, request.door.name())?;
-    statement.raw_bind_parameter(29, &*request.request_id)?;
-    statement.raw_bind_parameter(30, key)?;
-    statement.raw_bind_parameter(31, &*request.work)?;
-    statement.raw_bind_parameter(32, request.pinned.as_deref())?;
-    statement.raw_bind_parameter(33, request.parent.as_ref().map(JobId::as_bytes))?;
-    statement.raw_bind_parameter(34, request.priority as i64)?;
-    statement.raw_bind_parameter(35, limits_text(&request.limits))?;
-    statement.raw_bind_parameter(36, request.accepted_at.0)?;
-    statement.raw_bind_parameter(37, request.input.start)?;
-    statement.raw_bind_parameter(38, request.input.end)?;
-    statement.raw_bind_parameter(39, request.trace.as_deref())?;
-    statement.raw_bind_parameter(40, hashes.alias.map(|hash| hash.0.cast_signed()))
+    statement.raw_bind_parameter(26, request.id.as_bytes())?;
+    statement.raw_bind_parameter(27, hashes.key.map(|hash| hash.0.cast_signed()))?;
+    statement.raw_bind_parameter(28, &*request.caller)?;
+    statement.raw_bind_parameter(29, request.door.name())?;
+    statement.raw_bind_parameter(30, &*request.request_id)?;
+    statement.raw_bind_parameter(31, key)?;
+    statement.raw_bind_parameter(32, &*request.work)?;
+    statement.raw_bind_parameter(33, request.pinned.as_deref())?;
+    statement.raw_bind_parameter(34, request.parent.as_ref().map(JobId::as_bytes))?;
+    statement.raw_bind_parameter(35, request.priority as i64)?;
+    statement.raw_bind_parameter(36, limits_text(&request.limits))?;
+    statement.raw_bind_parameter(37, request.accepted_at.0)?;
+    statement.raw_bind_parameter(38, request.input.start)?;
+    statement.raw_bind_parameter(39, request.input.end)?;
+    statement.raw_bind_parameter(40, request.trace.as_deref())?;
+    statement.raw_bind_parameter(41, hashes.alias.map(|hash| hash.0.cast_signed()))?;
+    statement.raw_bind_parameter(42, request.addressed.as_deref())?;
+    statement.raw_bind_parameter(43, request.echo.as_deref())?;
+    statement.raw_bind_parameter(44, request.notify.as_deref())
 }
 
 /// The columns that depend on the state.
@@ -189,7 +193,7 @@ pub(super) fn job(row: &Row<'_>, ended: Option<Arc<Ending>>) -> rusqlite::Result
     let attempts: u32 = row.get(16)?;
     let updated_at = Time(row.get(14)?);
     let asked = row.get::<_, Option<u32>>(23)?.unwrap_or(0);
-    let running = Running { attempt: attempts, heard_at: updated_at, asked, taken_up_at: None };
+    let running = Running { attempt: attempts, heard_at: updated_at, timed_from: updated_at, asked, taken_up_at: None };
     let phase = Phase::ALL.get(usize::from(row.get::<_, u8>(1)?)).copied();
     let state = match (phase, ended) {
         (_, Some(ended)) => State::Ended(ended),
@@ -220,6 +224,7 @@ pub(super) fn job(row: &Row<'_>, ended: Option<Arc<Ending>>) -> rusqlite::Result
         had: Arc::new(had(row.get::<_, Option<String>>(34)?.as_deref())),
         retries: row.get(17)?,
         begun: row.get(18)?,
+        stays: row.get(37)?,
         cut_short: row.get(33)?,
         aside: row.get::<_, Option<i64>>(36)?.map(Time),
         started_at: row.get::<_, Option<i64>>(19)?.map(Time),
@@ -253,9 +258,12 @@ fn request(row: &Row<'_>) -> rusqlite::Result<Request> {
         key,
         work: row.get(6)?,
         pinned: row.get(7)?,
+        addressed: row.get(38)?,
         priority: Priority::ALL.get(usize::from(row.get::<_, u8>(9)?)).copied().unwrap_or_default(),
         limits: limits(row.get::<_, Option<String>>(10)?.as_deref()),
         trace: row.get(31)?,
+        echo: row.get(39)?,
+        notify: row.get(40)?,
         accepted_at: Time(row.get(11)?),
         input: Range { start: row.get(12)?, end: row.get(13)? },
     })
@@ -272,6 +280,9 @@ pub(super) fn failure(name: Option<&str>) -> Failure {
 #[derive(Serialize, Deserialize)]
 struct LimitsText {
     total_micros: Option<u64>,
+    /// Missing in stores of earlier versions.
+    #[serde(default)]
+    attempt_micros: Option<u64>,
     silence_micros: Option<u64>,
     output_bytes: Option<u64>,
     retry: Option<(u32, u8, u64)>,
@@ -286,6 +297,7 @@ fn limits_text(limits: &Limits) -> Option<String> {
     let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     let text = LimitsText {
         total_micros: limits.total.map(micros),
+        attempt_micros: limits.attempt.map(micros),
         silence_micros: limits.silence.map(micros),
         output_bytes: limits.output_bytes,
         retry: limits.retry.map(|retry| (retry.attempts_max, retry.backoff as u8, micros(retry.first))),
@@ -297,6 +309,7 @@ fn limits(text: Option<&str>) -> Limits {
     let Some(Ok(text)) = text.map(serde_json::from_str::<LimitsText>) else { return Limits::default() };
     Limits {
         total: text.total_micros.map(Duration::from_micros),
+        attempt: text.attempt_micros.map(Duration::from_micros),
         silence: text.silence_micros.map(Duration::from_micros),
         output_bytes: text.output_bytes,
         retry: text.retry.map(|(attempts_max, backoff, first)| Schedule {

@@ -17,7 +17,7 @@ const APPLICATION_ID: i64 = 0x4352_5054;
 
 /// The steps. Each is taken once, in order, and must never be changed afterwards, because existing stores have taken
 /// it.
-const STEPS: [&str; 10] = [
+const STEPS: [&str; 11] = [
     // 1: jobs, the documents they came as, their events, their outcomes, and the state of agents. Rows have an owner
     // and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
@@ -85,6 +85,14 @@ const STEPS: [&str; 10] = [
     // 10: which blocks of output are the text of an outcome.
     "ALTER TABLE outcome ADD COLUMN printed_by INTEGER; ALTER TABLE outcome ADD COLUMN printed_start INTEGER;
     ALTER TABLE outcome ADD COLUMN printed_end INTEGER;",
+    // 11: what requests are addressed to, what their answers repeat and which recipient is told of them; jobs that stay
+    // with their agent; outcomes that recipients are owed, of which there are few; and what agents that joined said.
+    "ALTER TABLE job ADD COLUMN addressed TEXT; ALTER TABLE job ADD COLUMN echo TEXT; ALTER TABLE job ADD COLUMN notify TEXT;
+    ALTER TABLE job ADD COLUMN stays INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE member ADD COLUMN agent_type TEXT; ALTER TABLE member ADD COLUMN concurrency INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE member ADD COLUMN registration BLOB;
+    CREATE TABLE owed(job INTEGER PRIMARY KEY, recipient TEXT NOT NULL) STRICT;
+    CREATE INDEX owed_to ON owed(recipient);",
 ];
 
 /// The first schema in which jobs have a trace and an alias.
@@ -101,6 +109,9 @@ pub(super) const WITH_LEVELS: i64 = 9;
 
 /// The first schema in which the text of an outcome may be in blocks of output.
 pub(super) const WITH_PRINTED: i64 = 10;
+
+/// The first schema in which outcomes are owed to recipients, and requests are addressed to types of agents.
+pub(super) const WITH_OWED: i64 = 11;
 
 /// The schema of this version.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;

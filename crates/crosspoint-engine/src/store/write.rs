@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 
-use super::{Fault, Store, event_row, member, outcome, row, schema};
+use super::{Fault, Store, event_row, member, outcome, owed, row, schema};
 use crate::claim::{Claim, Overtaken};
 use crate::core::{Batch, Written};
 use crate::event::{Entry, What};
@@ -108,6 +108,10 @@ fn write_rows(transaction: &Transaction<'_>, batch: &Batch, next_event: &mut i64
     for seq in &batch.repaired {
         row::repair(transaction, *seq, epoch).map_err(|error| Error::Job(*seq, error))?;
     }
+    // After the jobs: one of them may have ended in this batch.
+    for id in &batch.told {
+        owed::told(transaction, *id)?;
+    }
     for (name, standing) in &batch.agents {
         row::write_standing(transaction, name, standing)?;
     }
@@ -178,6 +182,9 @@ fn write_job(
             let mut insert = transaction.prepare_cached("INSERT INTO document(job, bytes) VALUES (?1, ?2)")?;
             insert.execute(params![seq.0.cast_signed(), &*accepted.document.0])?;
             bytes += accepted.document.0.len() as u64;
+            if let Some(recipient) = &written.job.request.notify {
+                owed::insert(transaction, seq, recipient)?;
+            }
         }
         None => row::update_job(transaction, &written.job, head, epoch)?,
     }

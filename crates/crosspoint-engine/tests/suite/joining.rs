@@ -25,7 +25,7 @@ const LEASE: Duration = Duration::from_secs(15);
 
 fn member(name: &str, works: &[&str]) -> Member {
     let policy = Policy { recovery: Recovery::Resume, ..Policy::DEFAULT };
-    Member { spec: Spec { policy, ..agent(name, works, 0) }, lease: LEASE, left_at: None }
+    Member { spec: Spec { policy, ..agent(name, works, 0) }, lease: LEASE, left_at: None, registration: None }
 }
 
 fn joins(name: &str, works: &[&str]) -> Command {
@@ -60,7 +60,7 @@ fn work_is_unknown_before_its_agent_joins_waits_while_it_is_away_and_goes_to_it_
 #[test]
 fn a_configured_agent_neither_joins_nor_leaves_and_wins_over_one_that_joined() {
     let mut town = Town::new(vec![agent("settled", &["work"], 1)]);
-    for command in [joins("settled", &["other"]), takes("settled", 9), forget("settled")] {
+    for command in [joins("settled", &["other"]), forget("settled")] {
         assert!(matches!(town.tell(&command), Reply::Configured), "{command:?}");
     }
     let present = BTreeMap::from([("both".into(), 7)]);

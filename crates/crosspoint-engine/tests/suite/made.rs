@@ -49,9 +49,12 @@ pub(crate) fn request(seq: u64, work: &str) -> Request {
         key: Key::RequestId,
         work: work.into(),
         pinned: None,
+        addressed: None,
         priority: Priority::Normal,
         limits: Limits::default(),
         trace: None,
+        echo: None,
+        notify: None,
         accepted_at: T0,
         input: 0..0,
     }

@@ -17,7 +17,12 @@ fn neighbours() -> Town {
     let joined = |name: &str, works: &[&str]| {
         let policy = Policy { recovery: Recovery::Resume, ..POLICY };
         let spec = Spec { policy, ..spec(name, works, 0) };
-        Command::Join(Arc::new(crosspoint_engine::core::Member { spec, lease: secs(15), left_at: None }))
+        Command::Join(Arc::new(crosspoint_engine::core::Member {
+            spec,
+            lease: secs(15),
+            left_at: None,
+            registration: None,
+        }))
     };
     let mut town = Town::new(Vec::new());
     for (name, works) in [("honest", &["work"][..]), ("forger", &["forging"][..])] {

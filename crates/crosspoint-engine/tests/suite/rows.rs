@@ -39,9 +39,12 @@ pub(crate) fn request(seq: u64) -> Request {
         key: Key::RequestId,
         work: "w".into(),
         pinned: None,
+        addressed: None,
         priority: Priority::Normal,
         limits: Limits::default(),
         trace: None,
+        echo: None,
+        notify: None,
         accepted_at: NOW,
         input: 20..27,
     }
@@ -64,6 +67,8 @@ pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
     let spec = Spec {
         name,
         contract,
+        agent_type: None,
+        awaited: false,
         works: vec![request.work.clone()],
         concurrency: 0,
         waiting_max: 1,

@@ -49,6 +49,8 @@ where
     let spec = Spec {
         name: name.into(),
         contract: "builtin".into(),
+        agent_type: None,
+        awaited: false,
         works: vec![name.into()],
         concurrency: 10_000,
         waiting_max: u32::MAX,
@@ -78,6 +80,7 @@ pub(crate) fn config(scratch: &Scratch, agents: Vec<Agent>) -> Config {
         store: scratch.options(),
         agents,
         queues: None,
+        member_link: None,
         limits: Limits::default(),
         retention: Rule::FOR_EVER,
         mode: Mode::Serve,
@@ -103,11 +106,14 @@ pub(crate) fn new_job(work: &str, input: &str) -> NewJob {
         key: Key::None,
         work: work.into(),
         agent: None,
+        addressed: None,
         priority: Priority::Normal,
         limits: crosspoint_contracts::request::Limits::default(),
         document: Block(Bytes::from(input.to_owned())),
         input: 0..input.len(),
         trace: None,
+        echo: None,
+        notify: None,
     }
 }
 

@@ -52,9 +52,13 @@ pub(crate) fn full(seq: u64, state: State) -> Job {
         key: keys[variety % keys.len()].clone(),
         work: hard.clone(),
         pinned: Some(hard.clone()),
+        addressed: Some(hard.clone()),
+        echo: Some(HARD.into()),
+        notify: Some(hard.clone()),
         priority: Priority::ALL[variety % Priority::ALL.len()],
         limits: Limits {
             total: Some(Duration::from_micros(3_600_000_001)),
+            attempt: Some(Duration::from_micros(60_000_001)),
             silence: Some(Duration::from_millis(1)),
             output_bytes: Some(u64::from(u32::MAX) + 1),
             retry: Some(retry),
@@ -70,6 +74,7 @@ pub(crate) fn full(seq: u64, state: State) -> Job {
         attempts: 3,
         retries: 2,
         begun: true,
+        stays: variety.is_multiple_of(2),
         started_at: Some(Time(NOW.0 + 1)),
         waited: Duration::from_micros(77),
         progress: Some(Arc::new(Progress {
@@ -90,7 +95,8 @@ pub(crate) fn full(seq: u64, state: State) -> Job {
 }
 
 fn states() -> Vec<State> {
-    let running = Running { attempt: 3, heard_at: Time(NOW.0 + 5), asked: 1, taken_up_at: None };
+    let running =
+        Running { attempt: 3, heard_at: Time(NOW.0 + 5), timed_from: Time(NOW.0 + 5), asked: 1, taken_up_at: None };
     let ended = |status| State::Ended(rows::outcome(status, r#"{"status":"s","outputs":{"ü":1}}"#));
     let mut states = vec![State::Queued, State::Running(running)];
     states.extend(Failure::ALL.map(|after| State::Retrying { until: Time(NOW.0 + 99), after }));

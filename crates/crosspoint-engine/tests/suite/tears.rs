@@ -82,8 +82,13 @@ impl Life {
             return stepped(job, vec![last]);
         }
         job.attempts += 1;
-        job.state =
-            State::Running(Running { attempt: job.attempts, heard_at: job.updated_at, asked: 0, taken_up_at: None });
+        job.state = State::Running(Running {
+            attempt: job.attempts,
+            heard_at: job.updated_at,
+            timed_from: job.updated_at,
+            asked: 0,
+            taken_up_at: None,
+        });
         job.memory = (self.dice.below(2) == 0).then(|| Block(Bytes::from(vec![b'm'; 1 + self.dice.below(5_000)])));
         let block = Block(Bytes::from(vec![b'y'; self.dice.below(2_000)]));
         let attempt = job.attempts;

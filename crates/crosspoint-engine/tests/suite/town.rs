@@ -25,6 +25,8 @@ pub(crate) fn agent(name: &str, works: &[&str], concurrency: u32) -> Spec {
     Spec {
         name: name.into(),
         contract: "builtin".into(),
+        agent_type: None,
+        awaited: false,
         works: works.iter().map(|work| Arc::from(*work)).collect(),
         concurrency,
         waiting_max: u32::MAX,
@@ -98,7 +100,8 @@ impl Town {
             | Reply::NoSuchAgent
             | Reply::Configured
             | Reply::Present
-            | Reply::Crowded => panic!("a request of this story is accepted"),
+            | Reply::Crowded
+            | Reply::OtherContract => panic!("a request of this story is accepted"),
         }
     }
 

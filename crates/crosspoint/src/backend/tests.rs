@@ -42,9 +42,12 @@ fn job_of(new: NewJob) -> (Job, Block) {
         key: new.key,
         work: new.work,
         pinned: new.agent,
+        addressed: None,
         priority: new.priority,
         limits: new.limits,
         trace: new.trace,
+        echo: None,
+        notify: None,
         accepted_at: Time(1_800_000_000_000_000),
         input: u32::try_from(new.input.start).expect("short")..u32::try_from(new.input.end).expect("short"),
     };

@@ -291,6 +291,10 @@ fn unjoined(why: &Unjoined) -> Refusal {
         Unjoined::Present => {
             Refusal::conflict("the agent is there, or has work", "let it leave, or wait until its lease has run out")
         }
+        Unjoined::OtherContract => Refusal::conflict(
+            "an agent of this name that speaks another contract is there, or has work",
+            "join under another name, or wait until that agent has gone",
+        ),
         Unjoined::Closed => Refusal::stopping(),
         Unjoined::Lost => Refusal::ended(),
         Unjoined::Fault(error) => tried(error, DONE_OR_NOT),

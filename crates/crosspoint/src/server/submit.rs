@@ -48,11 +48,14 @@ pub(super) fn new_job(document: &Bytes, headers: &HeaderMap, SentBy(caller): Sen
         key,
         work,
         agent: wanted.agent,
+        addressed: None,
         priority: wanted.priority,
         limits: wanted.limits,
         document: Block(document.clone()),
         input: wanted.input,
         trace: headers::trace(headers).map(|trace| trace.stored().into()),
+        echo: None,
+        notify: None,
     })
 }
 

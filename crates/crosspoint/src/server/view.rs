@@ -113,7 +113,7 @@ pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView) {
     }
     breaker.close();
     object.plain("drained", agent.standing.drained);
-    if agent.joined.is_some() {
+    if agent.joined.is_some() || agent.seen.is_some() {
         match agent.away_since() {
             Some(since) => object.quoted("away_since", since),
             None => object.raw("away_since", b"null"),

@@ -22,9 +22,12 @@ fn done(seq: u64, work: &str, agent: &str) -> Written {
         key: Key::None,
         work: work.into(),
         pinned: None,
+        addressed: None,
         priority: Priority::Normal,
         limits: Limits::default(),
         trace: None,
+        echo: None,
+        notify: None,
         accepted_at: Time(0),
         input: 0..0,
     };
@@ -78,6 +81,8 @@ fn agents_that_are_not_told_apart_are_added_up() {
         spec: Spec {
             name: name.into(),
             contract: "builtin".into(),
+            agent_type: None,
+            awaited: false,
             works: Vec::new(),
             concurrency: 4,
             waiting_max: 64,
@@ -87,6 +92,7 @@ fn agents_that_are_not_told_apart_are_added_up() {
         running,
         waiting: 0,
         joined: None,
+        seen: None,
         token_refused_since: None,
     };
     let loads = counted.loads(&[view("a", 1), view("b", 2), view("c", 3)]);

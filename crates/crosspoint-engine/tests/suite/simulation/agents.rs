@@ -34,6 +34,8 @@ pub(crate) fn specs(dice: &mut Dice) -> Vec<Spec> {
         Spec {
             name: format!("agent{index}").into(),
             contract: "builtin".into(),
+            agent_type: None,
+            awaited: false,
             works: works.iter().map(|work| Arc::from(*work)).collect(),
             concurrency: dice.between(1, 4) as u32,
             waiting_max: dice.pick(&[1, 2, u32::MAX]),
@@ -117,6 +119,7 @@ impl World {
                 | Command::TakeUp(_)
                 | Command::Agent(..)
                 | Command::Join(_)
+                | Command::Told(_)
                 | Command::Violation(..)
                 | Command::ClockJumped { .. }
                 | Command::Rest => true,

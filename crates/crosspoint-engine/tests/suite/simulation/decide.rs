@@ -124,7 +124,9 @@ impl World {
                 self.model.resting = true;
                 Ok(self.core.apply(letter, now, batch))
             }
-            Command::Violation(..) | Command::ClockJumped { .. } => Ok(self.core.apply(letter, now, batch)),
+            Command::Told(_) | Command::Violation(..) | Command::ClockJumped { .. } => {
+                Ok(self.core.apply(letter, now, batch))
+            }
         }
     }
 
@@ -166,7 +168,7 @@ impl World {
                     Rejected::UnknownAgent => !known,
                     Rejected::NotItsWork => known && !takes,
                     // The first agent is always present, and takes both works.
-                    Rejected::UnknownWork | Rejected::Full { .. } => false,
+                    Rejected::UnknownWork | Rejected::WrongType | Rejected::Full { .. } => false,
                 };
                 ensure!(right, "rejected: {reply:?}");
             }
@@ -178,7 +180,8 @@ impl World {
             | Reply::NoSuchAgent
             | Reply::Configured
             | Reply::Present
-            | Reply::Crowded => {
+            | Reply::Crowded
+            | Reply::OtherContract => {
                 return Err(format!("a submission was answered with {reply:?}"));
             }
         }
@@ -290,6 +293,7 @@ fn shown(command: &Command) -> String {
         Command::TakeUp(id) => format!("take up {}", id.seq().0),
         Command::Agent(name, command) => format!("{name} {command:?}"),
         Command::Join(member) => format!("{} joins for {:?}", member.spec.name, member.spec.works),
+        Command::Told(id) => format!("told of {}", id.seq().0),
         Command::Violation(seq, violation) => format!("violation of {}: {}", seq.0, violation.what),
         Command::Report { agent, grip, id, event } => format!("{agent} ({grip:?}) of job {} {event:?}", id.seq().0),
         Command::ClockJumped { micros, .. } => format!("jump by {micros}"),

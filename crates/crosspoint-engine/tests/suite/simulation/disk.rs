@@ -167,7 +167,7 @@ impl Disk {
         let mut job = job.clone();
         let updated_at = job.updated_at;
         if let State::Running(running) | State::Waiting { running, .. } = &mut job.state {
-            (running.heard_at, running.taken_up_at) = (updated_at, None);
+            (running.heard_at, running.timed_from, running.taken_up_at) = (updated_at, updated_at, None);
             running.attempt = job.attempts;
         }
         let aside = self.aside.get(&job.seq()).copied();

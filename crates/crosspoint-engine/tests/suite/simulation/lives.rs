@@ -154,6 +154,7 @@ impl World {
                 | Command::TakeUp(_)
                 | Command::Agent(..)
                 | Command::Join(_)
+                | Command::Told(_)
                 | Command::Violation(..)
                 | Command::ClockJumped { .. }
                 | Command::Rest => false,

@@ -87,7 +87,7 @@ impl World {
             spec.policy = joining(&mut self.dice, &spec.policy);
         }
         let lease = Duration::from_secs(15);
-        self.post(0, Command::Join(Arc::new(Member { spec, lease, left_at: None })));
+        self.post(0, Command::Join(Arc::new(Member { spec, lease, left_at: None, registration: None })));
     }
 
     /// All workers under this name die, with everything they had.
@@ -114,7 +114,7 @@ impl World {
             if self.model.joins[index] {
                 let spec = Spec { works: vec!["a".into(), "b".into()], ..self.model.specs[index].clone() };
                 let (name, lease) = (spec.name.clone(), Duration::from_secs(15));
-                self.post(0, Command::Join(Arc::new(Member { spec, lease, left_at: None })));
+                self.post(0, Command::Join(Arc::new(Member { spec, lease, left_at: None, registration: None })));
                 self.post(0, Command::Agent(name, AgentCommand::Capacity(2)));
             }
         }
@@ -128,6 +128,7 @@ impl World {
             Reply::Configured => Due::Configured,
             Reply::Present => Due::Present,
             Reply::Crowded
+            | Reply::OtherContract
             | Reply::Accepted(_)
             | Reply::Known(_)
             | Reply::Rejected(_)
@@ -172,10 +173,7 @@ impl Model {
         if !self.known[index] {
             return Due::NoSuchAgent;
         }
-        if !self.joins[index] {
-            return Due::Configured;
-        }
-        self.capacity[index] = capacity;
+        self.capacity[index] = if self.joins[index] { capacity } else { capacity.min(self.specs[index].concurrency) };
         Due::Done
     }
 

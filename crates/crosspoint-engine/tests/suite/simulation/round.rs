@@ -232,6 +232,7 @@ fn is_about(command: &Command, seq: Seq) -> bool {
         | Command::Find(..)
         | Command::Agent(..)
         | Command::Join(_)
+        | Command::Told(_)
         | Command::Violation(..)
         | Command::ClockJumped { .. }
         | Command::Rest => false,
@@ -248,7 +249,7 @@ fn is_report(command: &Command) -> bool {
         Command::Agent(_, AgentCommand::Breaker(event)) => {
             !matches!(event, breaker::Event::Open | breaker::Event::Close)
         }
-        Command::Submit(_) | Command::Find(..) | Command::TakeUp(_) | Command::Join(_) => false,
+        Command::Submit(_) | Command::Find(..) | Command::TakeUp(_) | Command::Join(_) | Command::Told(_) => false,
         Command::Agent(..) | Command::Violation(..) | Command::ClockJumped { .. } | Command::Rest => true,
     }
 }

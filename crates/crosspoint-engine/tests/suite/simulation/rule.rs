@@ -59,7 +59,7 @@ pub(crate) enum Reason {
 /// Whether another attempt may be made after this one (ALL-3, MSG-5, TASK-7).
 pub(crate) fn may_repeat(failure: Failure, reason: Reason, limits: &Limits, spec: &Spec) -> bool {
     let retried = [Failure::Timeout, Failure::Unavailable, Failure::ResourceLimit].contains(&failure);
-    let wanted = limits.retry.is_some() || spec.policy.repeats == Repeats::Always;
+    let wanted = limits.retry.is_some() || spec.policy.repeats != Repeats::BeforeStart;
     let dead = [Recovery::Rerun, Recovery::Resume].contains(&spec.policy.recovery);
     retried && (wanted || reason == Reason::NeverBegan || (reason == Reason::Died && dead))
 }

@@ -202,7 +202,7 @@ impl Model {
     fn may_fail(&mut self, job: &Known, outcome: &Ending, cause: &Cause) -> Verdict {
         let (failure, _) = outcome.why().ok_or("failed without a failure")?;
         match cause {
-            Cause::Settled if says(outcome, "longer than it was allowed") => {
+            Cause::Settled if says(outcome, "allowed in all") => {
                 let late = self.deadline(job).is_some_and(|deadline| self.now >= deadline);
                 ensure!(failure == Failure::Timeout && late, "its time was not up");
             }

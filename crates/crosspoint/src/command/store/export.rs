@@ -156,7 +156,8 @@ impl<'e> Export<'e> {
     fn job(&mut self, seq: Seq) -> Result<(), Stopped> {
         let Some(job) = self.readers.job_at(seq)? else { return Ok(()) };
         let id = job.id();
-        self.line(line::job(&job)?)?;
+        let is_owed = job.request.notify.is_some() && self.readers.owed_to(seq)?.is_some();
+        self.line(line::job(&job, is_owed)?)?;
         let document = self.readers.document(seq)?;
         if let Some(document) = &document {
             self.line(Line::document(id, document).bytes()?)?;

@@ -43,6 +43,8 @@ pub(super) enum Line<'l> {
     Member {
         name: &'l str,
         contract: &'l str,
+        agent_type: Option<&'l str>,
+        concurrency: u32,
         work: &'l [Arc<str>],
         lease_seconds: f64,
         silence_seconds: Option<f64>,
@@ -51,6 +53,7 @@ pub(super) enum Line<'l> {
         repeats: &'static str,
         recovery: &'static str,
         left_at: Option<Time>,
+        registration: Option<Bytes<'l>>,
     },
     Document {
         job: JobId,
@@ -116,6 +119,11 @@ struct Record<'j> {
     /// The request key: `null`, `{"request_id": ...}` or `{"key": ...}`.
     request_key: Option<KeyShown<'j>>,
     pinned: Option<&'j str>,
+    addressed: Option<&'j str>,
+    echo: Option<&'j str>,
+    notify: Option<&'j str>,
+    /// Whether the recipient has not been told the outcome.
+    owed: bool,
     traceparent: Option<&'j str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tracestate: Option<&'j str>,
@@ -124,6 +132,7 @@ struct Record<'j> {
     events: u32,
     retries: u32,
     begun: bool,
+    stays: bool,
     started_at: Option<Time>,
     waited_seconds: f64,
     output_bytes: u64,
@@ -142,6 +151,7 @@ enum KeyShown<'j> {
 #[derive(Serialize)]
 struct LimitsShown {
     seconds: Option<f64>,
+    attempt_seconds: Option<f64>,
     silence_seconds: Option<f64>,
     output_bytes: Option<u64>,
     attempts: Option<u32>,
@@ -179,6 +189,8 @@ impl<'l> Line<'l> {
         Line::Member {
             name: &spec.name,
             contract: &spec.contract,
+            agent_type: spec.agent_type.as_deref(),
+            concurrency: spec.concurrency,
             work: &spec.works,
             lease_seconds: member.lease.as_secs_f64(),
             silence_seconds: policy.silence.map(|silence| silence.as_secs_f64()),
@@ -186,6 +198,7 @@ impl<'l> Line<'l> {
             output_bytes: policy.output_bytes_max,
             repeats: match policy.repeats {
                 Repeats::Always => "always",
+                Repeats::SameAgent => "same_agent",
                 Repeats::BeforeStart => "before_start",
             },
             recovery: match policy.recovery {
@@ -195,6 +208,7 @@ impl<'l> Line<'l> {
                 Recovery::Fail => "fail",
             },
             left_at: member.left_at,
+            registration: member.registration.as_ref().map(Bytes::of),
         }
     }
 
@@ -233,13 +247,13 @@ impl<'b> Bytes<'b> {
 }
 
 /// Returns the job as the API shows it, with its whole outcome, and its record.
-pub(super) fn job(job: &Job) -> serde_json::Result<Vec<u8>> {
+pub(super) fn job(job: &Job, is_owed: bool) -> serde_json::Result<Vec<u8>> {
     let shown = view::job(job, &Beside::default());
-    let record = serde_json::to_vec(&record(job))?;
+    let record = serde_json::to_vec(&record(job, is_owed))?;
     Ok(on_one_line([&br#"{"kind":"job","job":"#[..], &shown, br#","record":"#, &record, b"}"].concat()))
 }
 
-fn record(job: &Job) -> Record<'_> {
+fn record(job: &Job, is_owed: bool) -> Record<'_> {
     let request = &job.request;
     let retry = match &job.state {
         State::Retrying { until, after } => Some(RetryShown { until: *until, after: after.name() }),
@@ -254,6 +268,10 @@ fn record(job: &Job) -> Record<'_> {
             Key::Other(key) => Some(KeyShown::Key(key)),
         },
         pinned: request.pinned.as_deref(),
+        addressed: request.addressed.as_deref(),
+        echo: request.echo.as_deref(),
+        notify: request.notify.as_deref(),
+        owed: is_owed,
         traceparent: request.trace.as_deref().and_then(|trace| trace.lines().next()),
         tracestate: request.trace.as_deref().and_then(|trace| trace.lines().nth(1)),
         limits: limits(&request.limits),
@@ -261,6 +279,7 @@ fn record(job: &Job) -> Record<'_> {
         events: job.events,
         retries: job.retries,
         begun: job.begun,
+        stays: job.stays,
         started_at: job.started_at,
         waited_seconds: job.waited.as_secs_f64(),
         output_bytes: job.output_bytes,
@@ -274,6 +293,7 @@ fn limits(limits: &Limits) -> LimitsShown {
     let retry = limits.retry.as_ref();
     LimitsShown {
         seconds: limits.total.map(|total| total.as_secs_f64()),
+        attempt_seconds: limits.attempt.map(|attempt| attempt.as_secs_f64()),
         silence_seconds: limits.silence.map(|silence| silence.as_secs_f64()),
         output_bytes: limits.output_bytes,
         attempts: retry.map(|retry| retry.attempts_max),

@@ -21,6 +21,8 @@ fn joining(session: u128, policy: Policy) -> Joining {
     let spec = Spec {
         name: "dig".into(),
         contract: "pull".into(),
+        agent_type: None,
+        awaited: false,
         works: vec!["dig".into()],
         concurrency: 0,
         waiting_max: 1,
@@ -47,9 +49,12 @@ fn handed(seq: u64) -> Handed {
         key: Key::None,
         work: "dig".into(),
         pinned: None,
+        addressed: None,
         priority: Priority::Normal,
         limits: Limits::default(),
         trace: None,
+        echo: None,
+        notify: None,
         accepted_at: Time::default(),
         input: 0..0,
     };

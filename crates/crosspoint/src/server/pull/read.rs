@@ -102,7 +102,9 @@ pub(super) fn joining(name: &str, document: &Bytes) -> Result<Joining, Refusal> 
         spec: Spec {
             name: name.into(),
             contract: CONTRACT.into(),
+            agent_type: None,
             works: works(&root)?,
+            awaited: false,
             concurrency: 0,
             waiting_max: u32::MAX,
             policy,
