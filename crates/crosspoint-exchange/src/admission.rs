@@ -33,6 +33,11 @@ impl Caller {
         Caller::default()
     }
 
+    /// The caller of this name, which its token shows.
+    pub fn named(name: Arc<str>) -> Caller {
+        Caller(name)
+    }
+
     /// Returns the caller's name; empty where there are no tokens.
     pub fn name(&self) -> &str {
         &self.0

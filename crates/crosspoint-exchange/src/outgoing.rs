@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use crosspoint_contracts::content::{Block, Json};
+use crosspoint_contracts::content::{Block, Body, Json};
+use crosspoint_contracts::exchange::Place;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::job::{Canonical, Home};
 use crosspoint_contracts::json::{Tape, Value, quoted};
@@ -19,6 +20,9 @@ use uuid::Uuid;
 
 use super::incoming::names_in;
 use super::trace::Trace;
+
+/// The name under which a person's answer is carried.
+const ANSWER: &str = "answer";
 
 /// What the operator has configured about requests to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +74,9 @@ pub struct Assignment<'a> {
     pub message_id: Uuid,
     /// The time of sending.
     pub now: Time,
+    /// A person's answer to the question of an agent that has the request already, for contracts that have no other
+    /// place for it.
+    pub answer: Option<&'a Body>,
 }
 
 /// A request on its way to an agent.
@@ -103,6 +110,9 @@ pub fn request(job: &Assignment<'_>, options: &AgentOptions) -> Result<Outgoing,
     }
     if let Some(mode) = options.mode.as_ref().filter(|_| canonical.get(Home::Mode).is_none()) {
         canonical.put(Home::Mode, Json::string(mode));
+    }
+    if let Some(answer) = job.answer {
+        canonical.place(options.contract, Place::Carried(ANSWER), Json::new(answer.get()));
     }
     let now = job.now.to_string();
     let plain = super::write_context(job.id, &now);

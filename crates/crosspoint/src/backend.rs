@@ -241,6 +241,7 @@ pub(crate) fn assignment<'a>(
         input: if request.door.contract().is_none() { request.input_in(document) } else { None },
         message_id: Uuid::new_v4(),
         now: Time(jiff::Timestamp::now().as_microsecond()),
+        answer: None,
     }
 }
 

@@ -5,8 +5,10 @@
 //! environment; `load` puts them together; `problem` describes mistakes in them, and `show` prints the values in effect
 //! and where each came from.
 
+pub(crate) mod address;
 mod agent;
 mod bridge;
+mod caller;
 mod env;
 mod exec;
 mod exit_codes;
@@ -21,6 +23,7 @@ mod page;
 mod problem;
 mod remote;
 mod show;
+mod token;
 mod work;
 
 use std::path::PathBuf;
@@ -36,12 +39,14 @@ use crate::agent_side::AgentSide;
 use crate::link;
 use crate::schemas::Schemas;
 pub(crate) use bridge::Bridge;
+pub(crate) use caller::Caller;
 pub(crate) use exec::Exec;
 pub(crate) use load::{Flags, Loaded};
 pub(crate) use message::{Message, Via};
 pub(crate) use problem::Invalid;
-pub(crate) use remote::{ANSWER_BYTES, CONCURRENCY, Remote, Token, base_address};
+pub(crate) use remote::{ANSWER_BYTES, CONCURRENCY, Remote};
 pub(crate) use show::show;
+pub(crate) use token::Token;
 
 /// Default data directory.
 const DATA: &str = ".crosspoint";
@@ -64,6 +69,8 @@ pub(crate) struct Config {
     pub(crate) agents: Vec<Agent>,
     /// The schemas of works, from `[[work]]`.
     pub(crate) schemas: Arc<Schemas>,
+    /// The callers that are told of their work later.
+    pub(crate) callers: Vec<Caller>,
     /// The data directory. A server leaves its address there ([`SERVER_FILE`]), and the database is there unless its
     /// path is configured.
     pub(crate) data: PathBuf,
@@ -234,6 +241,7 @@ impl Default for Config {
             limits: Limits::default(),
             agents: Builtin::ALL.map(Agent::sample).to_vec(),
             schemas: Arc::default(),
+            callers: Vec::new(),
             data: PathBuf::from(DATA),
             origin: None,
         }

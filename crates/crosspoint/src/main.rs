@@ -6,6 +6,7 @@ mod bridge;
 mod client;
 mod command;
 mod config;
+mod deliver;
 mod exec;
 mod input;
 mod json_input;

@@ -46,7 +46,7 @@ use tokio_util::sync::CancellationToken;
 use self::documents::ReadingRoom;
 use crate::agent_side::AgentSide;
 use crate::backend::Orchestrator;
-use crate::config::Config;
+use crate::config::{Caller, Config};
 use crate::link::message::Hub;
 use crate::pull::Queues;
 use crate::schemas::Schemas;
@@ -64,6 +64,8 @@ struct App(Arc<Shared>);
 struct Shared {
     engine: Engine,
     side: AgentSide,
+    /// The callers that are told later.
+    callers: Vec<Caller>,
     /// The schemas of works.
     schemas: Arc<Schemas>,
     site: Site,
@@ -125,6 +127,7 @@ impl App {
         App(Arc::new(Shared {
             engine,
             side,
+            callers: config.callers.clone(),
             schemas: config.schemas.clone(),
             site: Site::new(plan),
             wait_max: config.server.wait_max,
@@ -146,6 +149,10 @@ impl App {
 
     fn queues(&self) -> &Arc<Queues> {
         &self.0.side.queues
+    }
+
+    fn callers(&self) -> &[Caller] {
+        &self.0.callers
     }
 
     fn hub(&self) -> &Arc<Hub> {

@@ -4,7 +4,6 @@
 //! `serve`.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -15,9 +14,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::find::Need;
+use crate::agent_side::AgentSide;
 use crate::config::Config;
 use crate::local::{self, SocketFile};
-use crate::agent_side::AgentSide;
 use crate::{retrying, server};
 
 pub(super) struct Embedded {

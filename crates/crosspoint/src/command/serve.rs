@@ -5,7 +5,6 @@ mod listening;
 mod presence;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use clap::builder::PossibleValuesParser;
@@ -15,10 +14,10 @@ use crosspoint_engine::runtime::{Engine, Readiness};
 use crosspoint_engine::store::Fault;
 use tokio::runtime::Builder;
 
+use crate::agent_side::AgentSide;
 use crate::command::flags::{Format, StoreFlags};
 use crate::config::{Config, Flags, Limits, LogFormat, SERVER_FILE};
 use crate::local::SocketFile;
-use crate::agent_side::AgentSide;
 use crate::signals::Signals;
 use crate::{Exit, client, log, retrying, server};
 use listening::{Listening, Unheard};

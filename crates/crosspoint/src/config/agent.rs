@@ -52,7 +52,7 @@ pub(super) fn read_agents(file: &mut File, agents: &DeValue<'_>, span: Range<usi
             file.wrong(agent.span(), "agent", &what, "write [[agent]] with its keys below");
             continue;
         };
-        let reading = Reading { keys, span: header(file, agent.span()), shown: shown(keys) };
+        let reading = Reading::of(keys, header(file, agent.span()), "agent");
         if let Some(agent) = reading.agent(file) {
             if let Some((_, lines)) = read.iter().find(|(other, _)| other.name == agent.0.name) {
                 let first = lines.get("name").copied().unwrap_or_default();
@@ -71,18 +71,23 @@ pub(super) fn header(file: &File, span: Range<usize>) -> Range<usize> {
     span.start..span.start + text.find('\n').unwrap_or(text.len())
 }
 
-/// The agent's name in reports.
-fn shown(keys: &DeTable<'_>) -> String {
-    match keys.get("name").map(Spanned::get_ref) {
-        Some(DeValue::String(name)) => format!("[[agent]] {name}"),
-        Some(_) | None => "[[agent]]".to_owned(),
-    }
-}
-
+/// One table with a name, of an agent or a caller.
 pub(super) struct Reading<'t> {
     pub(super) keys: &'t DeTable<'t>,
     span: Range<usize>,
-    shown: String,
+    /// What it is called in reports.
+    pub(super) shown: String,
+}
+
+impl<'t> Reading<'t> {
+    /// Begins to read a table of the list `list`; its first line is at `span`.
+    pub(super) fn of(keys: &'t DeTable<'t>, span: Range<usize>, list: &str) -> Reading<'t> {
+        let shown = match keys.get("name").map(Spanned::get_ref) {
+            Some(DeValue::String(name)) => format!("[[{list}]] {name}"),
+            Some(_) | None => format!("[[{list}]]"),
+        };
+        Reading { keys, span, shown }
+    }
 }
 
 impl Reading<'_> {
@@ -124,8 +129,12 @@ impl Reading<'_> {
             }
         }
         bridge::settled(&agent, self, file);
-        let lines = self.keys.iter().map(|(name, _)| (name.get_ref().to_string(), file.line(&name.span()))).collect();
-        Some((agent, lines))
+        Some((agent, self.lines(file)))
+    }
+
+    /// The line of every key.
+    pub(super) fn lines(&self, file: &File) -> BTreeMap<String, usize> {
+        self.keys.iter().map(|(name, _)| (name.get_ref().to_string(), file.line(&name.span()))).collect()
     }
 
     pub(super) fn key(&self, name: &str) -> String {
@@ -147,7 +156,7 @@ impl Reading<'_> {
         None
     }
 
-    fn name(&self, file: &mut File) -> Option<String> {
+    pub(super) fn name(&self, file: &mut File) -> Option<String> {
         let hint = "add a name, as name = \"report-writer\"";
         if !self.keys.contains_key("name") {
             file.wrong(self.span.clone(), &self.shown, "it has no name", hint);
@@ -165,8 +174,7 @@ impl Reading<'_> {
 
     /// Returns the contract, if this version has agents of it.
     fn contract(&self, file: &mut File) -> Option<&'static str> {
-        let hint =
-            "write contract = \"exec\" for a program, \"run\", \"task\" or \"message\" for a service, or \"bridge\" for files";
+        let hint = "write contract = \"exec\" for a program, \"run\", \"task\" or \"message\" for a service, or \"bridge\" for files";
         if !self.keys.contains_key("contract") {
             file.wrong(self.span.clone(), &self.shown, "it has no contract", hint);
             return None;

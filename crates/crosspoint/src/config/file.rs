@@ -12,15 +12,16 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::agent::read_agents;
+use super::caller::{CALLER_TABLE, read_callers};
 use super::key::{SECTIONS, Section};
 use super::kind::described;
 use super::problem::{Position, Problem, Source, line_and_column, suggestion};
 use super::work::{self, WORK_TABLE, read_works};
-use super::{Agent, Config};
+use super::{Agent, Caller, Config};
 use crate::schemas::Schemas;
 
 /// Tables of later versions.
-const LATER: [&str; 2] = ["broker", "caller"];
+const LATER: [&str; 1] = ["broker"];
 pub(super) const AGENT_TABLE: &str = "agent";
 
 /// What a file says.
@@ -32,6 +33,8 @@ pub(super) struct File {
     pub(super) agents: Option<Vec<(Agent, BTreeMap<String, usize>)>>,
     /// The lines of the keys of its works.
     pub(super) work_lines: work::Lines,
+    /// Its callers, with the line of every key that they set.
+    pub(super) callers: Vec<(Caller, BTreeMap<String, usize>)>,
     pub(super) problems: Vec<Problem>,
 }
 
@@ -43,6 +46,7 @@ pub(super) fn read(path: &Path, text: String, config: &mut Config) -> File {
         lines: BTreeMap::new(),
         agents: None,
         work_lines: BTreeMap::new(),
+        callers: Vec::new(),
         problems: Vec::new(),
     };
     let (table, errors) = DeTable::parse_recoverable(&source.text);
@@ -89,6 +93,7 @@ impl File {
                     let (schemas, lines) = read_works(self, works, value.span());
                     (config.schemas, self.work_lines) = (Arc::new(Schemas::new(schemas)), lines);
                 }
+                (None, CALLER_TABLE, callers) => self.callers = read_callers(self, callers, value.span()),
                 (None, later, _) if LATER.contains(&later) => {
                     let what = format!("[{later}] comes with a later version");
                     self.wrong(name.span(), "", &what, "remove it, or use a version that knows it");
@@ -102,11 +107,12 @@ impl File {
         // The usual slip is a key before the first table.
         let home = SECTIONS.iter().find(|section| section.keys.iter().any(|key| key.name == name));
         let mut known: Vec<&str> = SECTIONS.iter().map(|section| section.name).collect();
-        known.extend([AGENT_TABLE, WORK_TABLE]);
+        known.extend([AGENT_TABLE, WORK_TABLE, CALLER_TABLE]);
         let hint = match home {
             Some(section) => format!("put it below [{}]", section.name),
-            None => suggestion(name, &known)
-                .unwrap_or_else(|| "the tables are [server], [store], [limits], [[agent]] and [[work]]".to_owned()),
+            None => suggestion(name, &known).unwrap_or_else(|| {
+                "the tables are [server], [store], [limits], [[agent]], [[work]] and [[caller]]".to_owned()
+            }),
         };
         self.wrong(span, name, "there is no such table or key here", &hint);
     }

@@ -14,7 +14,7 @@ use super::file;
 use super::key::SECTIONS;
 use super::kind::Value;
 use super::problem::{Invalid, Position, Problem};
-use super::{Agent, Config, Contract, DATABASE, work};
+use super::{Agent, Config, Contract, DATABASE, address, caller, work};
 
 const FILE_NAME: &str = "crosspoint.toml";
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -51,6 +51,8 @@ pub(crate) struct Loaded {
     pub(super) agent_lines: Vec<BTreeMap<String, usize>>,
     /// The lines of the works' keys, by the names of the works.
     pub(super) work_lines: work::Lines,
+    /// The lines of the callers' keys, in the order of the callers.
+    pub(super) caller_lines: Vec<BTreeMap<String, usize>>,
 }
 
 impl Config {
@@ -67,6 +69,7 @@ impl Loaded {
             origins: BTreeMap::new(),
             agent_lines: Vec::new(),
             work_lines: BTreeMap::new(),
+            caller_lines: Vec::new(),
         };
         let mut problems = Vec::new();
         let file = match find(flags)? {
@@ -79,6 +82,7 @@ impl Loaded {
         if problems.is_empty() {
             problems.extend(loaded.contradiction(source.as_ref()));
             problems.extend(source.as_ref().and_then(|file| loaded.circle(file)));
+            problems.extend(source.iter().flat_map(|file| caller::contradictions(&loaded, file)));
         }
         if problems.is_empty() { Ok(loaded) } else { Err(Invalid(problems).into()) }
     }
@@ -89,6 +93,7 @@ impl Loaded {
         problems.append(&mut file.problems);
         self.origins.extend(file.lines.iter().map(|(key, line)| (key.clone(), Origin::File(*line))));
         self.work_lines = std::mem::take(&mut file.work_lines);
+        (self.config.callers, self.caller_lines) = std::mem::take(&mut file.callers).into_iter().unzip();
         if let Some(agents) = file.agents.take().filter(|agents| !agents.is_empty()) {
             (self.config.agents, self.agent_lines) = agents.into_iter().unzip();
         }
@@ -183,15 +188,9 @@ impl Loaded {
     /// Returns the problem of an agent that is this very server: its work would come in again and again, until the
     /// limit of jobs is reached.
     fn circle(&self, file: &file::File) -> Option<Problem> {
-        let (host, port) = self.config.server.listen.rsplit_once(':')?;
-        let port: u16 = port.parse().ok().filter(|port| *port > 0)?;
         let is_here = |agent: &Agent| match &agent.contract {
-            Contract::Builtin(_) | Contract::Exec(_) | Contract::Directory(_) => false,
-            Contract::Remote(remote) => {
-                let there = remote.url.host_str().unwrap_or_default();
-                let same = there == host || (HERE.contains(&there) && HERE.contains(&host));
-                same && remote.url.port_or_known_default() == Some(port)
-            }
+            Contract::Builtin(_) | Contract::Exec(_) | Contract::Directory(_) | Contract::Message(_) => false,
+            Contract::Remote(remote) => address::is_here(&remote.url, &self.config.server.listen),
         };
         let at = self.config.agents.iter().position(is_here)?;
         let line = *self.agent_lines.get(at)?.get("url")?;
@@ -204,10 +203,7 @@ impl Loaded {
     }
 }
 
-/// Hosts that mean this machine, on one of its addresses or on all.
-const HERE: [&str; 5] = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
-
-fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
+pub(super) fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
     let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
     let length = text[start..].lines().next().map_or(0, str::len);
     start..start + length

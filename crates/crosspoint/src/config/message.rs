@@ -9,8 +9,9 @@ use super::agent::Reading;
 use super::file::File;
 use super::key::Key;
 use super::kind::{Kind, Value};
-use super::remote::{ANSWER_BYTES, CONCURRENCY, Token, base_address, token};
-use super::{Agent, Contract};
+use super::remote::{ANSWER_BYTES, CONCURRENCY};
+use super::token::{self, TOKEN_FILE, Token};
+use super::{Agent, Contract, address};
 
 /// How long such an agent may be silent if that is not configured (MSG-6).
 const SILENCE: Duration = Duration::from_secs(30);
@@ -19,7 +20,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 const ENDPOINT: &str = "/api/agent/message";
 
 /// The keys that are read by hand.
-const BY_HAND: [&str; 2] = ["via", "token_file"];
+const BY_HAND: [&str; 2] = ["via", TOKEN_FILE];
 
 const HINT: &str = "write via = \"pull\" for an agent that asks for its work, or via = \"push:http://127.0.0.1:8000\"";
 
@@ -80,8 +81,7 @@ pub(super) fn keys() -> Vec<&'static str> {
 /// Reads the keys. `None` if it is not said how the agent is reached.
 pub(super) fn read(agent: &Reading<'_>, file: &mut File) -> Option<Message> {
     let via = via(agent, file);
-    let token_file = agent.text(file, "token_file", "write the path of a file in quotes");
-    let token = token_file.as_deref().and_then(|path| token(agent, file, path));
+    let (token_file, token) = token::read(agent, file);
     let mut message = Message { via: via?, token, token_file, carry: true };
     for key in &KEYS {
         let Some(value) = agent.keys.get(key.name) else { continue };
@@ -101,7 +101,7 @@ fn via(agent: &Reading<'_>, file: &mut File) -> Option<Via> {
     let text = agent.text(file, "via", HINT)?;
     let problem = match (text.as_str(), text.strip_prefix("push:")) {
         ("pull", _) => return Some(Via::Pull),
-        (_, Some(address)) => match base_address(address, &[ENDPOINT]) {
+        (_, Some(text)) => match address::base(text, [ENDPOINT].into_iter()) {
             Ok(url) => return Some(Via::Push(url)),
             Err(problem) => problem,
         },
@@ -119,6 +119,6 @@ impl Message {
             Via::Push(url) => format!("push:{url}"),
             Via::Pull => "pull".to_owned(),
         };
-        vec![("via", Some(Value::Text(via))), ("token_file", self.token_file.clone().map(Value::Text))]
+        vec![("via", Some(Value::Text(via))), (TOKEN_FILE, self.token_file.clone().map(Value::Text))]
     }
 }

@@ -69,7 +69,10 @@ mod tests {
 
     #[test]
     fn names_are_hosts_and_nothing_more() {
-        assert_eq!(of_text(Of::Hosts, " a.example, 10.0.0.1 ,,B ").expect("they are names"), ["a.example", "10.0.0.1", "B"]);
+        assert_eq!(
+            of_text(Of::Hosts, " a.example, 10.0.0.1 ,,B ").expect("they are names"),
+            ["a.example", "10.0.0.1", "B"]
+        );
         assert_eq!(of_text(Of::Hosts, "").expect("there are none"), Vec::<String>::new());
         for wrong in ["http://a.example", "a.example:80", "*.example", "a/b", "\u{e4}.example", "a b"] {
             assert!(of_text(Of::Hosts, wrong).is_err_and(|problem| problem.what.contains(wrong)), "{wrong}");

@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use super::key::{AGENT, Key, SECTIONS};
 use super::{
-    Agent, Bridge, Config, Contract, Exec, Flags, Message, Remote, agent, bridge, exec, message, remote, work,
+    Agent, Bridge, Config, Contract, Exec, Flags, Message, Remote, agent, bridge, caller, exec, message, remote, work,
 };
 
 const PAGE: &str = "docs/configuration.md";
@@ -22,7 +22,11 @@ const BY_HAND: [(&str, &str, &str); 11] = [
     ("dir", "bridge", "The directory where requests are left for a person or a program to answer."),
     ("url", "run, task", "The address. The paths of the contract are below it."),
     ("via", "message", "How messages reach the agent: `pull` if it asks for them, or `push:` and its address."),
-    ("token_file", "run, task, message", "A file with the token that is presented to the agent. An agent of `message` must present it, too."),
+    (
+        "token_file",
+        "run, task, message",
+        "A file with the token that is presented to the agent. An agent of `message` must present it, too.",
+    ),
     ("mode", "run", "The `mode` of a request whose caller gives none."),
 ];
 
@@ -73,6 +77,14 @@ fn page() -> String {
     );
     out.push_str("\n| key | what it is |\n|---|---|\n");
     for (name, about) in work::KEYS {
+        let _ = writeln!(out, "| `{name}` | {about} |");
+    }
+    out.push_str(
+        "\n## `[[caller]]`\n\nOne table for each caller that is told later what became of its work. A caller without a\n\
+         `callback` pulls what it is owed.\n",
+    );
+    out.push_str("\n| key | what it is |\n|---|---|\n");
+    for (name, about) in caller::KEYS {
         let _ = writeln!(out, "| `{name}` | {about} |");
     }
     out

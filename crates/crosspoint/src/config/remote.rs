@@ -1,9 +1,5 @@
 //! `[[agent]]` with a contract that is spoken over HTTP: the keys that only such agents have.
 
-use std::fmt;
-use std::fs;
-use std::path::Path;
-
 use crosspoint_engine::policy::TOTAL_DEFAULT;
 use reqwest::Url;
 
@@ -11,7 +7,8 @@ use super::agent::Reading;
 use super::file::File;
 use super::key::Key;
 use super::kind::{Kind, Value};
-use super::{Agent, Contract};
+use super::token::{self, TOKEN_FILE, Token};
+use super::{Agent, Contract, address};
 use crate::link::Spoken;
 
 /// Default number of jobs that such an agent has at a time.
@@ -21,11 +18,8 @@ pub(crate) const CONCURRENCY: u32 = 16;
 /// read.
 pub(crate) const ANSWER_BYTES: u64 = 16 << 20;
 
-/// Longest token, in bytes. A longer file holds something else.
-const TOKEN_BYTES_MAX: u64 = 4 << 10;
-
 /// The keys that are read by hand.
-const BY_HAND: [&str; 3] = ["url", "token_file", "mode"];
+const BY_HAND: [&str; 3] = ["url", TOKEN_FILE, "mode"];
 
 /// The configuration of an agent behind an address.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,23 +38,6 @@ pub(crate) struct Remote {
     pub(crate) carry: bool,
     /// Whether the agent is asked for a stream, where its contract has one (RUN-6).
     pub(crate) stream: bool,
-}
-
-/// A secret, which never prints itself.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Token(String);
-
-impl Token {
-    /// Returns the secret, for the one place that presents it.
-    pub(crate) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[token]")
-    }
 }
 
 impl Agent {
@@ -108,8 +85,7 @@ pub(super) fn keys() -> Vec<&'static str> {
 /// Reads the keys. `None` if the address is missing.
 pub(super) fn read(agent: &Reading<'_>, spoken: &'static Spoken, file: &mut File) -> Option<Remote> {
     let url = url(agent, file);
-    let token_file = agent.text(file, "token_file", "write the path of a file in quotes");
-    let token = token_file.as_deref().and_then(|path| token(agent, file, path));
+    let (token_file, token) = token::read(agent, file);
     let mode = agent.text(file, "mode", "write it in quotes, as \"LIVE\"");
     if mode.is_some() && !spoken.has_mode {
         misplaced(agent, file, "mode", |spoken| spoken.has_mode);
@@ -143,67 +119,8 @@ fn url(agent: &Reading<'_>, file: &mut File) -> Option<Url> {
         return None;
     }
     let text = agent.text(file, "url", hint)?;
-    let ends: Vec<&str> = Spoken::all().flat_map(|spoken| spoken.endpoints).copied().collect();
-    match base_address(&text, &ends) {
-        Ok(url) => Some(url),
-        Err(problem) => {
-            file.wrong(agent.span_of("url"), &shown, problem, hint);
-            None
-        }
-    }
-}
-
-/// Reads an address to which the paths of a contract are added, or says what is wrong with it. `endpoints` are ends
-/// that belong to endpoints.
-pub(crate) fn base_address(text: &str, endpoints: &[&str]) -> Result<Url, &'static str> {
-    Err(match Url::parse(text) {
-        Err(_) if !text.contains("://") => "http:// is missing before it",
-        Err(_) => "this is not an address",
-        Ok(url) if !matches!(url.scheme(), "http" | "https") || !url.has_host() => "it is neither http nor https",
-        // A password in an address ends up in logs.
-        Ok(url) if !url.username().is_empty() || url.password().is_some() => {
-            "it holds a name or a password; give a token by token_file"
-        }
-        Ok(url) if url.query().is_some() || url.fragment().is_some() => "it has a query or a fragment",
-        Ok(url) if endpoints.iter().any(|end| url.path().trim_end_matches('/').ends_with(end)) => {
-            "it is that of an endpoint; write the part before it, to which the contract's paths are added"
-        }
-        Ok(url) => return Ok(below(url)),
-    })
-}
-
-/// Returns an address to which paths can be added.
-fn below(mut url: Url) -> Url {
-    if !url.path().ends_with('/') {
-        let path = format!("{}/", url.path());
-        url.set_path(&path);
-    }
-    url
-}
-
-/// Reads the token. A relative path is relative to the configuration file.
-pub(super) fn token(agent: &Reading<'_>, file: &mut File, path: &str) -> Option<Token> {
-    let beside = file.source.path.parent().unwrap_or(Path::new(""));
-    let problem = match fs::metadata(beside.join(path)).and_then(|found| {
-        if found.len() > TOKEN_BYTES_MAX { Ok(None) } else { fs::read_to_string(beside.join(path)).map(Some) }
-    }) {
-        Err(_) => "the file cannot be read",
-        Ok(None) => "the file is too long for a token",
-        Ok(Some(text)) => {
-            let token = text.trim();
-            if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()) {
-                return Some(Token(token.to_owned()));
-            }
-            "the file does not hold a token: one line of visible ASCII characters"
-        }
-    };
-    file.wrong(
-        agent.span_of("token_file"),
-        &agent.key("token_file"),
-        problem,
-        "write the path of a file that holds the token alone",
-    );
-    None
+    let endpoints = Spoken::all().flat_map(|spoken| spoken.endpoints).copied();
+    address::base(&text, endpoints).map_err(|problem| file.wrong(agent.span_of("url"), &shown, problem, hint)).ok()
 }
 
 impl Remote {
@@ -212,7 +129,7 @@ impl Remote {
         let text = |text: &Option<String>| text.clone().map(Value::Text);
         vec![
             ("url", Some(Value::Text(self.url.to_string()))),
-            ("token_file", text(&self.token_file)),
+            (TOKEN_FILE, text(&self.token_file)),
             ("mode", text(&self.mode)),
         ]
     }

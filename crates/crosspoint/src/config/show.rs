@@ -39,6 +39,13 @@ pub(crate) fn show(out: &mut impl Write, loaded: &Loaded) -> io::Result<()> {
             line(out, key, written.as_ref(), &origin(key))?;
         }
     }
+    for (caller, lines) in config.callers.iter().zip(&loaded.caller_lines) {
+        writeln!(out, "\n[[caller]]")?;
+        for (key, value) in caller.shown() {
+            let origin = lines.get(key).map_or_else(|| "default".to_owned(), |at| at_line(loaded, *at));
+            line(out, key, value.as_ref(), &origin)?;
+        }
+    }
     Ok(())
 }
 

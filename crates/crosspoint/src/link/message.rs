@@ -35,11 +35,11 @@ use crosspoint_http::call::Media;
 use uuid::Uuid;
 
 pub(crate) use self::agent::MessageAgent;
+use self::conversation::Conversation;
 pub(crate) use self::hub::{Heard, Hub};
 pub(crate) use self::life::Beat;
-pub(crate) use self::registered::Registered;
 pub(crate) use self::life::SILENT_AFTER;
-use self::conversation::Conversation;
+pub(crate) use self::registered::Registered;
 use super::cancelling::{ANSWER_BYTES_MAX, Told};
 use super::remote;
 use super::status::is_absent;

@@ -7,6 +7,7 @@
 //! In reading order: [`sender`] says who speaks, [`reply`] takes what agents say about work, [`register`] takes
 //! registrations and heartbeats.
 
+mod callers;
 mod register;
 mod reply;
 mod sender;
@@ -23,12 +24,12 @@ use crosspoint_contracts::Kind;
 use crosspoint_contracts::message::About;
 use crosspoint_exchange::admission;
 use crosspoint_exchange::refusal::Refusal;
-use crosspoint_http::{Refused, long};
 use crosspoint_http::body::Received;
 use crosspoint_http::door::message::{self, CONTRACT};
 use crosspoint_http::door::{Asking, SentBy};
 use crosspoint_http::json::{Object, push_array, response};
 use crosspoint_http::query::{parameters, seconds, unknown, wrong};
+use crosspoint_http::{Refused, long};
 use uuid::Uuid;
 
 use self::sender::Presented;
@@ -49,7 +50,7 @@ pub(super) async fn take_message(
     received: Received,
 ) -> Result<Response, Refused> {
     let bytes = received.bytes.clone();
-    let about = |refusal| admission::about(refusal, CONTRACT, &bytes);
+    let about = |refusal| admission::about(refusal, CONTRACT, &bytes, app.hub().agent_types());
     let presented = Presented::read(&headers).map_err(about)?;
     let looked = long::look(bytes.len(), || About::of(&bytes));
     match looked.kind {
@@ -62,11 +63,7 @@ pub(super) async fn take_message(
     }
 }
 
-pub(super) async fn pull_messages(
-    State(app): State<App>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Result<Response, Refused> {
+pub(super) async fn pull_messages(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
     let presented = Presented::read(&headers)?;
     let poll = Polling::read(&uri, app.0.wait_max)?;
     let until = Instant::now() + poll.wait;
@@ -94,8 +91,7 @@ impl App {
         let agent_types = self.hub().agent_types().clone();
         let asking = Asking { notify: from.notify.clone(), agent_types, ..Asking::default() };
         let doors = self.doors();
-        let requested =
-            message::request_work(&doors, SentBy(from.caller), asking, (uri, headers), received).await?;
+        let requested = message::request_work(&doors, SentBy(from.caller), asking, (uri, headers), received).await?;
         if let Some(recipient) = from.notify {
             self.tell_later(&recipient, &requested);
         }

@@ -11,8 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use super::{Listener, run};
-use crate::config::{Config, Flags};
 use crate::agent_side::AgentSide;
+use crate::config::{Config, Flags};
 
 /// An agent's answer: long outputs, and another long member.
 fn answer(id: &str) -> String {

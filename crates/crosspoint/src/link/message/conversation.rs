@@ -11,21 +11,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use crosspoint_contracts::Kind;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_contracts::message::clause::MSG_17_2;
 use crosspoint_contracts::reply::{Failed, Question, Success};
-use crosspoint_contracts::Kind;
 use crosspoint_engine::runtime::{Attempt, Gone};
 use crosspoint_exchange::reply::{self, Meaning};
 use crosspoint_http::call::{Media, Unanswered, Unread};
 use tokio::sync::{oneshot, watch};
 
 use super::agent::MessageAgent;
-use super::steps::Steps;
 use super::hub::{Begun, Heard, Said};
 use super::life::SILENT_AFTER;
 use super::outbox::Stage;
+use super::steps::Steps;
 use super::verdict::{self, Answered, Naming, PushVerdict, Read};
 use super::{Message, sending};
 use crate::link::record::{Broken, Note};
@@ -142,11 +141,12 @@ impl<'m> Conversation<'m> {
             }
         };
         let stage = async {
-            match pulled {
-                // The outbox is there as long as the agent is.
-                Some(pulled) if pulled.changed().await.is_ok() => *pulled.borrow_and_update(),
-                Some(_) | None => pending().await,
+            let Some(pulled) = pulled else { return pending().await };
+            // The entry of the outbox is removed by this conversation, or replaced by it.
+            if pulled.changed().await.is_err() {
+                pending::<()>().await;
             }
+            *pulled.borrow_and_update()
         };
         let answer = async {
             match question {

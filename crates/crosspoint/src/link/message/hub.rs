@@ -15,8 +15,8 @@ use crosspoint_engine::runtime::{Engine, Link};
 use tokio::sync::{mpsc, oneshot};
 
 use super::agent::{MessageAgent, Plan};
-use super::steps;
 use super::registered::Registered;
+use super::steps;
 use super::{CONTRACT_NAME, Message};
 use crate::config::{self, Via};
 
@@ -77,7 +77,8 @@ impl Hub {
     /// Makes what the agents of this configuration need.
     pub(crate) fn new(config: &config::Config) -> Arc<Hub> {
         let configured = config.agents.iter().filter_map(|agent| agent.agent_type.clone());
-        let mut types: Vec<Box<str>> = config.server.agent_types.iter().cloned().chain(configured).map(Into::into).collect();
+        let mut types: Vec<Box<str>> =
+            config.server.agent_types.iter().cloned().chain(configured).map(Into::into).collect();
         types.sort_unstable();
         types.dedup();
         Arc::new(Hub {
@@ -180,7 +181,13 @@ impl Hub {
     }
 
     /// Gives an agent its messages, or waits for some until a point in time.
-    pub(crate) async fn poll(&self, engine: &Engine, agent: &Arc<MessageAgent>, max: u32, until: Instant) -> Vec<Bytes> {
+    pub(crate) async fn poll(
+        &self,
+        engine: &Engine,
+        agent: &Arc<MessageAgent>,
+        max: u32,
+        until: Instant,
+    ) -> Vec<Bytes> {
         let poll = agent.poll(max);
         self.tell_capacity(engine, agent);
         poll.messages(until).await

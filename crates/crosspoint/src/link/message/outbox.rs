@@ -57,10 +57,21 @@ enum EntryKind {
 
 impl Outbox {
     /// Adds the work of an attempt, in place of what was there of it. Returns what becomes of it.
-    pub(super) fn put(&mut self, job: JobId, attempt: u32, (message_id, document): (Uuid, Bytes)) -> watch::Receiver<Stage> {
+    pub(super) fn put(
+        &mut self,
+        job: JobId,
+        attempt: u32,
+        (message_id, document): (Uuid, Bytes),
+    ) -> watch::Receiver<Stage> {
         self.remove(job, attempt);
         let (stage, seen) = watch::channel(Stage::Waits);
-        self.entries.push(Entry { job, message_id, document, given_at: None, kind: EntryKind::Work { attempt, stage } });
+        self.entries.push(Entry {
+            job,
+            message_id,
+            document,
+            given_at: None,
+            kind: EntryKind::Work { attempt, stage },
+        });
         seen
     }
 
@@ -108,7 +119,8 @@ impl Outbox {
     /// job's.
     pub(super) fn acknowledge(&mut self, ids: &[Uuid]) {
         for id in ids {
-            let is_meant = |entry: &Entry| entry.given_at.is_some() && (entry.message_id == *id || entry.job.uuid() == *id);
+            let is_meant =
+                |entry: &Entry| entry.given_at.is_some() && (entry.message_id == *id || entry.job.uuid() == *id);
             self.entries.iter().filter(|entry| is_meant(entry)).for_each(|entry| entry.advance(Stage::Acknowledged));
             self.entries.retain(|entry| !is_meant(entry) || matches!(entry.kind, EntryKind::Work { .. }));
         }
@@ -116,9 +128,10 @@ impl Outbox {
 
     /// Returns how much work the agent was given that is not over.
     pub(super) fn held(&self) -> u32 {
-        let held = self.entries.iter().filter(|entry| {
-            matches!(entry.kind, EntryKind::Work { .. }) && entry.given_at.is_some()
-        });
+        let held = self
+            .entries
+            .iter()
+            .filter(|entry| matches!(entry.kind, EntryKind::Work { .. }) && entry.given_at.is_some());
         u32::try_from(held.count()).unwrap_or(u32::MAX)
     }
 }

@@ -5,7 +5,7 @@ use crosspoint_engine::core::Member;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use crate::config::base_address;
+use crate::config::address;
 
 /// What is stored of an agent that registered, beside its works and its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Registered {
     /// Reads what is stored of a member; `None` if it did not register.
     pub(crate) fn of(member: &Member) -> Option<Registered> {
         let stored: Stored = serde_json::from_slice(&member.registration.as_ref()?.0).ok()?;
-        let base_url = stored.base_url.map(|url| base_address(&url, &[])).transpose().ok()?;
+        let base_url = stored.base_url.map(|url| address::base(&url, std::iter::empty())).transpose().ok()?;
         Some(Registered { protocol_version: stored.protocol_version, base_url })
     }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use crosspoint_contracts::content::Body;
 use crosspoint_contracts::clause::all::ALL_129;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::message::Notice;
 use crosspoint_contracts::message::version::{SPOKEN, pick};
 use crosspoint_contracts::reply::Failed;
@@ -65,7 +65,8 @@ pub(super) fn cancel(agent: &MessageAgent, job: JobId, trace: &Trace) -> (Uuid, 
 pub(crate) fn cancelled(message_id: Uuid, to_agent: &str, job: JobId, trace: &Trace) -> Bytes {
     let timestamp = wall_clock::now().to_string();
     let trace_id = Uuid::parse_str(&trace.trace_id).unwrap_or(job.uuid());
-    let version = SPOKEN_PICKED;
+    // There is one version, which every side speaks.
+    let Ok(version) = pick(SPOKEN, SPOKEN) else { return Bytes::new() };
     let notice = Notice { version, message_id, to_agent, timestamp: &timestamp, trace_id, work: job.uuid() };
     notice.cancelled().into()
 }

@@ -70,8 +70,12 @@ pub(super) fn of_answer(answer: &Answered) -> (PushVerdict, Vec<Note>) {
     match (own, meaning) {
         (Some((own, notes)), Some(meaning)) => (PushVerdict::Refused(Box::new(weighed(answer, own, meaning))), notes),
         // Whatever its status is, the document says how the work ended.
-        (Some(_), None) | (None, None) if kind.is_some() => (PushVerdict::Said(kind.unwrap_or(Kind::WorkResult)), Vec::new()),
-        (_, Some(meaning)) => (PushVerdict::Refused(Box::new(meaning.failed(&answer.body, answer.retry_after))), Vec::new()),
+        (Some(_), None) | (None, None) if kind.is_some() => {
+            (PushVerdict::Said(kind.unwrap_or(Kind::WorkResult)), Vec::new())
+        }
+        (_, Some(meaning)) => {
+            (PushVerdict::Refused(Box::new(meaning.failed(&answer.body, answer.retry_after))), Vec::new())
+        }
         (_, None) => {
             let failed = reply::unreadable("The agent's answer could not be read.", &answer.body);
             (PushVerdict::Refused(Box::new(failed)), vec![note(&MSG_17, "the answer to a work_request is no success")])

@@ -6,8 +6,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use crosspoint_contracts::message::heartbeat::Sign;
-use crosspoint_contracts::message::registration::Registration;
+use crosspoint_contracts::Report;
+use crosspoint_contracts::message::version::NoCommonVersion;
+use crosspoint_contracts::message::{Registration, Sign};
 use crosspoint_engine::core::{Member, Spec};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 use crosspoint_engine::wall_clock;
@@ -18,7 +19,7 @@ use crosspoint_http::json::response;
 
 use super::sender::{Presented, refused};
 use super::taken;
-use crate::config::{ANSWER_BYTES, CONCURRENCY, base_address};
+use crate::config::{ANSWER_BYTES, CONCURRENCY, address};
 use crate::link::message::{Beat, CONTRACT_NAME, MessageAgent, Registered, SILENCE, SILENT_AFTER};
 use crate::server::App;
 use crate::server::pull::unjoined;
@@ -80,8 +81,10 @@ impl App {
             let hint = "register under another agent_id";
             return Err(Refusal::conflict("a caller of this name is configured", hint).at("/agent_id"));
         }
-        let base_url = registration.base_url.as_deref().map(|url| base_address(url, &[])).transpose();
-        let base_url = base_url.map_err(|problem| Refusal::invalid(problem, "write it like http://127.0.0.1:8000").at("/base_url"))?;
+        let base_url = registration.base_url.as_deref().map(|url| address::base(url, std::iter::empty())).transpose();
+        let base_url = base_url.map_err(|problem| {
+            Refusal::invalid(problem, "write it like http://127.0.0.1:8000").clause("MSG-11.5").at("/base_url")
+        })?;
         let registered = Registered { protocol_version: version.to_owned(), base_url };
         let policy = Policy {
             silence: Some(SILENCE),
@@ -128,4 +131,22 @@ impl App {
     fn types(&self) -> Vec<&str> {
         self.hub().agent_types().iter().map(|name| &**name).collect()
     }
+}
+
+/// Refuses what cannot be read, with the first of its mistakes; the others are listed with it.
+fn malformed(report: Report) -> Refusal {
+    let refusal = match report.findings.first() {
+        Some(finding) => {
+            let (clause, at) = (finding.clause.id, finding.pointer.clone());
+            Refusal::invalid(finding.message.clone(), finding.hint.clone()).clause(clause).at(at)
+        }
+        None => Refusal::invalid("the body cannot be read", "send one JSON object"),
+    };
+    refusal.because(report)
+}
+
+/// MSG-10.3: names the versions of both sides.
+fn no_common_version(none: &NoCommonVersion) -> Refusal {
+    let hint = "register with a version that this server speaks in supported_versions";
+    Refusal::unsupported(none.to_string(), hint).clause("MSG-10.3").at("/supported_versions")
 }

@@ -126,7 +126,9 @@ fn register() -> Operation {
         "agent_id": "infra-1", "agent_type": "infra", "supported_versions": ["1.0"], "work_types": ["run_playbook"],
     });
     Operation::post("/api/agent/register", "register_agent", MESSAGES, "Register an agent")
-        .describe("Safe to repeat. The agent stays known over restarts of both sides; while it is away, its work waits.")
+        .describe(
+            "Safe to repeat. The agent stays known over restarts of both sides; while it is away, its work waits.",
+        )
         .header("Authorization", TOKEN, &json!({ "type": "string" }))
         .body::<NewRegistration>("What the agent is.", example)
         .answers::<RegistrationTaken>(200, "The agent is known.")

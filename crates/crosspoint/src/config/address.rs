@@ -1,0 +1,43 @@
+//! The address of a service: the part before the paths that its contract has.
+
+use reqwest::Url;
+
+/// Hosts that mean this machine, on one of its addresses or on all.
+const HERE: [&str; 5] = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
+
+/// Reads an address to which paths can be added, or returns what is wrong with it. Users paste addresses of endpoints:
+/// `endpoints` are their ends.
+pub(crate) fn base<'e>(text: &str, mut endpoints: impl Iterator<Item = &'e str>) -> Result<Url, &'static str> {
+    let url = Url::parse(text)
+        .map_err(|_| if text.contains("://") { "this is not an address" } else { "http:// is missing before it" })?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        Err("it is neither http nor https")
+    } else if !url.username().is_empty() || url.password().is_some() {
+        // A password in an address ends up in logs.
+        Err("it holds a name or a password; give a token by token_file")
+    } else if url.query().is_some() || url.fragment().is_some() {
+        Err("it has a query or a fragment")
+    } else if endpoints.any(|end| url.path().trim_end_matches('/').ends_with(end)) {
+        Err("it is that of an endpoint; write the part before it, to which the contract's paths are added")
+    } else {
+        Ok(below(url))
+    }
+}
+
+/// Returns an address to which paths can be added.
+fn below(mut url: Url) -> Url {
+    if !url.path().ends_with('/') {
+        let path = format!("{}/", url.path());
+        url.set_path(&path);
+    }
+    url
+}
+
+/// Whether a server that listens on `listen` is what is at this address.
+pub(super) fn is_here(url: &Url, listen: &str) -> bool {
+    let Some((host, port)) = listen.rsplit_once(':') else { return false };
+    let Some(port) = port.parse::<u16>().ok().filter(|port| *port > 0) else { return false };
+    let there = url.host_str().unwrap_or_default();
+    let same = there == host || (HERE.contains(&there) && HERE.contains(&host));
+    same && url.port_or_known_default() == Some(port)
+}

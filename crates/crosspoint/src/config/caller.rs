@@ -1,0 +1,150 @@
+//! `[[caller]]`: the callers that are told later what became of their work.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use reqwest::Url;
+use toml::de::DeValue;
+
+use super::address;
+use super::agent::{Reading, header};
+use super::file::File;
+use super::kind::{Value, described};
+use super::load::{Loaded, line_span};
+use super::problem::{Position, Problem};
+use super::token::{self, TOKEN_FILE, Token};
+
+pub(super) const CALLER_TABLE: &str = "caller";
+
+const CALLBACK: &str = "callback";
+
+/// The keys, with what they are.
+pub(super) const KEYS: [(&str, &str); 3] = [
+    ("name", "What the caller is called. Agents and callers have different names."),
+    (CALLBACK, "The address at which it is told. The paths of its contract are below it. Without it the caller pulls."),
+    (TOKEN_FILE, "A file with the caller's token, which is presented at `callback`."),
+];
+
+/// Most callers: each has its own connections, and its own lines in the metrics.
+const CALLERS_MAX: usize = 200;
+
+/// Ends of addresses that belong to endpoints, and not to callers.
+const ENDPOINTS: [&str; 2] = ["/api/agent/message", "/api/agent/messages"];
+
+/// A caller that is told later.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Caller {
+    pub(crate) name: String,
+    /// The base address at which it is told. Without it the caller pulls.
+    pub(crate) callback: Option<Url>,
+    /// The caller's token.
+    pub(crate) token: Option<Token>,
+    /// The file of the token, as it was written.
+    token_file: Option<String>,
+}
+
+type Read = (Caller, BTreeMap<String, usize>);
+
+/// Reads all callers.
+pub(super) fn read_callers(file: &mut File, callers: &DeValue<'_>, span: Range<usize>) -> Vec<Read> {
+    let mut read: Vec<Read> = Vec::new();
+    let DeValue::Array(callers) = callers else {
+        let what = format!("it is a list of tables, and this is {}", described(callers));
+        file.wrong(span, CALLER_TABLE, &what, "write [[caller]] with two brackets");
+        return read;
+    };
+    for caller in callers {
+        let DeValue::Table(keys) = caller.get_ref() else {
+            let what = format!("it is a list of tables, and this is {}", described(caller.get_ref()));
+            file.wrong(caller.span(), CALLER_TABLE, &what, "write [[caller]] with its keys below");
+            continue;
+        };
+        let reading = Reading::of(keys, header(file, caller.span()), CALLER_TABLE);
+        let Some(caller) = caller_of(&reading, file) else { continue };
+        if let Some((_, lines)) = read.iter().find(|(other, _)| other.name == caller.name) {
+            let first = lines.get("name").copied().unwrap_or_default();
+            let what = format!("another caller is called \"{}\" (line {first})", caller.name);
+            file.wrong(reading.span_of("name"), &reading.shown, &what, "give each caller a name of its own");
+        } else if read.len() == CALLERS_MAX {
+            let what = format!("there are more than {CALLERS_MAX} callers");
+            file.wrong(
+                reading.span_of("name"),
+                &reading.shown,
+                &what,
+                "let callers that are told at one address share a table",
+            );
+            break;
+        }
+        read.push((caller, reading.lines(file)));
+    }
+    read
+}
+
+fn caller_of(table: &Reading<'_>, file: &mut File) -> Option<Caller> {
+    for (name, _) in table.keys {
+        if !KEYS.iter().any(|(known, _)| known == name.get_ref()) {
+            file.unknown_key(name, &table.key(name.get_ref()), &KEYS.map(|(known, _)| known));
+        }
+    }
+    let name = table.name(file);
+    let callback = callback(table, file);
+    let (token_file, token) = token::read(table, file);
+    Some(Caller { name: name?, callback, token, token_file })
+}
+
+fn callback(table: &Reading<'_>, file: &mut File) -> Option<Url> {
+    let hint = "write its address, as callback = \"http://127.0.0.1:8000\", or leave it out if the caller pulls";
+    let text = table.text(file, CALLBACK, hint)?;
+    let read = address::base(&text, ENDPOINTS.into_iter());
+    read.map_err(|problem| file.wrong(table.span_of(CALLBACK), &table.key(CALLBACK), problem, hint)).ok()
+}
+
+/// Returns what callers contradict elsewhere in the configuration.
+pub(super) fn contradictions(loaded: &Loaded, file: &File) -> Vec<Problem> {
+    let config = &loaded.config;
+    let mut found = Vec::new();
+    for (caller, lines) in config.callers.iter().zip(&loaded.caller_lines) {
+        let mut wrong = |key: &str, what: String, hint: &str| {
+            let line = lines.get(key).copied().unwrap_or(1);
+            found.push(Problem {
+                position: Position::File(file.source.clone(), line_span(&file.source.text, line)),
+                key: format!("[[caller]] {}: {key}", caller.name),
+                what,
+                hint: hint.to_owned(),
+            });
+        };
+        // Both have a mailbox, and are asked for by their names alone.
+        if config.agents.iter().any(|agent| agent.name == caller.name) {
+            let what = format!("an agent is called \"{}\"", caller.name);
+            wrong("name", what, "give callers and agents different names");
+        }
+        if caller.callback.as_ref().is_some_and(|url| address::is_here(url, &config.server.listen)) {
+            let what = "this server itself listens there: it would be told of its own work".to_owned();
+            wrong(CALLBACK, what, "write where the caller listens, or leave it out if the caller pulls");
+        }
+    }
+    found
+}
+
+impl Caller {
+    /// The keys and values that `config show` prints.
+    pub(super) fn shown(&self) -> [(&'static str, Option<Value>); 3] {
+        [
+            ("name", Some(Value::Text(self.name.clone()))),
+            (CALLBACK, self.callback.as_ref().map(|url| Value::Text(url.to_string()))),
+            (TOKEN_FILE, self.token_file.clone().map(Value::Text)),
+        ]
+    }
+}
+
+impl Caller {
+    /// Whether the caller must present a token.
+    pub(crate) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Whether this is the caller's token.
+    pub(crate) fn is_token(&self, presented: &str) -> bool {
+        self.token.as_ref().is_some_and(|token| token.is(presented))
+    }
+}

@@ -1,0 +1,53 @@
+//! Which documents tell a recipient about a job. The sender knows no contract: the contract of the recipients says.
+
+use bytes::Bytes;
+use crosspoint_contracts::time::Time;
+use crosspoint_engine::job::{Job, Phase, State};
+
+/// How jobs are told.
+pub(crate) struct Telling {
+    /// The path below a recipient's address to which documents are posted.
+    pub(crate) path: &'static str,
+    /// Returns the document that tells the current state of a job that has not ended; `None` if the state is not told.
+    pub(crate) now: Tell<Option<Message>>,
+    /// Returns the documents that tell the outcome of a job, in order. The last of them ends the job for its
+    /// recipient.
+    pub(crate) outcome: Tell<Vec<Message>>,
+    /// Returns the names by which a recipient may acknowledge everything that it was given about a job, besides the ids
+    /// of the messages.
+    pub(crate) names: Tell<Vec<Box<str>>>,
+}
+
+type Tell<T> = Box<dyn Fn(&Job) -> T + Send + Sync>;
+
+/// A document for a recipient.
+#[derive(Clone)]
+pub(crate) struct Message {
+    /// The id that the document has. The same message has the same id also after a restart.
+    pub(crate) id: Box<str>,
+    pub(crate) body: Bytes,
+}
+
+/// What makes two documents about a job that has not ended differ. Not every event of a job shows in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shown {
+    phase: Phase,
+    attempts: u32,
+    answers: usize,
+    question: Option<u32>,
+    progress_at: Time,
+}
+
+impl Shown {
+    /// Returns what there is to show of a job; `None` if its recipient knows all of it, because it was just accepted.
+    pub(super) fn of(job: &Job) -> Option<Shown> {
+        let question = match &job.state {
+            State::Waiting { running, .. } => Some(running.asked),
+            State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned | State::Ended(_) => None,
+        };
+        let phase = job.phase();
+        let is_new = phase == Phase::Queued && job.attempts == 0;
+        let (attempts, answers, progress_at) = (job.attempts, job.answers.len(), job.progress_at);
+        (!is_new).then_some(Shown { phase, attempts, answers, question, progress_at })
+    }
+}
