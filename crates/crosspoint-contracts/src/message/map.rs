@@ -261,7 +261,10 @@ static ERROR: Shape = Shape {
         &[
             ERROR_CODE,
             ERROR_TEXT,
-            made("error_context", Made { write: context::write, read: context::read, homes: &[Home::Details] }),
+            made(
+                "error_context",
+                Made { write: context::write, read: context::read, homes: &[Home::Details, Home::TaskId] }
+            ),
         ]
     ),
     ..WORK_REQUEST
@@ -277,7 +280,7 @@ static LATER_ERROR: Shape = Shape {
         BY_AGENT,
         TO_ORCHESTRATOR,
         REPORTED_AT,
-        &[ERROR_CODE, ERROR_TEXT, loose("context", context::read, &[Home::Details])]
+        &[ERROR_CODE, ERROR_TEXT, loose("context", context::read, &[Home::Details, Home::TaskId])]
     ),
     ..WORK_REQUEST
 };
