@@ -286,8 +286,8 @@ static LATER_ERROR: Shape = Shape {
 };
 
 fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
-    let payload = root.get("payload")?;
-    let has = |name: &str| payload.get(name).is_some();
+    let payload = root.get("payload");
+    let has = |name: &str| payload.is_some_and(|payload| payload.get(name).is_some());
     if kind == Kind::WorkRequest {
         return Some(&WORK_REQUEST);
     }
@@ -298,7 +298,7 @@ fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
         // A heartbeat of an agent is about no job.
         return (!super::read::is_heartbeat(has)).then_some(&WORK_STATUS);
     }
-    let status = payload.get("status")?.text()?.decode();
+    let status = payload?.get("status")?.text()?.decode();
     let later = has("duration_ms") || has("error_message");
     Some(match (&*status, later) {
         ("failed", false) => &FAILED,
