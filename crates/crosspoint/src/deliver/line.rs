@@ -85,11 +85,7 @@ impl Line {
     pub(super) fn next(&mut self, now: Instant) -> Option<JobId> {
         let due = self.later.first().copied().filter(|(due, _)| *due <= now);
         let is_later = due.is_some() && (self.is_laters_turn || self.next.is_empty());
-        let id = if is_later {
-            self.later.pop_first().map(|(_, id)| id)
-        } else {
-            self.next.pop_front()
-        }?;
+        let id = if is_later { self.later.pop_first().map(|(_, id)| id) } else { self.next.pop_front() }?;
         self.is_laters_turn = !is_later;
         self.places.insert(id, Place::Out { moved: false });
         Some(id)
@@ -107,13 +103,25 @@ impl Line {
     /// store.
     pub(super) fn later(&mut self, id: JobId, due: Instant) -> bool {
         let Some(Place::Out { .. }) = self.places.get(&id) else { return true };
+        self.places.remove(&id);
         if self.later.len() >= LATER_MAX {
-            self.leave(id);
+            self.left = true;
             return false;
         }
         self.later.insert((due, id));
         self.places.insert(id, Place::Later(due));
         true
+    }
+
+    /// A job that waits for its time has another time, or none: then it comes again only if something happens to it. A
+    /// job to which something has happened is left in its place.
+    pub(super) fn put_off(&mut self, id: JobId, due: Option<Instant>) {
+        let Some(Place::Later(_)) = self.places.get(&id) else { return };
+        self.forget(id);
+        if let Some(due) = due {
+            self.later.insert((due, id));
+            self.places.insert(id, Place::Later(due));
+        }
     }
 
     /// A job is not finished with, and is the next again.
@@ -187,16 +195,11 @@ impl Line {
 
     fn enqueue(&mut self, id: JobId) {
         if self.next.len() >= NEXT_MAX {
-            self.leave(id);
+            self.left = true;
             return;
         }
         self.next.push_back(id);
         self.places.insert(id, Place::Next);
-    }
-
-    fn leave(&mut self, id: JobId) {
-        self.places.remove(&id);
-        self.left = true;
     }
 }
 

@@ -118,13 +118,7 @@ impl Outbox {
     }
 
     /// Takes note of how telling a job went.
-    pub(super) fn sent(
-        &mut self,
-        sending: Sending,
-        sent: Sent,
-        now: (Instant, Time),
-        chance: f64,
-    ) -> Option<Notable> {
+    pub(super) fn sent(&mut self, sending: Sending, sent: Sent, now: (Instant, Time), chance: f64) -> Option<Notable> {
         let was_closed = self.gate.opens_at().is_some();
         match sent.end {
             End::Failed { trouble, .. } if trouble.what != What::Unreadable => {
