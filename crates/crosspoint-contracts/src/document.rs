@@ -99,9 +99,10 @@ pub(crate) fn read_and<'s, T>(
 pub(crate) fn read_answer<'s, T>(
     bytes: &'s [u8],
     kind: Kind,
+    agent_types: &[&str],
     more: impl FnOnce(&Tape<'s>, Value<'_, 's>) -> T,
 ) -> (Report, Option<T>) {
-    let options = Options { kind: Some(kind), ..Options::default() };
+    let options = Options { kind: Some(kind), agent_types, ..Options::default() };
     let tape = match Tape::scan_within(bytes, options.levels) {
         Ok(tape) => tape,
         Err(broken) => return (unscanned(&broken, &options, bytes).report, None),

@@ -3,6 +3,9 @@
 //! Each contract states this in `<contract>/exchange.rs`, as data. Code that serves callers or calls agents asks here,
 //! so it has no branch on a contract. A new contract brings its own [`Exchange`], or does not compile.
 
+mod details;
+mod echo;
+
 use std::borrow::Cow;
 
 use crate::document::Document;
@@ -11,6 +14,8 @@ use crate::job::{Canonical, Home, Own};
 use crate::kind::{Contract, Kind};
 pub use crate::needs::{Is, Lack, Mark, Needs};
 use crate::report::Finding;
+pub use details::Fact;
+pub(crate) use details::says_nothing;
 
 /// What doors, links and the engine must know of a contract.
 pub struct Exchange {
@@ -35,8 +40,15 @@ pub struct Exchange {
     pub input: Option<MakeInput>,
     /// The pointer to the input; empty where the members of the input are members of the document.
     pub input_at: &'static str,
+    /// What every answer repeats of its request: the home of the fact in the request, and its home in the answer. The
+    /// caller's value takes precedence over the agent's.
+    pub echoes: &'static [(Home, Home)],
+    /// The members of a request that name types of agents.
+    pub types: &'static [&'static str],
     /// How long the work may take where the request does not say, in seconds.
     pub seconds_default: Option<u32>,
+    /// What the seconds of a request limit.
+    pub seconds: Seconds,
     /// What every request tells its agent, even where the caller did not say it.
     pub request_has: &'static [Home],
     /// What an outcome needs of a response.
@@ -48,10 +60,14 @@ pub struct Exchange {
     /// How long the text of an output may be. Where there is no limit, the end of a longer text is given, and an open
     /// member says where the rest is (ALL-12).
     pub text_limit: Option<TextLimit>,
+    /// How a long text goes to callers that are sent one document after the other.
+    pub pieces: Option<Pieces>,
     /// The path to the agent's own error code in a response.
     pub code: &'static [&'static str],
     /// What a response says of a job where its agent did not.
     pub response_has: &'static [Known],
+    /// What the details of an error say of a failure: the members that they must have, and the fact that each holds.
+    pub details_have: fn(Failure) -> &'static [(&'static str, Fact)],
     /// Where a question to a person stands (ALL-5).
     pub question: Place,
     /// Where warnings to a caller stand.
@@ -75,6 +91,23 @@ pub struct Asked<'s> {
     pub id: Option<Cow<'s, str>>,
     /// The input, where it is a single value of the document.
     pub input: Option<&'s str>,
+    /// Whom the document itself is for, where that is a type of agents and no agent. The carried facts may name an
+    /// agent.
+    pub recipient: Option<Cow<'s, str>>,
+    /// The type of agent that the work is for. A recipient that only hands work on is none.
+    pub addressed: Option<Cow<'s, str>>,
+}
+
+/// What the seconds of a request limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seconds {
+    /// The whole job, from acceptance to its outcome.
+    Total,
+    /// Each attempt.
+    EachAttempt {
+        /// How much longer an attempt may take before it is given up, in seconds.
+        grace_seconds: u32,
+    },
 }
 
 /// What is known of a job without asking its agent.
@@ -127,6 +160,15 @@ pub struct TextLimit {
     pub code: &'static str,
 }
 
+/// How a text that is too long for one document goes to a caller that is sent several (MSG-9): in blocks, as the output
+/// of a step, and its end in the response.
+pub struct Pieces {
+    /// Cuts a text into blocks, each with its place. Returns none if the text is short enough for the response.
+    pub split: fn(&str) -> Vec<(String, &str)>,
+    /// Returns the end of a text, which the response keeps.
+    pub tail: fn(&str) -> &str,
+}
+
 /// A long member of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -165,12 +207,25 @@ pub struct Refusing {
     pub unknown_agent: Wording,
     /// The wording where the agent that the request names does not take the work.
     pub not_its_work: Wording,
+    /// The wording where no agent of the type that the request is addressed to takes the work.
+    pub wrong_type: Wording,
+    /// How a request in a version that is not spoken is refused.
+    pub unspoken: Option<Unspoken>,
     /// Returns the wording where the request key is that of a job with another work or with another input.
     pub conflict: fn(Differs) -> Wording,
     /// Whether a refusal names the wrong field in a member of its own.
     pub names_fields: bool,
     /// Whether a refusal carries the facts that the contract has no field for.
     pub carries: bool,
+}
+
+/// How a request in a version that is not spoken is refused.
+pub struct Unspoken {
+    /// The member that gives the version.
+    pub member: &'static str,
+    /// Returns what is wrong, which names the versions of both sides. It is given the version of the request, if that
+    /// could be read.
+    pub words: fn(Option<&str>) -> String,
 }
 
 /// What differs between two requests of the same key.

@@ -9,6 +9,7 @@ mod alias;
 mod carry;
 mod code;
 mod codec;
+mod literal;
 mod outcome;
 pub(crate) mod read;
 mod shape;
@@ -18,6 +19,7 @@ pub(crate) mod write;
 pub(crate) use carry::KEY;
 pub(crate) use code::Codes;
 pub(crate) use codec::{Codec, derived};
+pub(crate) use literal::literal;
 pub(crate) use outcome::prompt_object;
 pub(crate) use read::In;
 pub(crate) use shape::{

@@ -30,7 +30,7 @@ pub struct NewJob {
     pub work: Arc<str>,
     /// The agent that the job must go to.
     pub agent: Option<Arc<str>>,
-    /// The type of agent that the request is addressed to. Agents of another type do not get the job.
+    /// The type of agent that the request is addressed to (MSG-18).
     pub addressed: Option<Arc<str>>,
     /// Which jobs go first.
     pub priority: Priority,
@@ -44,9 +44,10 @@ pub struct NewJob {
     /// The job's place in a trace, as W3C Trace Context spells it: `traceparent`, and on a second line `tracestate` if
     /// there is one.
     pub trace: Option<Box<str>>,
-    /// What every answer repeats of the caller's document: a JSON object of small facts, such as ids and names.
+    /// What every answer repeats of the request, such as ids and names: a small JSON object. Only the code that reads
+    /// requests and writes answers knows what it holds.
     pub echo: Option<Box<str>>,
-    /// The name of the recipient that is to be told the outcome.
+    /// The name of the recipient that is to be told of the outcome: a caller that has a callback or pulls its messages.
     pub notify: Option<Arc<str>>,
 }
 
@@ -90,13 +91,14 @@ pub enum Priority {
 pub struct Limits {
     /// Longest time from acceptance to the outcome.
     pub total: Option<Duration>,
-    /// Longest time of one attempt, without the time in which a person is asked. An attempt that takes longer is given
-    /// up, and may be repeated.
-    pub attempt: Option<Duration>,
     /// Longest time without a sign of life from the agent.
     pub silence: Option<Duration>,
+    /// Longest time of one attempt, without the time in which a person is asked.
+    pub attempt: Option<Duration>,
     /// Most output, in bytes.
     pub output_bytes: Option<u64>,
+    /// Most memory of a program that does the work, in bytes (MSG-6.5).
+    pub memory_bytes: Option<u64>,
     /// How often and when a failed attempt is repeated (TASK-7). Setting it also says that repeating is wanted.
     pub retry: Option<Schedule>,
 }

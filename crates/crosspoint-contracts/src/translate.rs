@@ -136,9 +136,14 @@ pub struct Response<'s> {
 /// Reads a response that is one JSON document, in one scan. An error in it is reported, and costs the job only where
 /// it cannot be told what an outcome needs (ALL-11).
 pub fn read_response<'s>(kind: Kind, bytes: &'s [u8]) -> Response<'s> {
+    read_response_of(kind, bytes, &[])
+}
+
+/// Like [`read_response`], from an agent that may have a type that the operator added.
+pub fn read_response_of<'s>(kind: Kind, bytes: &'s [u8], agent_types: &[&str]) -> Response<'s> {
     let exchange = kind.contract().exchange();
     let form = if exchange.gives_text { Form::Text } else { Form::Object };
-    let (report, more) = document::read_answer(bytes, kind, |tape, root| {
+    let (report, more) = document::read_answer(bytes, kind, agent_types, |tape, root| {
         let job = match exchange.needs.lack(root, form) {
             Some(lack) => Err(lack),
             None => job_of(kind, tape).ok_or(Lack::Mark),
@@ -261,7 +266,10 @@ pub struct Translation {
 /// Reads a document and writes it in another contract.
 pub fn translate(bytes: &[u8], options: &Options<'_>, to: Contract, context: &WriteContext<'_>) -> Translation {
     let (reading, jobs) = read_jobs(bytes, options);
-    let write_one = |(at, job)| write(job, to, &WriteContext { id: nth_id(context.id, at), ..*context });
+    let write_one = |(at, job)| {
+        let (id, message_id) = (nth_id(context.id, at), nth_id(context.message_id, at));
+        write(job, to, &WriteContext { id, message_id, ..*context })
+    };
     let mut written: Vec<_> = jobs.iter().enumerate().map(write_one).collect();
     if let (Some(kind), true, true) = (reading.report.kind, jobs.is_empty(), reading.document.is_some()) {
         written.push(Err(Refused::NoCounterpart { from: kind, to, why: NO_JOB }));

@@ -15,6 +15,7 @@ use crosspoint_contracts::{Contract, Finding, Report};
 
 use super::answer::Beside;
 use super::backend::{Agent, Backend, Followed, Submitted, Unaccepted};
+use super::echo::Echo;
 use super::incoming::{self, Incoming};
 use super::refusal::{self, Refusal, works};
 use super::trace::Trace;
@@ -30,6 +31,11 @@ impl Caller {
     /// Without tokens all requests come from the same caller.
     pub fn everyone() -> Caller {
         Caller::default()
+    }
+
+    /// The caller of this name, which its token shows.
+    pub fn named(name: Arc<str>) -> Caller {
+        Caller(name)
     }
 
     /// Returns the caller's name; empty where there are no tokens.
@@ -57,6 +63,10 @@ pub struct Headers {
     pub work: Option<String>,
     /// How long its caller waits.
     pub wait: Option<Duration>,
+    /// Types of agents that the operator added to those of the contract.
+    pub agent_types: Arc<[Box<str>]>,
+    /// The recipient that is to be told of the outcome.
+    pub notify: Option<Arc<str>>,
 }
 
 /// A request that was read and can be submitted.
@@ -67,6 +77,7 @@ pub struct Reading {
     /// The work that is meant, where the caller says it beside the document.
     meant: Option<String>,
     wait: Option<Duration>,
+    agent_types: Arc<[Box<str>]>,
 }
 
 /// A request that became a job, and what its caller gets to see of it.
@@ -83,14 +94,15 @@ pub struct Admitted<J> {
 
 /// Reads a request. A refusal lists all mistakes at once.
 pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Reading, Refusal> {
-    let (meant, wait) = (headers.work.clone(), headers.wait);
-    let incoming = read_incoming(contract, document, headers).map_err(|refusal| about(refusal, contract, document))?;
-    Ok(Reading { incoming, contract, document: document.clone(), meant, wait })
+    let (meant, wait, agent_types) = (headers.work.clone(), headers.wait, headers.agent_types.clone());
+    let incoming = read_incoming(contract, document, headers);
+    let incoming = incoming.map_err(|refusal| about(refusal, contract, document, &agent_types))?;
+    Ok(Reading { incoming, contract, document: document.clone(), meant, wait, agent_types })
 }
 
 /// Makes a job of a request that was read, or finds the job that it repeats.
 pub async fn submit<B: Backend>(backend: &B, reading: Reading) -> Result<Admitted<B::Job>, Refusal> {
-    let Reading { incoming, contract, document, meant, wait } = reading;
+    let Reading { incoming, contract, document, meant, wait, agent_types } = reading;
     let exchange = contract.exchange();
     let warnings = incoming.warnings();
     let Incoming { new, is_translated, .. } = incoming;
@@ -102,7 +114,7 @@ pub async fn submit<B: Backend>(backend: &B, reading: Reading) -> Result<Admitte
     };
     let submitted = submitted.map_err(|why| {
         let refusal = unaccepted::<B>(&backend.agents(), exchange, why, &work, meant.is_some());
-        about(refusal, contract, &document)
+        about(refusal.knowing(&backend.agents()), contract, &document, &agent_types)
     })?;
     let (job, joined) = match submitted {
         Submitted::New(job) => (job, false),
@@ -116,17 +128,18 @@ pub async fn submit<B: Backend>(backend: &B, reading: Reading) -> Result<Admitte
     Ok(Admitted { job, joined, beside: Beside { known_as, warnings, is_translated }, wait })
 }
 
-/// RUN-5.2: a refusal names the caller's own id of the request and its work, where they could be read.
-pub fn about(refusal: Refusal, contract: Contract, document: &[u8]) -> Refusal {
+/// RUN-5.2: a refusal names the caller's own id of the request and its work, and repeats what every answer repeats,
+/// where they could be read. `agent_types` are the types that the operator added.
+pub fn about(refusal: Refusal, contract: Contract, document: &[u8], agent_types: &[Box<str>]) -> Refusal {
     let exchange = contract.exchange();
     let [request_id, work] = incoming::names_in(document, [exchange.id, exchange.work]);
-    refusal.of_request(request_id).of_work(work)
+    refusal.of_request(request_id).of_work(work).echoing(Echo::of(contract, document, agent_types))
 }
 
 fn read_incoming(contract: Contract, document: &Bytes, headers: Headers) -> Result<Incoming, Refusal> {
     let exchange = contract.exchange();
     let incoming = incoming::read(contract, document, headers);
-    let incoming = incoming.map_err(|report| malformed(exchange, *report))?;
+    let incoming = incoming.map_err(|report| unspoken(exchange, malformed(exchange, *report), document))?;
     if let Some(clause) = exchange.refusing.empty_id
         && incoming.new.request_id.as_deref().is_none_or(str::is_empty)
     {
@@ -140,22 +153,60 @@ fn read_incoming(contract: Contract, document: &Bytes, headers: Headers) -> Resu
 }
 
 /// Refuses a document that breaks its contract. The refusal is for one mistake, and the others are listed with it
-/// (RUN-5.2). Mistakes in the document itself come before mistakes in its delegation chain.
+/// (RUN-5.2). A version that is not spoken comes first, because the rest may be right in that version. Mistakes in the
+/// document itself come before mistakes in its delegation chain.
 fn malformed(exchange: &Exchange, report: Report) -> Refusal {
     let kind = exchange.request;
     let malformed = exchange.refusing.malformed;
-    let first = report.findings.iter().min_by_key(|finding| malformed(finding).0 != Failure::Invalid);
+    let rank = |finding: &Finding| match malformed(finding).0 {
+        Failure::Unsupported => 0,
+        Failure::Invalid => 1,
+        Failure::Timeout
+        | Failure::Unavailable
+        | Failure::Unauthenticated
+        | Failure::ResourceLimit
+        | Failure::AgentFailed
+        | Failure::Cancelled
+        | Failure::Delegation
+        | Failure::Conflict
+        | Failure::BrokenContract
+        | Failure::Internal => 2,
+    };
+    let first = report.findings.iter().min_by_key(|finding| rank(finding));
     let Some(finding) = first else {
         let refusal = Refusal::invalid(format!("the body is no {kind}"), format!("see /schemas/{kind}.json"));
         return refusal.because(report);
     };
     let (failure, code) = malformed(finding);
     let (message, hint) = (format!("{}{}", finding.message, incoming::one_of_all(&report)), finding.hint.clone());
-    let is_circle = failure == Failure::Delegation;
-    let refusal = if is_circle { Refusal::delegation(message, hint) } else { Refusal::invalid(message, hint) };
+    let refusal = match failure {
+        Failure::Delegation => Refusal::delegation(message, hint),
+        Failure::Unsupported => Refusal::unsupported(message, hint),
+        Failure::Invalid
+        | Failure::Timeout
+        | Failure::Unavailable
+        | Failure::Unauthenticated
+        | Failure::ResourceLimit
+        | Failure::AgentFailed
+        | Failure::Cancelled
+        | Failure::Conflict
+        | Failure::BrokenContract
+        | Failure::Internal => Refusal::invalid(message, hint),
+    };
     let refusal = code.into_iter().fold(refusal, Refusal::coded);
     let refusal = refusal.clause(finding.clause.id).at(finding.pointer.clone());
     fielded(exchange, refusal).because(report)
+}
+
+/// Names the versions of both sides, if the request is in one that is not spoken.
+fn unspoken(exchange: &Exchange, refusal: Refusal, document: &[u8]) -> Refusal {
+    match &exchange.refusing.unspoken {
+        Some(unspoken) if refusal.failure() == Failure::Unsupported => {
+            let [version] = incoming::names_in(document, [unspoken.member]);
+            refusal.saying((unspoken.words)(version.as_deref()))
+        }
+        Some(_) | None => refusal,
+    }
 }
 
 /// Refuses a name that is longer than the server takes. No clause says so: the limit is ours.
@@ -182,9 +233,10 @@ fn unaccepted<B: Backend>(
     let refusing = &exchange.refusing;
     let wording = match &why {
         Unaccepted::UnknownWork if exchange.work_may_name_agent => return unknown_name(agents, exchange, was_meant),
-        Unaccepted::UnknownWork | Unaccepted::WrongType => refusing.unknown_work,
+        Unaccepted::UnknownWork => refusing.unknown_work,
         Unaccepted::UnknownAgent => refusing.unknown_agent,
         Unaccepted::NotItsWork => refusing.not_its_work,
+        Unaccepted::WrongType => refusing.wrong_type,
         Unaccepted::Conflict(job) => {
             let is_same = *B::Job::snapshot(&job.now()).work == *work;
             (refusing.conflict)(if is_same { Differs::Input } else { Differs::Work })
@@ -217,8 +269,8 @@ impl<J: Followed> Unaccepted<J> {
                 Refusal::unsupported("this agent does not take this work", hint).at("/agent")
             }
             Unaccepted::WrongType => {
-                let hint = format!("address it to another type of agent, or to none; known works: {}", works(agents));
-                Refusal::unsupported("no agent of the type that this is addressed to takes this work", hint).at("/work")
+                let hint = "GET /api/v1/agents for who takes what";
+                Refusal::unsupported("no agent of the type that the request is addressed to takes this work", hint)
             }
             Unaccepted::Mismatch(report) => {
                 let mistake = |finding: Finding| {

@@ -5,9 +5,13 @@
 //! own, byte for byte. Everything else that belongs in the document is put into its home before the document is
 //! written.
 
+mod facts;
 mod outcome;
+mod pieces;
 mod read_again;
 mod too_long;
+
+use std::borrow::Cow;
 
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::exchange::{Known, Place};
@@ -17,8 +21,12 @@ use crosspoint_contracts::json::{Levels, Tape, quoted};
 use crosspoint_contracts::map::WriteContext;
 use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::time::Time;
 use crosspoint_contracts::{Contract, Kind, NATIVE_RESPONSE, Options, translate};
+use uuid::Uuid;
 
+pub use self::pieces::{Pieces, pieces};
+use crate::echo::Echo;
 use crate::snapshot::{Ended, Snapshot, State};
 
 /// What a caller is told beside the job.
@@ -49,7 +57,7 @@ pub fn document(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> String {
 
 /// Like [`document`]. If what the agent gave is no document of any kind, the caller is told that.
 pub fn answer(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> Answer {
-    let text = Writing { job, to, beside }.text();
+    let text = Writing::of(job, to, beside).text();
     // Outcomes of newer versions were checked when they arrived (ALL-11).
     let is_unjudged = job.ended().is_some_and(|ended| ended.is_unjudged);
     match text.filter(|text| !is_unjudged || is_valid(text, to)) {
@@ -69,7 +77,7 @@ pub fn progress(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> Option<Str
 pub fn began(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> Option<String> {
     let own = job.began.filter(|own| own.kind.contract() == to)?;
     let job = Snapshot { state: State::Running, ..*job };
-    let writing = Writing { job: &job, to, beside };
+    let writing = Writing { part: "began".into(), ..Writing::of(&job, to, beside) };
     writing.written(&writing.named(own.kind.read_piece(own.document.get())?))
 }
 
@@ -89,7 +97,7 @@ fn unreadable(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> String {
 fn failed_instead(job: &Snapshot<'_>, to: Contract, beside: &Beside, outcome: &Outcome) -> String {
     let ended = Ended { at: job.updated_at, outcome, is_unjudged: false };
     let job = Snapshot { state: State::Ended(ended), ..*job };
-    let writing = Writing { job: &job, to, beside };
+    let writing = Writing::of(&job, to, beside);
     writing.written(&writing.plain(to.exchange().response)).unwrap_or_default()
 }
 
@@ -98,9 +106,33 @@ struct Writing<'w> {
     job: &'w Snapshot<'w>,
     to: Contract,
     beside: &'w Beside,
+    echo: Echo,
+    /// Which document of the job this is, where one event of it has several.
+    part: Cow<'static, str>,
 }
 
 impl<'w> Writing<'w> {
+    fn of(job: &'w Snapshot<'w>, to: Contract, beside: &'w Beside) -> Writing<'w> {
+        Writing { job, to, beside, echo: Echo::read(job.echo), part: Cow::Borrowed("") }
+    }
+
+    /// Returns the id of the message. It is the same when the same message is written again, after a crash too.
+    fn message_id(&self) -> Uuid {
+        let state = self.job.state.contract_state().name();
+        Uuid::new_v5(&self.job.id, format!("{} {state} {}", self.job.events, self.part).as_bytes())
+    }
+
+    /// Returns the time of what the document tells.
+    fn told_at(&self) -> Time {
+        match self.job.state {
+            State::Running | State::Between if self.job.progress.is_some() => {
+                self.job.updated_at.max(self.job.progress_at)
+            }
+            State::Ended(ended) => ended.at,
+            State::Queued | State::Running | State::Between | State::Waiting { .. } => self.job.updated_at,
+        }
+    }
+
     /// Writes everything that is known of the job, or less if the agent's document cannot be written in the caller's
     /// contract. `None` if nothing can be written of its outcome.
     fn text(&self) -> Option<String> {
@@ -118,10 +150,21 @@ impl<'w> Writing<'w> {
     }
 
     fn written(&self, canonical: &Canonical<'_>) -> Option<String> {
-        let now = self.job.updated_at.to_string();
-        // The content was checked when it arrived (ALL-11).
-        let context =
-            WriteContext { completing: true, levels: Levels::Wrapped, ..super::write_context(self.job.id, &now) };
+        let now = self.told_at().to_string();
+        let types = self.echo.types();
+        let types: Vec<&str> = types.iter().map(String::as_str).chain(self.job.agent_type).collect();
+        let facts = facts::of(self.job, canonical, self.to);
+        let plain = super::write_context(self.job.id, &now);
+        let context = WriteContext {
+            message_id: self.message_id(),
+            agent_types: &types,
+            agent_type: self.job.agent_type.or(self.echo.recipient()).unwrap_or(plain.agent_type),
+            completing: true,
+            // The content was checked when it arrived (ALL-11).
+            levels: Levels::Wrapped,
+            facts: &facts,
+            ..plain
+        };
         Some(translate::write_data(canonical, self.to, &context).ok()?.into_text())
     }
 
@@ -162,6 +205,10 @@ impl<'w> Writing<'w> {
     fn named(&self, mut canonical: Canonical<'w>) -> Canonical<'w> {
         let request_id = self.beside.known_as.as_deref().unwrap_or(self.job.request_id);
         canonical.put(Home::RequestId, Json::string(request_id));
+        self.echo.put(&mut canonical, self.to);
+        if let Some(agent_type) = self.job.agent_type.filter(|_| self.echo.recipient().is_some()) {
+            canonical.put(Home::Source, Json::string(agent_type));
+        }
         if let Some((_, repeat)) = self.job.ended().and_then(|ended| ended.outcome.why()) {
             put_repeat(&mut canonical, repeat, self.to);
         }

@@ -111,7 +111,7 @@ pub enum Unaccepted<J> {
     UnknownAgent,
     /// The agent that the caller named does not take the work.
     NotItsWork,
-    /// Agents take the work, but none of the type that the request is addressed to.
+    /// No agent of the type that the request is addressed to takes the work, and none without a type does.
     WrongType,
     /// The input does not match the schema of its work (TASK-10). The places are those of the caller's own document.
     Mismatch(Report),

@@ -9,12 +9,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Block;
+use crosspoint_contracts::exchange::{Exchange, Seconds};
 use crosspoint_contracts::job::{Canonical, Growth, Home};
 use crosspoint_contracts::json::{Syntax, Tape, Value};
 use crosspoint_contracts::request::{ATTEMPTS_MAX, Backoff, DELAY_MAX, Door, Key, Limits, NewJob, Priority, Schedule};
 use crosspoint_contracts::{Contract, Finding, Options, Report, read_jobs};
 
 use super::admission::Headers;
+use super::echo::Echo;
 use super::trace::Trace;
 
 /// Most mistakes that are reported at once. A document may have ten thousand, and an answer that lists them costs.
@@ -55,7 +57,8 @@ impl Incoming {
 /// Reads a request of a contract. The report of an error has only errors, no warnings.
 pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Incoming, Box<Report>> {
     let exchange = contract.exchange();
-    let options = Options { kind: Some(exchange.request), ..Options::default() };
+    let agent_types: Vec<&str> = headers.agent_types.iter().map(|name| &**name).collect();
+    let options = Options { kind: Some(exchange.request), agent_types: &agent_types, ..Options::default() };
     let (reading, jobs) = read_jobs(document, &options);
     let asked = reading.document.as_ref().and_then(exchange.asked);
     let (Some(asked), Some(job)) = (asked, jobs.into_iter().next()) else {
@@ -69,21 +72,26 @@ pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<In
         false => text(&job, home).map_or(0, |name| name.len()),
     };
     let name_bytes = exchange.names.iter().map(|(pointer, home)| (*pointer, length(*home))).collect();
+    let target = text(&job, Home::Target);
+    // A target that the document itself does not have is carried, and is the name of an agent.
+    let pinned = target.as_deref().filter(|target| asked.recipient.as_deref() != Some(target));
+    let addressed = asked.addressed.filter(|addressed| target.as_deref() == Some(addressed));
+    let echo = Echo::of(contract, document, &headers.agent_types).stored(addressed.is_some());
     let new = NewJob {
         door: Door::Contract(contract),
         caller: headers.caller.into(),
         key: headers.key.map_or_else(|| own_key(contract, &job, &request_id), Key::Other),
         request_id: Some(request_id.into()),
         work: text(&job, Home::Work).unwrap_or_default().into(),
-        agent: text(&job, Home::Target).map(Into::into),
-        addressed: None,
+        agent: pinned.map(Into::into),
+        addressed: addressed.map(Into::into),
         priority: text(&job, Home::Priority).and_then(|name| Priority::from_name(&name)).unwrap_or_default(),
-        limits: limits(&job, exchange.seconds_default),
+        limits: limits(&job, exchange),
         document: Block(document.clone()),
         input: asked.input.map_or(0..0, |input| range_in(document, input)),
         trace: headers.trace.or(own).map(|trace| trace.stored().into()),
-        echo: None,
-        notify: None,
+        echo,
+        notify: headers.notify,
     };
     let is_translated = job.origin.contract() != contract;
     Ok(Incoming { new, name_bytes, is_translated, loose: reading.report.findings, traces_differ })
@@ -180,14 +188,29 @@ fn range_in(document: &Bytes, part: &str) -> Range<usize> {
     if end <= document.len() { start..end } else { 0..0 }
 }
 
-fn limits(job: &Canonical<'_>, seconds_default: Option<u32>) -> Limits {
+fn limits(job: &Canonical<'_>, exchange: &Exchange) -> Limits {
     let given: Option<f64> = job.get(Home::SecondsMax).and_then(|seconds| seconds.get().parse().ok());
-    let given = given.filter(|seconds| *seconds > 0.0);
-    let total = match given {
+    // 0 means no limit.
+    let time = match given.filter(|seconds| *seconds > 0.0) {
         Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-        None => seconds_default.map(|seconds| Duration::from_secs(seconds.into())),
+        None => exchange.seconds_default.map(|seconds| Duration::from_secs(seconds.into())),
     };
-    Limits { total: total.filter(|total| !total.is_zero()), retry: schedule(job), ..Limits::default() }
+    let time = time.filter(|time| !time.is_zero());
+    let limits = Limits { retry: schedule(job), memory_bytes: memory(job), ..Limits::default() };
+    match exchange.seconds {
+        Seconds::Total => Limits { total: time, ..limits },
+        Seconds::EachAttempt { grace_seconds } => {
+            let grace = Duration::from_secs(grace_seconds.into());
+            Limits { attempt: time.map(|time| time.saturating_add(grace)), ..limits }
+        }
+    }
+}
+
+/// Returns how much memory a program may use, in bytes (MSG-6.5); 0 means no limit.
+fn memory(job: &Canonical<'_>) -> Option<u64> {
+    let megabytes: f64 = job.get(Home::MemoryMax)?.get().parse().ok()?;
+    let bytes = megabytes * f64::from(1_u32 << 20);
+    (bytes >= 1.0).then_some(bytes as u64)
 }
 
 /// TASK-7: returns the caller's retry policy, within the limits of this server.

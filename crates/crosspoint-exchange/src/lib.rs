@@ -14,6 +14,7 @@
 pub mod admission;
 pub mod answer;
 pub mod backend;
+mod echo;
 pub mod incoming;
 pub mod listed;
 pub mod outgoing;
@@ -27,17 +28,21 @@ use crosspoint_contracts::json::Levels;
 use crosspoint_contracts::map::{Carrying, WriteContext};
 use uuid::Uuid;
 
+/// The type of an agent that has none, where no type was addressed either.
+const AGENT_TYPE: &str = "code";
+
 /// What a writer needs, for a document about the job with this id.
 fn write_context(id: Uuid, now: &str) -> WriteContext<'_> {
     WriteContext {
         now,
         id,
+        message_id: id,
         agent_types: &[],
-        // No agent of these contracts has a type.
-        agent_type: "code",
+        agent_type: AGENT_TYPE,
         carrying: Carrying::On,
         known_as: None,
         completing: false,
         levels: Levels::Received,
+        facts: &[],
     }
 }

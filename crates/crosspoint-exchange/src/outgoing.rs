@@ -1,9 +1,12 @@
 //! The request to an agent: the caller's document in the agent's contract.
 
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use crosspoint_contracts::content::{Block, Json};
+use crosspoint_contracts::content::{Block, Body, Json};
+use crosspoint_contracts::exchange::Place;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::job::{Canonical, Home};
 use crosspoint_contracts::json::{Tape, Value, quoted};
@@ -15,7 +18,11 @@ use crosspoint_contracts::translate::{self, Homeless};
 use crosspoint_contracts::{Contract, NATIVE_REQUEST, Options, delegation, read_jobs};
 use uuid::Uuid;
 
+use super::incoming::names_in;
 use super::trace::Trace;
+
+/// The name under which a person's answer is carried.
+const ANSWER: &str = "answer";
 
 /// What the operator has configured about requests to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +37,10 @@ pub struct AgentOptions {
     pub mode: Option<String>,
     /// Whether members without a field in the agent's contract are carried.
     pub carry: bool,
+    /// The agent's type, if it has one (MSG-18).
+    pub agent_type: Option<String>,
+    /// Types of agents that the operator added to those of the contracts.
+    pub agent_types: Arc<[Box<str>]>,
 }
 
 /// One attempt of a job, as it is given to an agent.
@@ -59,6 +70,13 @@ pub struct Assignment<'a> {
     pub document: &'a Block,
     /// The input of a job that came through the native door; `None` if it cannot be read.
     pub input: Option<Bytes>,
+    /// The id of the message, in contracts where each message has one: a new one for each sending (MSG-5.2).
+    pub message_id: Uuid,
+    /// The time of sending.
+    pub now: Time,
+    /// A person's answer to the question of an agent that has the request already, for contracts that have no other
+    /// place for it.
+    pub answer: Option<&'a Body>,
 }
 
 /// A request on its way to an agent.
@@ -77,13 +95,13 @@ pub struct Outgoing {
 /// Every attempt carries the job's id as the id of the request (ALL-2), the attempt's span below the caller's (TASK-8),
 /// this server at the end of the delegation chain (TASK-9), and what is left of the caller's time.
 pub fn request(job: &Assignment<'_>, options: &AgentOptions) -> Result<Outgoing, Failed> {
-    let mut canonical = canonical(job)?;
+    let Asking { mut canonical, addressed, types } = canonical(job, options)?;
     let trace = Trace::of_attempt(job.id, job.trace, job.attempt);
     let exchange = options.contract.exchange();
     if exchange.request_has.contains(&Home::Trace) || canonical.get(Home::Trace).is_some() {
         trace_along(&mut canonical, &trace, job.trace.is_some());
     }
-    delegate(&mut canonical, options)?;
+    delegate(&mut canonical, options, addressed.is_some())?;
     if let Some(left) = job.time_left {
         hand_on(&mut canonical, left);
     }
@@ -93,11 +111,19 @@ pub fn request(job: &Assignment<'_>, options: &AgentOptions) -> Result<Outgoing,
     if let Some(mode) = options.mode.as_ref().filter(|_| canonical.get(Home::Mode).is_none()) {
         canonical.put(Home::Mode, Json::string(mode));
     }
-    let now = job.accepted_at.to_string();
+    if let Some(answer) = job.answer {
+        canonical.place(options.contract, Place::Carried(ANSWER), Json::new(answer.get()));
+    }
+    let now = job.now.to_string();
+    let plain = super::write_context(job.id, &now);
+    let types: Vec<&str> = types.iter().map(String::as_str).collect();
     let context = WriteContext {
+        message_id: job.message_id,
         known_as: Some(job.id),
         carrying: if options.carry { Carrying::On } else { Carrying::Off },
-        ..super::write_context(job.id, &now)
+        agent_types: &types,
+        agent_type: options.agent_type.as_deref().or(addressed.as_deref()).unwrap_or(plain.agent_type),
+        ..plain
     };
     let written = translate::write(&canonical, options.contract, &context)
         .map_err(|_| not_sent(Failure::Invalid, "The request cannot be written in the agent's contract."))?;
@@ -105,13 +131,33 @@ pub fn request(job: &Assignment<'_>, options: &AgentOptions) -> Result<Outgoing,
     Ok(Outgoing { text: written.into_text().into(), trace, lost })
 }
 
+/// What a caller asks for.
+struct Asking<'d> {
+    canonical: Canonical<'d>,
+    /// The type of agent that the work is for.
+    addressed: Option<String>,
+    /// Types of agents that the contracts themselves do not have.
+    types: Vec<String>,
+}
+
 /// Returns the caller's document as a canonical job.
-fn canonical<'d>(job: &Assignment<'d>) -> Result<Canonical<'d>, Failed> {
+fn canonical<'d>(job: &Assignment<'d>, options: &AgentOptions) -> Result<Asking<'d>, Failed> {
+    let mut types: Vec<String> = options.agent_types.iter().map(|name| name.to_string()).collect();
+    types.extend(options.agent_type.clone());
     // A job that came as no document of a contract is described by its own fields.
-    let Some(contract) = job.door.contract() else { return native(job) };
-    let kind = contract.exchange().request;
-    let options = Options { kind: Some(kind), ..Options::default() };
-    let (_, jobs) = read_jobs(&job.document.0, &options);
+    let Some(contract) = job.door.contract() else {
+        return Ok(Asking { canonical: native(job)?, addressed: None, types });
+    };
+    let exchange = contract.exchange();
+    // The types that the document names were known when it arrived, even if the operator has removed them since.
+    let named = exchange.types.iter().filter_map(|member| {
+        let [name] = names_in(&job.document.0, [member]);
+        name
+    });
+    types.extend(named);
+    let known: Vec<&str> = types.iter().map(String::as_str).collect();
+    let reading = Options { kind: Some(exchange.request), agent_types: &known, ..Options::default() };
+    let (reading, jobs) = read_jobs(&job.document.0, &reading);
     // The document was valid when it arrived. Only a store that was changed from outside can hold another.
     let unreadable = || not_sent(Failure::Internal, "The stored document cannot be read.");
     let mut canonical = jobs.into_iter().next().ok_or_else(unreadable)?;
@@ -119,7 +165,11 @@ fn canonical<'d>(job: &Assignment<'d>) -> Result<Canonical<'d>, Failed> {
     if canonical.work().is_none_or(|work| work != *job.work) {
         canonical.put(Home::Work, Json::string(job.work));
     }
-    Ok(canonical)
+    let addressed = reading.document.as_ref().and_then(exchange.asked).and_then(|asked| asked.addressed);
+    let addressed =
+        addressed.filter(|to| canonical.get(Home::Target).is_some_and(|target| target.text().as_ref() == Some(to)));
+    let addressed = addressed.map(Cow::into_owned);
+    Ok(Asking { canonical, addressed, types })
 }
 
 fn native<'d>(job: &Assignment<'d>) -> Result<Canonical<'d>, Failed> {
@@ -152,8 +202,9 @@ fn trace_along(canonical: &mut Canonical<'_>, trace: &Trace, followed: bool) {
     canonical.put(Home::Span, Json::string(&trace.span_id));
 }
 
-/// TASK-9: adds this server to the chain, and hands the work to the agent.
-fn delegate(canonical: &mut Canonical<'_>, options: &AgentOptions) -> Result<(), Failed> {
+/// TASK-9: adds this server to the chain, and hands the work to the agent. The target of work that is for a type of
+/// agents is that type.
+fn delegate(canonical: &mut Canonical<'_>, options: &AgentOptions, is_for_type: bool) -> Result<(), Failed> {
     let mut chain = chain(canonical);
     if chain.contains(&options.agent) {
         return Err(refused(delegation::CYCLE, "The agent is in the delegation chain already."));
@@ -165,7 +216,7 @@ fn delegate(canonical: &mut Canonical<'_>, options: &AgentOptions) -> Result<(),
     let chain: Vec<String> = chain.iter().map(|name| quoted(name)).collect();
     canonical.put(Home::DelegationChain, Json::new(format!("[{}]", chain.join(","))));
     // An agent that the caller named knows itself by that name. Other agents may not know our name for them.
-    if canonical.get(Home::Target).is_some() {
+    if canonical.get(Home::Target).is_some() && !is_for_type {
         canonical.put(Home::Target, Json::string(&options.agent));
     }
     Ok(())

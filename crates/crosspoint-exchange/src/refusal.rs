@@ -4,10 +4,12 @@
 //! a contract. The server decides its form over HTTP.
 
 mod document;
+mod facts;
 mod known;
 mod limit;
 mod reasons;
 mod shown;
+mod token;
 mod word;
 
 use std::borrow::Cow;
@@ -16,10 +18,13 @@ use crosspoint_contracts::Report;
 use crosspoint_contracts::exchange::Wording;
 use crosspoint_contracts::failure::{Failure, Repeat};
 
+use crate::echo::Echo;
+
 pub use self::document::document;
 pub use self::known::{agents, works};
 pub use self::limit::Limit;
 pub use self::shown::{Found, Shown, found};
+pub use self::token::TokenStatus;
 pub use self::word::{FailureName, RepeatName};
 
 /// Hint for a request that may or may not have become a job.
@@ -39,6 +44,10 @@ pub enum Situation {
     WrongMethod,
     /// The request is meant for another server, or comes from a page that may not send it.
     Foreign,
+    /// The token is missing or wrong.
+    Unauthenticated,
+    /// The token does not allow what the request asks for.
+    WrongScope,
     /// The request contradicts the present state.
     Conflict,
     /// The request is too long.
@@ -84,6 +93,14 @@ struct Own {
     work: Option<String>,
     /// The field that is wrong, if it is a single one.
     field: Option<Text>,
+    /// What every answer repeats of its request.
+    echo: Echo,
+    /// The agent or caller that the request says it is from, where its token is refused.
+    agent: Option<String>,
+    /// What is wrong with the token.
+    token: Option<TokenStatus>,
+    /// The works that agents take, as JSON strings.
+    works: Vec<String>,
 }
 
 /// What else is wrong.
@@ -136,6 +153,23 @@ impl Refusal {
     pub fn of_work(mut self, work: Option<String>) -> Refusal {
         self.own.get_or_insert_default().work = work;
         self
+    }
+
+    /// Sets what every answer repeats of the request.
+    pub(crate) fn echoing(mut self, echo: Echo) -> Refusal {
+        self.own.get_or_insert_default().echo = echo;
+        self
+    }
+
+    /// Returns the same refusal in other words.
+    #[must_use]
+    pub(crate) fn saying(self, message: impl Into<Text>) -> Refusal {
+        Refusal { message: message.into(), ..self }
+    }
+
+    /// Returns why the request is refused, from the closed list.
+    pub fn failure(&self) -> Failure {
+        self.failure
     }
 
     /// Returns the situation, from which an edge chooses its status.

@@ -13,7 +13,7 @@ use crosspoint_contracts::json::{Tape, Type, Value, quoted};
 use crosspoint_contracts::outcome::{Text, text_within};
 use crosspoint_contracts::reply::{AgentDocument, Failed, Given, Progress, Question, Success};
 use crosspoint_contracts::report::Wrong;
-use crosspoint_contracts::translate::{Response, read_response};
+use crosspoint_contracts::translate::{Response, read_response_of};
 use crosspoint_contracts::{Finding, Kind, Report};
 
 use crate::words;
@@ -67,11 +67,17 @@ pub struct Unreadable {
 /// Reads a response of an agent. Whatever is wrong with it is reported beside its meaning; it is unreadable only where
 /// it lacks what an outcome needs (ALL-11).
 pub fn read(kind: Kind, document: &Bytes) -> Result<Reply, Unreadable> {
+    read_of(kind, document, &[])
+}
+
+/// Like [`read`], from an agent that may have a type that the operator added.
+pub fn read_of(kind: Kind, document: &Bytes, agent_types: &[Box<str>]) -> Result<Reply, Unreadable> {
+    let types: Vec<&str> = agent_types.iter().map(|name| &**name).collect();
     // The mark may stand at the beginning of a file, and nowhere within the documents that the answer becomes part of.
     let bare = without_mark(document);
     let is_marked = bare.len() < document.len();
     let document = &bare;
-    let Response { mut report, job, parts, id, code } = read_response(kind, document);
+    let Response { mut report, job, parts, id, code } = read_response_of(kind, document, &types);
     if is_marked {
         let message = "the document begins with a byte order mark";
         report.findings.push(Finding::at(&ALL_106, String::new(), message, Wrong::Value));

@@ -23,6 +23,10 @@ pub struct Snapshot<'j> {
     pub pinned: Option<&'j str>,
     /// The agent that has the job, or had it last.
     pub agent: Option<&'j str>,
+    /// The type of that agent, if it has one.
+    pub agent_type: Option<&'j str>,
+    /// What every answer repeats of the request.
+    pub echo: Option<&'j str>,
     /// The state that the job is in.
     pub state: State<'j>,
     /// The latest progress.

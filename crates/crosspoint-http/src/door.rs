@@ -3,10 +3,12 @@
 //! A door reads what came beside a document, has the work admitted, waits, and writes the job as a document of its
 //! contract. What documents mean is said in `crosspoint-exchange`.
 
+pub mod message;
 pub mod run;
 pub mod task;
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{FromRef, FromRequestParts};
@@ -61,6 +63,10 @@ pub struct Asking {
     pub wait: Option<Duration>,
     /// The work that is meant by the name in the document.
     pub work: Option<String>,
+    /// Types of agents that the operator added to those of the contract.
+    pub agent_types: Arc<[Box<str>]>,
+    /// The recipient that is to be told of the outcome.
+    pub notify: Option<Arc<str>>,
 }
 
 impl<B: Backend> Doors<B> {
@@ -72,15 +78,17 @@ impl<B: Backend> Doors<B> {
         asking: Asking,
         received: Received,
     ) -> Result<Admitted<B::Job>, Refusal> {
-        let about = |refusal| admission::about(refusal, contract, &received.bytes);
+        let Asking { wait, work, agent_types, notify } = asking;
+        let about = |refusal| admission::about(refusal, contract, &received.bytes, &agent_types);
         if self.site.stopping().is_cancelled() {
             return Err(about(Refusal::stopping()));
         }
         let key = headers::idempotency_key(headers).map_err(about)?;
-        let Asking { wait, work } = asking;
-        let headers = Headers { caller, key, trace: headers::trace(headers), work, wait };
+        let agent_types = agent_types.clone();
+        let headers = Headers { caller, key, trace: headers::trace(headers), work, wait, agent_types, notify };
         let bytes = &received.bytes;
-        let reading = long::look(bytes.len(), || admission::read(contract, bytes, headers))?;
+        let reading = long::look(bytes.len(), || admission::read(contract, bytes, headers));
+        let reading = reading.map_err(|refusal| refusal.knowing(&self.backend.agents()))?;
         admission::submit(&self.backend, reading).await
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::response::{IntoResponse, Response};
 use crosspoint_exchange::refusal::{Refusal, Situation};
 
@@ -13,7 +13,8 @@ pub(crate) fn status(refusal: &Refusal) -> StatusCode {
         Situation::Invalid => StatusCode::BAD_REQUEST,
         Situation::NotFound => StatusCode::NOT_FOUND,
         Situation::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-        Situation::Foreign => StatusCode::FORBIDDEN,
+        Situation::Foreign | Situation::WrongScope => StatusCode::FORBIDDEN,
+        Situation::Unauthenticated => StatusCode::UNAUTHORIZED,
         Situation::Conflict => StatusCode::CONFLICT,
         Situation::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Situation::TooSlow => StatusCode::REQUEST_TIMEOUT,
@@ -60,6 +61,9 @@ impl IntoResponse for Refused {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(seconds) = refusal.retry_seconds() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if response.status() == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if let Some(limit) = refusal.limit() {
             response.extensions_mut().insert(limit);

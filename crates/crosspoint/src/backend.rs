@@ -15,6 +15,7 @@ use crosspoint_contracts::Report;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::printed::Printed;
 use crosspoint_contracts::request::{Door, NewJob};
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::Rejected;
 use crosspoint_engine::job::{self, Job};
 use crosspoint_engine::runtime::{self, Engine, TextRoom, Unread, Watch};
@@ -24,6 +25,8 @@ use crosspoint_exchange::outgoing::Assignment;
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::snapshot::{Ended, Snapshot, State};
 use crosspoint_exchange::trace::Trace;
+
+use uuid::Uuid;
 
 use crate::schemas::Schemas;
 
@@ -186,6 +189,8 @@ pub(crate) fn snapshot(job: &Job) -> Snapshot<'_> {
         door: job.request.door,
         pinned: job.request.pinned.as_deref(),
         agent: job.agent.as_deref(),
+        agent_type: None,
+        echo: job.request.echo.as_deref(),
         state: state(&job.state),
         progress: job.progress.as_deref(),
         began: job.began.as_deref(),
@@ -234,6 +239,9 @@ pub(crate) fn assignment<'a>(
         accepted_at: request.accepted_at,
         document,
         input: if request.door.contract().is_none() { request.input_in(document) } else { None },
+        message_id: Uuid::new_v4(),
+        now: Time(jiff::Timestamp::now().as_microsecond()),
+        answer: None,
     }
 }
 

@@ -5,7 +5,7 @@
 //! environment; `load` puts them together; `problem` describes mistakes in them, and `show` prints the values in effect
 //! and where each came from.
 
-mod address;
+pub(crate) mod address;
 mod agent;
 mod bridge;
 mod caller;
@@ -16,6 +16,7 @@ mod file;
 mod key;
 mod kind;
 mod load;
+mod message;
 mod names;
 #[cfg(test)]
 mod page;
@@ -34,15 +35,16 @@ use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, TOTAL_DEFAULT};
 use crosspoint_engine::retention::Rule;
 use crosspoint_engine::{runtime, store};
 
+use crate::agent_side::AgentSide;
 use crate::link;
-use crate::pull::Queues;
 use crate::schemas::Schemas;
 pub(crate) use bridge::Bridge;
 pub(crate) use caller::Caller;
 pub(crate) use exec::Exec;
 pub(crate) use load::{Flags, Loaded};
+pub(crate) use message::{Message, Via};
 pub(crate) use problem::Invalid;
-pub(crate) use remote::Remote;
+pub(crate) use remote::{ANSWER_BYTES, CONCURRENCY, Remote};
 pub(crate) use show::show;
 pub(crate) use token::Token;
 
@@ -83,6 +85,8 @@ pub(crate) struct Server {
     pub(crate) listen: String,
     /// Host names by which callers may address the server, besides the loopback and the address that it listens on.
     pub(crate) names: Vec<String>,
+    /// Agent types beside those of the message contract and those that agents are configured with (MSG-1).
+    pub(crate) agent_types: Vec<String>,
     /// Whether the server may listen on an address that other machines reach, although it asks for no token.
     pub(crate) insecure: bool,
     pub(crate) name: String,
@@ -158,6 +162,8 @@ pub(crate) struct Agent {
     pub(crate) total: Duration,
     pub(crate) repeatable: Option<bool>,
     pub(crate) output_bytes_max: u64,
+    /// The type by which work may be addressed to it (MSG-18).
+    pub(crate) agent_type: Option<String>,
 }
 
 /// Most jobs that a built-in agent has at a time. They cost little, but each holds its input.
@@ -172,6 +178,8 @@ pub(crate) enum Contract {
     Exec(Box<Exec>),
     /// The agent is behind an address.
     Remote(Box<Remote>),
+    /// The agent takes and sends messages.
+    Message(Box<Message>),
     /// Requests are written to a directory, and any program or person may answer them there.
     Directory(Box<Bridge>),
 }
@@ -187,12 +195,12 @@ pub(crate) enum Builtin {
 
 impl Config {
     /// Returns the engine's configuration.
-    pub(crate) fn engine(&self, mode: Mode, queues: &Arc<Queues>) -> runtime::Config {
+    pub(crate) fn engine(&self, mode: Mode, side: &AgentSide) -> runtime::Config {
         runtime::Config {
             store: store::Options { path: self.store.path.clone(), bytes_max: self.limits.store_bytes_max },
-            agents: link::configured(self),
-            queues: Some(queues.clone()),
-            member_link: None,
+            agents: link::configured(self, &side.hub),
+            queues: Some(side.queues.clone()),
+            member_link: Some(side.member_link()),
             limits: runtime::Limits {
                 room: self.limits.room(),
                 waiting_max: self.limits.waiting_max,
@@ -245,6 +253,7 @@ impl Default for Server {
         Server {
             listen: "127.0.0.1:7420".to_owned(),
             names: Vec::new(),
+            agent_types: Vec::new(),
             insecure: false,
             name: "crosspoint".to_owned(),
             wait_max: Duration::from_secs(300),
@@ -299,6 +308,7 @@ impl Agent {
             total: TOTAL_DEFAULT,
             repeatable: None,
             output_bytes_max: OUTPUT_BYTES_DEFAULT,
+            agent_type: None,
         }
     }
 }

@@ -5,12 +5,14 @@
 
 mod ask;
 mod bridge;
+mod cancelling;
 #[cfg(feature = "demo-contract")]
 #[path = "../tests/demo/demo.rs"]
 mod demo;
 mod echo;
 mod exec;
 mod fail;
+pub(crate) mod message;
 mod record;
 mod remote;
 mod run;
@@ -30,36 +32,43 @@ use crosspoint_engine::core::Spec;
 use crosspoint_engine::policy::{CUT_SHORT_MAX, Policy, Recovery, Repeats, TAKE_UP_DEFAULT};
 use crosspoint_engine::runtime::{Gone, Link};
 
+use self::message::Hub;
 pub(crate) use self::spoken::{Fate, Spoken};
 use crate::config::{Agent, Builtin, Config, Contract};
 
 /// Returns the agents of a configuration and their links; the sample agents if it configures none.
-pub(crate) fn configured(config: &Config) -> Vec<(Spec, Arc<dyn Link>)> {
+pub(crate) fn configured(config: &Config, hub: &Arc<Hub>) -> Vec<(Spec, Arc<dyn Link>)> {
     let program_directory = exec::ProgramDirectory::of(config);
+    let ways = Ways { program_directory: &program_directory, hub, server: &config.server.name };
     if config.agents.is_empty() {
-        return Builtin::ALL
-            .into_iter()
-            .map(|builtin| agent(&Agent::sample(builtin), &program_directory, config))
-            .collect();
+        return Builtin::ALL.into_iter().map(|builtin| agent(&Agent::sample(builtin), &ways)).collect();
     }
-    config.agents.iter().map(|settled| agent(settled, &program_directory, config)).collect()
+    config.agents.iter().map(|settled| agent(settled, &ways)).collect()
 }
 
-fn agent(settled: &Agent, program_directory: &exec::ProgramDirectory, config: &Config) -> (Spec, Arc<dyn Link>) {
+/// What the links of one server share.
+struct Ways<'w> {
+    program_directory: &'w exec::ProgramDirectory,
+    hub: &'w Arc<Hub>,
+    server: &'w str,
+}
+
+fn agent(settled: &Agent, ways: &Ways<'_>) -> (Spec, Arc<dyn Link>) {
     let spec = Spec {
         name: settled.name.as_str().into(),
         contract: settled.contract.name().into(),
-        agent_type: None,
-        awaited: false,
+        agent_type: settled.agent_type.as_deref().map(Into::into),
         works: settled.work.iter().map(|work| work.as_str().into()).collect(),
+        awaited: matches!(&settled.contract, Contract::Message(message) if message.is_awaited()),
         concurrency: settled.concurrency,
         waiting_max: settled.waiting_max.unwrap_or(u32::MAX),
         policy: policy_of(settled),
     };
-    (spec, link(settled, program_directory, &config.server.name))
+    (spec, link(settled, ways))
 }
 
-fn link(settled: &Agent, program_directory: &exec::ProgramDirectory, server: &str) -> Arc<dyn Link> {
+fn link(settled: &Agent, ways: &Ways<'_>) -> Arc<dyn Link> {
+    let Ways { program_directory, hub, server } = ways;
     match &settled.contract {
         Contract::Builtin(Builtin::Echo) => Arc::new(echo::Echo),
         Contract::Builtin(Builtin::SlowEcho) => Arc::new(slow_echo::SlowEcho),
@@ -67,6 +76,7 @@ fn link(settled: &Agent, program_directory: &exec::ProgramDirectory, server: &st
         Contract::Builtin(Builtin::Fail) => Arc::new(fail::Fail),
         Contract::Exec(program) => Arc::new(exec::Exec::new(program, program_directory)),
         Contract::Directory(files) => Arc::new(bridge::Bridge::new(settled, files, server)),
+        Contract::Message(message) => hub.configured(settled, message),
         Contract::Remote(remote) => (remote.spoken.link)(remote::Agent::new(settled, remote, server), settled),
     }
 }
@@ -75,18 +85,18 @@ fn link(settled: &Agent, program_directory: &exec::ProgramDirectory, server: &st
 pub(crate) fn parting_time(config: &Config) -> Duration {
     let grace = config.agents.iter().filter_map(|agent| match &agent.contract {
         Contract::Exec(program) => Some(program.limits.grace),
-        Contract::Builtin(_) | Contract::Directory(_) | Contract::Remote(_) => None,
+        Contract::Builtin(_) | Contract::Directory(_) | Contract::Message(_) | Contract::Remote(_) => None,
     });
     grace.max().map_or(Duration::ZERO, |grace| grace.saturating_add(exec::KILL_TIME_MAX))
 }
 
 /// What happens to work that the end of the server cut short (ALL-3). Built-in agents and programs died with the
-/// server, so they run again unless the operator says otherwise. Task agents and agents that answer in files went on,
-/// so their work is taken up. What became of a run cannot be known, so it runs again only if the operator says so.
+/// server, so they run again unless the operator says otherwise. Task agents, message agents and agents that answer in
+/// files went on, so their work is taken up. What became of a run cannot be known, so it runs again only if the operator says so.
 fn recovery_of(settled: &Agent) -> Recovery {
     let fate = match &settled.contract {
         Contract::Builtin(_) | Contract::Exec(_) => Fate::Died,
-        Contract::Directory(_) => Fate::WentOn,
+        Contract::Directory(_) | Contract::Message(_) => Fate::WentOn,
         Contract::Remote(remote) => remote.spoken.fate,
     };
     match (fate, settled.repeatable) {
@@ -97,17 +107,27 @@ fn recovery_of(settled: &Agent) -> Recovery {
     }
 }
 
+/// Whether work that may have begun is begun again (ALL-3). An agent of the message contract promises not to do the same
+/// request twice.
+fn repeats_of(settled: &Agent) -> Repeats {
+    match (&settled.contract, settled.repeatable) {
+        (_, Some(true)) => Repeats::Always,
+        (Contract::Message(_), None) => Repeats::SameAgent,
+        (_, Some(false) | None) => Repeats::BeforeStart,
+    }
+}
+
 fn policy_of(settled: &Agent) -> Policy {
     Policy {
         silence: settled.silence,
         total: settled.total,
-        repeats: if settled.repeatable == Some(true) { Repeats::Always } else { Repeats::BeforeStart },
+        repeats: repeats_of(settled),
         recovery: recovery_of(settled),
         // A poll is answered by then, or the agent is silent.
         take_up: settled.silence.unwrap_or(TAKE_UP_DEFAULT),
         cut_short_max: match &settled.contract {
             Contract::Builtin(_) | Contract::Exec(_) => Some(CUT_SHORT_MAX),
-            Contract::Directory(_) | Contract::Remote(_) => None,
+            Contract::Directory(_) | Contract::Message(_) | Contract::Remote(_) => None,
         },
         output_bytes_max: settled.output_bytes_max,
         ..Policy::DEFAULT

@@ -1,5 +1,6 @@
 //! `crosspoint`: the command line.
 
+mod agent_side;
 mod backend;
 mod bridge;
 mod client;

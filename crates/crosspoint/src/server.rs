@@ -14,6 +14,7 @@ mod documents;
 mod events;
 mod health;
 mod jobs;
+mod message;
 mod metrics;
 pub(crate) mod openapi;
 mod output;
@@ -43,8 +44,10 @@ use crosspoint_http::socket::Listener;
 use tokio_util::sync::CancellationToken;
 
 use self::documents::ReadingRoom;
+use crate::agent_side::AgentSide;
 use crate::backend::Orchestrator;
-use crate::config::Config;
+use crate::config::{Caller, Config};
+use crate::link::message::Hub;
 use crate::pull::Queues;
 use crate::schemas::Schemas;
 
@@ -60,7 +63,9 @@ struct App(Arc<Shared>);
 
 struct Shared {
     engine: Engine,
-    queues: Arc<Queues>,
+    side: AgentSide,
+    /// The callers that are told later.
+    callers: Vec<Caller>,
     /// The schemas of works.
     schemas: Arc<Schemas>,
     site: Site,
@@ -85,17 +90,18 @@ impl FromRef<App> for Site {
 /// Connections are accepted until the very end, so that a caller that connects in between gets an answer.
 pub(crate) async fn run(
     listener: Listener,
-    (engine, queues): (Engine, Arc<Queues>),
+    (engine, side): (Engine, AgentSide),
     config: &Config,
     shutdown: impl Future<Output = ()>,
 ) {
     process::started_at();
-    let app = App::new(engine, queues, config);
+    let app = App::new(engine, side, config);
     let connections = connection::Places::new(config.limits.connections_max);
     let router = router::router(app.clone());
     tokio::select! {
         never = connection::accept(&listener, &app.0.site, &router, &connections) => match never {},
         () = pull::keep_leases(&app) => {}
+        () = app.hub().keep_looking(app.engine()) => {}
         () = app.wind_down(config.server.drain, crate::link::parting_time(config), shutdown) => {}
     }
     drop(listener);
@@ -104,7 +110,7 @@ pub(crate) async fn run(
 }
 
 impl App {
-    fn new(engine: Engine, queues: Arc<Queues>, config: &Config) -> App {
+    fn new(engine: Engine, side: AgentSide, config: &Config) -> App {
         let limits = &config.limits;
         let plan = Plan {
             limits: site::Limits {
@@ -120,7 +126,8 @@ impl App {
         };
         App(Arc::new(Shared {
             engine,
-            queues,
+            side,
+            callers: config.callers.clone(),
             schemas: config.schemas.clone(),
             site: Site::new(plan),
             wait_max: config.server.wait_max,
@@ -141,7 +148,15 @@ impl App {
     }
 
     fn queues(&self) -> &Arc<Queues> {
-        &self.0.queues
+        &self.0.side.queues
+    }
+
+    fn callers(&self) -> &[Caller] {
+        &self.0.callers
+    }
+
+    fn hub(&self) -> &Arc<Hub> {
+        &self.0.side.hub
     }
 
     fn stopping(&self) -> &CancellationToken {

@@ -51,12 +51,14 @@ impl TranslateOptions<'_> {
         let context = WriteContext {
             now: &now,
             id: Uuid::new_v4(),
+            message_id: Uuid::new_v4(),
             agent_types: self.agent_types,
             agent_type: self.agent,
             carrying: self.carrying,
             known_as: None,
             completing: false,
             levels: Levels::Received,
+            facts: &[],
         };
         crosspoint_contracts::translate(bytes, &self.options(), to, &context)
     }

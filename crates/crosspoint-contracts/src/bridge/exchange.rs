@@ -2,8 +2,8 @@
 
 use crate::document::{Document, Options};
 use crate::exchange::{
-    Asked, Exchange, Holds, Known, Mark, Needs, Part, Place, Refusing, TextLimit, Wording, plain_conflict,
-    plainly_invalid,
+    Asked, Exchange, Holds, Known, Mark, Needs, Part, Place, Refusing, Seconds, TextLimit, Wording, plain_conflict,
+    plainly_invalid, says_nothing,
 };
 use crate::job::{Home, Input, State};
 use crate::kind::Kind;
@@ -26,7 +26,10 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     ids_are_unique: false,
     input: Some(input),
     input_at: "",
+    echoes: &[],
+    types: &[],
     seconds_default: Some(SECONDS_DEFAULT),
+    seconds: Seconds::Total,
     // The driver that finds the request in a directory goes by the request's age.
     request_has: &[Home::CreatedAt],
     needs: Needs {
@@ -42,8 +45,10 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     gives_text: true,
     // BRIDGE-8.2.
     text_limit: Some(TextLimit { bytes_max: TEXT_BYTES_MAX, code: "ResponseTooLarge" }),
+    pieces: None,
     code: &["error_type"],
     response_has: &[Known::ReportedAt, Known::Duration],
+    details_have: says_nothing,
     question: Place::Home(Home::Question),
     warnings: Place::Carried("warnings"),
     cancelled_is_error: true,
@@ -59,6 +64,8 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
         unknown_work: Wording { clause: Some("BRIDGE-125"), ..Wording::at("/agent_name") },
         unknown_agent: Wording::at("/context/x_crosspoint/target"),
         not_its_work: Wording::at("/context/x_crosspoint/target"),
+        wrong_type: Wording::at(""),
+        unspoken: None,
         conflict: plain_conflict,
         names_fields: false,
         carries: true,
@@ -67,7 +74,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
 
 fn asked<'s>(document: &Document<'s>) -> Option<Asked<'s>> {
     let Document::BridgeRequest(request) = document else { return None };
-    Some(Asked { id: Some(request.request_id.get()), input: None })
+    Some(Asked { id: Some(request.request_id.get()), input: None, recipient: None, addressed: None })
 }
 
 /// Returns what a request gives its agent, as one JSON object: prompt and context, or the object that the work had in

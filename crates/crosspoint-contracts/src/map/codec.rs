@@ -26,6 +26,8 @@ pub(crate) enum Codec {
     HyphenatedTrace,
     /// A date and time with its offset from UTC.
     WithOffset,
+    /// A date and time with its offset from UTC; in a request on its way to an agent, the time at which it is sent.
+    Sent,
     /// A number from 0 up.
     Amount,
     /// A whole number from 0 to 100.
@@ -47,7 +49,8 @@ impl Codec {
             Codec::Named(_) => Cow::Borrowed(held),
             Codec::Uuid => uuid_of(held),
             Codec::HyphenatedTrace => hyphenated(held),
-            Codec::WithOffset => with_offset(held),
+            Codec::Sent if context.is_dispatch() => Cow::Owned(Json::string(context.now).get().to_owned()),
+            Codec::Sent | Codec::WithOffset => with_offset(held),
             Codec::Amount if held.parse().is_ok_and(|amount: f64| amount < 0.0) => Cow::Borrowed("0"),
             Codec::Amount => Cow::Borrowed(held),
             Codec::WholePercent => whole_percent(held),
@@ -67,6 +70,7 @@ impl Codec {
             | Codec::WholePercent
             | Codec::WholeSeconds
             | Codec::WithOffset
+            | Codec::Sent
             | Codec::Own(_) => held == written,
             Codec::HyphenatedTrace | Codec::Milliseconds => self.read(written) == held,
         }
@@ -88,7 +92,7 @@ impl Codec {
             | Codec::WholeSeconds
             | Codec::Own(_) => Cow::Borrowed(spelled),
             Codec::HyphenatedTrace => Cow::Owned(spelled.replace('-', "")),
-            Codec::WithOffset => with_offset(spelled),
+            Codec::WithOffset | Codec::Sent => with_offset(spelled),
             Codec::Milliseconds => Cow::Owned(thousandths(spelled)),
         }
     }

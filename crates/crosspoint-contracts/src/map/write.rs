@@ -194,9 +194,10 @@ impl<'j, 's> Out<'j, 's> {
         self.job.origin.contract() == self.contract
     }
 
-    /// Whether merely recommended members are left out: nothing is added to a document that goes back.
+    /// Whether merely recommended members are left out: nothing is added to a document that goes back. A request to an
+    /// agent is a document of ours, even where its caller speaks the same contract.
     pub(crate) fn leaves_out(&self) -> bool {
-        self.returns() && !self.context.completing
+        self.returns() && !self.context.completing && !self.context.is_dispatch()
     }
 
     fn block(&mut self, members: &'static [Member]) {
@@ -323,7 +324,7 @@ impl<'j, 's> Out<'j, 's> {
             Is::Home(home, _) if self.own().is_none() && self.had_names(*home, member.other_names()) => return None,
             Is::Home(home, codec) => self.home(*home, *codec),
             Is::Alias(home, codec) => return self.alias(member, *home, *codec),
-            Is::Own(holds) => self.fitting_own(*holds),
+            Is::Own(holds) => self.fitting_own(member, *holds),
             Is::Loose(..) => return None,
             Is::Input => self.input(),
             Is::Prompt => self.prompt(),
@@ -351,7 +352,7 @@ impl<'j, 's> Out<'j, 's> {
 
     fn home(&mut self, home: Home, codec: Codec) -> Option<Cow<'j, str>> {
         let held = self.job.get(home)?.get();
-        let known_as = self.context.known_as.filter(|_| home == Home::RequestId).map(quoted_id);
+        let known_as = self.context.known_as.filter(|_| matches!(home, Home::RequestId | Home::TaskId)).map(quoted_id);
         let exact = known_as.as_ref().map(|id| id == held);
         let written = known_as.map_or_else(|| codec.write(held, self.context), Cow::Owned);
         if exact.unwrap_or_else(|| codec.is_exact(held, &written)) {
@@ -366,8 +367,11 @@ impl<'j, 's> Out<'j, 's> {
         Some(Cow::Borrowed(spelled))
     }
 
-    fn fitting_own(&mut self, holds: crate::job::Holds) -> Option<Cow<'j, str>> {
+    fn fitting_own(&mut self, member: &Member, holds: crate::job::Holds) -> Option<Cow<'j, str>> {
         let (_, own) = self.own_at_path()?;
+        if matches!(member.need, Need::Required(Fill::MessageId)) && self.is_new_message() {
+            return None;
+        }
         let fits = holds.accepts_json(own.value.get());
         if fits { self.own_here().map(Cow::Borrowed) } else { None }
     }

@@ -61,12 +61,15 @@ fn fits(details: Value<'_, '_>, wanted: &[(&str, ContextField)]) -> bool {
 /// Returns the value of a demanded field that the details do not have.
 fn made_up(name: &str, job: &Canonical<'_>, context: &WriteContext<'_>) -> Json<'static> {
     let held = |home: Home| job.get(home).cloned().map(Json::into_owned);
+    if let Some((_, value)) = context.facts.iter().find(|(known, _)| *known == name) {
+        return value.clone().into_owned();
+    }
     match name {
         "attempted_retries" => held(Home::Retries).unwrap_or_else(|| Json::new("0")),
         "last_attempt" => Json::string(context.now),
         "agent_id" => held(Home::Agent).unwrap_or_else(|| Json::string("unknown")),
         "validation_error" => Json::string(job.failure().unwrap_or(Failure::Invalid).sentence()),
-        "token_status" => Json::string("invalid"),
+        "token_status" => Json::string("unknown"),
         "limit_name" => Json::string("unknown"),
         "available" | "required" => Json::new("0"),
         "work_type_requested" => held(Home::Work).unwrap_or_else(|| Json::string("")),

@@ -1,21 +1,19 @@
 //! The four messages as shapes.
 
 mod code;
-
-use std::borrow::Cow;
+mod envelope;
 
 pub(super) use code::error_code;
 use code::{own_code, read_code, write_code};
+use envelope::{BY_AGENT, BY_ORCHESTRATOR, TO_AGENT, TO_ORCHESTRATOR, envelope, read_priority};
 
-use super::read::AGENT_TYPES;
 use super::{context, failure};
 use crate::content::{Json, Text};
 use crate::job::{Canonical, Holds, Home, State};
 use crate::json::Value;
 use crate::kind::Kind;
 use crate::map::{
-    Codec, Fill, In, Made, Map, Member, Out, Shape, WriteContext, block, fixed, home, input, loose, made, output_text,
-    own,
+    Codec, Fill, In, Made, Map, Member, Out, Shape, block, fixed, home, input, loose, made, output_text, own,
 };
 
 pub(crate) static MAP: Map = Map {
@@ -35,46 +33,8 @@ pub(crate) static MAP: Map = Map {
     writing,
 };
 
-/// The members of the envelope, around the payload.
-macro_rules! envelope {
-    ($type:literal, $from:expr, $to:expr, $written:expr, $payload:expr $(,)?) => {
-        &[
-            fixed("protocol_version", "\"1.0\""),
-            own("message_id", Holds::Text).required(Fill::MessageId),
-            $from,
-            $to,
-            home("timestamp", $written, Codec::WithOffset).required(Fill::Now),
-            home("trace_id", Home::Trace, Codec::HyphenatedTrace).required(Fill::TraceId),
-            home("request_id", Home::RequestId, Codec::Uuid).required(Fill::Id),
-            fixed("type", $type),
-            block("payload", $payload).required(Fill::Raw("{}")),
-            loose("priority", read_priority, &[Home::Priority]),
-            block("x_custom_fields", &[]),
-        ]
-    };
-}
-
-const ORCHESTRATOR: Fill = Fill::Raw("\"orchestrator\"");
-const BY_ORCHESTRATOR: Member =
-    home("from_agent", Home::Source, Codec::Own(type_or_orchestrator)).required(ORCHESTRATOR);
-const TO_AGENT: Member = home("to_agent", Home::Target, Codec::Own(type_or_agent)).required(Fill::AgentType);
-const BY_AGENT: Member = home("from_agent", Home::Source, Codec::Own(type_or_agent)).required(Fill::AgentType);
-const TO_ORCHESTRATOR: Member = home("to_agent", Home::Target, Codec::Own(type_or_orchestrator)).required(ORCHESTRATOR);
-
-fn type_or_orchestrator<'j>(held: &'j str, context: &WriteContext<'_>) -> Cow<'j, str> {
-    type_or(held, "orchestrator", context)
-}
-
-fn type_or_agent<'j>(held: &'j str, context: &WriteContext<'_>) -> Cow<'j, str> {
-    type_or(held, context.agent_type, context)
-}
-
-/// Keeps a name that is an agent type, and replaces any other name with this type.
-fn type_or<'j>(held: &'j str, other: &str, context: &WriteContext<'_>) -> Cow<'j, str> {
-    let known = |name: &str| AGENT_TYPES.iter().chain(context.agent_types).any(|known| *known == name);
-    let is_type = Json::new(held).text().is_some_and(|name| known(&name));
-    if is_type { Cow::Borrowed(held) } else { Cow::Owned(Json::string(other).get().to_owned()) }
-}
+/// MSG-16: what we originate has these objects, even if they are empty.
+const EMPTY: Fill = Fill::Raw("{}");
 
 const TASK_ID: Member = home("task_id", Home::TaskId, Codec::Uuid).required(Fill::RequestUuid);
 
@@ -86,18 +46,19 @@ static WORK_REQUEST: Shape = Shape {
         "\"work_request\"",
         BY_ORCHESTRATOR,
         TO_AGENT,
-        Home::CreatedAt,
+        home("timestamp", Home::CreatedAt, Codec::Sent),
         &[
             TASK_ID,
             home("work_type", Home::Work, Codec::Named("\"work\"")).required(Fill::Raw("\"work\"")),
-            input("parameters"),
+            input("parameters").recommended(EMPTY),
             block(
                 "hints",
                 &[
                     home("max_duration_seconds", Home::SecondsMax, Codec::Amount),
                     home("max_memory_mb", Home::MemoryMax, Codec::Amount),
                 ],
-            ),
+            )
+            .recommended(EMPTY),
         ],
     ),
     carrier: Some("x_custom_fields"),
@@ -105,18 +66,7 @@ static WORK_REQUEST: Shape = Shape {
     loose: false,
 };
 
-/// The five degrees of the later dialect are four here, so the number is kept too.
-fn read_priority<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
-    found.keep(value);
-    let word = match value.integer() {
-        Some(1 | 2) => "low",
-        Some(3) => "normal",
-        Some(4) => "high",
-        Some(5) => "urgent",
-        _ => return,
-    };
-    found.job.set(Home::Priority, Json::string(word));
-}
+const REPORTED_AT: Member = home("timestamp", Home::ReportedAt, Codec::WithOffset);
 
 static WORK_STATUS: Shape = Shape {
     kind: Kind::WorkStatus,
@@ -126,7 +76,7 @@ static WORK_STATUS: Shape = Shape {
         "\"work_status\"",
         BY_AGENT,
         TO_ORCHESTRATOR,
-        Home::ReportedAt,
+        REPORTED_AT,
         &[
             TASK_ID,
             made("status", Made { write: write_status, read: read_status, homes: &[Home::State] }),
@@ -232,7 +182,7 @@ macro_rules! result {
             kind: Kind::WorkResult,
             when: $when,
             state: Some($state),
-            members: envelope!("\"work_result\"", BY_AGENT, TO_ORCHESTRATOR, Home::ReportedAt, $payload),
+            members: envelope!("\"work_result\"", BY_AGENT, TO_ORCHESTRATOR, REPORTED_AT, $payload),
             ..WORK_REQUEST
         }
     };
@@ -307,7 +257,7 @@ static ERROR: Shape = Shape {
         "\"error\"",
         BY_AGENT,
         TO_ORCHESTRATOR,
-        Home::ReportedAt,
+        REPORTED_AT,
         &[
             ERROR_CODE,
             ERROR_TEXT,
@@ -326,7 +276,7 @@ static LATER_ERROR: Shape = Shape {
         "\"error\"",
         BY_AGENT,
         TO_ORCHESTRATOR,
-        Home::ReportedAt,
+        REPORTED_AT,
         &[ERROR_CODE, ERROR_TEXT, loose("context", context::read, &[Home::Details])]
     ),
     ..WORK_REQUEST

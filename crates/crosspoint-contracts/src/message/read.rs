@@ -68,7 +68,7 @@ fn type_agrees(fields: &mut Fields<'_, '_, '_>, wanted: MessageType) {
     }
 }
 
-fn agent_type<'t, 's>(
+pub(super) fn agent_type<'t, 's>(
     options: &Options<'_>,
     clause: &'static Clause,
 ) -> impl Fn(Value<'t, 's>, &mut Findings) -> Option<AgentType<'s>> {

@@ -36,7 +36,7 @@ pub fn pick<'a>(ours: &[&'a str], theirs: &[&str]) -> Result<Picked<'a>, NoCommo
         is_version(version) && theirs.iter().any(|other| is_version(other) && compare(version, other).is_eq())
     };
     let lowest = ours.iter().copied().filter(is_common).min_by(|one, other| compare(one, other));
-    lowest.map(Picked).ok_or_else(|| NoCommonVersion { ours: Names::of(ours), theirs: Names::of(theirs) })
+    lowest.map(Picked).ok_or_else(|| NoCommonVersion::of(ours, theirs))
 }
 
 fn is_version(text: &str) -> bool {
@@ -64,6 +64,11 @@ pub struct NoCommonVersion {
 }
 
 impl NoCommonVersion {
+    /// Says that these two lists have no version in common.
+    pub(crate) fn of(ours: &[&str], theirs: &[&str]) -> NoCommonVersion {
+        NoCommonVersion { ours: Names::of(ours), theirs: Names::of(theirs) }
+    }
+
     /// Returns the code of the error that answers it.
     pub fn error_code(&self) -> i64 {
         code::UNSUPPORTED

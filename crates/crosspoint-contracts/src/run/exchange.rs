@@ -4,7 +4,8 @@ use super::failure;
 use crate::content::RawObject;
 use crate::document::Document;
 use crate::exchange::{
-    Asked, Exchange, Holds, Known, Mark, Needs, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid,
+    Asked, Exchange, Holds, Known, Mark, Needs, Part, Place, Refusing, Seconds, Wording, plain_conflict,
+    plainly_invalid, says_nothing,
 };
 use crate::job::{Home, State};
 use crate::kind::Kind;
@@ -20,7 +21,10 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     ids_are_unique: false,
     input: None,
     input_at: "/inputs",
+    echoes: &[],
+    types: &[],
     seconds_default: None,
+    seconds: Seconds::Total,
     request_has: &[],
     needs: Needs {
         ids: &["request_id"],
@@ -43,9 +47,11 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     ],
     gives_text: false,
     text_limit: None,
+    pieces: None,
     code: &["error", "code"],
     // The terminal events of this contract name the work.
     response_has: &[Known::Work],
+    details_have: says_nothing,
     question: Place::Member("/question"),
     warnings: Place::Member("/warnings"),
     cancelled_is_error: true,
@@ -65,6 +71,8 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
             )),
             ..Wording::at("/x_crosspoint/target")
         },
+        wrong_type: Wording::at(""),
+        unspoken: None,
         conflict: plain_conflict,
         names_fields: false,
         carries: false,
@@ -73,5 +81,10 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
 
 fn asked<'s>(document: &Document<'s>) -> Option<Asked<'s>> {
     let Document::RunRequest(request) = document else { return None };
-    Some(Asked { id: Some(request.request_id.get()), input: request.inputs.map(RawObject::get) })
+    Some(Asked {
+        id: Some(request.request_id.get()),
+        input: request.inputs.map(RawObject::get),
+        recipient: None,
+        addressed: None,
+    })
 }

@@ -2,7 +2,9 @@
 
 use super::failure;
 use crate::document::Document;
-use crate::exchange::{Asked, Differs, Exchange, Holds, Known, Mark, Needs, Part, Place, Refusing, Wording};
+use crate::exchange::{
+    Asked, Differs, Exchange, Holds, Known, Mark, Needs, Part, Place, Refusing, Seconds, Wording, says_nothing,
+};
 use crate::job::{Home, State};
 use crate::kind::Kind;
 
@@ -18,7 +20,10 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     ids_are_unique: true,
     input: None,
     input_at: "/payload",
+    echoes: &[],
+    types: &[],
     seconds_default: None,
+    seconds: Seconds::Total,
     // TASK-8: every hop is a span, even where the caller gave none.
     request_has: &[Home::Trace],
     needs: Needs {
@@ -39,8 +44,10 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     ],
     gives_text: false,
     text_limit: None,
+    pieces: None,
     code: &["error", "code"],
     response_has: &[Known::StartedAt, Known::ReportedAt, Known::Duration, Known::Agent, Known::Retries],
+    details_have: says_nothing,
     question: Place::Home(Home::Question),
     warnings: Place::Carried("warnings"),
     // Cancelled is a status of its own, without an error.
@@ -70,6 +77,8 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
             )),
             ..Wording::at("/type")
         },
+        wrong_type: Wording::at(""),
+        unspoken: None,
         conflict,
         names_fields: true,
         carries: false,
@@ -78,7 +87,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
 
 fn asked<'s>(document: &Document<'s>) -> Option<Asked<'s>> {
     let Document::TaskRequest(request) = document else { return None };
-    Some(Asked { id: Some(request.id.get()), input: Some(request.payload.get()) })
+    Some(Asked { id: Some(request.id.get()), input: Some(request.payload.get()), recipient: None, addressed: None })
 }
 
 /// TASK-5.

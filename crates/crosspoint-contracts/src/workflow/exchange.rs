@@ -2,7 +2,8 @@
 
 use crate::document::Document;
 use crate::exchange::{
-    Asked, Exchange, Holds, Mark, Needs, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid,
+    Asked, Exchange, Holds, Mark, Needs, Part, Place, Refusing, Seconds, Wording, plain_conflict, plainly_invalid,
+    says_nothing,
 };
 use crate::job::{Home, State};
 use crate::kind::Kind;
@@ -19,7 +20,10 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     ids_are_unique: false,
     input: None,
     input_at: "/task/params",
+    echoes: &[],
+    types: &[],
     seconds_default: None,
+    seconds: Seconds::Total,
     request_has: &[],
     needs: Needs {
         // An envelope has no id.
@@ -30,8 +34,10 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     parts: &[Part { path: &["artifacts"], holds: Holds::Artifacts, stand_in: "[]" }],
     gives_text: true,
     text_limit: None,
+    pieces: None,
     code: &[],
     response_has: &[],
+    details_have: says_nothing,
     question: Place::Carried("question"),
     warnings: Place::Carried("warnings"),
     cancelled_is_error: true,
@@ -44,6 +50,8 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
         unknown_work: Wording::at("/task/action"),
         unknown_agent: Wording::at(""),
         not_its_work: Wording::at("/task/action"),
+        wrong_type: Wording::at(""),
+        unspoken: None,
         conflict: plain_conflict,
         names_fields: false,
         carries: true,
@@ -52,5 +60,5 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
 
 fn asked<'s>(document: &Document<'s>) -> Option<Asked<'s>> {
     let Document::WorkflowInput(input) = document else { return None };
-    Some(Asked { id: None, input: Some(input.task.params.get()) })
+    Some(Asked { id: None, input: Some(input.task.params.get()), recipient: None, addressed: None })
 }

@@ -3,7 +3,8 @@
 use crate::content::RawObject;
 use crate::document::Document;
 use crate::exchange::{
-    Asked, Exchange, Holds, Mark, Needs, Part, Place, Refusing, Wording, plain_conflict, plainly_invalid,
+    Asked, Exchange, Holds, Mark, Needs, Part, Place, Refusing, Seconds, Wording, plain_conflict, plainly_invalid,
+    says_nothing,
 };
 use crate::job::{Home, State};
 use crate::kind::Kind;
@@ -19,7 +20,10 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     ids_are_unique: false,
     input: None,
     input_at: "/input",
+    echoes: &[],
+    types: &[],
     seconds_default: None,
+    seconds: Seconds::Total,
     request_has: &[],
     needs: Needs {
         ids: &["id"],
@@ -29,8 +33,10 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     parts: &[Part { path: &["output"], holds: Holds::Output, stand_in: "{}" }],
     gives_text: false,
     text_limit: None,
+    pieces: None,
     code: &[],
     response_has: &[],
+    details_have: says_nothing,
     question: Place::Carried("question"),
     warnings: Place::Carried("warnings"),
     cancelled_is_error: true,
@@ -43,6 +49,8 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
         unknown_work: Wording::at("/work"),
         unknown_agent: Wording::at("/x_crosspoint/target"),
         not_its_work: Wording::at("/x_crosspoint/target"),
+        wrong_type: Wording::at(""),
+        unspoken: None,
         conflict: plain_conflict,
         names_fields: false,
         carries: true,
@@ -51,5 +59,6 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
 
 fn asked<'s>(document: &Document<'s>) -> Option<Asked<'s>> {
     let Document::DemoAsk(ask) = document else { return None };
-    Some(Asked { id: Some(ask.id.get()), input: ask.input.map(RawObject::get) })
+    let input = ask.input.map(RawObject::get);
+    Some(Asked { id: Some(ask.id.get()), input, recipient: None, addressed: None })
 }

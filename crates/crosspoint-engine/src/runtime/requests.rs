@@ -380,7 +380,8 @@ impl Engine {
         let _ = self.inbox().put(Command::Violation(id.seq(), violation));
     }
 
-    pub(super) async fn record(&self, id: JobId, violation: Violation) {
+    /// Records that a rule about a job was broken. It is on disk when this returns, if the store can be written.
+    pub async fn record(&self, id: JobId, violation: Violation) {
         if let Ok(answer) = self.inbox().put(Command::Violation(id.seq(), violation)) {
             let _ = answer.await;
         }

@@ -67,6 +67,8 @@ mod tests {
             door: Door::Contract(to),
             pinned: None,
             agent: Some("a"),
+            agent_type: None,
+            echo: None,
             state: State::Ended(Ended { at: Time::default(), outcome, is_unjudged: false }),
             progress: None,
             began: None,

@@ -6,19 +6,24 @@ use crosspoint_contracts::content::Json;
 use crosspoint_contracts::exchange::{Exchange, Known};
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::job::{Canonical, Home, State};
-use crosspoint_contracts::json::Levels;
 use crosspoint_contracts::map::{Carrying, WriteContext};
 use crosspoint_contracts::{Contract, translate};
 use uuid::Uuid;
 
 use super::{Refusal, Situation};
 
+/// The type of the side that refuses, where it cannot be read whom the request was for.
+const OURSELVES: &str = "orchestrator";
+
 /// Writes the refusal as a document of this contract. `id` is an unused id, `now` the time.
 pub fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> String {
     let exchange = contract.exchange();
     let mut canonical = Canonical::made(exchange.response, Some(State::Failed));
-    canonical.fail(failure(refusal, exchange));
+    let failure = failure(refusal, exchange);
+    canonical.fail(failure);
     canonical.put(Home::Message, Json::string(&refusal.message));
+    let echo = refusal.own.as_ref().map(|own| own.echo.clone()).unwrap_or_default();
+    echo.put(&mut canonical, contract);
     let too_large = exchange.refusing.too_large.filter(|_| refusal.situation == Situation::TooLarge);
     if let Some(code) = refusal.own_code().or(too_large) {
         canonical.put(Home::Code, Json::string(code));
@@ -45,16 +50,18 @@ pub fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> S
             canonical.put(known.home(), value);
         }
     }
+    let types = echo.types();
+    let types: Vec<&str> = types.iter().map(String::as_str).collect();
+    let facts = refusal.facts(exchange, failure, now);
     let context = WriteContext {
-        now,
-        id,
-        agent_types: &[],
-        agent_type: "code",
+        message_id: Uuid::new_v5(&id, b"message"),
+        agent_types: &types,
+        agent_type: OURSELVES,
         // The other contracts have fields for everything that is written here.
         carrying: if exchange.refusing.carries { Carrying::On } else { Carrying::Off },
-        known_as: None,
         completing: true,
-        levels: Levels::Received,
+        facts: &facts,
+        ..crate::write_context(id, now)
     };
     translate::write(&canonical, contract, &context).map(translate::Written::into_text).unwrap_or_default()
 }

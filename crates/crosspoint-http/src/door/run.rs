@@ -45,7 +45,7 @@ async fn run_sync<B: Backend>(
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
-    let asking = Asking { wait: Some(doors.sync_wait), work: None };
+    let asking = Asking { wait: Some(doors.sync_wait), ..Asking::default() };
     let run = doors.admit((CONTRACT, caller), &headers, asking, received).await?;
     let now = ended(&run).await;
     let job = B::Job::snapshot(&now);

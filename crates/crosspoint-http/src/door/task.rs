@@ -60,8 +60,8 @@ async fn submit_task<B: Backend>(
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
-    let requested = requested.map_err(|refused| admission::about(refused.into(), CONTRACT, &received.bytes))?;
-    let asking = Asking { wait: requested.wait, work: None };
+    let requested = requested.map_err(|refused| admission::about(refused.into(), CONTRACT, &received.bytes, &[]))?;
+    let asking = Asking { wait: requested.wait, ..Asking::default() };
     let task = doors.admit((CONTRACT, caller), &headers, asking, received).await?;
     let Whole { now, room } = doors.whole(settled(&task.job, task.wait).await).await?;
     let job = B::Job::snapshot(&now);

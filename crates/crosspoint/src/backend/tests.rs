@@ -29,7 +29,15 @@ use super::{assignment, snapshot};
 const CALLER: &str = "Łódź \u{1F600}/1";
 
 fn options(contract: Contract) -> AgentOptions {
-    AgentOptions { contract, agent: "a".into(), server: "crosspoint".into(), mode: None, carry: true }
+    AgentOptions {
+        contract,
+        agent: "a".into(),
+        server: "crosspoint".into(),
+        mode: None,
+        carry: true,
+        agent_type: None,
+        agent_types: Arc::default(),
+    }
 }
 
 fn job_of(new: NewJob) -> (Job, Block) {

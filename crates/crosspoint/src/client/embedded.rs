@@ -4,7 +4,6 @@
 //! `serve`.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -15,9 +14,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::find::Need;
+use crate::agent_side::AgentSide;
 use crate::config::Config;
 use crate::local::{self, SocketFile};
-use crate::pull::Queues;
 use crate::{retrying, server};
 
 pub(super) struct Embedded {
@@ -29,8 +28,8 @@ pub(super) struct Embedded {
 impl Embedded {
     /// Opens the store and listens where only this user can connect.
     pub(super) async fn start(config: &Config, need: Need) -> Result<Embedded> {
-        let queues = Arc::new(Queues::default());
-        let engine = retrying::with_store(|| Engine::start(config.engine(Mode::Held, &queues))).await?;
+        let side = AgentSide::new(config);
+        let engine = retrying::with_store(|| Engine::start(config.engine(Mode::Held, &side))).await?;
         if need == Need::Kept {
             engine.rest().await;
         }
@@ -46,7 +45,7 @@ impl Embedded {
         // A command that ends must not wait for work that goes on later.
         config.server.drain = Duration::ZERO;
         let listener = Listener::Unix(listener);
-        let task = tokio::spawn(async move { server::run(listener, (engine, queues), &config, stopped).await });
+        let task = tokio::spawn(async move { server::run(listener, (engine, side), &config, stopped).await });
         Ok(Embedded { stop, task, file })
     }
 

@@ -5,7 +5,6 @@ mod listening;
 mod presence;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use clap::builder::PossibleValuesParser;
@@ -15,10 +14,10 @@ use crosspoint_engine::runtime::{Engine, Readiness};
 use crosspoint_engine::store::Fault;
 use tokio::runtime::Builder;
 
+use crate::agent_side::AgentSide;
 use crate::command::flags::{Format, StoreFlags};
 use crate::config::{Config, Flags, Limits, LogFormat, SERVER_FILE};
 use crate::local::SocketFile;
-use crate::pull::Queues;
 use crate::signals::Signals;
 use crate::{Exit, client, log, retrying, server};
 use listening::{Listening, Unheard};
@@ -84,8 +83,8 @@ async fn serve(config: &Config) -> Result<Exit> {
         Ok(listening) => listening,
         Err(unheard) => return Ok(unheard.print(&config.server.listen)),
     };
-    let queues = Arc::new(Queues::default());
-    let engine = retrying::with_store(|| Engine::start(config.engine(Mode::Serve, &queues))).await?;
+    let side = AgentSide::new(config);
+    let engine = retrying::with_store(|| Engine::start(config.engine(Mode::Serve, &side))).await?;
     let mut signals = Signals::new()?;
     if let Err(error) = listening::publish(&mut file, &config.data) {
         return Ok(Unheard::from(error).print(&config.server.listen));
@@ -95,7 +94,7 @@ async fn serve(config: &Config) -> Result<Exit> {
     if let Some(why) = client::doubt(&config.data) {
         tracing::warn!(why, "commands do not believe {SERVER_FILE}, and need --server {}", address.url());
     }
-    let serving = server::run(listener, (engine.clone(), queues), config, async {
+    let serving = server::run(listener, (engine.clone(), side), config, async {
         signals.next().await;
         let left = [Some(presence.path()), file.as_ref().map(SocketFile::path)];
         tokio::spawn(exit_on_next(signals, left.into_iter().flatten().map(Path::to_owned).collect()));

@@ -7,7 +7,7 @@ const HERE: [&str; 5] = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
 
 /// Reads an address to which paths can be added, or returns what is wrong with it. Users paste addresses of endpoints:
 /// `endpoints` are their ends.
-pub(super) fn base<'e>(text: &str, mut endpoints: impl Iterator<Item = &'e str>) -> Result<Url, &'static str> {
+pub(crate) fn base<'e>(text: &str, mut endpoints: impl Iterator<Item = &'e str>) -> Result<Url, &'static str> {
     let url = Url::parse(text)
         .map_err(|_| if text.contains("://") { "this is not an address" } else { "http:// is missing before it" })?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {

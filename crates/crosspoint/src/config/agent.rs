@@ -12,12 +12,13 @@ use super::key::AGENT;
 use super::kind::{self, described, quoted};
 use super::problem::suggestion;
 use super::{Agent, Builtin, Contract};
-use super::{bridge, exec, remote};
+use super::{bridge, exec, message, remote};
 use crate::link::Spoken;
 
 const BUILTIN: &str = "builtin";
 const EXEC: &str = "exec";
 const BRIDGE: &str = "bridge";
+const MESSAGE: &str = "message";
 /// The keys that are read here; the others are in the list of keys.
 pub(super) const BY_HAND: [&str; 3] = ["name", "contract", "work"];
 /// The keys that only built-in agents have.
@@ -31,7 +32,7 @@ type Read = (Agent, BTreeMap<String, usize>);
 
 /// The contracts that agents have in this version. Other contracts are known, and come with a later version.
 fn contracts() -> Vec<&'static str> {
-    [BUILTIN, EXEC].into_iter().chain(Spoken::all().map(Spoken::name)).chain([BRIDGE]).collect()
+    [BUILTIN, EXEC].into_iter().chain(Spoken::all().map(Spoken::name)).chain([MESSAGE, BRIDGE]).collect()
 }
 
 pub(super) fn read_agents(file: &mut File, agents: &DeValue<'_>, span: Range<usize>) -> Vec<Read> {
@@ -106,6 +107,10 @@ impl Reading<'_> {
                 self.unknown_keys(file, BRIDGE);
                 Agent::in_files(bridge::read(self, file)?)
             }
+            MESSAGE => {
+                self.unknown_keys(file, MESSAGE);
+                Agent::of_messages(message::read(self, file)?)
+            }
             other => match Spoken::named(other) {
                 Some(spoken) => self.remote(file, spoken)?,
                 None => {
@@ -169,8 +174,7 @@ impl Reading<'_> {
 
     /// Returns the contract, if this version has agents of it.
     fn contract(&self, file: &mut File) -> Option<&'static str> {
-        let hint =
-            "write contract = \"exec\" for a program, \"run\" or \"task\" for a service, or \"bridge\" for files";
+        let hint = "write contract = \"exec\" for a program, \"run\", \"task\" or \"message\" for a service, or \"bridge\" for files";
         if !self.keys.contains_key("contract") {
             file.wrong(self.span.clone(), &self.shown, "it has no contract", hint);
             return None;
@@ -195,7 +199,8 @@ impl Reading<'_> {
     fn unknown_keys(&self, file: &mut File, contract: &str) {
         let spoken = Spoken::all().map(|spoken| (spoken.name(), remote::keys()));
         let local = [(BUILTIN, BUILTIN_KEYS.to_vec()), (EXEC, exec::keys())];
-        let all: Vec<(&str, Vec<&str>)> = local.into_iter().chain(spoken).chain([(BRIDGE, bridge::keys())]).collect();
+        let others = [(MESSAGE, message::keys()), (BRIDGE, bridge::keys())];
+        let all: Vec<(&str, Vec<&str>)> = local.into_iter().chain(spoken).chain(others).collect();
         let own = all.iter().find(|(name, _)| *name == contract).map(|(_, keys)| keys.clone()).unwrap_or_default();
         let known: Vec<&str> =
             BY_HAND.into_iter().chain(own.iter().copied()).chain(AGENT.iter().map(|key| key.name)).collect();
@@ -283,6 +288,7 @@ impl Contract {
             Contract::Builtin(_) => BUILTIN,
             Contract::Exec(_) => EXEC,
             Contract::Remote(remote) => remote.spoken.name(),
+            Contract::Message(_) => MESSAGE,
             Contract::Directory(_) => BRIDGE,
         }
     }

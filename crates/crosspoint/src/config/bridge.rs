@@ -44,6 +44,7 @@ impl Agent {
             total: TOTAL_DEFAULT,
             repeatable: None,
             output_bytes_max: ANSWER_BYTES,
+            agent_type: None,
         }
     }
 }

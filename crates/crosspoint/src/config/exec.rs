@@ -61,6 +61,7 @@ impl Agent {
             total: TOTAL_DEFAULT,
             repeatable: None,
             output_bytes_max: OUTPUT_BYTES_DEFAULT,
+            agent_type: None,
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) const SECTIONS: [Section; 3] = [
     Section { name: "limits", keys: &LIMITS },
 ];
 
-static SERVER: [Key<Config>; 9] = [
+static SERVER: [Key<Config>; 10] = [
     Key {
         name: "listen",
         about: "Where callers connect: an address and port, or `unix` for a socket in the data directory. Port 0 is any free one.",
@@ -71,6 +71,13 @@ static SERVER: [Key<Config>; 9] = [
         kind: Kind::Name,
         get: |config| Some(Value::Text(config.server.name.clone())),
         set: |config, value| config.server.name = value.text(),
+    },
+    Key {
+        name: "agent_types",
+        about: "Agent types of the message contract, beside its own five and those that agents are configured with.",
+        kind: Kind::Names,
+        get: |config| Some(Value::Texts(config.server.agent_types.clone())),
+        set: |config, value| config.server.agent_types = value.texts(),
     },
     Key {
         name: "wait_seconds_max",
@@ -229,7 +236,14 @@ static LIMITS: [Key<Config>; 12] = [
 
 /// The keys of an agent that can be read independently. `name`, `contract`, `run` and `work` depend on each other and
 /// are read by hand.
-pub(super) static AGENT: [Key<Agent>; 6] = [
+pub(super) static AGENT: [Key<Agent>; 7] = [
+    Key {
+        name: "type",
+        about: "The agent's type. Of work that is addressed to a type it takes only what is addressed to this one.",
+        kind: Kind::Name,
+        get: |agent| agent.agent_type.clone().map(Value::Text),
+        set: |agent, value| agent.agent_type = Some(value.text()),
+    },
     Key {
         name: "concurrency",
         about: "Most jobs that the agent has at one time.",

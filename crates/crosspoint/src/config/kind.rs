@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::{Store, UNIX, exit_codes, names};
+use super::names::{self, Of};
+use super::{Store, UNIX, exit_codes};
 
 const NAME_BYTES_MAX: usize = 200;
 pub(super) const STORE_PREFIX: &str = "sqlite:";
@@ -34,6 +35,8 @@ pub(super) enum Kind {
     YesNo,
     /// A list of the server's host names.
     Hosts,
+    /// A list of agent types.
+    Names,
     /// A list of exit codes of programs that failed.
     ExitCodes,
 }
@@ -132,6 +135,7 @@ impl Kind {
             Kind::Seconds(max) => format!("a number of seconds, more than 0 and at most {max}"),
             Kind::YesNo => "true or false".to_owned(),
             Kind::Hosts => "a list of host names".to_owned(),
+            Kind::Names => "a list of names".to_owned(),
             Kind::ExitCodes => "a list of whole numbers from 1 to 255".to_owned(),
         }
     }
@@ -146,7 +150,8 @@ impl Kind {
             }
             (Kind::Seconds(_) | Kind::Days(_), DeValue::Float(number)) => self.of_text(number.as_str()),
             (Kind::YesNo, DeValue::Boolean(yes)) => Ok(Value::YesNo(*yes)),
-            (Kind::Hosts, DeValue::Array(items)) => names::of_items(items).map(Value::Texts),
+            (Kind::Hosts, DeValue::Array(items)) => names::of_items(Of::Hosts, items).map(Value::Texts),
+            (Kind::Names, DeValue::Array(items)) => names::of_items(Of::Types, items).map(Value::Texts),
             (Kind::ExitCodes, DeValue::Array(items)) => exit_codes::of_items(items).map(Value::Codes),
             (
                 Kind::Whole(_) | Kind::Count(_) | Kind::Seconds(_) | Kind::Days(_) | Kind::YesNo,
@@ -192,7 +197,8 @@ impl Kind {
                 Ok(yes) => Ok(Value::YesNo(yes)),
                 Err(_) => Err(self.out_of_range(text)),
             },
-            Kind::Hosts => names::of_text(text).map(Value::Texts),
+            Kind::Hosts => names::of_text(Of::Hosts, text).map(Value::Texts),
+            Kind::Names => names::of_text(Of::Types, text).map(Value::Texts),
             Kind::ExitCodes => exit_codes::of_text(text).map(Value::Codes),
         }
     }
@@ -207,6 +213,7 @@ impl Kind {
             | Kind::Store
             | Kind::YesNo
             | Kind::Hosts
+            | Kind::Names
             | Kind::ExitCodes => {
                 return Err(self.out_of_range(&number.to_string()));
             }
@@ -223,6 +230,7 @@ impl Kind {
                 | Kind::Count(_)
                 | Kind::YesNo
                 | Kind::Hosts
+                | Kind::Names
                 | Kind::ExitCodes => Value::Whole(whole),
             }),
             Ok(_) | Err(_) => Err(self.out_of_range(&number.to_string())),
@@ -244,7 +252,8 @@ impl Kind {
             Kind::Days(_) => "write days, as 30 or 0.5, or 0 for ever".to_owned(),
             Kind::Seconds(_) => "write seconds, as 30 or 0.5, or leave the key out for the default".to_owned(),
             Kind::YesNo => "write true or false, without quotes".to_owned(),
-            Kind::Hosts => names::HINT.to_owned(),
+            Kind::Hosts => Of::Hosts.hint().to_owned(),
+            Kind::Names => Of::Types.hint().to_owned(),
             Kind::ExitCodes => exit_codes::HINT.to_owned(),
         }
     }

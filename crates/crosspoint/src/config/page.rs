@@ -5,21 +5,28 @@ use std::path::Path;
 use std::{env, fs};
 
 use super::key::{AGENT, Key, SECTIONS};
-use super::{Agent, Bridge, Config, Contract, Exec, Flags, Remote, agent, bridge, caller, exec, remote, work};
+use super::{
+    Agent, Bridge, Config, Contract, Exec, Flags, Message, Remote, agent, bridge, caller, exec, message, remote, work,
+};
 
 const PAGE: &str = "docs/configuration.md";
 
 /// The keys of `[[agent]]` that are read together, with the agents that have them.
-const BY_HAND: [(&str, &str, &str); 10] = [
+const BY_HAND: [(&str, &str, &str); 11] = [
     ("name", "all", "What the agent is called."),
-    ("contract", "all", "How it is spoken to: `builtin`, `exec`, `bridge`, `run` or `task`."),
+    ("contract", "all", "How it is spoken to: `builtin`, `exec`, `bridge`, `run`, `task` or `message`."),
     ("work", "all", "The works that it takes."),
     ("run", "builtin", "The sample agent: `echo`, `slow_echo`, `ask` or `fail`."),
     ("exec", "exec", "The program and its arguments. It runs in the directory of the configuration file."),
     ("env", "exec", "A table of variables that the program gets beside the few that every program gets."),
     ("dir", "bridge", "The directory where requests are left for a person or a program to answer."),
     ("url", "run, task", "The address. The paths of the contract are below it."),
-    ("token_file", "run, task", "A file with the token that is presented to the agent."),
+    ("via", "message", "How messages reach the agent: `pull` if it asks for them, or `push:` and its address."),
+    (
+        "token_file",
+        "run, task, message",
+        "A file with the token that is presented to the agent. An agent of `message` must present it, too.",
+    ),
     ("mode", "run", "The `mode` of a request whose caller gives none."),
 ];
 
@@ -59,6 +66,9 @@ fn page() -> String {
     let _ = write!(out, "\nAgents behind an address have these:\n\n{HEAD}");
     let remotes: Vec<Remote> = agents.iter().filter_map(|agent| remote_of(&agent.contract)).take(1).collect();
     remote::KEYS.iter().for_each(|key| row(&mut out, key, &remotes));
+    let _ = write!(out, "\nAgents of messages (`contract = \"message\"`) have these:\n\n{HEAD}");
+    let messages: Vec<Message> = agents.iter().filter_map(|agent| messages(&agent.contract)).collect();
+    message::KEYS.iter().for_each(|key| row(&mut out, key, &messages));
     let _ = write!(out, "\nDirectories (`contract = \"bridge\"`) have these:\n\n{HEAD}");
     let directories: Vec<Bridge> = agents.iter().filter_map(|agent| directory(&agent.contract)).collect();
     bridge::KEYS.iter().for_each(|key| row(&mut out, key, &directories));
@@ -88,6 +98,7 @@ fn one_of_each() -> Vec<Agent> {
             { name = "exec", contract = "exec", exec = ["true"], work = ["b"] },
             { name = "run", contract = "run", url = "http://127.0.0.1:1", work = ["c"] },
             { name = "task", contract = "task", url = "http://127.0.0.1:2", work = ["d"] },
+            { name = "message", contract = "message", via = "pull", work = ["f"] },
             { name = "bridge", contract = "bridge", dir = "inbox", work = ["e"] },
         ]
     "#;
@@ -104,6 +115,10 @@ fn program(contract: &Contract) -> Option<Exec> {
 
 fn remote_of(contract: &Contract) -> Option<Remote> {
     if let Contract::Remote(remote) = contract { Some((**remote).clone()) } else { None }
+}
+
+fn messages(contract: &Contract) -> Option<Message> {
+    if let Contract::Message(message) = contract { Some((**message).clone()) } else { None }
 }
 
 fn directory(contract: &Contract) -> Option<Bridge> {
@@ -137,6 +152,7 @@ fn every_key_that_is_read_by_hand_is_on_the_page() {
         .chain(agent::BUILTIN_KEYS)
         .chain(exec::keys())
         .chain(remote::keys())
+        .chain(message::keys())
         .chain(bridge::keys())
     {
         let listed = AGENT.iter().map(|key| key.name).chain(exec::KEYS.iter().map(|key| key.name));

@@ -12,11 +12,11 @@ use super::{Agent, Contract, address};
 use crate::link::Spoken;
 
 /// Default number of jobs that such an agent has at a time.
-const CONCURRENCY: u32 = 16;
+pub(crate) const CONCURRENCY: u32 = 16;
 
 /// Default limit of an answer, in bytes. Unlike the output of programs, an answer is gathered in memory before it is
 /// read.
-const ANSWER_BYTES: u64 = 16 << 20;
+pub(crate) const ANSWER_BYTES: u64 = 16 << 20;
 
 /// The keys that are read by hand.
 const BY_HAND: [&str; 3] = ["url", TOKEN_FILE, "mode"];
@@ -54,6 +54,7 @@ impl Agent {
             total: TOTAL_DEFAULT,
             repeatable: None,
             output_bytes_max: ANSWER_BYTES,
+            agent_type: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::key::{AGENT, SECTIONS};
 use super::kind::Value;
 use super::load::{Loaded, Origin};
-use super::{Agent, Contract, Exec, bridge, exec, remote};
+use super::{Agent, Contract, Exec, bridge, exec, message, remote};
 use crate::terminal::render;
 
 /// The column in which remarks begin, if the values leave room.
@@ -91,6 +91,14 @@ fn show_agent(
                 line(out, key, value.as_ref(), &origin(key))?;
             }
             for key in &remote::KEYS {
+                line(out, key.name, (key.get)(settled).as_ref(), &origin(key.name))?;
+            }
+        }
+        Contract::Message(settled) => {
+            for (key, value) in settled.shown() {
+                line(out, key, value.as_ref(), &origin(key))?;
+            }
+            for key in &message::KEYS {
                 line(out, key.name, (key.get)(settled).as_ref(), &origin(key.name))?;
             }
         }

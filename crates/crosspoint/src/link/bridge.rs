@@ -62,6 +62,8 @@ impl Bridge {
             server: server.to_owned(),
             mode: None,
             carry: files.carry,
+            agent_type: None,
+            agent_types: Arc::default(),
         };
         let bytes_max = usize::try_from(settled.output_bytes_max).unwrap_or(usize::MAX);
         Bridge {
@@ -186,6 +188,8 @@ mod tests {
             server: "here".to_owned(),
             mode: None,
             carry: true,
+            agent_type: None,
+            agent_types: Arc::default(),
         };
         let link = Bridge {
             inbox: Arc::new(Inbox::new(&path, 1_000)),

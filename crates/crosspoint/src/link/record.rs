@@ -22,15 +22,29 @@ pub(super) fn note(clause: &'static Clause, what: impl Into<Cow<'static, str>>) 
     Note { clause, level: clause.level, what: what.into() }
 }
 
+/// The rules that were broken so far, each once.
+#[derive(Default)]
+pub(super) struct Broken(Vec<&'static str>);
+
+impl Broken {
+    /// Notes a rule, if it is the first time that it is broken.
+    pub(super) fn note(&mut self, attempt: &Attempt, Note { clause, level, what }: Note) {
+        if self.0.len() < RULES_MAX && !self.0.contains(&clause.id) {
+            self.0.push(clause.id);
+            attempt.noted(clause.id, level, what);
+        }
+    }
+}
+
 /// The record of one attempt. Writing it is not waited for: it is on disk before the outcome is.
 pub(super) struct Record {
     attempt: Arc<Attempt>,
-    broken: Vec<&'static str>,
+    broken: Broken,
 }
 
 impl Record {
     pub(super) fn new(attempt: Arc<Attempt>) -> Record {
-        Record { attempt, broken: Vec::new() }
+        Record { attempt, broken: Broken::default() }
     }
 
     /// Notes a rule that was broken. `what` never holds content.
@@ -38,11 +52,8 @@ impl Record {
         self.note(note(clause, what));
     }
 
-    pub(super) fn note(&mut self, Note { clause, level, what }: Note) {
-        if self.broken.len() < RULES_MAX && !self.broken.contains(&clause.id) {
-            self.broken.push(clause.id);
-            self.attempt.noted(clause.id, level, what);
-        }
+    pub(super) fn note(&mut self, note: Note) {
+        self.broken.note(&self.attempt, note);
     }
 
     pub(super) fn all(&mut self, notes: impl IntoIterator<Item = Note>) {

@@ -1,6 +1,7 @@
 //! What agents behind an address have in common: the way to them, and how their requests are written.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crosspoint_contracts::clause::all::ALL_129;
@@ -45,6 +46,8 @@ impl Agent {
             server: server.to_owned(),
             mode: remote.mode.clone(),
             carry: remote.carry,
+            agent_type: None,
+            agent_types: Arc::default(),
         };
         let answer_bytes_max = usize::try_from(settled.output_bytes_max).unwrap_or(usize::MAX);
         Agent {
@@ -93,22 +96,27 @@ impl Agent {
     /// Asks the agent for its health. Neither contract demands that it answers: an agent that has no such path, and
     /// says so, is well.
     pub(super) async fn health(&self) -> Health {
-        tokio::time::timeout(HEALTH_TIME_MAX, self.asked_after()).await.unwrap_or(Health::Sick)
+        health(&self.http).await
     }
+}
 
-    async fn asked_after(&self) -> Health {
-        // A check belongs to no job, so it is a trace of its own (TASK-8).
-        let trace = Trace::of_attempt(Uuid::new_v4(), None, 1);
-        for path in HEALTH_PATHS {
-            let Ok(answer) = self.http.get(&self.http.endpoint(path), &trace).await else { return Health::Sick };
-            let status = answer.status;
-            answer.dismiss().await;
-            if !is_absent(status) {
-                return if status.is_success() { Health::Well } else { Health::Sick };
-            }
+/// Asks the agent at this address for its health.
+pub(super) async fn health(http: &Http) -> Health {
+    tokio::time::timeout(HEALTH_TIME_MAX, asked_after(http)).await.unwrap_or(Health::Sick)
+}
+
+async fn asked_after(http: &Http) -> Health {
+    // A check belongs to no job, so it is a trace of its own (TASK-8).
+    let trace = Trace::of_attempt(Uuid::new_v4(), None, 1);
+    for path in HEALTH_PATHS {
+        let Ok(answer) = http.get(&http.endpoint(path), &trace).await else { return Health::Sick };
+        let status = answer.status;
+        answer.dismiss().await;
+        if !is_absent(status) {
+            return if status.is_success() { Health::Well } else { Health::Sick };
         }
-        Health::Well
     }
+    Health::Well
 }
 
 /// Returns what a missing answer means for the attempt (ALL-3): work that surely never started may be tried again.

@@ -25,8 +25,8 @@ use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 use crosspoint_exchange::trace::Trace;
 
-use self::cancel::{Cancellations, Told};
 use self::conversation::Conversation;
+use super::cancelling::{Cancellations, Told};
 use super::remote::Agent;
 use super::{Fate, Spoken};
 use crate::backend::trace_of;
@@ -96,8 +96,11 @@ async fn run(task: &Arc<Task>, attempt: &Arc<Attempt>) -> Result<Success, Failed
 
 /// Tells the agent that a task is no longer wanted: once, and if it has not heard, again without being waited for.
 async fn cancel(task: &Arc<Task>, job: JobId, trace: Trace) {
-    if task.cancellations.tell(&task.agent.http, job, &trace).await == Told::Unheard {
+    if task.cancellations.tell(cancel::tell(&task.agent.http, job, &trace)).await == Told::Unheard {
         let task = task.clone();
-        tokio::spawn(async move { task.cancellations.tell_on(&task.agent.http, &task.name, job, &trace).await });
+        tokio::spawn(async move {
+            let tell = || cancel::tell(&task.agent.http, job, &trace);
+            task.cancellations.tell_on(&task.name, job, tell).await;
+        });
     }
 }

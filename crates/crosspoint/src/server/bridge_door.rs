@@ -47,7 +47,7 @@ pub(super) async fn ask_agent(
     received: Received,
 ) -> Result<Response, Refused> {
     let asking = query::asking(&uri, app.0.wait_max);
-    let asking = asking.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes))?;
+    let asking = asking.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes, &[]))?;
     let waits = asking.wait.is_some();
     let request = app.doors().admit((CONTRACT, caller), &headers, asking, received).await?;
     let (job, room) = with_text(app.engine(), ended(&request).await).await?;

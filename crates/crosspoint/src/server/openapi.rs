@@ -10,6 +10,8 @@
 
 mod bridge;
 mod event;
+mod message;
+mod open;
 mod operation;
 mod pull;
 mod run;

@@ -6,16 +6,17 @@ use axum::routing::{get, post};
 use crosspoint_contracts::Contract;
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
-use crosspoint_http::door::{run, task};
+use crosspoint_http::door::{message as message_door, run, task};
 
 #[cfg(feature = "demo-contract")]
 use super::demo_door;
-use super::{App, agents, bridge_door, documents, events, health, jobs, metrics, openapi, output, pull};
+use super::{App, agents, bridge_door, documents, events, health, jobs, message, metrics, openapi, output, pull};
 
 /// The doors of contracts, by their paths.
 pub(super) const DOORS: &[(&str, Contract)] = &[
     (run::PLACE, run::CONTRACT),
     (task::PLACE, task::CONTRACT),
+    (message_door::PLACE, message_door::CONTRACT),
     (bridge_door::PLACE, bridge_door::CONTRACT),
     #[cfg(feature = "demo-contract")]
     (demo_door::PLACE, demo_door::CONTRACT),
@@ -28,6 +29,9 @@ pub(super) fn router(app: App) -> Router {
     router
         .merge(run::routes().with_state(app.doors()))
         .merge(task::routes().with_state(app.doors()))
+        .route("/api/agent/message", post(message::take_message))
+        .route("/api/agent/register", post(message::register_agent))
+        .route("/api/agent/messages", get(message::pull_messages))
         .route("/api/v1/jobs", post(jobs::submit_job).get(jobs::list_jobs))
         .route("/api/v1/jobs/{id}", get(jobs::show_job))
         .route("/api/v1/jobs/{id}/events", get(events::follow_job))

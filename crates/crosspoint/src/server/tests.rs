@@ -11,8 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use super::{Listener, run};
+use crate::agent_side::AgentSide;
 use crate::config::{Config, Flags};
-use crate::pull::Queues;
 
 /// An agent's answer: long outputs, and another long member.
 fn answer(id: &str) -> String {
@@ -91,13 +91,13 @@ async fn ran(path: &str, streams: bool) -> Ran {
     let flags = Flags { config: Some(file), data: Some(directory.join("data")), ..Flags::default() };
     std::fs::create_dir_all(directory.join("data")).expect("a directory can be made");
     let config = Config::load(&flags).expect("it can be read");
-    let queues = Arc::new(Queues::default());
-    let engine = Engine::start(config.engine(Mode::Serve, &queues)).expect("it starts");
+    let side = AgentSide::new(&config);
+    let engine = Engine::start(config.engine(Mode::Serve, &side)).expect("it starts");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let server = listener.local_addr().expect("it is bound");
     let stop = CancellationToken::new();
     let (stopped, settled) = (stop.clone().cancelled_owned(), config.clone());
-    let serving = tokio::spawn(async move { run(Listener::Tcp(listener), (engine, queues), &settled, stopped).await });
+    let serving = tokio::spawn(async move { run(Listener::Tcp(listener), (engine, side), &settled, stopped).await });
 
     let body = format!(r#"{{"request_id":"r-1","task_type":"T","inputs":{{"i":"{}"}}}}"#, "i".repeat(5_000));
     let head = format!("POST {path} HTTP/1.1\r\nhost: {server}\r\nconnection: close\r\n");

@@ -20,6 +20,8 @@ pub struct WriteContext<'f> {
     pub now: &'f str,
     /// An id that is not used elsewhere.
     pub id: Uuid,
+    /// The id of the message, in contracts where each message has one.
+    pub message_id: Uuid,
     /// Agent types that the operator added to the five of the message contract.
     pub agent_types: &'f [&'f str],
     /// The type of an agent that has another name or none.
@@ -33,6 +35,15 @@ pub struct WriteContext<'f> {
     pub completing: bool,
     /// How deep the document may nest: as deep as other readers allow, unless what it holds was accepted already.
     pub levels: Levels,
+    /// What is known of a failure, by the names of the members that must say it and where its details do not.
+    pub facts: &'f [(&'static str, Json<'f>)],
+}
+
+impl WriteContext<'_> {
+    /// Whether the document is a request on its way to an agent.
+    pub(crate) fn is_dispatch(&self) -> bool {
+        self.known_as.is_some()
+    }
 }
 
 /// Whether facts without a field are carried.
@@ -96,6 +107,15 @@ impl<'j, 's> Out<'j, 's> {
         self.job.get(Home::RequestId).or(self.job.stream_id.as_ref())
     }
 
+    /// Whether the document is a message of its own and has a new id. A request to an agent carries the id of its
+    /// caller's message; an answer has nothing to say of the agent's.
+    pub(super) fn is_new_message(&mut self) -> bool {
+        if self.context.completing {
+            self.own_here();
+        }
+        self.context.completing || self.context.is_dispatch()
+    }
+
     fn fill(&self, fill: Fill, member: &Member) -> Cow<'j, str> {
         let id = |id: Uuid| Cow::Owned(quoted_id(id));
         match fill {
@@ -104,10 +124,11 @@ impl<'j, 's> Out<'j, 's> {
                 (Some(request_id), Is::Home(_, codec)) => codec.write(request_id.get(), self.context),
                 (Some(_) | None, _) => id(self.context.id),
             },
-            Fill::MessageId => id(derived(&format!("message {}", self.context.id))),
-            Fill::RequestUuid => match self.request_id() {
-                Some(request_id) => Codec::Uuid.write(request_id.get(), self.context),
-                None => id(self.context.id),
+            Fill::MessageId => id(self.context.message_id),
+            Fill::RequestUuid => match (self.context.known_as, self.request_id()) {
+                (Some(known_as), _) => id(known_as),
+                (None, Some(request_id)) => Codec::Uuid.write(request_id.get(), self.context),
+                (None, None) => id(self.context.id),
             },
             Fill::TraceId => match self.request_id() {
                 Some(request_id) => id(derived(&format!("trace {}", request_id.get()))),

@@ -185,7 +185,7 @@ impl World {
         let silence = millis(15, 100, 90_000);
         let output_bytes = dice.percent(10).then(|| dice.below(20));
         let retry = dice.percent(20).then(|| schedule(dice));
-        Limits { total, attempt: None, silence, output_bytes, retry }
+        Limits { total, attempt: None, silence, output_bytes, memory_bytes: None, retry }
     }
 
     /// Does what a door does: reads the job, and compares.

@@ -71,12 +71,14 @@ fn translated(document: &str, kind: Kind, to: Contract) -> Value {
     let fresh = WriteContext {
         now: "2027-01-15T08:00:00Z",
         id: id.uuid(),
+        message_id: id.uuid(),
         agent_types: &[],
         agent_type: "code",
         carrying: Carrying::On,
         known_as: None,
         completing: false,
         levels: Levels::Received,
+        facts: &[],
     };
     let written = translate::write(&job, to, &fresh).expect("it can be written");
     serde_json::from_str(&written.into_text()).expect("JSON")

@@ -14,6 +14,8 @@ pub(super) const STATE: &str =
 
 const JSON: &str = "application/json";
 const BYTES: &str = "application/octet-stream";
+/// The media type of an answer without a body.
+const NOTHING: &str = "";
 
 /// Statuses that can answer any request, because they concern its connection, its head or the server.
 const ALWAYS: [u16; 4] = [403, 408, 500, 503];
@@ -179,6 +181,12 @@ impl Operation {
         self.gives(Answer { status: 200, description, media, make, headers })
     }
 
+    /// Adds an answer without a body.
+    pub(super) fn answers_nothing(self, status: u16, description: &'static str) -> Operation {
+        let any = |_: &mut SchemaGenerator| Schema::default();
+        self.gives(Answer { status, description, media: NOTHING, make: any, headers: json!({}) })
+    }
+
     fn gives(mut self, answer: Answer) -> Operation {
         // A status of an answer is not listed as a refusal, unless the answer says that it may be one.
         self.refusals.retain(|status| *status != answer.status);
@@ -242,8 +250,11 @@ impl Body {
 
 impl Answer {
     fn described(&self, schemas: &mut SchemaGenerator) -> Value {
-        let content = json!({ "schema": (self.make)(schemas) });
-        let mut described = json!({ "description": self.description, "content": { self.media: content } });
+        let mut described = json!({ "description": self.description });
+        if self.media != NOTHING {
+            let content = json!({ "schema": (self.make)(schemas) });
+            described["content"] = json!({ self.media: content });
+        }
         if self.headers.as_object().is_some_and(|headers| !headers.is_empty()) {
             described["headers"] = self.headers.clone();
         }
@@ -254,6 +265,7 @@ impl Answer {
 fn refused(status: u16, shape: Option<Make>, schemas: &mut SchemaGenerator) -> Value {
     let description = match status {
         400 => "The request cannot be read, or asks for what there is not; `at` and `hint` say what to mend.",
+        401 => "The token is missing, unknown, or that of another; nothing was done.",
         403 => "It is meant for another server, or comes from a web page of another site; nothing was done.",
         404 => "There is no such thing.",
         408 => "The request did not arrive in time; nothing was done.",

@@ -17,7 +17,7 @@ use super::shape::{
     Agent, AgentPage, Alive, Drain, Job, JobPage, NewJob, NotReady, Ready, Reply, SetBreaker, Translated,
 };
 use super::word::Any;
-use super::{bridge, pull, run, task};
+use super::{bridge, message, pull, run, task};
 use crate::server::query::{LIST_DEFAULT, LIST_MAX};
 use crate::verdict::DocumentReport;
 
@@ -33,22 +33,25 @@ pub(super) const AGENTS: &str = "agents";
 const DOCUMENTS: &str = "documents";
 pub(super) const TASKS: &str = "tasks";
 pub(super) const BRIDGE: &str = "bridge";
+pub(super) const MESSAGES: &str = "messages";
 const SERVER: &str = "server";
 
 /// The groups of operations.
-pub(super) const TAGS: [(&str, &str); 7] = [
+pub(super) const TAGS: [(&str, &str); 8] = [
     (RUNS, "The door of the run contract: what comes in, goes out and is refused is a document of that contract."),
     (JOBS, "Work: submitted, followed, answered, stopped."),
     (AGENTS, "Those who do it, and how they are."),
     (DOCUMENTS, "Documents of the contracts, judged and translated; nothing of them is kept."),
     (TASKS, "The task contract: where its callers come in."),
     (BRIDGE, "The bridge contract: where the requests come in that a driver finds in a directory."),
+    (MESSAGES, "The message contract: work for its agents, and from its callers."),
     (SERVER, "The server itself."),
 ];
 
 /// Returns every operation.
 pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
     let mut all = run::operations();
+    all.extend(message::operations(facts));
     all.extend(jobs(facts));
     all.extend(one_job(facts));
     all.extend(bridge::operations(facts));
@@ -231,6 +234,6 @@ fn name() -> Value {
     json!({ "type": "string", "minLength": 1, "example": "echo" })
 }
 
-fn text() -> Value {
+pub(super) fn text() -> Value {
     json!({ "type": "string" })
 }

@@ -8,52 +8,17 @@ use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
+use super::open::open;
 use super::operation::{Operation, STATE};
 use super::shape::Reply;
 use super::table::{Facts, TASKS, key, seconds};
 use super::word::RepeatName;
-
-/// Defines a document of the contract that may have any other members too.
-macro_rules! open {
-    ($($(#[$about:meta])* $name:ident: $document:ty;)*) => {$(
-        $(#[$about])*
-        struct $name;
-
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(schemas: &mut SchemaGenerator) -> Schema {
-                let mut schema = <$document>::json_schema(schemas);
-                schema.ensure_object().values_mut().for_each(open);
-                schema.insert("additionalProperties".to_owned(), json!(true));
-                schema
-            }
-        }
-    )*};
-}
 
 open! {
     /// `task.request`
     TaskRequest: task::Request<'static>;
     /// `task.response`
     TaskResponse: task::Response<'static>;
-}
-
-/// Allows members that the contract does not know, at every level: they are kept.
-fn open(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            object.values_mut().for_each(open);
-            // A condition on some members says nothing about the others.
-            if object.contains_key("properties") && object.contains_key("type") {
-                object.entry("additionalProperties").or_insert(json!(true));
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(open),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
 }
 
 /// Why a request about a task was refused.

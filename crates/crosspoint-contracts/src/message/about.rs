@@ -1,0 +1,84 @@
+//! What a message is about, as far as that can be told without judging it.
+//!
+//! Everything comes to one place: requests of callers, replies and heartbeats of agents, and errors of both. Before a
+//! message is read as one of these it must be known which it is, who sent it, and which work it belongs to. Deployed
+//! agents renew ids, so the task counts more than the request (MSG-17.2).
+
+use super::read::is_heartbeat;
+use super::version::{NoCommonVersion, SPOKEN, pick};
+use crate::json::{Tape, Value};
+use crate::kind::Kind;
+
+/// What a message is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// What the message is. `None` if neither its type nor its payload tells.
+    pub kind: Option<Kind>,
+    /// Whether it is a sign of life of an agent, about no work.
+    pub is_heartbeat: bool,
+    /// The ids that its work may be known by: the task's, and then the request's.
+    pub ids: Vec<String>,
+    /// The version that it is written in, if it says so.
+    pub version: Option<String>,
+    /// The type of its sender, if it says so.
+    pub from_agent: Option<String>,
+    /// The name of the agent that sent it, which a heartbeat has, and a result of the later dialect.
+    pub agent_id: Option<String>,
+}
+
+impl About {
+    /// Looks at a message, which may be broken.
+    pub fn of(message: &[u8]) -> About {
+        let scanned = Tape::scan(message);
+        let root = match &scanned {
+            Ok(tape) => tape.root(),
+            Err(broken) => broken.so_far.root(),
+        };
+        let Some(root) = root else { return About::default() };
+        let text = |path: &str| {
+            let text = path.split('/').try_fold(root, Value::get)?.text()?.decode().into_owned();
+            Some(text).filter(|text| !text.is_empty())
+        };
+        let kind = kind_of(root);
+        let has = |name: &str| root.get("payload").is_some_and(|payload| payload.get(name).is_some());
+        About {
+            kind,
+            is_heartbeat: kind == Some(Kind::WorkStatus) && is_heartbeat(has),
+            ids: IDS.iter().filter_map(|path| text(path)).collect(),
+            version: text("protocol_version"),
+            from_agent: text("from_agent"),
+            agent_id: text("payload/agent_id"),
+        }
+    }
+
+    /// Returns why a message in its version cannot be read here (MSG-10.3). `None` if it can, or names no version.
+    pub fn unspoken(&self) -> Option<NoCommonVersion> {
+        pick(SPOKEN, &[self.version.as_deref()?]).err()
+    }
+}
+
+/// Where the ids of a message stand, the most telling first. Only errors have a context.
+const IDS: [&str; 4] = ["payload/task_id", "payload/error_context/task_id", "payload/context/task_id", "request_id"];
+
+/// The members of a payload that only one kind has.
+const SIGNS: [(&str, Kind); 6] = [
+    ("error_code", Kind::MessageError),
+    ("work_type", Kind::WorkRequest),
+    ("progress_percent", Kind::WorkStatus),
+    ("step", Kind::WorkStatus),
+    ("exit_code", Kind::WorkResult),
+    ("output", Kind::WorkResult),
+];
+
+fn kind_of(root: Value<'_, '_>) -> Option<Kind> {
+    let named = root.get("type").and_then(Value::text).map(|name| name.decode().into_owned());
+    let known = match named.as_deref() {
+        Some("work_request") => Some(Kind::WorkRequest),
+        Some("work_status") => Some(Kind::WorkStatus),
+        Some("work_result") => Some(Kind::WorkResult),
+        Some("error") => Some(Kind::MessageError),
+        Some(_) | None => None,
+    };
+    let payload = || root.get("payload");
+    known.or_else(|| SIGNS.iter().find(|(name, _)| payload().is_some_and(|it| it.get(name).is_some())).map(|it| it.1))
+}

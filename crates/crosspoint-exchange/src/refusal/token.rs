@@ -1,0 +1,87 @@
+//! Refusals of tokens. They never quote a token.
+
+use crosspoint_contracts::failure::{Failure, Repeat};
+
+use super::{Refusal, Situation};
+
+/// What is wrong with a token (MSG-19.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenStatus {
+    /// There is none.
+    Missing,
+    /// It is not of the form that tokens have.
+    Malformed,
+    /// It is nobody's.
+    Unknown,
+    /// Its time is over.
+    Expired,
+    /// It was taken back.
+    Revoked,
+    /// It is that of another agent, or of an agent of another type.
+    WrongAgent,
+    /// It does not allow this.
+    WrongScope,
+}
+
+impl TokenStatus {
+    /// All of them.
+    pub const ALL: [TokenStatus; 7] = [
+        TokenStatus::Missing,
+        TokenStatus::Malformed,
+        TokenStatus::Unknown,
+        TokenStatus::Expired,
+        TokenStatus::Revoked,
+        TokenStatus::WrongAgent,
+        TokenStatus::WrongScope,
+    ];
+
+    /// Returns the word that senders are given.
+    pub fn name(self) -> &'static str {
+        match self {
+            TokenStatus::Missing => "missing",
+            TokenStatus::Malformed => "malformed",
+            TokenStatus::Unknown => "unknown",
+            TokenStatus::Expired => "expired",
+            TokenStatus::Revoked => "revoked",
+            TokenStatus::WrongAgent => "wrong_agent",
+            TokenStatus::WrongScope => "wrong_scope",
+        }
+    }
+
+    /// Returns what is wrong, and what to do about it.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            TokenStatus::Missing => ("a token is needed", "send the header Authorization: Bearer TOKEN"),
+            TokenStatus::Malformed => {
+                ("the Authorization header holds no token", "write it like this: Authorization: Bearer TOKEN")
+            }
+            TokenStatus::Unknown => ("the token is not known here", "use the token that this server was given for you"),
+            TokenStatus::Expired => ("the token has expired", "ask the operator for a new one"),
+            TokenStatus::Revoked => ("the token was revoked", "ask the operator for a new one"),
+            TokenStatus::WrongAgent => {
+                ("the token is that of another agent", "use the agent's own token, name and type")
+            }
+            TokenStatus::WrongScope => ("the token does not allow this", "ask the operator for a token that does"),
+        }
+    }
+}
+
+impl Refusal {
+    /// The token is missing or wrong. `agent_id` is the agent or caller that the message says it is from.
+    pub fn unauthenticated(agent_id: &str, status: TokenStatus) -> Refusal {
+        let (situation, clause) = match status {
+            TokenStatus::WrongScope => (Situation::WrongScope, "MSG-13.4"),
+            TokenStatus::WrongAgent => (Situation::Unauthenticated, "MSG-13.5"),
+            TokenStatus::Missing
+            | TokenStatus::Malformed
+            | TokenStatus::Unknown
+            | TokenStatus::Expired
+            | TokenStatus::Revoked => (Situation::Unauthenticated, "MSG-13.4"),
+        };
+        let (message, hint) = status.words();
+        let mut refusal = Refusal::new(situation, Failure::Unauthenticated, Repeat::Never, message.into(), hint.into());
+        let own = refusal.own.get_or_insert_default();
+        (own.agent, own.token) = (Some(agent_id.to_owned()), Some(status));
+        refusal.clause(clause)
+    }
+}

@@ -1,0 +1,98 @@
+//! `/api/agent/message`: where callers of the message contract send work (MSG-17).
+//!
+//! A caller that waits gets the outcome on the same connection, or, when its wait runs out, a `work_status`. A caller
+//! that does not wait gets a `work_status` at once and the outcome later, if the server knows where to send it, or when
+//! it sends the same request again.
+
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
+use crosspoint_contracts::Contract;
+use crosspoint_contracts::request::Door;
+use crosspoint_exchange::admission::{self, Admitted, Caller};
+use crosspoint_exchange::answer::{self, Beside};
+use crosspoint_exchange::backend::{Backend, Denied, Followed, Whole};
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_exchange::snapshot::{Snapshot, State};
+
+use super::{Asking, Doors, SentBy, ended, locate};
+use crate::body::Received;
+use crate::held::held;
+use crate::json::response;
+use crate::{long, query};
+
+/// The contract of this door.
+pub const CONTRACT: Contract = Contract::Message;
+
+const DOOR: Door = Door::Contract(CONTRACT);
+
+/// Path that everything of this contract is below.
+pub const PLACE: &str = "/api/agent";
+
+/// Work that was asked for.
+pub struct Requested<B: Backend> {
+    /// The job.
+    pub work: Admitted<B::Job>,
+    /// The answer.
+    pub response: Response,
+    /// Whether the answer tells the outcome.
+    pub is_told: bool,
+}
+
+/// Takes a `work_request`. `asking` says who asks.
+pub async fn request_work<B: Backend>(
+    doors: &Doors<B>,
+    caller: SentBy,
+    asking: Asking,
+    (uri, headers): (&Uri, &HeaderMap),
+    received: Received,
+) -> Result<Requested<B>, Refusal> {
+    let wait = query::wait(uri, doors.wait_max);
+    let wait = wait.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes, &asking.agent_types))?;
+    let is_told_later = asking.notify.is_some();
+    let work = doors.admit((CONTRACT, caller), headers, Asking { wait, ..asking }, received).await?;
+    let now = ended(&work).await;
+    // A caller that did not wait for the outcome and gets it later looks for it there, and not in this answer.
+    let is_new = is_told_later && wait.is_none() && !work.joined;
+    let Whole { now, room } = doors.backend.with_text(now).await?;
+    let job = B::Job::snapshot(&now);
+    let shown = if is_new { Snapshot { state: State::Queued, ..job } } else { job };
+    let is_told = shown.ended().is_some();
+    let status = match shown.failure() {
+        _ if !is_told => StatusCode::ACCEPTED,
+        failure => {
+            let status = failure.map_or(200, CONTRACT.exchange().http_status);
+            StatusCode::from_u16(status).unwrap_or_default()
+        }
+    };
+    let mut response = response(status, written(&shown, &work.beside));
+    locate(&mut response, &job);
+    let response = held(response, room);
+    Ok(Requested { work, response, is_told })
+}
+
+/// Cancels the work that a caller knows by this id (MSG-19), and answers with what became of it. `None` if the caller
+/// has no such work.
+pub async fn cancel_work<B: Backend>(
+    doors: &Doors<B>,
+    caller: &Caller,
+    request_id: &str,
+) -> Result<Option<Response>, Refusal> {
+    let Some(job) = doors.backend.find(DOOR, caller, request_id).await? else { return Ok(None) };
+    match doors.backend.cancel(&job).await {
+        // Work that has ended stays as it is, and the answer says how it ended.
+        Ok(()) | Err(Denied::Ended(_)) => {}
+        Err(Denied::NotFound) => return Ok(None),
+        Err(Denied::Refused(refusal)) => return Err(refusal),
+        Err(Denied::NotWaiting(_) | Denied::WaitsForOperator) => return Err(Refusal::internal()),
+    }
+    let Whole { now, room } = doors.backend.with_text(job.now()).await?;
+    let shown = B::Job::snapshot(&now);
+    let mut response = response(StatusCode::OK, written(&shown, &Beside::default()));
+    locate(&mut response, &shown);
+    Ok(Some(held(response, room)))
+}
+
+/// Writes the work in its current state.
+fn written(job: &Snapshot<'_>, beside: &Beside) -> String {
+    long::look(job.outcome_bytes(), || answer::document(job, CONTRACT, beside))
+}

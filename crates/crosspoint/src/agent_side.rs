@@ -1,0 +1,31 @@
+//! What agents meet that come to the server by themselves: the pull queues, and the hub of the message contract.
+
+use std::sync::Arc;
+
+use crosspoint_engine::runtime::MemberLink;
+
+use crate::config::Config;
+use crate::link::message::Hub;
+use crate::pull::Queues;
+
+/// What agents meet that come to the server by themselves; cloning shares it.
+#[derive(Clone)]
+pub(crate) struct AgentSide {
+    /// Where attempts wait for workers that joined.
+    pub(crate) queues: Arc<Queues>,
+    /// Where agents of the message contract are known.
+    pub(crate) hub: Arc<Hub>,
+}
+
+impl AgentSide {
+    /// Makes it for a server with this configuration.
+    pub(crate) fn new(config: &Config) -> AgentSide {
+        AgentSide { queues: Arc::new(Queues::default()), hub: Hub::new(config) }
+    }
+
+    /// Returns the way to members that registered instead of having joined.
+    pub(crate) fn member_link(&self) -> MemberLink {
+        let hub = self.hub.clone();
+        Arc::new(move |member| hub.registered(member))
+    }
+}

@@ -1,0 +1,231 @@
+//! One agent of the message contract: the way to it, its token, and what was heard of it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use crosspoint_contracts::Contract;
+use crosspoint_engine::id::JobId;
+use crosspoint_exchange::outgoing::AgentOptions;
+use crosspoint_http::call::{Endpoint, Http};
+use reqwest::Url;
+use tokio::sync::{Notify, watch};
+use uuid::Uuid;
+
+use super::life::{Beat, Life, Manner};
+use super::outbox::{Outbox, Stage};
+use crate::config::Token;
+use crate::link::cancelling::Cancellations;
+use crate::link::token::TokenState;
+
+/// Where messages are posted, below the agent's address (MSG-14).
+const PATH: &str = "api/agent/message";
+
+/// What is known of an agent before anything was heard of it.
+pub(super) struct Plan {
+    pub(super) name: Arc<str>,
+    pub(super) agent_type: Option<Arc<str>>,
+    pub(super) token: Option<Token>,
+    /// Its address, if messages are pushed to it.
+    pub(super) url: Option<Url>,
+    pub(super) concurrency: u32,
+    pub(super) silence: Option<Duration>,
+    pub(super) answer_bytes_max: u64,
+    pub(super) carry: bool,
+    /// How many jobs the engine believes that it takes; `None` if the engine has to be told first.
+    pub(super) told: Option<u32>,
+}
+
+/// One agent of the message contract.
+pub(crate) struct MessageAgent {
+    pub(crate) name: Arc<str>,
+    pub(crate) agent_type: Option<Arc<str>>,
+    token: Option<Token>,
+    pub(super) push: Option<Push>,
+    pub(super) options: AgentOptions,
+    pub(super) silence: Option<Duration>,
+    pub(super) answer_bytes_max: usize,
+    concurrency: u32,
+    pub(super) token_state: TokenState,
+    pub(super) cancellations: Cancellations,
+    life: Mutex<Life>,
+    outbox: Mutex<Outbox>,
+    /// Wakes its polls: there may be a message.
+    woken: Notify,
+    /// Whether it is gone, for attempts that it has (MSG-12.3).
+    gone: watch::Sender<bool>,
+    told: Mutex<Option<u32>>,
+}
+
+/// The way to an agent that messages are pushed to.
+pub(super) struct Push {
+    pub(super) http: Http,
+    pub(super) endpoint: Endpoint,
+}
+
+impl MessageAgent {
+    pub(super) fn new(plan: Plan, server: &str, agent_types: &Arc<[Box<str>]>) -> MessageAgent {
+        let push = plan.url.as_ref().map(|url| {
+            let http = Http::new(url, plan.token.as_ref().map(Token::reveal));
+            let endpoint = http.endpoint(PATH);
+            Push { http, endpoint }
+        });
+        let options = AgentOptions {
+            contract: Contract::Message,
+            agent: plan.name.to_string(),
+            server: server.to_owned(),
+            mode: None,
+            carry: plan.carry,
+            agent_type: plan.agent_type.as_deref().map(str::to_owned),
+            agent_types: agent_types.clone(),
+        };
+        MessageAgent {
+            token_state: TokenState::new(&plan.name, plan.token.is_some()),
+            name: plan.name,
+            agent_type: plan.agent_type,
+            token: plan.token,
+            push,
+            options,
+            silence: plan.silence,
+            answer_bytes_max: usize::try_from(plan.answer_bytes_max).unwrap_or(usize::MAX),
+            concurrency: plan.concurrency,
+            cancellations: Cancellations::new(),
+            life: Mutex::default(),
+            outbox: Mutex::default(),
+            woken: Notify::new(),
+            gone: watch::Sender::new(false),
+            told: Mutex::new(plan.told),
+        }
+    }
+
+    /// Whether the agent must present a token (MSG-13.8).
+    pub(crate) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Whether this is the agent's token. The time that it takes does not depend on where the two differ.
+    pub(crate) fn is_token(&self, presented: &str) -> bool {
+        self.token.as_ref().is_some_and(|token| token.is(presented))
+    }
+
+    /// Whether messages wait here until the agent asks for them.
+    pub(crate) fn pulls(&self) -> bool {
+        self.push.is_none()
+    }
+
+    fn manner(&self) -> Manner {
+        if self.pulls() { Manner::Pulled } else { Manner::Pushed }
+    }
+
+    /// Returns the last heartbeat.
+    pub(crate) fn last_beat(&self) -> Option<Beat> {
+        lock(&self.life).last_beat().cloned()
+    }
+
+    /// Whether something was heard of the agent within this time.
+    pub(super) fn is_fresh(&self, within: Duration) -> bool {
+        lock(&self.life).is_fresh(within, Instant::now())
+    }
+
+    /// Takes over what was heard of the agent under an earlier registration.
+    pub(super) fn remember(&self, before: &MessageAgent) {
+        *lock(&self.life) = lock(&before.life).clone();
+    }
+
+    /// Something came from the agent.
+    pub(crate) fn heard(&self) {
+        lock(&self.life).heard(Instant::now());
+    }
+
+    /// A heartbeat came.
+    pub(crate) fn beats(&self, beat: Beat) {
+        lock(&self.life).beats(beat, Instant::now());
+    }
+
+    /// Returns how many jobs the agent takes now, if the engine does not know it yet, and tells attempts whether the
+    /// agent is gone.
+    pub(super) fn capacity_to_tell(&self) -> Option<u32> {
+        let (capacity, is_gone) = {
+            let (life, now) = (lock(&self.life), Instant::now());
+            (life.capacity(self.manner(), self.concurrency, now), life.is_gone(now))
+        };
+        self.gone.send_if_modified(|gone| std::mem::replace(gone, is_gone) != is_gone);
+        let mut told = lock(&self.told);
+        (told.replace(capacity) != Some(capacity)).then_some(capacity)
+    }
+
+    /// Completes when the agent is gone.
+    pub(super) async fn gone(&self) {
+        // The sender lives as long as the agent.
+        let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
+    }
+
+    /// Leaves the work of an attempt for the agent to take.
+    pub(super) fn leave(&self, job: JobId, attempt: u32, message: (Uuid, Bytes)) -> watch::Receiver<Stage> {
+        let stage = lock(&self.outbox).put(job, attempt, message);
+        self.woken.notify_waiters();
+        stage
+    }
+
+    /// Removes the work of an attempt that is over.
+    pub(super) fn clear(&self, job: JobId, attempt: u32) {
+        lock(&self.outbox).remove(job, attempt);
+    }
+
+    /// Leaves a message that work is no longer wanted. Returns whether there was room for it.
+    pub(super) fn leave_cancel(&self, job: JobId, message: (Uuid, Bytes)) -> bool {
+        let left = lock(&self.outbox).cancel(job, message, Instant::now());
+        self.woken.notify_waiters();
+        left
+    }
+
+    /// Notes which messages the agent has.
+    pub(crate) fn acknowledges(&self, ids: &[Uuid]) {
+        lock(&self.outbox).acknowledge(ids);
+    }
+
+    /// Begins a poll for so many messages.
+    pub(super) fn poll(self: &Arc<Self>, max: u32) -> Poll {
+        let held = lock(&self.outbox).held();
+        lock(&self.life).poll_begins(held, max, Instant::now());
+        Poll { agent: self.clone(), max: max as usize }
+    }
+}
+
+/// A poll under way.
+pub(super) struct Poll {
+    agent: Arc<MessageAgent>,
+    max: usize,
+}
+
+impl Poll {
+    /// Returns what there is for the agent, or waits for something until a point in time.
+    pub(super) async fn messages(&self, until: Instant) -> Vec<Bytes> {
+        loop {
+            let woken = self.agent.woken.notified();
+            tokio::pin!(woken);
+            // Before the look, so that a message that comes in between wakes it.
+            woken.as_mut().enable();
+            let now = Instant::now();
+            let (messages, due) = {
+                let mut outbox = lock(&self.agent.outbox);
+                (outbox.take(self.max, now), outbox.next_due(now))
+            };
+            if !messages.is_empty() || now >= until {
+                return messages;
+            }
+            let _ = tokio::time::timeout_at(due.map_or(until, |due| due.min(until)).into(), woken).await;
+        }
+    }
+}
+
+impl Drop for Poll {
+    fn drop(&mut self) {
+        lock(&self.agent.life).poll_ends(Instant::now());
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // A panic while the lock was held leaves at worst a message that comes again.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,353 @@
+//! The conversation about one attempt, from the request to the end.
+//!
+//! The agent may say everything on the connection that carried the request, or send it to the server's endpoint, or
+//! both: what comes first counts. Signs of life are what the agent sends. Beside them, the clock stands still while a
+//! message waits for an agent that pulls, while the agent says that it pauses, and as long as the request allows it to
+//! be silent (MSG-6).
+
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use crosspoint_contracts::Kind;
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::{Failed, Question, Success};
+use crosspoint_engine::runtime::{Attempt, Gone};
+use crosspoint_exchange::reply::{self, Meaning};
+use crosspoint_http::call::{Media, Unanswered, Unread};
+use tokio::sync::{oneshot, watch};
+
+use super::agent::MessageAgent;
+use super::hub::{Begun, Heard, Said};
+use super::life::SILENT_AFTER;
+use super::outbox::Stage;
+use super::steps::Steps;
+use super::verdict::{self, Answered, Naming, PushVerdict, Read};
+use super::{Message, sending};
+use crate::link::record::{Broken, Note};
+use crate::link::{gone, remote, status};
+
+/// How often signs of life stand in for the agent's within the time that it may be silent.
+const TICKS_PER_SILENCE: u32 = 3;
+
+/// Period of those signs where the agent's silence is not limited.
+const TICK_DEFAULT: Duration = Duration::from_secs(10);
+
+/// Shortest period of those signs.
+const TICK_MIN: Duration = Duration::from_millis(10);
+
+type Posting = Pin<Box<dyn Future<Output = Result<Answered, Failed>> + Send>>;
+
+pub(super) struct Conversation<'m> {
+    message: &'m Message,
+    pub(super) attempt: Attempt,
+    begun: Begun,
+    broken: Broken,
+    steps: Steps,
+    /// The answer to a pushed message, while it is awaited.
+    posting: Option<Posting>,
+    /// What became of a message that waits to be pulled.
+    pulled: Option<watch::Receiver<Stage>>,
+    /// What the agent waits to be told.
+    question: Option<Question>,
+    is_paused: bool,
+    began: Instant,
+    /// Until when the agent may be silent, because the request says so (MSG-6.2).
+    quiet_until: Option<Instant>,
+    /// Whether the agent may have the request.
+    pub(super) was_sent: bool,
+    /// Whether the agent itself has said how the work ended.
+    pub(super) has_ended: bool,
+}
+
+/// What happens next.
+enum Next {
+    Said(Said),
+    Posted(Result<Answered, Failed>),
+    Pulled(Stage),
+    Answered(Result<Body, Gone>),
+    Gone,
+    Stopped,
+    Tick,
+}
+
+impl<'m> Conversation<'m> {
+    pub(super) fn new(message: &'m Message, attempt: Attempt, begun: Begun, steps: Steps) -> Conversation<'m> {
+        let began = Instant::now();
+        let (quiet, was_sent) = (sending::quiet_for(&attempt), attempt.is_resumed());
+        Conversation {
+            message,
+            attempt,
+            begun,
+            broken: Broken::default(),
+            steps,
+            posting: None,
+            pulled: None,
+            question: None,
+            is_paused: false,
+            began,
+            quiet_until: quiet.and_then(|quiet| began.checked_add(quiet)),
+            // An attempt that is taken up may be with the agent.
+            was_sent,
+            has_ended: false,
+        }
+    }
+
+    fn agent(&self) -> &Arc<MessageAgent> {
+        &self.message.agent
+    }
+
+    /// Has the work done.
+    pub(super) async fn work(&mut self) -> Result<Success, Failed> {
+        self.send(None).await?;
+        let mut ticks = tokio::time::interval(self.period());
+        ticks.reset();
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            let ended = match self.next(&mut ticks).await {
+                Next::Said(said) => self.said(said).await?,
+                Next::Posted(answer) => self.posted(answer?).await?,
+                Next::Pulled(stage) => {
+                    self.was_sent |= stage >= Stage::Given;
+                    self.attempt.heard().await.map_err(gone)?;
+                    None
+                }
+                Next::Answered(answer) => {
+                    self.question = None;
+                    self.send(Some(answer.map_err(gone)?)).await?;
+                    None
+                }
+                Next::Gone => return Err(self.agent_gone()),
+                Next::Stopped => return Err(gone(Gone)),
+                Next::Tick => {
+                    self.tick().await?;
+                    None
+                }
+            };
+            if let Some(result) = ended {
+                self.has_ended = true;
+                return result.map_err(|failed| *failed);
+            }
+        }
+    }
+
+    async fn next(&mut self, ticks: &mut tokio::time::Interval) -> Next {
+        let Conversation { attempt, begun, posting, pulled, question, message, .. } = self;
+        let posted = async {
+            match posting {
+                Some(posting) => posting.await,
+                None => pending().await,
+            }
+        };
+        let stage = async {
+            let Some(pulled) = pulled else { return pending().await };
+            // The entry of the outbox is removed by this conversation, or replaced by it.
+            if pulled.changed().await.is_err() {
+                pending::<()>().await;
+            }
+            *pulled.borrow_and_update()
+        };
+        let answer = async {
+            match question {
+                Some(question) => attempt.ask(question.clone()).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            // What has come counts, even if the attempt is stopped in this very moment.
+            biased;
+            Some(said) = begun.said.recv() => Next::Said(said),
+            answer = posted => Next::Posted(answer),
+            () = attempt.stopped() => Next::Stopped,
+            stage = stage => Next::Pulled(stage),
+            answer = answer => Next::Answered(answer),
+            () = message.agent.gone() => Next::Gone,
+            _ = ticks.tick() => Next::Tick,
+        }
+    }
+
+    /// Sends the request, or sends it again with a person's answer in it: the agent knows by its id that it has it.
+    async fn send(&mut self, answer: Option<Body>) -> Result<(), Failed> {
+        let request = sending::request(self.agent(), &self.attempt, answer).await?;
+        let (job, attempt) = (self.attempt.job().id(), self.attempt.number());
+        let agent = self.agent().clone();
+        if agent.push.is_none() {
+            self.pulled = Some(agent.leave(job, attempt, (request.message_id, request.text)));
+            return Ok(());
+        }
+        self.was_sent = true;
+        self.posting = Some(Box::pin(async move { post(&agent, request).await }));
+        Ok(())
+    }
+
+    /// Handles the answer to a pushed message.
+    async fn posted(&mut self, answer: Answered) -> Result<Option<Ended>, Failed> {
+        self.posting = None;
+        let status = Ok((answer.status, Some(answer.body.len())));
+        remote::log(&self.attempt, self.began, status);
+        let (verdict, notes) = verdict::of_answer(&answer);
+        self.note(notes);
+        let naming = verdict::naming(&answer.body, self.attempt.job().id());
+        match verdict {
+            PushVerdict::Accepted => {
+                self.attempt.heard().await.map_err(gone)?;
+                Ok(None)
+            }
+            PushVerdict::Refused(failed) => Ok(Some(Err(failed))),
+            PushVerdict::Said(_) if naming == Naming::Foreign => {
+                self.note(naming.note());
+                Err(reply::unreadable("The agent answered about another task.", &answer.body))
+            }
+            PushVerdict::Said(kind) => self.hear(kind, answer.body, None).await,
+        }
+    }
+
+    /// Handles what the agent sent to the server's endpoint. The sender is answered when it is on disk.
+    async fn said(&mut self, said: Said) -> Result<Option<Ended>, Failed> {
+        let Said { kind, document, heard } = said;
+        self.was_sent = true;
+        // Its answer tells nothing more.
+        if self.pulled.take().is_some() {
+            self.agent().acknowledges(&[self.attempt.job().id().uuid()]);
+        }
+        self.hear(kind, document, Some(heard)).await
+    }
+
+    /// Handles a message about the work. Returns how the work ended, once it has.
+    async fn hear(
+        &mut self,
+        kind: Kind,
+        document: Bytes,
+        heard: Option<oneshot::Sender<Heard>>,
+    ) -> Result<Option<Ended>, Failed> {
+        self.note(verdict::naming(&document, self.attempt.job().id()).note());
+        let read = match verdict::read(kind, &document) {
+            Ok(read) => read,
+            Err(unreadable) => {
+                self.note(unreadable.notes);
+                self.conclude(heard);
+                return Ok(Some(Err(Box::new(unreadable.failed))));
+            }
+        };
+        let Read { meaning, is_paused, notes } = read;
+        self.note(notes);
+        self.is_paused = is_paused;
+        if let Meaning::Ended(result) = meaning {
+            let result = self.steps.finish(&mut self.attempt, result).await.map_err(gone)?;
+            self.note(result.notes);
+            self.conclude(heard);
+            return Ok(Some(result.ended));
+        }
+        let taken = self.goes_on(meaning, &document).await?;
+        if let Some(heard) = heard {
+            // The sender may have left.
+            let _ = heard.send(taken);
+        }
+        Ok(None)
+    }
+
+    /// Handles a message of work that goes on.
+    async fn goes_on(&mut self, meaning: Meaning, document: &Bytes) -> Result<Heard, Failed> {
+        let question = match meaning {
+            Meaning::Waiting(question) => question,
+            Meaning::Queued | Meaning::Ended(_) => None,
+            Meaning::Running(progress) => {
+                let stored = self.steps.status(&mut self.attempt, document, progress).await.map_err(gone)?;
+                if let Some(refused) = stored {
+                    self.note([refused.note()]);
+                    return Ok(Heard::Refused(refused));
+                }
+                None
+            }
+        };
+        if question.is_none() && self.question.is_some() {
+            self.attempt.unasked().await.map_err(gone)?;
+        } else {
+            self.attempt.heard().await.map_err(gone)?;
+        }
+        self.question = question;
+        Ok(Heard::Taken)
+    }
+
+    /// Keeps the sender of a result waiting until the result is on disk.
+    fn conclude(&mut self, heard: Option<oneshot::Sender<Heard>>) {
+        if let Some(heard) = heard {
+            self.begun.concludes(heard);
+        }
+    }
+
+    /// Stands in for the agent where its silence is not its own.
+    async fn tick(&mut self) -> Result<(), Failed> {
+        if let Some(pulled) = &self.pulled
+            && *pulled.borrow() == Stage::Waits
+        {
+            return self.still_waits().await;
+        }
+        let is_quiet = self.quiet_until.is_some_and(|until| Instant::now() < until);
+        if is_quiet || (self.is_paused && self.question.is_none()) {
+            self.attempt.heard().await.map_err(gone)?;
+        }
+        Ok(())
+    }
+
+    /// Decides about a message that the agent has not asked for. If the agent is away, the job waits until it is back,
+    /// and no attempt is used up. An attempt that was under way before a restart may be with the agent, which gets as
+    /// long to come back as it may be silent.
+    async fn still_waits(&mut self) -> Result<(), Failed> {
+        let is_away = !self.agent().is_fresh(SILENT_AFTER);
+        if is_away && !self.attempt.is_resumed() {
+            self.attempt.withdraw();
+            return Err(gone(Gone));
+        }
+        if is_away && self.began.elapsed() >= SILENT_AFTER {
+            let message = "The agent had the work before the server was started again, and has not come back.";
+            return Err(Failed::said(Failure::Unavailable, Dispatched::Yes, message));
+        }
+        self.attempt.heard().await.map_err(gone)
+    }
+
+    /// MSG-12.3: the agent has stopped saying anything at all.
+    fn agent_gone(&mut self) -> Failed {
+        let dispatched = if self.was_sent { Dispatched::Yes } else { Dispatched::No };
+        Failed::said(Failure::Unavailable, dispatched, "The agent has sent no heartbeat for as long as it may.")
+    }
+
+    fn period(&self) -> Duration {
+        let silence = self.agent().silence.map(|silence| silence / TICKS_PER_SILENCE);
+        silence.unwrap_or(TICK_DEFAULT).clamp(TICK_MIN, TICK_DEFAULT)
+    }
+
+    fn note(&mut self, notes: impl IntoIterator<Item = Note>) {
+        notes.into_iter().for_each(|note| self.broken.note(&self.attempt, note));
+    }
+}
+
+/// How the work ended, in the agent's own words.
+pub(super) type Ended = Result<Success, Box<Failed>>;
+
+impl Drop for Conversation<'_> {
+    fn drop(&mut self) {
+        self.agent().clear(self.attempt.job().id(), self.attempt.number());
+    }
+}
+
+/// Posts a message, and reads the answer whole.
+async fn post(agent: &MessageAgent, request: sending::Request) -> Result<Answered, Failed> {
+    let Some(push) = &agent.push else { return Err(remote::unanswered(Unanswered::Unconnected)) };
+    let answer = push.http.post(&push.endpoint, request.text, &request.trace, Media::Json).await;
+    let answer = answer.map_err(remote::unanswered)?;
+    let (status, retry_after) = (answer.status, answer.retry_after);
+    let (body, cut) = answer.beginning(agent.answer_bytes_max).await;
+    match cut {
+        // A refusal is complete with its status line.
+        Some(_) if status::meaning(status).is_some() => {}
+        None => {}
+        Some(Unread::TooLong) => return Err(remote::too_long(agent.answer_bytes_max)),
+        Some(Unread::Lost) => return Err(remote::unanswered(Unanswered::Lost)),
+        Some(Unread::Garbled) => return Err(remote::unanswered(Unanswered::Garbled)),
+    }
+    Ok(Answered { status, retry_after, body })
+}

@@ -1,0 +1,165 @@
+//! What agents say about work, and callers that cancel it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use crosspoint_contracts::Kind;
+use crosspoint_contracts::clause::Level;
+use crosspoint_contracts::message::About;
+use crosspoint_contracts::message::cancelling::Cancel;
+use crosspoint_engine::core::Grip;
+use crosspoint_engine::event::Violation;
+use crosspoint_engine::id::JobId;
+use crosspoint_engine::job::Job;
+use crosspoint_engine::machine::Event;
+use crosspoint_engine::runtime::Heard as Reported;
+use crosspoint_exchange::refusal::{Refusal, TokenStatus};
+use crosspoint_http::body::Received;
+use crosspoint_http::door::message::cancel_work;
+use crosspoint_http::json::response;
+
+use super::sender::{Presented, refused};
+use super::{shared, taken};
+use crate::backend::{fault, trace_of};
+use crate::link::message::{Heard, MessageAgent, outcome_of, over};
+use crate::server::App;
+
+/// A message of an agent about one of its jobs.
+struct Reply<'r> {
+    kind: Kind,
+    about: &'r About,
+    /// The agent whose token came with it.
+    speaker: Option<Arc<MessageAgent>>,
+    presented: &'r Presented,
+    job: Arc<Job>,
+}
+
+/// Longest time until what an agent says is on disk. Then it is asked to say it again.
+const STORED_WITHIN: Duration = Duration::from_secs(30);
+
+impl App {
+    /// Takes a message that is no request: a heartbeat, a reply, or the cancelling of work.
+    pub(super) async fn hear(
+        &self,
+        kind: Kind,
+        about: &About,
+        presented: &Presented,
+        received: Received,
+    ) -> Result<Response, Refusal> {
+        if about.is_heartbeat {
+            return self.take_heartbeat(presented, &received.bytes);
+        }
+        let speaker = self.speaker(presented)?;
+        // Deployed agents renew ids: the first that is known counts (MSG-17.2).
+        for id in about.ids.iter().filter_map(|id| id.parse::<JobId>().ok()) {
+            let job = self.engine().job(id).await.map_err(|error| fault(&error))?;
+            // Work of agents of other contracts is not reported here, whoever knows its id.
+            let is_ours = |job: &Arc<Job>| job.agent.as_ref().is_some_and(|agent| self.hub().agent(agent).is_some());
+            if let Some(job) = job.map(|watch| watch.job()).filter(is_ours) {
+                let reply = Reply { kind, about, speaker, presented, job };
+                return self.take_reply(reply, received).await;
+            }
+        }
+        self.take_cancel(presented, &received).await
+    }
+
+    /// Takes the reply of an agent about one of its jobs. It is on disk when its sender is answered.
+    async fn take_reply(&self, reply: Reply<'_>, received: Received) -> Result<Response, Refusal> {
+        let Reply { kind, about, speaker, presented, job } = &reply;
+        let talk = self.hub().talks(job.id());
+        let agent = match (&speaker, &talk) {
+            (Some(speaker), _) => speaker.name.clone(),
+            (None, Some((agent, _))) => agent.clone(),
+            (None, None) => job.agent.clone().unwrap_or_else(|| shared("")),
+        };
+        let known = self.hub().agent(&agent).ok_or_else(unknown_work)?;
+        let Some(attempt) = last_attempt_of(job, &agent) else { return Err(self.not_theirs(job, &agent).await) };
+        self.authenticated(&known, presented)?;
+        is_of_its_type(&known, about, speaker.is_some())?;
+        known.heard();
+        self.hub().tell_capacity(self.engine(), &known);
+        let is_present = talk.is_some_and(|(of, number)| of == agent && number == attempt);
+        let heard = match is_present {
+            true => {
+                let said = self.hub().say(job.id(), *kind, received.bytes.clone());
+                tokio::time::timeout(STORED_WITHIN, said).await.map_err(|_| not_now())?
+            }
+            false => None,
+        };
+        match heard {
+            Some(Heard::Taken) => Ok(taken()),
+            Some(Heard::Refused(refused)) => Err(refused.refusal()),
+            Some(Heard::Over) | None => self.take_late(*kind, &agent, (job, attempt), &received).await,
+        }
+    }
+
+    /// Takes what an agent says about an attempt that is over. A success counts if the job has not ended: the work is
+    /// done. Anything else is on record.
+    async fn take_late(
+        &self,
+        kind: Kind,
+        agent: &Arc<str>,
+        (job, attempt): (&Job, u32),
+        received: &Received,
+    ) -> Result<Response, Refusal> {
+        let id = job.id();
+        let Some(result) = outcome_of(kind, &received.bytes) else {
+            let now = self.engine().job(id).await.map_err(|error| fault(&error))?.map(|watch| watch.job());
+            if now.is_some_and(|now| now.outcome().is_some()) {
+                let what = "a message about the work came after its outcome";
+                self.engine().record(id, Violation { clause: "ALL-9.3", level: Level::Error, what: what.into() }).await;
+            }
+            // The agent learns that the work is over (MSG-19).
+            return Ok(response(StatusCode::OK, over(self.hub(), agent, id, &trace_of(job, attempt))));
+        };
+        let event = Event::Finish { attempt, result };
+        match self.engine().report(agent, vec![(id, Grip::Lost, event)]).await.as_deref() {
+            Some([Reported::Taken | Reported::Gone]) => Ok(taken()),
+            Some(_) | None => Err(not_now()),
+        }
+    }
+
+    /// Records that an agent speaks of work that it never had.
+    async fn not_theirs(&self, job: &Job, agent: &str) -> Refusal {
+        let what = "a message came from an agent that never had the work";
+        self.engine().record(job.id(), Violation { clause: "ALL-2", level: Level::Error, what: what.into() }).await;
+        refused(agent, TokenStatus::WrongAgent)
+    }
+
+    /// Takes a caller's `error` that cancels its work.
+    async fn take_cancel(&self, presented: &Presented, received: &Received) -> Result<Response, Refusal> {
+        let Cancel { request_id, task_id } = Cancel::read(&received.bytes).ok_or_else(unknown_work)?;
+        let from = self.caller_of(presented, &received.bytes)?;
+        for id in request_id.into_iter().chain(task_id) {
+            if let Some(response) = cancel_work(&self.doors(), &from.caller, &id).await? {
+                return Ok(response);
+            }
+        }
+        Err(unknown_work())
+    }
+}
+
+/// MSG-13.5: a token is bound to the agent's type, too. Without a token the ids alone count.
+fn is_of_its_type(agent: &MessageAgent, about: &About, has_shown: bool) -> Result<(), Refusal> {
+    match (&agent.agent_type, &about.from_agent) {
+        (Some(of), Some(from)) if has_shown && **of != **from => Err(refused(&agent.name, TokenStatus::WrongAgent)),
+        (Some(_) | None, Some(_) | None) => Ok(()),
+    }
+}
+
+/// Returns the number of the last attempt that an agent had.
+fn last_attempt_of(job: &Job, agent: &Arc<str>) -> Option<u32> {
+    (1..=job.attempts).rev().find(|attempt| job.had_by(*attempt) == Some(agent))
+}
+
+fn unknown_work() -> Refusal {
+    let hint = "`payload.task_id` and `request_id` of a reply are those of the work_request";
+    Refusal::not_found("the message is about no work that is known here", hint).clause("MSG-17.2")
+}
+
+fn not_now() -> Refusal {
+    let hint = "it may or may not count: send the same message again";
+    Refusal::unavailable("the message could not be stored in time", hint)
+}

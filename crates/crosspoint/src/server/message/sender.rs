@@ -1,0 +1,117 @@
+//! Who sends a message: agents and callers show it by their tokens (MSG-13).
+
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use crosspoint_exchange::admission::Caller;
+use crosspoint_exchange::incoming::names_in;
+use crosspoint_exchange::refusal::{Refusal, TokenStatus};
+
+use crate::link::message::MessageAgent;
+use crate::server::App;
+
+/// The token that came with a request. It never prints itself.
+pub(super) struct Presented(Option<String>);
+
+/// Who asks for work.
+pub(super) struct From {
+    /// The owner of the job.
+    pub(super) caller: Caller,
+    /// The recipient that is told of the outcome.
+    pub(super) notify: Option<Arc<str>>,
+}
+
+impl Presented {
+    /// Reads the `Authorization` header.
+    pub(super) fn read(headers: &HeaderMap) -> Result<Presented, Refusal> {
+        let Some(value) = headers.get(AUTHORIZATION) else { return Ok(Presented(None)) };
+        let token = value.to_str().ok().and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
+        });
+        match token.filter(|token| !token.is_empty()) {
+            Some(token) => Ok(Presented(Some(token))),
+            None => Err(refused("", TokenStatus::Malformed)),
+        }
+    }
+
+    pub(super) fn token(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+/// MSG-13.4: a token is refused with what is wrong with it, and not with whose it is.
+pub(super) fn refused(agent: &str, status: TokenStatus) -> Refusal {
+    Refusal::unauthenticated(agent, status)
+}
+
+impl App {
+    /// Checks that a message that claims to come from this agent does (MSG-13.5).
+    pub(super) fn authenticated(&self, agent: &MessageAgent, presented: &Presented) -> Result<(), Refusal> {
+        let Some(token) = presented.token() else {
+            return if agent.has_token() { Err(refused(&agent.name, TokenStatus::Missing)) } else { Ok(()) };
+        };
+        if agent.is_token(token) {
+            return Ok(());
+        }
+        match self.owner_of(token) {
+            Some(_) => Err(refused(&agent.name, TokenStatus::WrongAgent)),
+            None if agent.has_token() => Err(refused(&agent.name, TokenStatus::Unknown)),
+            // Nothing is asked of this agent, so whatever it presents is nothing to us.
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the agent whose token this is.
+    pub(super) fn owner_of(&self, token: &str) -> Option<Arc<MessageAgent>> {
+        // All are compared, so that the time says nothing about which one it is.
+        self.hub().agents().into_iter().filter(|agent| agent.is_token(token)).last()
+    }
+
+    /// Checks the token of a message about work before anything in the message is looked up (MSG-13.4). Returns the
+    /// agent that the token belongs to.
+    pub(super) fn speaker(&self, presented: &Presented) -> Result<Option<Arc<MessageAgent>>, Refusal> {
+        let agents = self.hub().agents();
+        let all_have_tokens = !agents.is_empty() && agents.iter().all(|agent| agent.has_token());
+        match presented.token() {
+            None if all_have_tokens && self.callers_are_open() => Ok(None),
+            None if all_have_tokens => Err(refused("", TokenStatus::Missing)),
+            None => Ok(None),
+            Some(token) => match self.owner_of(token) {
+                Some(agent) => Ok(Some(agent)),
+                None if all_have_tokens && !self.is_caller_token(token) => Err(refused("", TokenStatus::Unknown)),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// Returns who sends a `work_request`. A caller shows by its token who it is. One without a token is known by its
+    /// name in `from_agent`, or because it is the only one that is configured.
+    pub(super) fn caller_of(&self, presented: &Presented, document: &[u8]) -> Result<From, Refusal> {
+        let callers = self.callers();
+        if let Some(token) = presented.token()
+            && let Some(known) = callers.iter().filter(|caller| caller.is_token(token)).last()
+        {
+            let name: Arc<str> = known.name.as_str().into();
+            return Ok(From { caller: Caller::named(name.clone()), notify: Some(name) });
+        }
+        if callers.iter().any(|caller| caller.has_token()) {
+            let status = if presented.token().is_some() { TokenStatus::Unknown } else { TokenStatus::Missing };
+            return Err(refused("", status));
+        }
+        let [from] = names_in(document, ["from_agent"]);
+        let named = callers.iter().find(|caller| Some(&caller.name) == from.as_ref());
+        let only = if let [only] = callers { Some(only) } else { None };
+        let notify = named.or(only).map(|caller| caller.name.as_str().into());
+        Ok(From { caller: Caller::everyone(), notify })
+    }
+
+    fn callers_are_open(&self) -> bool {
+        !self.callers().iter().any(|caller| caller.has_token())
+    }
+
+    fn is_caller_token(&self, token: &str) -> bool {
+        self.callers().iter().any(|caller| caller.is_token(token))
+    }
+}
