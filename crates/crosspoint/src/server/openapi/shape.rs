@@ -215,7 +215,8 @@ pub(super) struct Agent {
     breaker: BreakerShown,
     /// Whether it gets no new work.
     drained: bool,
-    /// Of an agent that joined: since when no session has been there under its name; null while one is.
+    /// Of an agent that joined, and of a configured one whose presence is known: since when it is away; null while it
+    /// is there.
     away_since: Option<Nullable<When>>,
     /// Since when the agent refuses the server's token, or wants one; left out while it does not. The operator mends it
     /// by `token_file` of the agent.
