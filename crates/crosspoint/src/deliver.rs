@@ -5,7 +5,7 @@
 //! acknowledgement was lost is sent again, with the same id. A recipient is told at its address, or it pulls, or both:
 //! whichever way it acknowledges the outcome first ends the other.
 //!
-//! In reading order: [`telling`] says which documents tell a job; [`line`], [`gate`], [`outbox`] and [`mailbox`] decide
+//! In reading order: [`telling`] says which documents tell a job, and [`message`] which these are; [`line`], [`gate`], [`outbox`] and [`mailbox`] decide
 //! what is sent and given when, without a clock; [`correspondence`] is what is under way to one recipient;
 //! [`document`] makes documents of jobs, [`sender`] posts them, [`pull`] hands them out; [`count`] and [`standing`] are
 //! for people.
@@ -16,6 +16,7 @@ mod document;
 mod gate;
 mod line;
 mod mailbox;
+pub(crate) mod message;
 mod outbox;
 mod pull;
 mod sender;
@@ -39,9 +40,9 @@ use tokio_util::sync::CancellationToken;
 use self::correspondence::Correspondence;
 use crate::config::{Caller, Token};
 
-pub(crate) use self::count::Result as DeliveryResult;
+pub(crate) use self::count::Numbers;
 pub(crate) use self::standing::{Failing, OwedJob, Standing};
-pub(crate) use self::telling::{Message, Telling};
+pub(crate) use self::telling::Telling;
 
 /// Most content that is on its way to recipients in documents at a time, in KiB. Of text that programs printed the
 /// engine has its own limit.

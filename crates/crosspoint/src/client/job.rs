@@ -30,6 +30,7 @@ pub(crate) struct JobFields {
     pub(crate) outcome: Option<Outcome>,
     #[serde(default)]
     pub(crate) violations: Vec<Violation>,
+    pub(crate) owed: Option<Owed>,
 }
 
 #[derive(Default, Deserialize)]
@@ -42,6 +43,20 @@ pub(crate) struct Progress {
 pub(crate) struct Stuck {
     pub(crate) reason: String,
     pub(crate) since: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Owed {
+    pub(crate) to: String,
+    pub(crate) since: String,
+    pub(crate) failing: Option<Failing>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Failing {
+    pub(crate) tries: u64,
+    pub(crate) last: String,
+    pub(crate) next_at: String,
 }
 
 #[derive(Deserialize)]

@@ -104,11 +104,11 @@ impl Deliveries {
     async fn tell_state(&self, to: &Correspondence, callback: &Callback, job: &Job, sending: Sending) -> Sent {
         let shown = Shown::of(job);
         let is_new = shown.is_some() && shown != sending.shown;
-        let message = if is_new { (self.telling.now)(job) } else { None };
-        let Some(message) = message else {
+        let document = if is_new { (self.telling.now)(job) } else { None };
+        let Some(document) = document else {
             return Sent { is_acknowledged: false, end: End::Known(shown.or(sending.shown)) };
         };
-        match self.post(to, callback, message.body, job).await {
+        match self.post(to, callback, document, job).await {
             Ok(()) => Sent { is_acknowledged: true, end: End::Known(shown) },
             Err(trouble) => Sent { is_acknowledged: false, end: End::Failed { trouble, taken: 0 } },
         }
@@ -123,8 +123,8 @@ impl Deliveries {
         let Some(documents) = self.documents(job.clone()).await else {
             return sent(taken, Trouble::of(What::Unreadable));
         };
-        for message in documents.messages.iter().skip(sending.taken) {
-            if let Err(trouble) = self.post(to, callback, message.body.clone(), &job).await {
+        for document in documents.all.iter().skip(sending.taken) {
+            if let Err(trouble) = self.post(to, callback, document.clone(), &job).await {
                 return sent(taken, trouble);
             }
             taken += 1;

@@ -92,8 +92,56 @@ pub(super) struct Job {
     question: Option<Question>,
     /// How it ended, once it has.
     outcome: Option<Outcome>,
+    /// Who has not been told its outcome yet, though it has ended.
+    owed: Option<Owed>,
     /// The rules that were broken about it.
     violations: Option<Vec<Violation>>,
+}
+
+/// An outcome that a caller has not been told yet.
+#[derive(JsonSchema)]
+struct Owed {
+    /// The caller.
+    to: String,
+    /// When the job ended.
+    since: When,
+    /// How telling this caller has failed, where it has.
+    failing: Option<Failing>,
+}
+
+/// How telling a caller has failed since the last message that it took.
+#[derive(JsonSchema)]
+struct Failing {
+    /// When it failed first.
+    since: When,
+    /// How often it failed.
+    tries: u32,
+    /// What happened last, for people.
+    last: String,
+    /// When it is tried next.
+    next_at: When,
+}
+
+/// A caller that is told later.
+#[derive(JsonSchema)]
+struct Caller {
+    name: String,
+    /// The address at which it is told. Without it the caller pulls.
+    callback: Option<String>,
+    /// Whether it is in the configuration. What a caller is owed that is not there any more is kept, and not sent.
+    configured: bool,
+    /// How many jobs have ended whose outcome it has not been told.
+    owed: u64,
+    /// When the first of them ended.
+    since: Option<When>,
+    /// Why it is not told at its address, where it is not.
+    failing: Option<Failing>,
+}
+
+/// All callers that are told later.
+#[derive(JsonSchema)]
+pub(super) struct CallerPage {
+    callers: Vec<Caller>,
 }
 
 /// How far a job is.
