@@ -97,6 +97,8 @@ pub struct Limits {
     pub attempt: Option<Duration>,
     /// Most output, in bytes.
     pub output_bytes: Option<u64>,
+    /// Most memory of a program that does the work, in bytes (MSG-6.5).
+    pub memory_bytes: Option<u64>,
     /// How often and when a failed attempt is repeated (TASK-7). Setting it also says that repeating is wanted.
     pub retry: Option<Schedule>,
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::document::{self, Extent, Options, Reading};
 use crate::exchange::{Exchange, Holds, Lack, Part};
-use crate::job::Canonical;
+use crate::job::{Canonical, Home};
 use crate::json::{DEPTH_MAX, Tape, Type, Value, WRAPPING_LEVELS_MAX};
 use crate::kind::{self, Contract, Kind};
 use crate::map::write::FilledPlaces;
@@ -221,6 +221,11 @@ pub fn write(job: &Canonical<'_>, to: Contract, context: &WriteContext<'_>) -> R
         check(written.kind, &written.text, context)?;
     }
     Ok(written)
+}
+
+/// Whether the document that a job becomes in a contract has a member for this fact.
+pub fn has_member(job: &Canonical<'_>, to: Contract, home: Home) -> bool {
+    (map::of(to).writing)(job).is_some_and(|shape| shape.has(home))
 }
 
 /// Writes a job without a frame, for doors that frame what they send.

@@ -225,6 +225,10 @@ impl<'w> Writing<'w> {
         if known != Known::Work && canonical.get(known.home()).is_some() {
             return;
         }
+        // An error need not say how long the work took.
+        if known == Known::Duration && !translate::has_member(canonical, self.to, Home::Duration) {
+            return;
+        }
         let (job, ended) = (self.job, self.job.ended());
         let value = match known {
             Known::Work => Some(Json::string(job.work)),

@@ -196,7 +196,7 @@ fn limits(job: &Canonical<'_>, exchange: &Exchange) -> Limits {
         None => exchange.seconds_default.map(|seconds| Duration::from_secs(seconds.into())),
     };
     let time = time.filter(|time| !time.is_zero());
-    let limits = Limits { retry: schedule(job), ..Limits::default() };
+    let limits = Limits { retry: schedule(job), memory_bytes: memory(job), ..Limits::default() };
     match exchange.seconds {
         Seconds::Total => Limits { total: time, ..limits },
         Seconds::EachAttempt { grace_seconds } => {
@@ -204,6 +204,13 @@ fn limits(job: &Canonical<'_>, exchange: &Exchange) -> Limits {
             Limits { attempt: time.map(|time| time.saturating_add(grace)), ..limits }
         }
     }
+}
+
+/// Returns how much memory a program may use, in bytes (MSG-6.5); 0 means no limit.
+fn memory(job: &Canonical<'_>) -> Option<u64> {
+    let megabytes: f64 = job.get(Home::MemoryMax)?.get().parse().ok()?;
+    let bytes = megabytes * f64::from(1_u32 << 20);
+    (bytes >= 1.0).then_some(bytes as u64)
 }
 
 /// TASK-7: returns the caller's retry policy, within the limits of this server.

@@ -4,7 +4,7 @@
 //! message is read as one of these it must be known which it is, who sent it, and which work it belongs to. Deployed
 //! agents renew ids, so the task counts more than the request (MSG-17.2).
 
-use super::read::is_heartbeat;
+use super::heartbeat::is_sign;
 use super::version::{NoCommonVersion, SPOKEN, pick};
 use crate::json::{Tape, Value};
 use crate::kind::Kind;
@@ -40,10 +40,9 @@ impl About {
             Some(text).filter(|text| !text.is_empty())
         };
         let kind = kind_of(root);
-        let has = |name: &str| root.get("payload").is_some_and(|payload| payload.get(name).is_some());
         About {
             kind,
-            is_heartbeat: kind == Some(Kind::WorkStatus) && is_heartbeat(has),
+            is_heartbeat: kind == Some(Kind::WorkStatus) && root.get("payload").is_some_and(is_sign),
             ids: IDS.iter().filter_map(|path| text(path)).collect(),
             version: text("protocol_version"),
             from_agent: text("from_agent"),

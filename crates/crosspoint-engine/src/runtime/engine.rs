@@ -332,10 +332,10 @@ impl Engine {
         }
     }
 
-    /// Tells the pull queues about an attempt, if it is there.
+    /// Tells the pull queues about an attempt, if it may be there. An agent that joined may have got a link since.
     pub(super) fn tell_queues(&self, job: &Arc<Job>, attempt: u32, instruction: Instruction) {
-        let is_linked = job.agent.as_ref().is_some_and(|name| self.link(name).is_some());
-        if let Some(queues) = self.0.queues.as_ref().filter(|_| !is_linked) {
+        let is_configured = job.agent.as_ref().is_some_and(|name| self.0.links.of_configured(name).is_some());
+        if let Some(queues) = self.0.queues.as_ref().filter(|_| !is_configured) {
             queues.instruct(job, attempt, instruction);
         }
     }

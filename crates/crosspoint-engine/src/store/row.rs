@@ -285,6 +285,7 @@ struct LimitsText {
     attempt_micros: Option<u64>,
     silence_micros: Option<u64>,
     output_bytes: Option<u64>,
+    memory_bytes: Option<u64>,
     retry: Option<(u32, u8, u64)>,
 }
 
@@ -300,6 +301,7 @@ fn limits_text(limits: &Limits) -> Option<String> {
         attempt_micros: limits.attempt.map(micros),
         silence_micros: limits.silence.map(micros),
         output_bytes: limits.output_bytes,
+        memory_bytes: limits.memory_bytes,
         retry: limits.retry.map(|retry| (retry.attempts_max, retry.backoff as u8, micros(retry.first))),
     };
     serde_json::to_string(&text).ok()
@@ -312,6 +314,7 @@ fn limits(text: Option<&str>) -> Limits {
         attempt: text.attempt_micros.map(Duration::from_micros),
         silence: text.silence_micros.map(Duration::from_micros),
         output_bytes: text.output_bytes,
+        memory_bytes: text.memory_bytes,
         retry: text.retry.map(|(attempts_max, backoff, first)| Schedule {
             attempts_max,
             backoff: BACKOFFS.get(usize::from(backoff)).copied().unwrap_or(Backoff::Exponential),

@@ -51,3 +51,11 @@ impl Shown {
         (!is_new).then_some(Shown { phase, attempts, answers, question, progress_at })
     }
 }
+
+#[cfg(test)]
+impl Shown {
+    /// Returns what shows of a job that runs and has made progress at this time.
+    pub(super) fn at(progress_at: Time) -> Shown {
+        Shown { phase: Phase::Running, attempts: 1, answers: 0, question: None, progress_at }
+    }
+}

@@ -65,6 +65,18 @@ impl Exec {
         };
         Exec { program: Arc::new(program), orphan_lock: program_directory.orphan_lock.clone() }
     }
+
+    /// Returns the program with the memory that a request allows it, if that is less than the operator does (MSG-6.5).
+    fn program_within(&self, memory_bytes: Option<u64>) -> Arc<Program> {
+        let settled = self.program.limits.memory_bytes;
+        match memory_bytes.filter(|bytes| settled.is_none_or(|settled| *bytes < settled)) {
+            None => self.program.clone(),
+            Some(bytes) => {
+                let limits = exec::Limits { memory_bytes: Some(bytes), ..self.program.limits };
+                Arc::new(Program { limits, ..(*self.program).clone() })
+            }
+        }
+    }
 }
 
 impl Link for Exec {
@@ -82,7 +94,8 @@ async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
     // grace.
     let mut leaving = pin!(attempt.leaving());
     let given = given(&attempt).await?;
-    let mut running = started(&link, given, &attempt, leaving.as_mut()).await?;
+    let program = link.program_within(attempt.job().request.limits.memory_bytes);
+    let mut running = started(&link.orphan_lock, (program, given), &attempt, leaving.as_mut()).await?;
     let mut stopping = false;
     loop {
         let next = tokio::select! {
@@ -126,14 +139,14 @@ fn abandon(attempt: &Attempt, running: &mut Running) {
 
 /// Starts the program. Waiting for leftovers of earlier attempts does not count as silence of the agent.
 async fn started(
-    link: &Exec,
-    given: Given,
+    orphan_lock: &OrphanLock,
+    (program, given): (Arc<Program>, Given),
     attempt: &Attempt,
     mut leaving: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Running, Failed> {
     let starting = async {
-        link.orphan_lock.clear().await.map_err(|error| unguarded(&link.orphan_lock, &error))?;
-        exec::start(link.program.clone(), given).await
+        orphan_lock.clear().await.map_err(|error| unguarded(orphan_lock, &error))?;
+        exec::start(program, given).await
     };
     tokio::pin!(starting);
     loop {

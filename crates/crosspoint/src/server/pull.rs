@@ -132,6 +132,7 @@ pub(super) async fn leave_agent(
 pub(super) async fn forget_agent(State(app): State<App>, Name(name): Name) -> Result<Response, Refused> {
     let forgotten = app.engine().forget(&name).await.map_err(|why| unjoined(&why))?;
     app.queues().tidy(&name);
+    app.hub().forget(&name);
     shown(Ok(forgotten))
 }
 

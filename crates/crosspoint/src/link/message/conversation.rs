@@ -77,7 +77,7 @@ enum Next {
 impl<'m> Conversation<'m> {
     pub(super) fn new(message: &'m Message, attempt: Attempt, begun: Begun, steps: Steps) -> Conversation<'m> {
         let began = Instant::now();
-        let quiet = sending::quiet_for(&attempt);
+        let (quiet, was_sent) = (sending::quiet_for(&attempt), attempt.is_resumed());
         Conversation {
             message,
             attempt,
@@ -90,7 +90,8 @@ impl<'m> Conversation<'m> {
             is_paused: false,
             began,
             quiet_until: quiet.and_then(|quiet| began.checked_add(quiet)),
-            was_sent: false,
+            // An attempt that is taken up may be with the agent.
+            was_sent,
             has_ended: false,
         }
     }
@@ -104,6 +105,7 @@ impl<'m> Conversation<'m> {
         self.send(None).await?;
         let mut ticks = tokio::time::interval(self.period());
         ticks.reset();
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let ended = match self.next(&mut ticks).await {
                 Next::Said(said) => self.said(said).await?,

@@ -55,7 +55,9 @@ impl App {
         // Deployed agents renew ids: the first that is known counts (MSG-17.2).
         for id in about.ids.iter().filter_map(|id| id.parse::<JobId>().ok()) {
             let job = self.engine().job(id).await.map_err(|error| fault(&error))?;
-            if let Some(job) = job.map(|watch| watch.job()) {
+            // Work of agents of other contracts is not reported here, whoever knows its id.
+            let is_ours = |job: &Arc<Job>| job.agent.as_ref().is_some_and(|agent| self.hub().agent(agent).is_some());
+            if let Some(job) = job.map(|watch| watch.job()).filter(is_ours) {
                 let reply = Reply { kind, about, speaker, presented, job };
                 return self.take_reply(reply, received).await;
             }
@@ -72,13 +74,12 @@ impl App {
             (None, Some((agent, _))) => agent.clone(),
             (None, None) => job.agent.clone().unwrap_or_else(|| shared("")),
         };
+        let known = self.hub().agent(&agent).ok_or_else(unknown_work)?;
         let Some(attempt) = last_attempt_of(job, &agent) else { return Err(self.not_theirs(job, &agent).await) };
-        if let Some(agent) = self.hub().agent(&agent) {
-            self.authenticated(&agent, presented)?;
-            is_of_its_type(&agent, about, speaker.is_some())?;
-            agent.heard();
-            self.hub().tell_capacity(self.engine(), &agent);
-        }
+        self.authenticated(&known, presented)?;
+        is_of_its_type(&known, about, speaker.is_some())?;
+        known.heard();
+        self.hub().tell_capacity(self.engine(), &known);
         let is_present = talk.is_some_and(|(of, number)| of == agent && number == attempt);
         let heard = match is_present {
             true => {
@@ -129,18 +130,14 @@ impl App {
 
     /// Takes a caller's `error` that cancels its work.
     async fn take_cancel(&self, presented: &Presented, received: &Received) -> Result<Response, Refusal> {
-        let unknown = || {
-            let hint = "`payload.task_id` and `request_id` of a reply are those of the work_request";
-            Refusal::not_found("the message is about no work that is known here", hint).clause("MSG-17.2")
-        };
-        let Cancel { request_id, task_id } = Cancel::read(&received.bytes).ok_or_else(unknown)?;
+        let Cancel { request_id, task_id } = Cancel::read(&received.bytes).ok_or_else(unknown_work)?;
         let from = self.caller_of(presented, &received.bytes)?;
         for id in request_id.into_iter().chain(task_id) {
             if let Some(response) = cancel_work(&self.doors(), &from.caller, &id).await? {
                 return Ok(response);
             }
         }
-        Err(unknown())
+        Err(unknown_work())
     }
 }
 
@@ -155,6 +152,11 @@ fn is_of_its_type(agent: &MessageAgent, about: &About, has_shown: bool) -> Resul
 /// Returns the number of the last attempt that an agent had.
 fn last_attempt_of(job: &Job, agent: &Arc<str>) -> Option<u32> {
     (1..=job.attempts).rev().find(|attempt| job.had_by(*attempt) == Some(agent))
+}
+
+fn unknown_work() -> Refusal {
+    let hint = "`payload.task_id` and `request_id` of a reply are those of the work_request";
+    Refusal::not_found("the message is about no work that is known here", hint).clause("MSG-17.2")
 }
 
 fn not_now() -> Refusal {
