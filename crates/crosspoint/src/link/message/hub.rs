@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
+use crosspoint_contracts::message::About;
 use crosspoint_engine::core::Member;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::runtime::{Engine, Link};
@@ -49,6 +50,7 @@ struct Talk {
 /// Something that an agent said about an attempt.
 pub(super) struct Said {
     pub(super) kind: Kind,
+    pub(super) about: About,
     pub(super) document: Bytes,
     /// Tells the sender what became of it.
     pub(super) heard: oneshot::Sender<Heard>,
@@ -209,13 +211,13 @@ impl Hub {
 
     /// Passes on what an agent said about a job; returns what became of it, once that is on disk. `None` if no attempt
     /// of the job is under way.
-    pub(crate) async fn say(&self, job: JobId, kind: Kind, document: Bytes) -> Option<Heard> {
+    pub(crate) async fn say(&self, job: JobId, (kind, about): (Kind, About), document: Bytes) -> Option<Heard> {
         let talk = {
             let conversations = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
             conversations.get(&job).cloned()
         }?;
         let (heard, answer) = oneshot::channel();
-        talk.said.send(Said { kind, document, heard }).await.ok()?;
+        talk.said.send(Said { kind, about, document, heard }).await.ok()?;
         answer.await.ok()
     }
 

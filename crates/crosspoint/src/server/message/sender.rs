@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use crosspoint_exchange::admission::Caller;
-use crosspoint_exchange::incoming::names_in;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 
 use crate::link::message::MessageAgent;
@@ -88,7 +87,7 @@ impl App {
 
     /// Returns who sends a `work_request`. A caller shows by its token who it is. One without a token is known by its
     /// name in `from_agent`, or because it is the only one that is configured.
-    pub(super) fn caller_of(&self, presented: &Presented, document: &[u8]) -> Result<From, Refusal> {
+    pub(super) fn caller_of(&self, presented: &Presented, from_agent: Option<&str>) -> Result<From, Refusal> {
         let callers = self.callers();
         if let Some(token) = presented.token()
             && let Some(known) = callers.iter().filter(|caller| caller.is_token(token)).last()
@@ -100,8 +99,7 @@ impl App {
             let status = if presented.token().is_some() { TokenStatus::Unknown } else { TokenStatus::Missing };
             return Err(refused("", status));
         }
-        let [from] = names_in(document, ["from_agent"]);
-        let named = callers.iter().find(|caller| Some(&caller.name) == from.as_ref());
+        let named = callers.iter().find(|caller| Some(caller.name.as_str()) == from_agent);
         let only = if let [only] = callers { Some(only) } else { None };
         let notify = named.or(only).map(|caller| caller.name.as_str().into());
         Ok(From { caller: Caller::everyone(), notify })
