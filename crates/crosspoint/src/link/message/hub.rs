@@ -112,6 +112,19 @@ impl Hub {
         self.agents.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
+    /// Returns the agent whose token this is.
+    pub(crate) fn owner_of(&self, token: &str) -> Option<Arc<MessageAgent>> {
+        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
+        // All are compared, so that the time says nothing about which one it is.
+        agents.values().filter(|agent| agent.is_token(token)).last().cloned()
+    }
+
+    /// Whether there are agents, and each must present a token.
+    pub(crate) fn all_have_tokens(&self) -> bool {
+        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
+        !agents.is_empty() && agents.values().all(|agent| agent.has_token())
+    }
+
     /// Makes the link to an agent of the configuration. One that pulls gets no work until it polls.
     pub(crate) fn configured(self: &Arc<Hub>, settled: &config::Agent, message: &config::Message) -> Arc<dyn Link> {
         let (url, told) = match &message.via {

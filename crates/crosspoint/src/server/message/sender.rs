@@ -64,22 +64,19 @@ impl App {
 
     /// Returns the agent whose token this is.
     pub(super) fn owner_of(&self, token: &str) -> Option<Arc<MessageAgent>> {
-        // All are compared, so that the time says nothing about which one it is.
-        self.hub().agents().into_iter().filter(|agent| agent.is_token(token)).last()
+        self.hub().owner_of(token)
     }
 
     /// Checks the token of a message about work before anything in the message is looked up (MSG-13.4). Returns the
     /// agent that the token belongs to.
     pub(super) fn speaker(&self, presented: &Presented) -> Result<Option<Arc<MessageAgent>>, Refusal> {
-        let agents = self.hub().agents();
-        let all_have_tokens = !agents.is_empty() && agents.iter().all(|agent| agent.has_token());
+        let all_have_tokens = || self.hub().all_have_tokens();
         match presented.token() {
-            None if all_have_tokens && self.callers_are_open() => Ok(None),
-            None if all_have_tokens => Err(refused("", TokenStatus::Missing)),
+            None if !self.callers_are_open() && all_have_tokens() => Err(refused("", TokenStatus::Missing)),
             None => Ok(None),
             Some(token) => match self.owner_of(token) {
                 Some(agent) => Ok(Some(agent)),
-                None if all_have_tokens && !self.is_caller_token(token) => Err(refused("", TokenStatus::Unknown)),
+                None if !self.is_caller_token(token) && all_have_tokens() => Err(refused("", TokenStatus::Unknown)),
                 None => Ok(None),
             },
         }
