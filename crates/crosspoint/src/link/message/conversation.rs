@@ -113,7 +113,8 @@ impl<'m> Conversation<'m> {
                 Next::Posted(answer) => self.posted(answer?).await?,
                 Next::Pulled(stage) => {
                     self.was_sent |= stage >= Stage::Given;
-                    self.attempt.heard().await.map_err(gone)?;
+                    // The result may be the next thing that comes, and need not wait for a commit.
+                    self.attempt.heard_at_once();
                     None
                 }
                 Next::Answered(answer) => {
@@ -194,7 +195,7 @@ impl<'m> Conversation<'m> {
         let naming = verdict::naming(&about, self.attempt.job().id());
         match verdict {
             PushVerdict::Accepted => {
-                self.attempt.heard().await.map_err(gone)?;
+                self.attempt.heard_at_once();
                 Ok(None)
             }
             PushVerdict::Refused(failed) => Ok(Some(Err(failed))),
