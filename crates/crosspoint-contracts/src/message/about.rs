@@ -16,8 +16,14 @@ pub struct About {
     pub kind: Option<Kind>,
     /// Whether it is a sign of life of an agent, about no work.
     pub is_heartbeat: bool,
+    /// Whether its sender says that the work is paused (MSG-6.3).
+    pub is_paused: bool,
     /// The ids that its work may be known by: the task's, and then the request's.
     pub ids: Vec<String>,
+    /// The id of the task in its payload, as it is written.
+    pub task_id: Option<String>,
+    /// The id of its request, as it is written.
+    pub request_id: Option<String>,
     /// The version that it is written in, if it says so.
     pub version: Option<String>,
     /// The type of its sender, if it says so.
@@ -35,18 +41,21 @@ impl About {
             Err(broken) => broken.so_far.root(),
         };
         let Some(root) = root else { return About::default() };
-        let text = |path: &str| {
-            let text = path.split('/').try_fold(root, Value::get)?.text()?.decode().into_owned();
-            Some(text).filter(|text| !text.is_empty())
-        };
+        let text = |path: &str| Some(path.split('/').try_fold(root, Value::get)?.text()?.decode().into_owned());
+        let name = |path: &str| text(path).filter(|name| !name.is_empty());
         let kind = kind_of(root);
+        let payload = root.get("payload");
+        let status = payload.and_then(|payload| payload.get("status")?.text());
         About {
             kind,
-            is_heartbeat: kind == Some(Kind::WorkStatus) && root.get("payload").is_some_and(is_sign),
-            ids: IDS.iter().filter_map(|path| text(path)).collect(),
-            version: text("protocol_version"),
-            from_agent: text("from_agent"),
-            agent_id: text("payload/agent_id"),
+            is_heartbeat: kind == Some(Kind::WorkStatus) && payload.is_some_and(is_sign),
+            is_paused: status.is_some_and(|status| status == *"paused"),
+            ids: IDS.iter().filter_map(|path| name(path)).collect(),
+            task_id: text("payload/task_id"),
+            request_id: text("request_id"),
+            version: name("protocol_version"),
+            from_agent: name("from_agent"),
+            agent_id: name("payload/agent_id"),
         }
     }
 

@@ -192,6 +192,12 @@ impl Attempt {
         self.report(Event::Heard { attempt: self.number }).await
     }
 
+    /// Reports the same without waiting for it, for an agent that may say something else at any moment. An attempt that
+    /// is over learns of it by [`Attempt::stopped`].
+    pub fn heard_at_once(&self) {
+        self.engine.tell_at_once(self.job.id(), Event::Heard { attempt: self.number });
+    }
+
     /// Reports progress.
     pub async fn progress(&self, percent: Option<f64>, step: Option<&str>) -> Result<(), Gone> {
         self.advanced(Progress { percent, step: step.map(|step| Body::of(&step)), ..Progress::default() }).await
