@@ -123,13 +123,15 @@ pub(super) enum Naming {
     Foreign,
 }
 
+/// Where a message has the id of its task, the most telling place first. Only errors have a context.
+const TASK_IDS: [&str; 3] = ["payload/task_id", "payload/error_context/task_id", "payload/context/task_id"];
+
 /// Returns how a message names the job.
 pub(super) fn naming(document: &[u8], job: JobId) -> Naming {
     let Ok(tape) = Tape::scan(document) else { return Naming::Right };
-    let root = tape.root();
-    let id = |value: Option<Value<'_, '_>>| value.and_then(Value::text).map(|text| text.decode().into_owned());
-    let task = id(root.and_then(|root| root.get("payload")?.get("task_id")));
-    let request = id(root.and_then(|root| root.get("request_id")));
+    let Some(root) = tape.root() else { return Naming::Right };
+    let id = |path: &&str| Some(path.split('/').try_fold(root, Value::get)?.text()?.decode().into_owned());
+    let (task, request) = (TASK_IDS.iter().find_map(id), id(&"request_id"));
     let is_it = |id: &String| id.parse::<uuid::Uuid>().is_ok_and(|id| id == job.uuid());
     match (task.as_ref().map(is_it), request.as_ref().map(is_it)) {
         (Some(true) | None, Some(true) | None) => Naming::Right,
