@@ -4,6 +4,7 @@ mod bridge;
 mod cli;
 mod contracts;
 mod exec;
+mod message;
 mod native;
 mod pull;
 mod repo;
