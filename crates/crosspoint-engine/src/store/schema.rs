@@ -17,7 +17,7 @@ const APPLICATION_ID: i64 = 0x4352_5054;
 
 /// The steps. Each is taken once, in order, and must never be changed afterwards, because existing stores have taken
 /// it.
-const STEPS: [&str; 10] = [
+const STEPS: [&str; 11] = [
     // 1: jobs, the documents they came as, their events, their outcomes, and the state of agents. Rows have an owner
     // and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
@@ -85,6 +85,8 @@ const STEPS: [&str; 10] = [
     // 10: which blocks of output are the text of an outcome.
     "ALTER TABLE outcome ADD COLUMN printed_by INTEGER; ALTER TABLE outcome ADD COLUMN printed_start INTEGER;
     ALTER TABLE outcome ADD COLUMN printed_end INTEGER;",
+    // 11: how long the text of an outcome would be, if a part of it never came.
+    "ALTER TABLE outcome ADD COLUMN whole_bytes INTEGER;",
 ];
 
 /// The first schema in which jobs have a trace and an alias.
@@ -101,6 +103,9 @@ pub(super) const WITH_LEVELS: i64 = 9;
 
 /// The first schema in which the text of an outcome may be in blocks of output.
 pub(super) const WITH_PRINTED: i64 = 10;
+
+/// The first schema in which an outcome may say that a part of its text never came.
+pub(super) const WITH_WHOLE_BYTES: i64 = 11;
 
 /// The schema of this version.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;
