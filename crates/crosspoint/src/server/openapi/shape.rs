@@ -181,9 +181,11 @@ pub(super) struct Outcome {
     outputs: Any,
     /// The text that it gave beside an object.
     text: Option<String>,
-    /// Present if `text` is only the end of what was printed. Where the text is all there is, this is in `outputs`,
-    /// beside `output`.
+    /// Present if `text` is only the end of what was printed, or if a part of it never came. Where the text is all
+    /// there is, this is in `outputs`, beside `output`.
     truncated: Option<Truncated>,
+    /// In lists: how long the text would be, if a part of it never came.
+    whole_bytes: Option<u64>,
     /// `lossy` if some of the bytes that were printed are no text. Where the text is all there is, this is in
     /// `outputs`.
     output_encoding: Option<String>,
@@ -200,9 +202,9 @@ pub(super) struct Outcome {
 /// Where the rest of a text is.
 #[derive(JsonSchema)]
 struct Truncated {
-    /// How long the whole text is.
+    /// How long the whole text is, or would be.
     bytes: u64,
-    /// The path of all that was printed.
+    /// The path of all that was printed, or came.
     href: String,
 }
 
