@@ -61,8 +61,8 @@ pub(super) struct Said {
 pub(crate) enum Heard {
     /// It counts, and is on disk.
     Taken,
-    /// The work goes on without this attempt, or is over.
-    Over,
+    /// It cannot be stored just now, and has to be sent again.
+    NotNow,
     /// Its chunk of output cannot be taken. The attempt goes on.
     Refused(steps::Refused),
 }
