@@ -11,6 +11,7 @@ mod demo;
 mod echo;
 mod exec;
 mod fail;
+mod message;
 mod record;
 mod remote;
 mod run;
