@@ -5,9 +5,9 @@
 //! way gathers them in memory and stores the text when it is complete. Then a few long outputs would fill the memory, a
 //! restart would lose what was acknowledged, and followers of the job would see nothing until the end.
 //!
-//! So every chunk is in a file when it is taken ([`file`]), and what the agent is told is taken stays so. What is held
-//! from the beginning on goes into the output of the attempt at once. How far it got there is not written down: the
-//! store counts the bytes of the output, and so it is known after any crash which bytes are still to come.
+//! So every chunk is in a file when it is taken ([`mod@file`]), and only then is it acknowledged. What is held from the
+//! beginning on goes into the output of the attempt at once. How far it got there is not written down: the store counts
+//! the bytes of the output, and so it is known after any crash which bytes are still to come.
 //!
 //! What happens at the edges:
 //! - A set of chunks ends when it is complete, with the next step, or with the result. A text of the same step that
@@ -216,7 +216,8 @@ impl Status {
     /// Returns a digest of what it says. The ids and the time of a message do not count.
     fn fingerprint(&self) -> Uuid {
         let state = self.state.map(WorkState::word);
-        let about = format!("{state:?} {:?} {} {}", self.percent, self.number, digest(self.name.as_bytes()));
+        let (name, chunk) = (digest(self.name.as_bytes()), self.chunk.map(|chunk| chunk.to_string()));
+        let about = format!("{state:?} {:?} {} {name} {chunk:?}", self.percent, self.number);
         Uuid::new_v5(&digest(about.as_bytes()), &self.output)
     }
 }

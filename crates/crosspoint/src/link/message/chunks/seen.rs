@@ -12,7 +12,8 @@
 //! line is stored once. The other decision is worse: the contract asks agents to repeat themselves, so it would store
 //! the last line of every quiet agent six times a minute.
 //!
-//! Chunks are not looked for here. A chunk that comes again is compared with the bytes that are held.
+//! Chunks that were taken are not looked for here: a chunk that comes again is compared with the bytes that are held. A
+//! chunk that was refused is, so that its agent is not told again with every sign of life.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -24,24 +25,25 @@ const IDS_MAX: usize = 16;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Seen {
     last: Option<Last>,
-    /// The ids of messages that printed something, the last one at the end.
+    /// The ids of such messages, the last one at the end.
     ids: Vec<u128>,
 }
 
-/// The last status, if it printed something.
+/// The last status, if its repeat is to be recognised here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Last {
     fingerprint: u128,
     id: Option<u128>,
-    /// Where its text ends in the output of the attempt. 0 if the text is in the file.
+    /// Where its text ends in the output of the attempt. 0 if none of it goes there now.
     end: u64,
 }
 
 impl Seen {
-    /// Whether a status with this fingerprint and this id of its message was taken before.
-    pub(super) fn has(&self, fingerprint: Uuid, id: Option<Uuid>) -> bool {
-        let is_last = self.last.as_ref().is_some_and(|last| last.fingerprint == fingerprint.as_u128());
-        is_last || id.is_some_and(|id| self.ids.contains(&id.as_u128()))
+    /// Whether a status with this fingerprint and this id of its message was seen before. The fingerprint of a long
+    /// text takes time, and is made only if there is one to compare it with.
+    pub(super) fn has(&self, fingerprint: impl FnOnce() -> Uuid, id: Option<Uuid>) -> bool {
+        let is_known = id.is_some_and(|id| self.ids.contains(&id.as_u128()));
+        is_known || self.last.as_ref().is_some_and(|last| last.fingerprint == fingerprint().as_u128())
     }
 
     /// Remembers a status whose text is about to be stored up to `end` of the output.
@@ -71,6 +73,10 @@ impl Seen {
 mod tests {
     use super::*;
 
+    fn has(seen: &Seen, fingerprint: Uuid, id: Option<Uuid>) -> bool {
+        seen.has(|| fingerprint, id)
+    }
+
     fn id(number: u128) -> Option<Uuid> {
         Some(Uuid::from_u128(number))
     }
@@ -81,16 +87,16 @@ mod tests {
     #[test]
     fn the_same_message_and_the_same_words_are_repeats_and_nothing_else_is() {
         let mut seen = Seen::default();
-        assert!(!seen.has(PRINT, id(7)) && !seen.has(PRINT, None));
+        assert!(!has(&seen, PRINT, id(7)) && !has(&seen, PRINT, None));
         seen.note(PRINT, id(7), 10);
-        assert!(seen.has(PRINT, id(8)), "agents give repeats new ids");
-        assert!(seen.has(PRINT, None) && seen.has(OTHER, id(7)));
-        assert!(!seen.has(OTHER, id(8)) && !seen.has(OTHER, None));
+        assert!(has(&seen, PRINT, id(8)), "agents give repeats new ids");
+        assert!(has(&seen, PRINT, None) && has(&seen, OTHER, id(7)));
+        assert!(!has(&seen, OTHER, id(8)) && !has(&seen, OTHER, None));
         seen.note(OTHER, id(8), 20);
-        assert!(!seen.has(PRINT, id(9)), "it was said before, but not last");
-        assert!(seen.has(PRINT, id(7)), "the message itself is still known");
+        assert!(!has(&seen, PRINT, id(9)), "it was said before, but not last");
+        assert!(has(&seen, PRINT, id(7)), "the message itself is still known");
         seen.pass();
-        assert!(!seen.has(OTHER, id(9)), "another status came in between");
+        assert!(!has(&seen, OTHER, id(9)), "another status came in between");
     }
 
     #[test]
@@ -99,9 +105,9 @@ mod tests {
         seen.note(PRINT, id(7), 10);
         seen.note(OTHER, id(8), 20);
         seen.settle(20);
-        assert!(seen.has(OTHER, id(8)));
+        assert!(has(&seen, OTHER, id(8)));
         seen.settle(19);
-        assert!(!seen.has(OTHER, id(8)) && seen.has(PRINT, id(7)));
+        assert!(!has(&seen, OTHER, id(8)) && has(&seen, PRINT, id(7)));
     }
 
     #[test]
@@ -110,7 +116,7 @@ mod tests {
         for number in 0..=IDS_MAX as u128 {
             seen.note(Uuid::from_u128(100 + number), id(number), 0);
         }
-        assert!(!seen.has(PRINT, id(0)) && seen.has(PRINT, id(1)), "the oldest is forgotten");
+        assert!(!has(&seen, PRINT, id(0)) && has(&seen, PRINT, id(1)), "the oldest is forgotten");
         assert_eq!(seen.ids.len(), IDS_MAX);
     }
 }

@@ -107,8 +107,8 @@ impl Set {
         None
     }
 
-    /// Whether the output of the attempt may have this many bytes, as far as the set can tell. It may not if the file of
-    /// the set, or the store, was damaged or exchanged.
+    /// Whether the output of the attempt may have this many bytes, as far as the set can tell. It may not if the file
+    /// of the set, or the store, was damaged or exchanged.
     pub(super) fn fits(&self, output_bytes: u64) -> bool {
         let given = output_bytes.checked_sub(self.base);
         given.is_some_and(|given| self.is_ended() || given <= self.held.prefix_bytes())

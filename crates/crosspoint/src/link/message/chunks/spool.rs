@@ -14,7 +14,7 @@ use super::state::State;
 /// The file of one attempt, and what is known of its output.
 pub(super) struct Spool {
     file: SpoolFile,
-    state: State,
+    pub(super) state: State,
     /// Most output that the attempt may have, in bytes.
     bytes_max: u64,
 }
@@ -73,7 +73,7 @@ impl Spool {
     /// Takes notice of a status: a repeat is recognised, and another step ends the set that is open.
     pub(super) fn enter(&mut self, status: &Status, output_bytes: u64) -> io::Result<Entered> {
         self.state.seen.settle(output_bytes);
-        if status.chunk.is_none() && self.state.seen.has(status.fingerprint(), status.message_id) {
+        if self.state.seen.has(|| status.fingerprint(), status.message_id) {
             return Ok(Entered::Repeat);
         }
         let refusal = if self.state.ends_with(status) { self.close()? } else { None };
@@ -131,6 +131,7 @@ impl Spool {
             },
         };
         state.refuse(chunk);
+        state.seen.note(status.fingerprint(), status.message_id, 0);
         self.save(state, &[])?;
         Ok(Some(refusal))
     }

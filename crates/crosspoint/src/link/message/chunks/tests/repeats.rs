@@ -100,6 +100,19 @@ async fn a_chunk_that_comes_again_changes_nothing_also_after_the_end_of_its_set(
 }
 
 #[tokio::test]
+async fn an_agent_that_repeats_a_refused_chunk_is_told_once() {
+    let mut attempted = Attempted::new().await;
+    attempted.chunk((0, 3), Some(6), "one").await;
+    assert_eq!(attempted.chunk((0, 3), Some(6), "two").await, [Refusal::Differs { offset: 0 }]);
+    assert_eq!(attempted.chunk((0, 3), Some(6), "two").await, [], "a sign of life, under a new id");
+    attempted.restart().await;
+    assert_eq!(attempted.chunk((0, 3), Some(6), "two").await, []);
+    assert_eq!(attempted.chunk((0, 3), Some(6), "six").await, [Refusal::Differs { offset: 0 }], "another mistake");
+    assert_eq!(attempted.chunk((3, 6), Some(6), "two").await, []);
+    assert_eq!(attempted.text(), "onetwo");
+}
+
+#[tokio::test]
 async fn another_output_in_the_same_step_is_another_set() {
     let mut attempted = Attempted::new().await;
     attempted.chunk((0, 6), Some(6), "onetwo").await;

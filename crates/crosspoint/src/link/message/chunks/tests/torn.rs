@@ -1,5 +1,6 @@
 //! Files that a loss of power, or a disk, has left in pieces.
 
+use crosspoint_contracts::message::chunk::RANGES_MAX;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
@@ -71,6 +72,28 @@ proptest! {
     ) {
         Runtime::new().expect("a runtime").block_on(story(order, tosses.into_iter()));
     }
+}
+
+#[tokio::test]
+async fn as_many_pieces_as_are_taken_can_be_written_down() {
+    let mut attempted = Attempted::within(8 << 30).await;
+    attempted.chunk((4 << 30, (4 << 30) + 1), None, "x").await;
+    let spool = attempted.chunks.as_ref().map(|chunks| chunks.spool.clone()).expect("it is open");
+    {
+        // Each would be a message, so they are put in at once.
+        let mut spool = spool.lock().await;
+        let set = spool.state.set.as_mut().expect("it has begun");
+        for number in 1..RANGES_MAX as u64 - 1 {
+            let start = (4 << 30) + 2 * number;
+            set.held.recall(Chunk { start, end: start + 1, total: None }).expect("it fits");
+        }
+    }
+    let last = (4 << 30) + 2 * RANGES_MAX as u64;
+    assert_eq!(attempted.chunk((last, last + 1), None, "x").await, []);
+    let before = spool.lock().await.state.clone();
+    attempted.restart().await;
+    assert_eq!(attempted.chunks.as_ref().map(|chunks| chunks.spool.clone()).expect("open").lock().await.state, before);
+    assert_eq!(attempted.chunk((last + 2, last + 3), None, "x").await, [Refusal::TooManyRanges]);
 }
 
 #[tokio::test]
