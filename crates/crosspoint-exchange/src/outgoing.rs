@@ -238,7 +238,7 @@ fn lost(homeless: &[Homeless]) -> Option<String> {
     for one in homeless {
         match one {
             // The agent knows the request by the job's id.
-            Homeless::Known(name) if *name == Home::RequestId.name() => {}
+            Homeless::Known(name) if [Home::RequestId, Home::TaskId].iter().any(|id| *name == id.name()) => {}
             Homeless::Known(name) => all.push(name),
             Homeless::Own(_) => theirs += 1,
         }

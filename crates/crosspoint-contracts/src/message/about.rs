@@ -36,8 +36,10 @@ impl About {
         };
         let Some(root) = root else { return About::default() };
         let text = |path: &str| {
-            let text = path.split('/').try_fold(root, Value::get)?.text()?.decode().into_owned();
-            Some(text).filter(|text| !text.is_empty())
+            let value = path.split('/').try_fold(root, Value::get)?;
+            // A text that was cut off in the middle is not what its sender wrote.
+            let is_whole = scanned.is_ok() || Tape::scan(value.source().as_bytes()).is_ok();
+            Some(value.text()?.decode().into_owned()).filter(|text| is_whole && !text.is_empty())
         };
         let kind = kind_of(root);
         About {

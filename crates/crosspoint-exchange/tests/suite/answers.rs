@@ -261,3 +261,43 @@ fn without_an_echo_the_answer_is_whole_all_the_same() {
         assert_eq!(message["request_id"], REQUEST);
     }
 }
+
+/// What an agent said on the way reaches the caller, also where it broke the contract with it (ALL-11).
+#[test]
+fn a_status_of_the_agent_is_handed_on_under_the_callers_ids() {
+    let new = job();
+    let step = json!({"number": 2, "name": "sorting", "output": "half done"});
+    let payload = json!({"task_id": JOB, "status": "step_completed", "progress_percent": 40, "step": step});
+    let mut status = said(Kind::WorkStatus, payload);
+    status["type"] = json!("work_status");
+    for from in ["infra", "a type that nobody knows"] {
+        status["from_agent"] = json!(from);
+        let reply =
+            reply::read(Kind::WorkStatus, &Bytes::from(status.to_string())).unwrap_or_else(|_| panic!("it reads"));
+        let Meaning::Running(progress) = reply.meaning else { panic!("it runs") };
+        let told = told(&Snapshot { progress: Some(&progress), ..snapshot(&new, State::Running) }, Kind::WorkStatus);
+        is_the_callers(&told);
+        assert_eq!((&told["payload"]["step"], &told["payload"]["status"]), (&step, &json!("step_completed")), "{told}");
+        assert_ne!(told["message_id"], status["message_id"]);
+    }
+}
+
+/// MSG-2.3: what we write is in UTC, and the agent's own time is carried.
+#[test]
+fn an_answer_has_a_time_in_utc() {
+    let new = job();
+    let payload = json!({"task_id": JOB, "status": "success", "exit_code": 0, "output": "",
+        "resources_used": {"duration_seconds": 7}});
+    let mut result = said(Kind::WorkResult, payload);
+    for (given, written, carried) in [
+        ("2027-01-15T08:00:02.25Z", "2027-01-15T08:00:02.25Z", Value::Null),
+        ("2027-01-15T08:00:02", "2027-01-15T08:00:02Z", Value::Null),
+        ("2027-01-15T10:00:02+02:00", "2027-01-15T08:00:02.100Z", json!("2027-01-15T10:00:02+02:00")),
+    ] {
+        result["timestamp"] = json!(given);
+        let outcome = outcome(Kind::WorkResult, &result);
+        let told = told(&snapshot(&new, ended(&outcome)), Kind::WorkResult);
+        assert_eq!(told["timestamp"], written, "{told}");
+        assert_eq!(told["x_custom_fields"]["x_crosspoint"]["reported_at"], carried, "{told}");
+    }
+}
