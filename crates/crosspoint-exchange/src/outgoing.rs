@@ -132,7 +132,7 @@ struct Asking<'d> {
 
 /// Returns the caller's document as a canonical job.
 fn canonical<'d>(job: &Assignment<'d>, options: &AgentOptions) -> Result<Asking<'d>, Failed> {
-    let mut types: Vec<String> = options.agent_types.iter().map(|name| name.to_string()).collect();
+    let mut types: Vec<String> = options.agent_types.iter().map(ToString::to_string).collect();
     types.extend(options.agent_type.clone());
     // A job that came as no document of a contract is described by its own fields.
     let Some(contract) = job.door.contract() else {

@@ -195,9 +195,11 @@ fn agent(name: &str, works: &[&str]) -> Agent {
     Agent { name: name.into(), works: works.iter().map(|work| Arc::from(*work)).collect() }
 }
 
+type Why = fn(NewJob) -> Unaccepted<Known>;
+
 /// A side that takes no work, for this reason.
 #[derive(Clone)]
-struct Closed(fn(NewJob) -> Unaccepted<Known>);
+struct Closed(Why);
 
 /// A job that is there already.
 #[derive(Clone)]
@@ -262,7 +264,7 @@ impl Followed for Known {
 
 #[test]
 fn work_that_is_not_accepted_says_why_in_the_words_of_the_contract() {
-    let reasons: [(fn(NewJob) -> Unaccepted<Known>, i64, &str, &str); 5] = [
+    let reasons: [(Why, i64, &str, &str); 5] = [
         (|_| Unaccepted::UnknownWork, 5006, "/payload/work_type", "ALL-6"),
         (|_| Unaccepted::WrongType, 5006, "/to_agent", "MSG-18"),
         (|_| Unaccepted::NotItsWork, 5006, "/payload/work_type", "ALL-6"),
