@@ -5,11 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
+use crosspoint_contracts::content::Json;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::json::{Tape, Value};
 use crosspoint_contracts::message::About;
 use crosspoint_contracts::message::clause::{MSG_17, MSG_17_2};
-use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::reply::{Failed, Progress};
 use crosspoint_engine::id::JobId;
 use crosspoint_exchange::reply::{self, Meaning};
 use crosspoint_http::long;
@@ -20,6 +21,9 @@ use crate::link::status;
 
 /// Clauses whose breach does no harm.
 const RECOMMENDED: [&Clause; 0] = [];
+
+/// Where the question of a pause stands.
+const QUESTION: [&str; 3] = ["x_custom_fields", "x_crosspoint", "question"];
 
 /// The head and body of an answer to a pushed message.
 pub(super) struct Answered {
@@ -97,7 +101,12 @@ pub(super) fn read(kind: Kind, document: &Bytes) -> Result<Read, Box<Unreadable>
     match long::look(document.len(), || reply::read(kind, document)) {
         Ok(reply) => {
             let notes = found(reply.report, &RECOMMENDED);
-            Ok(Read { meaning: reply.meaning, is_paused: is_paused(document), notes })
+            let is_paused = is_paused(document);
+            let meaning = match reply.meaning {
+                Meaning::Running(progress) if is_paused => asked(document, progress),
+                meaning @ (Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) | Meaning::Ended(_)) => meaning,
+            };
+            Ok(Read { meaning, is_paused, notes })
         }
         Err(unreadable) => {
             let failed = reply::unreadable(unreadable.lack.sentence(), document);
@@ -110,6 +119,17 @@ fn is_paused(document: &[u8]) -> bool {
     let tape = Tape::scan(document).ok();
     let status = tape.as_ref().and_then(Tape::root).and_then(|root| root.get("payload")?.get("status")?.text());
     status.is_some_and(|status| status == *"paused")
+}
+
+/// Returns what a pause means: it asks a person if it has a question (ALL-5), also where the agent does not say what kind
+/// of document the members beside the question come from.
+fn asked(document: &Bytes, progress: Progress) -> Meaning {
+    let question = || {
+        let tape = Tape::scan(document).ok()?;
+        let question = QUESTION.iter().try_fold(tape.root()?, |value, name| value.get(name))?;
+        reply::question_of(document, &Json::new(question.source()))
+    };
+    question().map_or(Meaning::Running(progress), |question| Meaning::Waiting(Some(question)))
 }
 
 /// How a message names the work that it is about (MSG-17.2).
