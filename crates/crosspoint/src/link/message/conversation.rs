@@ -239,6 +239,7 @@ impl<'m> Conversation<'m> {
         self.note(notes);
         // MSG-6.3.
         self.is_paused = about.is_paused;
+        let meaning = if about.is_paused { verdict::paused(meaning, &document) } else { meaning };
         if let Meaning::Ended(result) = meaning {
             return self.ends(result, &document, heard).await;
         }
