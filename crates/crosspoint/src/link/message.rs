@@ -126,7 +126,8 @@ async fn leaves(watch: &Watch, agent: &Arc<str>, number: u32) -> bool {
 
 /// Returns how a message says that work ended; `None` if it says that the work goes on.
 pub(crate) fn outcome_of(kind: Kind, document: &Bytes) -> Option<Result<Success, Failed>> {
-    match verdict::read(kind, document) {
+    // What is wrong with it beside that is on record only while the attempt is under way.
+    match verdict::read(kind, document, &[]) {
         Ok(read) => match read.meaning {
             Meaning::Ended(result) => Some(result.map_err(|failed| *failed)),
             Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => None,

@@ -190,7 +190,7 @@ impl<'m> Conversation<'m> {
         self.posting = None;
         let status = Ok((answer.status, Some(answer.body.len())));
         remote::log(&self.attempt, self.began, status);
-        let Judged { verdict, about, notes } = verdict::of_answer(&answer);
+        let Judged { verdict, about, notes } = verdict::of_answer(&answer, &self.agent().options.agent_types);
         self.note(notes);
         let naming = verdict::naming(&about, self.attempt.job().id());
         match verdict {
@@ -227,7 +227,7 @@ impl<'m> Conversation<'m> {
         heard: Option<oneshot::Sender<Heard>>,
     ) -> Result<Option<Ended>, Failed> {
         self.note(verdict::naming(about, self.attempt.job().id()).note());
-        let read = match verdict::read(kind, &document) {
+        let read = match verdict::read(kind, &document, &self.agent().options.agent_types) {
             Ok(read) => read,
             Err(unreadable) => {
                 self.note(unreadable.notes);
