@@ -36,6 +36,8 @@ pub struct Outcome {
     pub outputs: Option<Body>,
     /// The agent's text, where there is one (ALL-8).
     pub text: Option<Text>,
+    /// How long the text would be in bytes, if a part of it never came; `None` where it is whole.
+    pub whole_bytes: Option<u64>,
     /// A JSON array of artifacts, where there are any.
     pub artifacts: Option<Body>,
     /// The resources that the work used, where the agent gave them: a JSON object of the homes that hold them.
@@ -70,7 +72,8 @@ pub enum Text {
     /// In the stored blocks of what a program printed (ALL-12). If there are no outputs, the text is the output. Only
     /// such outcomes are stored; their text is put together before a document is written.
     Printed(Printed),
-    /// Put together from stored blocks, and not all that was printed, byte for byte. Never stored.
+    /// Not all that was printed, byte for byte, and said to be so. It is made when a document is written, and never
+    /// stored.
     Partial(Partial),
 }
 
@@ -91,20 +94,21 @@ impl Status {
 impl Outcome {
     /// Returns the outcome of a job that ends with the result of its agent.
     pub fn completed(success: Success) -> Outcome {
-        let Success { outputs, text, artifacts, usage, document } = success;
-        Outcome { status: Status::Completed, reason: None, outputs, text, artifacts, usage, document }
+        let Success { outputs, text, whole_bytes, artifacts, usage, document } = success;
+        Outcome { status: Status::Completed, reason: None, outputs, text, whole_bytes, artifacts, usage, document }
     }
 
     /// Returns the outcome of a job that ends with a failed attempt. An agent may itself report that the work was
     /// cancelled.
     pub fn failed(failed: Failed, repeat: Repeat) -> Outcome {
         let Failed { failure, message, code, details, given, document, .. } = failed;
-        let Given { outputs, text, artifacts } = given.map(|given| *given).unwrap_or_default();
+        let Given { outputs, text, whole_bytes, artifacts } = given.map(|given| *given).unwrap_or_default();
         Outcome {
             status: if failure == Failure::Cancelled { Status::Cancelled } else { Status::Failed },
             reason: Some(Reason { failure, repeat, message, code, details }),
             outputs,
             text,
+            whole_bytes,
             artifacts,
             usage: None,
             document: document.map(|document| *document),

@@ -182,6 +182,7 @@ fn ended(job: &Canonical<'_>, outcome: Outcome<'_>, original: &Original<'_>) -> 
             Ok(Success {
                 outputs: Some(outputs.unwrap_or_else(|| Body::trusted("{}"))),
                 text,
+                whole_bytes: None,
                 artifacts: original.part(Holds::Artifacts).or_else(|| artifacts(job)),
                 usage: usage(job),
                 document: Some(original.without_parts()),
@@ -253,7 +254,7 @@ fn failed(job: &Canonical<'_>, failure: Failure, original: &Original<'_>) -> Fai
         message: own(Home::Message).or_else(|| words::within(original.document).map(|text| Body::of(&text))),
         code: own(Home::Code),
         details: details(job),
-        given: Given { outputs, text, artifacts }.if_any(),
+        given: Given { outputs, text, artifacts, ..Given::default() }.if_any(),
         document: Some(Box::new(document)),
         ..Failed::of(failure, Dispatched::Yes)
     }

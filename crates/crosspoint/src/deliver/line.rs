@@ -103,13 +103,25 @@ impl Line {
     /// store.
     pub(super) fn later(&mut self, id: JobId, due: Instant) -> bool {
         let Some(Place::Out { .. }) = self.places.get(&id) else { return true };
+        self.places.remove(&id);
         if self.later.len() >= LATER_MAX {
-            self.leave(id);
+            self.left = true;
             return false;
         }
         self.later.insert((due, id));
         self.places.insert(id, Place::Later(due));
         true
+    }
+
+    /// A job that waits for its time has another time, or none: then it comes again only if something happens to it. A
+    /// job to which something has happened is left in its place.
+    pub(super) fn put_off(&mut self, id: JobId, due: Option<Instant>) {
+        let Some(Place::Later(_)) = self.places.get(&id) else { return };
+        self.forget(id);
+        if let Some(due) = due {
+            self.later.insert((due, id));
+            self.places.insert(id, Place::Later(due));
+        }
     }
 
     /// A job is not finished with, and is the next again.
@@ -183,16 +195,11 @@ impl Line {
 
     fn enqueue(&mut self, id: JobId) {
         if self.next.len() >= NEXT_MAX {
-            self.leave(id);
+            self.left = true;
             return;
         }
         self.next.push_back(id);
         self.places.insert(id, Place::Next);
-    }
-
-    fn leave(&mut self, id: JobId) {
-        self.places.remove(&id);
-        self.left = true;
     }
 }
 

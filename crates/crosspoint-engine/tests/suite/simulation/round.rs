@@ -144,6 +144,7 @@ impl World {
         }
         self.tally_batch(&batch);
         self.model.check(&self.core, &self.disk)?;
+        self.model.note_waits();
         let carried_out = if let Fate::CrashAfter(some) = fate { some } else { usize::MAX };
         for effect in batch.effects.into_iter().take(carried_out) {
             self.carry_out(effect);

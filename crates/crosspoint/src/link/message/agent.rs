@@ -207,13 +207,14 @@ impl Poll {
             // Before the look, so that a message that comes in between wakes it.
             woken.as_mut().enable();
             let now = Instant::now();
-            let (messages, due) = {
+            let due = {
                 let mut outbox = lock(&self.agent.outbox);
-                (outbox.take(self.max, now), outbox.next_due(now))
+                let messages = outbox.take(self.max, now);
+                if !messages.is_empty() || now >= until {
+                    return messages;
+                }
+                outbox.next_due(now)
             };
-            if !messages.is_empty() || now >= until {
-                return messages;
-            }
             let _ = tokio::time::timeout_at(due.map_or(until, |due| due.min(until)).into(), woken).await;
         }
     }

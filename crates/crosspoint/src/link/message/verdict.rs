@@ -6,7 +6,6 @@ use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_contracts::json::{Tape, Value};
 use crosspoint_contracts::message::About;
 use crosspoint_contracts::message::clause::{MSG_17, MSG_17_2};
 use crosspoint_contracts::reply::Failed;
@@ -28,6 +27,14 @@ pub(super) struct Answered {
     pub(super) body: Bytes,
 }
 
+/// What an answer to a pushed message is judged to be.
+pub(super) struct Judged {
+    pub(super) verdict: PushVerdict,
+    /// What the answer is about, so that it need not be looked at again.
+    pub(super) about: About,
+    pub(super) notes: Vec<Note>,
+}
+
 /// What an answer to a pushed message says.
 pub(super) enum PushVerdict {
     /// The agent has the work.
@@ -41,8 +48,6 @@ pub(super) enum PushVerdict {
 /// What a message means.
 pub(super) struct Read {
     pub(super) meaning: Meaning,
-    /// Whether the agent pauses, which stops the clock (MSG-6.3).
-    pub(super) is_paused: bool,
     pub(super) notes: Vec<Note>,
 }
 
@@ -53,8 +58,14 @@ pub(super) struct Unreadable {
 }
 
 /// Judges the answer to a pushed message (MSG-17).
-pub(super) fn of_answer(answer: &Answered) -> (PushVerdict, Vec<Note>) {
-    let (status, kind) = (answer.status, About::of(&answer.body).kind.filter(|kind| *kind != Kind::WorkRequest));
+pub(super) fn of_answer(answer: &Answered) -> Judged {
+    let about = long::look(answer.body.len(), || About::of(&answer.body));
+    let (verdict, notes) = judged(answer, about.kind.filter(|kind| *kind != Kind::WorkRequest));
+    Judged { verdict, about, notes }
+}
+
+fn judged(answer: &Answered, kind: Option<Kind>) -> (PushVerdict, Vec<Note>) {
+    let status = answer.status;
     if status.is_success() {
         return match kind {
             Some(kind) => (PushVerdict::Said(kind), Vec::new()),
@@ -97,19 +108,13 @@ pub(super) fn read(kind: Kind, document: &Bytes) -> Result<Read, Box<Unreadable>
     match long::look(document.len(), || reply::read(kind, document)) {
         Ok(reply) => {
             let notes = found(reply.report, &RECOMMENDED);
-            Ok(Read { meaning: reply.meaning, is_paused: is_paused(document), notes })
+            Ok(Read { meaning: reply.meaning, notes })
         }
         Err(unreadable) => {
             let failed = reply::unreadable(unreadable.lack.sentence(), document);
             Err(Box::new(Unreadable { failed, notes: found(unreadable.report, &RECOMMENDED) }))
         }
     }
-}
-
-fn is_paused(document: &[u8]) -> bool {
-    let tape = Tape::scan(document).ok();
-    let status = tape.as_ref().and_then(Tape::root).and_then(|root| root.get("payload")?.get("status")?.text());
-    status.is_some_and(|status| status == *"paused")
 }
 
 /// How a message names the work that it is about (MSG-17.2).
@@ -124,14 +129,9 @@ pub(super) enum Naming {
 }
 
 /// Returns how a message names the job.
-pub(super) fn naming(document: &[u8], job: JobId) -> Naming {
-    let Ok(tape) = Tape::scan(document) else { return Naming::Right };
-    let root = tape.root();
-    let id = |value: Option<Value<'_, '_>>| value.and_then(Value::text).map(|text| text.decode().into_owned());
-    let task = id(root.and_then(|root| root.get("payload")?.get("task_id")));
-    let request = id(root.and_then(|root| root.get("request_id")));
+pub(super) fn naming(about: &About, job: JobId) -> Naming {
     let is_it = |id: &String| id.parse::<uuid::Uuid>().is_ok_and(|id| id == job.uuid());
-    match (task.as_ref().map(is_it), request.as_ref().map(is_it)) {
+    match (about.task_id.as_ref().map(is_it), about.request_id.as_ref().map(is_it)) {
         (Some(true) | None, Some(true) | None) => Naming::Right,
         (Some(true), Some(false)) | (Some(false), Some(true)) => Naming::Renewed,
         (Some(false), Some(false) | None) | (None, Some(false)) => Naming::Foreign,
