@@ -10,6 +10,7 @@ pub(crate) mod conformity;
 pub(crate) mod documents;
 pub(crate) mod long_texts;
 pub(crate) mod message_agent;
+pub(crate) mod message_sender;
 pub(crate) mod message_caller;
 pub(crate) mod message_post;
 pub(crate) mod message_puller;
