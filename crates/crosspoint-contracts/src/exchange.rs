@@ -121,6 +121,8 @@ pub enum Known {
     ReportedAt,
     /// How long the work took.
     Duration,
+    /// How long the work took, in whole seconds.
+    Seconds,
     /// The agent that did the work.
     Agent,
     /// How many times the work was tried again.
@@ -134,7 +136,7 @@ impl Known {
             Known::Work => Home::Work,
             Known::StartedAt => Home::StartedAt,
             Known::ReportedAt => Home::ReportedAt,
-            Known::Duration => Home::Duration,
+            Known::Duration | Known::Seconds => Home::Duration,
             Known::Agent => Home::Agent,
             Known::Retries => Home::Retries,
         }

@@ -143,6 +143,8 @@ pub struct Canonical<'s> {
     pub(crate) stream_id: Option<Json<'s>>,
     /// Whether a value in it was not checked by a reader or nests deep, so that documents written from it are checked.
     pub(crate) wary: bool,
+    /// Whether the job came as no document.
+    pub(crate) is_made: bool,
 }
 
 impl<'s> Canonical<'s> {
@@ -158,6 +160,7 @@ impl<'s> Canonical<'s> {
             remarks: Vec::new(),
             stream_id: None,
             wary: false,
+            is_made: false,
         }
     }
 
@@ -180,6 +183,7 @@ impl<'s> Canonical<'s> {
             remarks: self.remarks.into_iter().map(|(name, value)| (name, value.into_owned())).collect(),
             stream_id: self.stream_id.map(Json::into_owned),
             wary: self.wary,
+            is_made: self.is_made,
         }
     }
 
@@ -191,7 +195,7 @@ impl<'s> Canonical<'s> {
     /// Makes a job that came as no document; its facts are to be put into its homes. `origin` is the kind that it would
     /// have come as.
     pub fn made(origin: Kind, state: Option<State>) -> Canonical<'s> {
-        let mut job = Canonical::new(origin);
+        let mut job = Canonical { is_made: true, ..Canonical::new(origin) };
         if let Some(state) = state {
             job.set_state(state);
         }

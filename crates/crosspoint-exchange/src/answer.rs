@@ -12,6 +12,7 @@ mod read_again;
 mod too_long;
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::exchange::{Known, Place};
@@ -226,7 +227,7 @@ impl<'w> Writing<'w> {
             return;
         }
         // An error need not say how long the work took.
-        if known == Known::Duration && !translate::has_member(canonical, self.to, Home::Duration) {
+        if known.home() == Home::Duration && !translate::has_member(canonical, self.to, Home::Duration) {
             return;
         }
         let (job, ended) = (self.job, self.job.ended());
@@ -234,12 +235,10 @@ impl<'w> Writing<'w> {
             Known::Work => Some(Json::string(job.work)),
             Known::StartedAt => job.started_at.map(|at| Json::string(&at.to_string())),
             Known::ReportedAt => ended.map(|ending| Json::string(&ending.at.to_string())),
-            Known::Duration => ended.zip(job.started_at).map(|(ending, started_at)| {
-                // In whole milliseconds, as the shortest number that says so. A number that reads back unchanged need
-                // not be carried.
-                let millis = ending.at.since(started_at).as_millis();
-                Json::new((millis as f64 / 1_000.0).to_string())
-            }),
+            // In whole milliseconds, as the shortest number that says so. A number that reads back unchanged need not be
+            // carried.
+            Known::Duration => took(job).map(|took| Json::new((took.as_millis() as f64 / 1_000.0).to_string())),
+            Known::Seconds => took(job).map(|took| Json::new(took.as_secs_f64().round().to_string())),
             Known::Agent => job.agent.map(Json::string),
             Known::Retries => (job.attempts > 0).then(|| Json::new(job.retries.to_string())),
         };
@@ -264,6 +263,11 @@ impl<'w> Writing<'w> {
         };
         canonical.place(self.to, place, Json::new(format!("[{}]", all.join(","))));
     }
+}
+
+/// Returns how long the work of a job took, once it has ended.
+fn took(job: &Snapshot<'_>) -> Option<Duration> {
+    Some(job.ended()?.at.since(job.started_at?))
 }
 
 /// Returns the items of a JSON array, as they are spelled.

@@ -67,7 +67,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     // MSG-9.6.
     pieces: Some(Pieces { split, tail: chunk::tail }),
     code: &["payload", "error_code"],
-    response_has: &[Known::ReportedAt, Known::Duration],
+    response_has: &[Known::ReportedAt, Known::Seconds],
     details_have,
     // ALL-5: carried in `x_custom_fields.x_crosspoint` of a paused status.
     question: Place::Home(Home::Question),

@@ -45,7 +45,8 @@ pub fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> S
             // A contract that carries would otherwise note that the value was filled in.
             Known::ReportedAt if exchange.refusing.carries => Some(Json::string(now)),
             Known::Duration if exchange.refusing.carries && has_duration => Some(Json::new("0.0")),
-            Known::ReportedAt | Known::Duration | Known::StartedAt | Known::Agent | Known::Retries => None,
+            Known::ReportedAt | Known::Duration | Known::Seconds => None,
+            Known::StartedAt | Known::Agent | Known::Retries => None,
         };
         if let Some(value) = value {
             canonical.put(known.home(), value);

@@ -2,6 +2,7 @@
 
 mod bridge;
 mod law;
+mod message;
 mod tolerance;
 
 use std::sync::Arc;
@@ -50,12 +51,12 @@ fn job_of(new: NewJob) -> (Job, Block) {
         key: new.key,
         work: new.work,
         pinned: new.agent,
-        addressed: None,
+        addressed: new.addressed,
         priority: new.priority,
         limits: new.limits,
         trace: new.trace,
-        echo: None,
-        notify: None,
+        echo: new.echo,
+        notify: new.notify,
         accepted_at: Time(1_800_000_000_000_000),
         input: u32::try_from(new.input.start).expect("short")..u32::try_from(new.input.end).expect("short"),
     };

@@ -171,9 +171,13 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     /// Writes the contracts on the way here, up to the last time that this contract was met, and what they had filled
-    /// in.
+    /// in. An answer that we make ourselves in the caller's own contract stood nowhere else, so it does not say what was
+    /// filled in.
     fn push_filled(&self, text: &mut String) {
         let back = self.returns();
+        if back && self.job.is_made && self.context.completing {
+            return;
+        }
         let mut way: Vec<Contract> =
             self.job.via.iter().copied().take_while(|via| !back && *via != self.contract).collect();
         let earlier = self.job.filled.iter().filter(|filled| way.contains(&filled.contract));
