@@ -8,7 +8,7 @@ use crate::content::Json;
 use crate::job::{Canonical, Home, Own};
 use crate::json::{Tape, Type, push_known, push_quoted};
 use crate::kind::Contract;
-use crate::map::shape::Shape;
+use crate::map::shape::{Is, Member, Shape};
 use crate::map::{KEY, carry};
 use crate::translate::Homeless;
 
@@ -17,11 +17,7 @@ use crate::translate::Homeless;
 pub(super) fn taken_before(job: &Canonical<'_>, shape: &Shape, context: &WriteContext<'_>) -> Vec<bool> {
     let is_beside = |own: &Own<'_>| !own.pointer.is_empty() && !own.pointer.starts_with('/');
     // To a caller, a member of the contract that is null is absent (ALL-11).
-    let is_absent = |own: &Own<'_>| {
-        context.completing
-            && own.value.get() == "null"
-            && own.pointer.strip_prefix('/').is_some_and(|name| shape.knows(name))
-    };
+    let is_absent = |own: &Own<'_>| context.completing && own.value.get() == "null" && shape.knows_at(&own.pointer);
     let contract = shape.kind.contract();
     job.own.iter().map(|own| own.contract == contract && (is_beside(own) || is_absent(own))).collect()
 }
@@ -29,9 +25,25 @@ pub(super) fn taken_before(job: &Canonical<'_>, shape: &Shape, context: &WriteCo
 impl Shape {
     /// Whether documents of this kind, in this shape or another, have such a member.
     pub(super) fn knows(&self, name: &str) -> bool {
-        let shapes = crate::map::of(self.kind.contract()).shapes.iter().filter(|shape| shape.kind == self.kind);
-        shapes.flat_map(|shape| shape.members).any(|member| member.name == name)
+        self.siblings().flat_map(|shape| shape.members).any(|member| member.name == name)
     }
+
+    /// Whether documents of this kind, in this shape or another, have a member at this place.
+    fn knows_at(&self, pointer: &str) -> bool {
+        self.siblings().any(|shape| has_at(shape.members, pointer))
+    }
+
+    fn siblings(&self) -> impl Iterator<Item = &'static &'static Shape> + use<> {
+        let kind = self.kind;
+        crate::map::of(kind.contract()).shapes.iter().filter(move |shape| shape.kind == kind)
+    }
+}
+
+fn has_at(members: &[Member], pointer: &str) -> bool {
+    let Some(place) = pointer.strip_prefix('/') else { return false };
+    let (name, within) = place.split_at(place.find('/').unwrap_or(place.len()));
+    let mut named = members.iter().filter(|member| member.name == name);
+    named.any(|member| within.is_empty() || matches!(&member.is, Is::Block(inner) if has_at(inner, within)))
 }
 
 impl<'j, 's> Out<'j, 's> {
