@@ -140,7 +140,8 @@ impl<'w> Writing<'w> {
         let response = self.to.exchange().response;
         let is_bare = |outcome: &Outcome| outcome.document.is_none() && outcome.outputs_are_object();
         let outcome = self.job.ended().map(|ended| ended.outcome);
-        let as_object = self.beside.is_translated && outcome.is_some_and(is_bare);
+        let is_translated = self.beside.is_translated || self.echo.is_translated;
+        let as_object = is_translated && outcome.is_some_and(is_bare);
         // Written from a contract that knows objects, so that the job appears to come from there.
         let as_object = as_object.then(|| self.plain(NATIVE_RESPONSE)).and_then(|canonical| self.written(&canonical));
         let own = || self.agent_document().and_then(|own| self.written(&self.named(own)));

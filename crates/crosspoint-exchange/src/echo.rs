@@ -12,23 +12,29 @@ use crosspoint_contracts::json::{Tape, Value, quoted};
 /// (MSG-18.2).
 const RECIPIENT: &str = "recipient";
 
+/// Says that the request was translated from another contract.
+const TRANSLATED: &str = "translated";
+
 /// What an answer repeats of its request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Echo {
     homes: Vec<(Home, Json<'static>)>,
     recipient: Option<String>,
+    /// Whether the request was translated from another contract, so that its answers say how they can be translated
+    /// back (ALL-8).
+    pub(crate) is_translated: bool,
 }
 
 impl Echo {
     /// Returns what can be read of it in a document, which may be broken.
     pub(crate) fn of(contract: Contract, document: &[u8], agent_types: &[Box<str>]) -> Echo {
         let types: Vec<&str> = agent_types.iter().map(|name| &**name).collect();
-        Echo { homes: contract.echoes_in(document, &types), recipient: None }
+        Echo { homes: contract.echoes_in(document, &types), ..Echo::default() }
     }
 
     /// Returns what was found in a request when it was read.
-    pub(crate) fn read_in_request(homes: Vec<(Home, Json<'static>)>) -> Echo {
-        Echo { homes, recipient: None }
+    pub(crate) fn read_in_request(homes: Vec<(Home, Json<'static>)>, is_translated: bool) -> Echo {
+        Echo { homes, is_translated, ..Echo::default() }
     }
 
     /// Returns it as it is kept with a job. `is_addressed` is whether the recipient of the request is the type of agent
@@ -38,8 +44,12 @@ impl Echo {
             let name = if *home == Home::Source && !is_addressed { RECIPIENT } else { home.name() };
             format!("{}:{}", quoted(name), value.get())
         };
-        let members: Vec<String> = self.homes.iter().map(member).collect();
-        (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")).into())
+        let mut members: Vec<String> = self.homes.iter().map(member).collect();
+        if members.is_empty() {
+            return None;
+        }
+        members.extend(self.is_translated.then(|| format!("\"{TRANSLATED}\":true")));
+        Some(format!("{{{}}}", members.join(",")).into())
     }
 
     /// Reads what was kept with a job.
@@ -50,6 +60,7 @@ impl Echo {
             match Home::ALL.iter().find(|home| name == *home.name()) {
                 Some(home) => echo.homes.push((*home, Json::new(value.source().to_owned()))),
                 None if name == *RECIPIENT => echo.recipient = value.text().map(|text| text.decode().into_owned()),
+                None if name == *TRANSLATED => echo.is_translated = value.boolean() == Some(true),
                 None => {}
             }
         }
@@ -84,7 +95,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_what_was_read() {
         let homes = vec![(Home::TaskId, Json::string("t")), (Home::Source, Json::string("infra"))];
-        let echo = Echo { homes, recipient: None };
+        let echo = Echo { homes, ..Echo::default() };
         let stored = echo.stored(true).expect("there is something");
         assert_eq!(&*stored, r#"{"task_id":"t","source":"infra"}"#);
         assert_eq!(Echo::read(Some(&stored)).homes, echo.homes);
@@ -92,6 +103,8 @@ mod tests {
         assert_eq!((weak.recipient(), weak.homes.len()), (Some("infra"), 1));
         assert_eq!(weak.types(), ["infra"]);
         assert_eq!(Echo::default().stored(true), None);
+        let translated = Echo { is_translated: true, ..echo };
+        assert!(Echo::read(translated.stored(true).as_deref()).is_translated && !weak.is_translated);
         for broken in ["", "{", "7", r#"{"unknown": 1}"#] {
             assert!(Echo::read(Some(broken)).homes.is_empty(), "{broken}");
         }

@@ -73,10 +73,13 @@ pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<In
     };
     let name_bytes = exchange.names.iter().map(|(pointer, home)| (*pointer, length(*home))).collect();
     let target = text(&job, Home::Target);
-    // A target that the document itself does not have is carried, and is the name of an agent.
-    let pinned = target.as_deref().filter(|target| asked.recipient.as_deref() != Some(target));
+    // A target that the document itself does not have is carried, and is the name of an agent, unless it came from a
+    // contract in which it is a type.
+    let is_type = is_for_type(&job);
+    let pinned = target.as_deref().filter(|target| !is_type && asked.recipient.as_deref() != Some(target));
     let addressed = asked.addressed.filter(|addressed| target.as_deref() == Some(addressed));
-    let echo = Echo::read_in_request(echoes).stored(addressed.is_some());
+    let is_translated = job.origin.contract() != contract;
+    let echo = Echo::read_in_request(echoes, is_translated).stored(addressed.is_some());
     let new = NewJob {
         door: Door::Contract(contract),
         caller: headers.caller.into(),
@@ -93,8 +96,12 @@ pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<In
         echo,
         notify: headers.notify,
     };
-    let is_translated = job.origin.contract() != contract;
     Ok(Incoming { new, name_bytes, is_translated, loose: reading.report.findings, traces_differ })
+}
+
+/// Whether the target of a request is a type of agents, as it is in the contract that the request came from first.
+pub(crate) fn is_for_type(job: &Canonical<'_>) -> bool {
+    !job.origin.contract().exchange().types.is_empty()
 }
 
 /// Returns the trace that the document itself names. A trace without a span is followed too, under a parent that stands

@@ -18,7 +18,7 @@ use crosspoint_contracts::translate::{self, Homeless};
 use crosspoint_contracts::{Contract, NATIVE_REQUEST, Options, Reading, delegation, read_jobs};
 use uuid::Uuid;
 
-use super::incoming::names_in;
+use super::incoming::{is_for_type, names_in};
 use super::trace::Trace;
 
 /// The name under which a person's answer is carried.
@@ -95,13 +95,13 @@ pub struct Outgoing {
 /// Every attempt carries the job's id as the id of the request (ALL-2), the attempt's span below the caller's (TASK-8),
 /// this server at the end of the delegation chain (TASK-9), and what is left of the caller's time.
 pub fn request(job: &Assignment<'_>, options: &AgentOptions) -> Result<Outgoing, Failed> {
-    let Asking { mut canonical, addressed, types } = canonical(job, options)?;
+    let Asking { mut canonical, addressed, is_for_type, types } = canonical(job, options)?;
     let trace = Trace::of_attempt(job.id, job.trace, job.attempt);
     let exchange = options.contract.exchange();
     if exchange.request_has.contains(&Home::Trace) || canonical.get(Home::Trace).is_some() {
         trace_along(&mut canonical, &trace, job.trace.is_some());
     }
-    delegate(&mut canonical, options, addressed.is_some())?;
+    delegate(&mut canonical, options, is_for_type)?;
     if let Some(left) = job.time_left {
         hand_on(&mut canonical, left);
     }
@@ -136,6 +136,8 @@ struct Asking<'d> {
     canonical: Canonical<'d>,
     /// The type of agent that the work is for.
     addressed: Option<String>,
+    /// Whether the target is a type of agents, and no agent.
+    is_for_type: bool,
     /// Types of agents that the contracts themselves do not have.
     types: Vec<String>,
 }
@@ -146,7 +148,7 @@ fn canonical<'d>(job: &Assignment<'d>, options: &AgentOptions) -> Result<Asking<
     types.extend(options.agent_type.clone());
     // A job that came as no document of a contract is described by its own fields.
     let Some(contract) = job.door.contract() else {
-        return Ok(Asking { canonical: native(job)?, addressed: None, types });
+        return Ok(Asking { canonical: native(job)?, addressed: None, is_for_type: false, types });
     };
     let exchange = contract.exchange();
     let (mut reading, mut jobs) = read(job, exchange, &types);
@@ -165,11 +167,11 @@ fn canonical<'d>(job: &Assignment<'d>, options: &AgentOptions) -> Result<Asking<
     if canonical.work().is_none_or(|work| work != *job.work) {
         canonical.put(Home::Work, Json::string(job.work));
     }
-    let addressed = reading.document.as_ref().and_then(exchange.asked).and_then(|asked| asked.addressed);
-    let addressed =
-        addressed.filter(|to| canonical.get(Home::Target).is_some_and(|target| target.text().as_ref() == Some(to)));
+    let target = canonical.get(Home::Target).and_then(Json::text);
+    let asked = reading.document.as_ref().and_then(exchange.asked);
+    let addressed = asked.and_then(|asked| asked.addressed).filter(|to| target.as_ref() == Some(to));
     let addressed = addressed.map(Cow::into_owned);
-    Ok(Asking { canonical, addressed, types })
+    Ok(Asking { is_for_type: is_for_type(&canonical), canonical, addressed, types })
 }
 
 /// Reads the caller's document, in which agents of these types may be named.

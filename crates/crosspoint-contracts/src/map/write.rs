@@ -194,6 +194,13 @@ impl<'j, 's> Out<'j, 's> {
         self.job.origin.contract() == self.contract
     }
 
+    /// Whether the target of a request is a type of agents, and the contract of its agent has none. There a target is an
+    /// agent, so the type is carried.
+    fn is_foreign_type(&self) -> bool {
+        let has_types = |contract: Contract| !contract.exchange().types.is_empty();
+        self.context.is_dispatch() && has_types(self.job.origin.contract()) && !has_types(self.contract)
+    }
+
     /// Whether merely recommended members are left out: nothing is added to a document that goes back. A request to an
     /// agent is a document of ours, even where its caller speaks the same contract.
     pub(crate) fn leaves_out(&self) -> bool {
@@ -351,6 +358,9 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     fn home(&mut self, home: Home, codec: Codec) -> Option<Cow<'j, str>> {
+        if home == Home::Target && self.is_foreign_type() {
+            return None;
+        }
         let held = self.job.get(home)?.get();
         let known_as = self.context.known_as.filter(|_| matches!(home, Home::RequestId | Home::TaskId)).map(quoted_id);
         let exact = known_as.as_ref().map(|id| id == held);

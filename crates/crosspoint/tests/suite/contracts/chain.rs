@@ -7,17 +7,20 @@ use serde_json::{Value, json};
 use crate::support::bridge_caller::{new_id, request};
 use crate::support::bridge_directory::{Directory, REQUEST, RESPONSE};
 use crate::support::bridge_watcher::{Watcher, watched};
+use crate::support::message_caller;
+use crate::support::scripted_agent::{configuration, unused_address};
 use crate::support::server::{Server, until};
 
-/// A server with sample agents, and a server before it that reaches them in this contract.
+/// A server with sample agents, and a server before it that reaches them in this contract. In the message contract the
+/// first is told later, like any caller.
 fn chained(contract: &str) -> (Server, Server) {
-    let behind = Server::start();
-    let agent = |work: &str| {
-        let url = behind.url();
-        format!("[[agent]]\nname = \"east-{work}\"\ncontract = \"{contract}\"\nurl = \"{url}\"\nwork = [\"{work}\"]\n")
-    };
-    let before = Server::configured(&["echo", "slow_echo", "ask", "fail"].map(agent).concat());
-    (before, behind)
+    let address = unused_address();
+    let caller = format!("[[caller]]\nname = \"west\"\ncallback = \"http://{address}\"\n");
+    let behind = Server::configured(if contract == "message" { &caller } else { "" });
+    let agent =
+        |work: &str| configuration(&format!("east-{work}"), contract, &behind.url(), &format!("work = [\"{work}\"]\n"));
+    let agents = ["echo", "slow_echo", "ask", "fail"].map(agent).concat();
+    (Server::listening(&address.to_string(), &agents, &[]), behind)
 }
 
 fn run(server: &Server, id: &str, work: &str, inputs: &Value) -> Value {
@@ -27,7 +30,7 @@ fn run(server: &Server, id: &str, work: &str, inputs: &Value) -> Value {
 
 #[test]
 fn work_goes_through_two_orchestrators_and_comes_back_under_the_callers_id() {
-    for contract in ["run", "task"] {
+    for contract in ["run", "task", "message"] {
         let (before, behind) = chained(contract);
         let echoed = run(&before, "Łódź/1", "echo", &json!({"a": [1, 2.50]}));
         assert_eq!(
@@ -53,6 +56,26 @@ fn work_goes_through_two_orchestrators_and_comes_back_under_the_callers_id() {
         let second = behind.get("/api/v1/jobs?work=echo").json()["jobs"][1].clone();
         assert_eq!(second["request_id"], first["id"], "the second knows the job of the first");
         assert_eq!(first["attempts"], 1);
+    }
+}
+
+/// A request of the message contract is addressed to a type of agents, which is no agent to anybody on the way.
+#[test]
+fn messages_go_through_two_orchestrators_in_any_contract() {
+    for contract in ["run", "task", "message"] {
+        let (before, behind) = chained(contract);
+        for to in ["orchestrator", "infra"] {
+            let mut asked = message_caller::request(&new_id(), "echo", &json!({"a": [1, 2.50]}));
+            (asked["to_agent"], asked["tenant"]) = (json!(to), json!(7));
+            let result = before.message_result(&asked);
+            let payload = &result["payload"];
+            let given = (&payload["status"], &payload["output"]);
+            assert_eq!(given, (&json!("success"), &json!("{\"a\":[1,2.5]}")), "{contract}: {result}");
+        }
+        let failing = message_caller::request(&new_id(), "fail", &json!({"failure": "invalid", "message": "no luck"}));
+        let error = &before.message_result(&failing)["payload"];
+        assert_eq!((&error["error_code"], &error["error_message"]), (&json!(5003), &json!("no luck")), "{contract}");
+        assert_eq!(behind.get("/api/v1/jobs").json()["jobs"].as_array().map(Vec::len), Some(3), "{contract}");
     }
 }
 
