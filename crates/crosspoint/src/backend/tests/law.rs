@@ -17,70 +17,71 @@ const PAIRS: [(Contract, Contract); 12] = [
     (Contract::Bridge, Contract::Bridge),
     (Contract::Bridge, Contract::Run),
     (Contract::Bridge, Contract::Task),
+    (Contract::Bridge, Contract::Message),
     (Contract::Run, Contract::Bridge),
+    (Contract::Run, Contract::Message),
     (Contract::Task, Contract::Bridge),
+    (Contract::Task, Contract::Message),
     (Contract::Message, Contract::Message),
-    (Contract::Message, Contract::Bridge),
     (Contract::Message, Contract::Run),
     (Contract::Message, Contract::Task),
-    (Contract::Bridge, Contract::Message),
-    (Contract::Run, Contract::Message),
-    (Contract::Task, Contract::Message),
+    (Contract::Message, Contract::Bridge),
 ];
 
 /// What each server on the way writes anew: a span below the caller's (TASK-8), itself at the end of the chain, and the
 /// target (TASK-9).
 const HANDED_ON: [&str; 3] = ["/observability/spanId", "/routing/delegationChain", "/routing/target"];
 
-/// What every message has of its own, and what an answer repeats of its request (MSG-17.2, MSG-18.2).
-const OF_THE_MESSAGE: [&str; 5] = ["/message_id", "/trace_id", "/payload/task_id", "/from_agent", "/to_agent"];
+/// What a caller of the message contract gets back of its own request, whatever the agent says (MSG-17.2, MSG-18.2), and
+/// the id of the message, which is ours.
+const ECHOED: [&str; 4] = ["/message_id", "/trace_id", "/from_agent", "/to_agent"];
 
 pub(super) fn request_of(contract: Contract) -> Kind {
-    if contract == Contract::Run {
-        Kind::RunRequest
-    } else if contract == Contract::Task {
-        Kind::TaskRequest
-    } else if contract == Contract::Message {
-        Kind::WorkRequest
+    contract.exchange().request
+}
+
+/// The kind of a document that tells a caller of this contract how work ended.
+pub(super) fn kind_of(contract: Contract, document: &str) -> Kind {
+    let document: Value = serde_json::from_str(document).expect("JSON");
+    if document["type"] == "error" { Kind::MessageError } else { contract.exchange().response }
+}
+
+/// The golden requests of a contract.
+pub(super) fn requests(contract: Contract) -> Vec<(String, Value)> {
+    golden(contract, if contract == Contract::Message { "work_request-" } else { "request-" })
+}
+
+/// The request with only the members that it must have.
+pub(super) fn minimal(contract: Contract) -> Value {
+    requests(contract).into_iter().find(|(name, _)| name.contains("minimal")).expect("one").1
+}
+
+/// The golden answers of a contract that end work.
+pub(super) fn responses(contract: Contract) -> Vec<(String, Kind, Value)> {
+    let prefixes: &[(&str, Kind)] = if contract == Contract::Message {
+        &[("work_result-", Kind::WorkResult), ("error-", Kind::MessageError)]
     } else {
-        Kind::BridgeRequest
+        &[("response-", contract.exchange().response)]
+    };
+    let of = |(prefix, kind): &(&str, Kind)| {
+        let all = golden(contract, prefix).into_iter();
+        all.map(|(name, document)| (name, *kind, document)).collect::<Vec<_>>()
+    };
+    prefixes.iter().flat_map(of).collect()
+}
+
+/// Names the work of an answer by these ids, wherever the answer names it.
+fn name_by(contract: Contract, answer: &mut Value, id: impl Fn(&str) -> Value) {
+    for path in contract.exchange().needs.ids {
+        let place = format!("/{path}");
+        if let Some(value) = answer.pointer_mut(&place) {
+            *value = id(&place);
+        }
     }
-}
-
-pub(super) fn response_of(contract: Contract) -> Kind {
-    if contract == Contract::Run {
-        Kind::RunResponse
-    } else if contract == Contract::Task {
-        Kind::TaskResponse
-    } else if contract == Contract::Message {
-        Kind::WorkResult
-    } else {
-        Kind::BridgeResponse
-    }
-}
-
-/// The name of the member that holds the id of a request.
-pub(super) fn id_of(contract: Contract) -> &'static str {
-    if contract == Contract::Task { "id" } else { "request_id" }
-}
-
-/// How the names of the golden requests begin.
-fn requests(contract: Contract) -> &'static str {
-    if contract == Contract::Message { "work_request-" } else { "request-" }
-}
-
-/// How the names of the golden responses begin.
-fn responses(contract: Contract) -> &'static str {
-    if contract == Contract::Message { "work_result-" } else { "response-" }
-}
-
-/// MSG-16.2: the later dialect is read, and v1.0 is written.
-fn is_later(contract: Contract, name: &str) -> bool {
-    contract == Contract::Message && name.contains("loose")
 }
 
 /// Returns the golden documents of a kind. They have every member of the contract, and some unknown ones.
-pub(super) fn golden(contract: Contract, what: &str) -> Vec<(String, Value)> {
+fn golden(contract: Contract, what: &str) -> Vec<(String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(contract.name());
     let entries = fs::read_dir(folder).expect("it can be listed").map(|entry| entry.expect("it can be read"));
     let files = entries.map(|entry| (entry.file_name().into_string().expect("UTF-8"), entry.path()));
@@ -113,6 +114,22 @@ fn translated(document: &str, kind: Kind, to: Contract) -> Value {
     serde_json::from_str(&written.into_text()).expect("JSON")
 }
 
+/// Returns a message of a later dialect as v1.0 writes it, because only that is written (MSG-16). Other documents stay.
+fn plainly(name: &str, kind: Kind, document: Value) -> Value {
+    if !name.contains("loose") || kind.contract() != Contract::Message {
+        return document;
+    }
+    let mut written = translated(&document.to_string(), kind, Contract::Message);
+    if let Some(carried) = written.pointer_mut("/x_custom_fields/x_crosspoint").and_then(Value::as_object_mut) {
+        // An error to a caller names the caller's task in its context, and what is null is absent (ALL-11).
+        ["filled", "task_id"].iter().for_each(|name| drop(carried.remove(*name)));
+    }
+    if let Some(payload) = written["payload"].as_object_mut() {
+        payload.retain(|_, value| !value.is_null());
+    }
+    written
+}
+
 /// Returns the places of what is in `part` and not in `whole`.
 fn missing(part: &Value, whole: &Value, place: &str) -> Vec<String> {
     match (part, whole) {
@@ -131,11 +148,11 @@ fn missing(part: &Value, whole: &Value, place: &str) -> Vec<String> {
 #[test]
 fn whatever_is_in_a_request_reaches_the_agent() {
     for (door, agent) in PAIRS {
-        for (name, given) in golden(door, requests(door)).into_iter().filter(|(name, _)| !is_later(door, name)) {
+        for (name, given) in requests(door) {
             let (job, document) = came(request_of(door), &given);
             let sent = sent(&job, &document, agent);
             let back = translated(&sent.to_string(), request_of(agent), door);
-            let missing = missing(&given, &back, "");
+            let missing = missing(&plainly(&name, request_of(door), given), &back, "");
             let missing: Vec<_> = missing.iter().filter(|place| !HANDED_ON.contains(&place.as_str())).collect();
             assert!(missing.is_empty(), "{name} from {door:?} to {agent:?}: {missing:?} in {back}, which was {sent}");
         }
@@ -145,17 +162,15 @@ fn whatever_is_in_a_request_reaches_the_agent() {
 #[test]
 fn whatever_an_agent_says_reaches_the_caller() {
     for (door, agent) in PAIRS {
-        for (name, mut said) in golden(agent, responses(agent)).into_iter().filter(|(name, _)| !is_later(agent, name)) {
-            let (_, request) =
-                golden(door, requests(door)).into_iter().find(|(name, _)| name.contains("minimal")).expect("one");
-            let (job, _) = came(request_of(door), &request);
-            said[id_of(agent)] = json!(job.id().to_string());
-            let Some(done) = ended(&job, response_of(agent), &said.to_string()) else { continue };
+        for (name, kind, mut said) in responses(agent) {
+            let (job, _) = came(request_of(door), &minimal(door));
+            name_by(agent, &mut said, |_| json!(job.id().to_string()));
+            let Some(done) = ended(&job, kind, &said.to_string()) else { continue };
             let told = told(&done, door);
-            let is_error = told.contains("\"type\":\"error\"");
-            let back = translated(&told, if is_error { Kind::MessageError } else { response_of(door) }, agent);
+            let back = translated(&told, kind_of(door, &told), agent);
+            said = plainly(&name, kind, said);
             // The id is the caller's here.
-            said[id_of(agent)] = back[id_of(agent)].clone();
+            name_by(agent, &mut said, |place| back.pointer(place).cloned().unwrap_or_default());
             // Outputs are read under two names, and written under one.
             if let Some(outputs) = said.as_object_mut().and_then(|said| said.remove("data")) {
                 said["outputs"] = outputs;
@@ -163,16 +178,16 @@ fn whatever_an_agent_says_reaches_the_caller() {
             // Loose forms are not written again, nor are members beside the nine of a response (BRIDGE-1.4): they are
             // carried.
             let told_of: Value = serde_json::from_str(&told).expect("JSON");
-            let beside = match told_of.get("x_custom_fields") {
-                Some(custom) => custom,
-                None if door == Contract::Run => &told_of,
-                None => &told_of["metadata"],
+            let beside = match door {
+                Contract::Run => &told_of,
+                Contract::Message => &told_of["x_custom_fields"],
+                _ => &told_of["metadata"],
             };
             let carried = &beside["x_crosspoint"]["fields"][agent.name()];
             let missing = missing(&said, &back, "");
             let is_carried = |place: &str| carried.get(place).is_some_and(|value| said.pointer(place) == Some(value));
-            let is_own = |place: &str| agent == Contract::Message && OF_THE_MESSAGE.contains(&place);
-            let missing: Vec<_> = missing.iter().filter(|place| !is_carried(place) && !is_own(place)).collect();
+            let is_echoed = |place: &str| door == agent && ECHOED.contains(&place);
+            let missing: Vec<_> = missing.iter().filter(|place| !is_carried(place) && !is_echoed(place)).collect();
             assert!(missing.is_empty(), "{name} from {agent:?} to {door:?}: {missing:?} in {back}, which was {told}");
         }
     }

@@ -4,10 +4,10 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::law::{golden, id_of, request_of, response_of};
+use super::law::{kind_of, minimal, request_of, responses};
 use super::*;
 
-const CONTRACTS: [Contract; 3] = [Contract::Run, Contract::Task, Contract::Bridge];
+const CONTRACTS: [Contract; 4] = [Contract::Run, Contract::Task, Contract::Bridge, Contract::Message];
 
 fn replacements() -> Vec<Option<Value>> {
     let values =
@@ -15,14 +15,17 @@ fn replacements() -> Vec<Option<Value>> {
     values.into_iter().map(Some).chain([None]).collect()
 }
 
-/// The places of an answer that its outcome does not need.
+/// The places of an answer that its outcome does not need. Only its code says that an error is a cancellation.
 fn free_places(agent: Contract, document: &Value) -> Vec<String> {
     let needs = &agent.exchange().needs;
     let marks = needs.marks.iter().map(|mark| mark.path);
-    let needed: Vec<String> = marks.chain(needs.outputs.iter().copied()).map(|path| format!("/{path}")).collect();
+    let code = (document["payload"]["error_code"] == 5901).then_some("payload/error_code");
+    let needed = marks.chain(needs.outputs.iter().copied()).chain(code);
+    let needed: Vec<String> = needed.map(|path| format!("/{path}")).collect();
     let mut found = Vec::new();
     push_places(document, "", &mut found);
-    found.retain(|place| needed.iter().all(|needed| place != needed && !place.starts_with(&format!("{needed}/"))));
+    let is_within = |inner: &str, outer: &str| inner == outer || inner.starts_with(&format!("{outer}/"));
+    found.retain(|place| needed.iter().all(|needed| !is_within(place, needed) && !is_within(needed, place)));
     found
 }
 
@@ -45,10 +48,14 @@ fn change(document: &mut Value, place: &str, replacement: Option<Value>) {
 }
 
 /// The outcome of a job whose agent answers with this document.
-fn outcome(door: Contract, agent: Contract, answer: &Value) -> Option<Job> {
-    let (_, request) = golden(door, "request-").into_iter().find(|(name, _)| name.contains("minimal")).expect("one");
-    let (job, _) = came(request_of(door), &request);
-    super::law::ended(&job, response_of(agent), &answer.to_string())
+fn outcome(door: Contract, kind: Kind, answer: &Value) -> Option<Job> {
+    let (job, _) = came(request_of(door), &minimal(door));
+    super::law::ended(&job, kind, &answer.to_string())
+}
+
+/// Whether the work is named at a place of an answer.
+fn is_id(agent: Contract, place: &str) -> bool {
+    agent.exchange().needs.ids.iter().any(|path| place.strip_prefix('/') == Some(path))
 }
 
 proptest! {
@@ -60,8 +67,8 @@ proptest! {
         changes in proptest::collection::vec(any::<(Index, Index)>(), 1..6),
     ) {
         let (door, agent) = (*which.0.get(&CONTRACTS), *which.1.get(&CONTRACTS));
-        let answers = golden(agent, "response-");
-        let (name, answer) = which.2.get(&answers);
+        let answers = responses(agent);
+        let (name, kind, answer) = which.2.get(&answers);
         let mut changed = answer.clone();
         for (place, replacement) in changes {
             let places = free_places(agent, &changed);
@@ -71,10 +78,9 @@ proptest! {
             // Another id is another job's answer.
             let replacement = replacement.get(&replacements()).clone();
             let place = place.get(&places);
-            let is_id = *place == format!("/{}", id_of(agent));
-            change(&mut changed, place, replacement.filter(|value| !is_id || !value.is_string()));
+            change(&mut changed, place, replacement.filter(|value| !is_id(agent, place) || !value.is_string()));
         }
-        let (Some(wanted), found) = (outcome(door, agent, answer), outcome(door, agent, &changed)) else {
+        let (Some(wanted), found) = (outcome(door, *kind, answer), outcome(door, *kind, &changed)) else {
             return Ok(());
         };
         let found = found.unwrap_or_else(|| panic!("{name} has not ended as {changed}"));
@@ -84,7 +90,7 @@ proptest! {
             prop_assert_eq!(&wanted["outputs"], &shown_now["outputs"], "{} {}", name, &changed);
         }
         let told = told(&found, door);
-        let options = Options { kind: Some(response_of(door)), ..Options::default() };
+        let options = Options { kind: Some(kind_of(door, &told)), ..Options::default() };
         let report = read(told.as_bytes(), &options).report;
         prop_assert!(report.is_valid(), "{} to {:?}: {:?} in {}", name, door, report.findings, told);
     }
