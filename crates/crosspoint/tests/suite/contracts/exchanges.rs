@@ -11,6 +11,8 @@
 //! - `== caller writes`, `== caller must find`: in turn, a request file in a directory that `bridge watch` drives, and
 //!   its response file unchanged. A request with a phase is in the file of its phase
 //! - `== agent must find`, `== agent writes`: the same for an agent of the bridge contract, whose directory is `files`
+//! - `== agent sends`, `== agent must hear`: in turn with what the caller sends, each over a connection of its own. An
+//!   agent that pulls asks for its work like this, and every agent of messages may say like this how its work is
 //! - `== agent may get`, `== agent answers`: requests that begin like this may come at any time and any number of times
 //!
 //! `␍` and `␊` are the bytes that end lines on the wire; line ends of the file itself mean nothing. A line `~~` in what
@@ -19,8 +21,9 @@
 //! `~~ close` ends the connection.
 //!
 //! Values that differ in every run have names: `<job>` is the job's id and `<trace>` the same without hyphens, `<span>`
-//! the span of an attempt, `<time>` a point in time or a duration, `<port>` the agent's port. Everything else is
-//! compared byte for byte. With UPDATE_EXCHANGES set, the parts that must be got are rewritten instead.
+//! the span of an attempt, `<message>` the id of a message of ours, `<time>` a point in time or a duration, `<port>` the
+//! agent's port. Everything else is compared byte for byte. With UPDATE_EXCHANGES set, the parts that must be got are
+//! rewritten instead.
 
 mod files;
 mod normal;
@@ -40,7 +43,7 @@ const AT_A_TIME: usize = 6;
 #[test]
 fn recorded_exchanges_are_the_same_byte_for_byte() {
     let files = files();
-    assert!(files.len() >= 45, "only {} were found", files.len());
+    assert!(files.len() >= 70, "only {} were found", files.len());
     let queue = Mutex::new(files);
     let wrong = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -63,7 +66,7 @@ fn next(queue: &Mutex<Vec<PathBuf>>) -> Option<PathBuf> {
 }
 
 fn files() -> Vec<PathBuf> {
-    let folders = ["run", "task", "bridge"].map(|contract| root().join("testdata/exchanges").join(contract));
+    let folders = ["run", "task", "bridge", "message"].map(|contract| root().join("testdata/exchanges").join(contract));
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("it can be listed"));
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be read").path()).collect();
     files.sort();

@@ -18,6 +18,9 @@ impl Names<'_> {
         if let Some(span) = span(&text).filter(|span| !self.given.contains(span.as_str())) {
             text = text.replace(&span, "<span>");
         }
+        for id in message_ids(&text).iter().filter(|id| !self.given.contains(id.as_str())) {
+            text = text.replace(id, "<message>");
+        }
         self.durations(&self.times(&text))
     }
 
@@ -67,11 +70,17 @@ impl Names<'_> {
     }
 }
 
-/// The span in a header `traceparent`.
+/// The span in a header `traceparent`, or among what is carried.
 fn span(text: &str) -> Option<String> {
-    let (_, rest) = text.split_once("traceparent: 00-")?;
-    let span = rest.split('-').nth(1)?;
-    (span.len() == 16).then(|| span.to_owned())
+    let header = text.split_once("traceparent: 00-").and_then(|(_, rest)| rest.split('-').nth(1));
+    let carried = || text.split_once("\"span\":\"").and_then(|(_, rest)| rest.split('"').next());
+    header.or_else(carried).filter(|span| span.len() == 16).map(str::to_owned)
+}
+
+/// The ids of messages.
+fn message_ids(text: &str) -> Vec<String> {
+    let ids = text.split("\"message_id\":\"").skip(1).filter_map(|rest| rest.split('"').next());
+    ids.map(str::to_owned).collect()
 }
 
 /// Where the first point in time is, and how long it is.

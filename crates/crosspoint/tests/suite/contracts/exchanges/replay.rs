@@ -13,6 +13,7 @@ use super::normal::Names;
 use super::script::{Gap, Heading, Piece, Script, bytes, pieces, written};
 use crate::support::bridge_watcher::watched;
 use crate::support::documents::faults;
+use crate::support::message_caller::{MESSAGES, kind_of};
 use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent};
 use crate::support::server::{PATIENCE, Server, chunk};
 
@@ -55,12 +56,14 @@ pub(super) fn replay(script: &Script) -> Result<Script, String> {
     let directory = server.directory().join("requester");
     fs::create_dir(&directory).map_err(|error| error.to_string())?;
     let _driver = script.has(Heading::CallerWrites).then(|| watched(&server, slice::from_ref(&directory)));
-    let mut got = Vec::new();
+    let (mut got, mut heard) = (Vec::new(), Vec::new());
     for (heading, part) in &script.parts {
         if *heading == Heading::CallerSends {
             got.push(call(server.address(), &pieces(part)?, &state)?);
         } else if *heading == Heading::CallerWrites {
             got.push(files::asked(&directory, &bytes(part)?)?);
+        } else if *heading == Heading::AgentSends {
+            heard.push(call(server.address(), &pieces(part)?, &state)?);
         }
     }
     state.until("the agent has all that it must get", |so_far| so_far.asked.len() >= musts(script))?;
@@ -70,7 +73,7 @@ pub(super) fn replay(script: &Script) -> Result<Script, String> {
     }
     let given = script.given();
     let names = Names { job: so_far.job.clone().or_else(|| only_job(&server)), port, given: &given };
-    Ok(fresh(script, &got, &so_far.asked, &names))
+    Ok(fresh(script, (&got, &heard), &so_far.asked, &names))
 }
 
 /// If the test's agent was not asked, only the server knows the job.
@@ -97,14 +100,15 @@ fn musts(script: &Script) -> usize {
 }
 
 /// The script with what was received this time.
-fn fresh(script: &Script, got: &[String], asked: &[String], names: &Names<'_>) -> Script {
-    let (mut got, mut asked) = (got.iter(), asked.iter());
+fn fresh(script: &Script, (got, heard): (&[String], &[String]), asked: &[String], names: &Names<'_>) -> Script {
+    let (mut got, mut heard, mut asked) = (got.iter(), heard.iter(), asked.iter());
     let mut fresh = script.clone();
     for (heading, part) in &mut fresh.parts {
         let actual = match heading {
             Heading::CallerMustGet | Heading::CallerMustFind => got.next(),
             Heading::AgentMustGet | Heading::AgentMustFind => asked.next(),
-            Heading::Configuration | Heading::CallerSends | Heading::AgentMayGet => continue,
+            Heading::AgentMustHear => heard.next(),
+            Heading::Configuration | Heading::CallerSends | Heading::AgentMayGet | Heading::AgentSends => continue,
             Heading::AgentAnswers | Heading::CallerWrites | Heading::AgentWrites => continue,
         };
         *part = written(&names.normal(actual.map_or("", String::as_str)));
@@ -121,6 +125,7 @@ fn turns(script: &Script) -> Result<Vec<Turn>, String> {
             Heading::AgentMayGet => may = Some(String::from_utf8(bytes(part)?).map_err(|error| error.to_string())?),
             Heading::AgentAnswers => turns.push(Turn { may: may.take(), answer: pieces(part)? }),
             Heading::Configuration | Heading::CallerSends | Heading::CallerMustGet => {}
+            Heading::AgentSends | Heading::AgentMustHear => {}
             Heading::CallerWrites | Heading::CallerMustFind | Heading::AgentMustFind | Heading::AgentWrites => {}
         }
     }
@@ -228,10 +233,13 @@ impl State {
     }
 }
 
-/// The id in a request of either contract, and what is wrong with the request.
+/// The id in a request of any contract, and what is wrong with the request.
 fn job_in(asked: &Request) -> (Option<String>, Option<String>) {
-    let (kind, name) =
-        if asked.path == "/tasks" { (Kind::TaskRequest, "id") } else { (Kind::RunRequest, "request_id") };
+    let (kind, name) = match asked.path.as_str() {
+        "/tasks" => (Kind::TaskRequest, "id"),
+        MESSAGES => (Kind::WorkRequest, "request_id"),
+        _ => (Kind::RunRequest, "request_id"),
+    };
     let id = serde_json::from_slice::<Value>(&asked.body).ok().and_then(|body| Some(body[name].as_str()?.to_owned()));
     (id, faults(&asked.body, kind))
 }
@@ -254,8 +262,19 @@ fn call(address: SocketAddr, pieces: &[Piece], state: &State) -> Result<String, 
     if let Some(faults) = judge(pieces, &kind, &body) {
         return Err(faults);
     }
-    state.change(|so_far| so_far.caller_has += &body);
-    Ok(format!("{status}\r\ncontent-type: {kind}\r\n\r\n{body}"))
+    state.change(|so_far| {
+        so_far.caller_has += &body;
+        so_far.job = so_far.job.take().or_else(|| polled(&body));
+    });
+    let kind = if kind.is_empty() { kind } else { format!("content-type: {kind}\r\n") };
+    Ok(format!("{status}\r\n{kind}\r\n{body}"))
+}
+
+/// The id of the first work in the answer to a poll.
+fn polled(body: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(body).ok()?;
+    let works = answer["messages"].as_array()?.iter().filter(|message| message["type"] == "work_request");
+    works.filter_map(|work| work["request_id"].as_str()).map(str::to_owned).next()
 }
 
 fn read_head(reading: &mut impl std::io::BufRead) -> Option<String> {
@@ -299,7 +318,16 @@ fn judge(asked: &[Piece], content_type: &str, body: &str) -> Option<String> {
         run if run.starts_with("/agents/run/") && is_stream => Kind::RunStream,
         run if run.starts_with("/agents/run/") => Kind::RunResponse,
         task if task.starts_with("/tasks") && !is_stream => Kind::TaskResponse,
+        message if message.starts_with("/api/agent/message") => return messages(body),
         _ => return None,
     };
     faults(body.as_bytes(), kind)
+}
+
+/// Faults of a message, or of those in the answer to a poll. An answer may be empty.
+fn messages(body: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(body).ok()?;
+    let one = slice::from_ref(&answer);
+    let all = answer["messages"].as_array().map_or(one, Vec::as_slice);
+    all.iter().find_map(|message| faults(message.to_string().as_bytes(), kind_of(message)))
 }

@@ -13,6 +13,8 @@ pub(super) enum Heading {
     AgentMustGet,
     AgentMayGet,
     AgentAnswers,
+    AgentSends,
+    AgentMustHear,
     CallerWrites,
     CallerMustFind,
     AgentMustFind,
@@ -20,13 +22,15 @@ pub(super) enum Heading {
 }
 
 impl Heading {
-    const ALL: [Heading; 10] = [
+    const ALL: [Heading; 12] = [
         Heading::Configuration,
         Heading::CallerSends,
         Heading::CallerMustGet,
         Heading::AgentMustGet,
         Heading::AgentMayGet,
         Heading::AgentAnswers,
+        Heading::AgentSends,
+        Heading::AgentMustHear,
         Heading::CallerWrites,
         Heading::CallerMustFind,
         Heading::AgentMustFind,
@@ -41,6 +45,8 @@ impl Heading {
             Heading::AgentMustGet => "agent must get",
             Heading::AgentMayGet => "agent may get",
             Heading::AgentAnswers => "agent answers",
+            Heading::AgentSends => "agent sends",
+            Heading::AgentMustHear => "agent must hear",
             Heading::CallerWrites => "caller writes",
             Heading::CallerMustFind => "caller must find",
             Heading::AgentMustFind => "agent must find",
@@ -107,8 +113,9 @@ impl Script {
 
     /// Everything that callers and agents send: values in it are not replaced by names.
     pub(super) fn given(&self) -> String {
-        let theirs = [Heading::CallerSends, Heading::AgentAnswers, Heading::CallerWrites, Heading::AgentWrites];
-        let given = |heading| theirs.contains(&heading);
+        let of_caller = [Heading::CallerSends, Heading::CallerWrites];
+        let of_agent = [Heading::AgentAnswers, Heading::AgentSends, Heading::AgentWrites];
+        let given = |heading| of_caller.contains(&heading) || of_agent.contains(&heading);
         self.parts.iter().filter(|(heading, _)| given(*heading)).map(|(_, text)| text.as_str()).collect()
     }
 }
