@@ -6,10 +6,10 @@ use std::net::TcpListener;
 use serde_json::{Value, json};
 
 use crate::run::agent::failure;
-use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent};
+use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent, configuration};
 use crate::support::server::{Server, until};
 
-const CONTRACTS: [&str; 2] = ["run", "task"];
+const CONTRACTS: [&str; 3] = ["run", "task", "message"];
 
 fn breaker(server: &Server, agent: &str) -> Value {
     server.get(&format!("/api/v1/agents/{agent}")).json()["breaker"].clone()
@@ -43,7 +43,7 @@ fn stumble(request: &Request, connection: &mut Connection) -> After {
 
 fn agents(healths: &[&str]) -> Vec<(&'static str, String)> {
     let named = |contract: &'static str| {
-        let kinds: &[&str] = if contract == "run" { &["run", "run-mid"] } else { &["task"] };
+        let kinds: &[&str] = if contract == "run" { &["run", "run-mid"] } else { &[contract] };
         let names = kinds.iter().flat_map(|kind| healths.iter().map(move |health| format!("{kind}-{health}")));
         names.map(|name| (contract, name)).collect::<Vec<_>>()
     };
@@ -54,6 +54,15 @@ fn serving(scripted: &ScriptedAgent, names: &[(&'static str, String)]) -> Server
     Server::configured(&names.iter().map(|(contract, name)| scripted.agent(contract, name, "")).collect::<String>())
 }
 
+/// Begins a job of one attempt. Without a limit, an agent of messages would get the same request again (MSG-5).
+fn begun(server: &Server, name: &str) -> String {
+    if name.starts_with("message") {
+        let job = server.submit(&json!({"work": name, "limits": {"attempts": 1}}).to_string());
+        return job["id"].as_str().expect("an id").to_owned();
+    }
+    server.begin(name)
+}
+
 #[test]
 fn one_callers_input_that_makes_an_agent_stumble_does_not_close_it_for_others() {
     let scripted = ScriptedAgent::start_many(stumble);
@@ -62,7 +71,7 @@ fn one_callers_input_that_makes_an_agent_stumble_does_not_close_it_for_others() 
     // One after the other, and several at once.
     for jobs in [1, 6, 6] {
         let begun: Vec<(&str, String)> =
-            names.iter().flat_map(|(_, name)| (0..jobs).map(|_| (name.as_str(), server.begin(name)))).collect();
+            names.iter().flat_map(|(_, name)| (0..jobs).map(|_| (name.as_str(), begun(&server, name)))).collect();
         for (name, id) in begun {
             let job = server.ended(&id);
             assert_eq!((failure(&job), &job["attempts"]), (("unavailable", "unknown"), &json!(1)), "{name}: {job}");
@@ -95,9 +104,7 @@ fn five_drops_of_an_agent_that_is_not_well_open_its_breaker() {
 #[test]
 fn five_refusals_to_connect_open_the_breaker_without_a_check() {
     let nowhere = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
-    let agent = |contract: &&str| {
-        format!("[[agent]]\nname = \"{contract}\"\ncontract = \"{contract}\"\nurl = \"http://{nowhere}\"\n")
-    };
+    let agent = |contract: &&str| configuration(contract, contract, &format!("http://{nowhere}"), "");
     let server = Server::configured(&CONTRACTS.iter().map(agent).collect::<String>());
     for contract in CONTRACTS {
         for number in 1..=5 {

@@ -5,8 +5,12 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::bridge_caller;
+use crate::support::message_agent::{self, Work};
+use crate::support::message_caller;
+use crate::support::message_puller::{self, MessagePuller};
 use crate::support::programs::bash;
 use crate::support::run_caller;
+use crate::support::scripted_agent::configuration;
 use crate::support::server::Server;
 use crate::support::task_caller;
 use crate::support::workers::Worker;
@@ -75,7 +79,16 @@ fn input_that_does_not_match_is_refused_at_every_door_with_its_place() {
     assert_eq!((&refused["status"], &refused["error_type"]), (&json!("error"), &json!("invalid_request")), "{refused}");
     assert!(bridge.text().contains("TASK-10") && bridge.text().contains("`query` is missing"), "{}", bridge.text());
 
-    for answer in [&native, &run, &task.answer, &bridge] {
+    let message = message_caller::request(&bridge_caller::new_id(), "w", &wrong);
+    let message = server.send_message("", &message);
+    assert_eq!(message.status, 400, "{}", message.text());
+    let error = &message.json()["payload"];
+    let context = &error["error_context"];
+    assert_eq!((&error["error_code"], &context["clause"]), (&json!(5003), &json!("TASK-10")), "{error}");
+    assert_eq!(context["at"], "/payload/parameters/query", "{error}");
+    assert_eq!(context["field_name"], "payload.parameters.query", "{error}");
+
+    for answer in [&native, &run, &task.answer, &bridge, &message] {
         assert!(!answer.text().contains(SECRET), "{}", answer.text());
     }
     assert!(!server.log().contains(SECRET));
@@ -163,12 +176,38 @@ fn output_that_does_not_match_is_recorded_and_the_outcome_stands() {
         assert!(found[0].0.contains("TASK-10") && found[0].1.contains("/properties/answer/type"), "{sort}: {found:?}");
         assert!(!found[0].1.contains(SECRET), "{sort}: {found:?}");
     }
+    of_messages(&recorded);
     let server = server(ECHO, "joined", &schema());
     let _worker = Worker::joined(&server, "joined", &[], &["sh", "-c", "read -r line; echo \"$line\""]);
     let job = server.done("joined", &json!({"other": 1}));
     let found = recorded(&job);
     assert_eq!((&job["state"], found.len()), (&json!("completed"), 1), "{job}");
     assert!(found[0].1.contains("`answer` is missing"), "{found:?}");
+}
+
+/// An agent of messages gives a text, however it is reached.
+fn of_messages(recorded: &dyn Fn(&Value) -> Vec<(String, String)>) {
+    let schema = [("output_schema", json!({"type": "string", "maxLength": 7}))];
+    let said = |work: &Work| work.done(work.parameters()["say"].as_str().expect("it is said"));
+    let pushed = message_agent::answering(move |work| Some(said(work)));
+    let configured = configuration("pushed", "message", &pushed.url(), "work = [\"w\"]");
+    for how in ["pushed", "pulled", "registered"] {
+        let agents = match how {
+            "pushed" => configured.clone(),
+            "pulled" => message_puller::configuration(how, "work = [\"w\"]"),
+            _ => String::new(),
+        };
+        let server = server(&agents, "w", &schema);
+        if how == "registered" {
+            message_puller::register(&server, how, "w");
+        }
+        let _puller = MessagePuller::answering(&server, how, said);
+        assert!(recorded(&server.done("w", &json!({"say": "short"}))).is_empty(), "{how}");
+        let job = server.done("w", &json!({"say": format!("{SECRET}, {SECRET}")}));
+        let found = recorded(&job);
+        assert_eq!((&job["state"], found.len()), (&json!("completed"), 1), "{how}: {job}");
+        assert!(found[0].0.contains("TASK-10") && !found[0].1.contains(SECRET), "{how}: {found:?}");
+    }
 }
 
 /// A schema that became stricter is about new work: a caller that asks for an old job again still gets it (ALL-1).

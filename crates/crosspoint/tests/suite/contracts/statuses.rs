@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::run::agent::{failure, id};
+use crate::support::bridge_caller::new_id;
+use crate::support::message_caller::{self, MESSAGES};
 use crate::support::scripted_agent::{After, ScriptedAgent};
 use crate::support::server::Server;
 
-const CONTRACTS: [&str; 2] = ["run", "task"];
+const CONTRACTS: [&str; 3] = ["run", "task", "message"];
 
 /// Statuses, and what each leads to: code and repeat.
 const ROWS: &[(&[u16], (&str, &str))] = &[
@@ -22,7 +24,7 @@ const ROWS: &[(&[u16], (&str, &str))] = &[
     (&[500, 501, 502, 504, 599], ("agent_failed", "never")),
 ];
 
-/// Agents of both contracts that answer every request for work with the status in their name.
+/// Agents of these contracts that answer every request for work with the status in their name.
 fn refusing(statuses: &[u16], body: fn(u16) -> String, keys: &str) -> (ScriptedAgent, Server) {
     let scripted = ScriptedAgent::start_many(move |request, connection| {
         if request.method == "GET" {
@@ -79,6 +81,10 @@ fn callers_of_every_door_see_why() {
             assert_eq!(error["message"], "hush, because of 422", "{error}");
             assert_eq!(error["details"]["answer"], detail(422), "{error}");
         }
+        let message = server.message_result(&message_caller::request(&new_id(), &work, &json!({})));
+        let error = &message["payload"];
+        assert_eq!((&error["error_code"], &error["error_message"]), (&json!(5003), &json!("hush, because of 422")));
+        assert_eq!(error["error_context"]["answer"], detail(422), "{message}");
     }
 }
 
@@ -154,6 +160,7 @@ fn the_pause_that_an_agent_asks_for_is_kept() {
                 After::Keep
             }
             (_, "/tasks") => connection.json(200, &request.completed("task")),
+            (_, MESSAGES) => connection.json(200, &request.work().expect("it is work").done("message")),
             (_, _) => connection.stream(&[request.started(), request.final_event("run")]),
         }
     });

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use serde_json::{Value, json};
 
 use crate::run::agent::failure;
+use crate::support::message_caller::MESSAGES;
 use crate::support::program::crosspoint;
 use crate::support::scripted_agent::ScriptedAgent;
 use crate::support::server::Server;
 
+const CONTRACTS: [&str; 3] = ["run", "task", "message"];
 const TOKEN: &str = "s3cret-of-the-server";
 const WARNING: &str = "the agent refuses our token";
 
@@ -31,11 +33,12 @@ fn the_operator_is_told_once_and_sees_it_until_the_token_is_taken() {
     let scripted = ScriptedAgent::start_many(move |request, connection| {
         match (present.load(Ordering::SeqCst), request.path.as_str()) {
             (200, "/tasks") => connection.json(200, &request.completed("task")),
+            (200, MESSAGES) => connection.json(200, &request.work().expect("it is work").done("message")),
             (200, _) => connection.stream(&[request.started(), request.final_event("run")]),
             (status, _) => connection.json(status, &json!({"detail": "who are you?"})),
         }
     });
-    for contract in ["run", "task"] {
+    for contract in CONTRACTS {
         status.store(401, Ordering::SeqCst);
         let agents = scripted.agent(contract, contract, "token_file = \"token\"") + &scripted.agent(contract, "b", "");
         let mut server = Server::with("", &["--log", "debug"]);
@@ -84,6 +87,8 @@ fn an_agents_own_unauthenticated_is_about_our_token_and_not_the_callers() {
         let error = json!({"code": "UNAUTHENTICATED", "message": "who are you?", "recoverable": true});
         let document = if request.path == "/tasks" {
             json!({"id": request.id(), "status": "failed", "error": error})
+        } else if let Some(work) = request.work() {
+            work.error(5004, "who are you?", &json!({"agent_id": "far", "token_status": "unknown"}))
         } else {
             json!({"request_id": request.id(), "task_type": request.agent, "status": "error", "ok": false, "outputs": {},
                 "error": error})
@@ -93,7 +98,7 @@ fn an_agents_own_unauthenticated_is_about_our_token_and_not_the_callers() {
         }
         connection.json(200, &document)
     });
-    for contract in ["run", "task"] {
+    for contract in CONTRACTS {
         let server = Server::configured(&scripted.agent(contract, contract, "repeatable = true"));
         let body = json!({"request_id": "r", "task_type": contract}).to_string();
         let answer = server.post("/agents/run/sync", &body);

@@ -7,6 +7,7 @@ use crosspoint_contracts::clause::Level;
 use serde_json::{Value, json};
 
 use crate::support::documents::findings;
+use crate::support::message_caller;
 use crate::support::program::crosspoint;
 use crate::support::run_caller::Following;
 use crate::support::scripted_agent::{ScriptedAgent, event};
@@ -36,6 +37,13 @@ fn a_request_with_nulls_for_optional_members_is_accepted_at_every_door() {
     });
     let answer = server.post("/api/v1/bridge?wait=30", &bridge.to_string());
     assert!(answer.status < 300, "{answer:?}");
+    let mut message = message_caller::request("32ecfadc-2b66-4daa-a7c0-a03c449fcea5", "echo", &json!({"a": 4}));
+    message["payload"]["hints"] = json!({"max_duration_seconds": null, "max_memory_mb": null});
+    (message["x_custom_fields"], message["priority"]) = (Value::Null, Value::Null);
+    let answer = server.message_result(&message);
+    assert_eq!(answer["payload"]["output"], "{\"a\":4}", "{answer}");
+    let warnings = &answer["x_custom_fields"]["x_crosspoint"]["warnings"];
+    assert!(warnings.to_string().contains("ALL-11"), "{answer}");
     let request = json!({"work": "echo", "input": {"a": 3}, "agent": null, "limits": null});
     let answer = server.post("/api/v1/jobs?wait=30", &request.to_string());
     assert!(answer.status < 300, "{answer:?}");
