@@ -27,7 +27,7 @@ use std::{fs, thread};
 use self::agents::{Agents, Kind};
 use self::cases::CASES;
 use self::cell::{Cell, Verdict, World};
-use self::doors::Door;
+use self::doors::{Callback, Door};
 use self::table::Table;
 use crate::support::bridge_watcher::watched;
 use crate::support::server::Server;
@@ -37,11 +37,11 @@ const AT_A_TIME: usize = 24;
 
 #[test]
 fn every_door_reaches_every_agent() {
-    let agents = Agents::start();
-    let server = Server::configured(&agents.configuration());
+    let (agents, callback) = (Agents::start(), Callback::start());
+    let server = Server::configured(&(callback.configuration() + &agents.configuration()));
     Agents::write_files(server.directory());
     agents.serve(server.address());
-    let world = World::new(&server, &agents);
+    let world = World::new(&server, &agents, &callback);
     let (watcher, _home) = watched(&server, &rooms(&world));
     let table = Mutex::new(Table::default());
     // The slow cases are the last, so they begin first.

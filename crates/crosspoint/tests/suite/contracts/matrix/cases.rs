@@ -99,7 +99,9 @@ fn artifacts(cell: &Cell<'_>) -> Verdict {
     let content = match cell.door {
         Door::Native => &view.document["outcome"]["artifacts"][0],
         Door::Task => &view.document["artifacts"][0],
-        Door::Sync | Door::Stream | Door::Bridge | Door::Message => &view.carried(cell.door)["artifacts"][0],
+        Door::Sync | Door::Stream | Door::Bridge | Door::Message | Door::Callback => {
+            &view.carried(cell.door)["artifacts"][0]
+        }
     };
     // A run agent returns names only.
     if cell.kind != Kind::Run {

@@ -7,7 +7,7 @@ use crosspoint_contracts::failure::{Failure, Repeat};
 use serde_json::{Value, json};
 
 use super::agents::{self, Agents, Kind, Purpose};
-use super::doors::{Door, Handle, Order, call, fetch, shallow};
+use super::doors::{Callback, Door, Handle, Order, call, fetch, shallow};
 use super::ledger::Seen;
 use super::view::View;
 use crate::support::bridge_caller::new_id;
@@ -21,11 +21,12 @@ pub(super) struct World<'w> {
     pub(super) address: SocketAddr,
     directory: PathBuf,
     agents: &'w Agents,
+    callback: &'w Callback,
 }
 
 impl World<'_> {
-    pub(super) fn new<'w>(server: &Server, agents: &'w Agents) -> World<'w> {
-        World { address: server.address(), directory: server.directory().to_owned(), agents }
+    pub(super) fn new<'w>(server: &Server, agents: &'w Agents, callback: &'w Callback) -> World<'w> {
+        World { address: server.address(), directory: server.directory().to_owned(), agents, callback }
     }
 }
 
@@ -82,7 +83,7 @@ impl Cell<'_> {
             _ => {}
         }
         // BRIDGE-4.5, MSG-1.3: in these contracts an id is a UUID.
-        let is_uuid = matches!(self.door, Door::Bridge | Door::Message);
+        let is_uuid = self.door == Door::Bridge || self.door.is_message();
         let id = if is_uuid { new_id() } else { format!("caller's {}", self.name()) };
         let id = json!(id).to_string();
         Order { work, input, id, members: Vec::new(), headers: Vec::new() }
@@ -94,7 +95,7 @@ impl Cell<'_> {
     }
 
     pub(super) fn submit(&self, order: &Order) -> Handle {
-        self.door.submit(self.world.address, &self.room(), order)
+        self.door.submit(self.world.address, &self.room(), self.world.callback, order)
     }
 
     /// The directory in which a requester leaves its files.
@@ -149,7 +150,7 @@ impl Cell<'_> {
         let view = handle.outcome();
         let caller: String = serde_json::from_str(&order.id).expect("a string");
         assert_eq!(view.id, caller, "the caller's own id");
-        if self.door == Door::Message {
+        if self.door.is_message() {
             let request = serde_json::from_str(&shallow(&self.door.document(order))).expect("JSON");
             message_caller::answers(&request, &view.document);
         }
@@ -215,7 +216,7 @@ impl Cell<'_> {
             Door::Native => json!(outputs.to_string()),
             Door::Sync | Door::Stream | Door::Task => json!({"output": outputs.to_string()}),
             // The inner document has already been read.
-            Door::Bridge | Door::Message => outputs.clone(),
+            Door::Bridge | Door::Message | Door::Callback => outputs.clone(),
         }
     }
 
@@ -235,7 +236,7 @@ impl Cell<'_> {
         let status = match self.door {
             Door::Sync => contracts::run::failure::write(fails.failure).1,
             Door::Message => (contracts::Contract::Message.exchange().http_status)(fails.failure),
-            Door::Native | Door::Stream | Door::Task | Door::Bridge => 200,
+            Door::Native | Door::Stream | Door::Task | Door::Bridge | Door::Callback => 200,
         };
         assert_eq!(view.status, status, "the status: {shown}");
         let empty = if matches!(self.door, Door::Sync | Door::Stream) { json!({}) } else { Value::Null };
@@ -267,7 +268,7 @@ impl Cell<'_> {
                 let ours = contracts::bridge::failure::write(failure).1;
                 Some(own(contracts::bridge::failure::read).unwrap_or_else(|| ours.to_owned()))
             }
-            Door::Message => {
+            Door::Message | Door::Callback => {
                 let ours = contracts::message::failure::write(failure);
                 // A failure without a code is a result.
                 let own = own(|code| code.parse().map_or(Failure::AgentFailed, contracts::message::failure::read));

@@ -1,5 +1,9 @@
 //! Callers: one for each door. All of them ask for the same, each in the words of its contract.
 
+#[path = "doors/callback.rs"]
+mod callback;
+#[path = "doors/calls.rs"]
+mod calls;
 #[path = "doors/feed.rs"]
 mod feed;
 #[path = "doors/files.rs"]
@@ -7,19 +11,22 @@ mod files;
 #[path = "doors/message.rs"]
 mod message;
 
-use std::io::{BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use serde_json::{Value, json};
 
+pub(super) use self::callback::Callback;
+use self::callback::Told;
+use self::calls::encoded;
+pub(super) use self::calls::{call, fetch, shallow};
 use self::feed::Feed;
 use self::files::Files;
 use super::view::View;
-use crate::support::conformity;
-use crate::support::message_caller::MESSAGES;
-use crate::support::server::{Answer, PATIENCE, head, until};
+use crate::support::message_caller::{MESSAGES, PLANNER};
+use crate::support::server::{Answer, until};
 
 /// Where a caller submits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +37,8 @@ pub(super) enum Door {
     Task,
     Bridge,
     Message,
+    /// Of the message contract, too, and told later at an address of the caller.
+    Callback,
 }
 
 /// What a caller asks for.
@@ -52,6 +61,8 @@ pub(super) struct Handle {
     /// The caller's document, which it may send again.
     document: String,
     held: Held,
+    /// What the caller was told later.
+    told: Arc<Told>,
 }
 
 enum Held {
@@ -64,7 +75,8 @@ enum Held {
 }
 
 impl Door {
-    pub(super) const ALL: [Door; 6] = [Door::Native, Door::Sync, Door::Stream, Door::Task, Door::Bridge, Door::Message];
+    pub(super) const ALL: [Door; 7] =
+        [Door::Native, Door::Sync, Door::Stream, Door::Task, Door::Bridge, Door::Message, Door::Callback];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -74,7 +86,13 @@ impl Door {
             Door::Task => "task",
             Door::Bridge => "bridge",
             Door::Message => "message",
+            Door::Callback => "callback",
         }
+    }
+
+    /// Whether callers speak the message contract there.
+    pub(super) fn is_message(self) -> bool {
+        matches!(self, Door::Message | Door::Callback)
     }
 
     /// The name of the door in the native API.
@@ -84,7 +102,7 @@ impl Door {
             Door::Sync | Door::Stream => "run",
             Door::Task => "task",
             Door::Bridge => "bridge",
-            Door::Message => "message",
+            Door::Message | Door::Callback => "message",
         }
     }
 
@@ -96,7 +114,7 @@ impl Door {
             Door::Task => "/tasks",
             // The path that the driver posts a requester's file to.
             Door::Bridge => "/api/v1/bridge",
-            Door::Message => MESSAGES,
+            Door::Message | Door::Callback => MESSAGES,
         }
     }
 
@@ -107,7 +125,8 @@ impl Door {
             Door::Sync | Door::Stream => ["request_id", "task_type", "inputs"],
             Door::Task => ["id", "type", "payload"],
             Door::Bridge => ["request_id", "agent_name", "prompt"],
-            Door::Message => return message::document(order),
+            Door::Message => return message::document(order, "orchestrator"),
+            Door::Callback => return message::document(order, PLANNER),
         };
         let more = order.members.iter().map(|(name, value)| format!(", {}: {value}", json!(name)));
         let more: String = more.collect();
@@ -123,11 +142,11 @@ impl Door {
     }
 
     /// Submits the order, at the bridge door by files in this directory.
-    pub(super) fn submit(self, address: SocketAddr, room: &Path, order: &Order) -> Handle {
+    pub(super) fn submit(self, address: SocketAddr, room: &Path, callback: &Callback, order: &Order) -> Handle {
         let document = self.document(order);
         let headers = order.headers.clone();
         let held = match self {
-            Door::Native | Door::Task | Door::Message => {
+            Door::Native | Door::Task | Door::Message | Door::Callback => {
                 Held::Answer(call(address, "POST", self.path(), &headers, &document))
             }
             Door::Sync => {
@@ -140,7 +159,8 @@ impl Door {
             Door::Bridge => Held::Files(Files::leave(room, &document)),
         };
         let id = serde_json::from_str(&order.id).expect("the id is a string");
-        Handle { address, door: self, work: order.work.clone(), id, document: self.document(order), held }
+        let (work, document, told) = (order.work.clone(), self.document(order), callback.told.clone());
+        Handle { address, door: self, work, id, document, held, told }
     }
 }
 
@@ -183,6 +203,10 @@ impl Handle {
                     event.name == "progress" && has(&event.data()["percent"], &event.data()["step"])
                 });
             }
+            (_, Door::Callback) => self.told.until(&self.id, "progress", |message| {
+                let payload = &message["payload"];
+                has(&payload["progress_percent"], &payload["step"]["name"]).then_some(())
+            }),
             (_, Door::Message) => {
                 until("progress", || {
                     let payload = &self.asked_again("").json()["payload"];
@@ -213,6 +237,7 @@ impl Handle {
                 });
                 task["inputRequest"].clone()
             }
+            (_, Door::Callback) => self.told.until(&self.id, "a question", message::question),
             (_, Door::Message) => until("a question", || message::question(&self.asked_again("").json())),
             // A sync run and a requester just wait. The question is seen in the job.
             (_, Door::Native | Door::Sync | Door::Stream | Door::Bridge) => {
@@ -233,7 +258,7 @@ impl Handle {
     pub(super) fn answer(&self, input: &Value) {
         let path = match self.door {
             Door::Task => format!("/tasks/{}/input", encoded(&self.id)),
-            Door::Native | Door::Sync | Door::Stream | Door::Bridge | Door::Message => {
+            Door::Native | Door::Sync | Door::Stream | Door::Bridge | Door::Message | Door::Callback => {
                 format!("/api/v1/jobs/{}/answer", self.job_id())
             }
         };
@@ -243,10 +268,10 @@ impl Handle {
 
     /// Cancels at the door, or at the native API if the door has no way to.
     pub(super) fn cancel(&self) {
-        let body = if self.door == Door::Message { message::cancel(&self.document) } else { String::new() };
+        let body = if self.door.is_message() { message::cancel(&self.document) } else { String::new() };
         let path = match self.door {
             Door::Task => format!("/tasks/{}/cancel", encoded(&self.id)),
-            Door::Message => MESSAGES.to_owned(),
+            Door::Message | Door::Callback => MESSAGES.to_owned(),
             Door::Native | Door::Sync | Door::Stream | Door::Bridge => {
                 format!("/api/v1/jobs/{}/cancel", self.job_id())
             }
@@ -269,6 +294,10 @@ impl Handle {
                 let ended =
                     |task: &Value| ["completed", "failed", "cancelled"].iter().any(|ended| task["status"] == **ended);
                 View::task(&until_ended(|| self.task("?wait=30"), ended))
+            }
+            Door::Callback => {
+                self.accepted();
+                View::told(200, &self.told.outcome(&self.id))
             }
             Door::Message => {
                 self.accepted();
@@ -296,13 +325,15 @@ impl Handle {
             Door::Native => View::native_refusal(&answer),
             Door::Sync | Door::Stream | Door::Bridge => View::run(&answer),
             Door::Task => View::task(&answer),
-            Door::Message => View::message(&answer),
+            Door::Message | Door::Callback => View::message(&answer),
         }
     }
 
     fn accepted(&self) -> Value {
         let Held::Answer(answer) = &self.held else { panic!("this door answers at once") };
-        assert!([200, 202].contains(&answer.status), "{answer:?}");
+        // A message that tells an outcome may have another status.
+        let is_told = self.door == Door::Message && answer.json()["type"] != "work_status";
+        assert!([200, 202].contains(&answer.status) || is_told, "{answer:?}");
         answer.json()
     }
 
@@ -328,72 +359,4 @@ fn until_ended(mut ask: impl FnMut() -> Answer, ended: impl Fn(&Value) -> bool) 
         assert!([200, 202].contains(&answer.status) || is_ended, "{answer:?}");
         is_ended.then_some(answer)
     })
-}
-
-/// One request. Its answer is checked against the description of the API.
-pub(super) fn call(
-    address: SocketAddr,
-    method: &str,
-    path: &str,
-    headers: &[(&'static str, String)],
-    body: &str,
-) -> Answer {
-    let answer = exchange(address, method, path, headers, body);
-    conformity::check(method, path, &answer);
-    answer
-}
-
-/// Gets an answer without checking it.
-pub(super) fn fetch(address: SocketAddr, path: &str) -> Answer {
-    exchange(address, "GET", path, &[], "")
-}
-
-fn exchange(address: SocketAddr, method: &str, path: &str, headers: &[(&'static str, String)], body: &str) -> Answer {
-    let mut stream = opened(address, method, path, headers, body);
-    let answer = Answer::read(&mut stream).expect("it answers");
-    Answer { body: shallow(&answer.text()).into_bytes(), ..answer }
-}
-
-/// Few readers accept the deepest nesting allowed: `[[[...]]]` of a hundred levels or more, also within a text or over
-/// several lines, is replaced by `[100]`.
-pub(super) fn shallow(text: &str) -> String {
-    const DEEP: usize = 100;
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('[') {
-        let (before, from) = rest.split_at(at);
-        let after = from.trim_start_matches(|next: char| next == '[' || next.is_whitespace());
-        let levels = from[..from.len() - after.len()].matches('[').count();
-        out += before;
-        if levels < DEEP {
-            out += &from[..from.len() - after.len()];
-            rest = after;
-            continue;
-        }
-        let (end, _) = after.match_indices(']').nth(levels - 1).expect("what is open is closed");
-        out += &format!("[{levels}]");
-        rest = &after[end + 1..];
-    }
-    out + rest
-}
-
-fn opened(
-    address: SocketAddr,
-    method: &str,
-    path: &str,
-    headers: &[(&'static str, String)],
-    body: &str,
-) -> BufReader<TcpStream> {
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a socket can have a timeout");
-    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let head = head(method, path, &headers, body.len());
-    stream.write_all(&[head.as_bytes(), body.as_bytes()].concat()).expect("it is taken");
-    BufReader::new(stream)
-}
-
-/// An id, encoded for a path.
-pub(super) fn encoded(id: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    id.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }

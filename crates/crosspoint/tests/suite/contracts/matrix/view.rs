@@ -160,7 +160,11 @@ impl View {
 
     /// A failure of the work without a code is a result; every other one is an error.
     pub(super) fn message(answer: &Answer) -> View {
-        let document = message_caller::judged(&answer.body);
+        View::told(answer.status, &message_caller::judged(&answer.body))
+    }
+
+    /// The same of a message that was sent later.
+    pub(super) fn told(status: u16, document: &Value) -> View {
         let payload = &document["payload"];
         let code = payload["error_code"].as_i64();
         let state = match (document["type"].as_str(), payload["status"].as_str(), code) {
@@ -173,7 +177,7 @@ impl View {
         let words = if code.is_some() { &payload["error_message"] } else { &payload["output"] };
         let is_done = state == "completed";
         View {
-            status: answer.status,
+            status,
             state: state.to_owned(),
             outputs: payload["output"].as_str().filter(|_| is_done).map_or(Value::Null, inner),
             code: code.map(|code| code.to_string()),
@@ -192,7 +196,7 @@ impl View {
             Door::Native => &self.document["outcome"]["said"]["document"],
             Door::Sync | Door::Stream => &self.document["x_crosspoint"],
             Door::Task | Door::Bridge => &self.document["metadata"]["x_crosspoint"],
-            Door::Message => &self.document["x_custom_fields"]["x_crosspoint"],
+            Door::Message | Door::Callback => &self.document["x_custom_fields"]["x_crosspoint"],
         }
     }
 }

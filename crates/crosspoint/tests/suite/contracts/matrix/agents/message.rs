@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
+use crosspoint_contracts::Contract;
 use serde_json::{Value, json};
 
 use super::super::cases::CASES;
@@ -147,9 +148,26 @@ impl Agent {
             (0, "again") => Some(work.error(5005, "no room", &context(5005))),
             (turn, _) => self.said(&work, turn, Kind::Pulled),
         };
-        let Some(said) = said else { return };
+        let Some(mut said) = said else { return };
+        if wanted == "big" {
+            self.send_blocks(&work, &mut said);
+        }
         sent_to(self.server(), &spelled(&said));
         self.go_on(&work, turn);
+    }
+
+    /// Sends a long text in blocks, the last one first, and leaves its end in the result (MSG-9).
+    fn send_blocks(&self, work: &Work, result: &mut Value) {
+        let pieces = Contract::Message.exchange().pieces.as_ref().expect("it has long texts");
+        let text = self::text(&result["payload"], "output");
+        for (place, block) in (pieces.split)(&text).iter().rev() {
+            let mut status = work.running(99, "Prints");
+            status["payload"]["step"]["output"] = json!(block);
+            status["payload"]["step"]["output_chunk"] = json!(place);
+            let taken = sent_to(self.server(), &status.to_string());
+            assert_eq!(taken.map(|taken| taken.status), Some(204));
+        }
+        result["payload"]["output"] = json!((pieces.tail)(&text));
     }
 
     /// Notes a request. Returns how often it came before, and what is wanted.

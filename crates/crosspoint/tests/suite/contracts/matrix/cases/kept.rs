@@ -43,7 +43,7 @@ pub(super) fn conflict(cell: &Cell<'_>) -> Verdict {
         Door::Sync | Door::Stream => "CONFLICT",
         Door::Task => "INVALID_FIELD_VALUE",
         Door::Bridge => "request_conflict",
-        Door::Message => "5903",
+        Door::Message | Door::Callback => "5903",
     };
     // A file has no status.
     let status = if cell.door == Door::Bridge { 200 } else { 409 };
@@ -68,7 +68,7 @@ pub(super) fn unknown_fields(cell: &Cell<'_>) -> Verdict {
         Door::Sync | Door::Stream => vec![("tenant", own_members()), ("budgets", json!({"max_tokens": 5, "ä/~": [1]}))],
         Door::Task => vec![("tenant", own_members()), ("context", json!({"priority": "high", "ä/~": [1]}))],
         Door::Bridge => vec![("tenant", own_members()), ("model", json!("m-ä"))],
-        Door::Message => vec![("tenant", own_members()), ("x_custom_fields", json!({"ä/~": [1]}))],
+        Door::Message | Door::Callback => vec![("tenant", own_members()), ("x_custom_fields", json!({"ä/~": [1]}))],
     };
     let (job, view) = cell.succeeds(&order, cell.submit(&order), &order.input);
     let kept = fetch(cell.world.address, &format!("/api/v1/jobs/{}/document", job["id"].as_str().expect("an id")));
@@ -92,7 +92,7 @@ fn reached_the_agent(cell: &Cell<'_>, order: &Order, seen: &Seen) {
         (Door::Native, _) => {}
         (Door::Sync | Door::Stream, Kind::Run)
         | (Door::Task, Kind::Task)
-        | (Door::Message, Kind::Pushed | Kind::Pulled) => {
+        | (Door::Message | Door::Callback, Kind::Pushed | Kind::Pulled) => {
             assert_eq!(document["tenant"], order.members[0].1, "{document}");
             let (name, block) = &order.members[1];
             for (member, value) in block.as_object().expect("an object") {
@@ -115,7 +115,7 @@ fn reached_the_agent(cell: &Cell<'_>, order: &Order, seen: &Seen) {
             assert_eq!(carried["fields"]["bridge"], json!({"/tenant": own_members()}), "{document}");
             assert_eq!(carried["model"], "m-ä", "{document}");
         }
-        (Door::Message, _) => {
+        (Door::Message | Door::Callback, _) => {
             let expected = json!({"/tenant": own_members(), "/x_custom_fields/ä~1~0": [1]});
             for (place, value) in expected.as_object().expect("an object") {
                 assert_eq!(carried["fields"]["message"][place], *value, "{document}");
@@ -133,7 +133,7 @@ fn came_back(cell: &Cell<'_>, view: &View) {
     let said = match (cell.door, cell.kind) {
         (Door::Native, _) => view.carried(Door::Native),
         (Door::Sync | Door::Stream, Kind::Run) | (Door::Task, Kind::Task) | (Door::Bridge, Kind::Bridge) => document,
-        (Door::Message, Kind::Pushed | Kind::Pulled) => document,
+        (Door::Message | Door::Callback, Kind::Pushed | Kind::Pulled) => document,
         (_, Kind::Pushed | Kind::Pulled) => {
             let fields = &view.carried(cell.door)["fields"]["message"];
             assert_eq!(
@@ -187,7 +187,7 @@ pub(super) fn ids(cell: &Cell<'_>) -> Verdict {
     let mut order = cell.order("echo");
     order.id = match cell.door {
         // MSG-1.3: an id is a UUID there, which may be spelled in several ways.
-        Door::Message => json!(new_id().to_uppercase()).to_string().replacen('-', "\\u002d", 1),
+        Door::Message | Door::Callback => json!(new_id().to_uppercase()).to_string().replacen('-', "\\u002d", 1),
         Door::Native | Door::Sync | Door::Stream | Door::Task | Door::Bridge => {
             format!(r#""\u0141ód\u017a/\ud83d\ude00 ä?%2F#\u00e9e\u0301\t\"q\\ {}""#, cell.name())
         }
@@ -206,7 +206,8 @@ pub(super) fn trace(cell: &Cell<'_>) -> Verdict {
     if cell.kind == Kind::Builtin {
         return Verdict::NotHere("a built-in agent is no hop");
     }
-    if cell.door == Door::Bridge || (cell.kind == Kind::Bridge && !matches!(cell.door, Door::Task | Door::Message)) {
+    if cell.door == Door::Bridge || (cell.kind == Kind::Bridge && !(cell.door == Door::Task || cell.door.is_message()))
+    {
         return Verdict::NotHere("a file has no header for it");
     }
     if cell.kind == Kind::Bridge {
@@ -217,7 +218,7 @@ pub(super) fn trace(cell: &Cell<'_>) -> Verdict {
     order.headers = vec![("traceparent", format!("00-{TRACE}-{SPAN}-01"))];
     cell.succeeds(&order, cell.submit(&order), &order.input);
     goes_on(cell, &cell.until_seen("new"));
-    if matches!(cell.door, Door::Task | Door::Message) {
+    if cell.door == Door::Task || cell.door.is_message() {
         goes_on(cell, &by_the_block(cell));
     }
     Verdict::Right
@@ -228,7 +229,7 @@ fn by_the_block(cell: &Cell<'_>) -> Seen {
     let mut order = cell.order("echo");
     let name = format!("{}-block", cell.name());
     order.input["cell"] = json!(name);
-    if cell.door == Door::Message {
+    if cell.door.is_message() {
         order.id = json!(new_id()).to_string();
         order.members = vec![("trace_id", json!(hyphenated(TRACE)))];
     } else {
@@ -237,7 +238,7 @@ fn by_the_block(cell: &Cell<'_>) -> Seen {
     }
     cell.succeeds(&order, cell.submit(&order), &order.input);
     let seen = cell.seen_as(&name, "new").pop().expect("the agent has seen it");
-    if cell.door == Door::Message {
+    if cell.door.is_message() {
         return seen;
     }
     let baggage = match cell.kind {

@@ -64,7 +64,7 @@ fn too_deep(cell: &Cell<'_>, levels: usize) -> Verdict {
         Door::Native => "invalid",
         Door::Sync | Door::Stream => "VALIDATION_ERROR",
         Door::Task | Door::Bridge => "INVALID_INPUT",
-        Door::Message => "5003",
+        Door::Message | Door::Callback => "5003",
     };
     assert_eq!((view.status, view.code.as_deref()), (400, Some(code)), "{}", shortened(&view));
     Verdict::Right
@@ -97,7 +97,7 @@ fn ends_with(cell: &Cell<'_>, order: &Order, outputs: &Value) -> Verdict {
 /// What a door shows of an agent that returned a text. Requesters of a bridge look for JSON in it.
 fn as_text(cell: &Cell<'_>, text: &str) -> Value {
     match (cell.door, cell.kind) {
-        (Door::Bridge | Door::Message, _) => serde_json::from_str(text).expect("it is JSON to some"),
+        (Door::Bridge | Door::Message | Door::Callback, _) => serde_json::from_str(text).expect("it is JSON to some"),
         (Door::Native, kind) if kind.gives_text() => json!(text),
         (Door::Native | Door::Sync | Door::Stream | Door::Task, _) => json!({"output": text}),
     }
@@ -129,7 +129,7 @@ fn raw(cell: &Cell<'_>, given: &str) -> Order {
 fn deep_input(cell: &Cell<'_>, levels: usize) -> Order {
     let mut order = cell.order("echo");
     // The document and the input are around it, and in one contract a payload.
-    let around = if cell.door == Door::Message { 3 } else { 2 };
+    let around = if cell.door.is_message() { 3 } else { 2 };
     order.input["deep"] = (1..levels - around).fold(json!([]), |inner, _| json!([inner]));
     order
 }

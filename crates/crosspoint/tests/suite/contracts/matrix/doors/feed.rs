@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::opened;
+use super::calls::opened;
 use crate::support::server::{Answer, PATIENCE, chunk};
 
 #[derive(Clone, Debug)]

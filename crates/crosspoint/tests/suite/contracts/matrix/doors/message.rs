@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use super::Order;
 use crate::support::message_caller;
 
-/// The request of an order. Members of the order are members of the envelope.
-pub(super) fn document(order: &Order) -> String {
+/// The request of an order, from this sender. Members of the order are members of the envelope.
+pub(super) fn document(order: &Order, from: &str) -> String {
     let id: String = serde_json::from_str(&order.id).expect("the id is a string");
     let mut request = message_caller::request(&id, &order.work, &order.input);
+    request["from_agent"] = json!(from);
     order.members.iter().for_each(|(name, value)| request[*name] = value.clone());
     // The id as the order spells it.
     request["request_id"] = json!("@id");
