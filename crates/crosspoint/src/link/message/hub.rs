@@ -179,6 +179,7 @@ impl Hub {
 
     /// Watches until the server ends whether agents are there.
     pub(crate) async fn keep_looking(&self, engine: &Engine) {
+        steps::remove_leftovers(&self.spool, engine).await;
         loop {
             for agent in self.agents() {
                 self.tell_capacity(engine, &agent);

@@ -11,7 +11,7 @@ use crosspoint_contracts::message::chunk::{Chunk, Refusal as Broken};
 use crosspoint_contracts::message::{WorkState, code};
 use crosspoint_contracts::reply::{Failed, Progress};
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::runtime::{Attempt, Gone};
+use crosspoint_engine::runtime::{Attempt, Engine, Gone};
 use crosspoint_exchange::refusal::Refusal;
 use uuid::Uuid;
 
@@ -145,6 +145,22 @@ impl Refused {
 pub(super) async fn remove(directory: &Path, job: JobId, attempt: u32) {
     if let Err(error) = chunks::remove(directory, job, attempt).await {
         tracing::warn!(%job, %error, "what is left of an agent's output cannot be removed");
+    }
+}
+
+/// Removes what is left of attempts that are over: a server that ended could not.
+pub(super) async fn remove_leftovers(directory: &Path, engine: &Engine) {
+    let left = match chunks::left(directory).await {
+        Ok(left) => left,
+        Err(error) => return tracing::warn!(%error, "what is left of agents' output cannot be listed"),
+    };
+    for (job, attempt) in left {
+        // Of a job that cannot be read nothing is removed.
+        let Ok(watch) = engine.job(job).await else { continue };
+        let running = watch.and_then(|watch| watch.job().running().map(|running| running.attempt));
+        if running != Some(attempt) {
+            remove(directory, job, attempt).await;
+        }
     }
 }
 
