@@ -297,6 +297,11 @@ impl Engine {
         self.0.inbox.put(Command::Job(id, event)).ok()?.await.ok()
     }
 
+    /// Tells a job something without waiting for what comes of it.
+    pub(super) fn tell_at_once(&self, id: JobId, event: Event) {
+        let _ = self.0.inbox.put(Command::Job(id, event));
+    }
+
     /// Reports the result of an attempt, and returns whether it is on disk. If the job has ended meanwhile, it is
     /// recorded that the result came late.
     pub(super) async fn finish(&self, id: JobId, attempt: u32, result: Result<Success, Failed>) -> bool {

@@ -72,7 +72,7 @@ pub(crate) struct Outcome {
     #[serde(default)]
     pub(crate) artifacts: Vec<Artifact>,
     pub(crate) failure: Option<Failure>,
-    /// There if the text is only the end of what was printed.
+    /// There if the text is only the end of what was printed, or if a part of it never came.
     truncated: Option<Truncated>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Truncated {
 }
 
 impl Outcome {
-    /// Returns how many bytes were printed, if the outcome has only the end of them.
+    /// Returns how many bytes the text has or would have, if the outcome does not have all of them.
     pub(crate) fn printed_bytes(&self) -> Option<u64> {
         /// What was printed, where it is all there is.
         #[derive(Deserialize)]

@@ -181,9 +181,11 @@ pub(super) struct Outcome {
     outputs: Any,
     /// The text that it gave beside an object.
     text: Option<String>,
-    /// Present if `text` is only the end of what was printed. Where the text is all there is, this is in `outputs`,
-    /// beside `output`.
+    /// Present if `text` is only the end of what was printed, or if a part of it never came. Where the text is all
+    /// there is, this is in `outputs`, beside `output`.
     truncated: Option<Truncated>,
+    /// In lists: how long the text would be, if a part of it never came.
+    whole_bytes: Option<u64>,
     /// `lossy` if some of the bytes that were printed are no text. Where the text is all there is, this is in
     /// `outputs`.
     output_encoding: Option<String>,
@@ -200,9 +202,9 @@ pub(super) struct Outcome {
 /// Where the rest of a text is.
 #[derive(JsonSchema)]
 struct Truncated {
-    /// How long the whole text is.
+    /// How long the whole text is, or would be.
     bytes: u64,
-    /// The path of all that was printed.
+    /// The path of all that was printed, or came.
     href: String,
 }
 
@@ -263,7 +265,8 @@ pub(super) struct Agent {
     breaker: BreakerShown,
     /// Whether it gets no new work.
     drained: bool,
-    /// Of an agent that joined: since when no session has been there under its name; null while one is.
+    /// Of an agent that joined, and of a configured one whose presence is known: since when it is away; null while it
+    /// is there.
     away_since: Option<Nullable<When>>,
     /// Since when the agent refuses the server's token, or wants one; left out while it does not. The operator mends it
     /// by `token_file` of the agent.
