@@ -100,9 +100,14 @@ impl Deliveries {
             numbers.push(Numbers { name: name.clone(), owed: owed.remove(name).unwrap_or(0), results });
         }
         let others: u64 = owed.values().sum();
-        if others > 0 {
-            let results = Result::ALL.map(|result| (result.name(), 0));
-            numbers.push(Numbers { name: OTHER.into(), owed: others, results });
+        // A recipient may have that name: a metric has one line for each label.
+        match numbers.iter_mut().find(|of| &*of.name == OTHER) {
+            Some(namesake) => namesake.owed += others,
+            None if others > 0 => {
+                let results = Result::ALL.map(|result| (result.name(), 0));
+                numbers.push(Numbers { name: OTHER.into(), owed: others, results });
+            }
+            None => {}
         }
         numbers
     }
