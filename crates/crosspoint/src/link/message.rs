@@ -90,7 +90,8 @@ async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed
     let (job, number) = (attempt.job().id(), attempt.number());
     let trace = trace_of(attempt.job(), number);
     let begun = message.hub.begin(job, number, &message.agent.name);
-    let steps = steps::Steps::new(message.hub.spool(), message.agent.output_bytes_max());
+    let bytes_max = attempt.job().request.limits.output_bytes.unwrap_or(message.agent.output_bytes_max());
+    let steps = steps::Steps::new(message.hub.spool(), bytes_max);
     let mut conversation = Conversation::new(message, attempt, begun, steps);
     let result = conversation.work().await;
     // An agent that has said how the work ended, or never had it, need not be told.
