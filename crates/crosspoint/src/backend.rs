@@ -68,7 +68,9 @@ impl Backend for Orchestrator {
             (None, Ok(id)) => self.engine.job(id).await.map_err(|error| fault(&error))?,
             (found, _) => found,
         };
-        Ok(found.map(Tracked))
+        // A caller that shows who it is sees its own work alone.
+        let is_seen = |watch: &Watch| caller.name().is_empty() || *watch.job().request.caller == *caller.name();
+        Ok(found.filter(is_seen).map(Tracked))
     }
 
     async fn answer(&self, job: &Tracked, answer: Body) -> Result<(), Denied> {
