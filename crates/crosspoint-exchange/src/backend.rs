@@ -50,6 +50,11 @@ pub trait Backend: Clone + Send + Sync + 'static {
 
     /// Lists who takes which work.
     fn agents(&self) -> Vec<Agent>;
+
+    /// Returns the type of an agent, if it has one.
+    fn agent_type(&self, _: &str) -> Option<Arc<str>> {
+        None
+    }
 }
 
 /// A job of a backend at one moment.

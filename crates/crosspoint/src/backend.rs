@@ -94,6 +94,10 @@ impl Backend for Orchestrator {
         let agents = self.engine.agents();
         agents.into_iter().map(|agent| Agent { name: agent.spec.name, works: agent.spec.works }).collect()
     }
+
+    fn agent_type(&self, agent: &str) -> Option<Arc<str>> {
+        self.engine.agent(agent)?.spec.agent_type
+    }
 }
 
 impl Orchestrator {

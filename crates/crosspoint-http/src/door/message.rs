@@ -4,6 +4,8 @@
 //! that does not wait gets a `work_status` at once and the outcome later, if the server knows where to send it, or when
 //! it sends the same request again.
 
+use std::sync::Arc;
+
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use crosspoint_contracts::Contract;
@@ -55,6 +57,8 @@ pub async fn request_work<B: Backend>(
     let is_new = is_told_later && wait.is_none() && !work.joined;
     let Whole { now, room } = doors.backend.with_text(now).await?;
     let job = B::Job::snapshot(&now);
+    let agent_type = sender(doors, &job);
+    let job = Snapshot { agent_type: agent_type.as_deref(), ..job };
     let shown = if is_new { Snapshot { state: State::Queued, ..job } } else { job };
     let is_told = shown.ended().is_some();
     let status = match shown.failure() {
@@ -87,9 +91,16 @@ pub async fn cancel_work<B: Backend>(
     }
     let Whole { now, room } = doors.backend.with_text(job.now()).await?;
     let shown = B::Job::snapshot(&now);
+    let agent_type = sender(doors, &shown);
+    let shown = Snapshot { agent_type: agent_type.as_deref(), ..shown };
     let mut response = response(StatusCode::OK, written(&shown, &Beside::default()));
     locate(&mut response, &shown);
     Ok(Some(held(response, room)))
+}
+
+/// Returns the type of the agent, if the answer is from it (MSG-18.2).
+fn sender<B: Backend>(doors: &Doors<B>, job: &Snapshot<'_>) -> Option<Arc<str>> {
+    job.agent.filter(|_| job.lacks_sender()).and_then(|agent| doors.backend.agent_type(agent))
 }
 
 /// Writes the work in its current state.
