@@ -35,6 +35,11 @@ pub trait Backend: Clone + Send + Sync + 'static {
         request_id: &str,
     ) -> impl Future<Output = Result<Option<Self::Job>, Refusal>> + Send;
 
+    /// Finds a job of a caller that has not ended and that is meant. All of them are looked at.
+    fn find_live(&self, _: Door, _: &Caller, _: impl Fn(&Snapshot<'_>) -> bool) -> Option<Self::Job> {
+        None
+    }
+
     /// Answers the question that a job waits with.
     fn answer(&self, job: &Self::Job, answer: Body) -> impl Future<Output = Result<(), Denied>> + Send;
 

@@ -99,6 +99,11 @@ impl State<'_> {
 }
 
 impl<'j> Snapshot<'j> {
+    /// Whether every answer repeats this of the request.
+    pub fn echoes(&self, home: job::Home, value: &str) -> bool {
+        self.echo.is_some() && Echo::read(self.echo).has(home, value)
+    }
+
     /// Whether answers name the type of the agent, because the request was not addressed to one.
     pub fn lacks_sender(&self) -> bool {
         self.echo.is_some() && Echo::read(self.echo).recipient().is_some()

@@ -73,6 +73,11 @@ impl Backend for Orchestrator {
         Ok(found.filter(is_seen).map(Tracked))
     }
 
+    fn find_live(&self, door: Door, caller: &Caller, is_meant: impl Fn(&Snapshot<'_>) -> bool) -> Option<Tracked> {
+        let is_theirs = |job: &Job| job.request.door == door && *job.request.caller == *caller.name();
+        self.engine.find_live(|job| is_theirs(job) && is_meant(&snapshot(job))).map(Tracked)
+    }
+
     async fn answer(&self, job: &Tracked, answer: Body) -> Result<(), Denied> {
         self.engine.answer(job.0.job().id(), answer).await.map(drop).map_err(|why| refusal::of_change(&why))
     }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use crosspoint_contracts::Contract;
+use crosspoint_contracts::job::Home;
+use crosspoint_contracts::message::Cancel;
 use crosspoint_contracts::request::Door;
 use crosspoint_exchange::admission::{self, Admitted, Caller};
 use crosspoint_exchange::answer::{self, Beside};
@@ -74,14 +76,21 @@ pub async fn request_work<B: Backend>(
     Ok(Requested { work, response, is_told })
 }
 
-/// Cancels the work that a caller knows by this id (MSG-19), and answers with what became of it. `None` if the caller
-/// has no such work.
+/// Cancels the work that a caller knows by these ids (MSG-19), and answers with what became of it. `None` if the caller
+/// has no such work. Work that goes on is also known by its task.
 pub async fn cancel_work<B: Backend>(
     doors: &Doors<B>,
     caller: &Caller,
-    request_id: &str,
+    cancel: &Cancel,
 ) -> Result<Option<Response>, Refusal> {
-    let Some(job) = doors.backend.find(DOOR, caller, request_id).await? else { return Ok(None) };
+    let mut found = None;
+    for id in cancel.request_id.iter().chain(&cancel.task_id) {
+        if found.is_none() {
+            found = doors.backend.find(DOOR, caller, id).await?;
+        }
+    }
+    let of_task = |id: &String| doors.backend.find_live(DOOR, caller, |job| job.echoes(Home::TaskId, id));
+    let Some(job) = found.or_else(|| cancel.task_id.as_ref().and_then(of_task)) else { return Ok(None) };
     match doors.backend.cancel(&job).await {
         // Work that has ended stays as it is, and the answer says how it ended.
         Ok(()) | Err(Denied::Ended(_)) => {}
