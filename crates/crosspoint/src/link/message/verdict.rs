@@ -53,7 +53,7 @@ pub(super) struct Unreadable {
 }
 
 /// Judges the answer to a pushed message (MSG-17).
-pub(super) fn of_answer(answer: &Answered) -> (PushVerdict, Vec<Note>) {
+pub(super) fn of_answer(answer: &Answered, agent_types: &[Box<str>]) -> (PushVerdict, Vec<Note>) {
     let (status, kind) = (answer.status, About::of(&answer.body).kind.filter(|kind| *kind != Kind::WorkRequest));
     if status.is_success() {
         return match kind {
@@ -62,7 +62,7 @@ pub(super) fn of_answer(answer: &Answered) -> (PushVerdict, Vec<Note>) {
             None => (PushVerdict::Accepted, vec![note(&MSG_17, "the answer to a work_request is no message")]),
         };
     }
-    let own = kind.and_then(|kind| read(kind, &answer.body).ok()).and_then(|read| match read.meaning {
+    let own = kind.and_then(|kind| read(kind, &answer.body, agent_types).ok()).and_then(|read| match read.meaning {
         Meaning::Ended(Err(failed)) => Some((*failed, read.notes)),
         Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) | Meaning::Ended(Ok(_)) => None,
     });
@@ -92,9 +92,9 @@ fn weighed(answer: &Answered, own: Failed, meaning: status::Meaning) -> Failed {
     Failed { failure, dispatched, ..own }.asking_for(answer.retry_after)
 }
 
-/// Reads a message about an attempt.
-pub(super) fn read(kind: Kind, document: &Bytes) -> Result<Read, Box<Unreadable>> {
-    match long::look(document.len(), || reply::read(kind, document)) {
+/// Reads a message about an attempt, from an agent that may have a type that the operator added.
+pub(super) fn read(kind: Kind, document: &Bytes, agent_types: &[Box<str>]) -> Result<Read, Box<Unreadable>> {
+    match long::look(document.len(), || reply::read_of(kind, document, agent_types)) {
         Ok(reply) => {
             let notes = found(reply.report, &RECOMMENDED);
             Ok(Read { meaning: reply.meaning, is_paused: is_paused(document), notes })

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::message_post::{Posted, error, failed, new_id, result, status};
 use crate::support::misbehaving_agents::{clauses, one_outcome};
-use crate::support::scripted_agent::json_answer;
+use crate::support::scripted_agent::{After, json_answer};
 use crate::support::server::{PATIENCE, Server, until};
 
 /// Has one job done by an agent, without repeats.
@@ -137,7 +137,8 @@ fn an_error_on_the_connection_ends_the_work_whatever_the_status_is() {
 
 #[test]
 fn an_answer_that_is_no_message_is_taken_for_an_acknowledgement_and_on_record() {
-    for body in ["OK", "<html>", "{}", r#"{"status": "accepted"}"#, r#"{"type": "work_request", "payload": {}}"#, "[1]"] {
+    for body in ["OK", "<html>", "{}", r#"{"status": "accepted"}"#, r#"{"type": "work_request", "payload": {}}"#, "[1]"]
+    {
         let agent = Posted::answering(move |_, connection| connection.whole(200, "text/plain", body));
         let server = Server::configured(&agent.configuration("helper", ""));
         let id = server.begin("helper");
@@ -288,8 +289,7 @@ fn the_later_dialect_is_read_with_a_warning() {
     });
     let job = done_by(&agent);
     assert_eq!(job["outcome"]["outputs"], "mine", "{job}");
-    let levels: Vec<&Value> =
-        job["violations"].as_array().expect("a list").iter().map(|one| &one["level"]).collect();
+    let levels: Vec<&Value> = job["violations"].as_array().expect("a list").iter().map(|one| &one["level"]).collect();
     assert!(levels.iter().all(|level| **level == "warning"), "{job}");
 }
 
@@ -299,7 +299,7 @@ fn long_results_come_through_whole() {
     let given = Arc::new(long.clone());
     let agent = Posted::answering(move |request, connection| {
         connection.send(json_answer(200, result(request, &given).to_string()));
-        crate::support::scripted_agent::After::Keep
+        After::Keep
     });
     assert!(done_by(&agent)["outcome"]["outputs"] == json!(long), "a megabyte, as it came");
 }
