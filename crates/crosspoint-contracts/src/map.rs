@@ -20,7 +20,7 @@ pub(crate) use carry::KEY;
 pub(crate) use code::Codes;
 pub(crate) use codec::{Codec, derived};
 pub(crate) use literal::literal;
-pub(crate) use outcome::prompt_object;
+pub(crate) use outcome::{prompt_object, without};
 pub(crate) use read::In;
 pub(crate) use shape::{
     Made, Member, Shape, alias, artifacts, block, code, fixed, home, input, loose, made, output_object, output_text,

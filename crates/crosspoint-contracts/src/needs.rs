@@ -36,6 +36,8 @@ pub enum Is {
     Word(&'static str),
     /// This boolean.
     Truth(bool),
+    /// Any value but null.
+    There,
 }
 
 /// What an answer lacks that its outcome needs.
@@ -76,10 +78,15 @@ impl Mark {
         Mark { path, is: Is::Truth(truth), means }
     }
 
+    pub(crate) const fn there(path: &'static str, means: State) -> Mark {
+        Mark { path, is: Is::There, means }
+    }
+
     fn is_in(&self, root: Value<'_, '_>) -> bool {
         at(root, self.path).is_some_and(|value| match self.is {
             Is::Word(word) => value.text().is_some_and(|text| text == *word),
             Is::Truth(truth) => value.boolean() == Some(truth),
+            Is::There => !value.is_null(),
         })
     }
 }

@@ -10,9 +10,10 @@ use std::ops::Range;
 
 use uuid::Uuid;
 
+use crate::content::Json;
 use crate::document::{self, Extent, Options, Reading};
 use crate::exchange::{Exchange, Holds, Lack, Part};
-use crate::job::Canonical;
+use crate::job::{Canonical, Home};
 use crate::json::{DEPTH_MAX, Tape, Type, Value, WRAPPING_LEVELS_MAX};
 use crate::kind::{self, Contract, Kind};
 use crate::map::write::FilledPlaces;
@@ -111,12 +112,41 @@ const NO_JOB: &str = "it is an agent's sign of life, about no job";
 ///
 /// Returns no job where the document has an error, or is about no job, such as a heartbeat.
 pub fn read_jobs<'s>(bytes: &'s [u8], options: &Options<'_>) -> (Reading<'s>, Vec<Canonical<'s>>) {
-    let (reading, job) = document::read_and(bytes, options, job_of);
+    let (reading, jobs, _) = read_jobs_and(bytes, options, |_| ());
+    (reading, jobs)
+}
+
+/// A request of a caller.
+pub struct Request<'s> {
+    /// The document and the findings about it.
+    pub reading: Reading<'s>,
+    /// The job that it asks for, unless there was an error.
+    pub job: Option<Canonical<'s>>,
+    /// What every answer repeats of it, each value by its home in the answer.
+    pub echoes: Vec<(Home, Json<'static>)>,
+}
+
+/// Reads a request of a contract, in one scan. `agent_types` are the types that the operator added.
+pub fn read_request<'s>(contract: Contract, bytes: &'s [u8], agent_types: &[&str]) -> Request<'s> {
+    let options = Options { kind: Some(contract.exchange().request), agent_types, ..Options::default() };
+    let echoes = |tape: &Tape<'s>| contract.echoes_of(tape, agent_types, |_| true);
+    let (reading, jobs, echoes) = read_jobs_and(bytes, &options, echoes);
+    Request { reading, job: jobs.into_iter().next(), echoes: echoes.unwrap_or_default() }
+}
+
+/// Reads a document into jobs, and whatever else `more` takes from its tape, if it is JSON without an error.
+fn read_jobs_and<'s, T>(
+    bytes: &'s [u8],
+    options: &Options<'_>,
+    more: impl FnOnce(&Tape<'s>) -> T,
+) -> (Reading<'s>, Vec<Canonical<'s>>, Option<T>) {
+    let (reading, read) = document::read_and(bytes, options, |kind, tape| (job_of(kind, tape), more(tape)));
+    let (job, more) = read.unzip();
     let jobs = match (&reading.document, reading.report.kind.and_then(|kind| kind.entry().framed())) {
         (Some(document), Some(framed)) => (framed.jobs)(document),
         (Some(_), None) | (None, _) => job.flatten().into_iter().collect(),
     };
-    (reading, jobs)
+    (reading, jobs, more)
 }
 
 /// A response of an agent, and the places in it of what an outcome keeps as parts.
@@ -221,6 +251,11 @@ pub fn write(job: &Canonical<'_>, to: Contract, context: &WriteContext<'_>) -> R
         check(written.kind, &written.text, context)?;
     }
     Ok(written)
+}
+
+/// Whether the document that a job becomes in a contract has a member for this fact.
+pub fn has_member(job: &Canonical<'_>, to: Contract, home: Home) -> bool {
+    (map::of(to).writing)(job).is_some_and(|shape| shape.has(home))
 }
 
 /// Writes a job without a frame, for doors that frame what they send.

@@ -30,6 +30,8 @@ mod golden;
 mod honesty;
 #[path = "suite/job.rs"]
 mod job;
+#[path = "suite/message_talk.rs"]
+mod message_talk;
 #[path = "suite/migrate.rs"]
 mod migrate;
 #[path = "suite/migrate_law.rs"]

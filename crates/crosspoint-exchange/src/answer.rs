@@ -171,7 +171,7 @@ impl<'w> Writing<'w> {
     /// Returns the agent's own document.
     fn agent_document(&self) -> Option<Canonical<'w>> {
         match &self.job.state {
-            State::Ended(ended) => read_again::at_the_end(ended.outcome),
+            State::Ended(ended) => read_again::at_the_end(ended.outcome, self.to),
             State::Running => {
                 let own = self.job.progress?.document.as_ref()?;
                 own.kind.read_piece(own.document.get())
@@ -223,6 +223,10 @@ impl<'w> Writing<'w> {
     /// work, which is the caller's.
     fn put_known(&self, canonical: &mut Canonical<'w>, known: Known) {
         if known != Known::Work && canonical.get(known.home()).is_some() {
+            return;
+        }
+        // An error need not say how long the work took.
+        if known == Known::Duration && !translate::has_member(canonical, self.to, Home::Duration) {
             return;
         }
         let (job, ended) = (self.job, self.job.ended());

@@ -26,6 +26,11 @@ impl Echo {
         Echo { homes: contract.echoes_in(document, &types), recipient: None }
     }
 
+    /// Returns what was found in a request when it was read.
+    pub(crate) fn read_in_request(homes: Vec<(Home, Json<'static>)>) -> Echo {
+        Echo { homes, recipient: None }
+    }
+
     /// Returns it as it is kept with a job. `is_addressed` is whether the recipient of the request is the type of agent
     /// that the work is for.
     pub(crate) fn stored(&self, is_addressed: bool) -> Option<Box<str>> {

@@ -13,7 +13,8 @@ use crosspoint_contracts::exchange::{Exchange, Seconds};
 use crosspoint_contracts::job::{Canonical, Growth, Home};
 use crosspoint_contracts::json::{Syntax, Tape, Value};
 use crosspoint_contracts::request::{ATTEMPTS_MAX, Backoff, DELAY_MAX, Door, Key, Limits, NewJob, Priority, Schedule};
-use crosspoint_contracts::{Contract, Finding, Options, Report, read_jobs};
+use crosspoint_contracts::translate::{Request, read_request};
+use crosspoint_contracts::{Contract, Finding, Report};
 
 use super::admission::Headers;
 use super::echo::Echo;
@@ -58,10 +59,9 @@ impl Incoming {
 pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Incoming, Box<Report>> {
     let exchange = contract.exchange();
     let agent_types: Vec<&str> = headers.agent_types.iter().map(|name| &**name).collect();
-    let options = Options { kind: Some(exchange.request), agent_types: &agent_types, ..Options::default() };
-    let (reading, jobs) = read_jobs(document, &options);
+    let Request { reading, job, echoes } = read_request(contract, document, &agent_types);
     let asked = reading.document.as_ref().and_then(exchange.asked);
-    let (Some(asked), Some(job)) = (asked, jobs.into_iter().next()) else {
+    let (Some(asked), Some(job)) = (asked, job) else {
         return Err(Box::new(mistakes(reading.report)));
     };
     let request_id = asked.id.unwrap_or_default().into_owned();
@@ -76,7 +76,7 @@ pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<In
     // A target that the document itself does not have is carried, and is the name of an agent.
     let pinned = target.as_deref().filter(|target| asked.recipient.as_deref() != Some(target));
     let addressed = asked.addressed.filter(|addressed| target.as_deref() == Some(addressed));
-    let echo = Echo::of(contract, document, &headers.agent_types).stored(addressed.is_some());
+    let echo = Echo::read_in_request(echoes).stored(addressed.is_some());
     let new = NewJob {
         door: Door::Contract(contract),
         caller: headers.caller.into(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body, Json};
-use crosspoint_contracts::exchange::Place;
+use crosspoint_contracts::exchange::{Exchange, Place};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::job::{Canonical, Home};
 use crosspoint_contracts::json::{Tape, Value, quoted};
@@ -15,7 +15,7 @@ use crosspoint_contracts::reply::Failed;
 use crosspoint_contracts::request::{Door, Priority};
 use crosspoint_contracts::time::Time;
 use crosspoint_contracts::translate::{self, Homeless};
-use crosspoint_contracts::{Contract, NATIVE_REQUEST, Options, delegation, read_jobs};
+use crosspoint_contracts::{Contract, NATIVE_REQUEST, Options, Reading, delegation, read_jobs};
 use uuid::Uuid;
 
 use super::incoming::names_in;
@@ -142,22 +142,22 @@ struct Asking<'d> {
 
 /// Returns the caller's document as a canonical job.
 fn canonical<'d>(job: &Assignment<'d>, options: &AgentOptions) -> Result<Asking<'d>, Failed> {
-    let mut types: Vec<String> = options.agent_types.iter().map(|name| name.to_string()).collect();
+    let mut types: Vec<String> = options.agent_types.iter().map(ToString::to_string).collect();
     types.extend(options.agent_type.clone());
     // A job that came as no document of a contract is described by its own fields.
     let Some(contract) = job.door.contract() else {
         return Ok(Asking { canonical: native(job)?, addressed: None, types });
     };
     let exchange = contract.exchange();
-    // The types that the document names were known when it arrived, even if the operator has removed them since.
-    let named = exchange.types.iter().filter_map(|member| {
-        let [name] = names_in(&job.document.0, [member]);
-        name
-    });
-    types.extend(named);
-    let known: Vec<&str> = types.iter().map(String::as_str).collect();
-    let reading = Options { kind: Some(exchange.request), agent_types: &known, ..Options::default() };
-    let (reading, jobs) = read_jobs(&job.document.0, &reading);
+    let (mut reading, mut jobs) = read(job, exchange, &types);
+    if jobs.is_empty() && !exchange.types.is_empty() {
+        // The types that the document names were known when it arrived, even if the operator has removed them since.
+        types.extend(exchange.types.iter().filter_map(|member| {
+            let [name] = names_in(&job.document.0, [member]);
+            name
+        }));
+        (reading, jobs) = read(job, exchange, &types);
+    }
     // The document was valid when it arrived. Only a store that was changed from outside can hold another.
     let unreadable = || not_sent(Failure::Internal, "The stored document cannot be read.");
     let mut canonical = jobs.into_iter().next().ok_or_else(unreadable)?;
@@ -170,6 +170,13 @@ fn canonical<'d>(job: &Assignment<'d>, options: &AgentOptions) -> Result<Asking<
         addressed.filter(|to| canonical.get(Home::Target).is_some_and(|target| target.text().as_ref() == Some(to)));
     let addressed = addressed.map(Cow::into_owned);
     Ok(Asking { canonical, addressed, types })
+}
+
+/// Reads the caller's document, in which agents of these types may be named.
+fn read<'d>(job: &Assignment<'d>, exchange: &Exchange, types: &[String]) -> (Reading<'d>, Vec<Canonical<'d>>) {
+    let types: Vec<&str> = types.iter().map(String::as_str).collect();
+    let options = Options { kind: Some(exchange.request), agent_types: &types, ..Options::default() };
+    read_jobs(&job.document.0, &options)
 }
 
 fn native<'d>(job: &Assignment<'d>) -> Result<Canonical<'d>, Failed> {
@@ -248,7 +255,7 @@ fn lost(homeless: &[Homeless]) -> Option<String> {
     for one in homeless {
         match one {
             // The agent knows the request by the job's id.
-            Homeless::Known(name) if *name == Home::RequestId.name() => {}
+            Homeless::Known(name) if [Home::RequestId, Home::TaskId].iter().any(|id| *name == id.name()) => {}
             Homeless::Known(name) => all.push(name),
             Homeless::Own(_) => theirs += 1,
         }

@@ -53,6 +53,7 @@ pub struct Http {
     base: Url,
     host: Option<HeaderValue>,
     bearer: Option<HeaderValue>,
+    redirects_max: usize,
 }
 
 /// A path below the agent's address.
@@ -117,7 +118,13 @@ impl Http {
         let base = base.clone();
         let port = base.port().map(|port| format!(":{port}")).unwrap_or_default();
         let host = base.host_str().and_then(|host| HeaderValue::try_from(format!("{host}{port}")).ok());
-        Http { connections: Connections::to(&base), base, host, bearer }
+        Http { connections: Connections::to(&base), base, host, bearer, redirects_max: REDIRECTS_MAX }
+    }
+
+    /// Follows no redirects, not even within the host: an answer is that of the path that was asked for.
+    #[must_use]
+    pub fn without_redirects(self) -> Http {
+        Http { redirects_max: 0, ..self }
     }
 
     /// Returns a path below the agent's address. `path` comes from Crosspoint; characters that cannot be part of a path
@@ -156,7 +163,7 @@ impl Http {
     async fn send(&self, endpoint: &Endpoint, call: &Call<'_>) -> Result<Answer, Unanswered> {
         let mut answer = self.exchange(endpoint, call).await?;
         let mut endpoint = Cow::Borrowed(endpoint);
-        for _ in 0..REDIRECTS_MAX {
+        for _ in 0..self.redirects_max {
             let Some(to) = self.redirected(&endpoint, &answer) else { break };
             answer.dismiss().await;
             endpoint = Cow::Owned(Endpoint::of(&to));
@@ -337,7 +344,7 @@ mod tests {
 
     fn http(base: &str) -> Http {
         let base = Url::parse(base).expect("an address");
-        Http { connections: Connections::to(&base), base, host: None, bearer: None }
+        Http { connections: Connections::to(&base), base, host: None, bearer: None, redirects_max: 0 }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! How fast jobs go through the real program, as ratios of one run. This is not a test: no figure decides anything.
 //!
 //! `scripts/bench` runs it and puts what it prints into `bench/RESULTS.md`. `--quick` is for trying it out: fewer
-//! seconds and fewer stored jobs. `--run-door` measures only the way through the run door. `--load ADDRESS CLIENTS
-//! [WORK [run]]` only loads a server that already runs, for profiling it, at the native door or at the run door.
-//! `--echo-agent URL [NAME WORK]` joins a server as an agent that echoes, and `--run-agent ADDRESS` serves as an agent
-//! of the run contract.
+//! seconds and fewer stored jobs. `--run-door` measures only the way through the run door, `--message` only that
+//! through the message door. `--load ADDRESS CLIENTS [WORK [run|message]]` only loads a server that already runs, for
+//! profiling it, at the native door or at another one. `--echo-agent URL [NAME WORK]` joins a server as an agent that
+//! echoes, `--run-agent ADDRESS` serves as an agent of the run contract and of the message contract, and
+//! `--message-agent ADDRESS NAME` pulls as an agent of the message contract.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -14,10 +15,18 @@ mod bare;
 mod call;
 #[path = "engine/echo_agent.rs"]
 mod echo_agent;
+#[path = "engine/heartbeats.rs"]
+mod heartbeats;
 #[path = "engine/load.rs"]
 mod load;
 #[path = "engine/machine.rs"]
 mod machine;
+#[path = "engine/message_agent.rs"]
+mod message_agent;
+#[path = "engine/message_door.rs"]
+mod message_door;
+#[path = "engine/message_report.rs"]
+mod message_report;
 #[path = "engine/report.rs"]
 mod report;
 #[path = "engine/run_agent.rs"]
@@ -43,6 +52,9 @@ struct Extent {
     rounds: usize,
     stored: usize,
     queued: usize,
+    /// Agents that only send heartbeats, and the time between two of each.
+    agents: usize,
+    beat: Duration,
 }
 
 fn main() {
@@ -50,8 +62,11 @@ fn main() {
     if let Some(at) = arguments.iter().position(|argument| argument == "--load") {
         let clients = arguments[at + 2].parse().expect("a number of clients");
         let work = arguments.get(at + 3).map_or("echo", String::as_str);
-        let run = arguments.get(at + 4).is_some_and(|door| door == "run");
-        let call = if run { Call::run_sync(work) } else { Call::native(work) };
+        let call = match arguments.get(at + 4).map(String::as_str) {
+            Some("run") => Call::run_sync(work),
+            Some("message") => Call::message(work),
+            Some(_) | None => Call::native(work),
+        };
         let load = load::run(&arguments[at + 1], clients, Duration::from_secs(5), &call, &[]);
         return println!("{:.0} jobs/s, p50 {:.2?}, p99 {:.2?}", load.rate, load.p50, load.p99);
     }
@@ -62,20 +77,35 @@ fn main() {
     if let Some(at) = arguments.iter().position(|argument| argument == "--run-agent") {
         return run_agent::run(&arguments[at + 1]);
     }
-    let quick = std::env::args().any(|argument| argument == "--quick");
-    let extent = if quick {
-        Extent { seconds: Duration::from_secs(1), rounds: 1, stored: 20_000, queued: 10_000 }
-    } else {
-        Extent { seconds: Duration::from_secs(4), rounds: 5, stored: 1_000_000, queued: 100_000 }
-    };
+    if let Some(at) = arguments.iter().position(|argument| argument == "--message-agent") {
+        return message_agent::run(&arguments[at + 1], &arguments[at + 2]);
+    }
+    let is_said = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    let extent = Extent::of(is_said("--quick"));
     let mut report = Report::default();
     report.machine();
-    if !std::env::args().any(|argument| argument == "--run-door") {
+    if is_said("--message") {
+        message_door::measure(extent, &mut report);
+        return print!("{}", report.finish());
+    }
+    if !is_said("--run-door") {
         throughput(extent, &mut report);
         scale::measure(extent, &mut report);
     }
     run_door::measure(extent, &mut report);
     print!("{}", report.finish());
+}
+
+impl Extent {
+    fn of(quick: bool) -> Extent {
+        let seconds = Duration::from_secs;
+        if quick {
+            Extent { seconds: seconds(1), rounds: 1, stored: 20_000, queued: 10_000, agents: 50, beat: seconds(1) }
+        } else {
+            let beat = seconds(30);
+            Extent { seconds: seconds(4), rounds: 5, stored: 1_000_000, queued: 100_000, agents: 1_000, beat }
+        }
+    }
 }
 
 /// Submits and waits for the outcome, compared with the bare store, in turns.

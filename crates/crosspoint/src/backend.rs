@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use crosspoint_contracts::Report;
 use crosspoint_contracts::content::{Block, Body};
-use crosspoint_contracts::printed::Printed;
 use crosspoint_contracts::request::{Door, NewJob};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::Rejected;
@@ -147,10 +146,10 @@ fn unread(why: &Unread) -> Refusal {
     }
 }
 
-/// Returns where all of a text is that an attempt of the job printed.
-fn output_href(job: &Job, printed: Printed) -> String {
-    let attempt = if job.attempts > 1 { format!("?attempt={}", printed.attempt) } else { String::new() };
-    format!("/api/v1/jobs/{}/output{attempt}", job.id())
+/// Returns where all is that one attempt of the job printed, or all of them.
+fn output_href(job: &Job, attempt: Option<u32>) -> String {
+    let attempt = attempt.filter(|_| job.attempts > 1).map(|attempt| format!("?attempt={attempt}"));
+    format!("/api/v1/jobs/{}/output{}", job.id(), attempt.unwrap_or_default())
 }
 
 /// Returns what the engine made of a request, for doors.

@@ -16,16 +16,25 @@ impl Contract {
     /// Returns what every answer repeats of this document, each value by its home in the answer. A value that the
     /// contract does not allow is left out. `agent_types` are the types that the operator added.
     pub fn echoes_in(self, document: &[u8], agent_types: &[&str]) -> Vec<(Home, Json<'static>)> {
-        let exchange = self.exchange();
-        if exchange.echoes.is_empty() {
+        if self.exchange().echoes.is_empty() {
             return Vec::new();
         }
-        let scanned = Tape::scan(document);
-        let root = match &scanned {
-            Ok(tape) => tape.root(),
-            Err(broken) => broken.so_far.root(),
-        };
-        let Some(root) = root else { return Vec::new() };
+        match Tape::scan(document) {
+            Ok(tape) => self.echoes_of(&tape, agent_types, |_| true),
+            // A value that was cut off in the middle is not the caller's value.
+            Err(broken) => self.echoes_of(&broken.so_far, agent_types, is_whole),
+        }
+    }
+
+    /// Returns the same of a document that was scanned. Only values that are whole count.
+    pub(crate) fn echoes_of(
+        self,
+        tape: &Tape<'_>,
+        agent_types: &[&str],
+        is_whole: impl Fn(Value<'_, '_>) -> bool,
+    ) -> Vec<(Home, Json<'static>)> {
+        let exchange = self.exchange();
+        let Some(root) = tape.root() else { return Vec::new() };
         let context = WriteContext {
             now: "",
             id: Uuid::nil(),
@@ -38,13 +47,8 @@ impl Contract {
             levels: Levels::Received,
             facts: &[],
         };
-        let one = |&(from, to): &(Home, Home)| {
-            let value = map::literal(exchange.request, from, root, &context, |value| {
-                // A value that was cut off in the middle is not the caller's value.
-                scanned.is_ok() || is_whole(value)
-            })?;
-            Some((to, value))
-        };
+        let one =
+            |&(from, to): &(Home, Home)| Some((to, map::literal(exchange.request, from, root, &context, &is_whole)?));
         exchange.echoes.iter().filter_map(one).collect()
     }
 }

@@ -47,15 +47,20 @@ fn part(shape: &Shape) -> Part {
 }
 
 impl Shape {
+    /// Whether documents of this shape have a member for this fact.
+    pub(crate) fn has(&self, home: Home) -> bool {
+        self.members.iter().any(|member| holds(member, home))
+    }
+
     /// Whether documents of this shape say why work failed.
     pub(super) fn says_why(&self) -> bool {
-        self.members.iter().any(says_why)
+        self.has(Home::Failure)
     }
 }
 
-fn says_why(member: &Member) -> bool {
+fn holds(member: &Member, home: Home) -> bool {
     let inside = if let Is::Block(members) = member.is { members } else { &[] };
-    inside.iter().any(says_why) || member.homes().contains(&Home::Failure)
+    inside.iter().any(|member| holds(member, home)) || member.homes().contains(&home)
 }
 
 /// What a member says of a job.

@@ -4,7 +4,7 @@
 //! message is read as one of these it must be known which it is, who sent it, and which work it belongs to. Deployed
 //! agents renew ids, so the task counts more than the request (MSG-17.2).
 
-use super::read::is_heartbeat;
+use super::heartbeat::is_sign;
 use super::version::{NoCommonVersion, SPOKEN, pick};
 use crate::json::{Tape, Value};
 use crate::kind::Kind;
@@ -16,8 +16,14 @@ pub struct About {
     pub kind: Option<Kind>,
     /// Whether it is a sign of life of an agent, about no work.
     pub is_heartbeat: bool,
+    /// Whether its sender says that the work is paused (MSG-6.3).
+    pub is_paused: bool,
     /// The ids that its work may be known by: the task's, and then the request's.
     pub ids: Vec<String>,
+    /// The id of its task, as it is written.
+    pub task_id: Option<String>,
+    /// The id of its request, as it is written.
+    pub request_id: Option<String>,
     /// The version that it is written in, if it says so.
     pub version: Option<String>,
     /// The type of its sender, if it says so.
@@ -36,18 +42,25 @@ impl About {
         };
         let Some(root) = root else { return About::default() };
         let text = |path: &str| {
-            let text = path.split('/').try_fold(root, Value::get)?.text()?.decode().into_owned();
-            Some(text).filter(|text| !text.is_empty())
+            let value = path.split('/').try_fold(root, Value::get)?;
+            // A text that was cut off in the middle is not what its sender wrote.
+            let is_whole = scanned.is_ok() || Tape::scan(value.source().as_bytes()).is_ok();
+            Some(value.text()?.decode().into_owned()).filter(|_| is_whole)
         };
+        let name = |path: &str| text(path).filter(|name| !name.is_empty());
         let kind = kind_of(root);
-        let has = |name: &str| root.get("payload").is_some_and(|payload| payload.get(name).is_some());
+        let payload = root.get("payload");
+        let status = payload.and_then(|payload| payload.get("status")?.text());
         About {
             kind,
-            is_heartbeat: kind == Some(Kind::WorkStatus) && is_heartbeat(has),
-            ids: IDS.iter().filter_map(|path| text(path)).collect(),
-            version: text("protocol_version"),
-            from_agent: text("from_agent"),
-            agent_id: text("payload/agent_id"),
+            is_heartbeat: kind == Some(Kind::WorkStatus) && payload.is_some_and(is_sign),
+            is_paused: status.is_some_and(|status| status == *"paused"),
+            ids: IDS.iter().filter_map(|path| name(path)).collect(),
+            task_id: TASK_IDS.iter().find_map(|path| text(path)),
+            request_id: text("request_id"),
+            version: name("protocol_version"),
+            from_agent: name("from_agent"),
+            agent_id: name("payload/agent_id"),
         }
     }
 
@@ -57,7 +70,8 @@ impl About {
     }
 }
 
-/// Where the ids of a message stand, the most telling first. Only errors have a context.
+/// Where the id of the task stands, and all ids, the most telling first. Only errors have a context.
+const TASK_IDS: [&str; 3] = ["payload/task_id", "payload/error_context/task_id", "payload/context/task_id"];
 const IDS: [&str; 4] = ["payload/task_id", "payload/error_context/task_id", "payload/context/task_id", "request_id"];
 
 /// The members of a payload that only one kind has.

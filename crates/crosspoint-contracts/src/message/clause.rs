@@ -241,6 +241,19 @@ crate::clause::clauses! {
     MSG_18_3 = "MSG-18.3" Error Operation, "rulings":
         "An agent without a type takes work addressed to any type, and work that names no type may go to any agent."
         => "Give the agent a type to narrow this.";
+    MSG_19 = "MSG-19" Error Exchange, "rulings":
+        "An error 5901 with the request's request_id, and its task_id in the context, cancels that work, from a caller or to an agent."
+        => "Send it with both ids of the work_request.",
+        shown_by ["message_talk::a_cancel_names_its_work"];
+    MSG_19_2 = "MSG-19.2" Error Exchange, "rulings":
+        "An agent whose attempt is given up is sent that error where no further attempt goes to it; if it goes on anyway, its result is late."
+        => "Stop the work.";
+    MSG_19_3 = "MSG-19.3" Error Operation, "rulings":
+        "`resources` of heartbeats are shown, and not used for routing."
+        => "Say busy where an agent takes no more work.";
+    MSG_19_4 = "MSG-19.4" Error Exchange, "rulings":
+        "`token_status` of 5004 is missing, malformed, unknown, expired, revoked, wrong_agent or wrong_scope."
+        => "Write one of the seven.";
 
     MSG_101 = "MSG-101" Error Document, "message document, Message Envelope":
         "`type` is work_request, work_status, work_result or error."

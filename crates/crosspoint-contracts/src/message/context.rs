@@ -1,16 +1,20 @@
 //! The context of an error, which must have the fields that the error's code demands (MSG-4.2).
 //!
 //! Other contracts call it details. Fields that the code demands are added to details that lack them, and are removed
-//! again on the way back.
+//! again on the way back. The task of an error stands here too, because its payload has no place for it (MSG-19).
 
 use super::error::{CONTEXT_FIELDS, ContextField};
 use super::map::error_code;
 use crate::content::Json;
 use crate::failure::Failure;
+use crate::fields::is_uuid;
 use crate::job::{Canonical, Home};
 use crate::json::{Tape, Type, Value, push_name};
-use crate::map::{In, Out, WriteContext};
+use crate::map::{Codec, In, Out, WriteContext, without};
 use crate::report::Findings;
+
+/// The task that an error is about.
+const TASK_ID: &str = "task_id";
 
 /// The fields that a code demands.
 fn demanded(code: i64) -> &'static [(&'static str, ContextField)] {
@@ -30,6 +34,18 @@ pub(super) fn write(out: &mut Out<'_, '_>) -> Option<Json<'static>> {
             push_name(&mut text, &name.decode());
             text.push_str(value.source());
         });
+    }
+    let lacks_task = object.is_none_or(|object| object.get(TASK_ID).is_none());
+    if let Some(task_id) = job.get(Home::TaskId).filter(|_| lacks_task) {
+        let written = Codec::Uuid.write(task_id.get(), out.context()).into_owned();
+        push_name(&mut text, TASK_ID);
+        text.push_str(&written);
+        match object {
+            Some(_) if written == task_id.get() => out.take(Home::TaskId),
+            Some(_) => out.enter(TASK_ID, |out| out.stands_in(Json::new(written))),
+            // The whole context stands in for nothing, and the task is carried.
+            None => {}
+        }
     }
     let missing = wanted.iter().filter(|(name, _)| object.is_none_or(|object| object.get(name).is_none()));
     for (name, _) in missing {
@@ -86,6 +102,14 @@ pub(super) fn read<'s>(found: &mut In<'s>, value: Value<'_, 's>) {
     if value.kind() != Type::Object {
         return found.keep(value);
     }
-    let rest = found.without_stand_ins(value);
-    found.job.set(Home::Details, rest);
+    let rest = found.without_stand_ins(value).get().to_owned();
+    let Ok(tape) = Tape::scan(rest.as_bytes()) else { return };
+    let Some(details) = tape.root() else { return };
+    let is_id = |task_id: &Value<'_, '_>| task_id.text().is_some_and(is_uuid);
+    let Some(task_id) = details.get(TASK_ID).filter(is_id) else {
+        drop(tape);
+        return found.job.set(Home::Details, Json::new(rest));
+    };
+    found.job.set(Home::TaskId, Json::new(task_id.source().to_owned()));
+    found.job.set(Home::Details, Json::new(without(details, TASK_ID).into_owned()));
 }

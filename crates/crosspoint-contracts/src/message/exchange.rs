@@ -45,7 +45,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     request_has: &[Home::Trace],
     needs: Needs {
         // MSG-17: the task counts more than the request, because deployed agents renew ids.
-        ids: &["payload/task_id", "request_id"],
+        ids: &["payload/task_id", "payload/error_context/task_id", "payload/context/task_id", "request_id"],
         marks: &[
             Mark::word("type", "error", State::Failed),
             Mark::word("type", "work_status", State::Running),
@@ -53,6 +53,11 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
             Mark::word("payload/status", "completed", State::Completed),
             Mark::word("payload/status", "failed", State::Failed),
             Mark::word("payload/status", "cancelled", State::Cancelled),
+            // Where the type is missing, the payload tells.
+            Mark::word("payload/status", "running", State::Running),
+            Mark::word("payload/status", "step_completed", State::Running),
+            Mark::word("payload/status", "paused", State::Running),
+            Mark::there("payload/error_code", State::Failed),
         ],
         outputs: &["payload/output"],
     },

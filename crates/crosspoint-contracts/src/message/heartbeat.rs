@@ -1,6 +1,6 @@
 //! Signs of life of agents (MSG-12), read as tolerantly as any answer of an agent (ALL-11).
 
-use super::read::is_heartbeat;
+use super::read::{PROGRESS_MARKS, is_heartbeat};
 use super::wire::Presence;
 use crate::content::Body;
 use crate::document::read_answer;
@@ -34,11 +34,15 @@ impl Sign {
     }
 }
 
+/// Whether the payload of a status is a sign of life: it has the members of one, or at least its word.
+pub(super) fn is_sign(payload: Value<'_, '_>) -> bool {
+    let has = |name: &str| payload.get(name).is_some();
+    let is_word = || payload.get("status").and_then(Value::text).and_then(Presence::of).is_some();
+    is_heartbeat(has) || (is_word() && !PROGRESS_MARKS.iter().any(|mark| has(mark)))
+}
+
 fn sign(root: Value<'_, '_>) -> Option<Sign> {
-    let payload = root.get("payload")?;
-    if !is_heartbeat(|name| payload.get(name).is_some()) {
-        return None;
-    }
+    let payload = root.get("payload").filter(|payload| is_sign(*payload))?;
     let text = |name: &str| Some(payload.get(name)?.text()?.decode().into_owned()).filter(|text| !text.is_empty());
     let object = |value: Value<'_, '_>| Body::trusted(value.source().to_owned());
     let is_object = |value: &Value<'_, '_>| value.kind() == Type::Object;

@@ -66,7 +66,7 @@ static WORK_REQUEST: Shape = Shape {
     loose: false,
 };
 
-const REPORTED_AT: Member = home("timestamp", Home::ReportedAt, Codec::WithOffset);
+const REPORTED_AT: Member = home("timestamp", Home::ReportedAt, Codec::Sent);
 
 static WORK_STATUS: Shape = Shape {
     kind: Kind::WorkStatus,
@@ -261,7 +261,10 @@ static ERROR: Shape = Shape {
         &[
             ERROR_CODE,
             ERROR_TEXT,
-            made("error_context", Made { write: context::write, read: context::read, homes: &[Home::Details] }),
+            made(
+                "error_context",
+                Made { write: context::write, read: context::read, homes: &[Home::Details, Home::TaskId] }
+            ),
         ]
     ),
     ..WORK_REQUEST
@@ -277,14 +280,14 @@ static LATER_ERROR: Shape = Shape {
         BY_AGENT,
         TO_ORCHESTRATOR,
         REPORTED_AT,
-        &[ERROR_CODE, ERROR_TEXT, loose("context", context::read, &[Home::Details])]
+        &[ERROR_CODE, ERROR_TEXT, loose("context", context::read, &[Home::Details, Home::TaskId])]
     ),
     ..WORK_REQUEST
 };
 
 fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
-    let payload = root.get("payload")?;
-    let has = |name: &str| payload.get(name).is_some();
+    let payload = root.get("payload");
+    let has = |name: &str| payload.is_some_and(|payload| payload.get(name).is_some());
     if kind == Kind::WorkRequest {
         return Some(&WORK_REQUEST);
     }
@@ -295,7 +298,7 @@ fn reading(kind: Kind, root: Value<'_, '_>) -> Option<&'static Shape> {
         // A heartbeat of an agent is about no job.
         return (!super::read::is_heartbeat(has)).then_some(&WORK_STATUS);
     }
-    let status = payload.get("status")?.text()?.decode();
+    let status = payload?.get("status")?.text()?.decode();
     let later = has("duration_ms") || has("error_message");
     Some(match (&*status, later) {
         ("failed", false) => &FAILED,

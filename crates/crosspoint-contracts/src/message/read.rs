@@ -113,10 +113,13 @@ fn hints<'s>(fields: &mut Fields<'_, 's, '_>) -> Hints<'s> {
 /// Members that only a heartbeat has.
 const HEARTBEAT_MARKS: &[&str] = &["agent_type", "current_task_id", "resources"];
 
+/// Members that only progress has.
+pub(super) const PROGRESS_MARKS: &[&str] = &["task_id", "progress_percent", "step"];
+
 /// Whether a status is a heartbeat rather than progress, judged by its members.
 pub(crate) fn is_heartbeat(has: impl Fn(&str) -> bool) -> bool {
     let marks = HEARTBEAT_MARKS.iter().filter(|mark| has(mark)).count();
-    marks > ["task_id", "progress_percent", "step"].iter().filter(|mark| has(mark)).count()
+    marks > PROGRESS_MARKS.iter().filter(|mark| has(mark)).count()
 }
 
 pub(crate) fn work_status<'s>(fields: &mut Fields<'_, 's, '_>, options: &Options<'_>) -> WorkStatus<'s> {

@@ -13,7 +13,7 @@ pub(crate) fn fresh() -> WriteContext<'static> {
     WriteContext {
         now: "2026-11-16T08:00:00Z",
         id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().expect("a UUID"),
-        message_id: "6c4e2d36-5c4c-5a3e-9d53-0f7a3c6c1f7e".parse().expect("a UUID"),
+        message_id: "f0763953-805e-5282-8797-647eab1d92c2".parse().expect("a UUID"),
         agent_types: &[],
         agent_type: "code",
         carrying: Carrying::On,

@@ -59,8 +59,8 @@ pub(super) fn deadline(job: &Job, policy: &Policy) -> Option<Time> {
 /// short what the request allows.
 fn all_attempts(job: &Job, limit: Duration, policy: &Policy) -> Duration {
     let schedule = job.request.limits.retry.unwrap_or(policy.schedule);
-    let pauses = (1..=ATTEMPTS_MAX).map_while(|attempt| schedule.delay_before(attempt, 1.0));
-    pauses.fold(Duration::ZERO, |all, pause| all.saturating_add(pause).saturating_add(limit))
+    let pauses = (2..=ATTEMPTS_MAX).map_while(|attempt| schedule.delay_before(attempt, 1.0));
+    pauses.fold(limit, |all, pause| all.saturating_add(pause).saturating_add(limit))
 }
 
 /// Returns when the agent has given no sign of life for as long as it may.

@@ -192,6 +192,12 @@ impl Attempt {
         self.report(Event::Heard { attempt: self.number }).await
     }
 
+    /// Reports the same without waiting for it, for an agent that may say something else at any moment. An attempt that
+    /// is over learns of it by [`Attempt::stopped`].
+    pub fn heard_at_once(&self) {
+        self.engine.tell_at_once(self.job.id(), Event::Heard { attempt: self.number });
+    }
+
     /// Reports progress.
     pub async fn progress(&self, percent: Option<f64>, step: Option<&str>) -> Result<(), Gone> {
         self.advanced(Progress { percent, step: step.map(|step| Body::of(&step)), ..Progress::default() }).await
@@ -282,9 +288,10 @@ impl Attempt {
         self.handle.abandoned.store(true, Ordering::Relaxed);
     }
 
-    /// Declares that the work was never given to the agent and will not be. When the link's future ends, this is
-    /// reported instead of its result: the job goes back into the queue, and neither the agent nor the job is blamed. An
-    /// agent that has gone has to be away before that ([`Engine::set_capacity`]), or it is given the job again at once.
+    /// Declares that the work was never given to the agent and will not be, in no life of the orchestrator. When the
+    /// link's future ends, this is reported instead of its result: the job goes back into the queue, and neither the
+    /// agent nor the job is blamed. An agent that has gone has to be away before that ([`Engine::set_capacity`]), or it
+    /// is given the job again at once.
     pub fn withdraw(&self) {
         self.handle.withdrawn.store(true, Ordering::Relaxed);
     }

@@ -297,6 +297,11 @@ impl Engine {
         self.0.inbox.put(Command::Job(id, event)).ok()?.await.ok()
     }
 
+    /// Tells a job something without waiting for what comes of it.
+    pub(super) fn tell_at_once(&self, id: JobId, event: Event) {
+        let _ = self.0.inbox.put(Command::Job(id, event));
+    }
+
     /// Reports the result of an attempt, and returns whether it is on disk. If the job has ended meanwhile, it is
     /// recorded that the result came late.
     pub(super) async fn finish(&self, id: JobId, attempt: u32, result: Result<Success, Failed>) -> bool {
@@ -332,10 +337,10 @@ impl Engine {
         }
     }
 
-    /// Tells the pull queues about an attempt, if it is there.
+    /// Tells the pull queues about an attempt, if it may be there. An agent that joined may have got a link since.
     pub(super) fn tell_queues(&self, job: &Arc<Job>, attempt: u32, instruction: Instruction) {
-        let is_linked = job.agent.as_ref().is_some_and(|name| self.link(name).is_some());
-        if let Some(queues) = self.0.queues.as_ref().filter(|_| !is_linked) {
+        let is_configured = job.agent.as_ref().is_some_and(|name| self.0.links.of_configured(name).is_some());
+        if let Some(queues) = self.0.queues.as_ref().filter(|_| !is_configured) {
             queues.instruct(job, attempt, instruction);
         }
     }

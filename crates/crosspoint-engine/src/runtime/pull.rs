@@ -17,7 +17,7 @@ pub trait PullQueues: Send + Sync + 'static {
     /// Queues the attempts of one batch that begin.
     fn give(&self, handed: Vec<Handed>);
 
-    /// Tells something about an attempt that was queued before.
+    /// Tells something about an attempt of an agent that joined, which may have been queued before.
     fn instruct(&self, job: &Arc<Job>, attempt: u32, instruction: Instruction);
 }
 

@@ -38,12 +38,13 @@ pub fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> S
             canonical.place(contract, exchange.warnings, warnings);
         }
     }
+    let has_duration = translate::has_member(&canonical, contract, Home::Duration);
     for known in exchange.response_has {
         let value = match known {
             Known::Work => refusal.work().map(Json::string),
             // A contract that carries would otherwise note that the value was filled in.
             Known::ReportedAt if exchange.refusing.carries => Some(Json::string(now)),
-            Known::Duration if exchange.refusing.carries => Some(Json::new("0.0")),
+            Known::Duration if exchange.refusing.carries && has_duration => Some(Json::new("0.0")),
             Known::ReportedAt | Known::Duration | Known::StartedAt | Known::Agent | Known::Retries => None,
         };
         if let Some(value) = value {

@@ -17,6 +17,7 @@ enum Shape {
     Run,
     /// A run with this number of progress events.
     Progress(usize),
+    Message,
 }
 
 impl Call {
@@ -47,11 +48,26 @@ impl Call {
         Call { shape: Shape::Progress(events), ..Call::run_stream(work) }
     }
 
+    /// At the message door, waiting for the outcome on the same connection.
+    pub(crate) fn message(work: &str) -> Call {
+        let done = r#""status":"success""#;
+        Call { path: "/api/agent/message?wait=30", work: work.to_owned(), shape: Shape::Message, status: "200", done }
+    }
+
+    /// Returns the id of a request: no other process and no other number has it. All ids of a call have one length.
+    pub(crate) fn id(&self, process: u32, number: u64) -> String {
+        match self.shape {
+            Shape::Native | Shape::Run | Shape::Progress(_) => format!("load-{process:010}-{number:020}"),
+            Shape::Message => format!("{process:08x}-0000-4000-8000-{number:012x}"),
+        }
+    }
+
     /// One request, head and body.
     pub(crate) fn request(&self, id: &str) -> String {
         let (path, work) = (self.path, &self.work);
         let body = match self.shape {
             Shape::Native => native_document(work, id),
+            Shape::Message => message_document(work, id),
             Shape::Run => format!(r#"{{"request_id":"{id}","task_type":"{work}","inputs":{}}}"#, input()),
             Shape::Progress(events) => {
                 format!(r#"{{"request_id":"{id}","task_type":"{work}","inputs":{{"events":{events}}}}}"#)
@@ -67,6 +83,14 @@ impl Call {
 /// A request of the native door; the input is its last member.
 pub(crate) fn native_document(work: &str, request_id: &str) -> String {
     format!(r#"{{"work":"{work}","request_id":"{request_id}","input":{}}}"#, input())
+}
+
+/// A request of the message contract. Its message, task and trace have the id of the request, which is a UUID.
+fn message_document(work: &str, id: &str) -> String {
+    format!(
+        r#"{{"protocol_version":"1.0","message_id":"{id}","from_agent":"orchestrator","to_agent":"code","timestamp":"2026-01-19T04:21:04Z","trace_id":"{id}","request_id":"{id}","type":"work_request","payload":{{"task_id":"{id}","work_type":"{work}","parameters":{},"hints":{{}}}},"x_custom_fields":{{}}}}"#,
+        input()
+    )
 }
 
 /// An input of 1,000 bytes.

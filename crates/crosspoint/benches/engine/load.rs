@@ -3,7 +3,7 @@
 //! Written by hand and in one thread, so that the load takes as little as possible of the two cores it shares with the
 //! server.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use crate::call::Call;
 use crate::machine::{Cores, Spent};
 
-/// The measurements of a run of some clients.
+/// The measurements of a run of some clients. Shown, the watched processes are the server, the agent and the clients.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) rate: f64,
@@ -21,6 +21,18 @@ pub(crate) struct Load {
     pub(crate) p99: Duration,
     /// How the processors were used meanwhile.
     pub(crate) cores: Cores,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [server, agent, generator] = [0, 1, 2].map(|process| self.cores.processes[process]);
+        write!(
+            f,
+            "{:.0} jobs/s, p50 {:.2?}, p99 {:.2?}, processors: server {server:.2}, agent {agent:.2}, load {generator:.2}, \
+             others {:.2}, idle {:.2}",
+            self.rate, self.p50, self.p99, self.cores.others, self.cores.idle
+        )
+    }
 }
 
 static MADE: AtomicU64 = AtomicU64::new(0);
@@ -92,8 +104,8 @@ pub(crate) struct Connection {
     stream: TcpStream,
     closed: bool,
     request: String,
-    /// The call that the request is for, and where in it the number of its id stands.
-    submits: Option<(Call, usize)>,
+    /// The call that the request is for, and the places of its id.
+    submits: Option<(Call, Vec<usize>)>,
     answer: Vec<u8>,
 }
 
@@ -147,14 +159,16 @@ impl Connection {
 
     fn prepare(&mut self, call: &Call) {
         // Ids of two runs against one server must not collide.
-        let id = format!("load-{:010}-{:020}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let id = call.id(std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         match &self.submits {
             // All requests of one client are alike except for the id.
-            Some((known, at)) if known == call => self.request.replace_range(*at..*at + id.len(), &id),
+            Some((known, places)) if known == call => {
+                places.iter().for_each(|at| self.request.replace_range(*at..*at + id.len(), &id));
+            }
             Some(_) | None => {
                 self.request = call.request(&id);
-                let at = self.request.find(&id).expect("the id is in it");
-                self.submits = Some((call.clone(), at));
+                let places = self.request.match_indices(&id).map(|(at, _)| at).collect();
+                self.submits = Some((call.clone(), places));
             }
         }
     }

@@ -1,8 +1,9 @@
-//! An agent of the run contract in a process of its own, as cheap as possible: written by hand and in one thread, so
-//! that the way to it is measured and not the agent.
+//! An agent of the run contract, and of the message contract, in a process of its own, as cheap as possible: written by
+//! hand and in one thread, so that the way to it is measured and not the agent.
 //!
-//! It answers at once with its inputs as its outputs, at both endpoints. Work of the name `PROGRESS` is a stream that
-//! sends a progress event every `PERIOD`, with the time at which it was written.
+//! It answers at once with its inputs as its outputs, at both endpoints of the run contract; and a `work_request` with
+//! its text as the output of a `work_result`, on the same connection. Work of the name `PROGRESS` is a stream that sends
+//! a progress event every `PERIOD`, with the time at which it was written.
 
 use std::io::BufRead as _;
 use std::process::{Child, Command, Stdio};
@@ -13,6 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::machine::monotonic_ns;
+use crate::message_agent;
 
 /// The work that is done at once, and the work that takes time.
 pub(crate) const WORK: &str = "bench";
@@ -101,6 +103,9 @@ async fn answer(stream: &mut TcpStream, head: &[u8], body: &[u8]) -> std::io::Re
     }
     let tape = Tape::scan(body).expect("it is JSON");
     let root = tape.root().expect("it is something");
+    if head.starts_with(b"POST /api/agent/message ") {
+        return stream.write_all(json(&message_agent::result(root)).as_bytes()).await;
+    }
     let member = |name| root.get(name).map_or("{}", Value::source);
     let (id, work, inputs) = (member("request_id"), member("task_type"), member("inputs"));
     if !head.starts_with(b"POST /agents/run/stream ") {

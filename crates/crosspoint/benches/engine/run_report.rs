@@ -32,10 +32,9 @@ pub(crate) struct Delivery {
 type Clients = [(usize, Vec<Rates>)];
 
 pub(crate) fn page(rates: &Clients, latency: &[Latency], delivery: &[Delivery]) -> String {
-    let mut text = String::from(
-        "Through the run door to a run agent in another process. Processors: 2.0 would be two full ones; *load* is the load \
-         generator, *others* everybody else, the kernel's own threads included; *µs a job* is what the server takes for one.\n\n\
-         | clients | way | jobs/s | p50 ms | p99 ms | server | agent | load | others | idle | µs a job | result | target |\n\
+    let mut text = format!(
+        "Through the run door to a run agent in another process. {PROCESSORS}\n\n\
+         | clients | way | {HEADS} | result | target |\n\
          |---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for (clients, rounds) in rates {
@@ -62,11 +61,7 @@ pub(crate) fn rounds(rates: &Clients, latency: &[Latency], delivery: &[Delivery]
 }
 
 fn row(clients: usize, way: usize, rounds: &[Rates]) -> String {
-    let by = |value: &dyn Fn(&Load) -> f64| median(rounds.iter().map(|round| value(&round.loads[way])).collect());
-    let (rate, p50, p99) = (by(&|load| load.rate), by(&|load| ms(load.p50)), by(&|load| ms(load.p99)));
-    let [server, agent, generator] = [0, 1, 2].map(|process| by(&|load| load.cores.processes[process]));
-    let (others, idle) = (by(&|load| load.cores.others), by(&|load| load.cores.idle));
-    let cost = by(&|load| load.cores.processes[0] / load.rate * 1e6);
+    let loads: Vec<&Load> = rounds.iter().map(|round| &round.loads[way]).collect();
     let share = median(rounds.iter().map(|round| round.loads[way].rate / round.loads[0].rate).collect());
     let told = format!("{:.0}% of the built-in rate", share * 100.0);
     let judged = match way {
@@ -74,9 +69,26 @@ fn row(clients: usize, way: usize, rounds: &[Rates]) -> String {
         1 => format!("{told} | "),
         _ => judge(&told, "at least 55%", share >= 0.55),
     };
+    format!("| {clients} | {} | {} | {judged} |", WAYS[way], cells(&loads))
+}
+
+/// What the cells about processors say.
+pub(crate) const PROCESSORS: &str = "Processors: 2.0 would be two full ones; *load* is the load generator, *others* \
+                                     everybody else, the kernel's own threads included; *µs a job* is what the server \
+                                     takes for one.";
+
+/// The heads of [`cells`].
+pub(crate) const HEADS: &str = "jobs/s | p50 ms | p99 ms | server | agent | load | others | idle | µs a job";
+
+/// The medians of some loads, as cells of a table.
+pub(crate) fn cells(loads: &[&Load]) -> String {
+    let by = |value: &dyn Fn(&Load) -> f64| median(loads.iter().map(|load| value(load)).collect());
+    let (rate, p50, p99) = (by(&|load| load.rate), by(&|load| ms(load.p50)), by(&|load| ms(load.p99)));
+    let [server, agent, generator] = [0, 1, 2].map(|process| by(&|load| load.cores.processes[process]));
+    let (others, idle) = (by(&|load| load.cores.others), by(&|load| load.cores.idle));
+    let cost = by(&|load| load.cores.processes[0] / load.rate * 1e6);
     format!(
-        "| {clients} | {} | {rate:.0} | {p50:.2} | {p99:.2} | {server:.2} | {agent:.2} | {generator:.2} | {others:.2} | {idle:.2} | {cost:.0} | {judged} |",
-        WAYS[way]
+        "{rate:.0} | {p50:.2} | {p99:.2} | {server:.2} | {agent:.2} | {generator:.2} | {others:.2} | {idle:.2} | {cost:.0}"
     )
 }
 
@@ -114,13 +126,7 @@ fn delivered(rounds: &[Delivery]) -> String {
 impl fmt::Display for Rates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, load) in WAYS.iter().zip(&self.loads) {
-            let [server, agent, generator] = [0, 1, 2].map(|process| load.cores.processes[process]);
-            write!(
-                f,
-                "{name} {:.0} jobs/s, p50 {:.2?}, p99 {:.2?}, processors: server {server:.2}, agent {agent:.2}, \
-                 load {generator:.2}, others {:.2}, idle {:.2}; ",
-                load.rate, load.p50, load.p99, load.cores.others, load.cores.idle
-            )?;
+            write!(f, "{name} {load}; ")?;
         }
         write!(f, "stolen {:.1}%", self.stolen_percent)
     }

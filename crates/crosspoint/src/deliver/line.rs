@@ -103,13 +103,25 @@ impl Line {
     /// store.
     pub(super) fn later(&mut self, id: JobId, due: Instant) -> bool {
         let Some(Place::Out { .. }) = self.places.get(&id) else { return true };
+        self.places.remove(&id);
         if self.later.len() >= LATER_MAX {
-            self.leave(id);
+            self.left = true;
             return false;
         }
         self.later.insert((due, id));
         self.places.insert(id, Place::Later(due));
         true
+    }
+
+    /// A job that waits for its time has another time, or none: then it comes again only if something happens to it. A
+    /// job to which something has happened is left in its place.
+    pub(super) fn put_off(&mut self, id: JobId, due: Option<Instant>) {
+        let Some(Place::Later(_)) = self.places.get(&id) else { return };
+        self.forget(id);
+        if let Some(due) = due {
+            self.later.insert((due, id));
+            self.places.insert(id, Place::Later(due));
+        }
     }
 
     /// A job is not finished with, and is the next again.
@@ -129,6 +141,16 @@ impl Line {
         if moved {
             self.enqueue(id);
         }
+    }
+
+    /// Whether a job was handed out and has not come back, and is still owed.
+    pub(super) fn is_out(&self, id: JobId) -> bool {
+        matches!(self.places.get(&id), Some(Place::Out { .. }))
+    }
+
+    /// So many jobs are owed. If the line knows of fewer, the others are in the store.
+    pub(super) fn expect(&mut self, owed: u64) {
+        self.left |= (self.places.len() as u64) < owed;
     }
 
     /// A job is no longer owed.
@@ -183,16 +205,11 @@ impl Line {
 
     fn enqueue(&mut self, id: JobId) {
         if self.next.len() >= NEXT_MAX {
-            self.leave(id);
+            self.left = true;
             return;
         }
         self.next.push_back(id);
         self.places.insert(id, Place::Next);
-    }
-
-    fn leave(&mut self, id: JobId) {
-        self.places.remove(&id);
-        self.left = true;
     }
 }
 

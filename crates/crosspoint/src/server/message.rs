@@ -56,10 +56,13 @@ pub(super) async fn take_message(
     match looked.kind {
         // Of a message in another version nothing more is looked at (MSG-10.3); the door says so.
         Some(kind @ (Kind::WorkStatus | Kind::WorkResult | Kind::MessageError)) if looked.unspoken().is_none() => {
-            Ok(app.hear(kind, &looked, &presented, received).await.map_err(about)?)
+            Ok(app.hear(kind, looked, &presented, received).await.map_err(about)?)
         }
         // Anything else is not the message of an agent; the door says what is wrong with it.
-        Some(_) | None => Ok(app.request_work(&presented, &uri, &headers, received).await.map_err(about)?),
+        Some(_) | None => {
+            let from_agent = looked.from_agent.as_deref();
+            Ok(app.request_work((&presented, from_agent), &uri, &headers, received).await.map_err(about)?)
+        }
     }
 }
 
@@ -82,18 +85,19 @@ impl App {
     /// Makes a job of a `work_request`.
     async fn request_work(
         &self,
-        presented: &Presented,
+        (presented, from_agent): (&Presented, Option<&str>),
         uri: &Uri,
         headers: &HeaderMap,
         received: Received,
     ) -> Result<Response, Refusal> {
-        let from = self.caller_of(presented, &received.bytes)?;
+        let from = self.caller_of(presented, from_agent)?;
         let agent_types = self.hub().agent_types().clone();
         let asking = Asking { notify: from.notify.clone(), agent_types, ..Asking::default() };
         let doors = self.doors();
         let requested = message::request_work(&doors, SentBy(from.caller), asking, (uri, headers), received).await?;
         if let Some(recipient) = from.notify {
-            self.tell_later(&recipient, &requested);
+            let watch = requested.work.job.0.clone();
+            self.tell_later(&recipient, watch, requested.is_told).await;
         }
         Ok(requested.response)
     }

@@ -1,7 +1,9 @@
 //! A server within the test process, because scans are counted per process.
 
+mod message;
+
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use crosspoint_contracts::json::take_scans;
 use crosspoint_engine::core::Mode;
@@ -84,8 +86,27 @@ async fn ran(path: &str, streams: bool) -> Ran {
     let agent_listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let address = agent_listener.local_addr().expect("it is bound");
     tokio::spawn(agent(agent_listener, streams));
-    let directory = scratch(&format!("scans-{}-{streams}", path.rsplit('/').next().unwrap_or_default()));
+    let name = format!("scans-{}-{streams}", path.rsplit('/').next().unwrap_or_default());
     let toml = format!("[[agent]]\nname = \"far\"\ncontract = \"run\"\nurl = \"http://{address}\"\nwork = [\"T\"]\n");
+    let body = format!(r#"{{"request_id":"r-1","task_type":"T","inputs":{{"i":"{}"}}}}"#, "i".repeat(5_000));
+    let (told, scans) = asked(&name, &toml, path, &body, |_| {}).await;
+    assert!(told.contains(&"o".repeat(9_000)) && told.contains(&"p".repeat(3_000)), "all of it reaches the caller");
+    // All ids of jobs have the same length.
+    let answer_bytes = answer(&format!("\"{}\"", uuid::Uuid::nil())).len();
+    let outputs = "{\"o\":\"\"}".len() + 9_000;
+    Ran {
+        request_bytes: body.len(),
+        answer_bytes,
+        stored_bytes: answer_bytes - outputs + 2,
+        told_bytes: told.len(),
+        scans,
+    }
+}
+
+/// Asks a server with this configuration, which `ready` is told the address of. Returns the last document that it
+/// answered, and the sizes that were scanned for it.
+async fn asked(name: &str, toml: &str, path: &str, body: &str, ready: impl FnOnce(SocketAddr)) -> (String, Vec<usize>) {
+    let directory = scratch(name);
     let file = directory.join("crosspoint.toml");
     std::fs::write(&file, toml).expect("it can be written");
     let flags = Flags { config: Some(file), data: Some(directory.join("data")), ..Flags::default() };
@@ -99,7 +120,7 @@ async fn ran(path: &str, streams: bool) -> Ran {
     let (stopped, settled) = (stop.clone().cancelled_owned(), config.clone());
     let serving = tokio::spawn(async move { run(Listener::Tcp(listener), (engine, side), &settled, stopped).await });
 
-    let body = format!(r#"{{"request_id":"r-1","task_type":"T","inputs":{{"i":"{}"}}}}"#, "i".repeat(5_000));
+    ready(server);
     let head = format!("POST {path} HTTP/1.1\r\nhost: {server}\r\nconnection: close\r\n");
     let mut caller = TcpStream::connect(server).await.expect("it listens");
     take_scans();
@@ -109,21 +130,11 @@ async fn ran(path: &str, streams: bool) -> Ran {
     let scans = take_scans();
     assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
     let told = answered.split_once("\r\n\r\n").expect("a body").1;
-    let told = told.rsplit("data: ").next().unwrap_or(told).trim_end_matches(['\r', '\n', '0']);
-    assert!(told.contains(&"o".repeat(9_000)) && told.contains(&"p".repeat(3_000)), "all of it reaches the caller");
+    let told = told.rsplit("data: ").next().unwrap_or(told).trim_end_matches(['\r', '\n', '0']).to_owned();
     stop.cancel();
     serving.await.expect("it ends");
     let _ = std::fs::remove_dir_all(directory);
-    // All ids of jobs have the same length.
-    let answer_bytes = answer(&format!("\"{}\"", uuid::Uuid::nil())).len();
-    let outputs = "{\"o\":\"\"}".len() + 9_000;
-    Ran {
-        request_bytes: body.len(),
-        answer_bytes,
-        stored_bytes: answer_bytes - outputs + 2,
-        told_bytes: told.len(),
-        scans,
-    }
+    (told, scans)
 }
 
 /// From the run door to a run agent and back. The request is scanned when it arrives and when it is handed on. The

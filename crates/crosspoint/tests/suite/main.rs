@@ -5,6 +5,7 @@ mod cli;
 mod contracts;
 mod exec;
 mod message;
+mod message_door;
 mod native;
 mod pull;
 mod repo;

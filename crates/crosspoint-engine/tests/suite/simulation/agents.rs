@@ -227,12 +227,20 @@ impl World {
         self.speak(job, at + late, Grip::Holds, event);
     }
 
-    /// Has an agent report on a job that it has. An agent that joined reports under its own name.
+    /// Has an agent report on a job that it has.
     fn speak(&mut self, job: &Arc<Job>, at: i64, grip: Grip, event: Event) {
-        let agent = job.agent.clone().unwrap_or_default();
-        let joins = self.model.agent_index(&agent).is_some_and(|index| self.model.joins[index]);
-        let id = job.id();
-        self.post(at, if joins { Command::Report { agent, grip, id, event } } else { Command::Job(id, event) });
+        let index = job.agent.as_ref().and_then(|name| self.model.agent_index(name)).unwrap_or(0);
+        let command = self.spoken(index, grip, job.id(), event);
+        self.post(at, command);
+    }
+
+    /// A report of this agent. An agent that joined reports under its own name, unless a link does so for it.
+    pub(crate) fn spoken(&self, index: usize, grip: Grip, id: JobId, event: Event) -> Command {
+        let spec = &self.model.specs[index];
+        if self.model.joins[index] && *spec.contract != *super::typed::LINKED {
+            return Command::Report { agent: spec.name.clone(), grip, id, event };
+        }
+        Command::Job(id, event)
     }
 
     /// Whether the worker that had this job, under the name of an agent that joined, was gone before the engine was

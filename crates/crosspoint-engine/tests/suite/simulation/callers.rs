@@ -15,6 +15,7 @@ use crosspoint_engine::machine::Event;
 use super::agents::schedule;
 use super::dice::Dice;
 use super::known::Life;
+use super::members::Cast;
 use super::rule::{Verdict, ensure};
 use super::world::World;
 use crate::made::request;
@@ -39,6 +40,9 @@ impl Callers {
 
 impl World {
     pub(crate) fn callers_act(&mut self) {
+        if self.cast == Cast::Typed {
+            self.tell_some();
+        }
         if self.dice.percent(self.callers.submit) {
             let command = self.submission();
             self.post(0, command);
@@ -163,6 +167,7 @@ impl World {
             limits: self.limits(),
             ..request(0, work)
         };
+        let request = if self.cast == Cast::Typed { self.addressed(request) } else { request };
         // There are few hashes, so that keys collide, and some jobs are found by two hashes.
         let hash = (key % 5 != 0).then_some(Hash(key % 13));
         let alias = (key % 5 != 0 && key % 11 == 0).then_some(Hash(100 + key % 3));

@@ -7,6 +7,7 @@ use crosspoint_engine::core::{AgentCommand, Batch, Command, Effect, Rejected, Re
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::Seq;
 
+use super::hear::Must;
 use super::known::{Cause, Known};
 use super::members::Due;
 use super::model::Model;
@@ -67,12 +68,9 @@ impl World {
             // The simulation never looks up a job, because looking changes nothing.
             Command::Find(..) => Ok(self.core.apply(letter, now, batch)),
             Command::Job(id, event) => {
-                let (cause, must) = self.model.hears(id.seq(), event);
+                let heard = self.model.hears(id.seq(), event);
                 let reply = self.core.apply(letter, now, batch);
-                self.absorb_job(id.seq(), &cause, batch, seen).map_err(wrong)?;
-                self.expect_check_of_drop(batch, seen).map_err(wrong)?;
-                self.do_effects(batch, seen).map_err(wrong)?;
-                self.model.must(id.seq(), must).map_err(wrong)?;
+                self.follows(id.seq(), heard, batch, seen).map_err(wrong)?;
                 Ok(reply)
             }
             Command::Agent(name, command) => {
@@ -93,12 +91,9 @@ impl World {
             }
             Command::Report { agent, grip, id, event } => {
                 let agent = self.model.agent_index(agent).ok_or("a report of nobody")?;
-                let (cause, must) = self.model.hears_report(id.seq(), agent, *grip, event);
+                let heard = self.model.hears_report(id.seq(), agent, *grip, event);
                 let reply = self.core.apply(letter, now, batch);
-                self.absorb_job(id.seq(), &cause, batch, seen).map_err(wrong)?;
-                self.expect_check_of_drop(batch, seen).map_err(wrong)?;
-                self.do_effects(batch, seen).map_err(wrong)?;
-                self.model.must(id.seq(), must).map_err(wrong)?;
+                self.follows(id.seq(), heard, batch, seen).map_err(wrong)?;
                 Ok(reply)
             }
             Command::TakeUp(id) => {
@@ -124,10 +119,21 @@ impl World {
                 self.model.resting = true;
                 Ok(self.core.apply(letter, now, batch))
             }
-            Command::Told(_) | Command::Violation(..) | Command::ClockJumped { .. } => {
-                Ok(self.core.apply(letter, now, batch))
+            Command::Told(id) => {
+                let reply = self.core.apply(letter, now, batch);
+                self.is_told(*id, &reply).map_err(wrong)?;
+                Ok(reply)
             }
+            Command::Violation(..) | Command::ClockJumped { .. } => Ok(self.core.apply(letter, now, batch)),
         }
+    }
+
+    /// Takes in what followed from an event of a job.
+    fn follows(&mut self, seq: Seq, (cause, must): (Cause, Must), batch: &Batch, seen: &mut Seen) -> Verdict {
+        self.absorb_job(seq, &cause, batch, seen)?;
+        self.expect_check_of_drop(batch, seen)?;
+        self.do_effects(batch, seen)?;
+        self.model.must(seq, must)
     }
 
     fn submitted(&mut self, submission: &Submission, reply: &Reply) -> Verdict {
@@ -138,6 +144,8 @@ impl World {
                 let seq = job.seq();
                 let charged = self.model.charged(&submission.request);
                 ensure!(self.full(submission, charged).is_none(), "more jobs than there may be");
+                let takes = |agent| self.model.takes(agent, &submission.request);
+                ensure!((0..self.specs.len()).any(takes), "no agent takes it");
                 ensure!(self.model.jobs.keys().last().is_none_or(|last| *last < seq), "a number was given twice");
                 if keyed {
                     ensure!(!self.model.keys.contains_key(&key), "the key {key} was taken");
@@ -163,14 +171,21 @@ impl World {
             Reply::Rejected(rejected) => {
                 let pinned = submission.request.pinned.as_deref().and_then(|name| self.model.agent_index(name));
                 let known = pinned.is_some_and(|agent| self.model.known[agent]);
-                let takes = pinned.is_some_and(|agent| self.model.takes(agent, &submission.request));
+                let takes = |agent| self.model.takes_work(agent, &submission.request);
+                let is_its_work = pinned.is_some_and(takes);
+                let is_addressed = |agent| self.model.is_addressed(agent, &submission.request);
+                let mut takers = (0..self.specs.len()).filter(|agent| takes(*agent));
                 let right = match rejected {
                     Rejected::UnknownAgent => !known,
-                    Rejected::NotItsWork => known && !takes,
+                    Rejected::NotItsWork => known && !is_its_work,
+                    Rejected::WrongType => (pinned.is_none() || is_its_work) && !takers.any(is_addressed),
                     // The first agent is always present, and takes both works.
-                    Rejected::UnknownWork | Rejected::WrongType | Rejected::Full { .. } => false,
+                    Rejected::UnknownWork | Rejected::Full { .. } => false,
                 };
                 ensure!(right, "rejected: {reply:?}");
+                if *rejected == Rejected::WrongType {
+                    self.count("addressed to no agent");
+                }
             }
             Reply::Job(_)
             | Reply::Refused(_)

@@ -25,6 +25,8 @@ pub(crate) struct Disk {
     pub(crate) members: BTreeMap<Arc<str>, Member>,
     pub(crate) violations: Vec<(Seq, Violation)>,
     pub(crate) aside: BTreeMap<Seq, Time>,
+    /// Which recipient is owed the outcome of which job.
+    pub(crate) owed: BTreeMap<Seq, Arc<str>>,
     pub(crate) alive_at: Option<Time>,
     pub(crate) jumps: Jumps,
     pub(crate) epoch: i64,
@@ -76,6 +78,7 @@ impl Disk {
                     self.last_seq = seq.0;
                     self.events.insert(*seq, Vec::new());
                     self.hashes.insert(*seq, accepted.hashes);
+                    self.owed.extend(written.job.request.notify.clone().map(|recipient| (*seq, recipient)));
                 }
                 None if !self.jobs.contains_key(seq) => return Err(format!("job {} has no row", seq.0)),
                 None => {}
@@ -94,6 +97,11 @@ impl Disk {
             match at {
                 Some(at) => drop(self.aside.insert(*seq, *at)),
                 None => drop(self.aside.remove(seq)),
+            }
+        }
+        for id in &batch.told {
+            if self.jobs.get(&id.seq()).is_some_and(|job| job.id() == *id) {
+                self.owed.remove(&id.seq());
             }
         }
         self.standings.extend(batch.agents.iter().map(|(name, standing)| (name.clone(), *standing)));
@@ -120,6 +128,7 @@ impl Disk {
         self.jobs.remove(&seq);
         self.events.remove(&seq);
         self.outcomes.remove(&seq);
+        self.owed.remove(&seq);
         self.hashes.remove(&seq).map(|hashes| hashes.iter().collect()).unwrap_or_default()
     }
 

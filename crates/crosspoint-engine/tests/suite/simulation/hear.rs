@@ -288,8 +288,8 @@ impl Model {
                     self.jobs[&seq].is_suspect() && self.live.iter().any(|other| *other <= seq && waits(*other))
                 };
                 let idle = |seq: &&Seq| {
-                    let job = &self.jobs[*seq].request;
-                    self.is_queued(**seq) && self.drives(**seq) && self.takes(index, job) && !held_up(**seq)
+                    let job = &self.jobs[*seq];
+                    self.is_queued(**seq) && self.drives(**seq) && self.may_have(index, job) && !held_up(**seq)
                 };
                 let idle = self.live.iter().find(|seq| idle(seq));
                 ensure!(
@@ -301,7 +301,8 @@ impl Model {
                 );
             }
         }
-        Ok(())
+        self.check_members(disk)?;
+        self.check_owed(disk)
     }
 
     fn check_job(&self, seq: Seq, core: &Core, disk: &Disk) -> Verdict {
@@ -311,6 +312,7 @@ impl Model {
             let attempt = job.has_agent().then_some(job.attempts);
             ensure!(job.wanted == attempt, "agents are at attempt {:?}, the job at {attempt:?}", job.wanted);
             ensure!(!self.is_silent(job), "its agent was silent for too long");
+            ensure!(!self.is_overdue(job), "the time of its attempt is up");
             let late = self.deadline(job).is_some_and(|deadline| self.now >= deadline);
             // Another agent may allow less time than the last one did. Then the job's time is up as soon as the attempt
             // has started.
@@ -323,6 +325,7 @@ impl Model {
         let stored = (row.attempts, row.retries, row.begun, row.events, row.output_bytes, row.answers.len());
         ensure!(told == stored, "the disk has {stored:?}, the core {told:?}");
         ensure!(found.memory == row.memory, "the disk remembers something else");
+        ensure!(found.stays == job.stays && row.stays == job.stays, "it stays with its agent, or not");
         let asked = |job: &crosspoint_engine::job::Job| job.running().map(|running| running.asked);
         ensure!(asked(found) == asked(row), "the disk has {:?} questions, the core {:?}", asked(row), asked(found));
         ensure!((found.attempts, found.events) == (job.attempts, job.events), "the model has other counts");
@@ -364,7 +367,7 @@ impl super::known::Known {
     /// The process takes up the job's attempt, which goes on from here.
     fn is_taken_up(&mut self, now: i64) {
         if self.has_agent() {
-            self.taken_up = Some(now);
+            (self.taken_up, self.timed_from) = (Some(now), now);
         }
         if let Life::With { heard } = &mut self.life {
             *heard = now;

@@ -21,6 +21,12 @@ pub(crate) struct Known {
     pub(crate) visited: bool,
     /// When the attempt under way was taken up.
     pub(crate) taken_up: Option<i64>,
+    /// From when the time of the attempt under way counts.
+    pub(crate) timed_from: i64,
+    /// Whether no other agent may ever have it: its agent may have begun the work, and recognises it.
+    pub(crate) stays: bool,
+    /// Whether the recipient was told the outcome.
+    pub(crate) told: bool,
     /// How long its last pause is.
     pub(crate) pause: i64,
     /// The end of the pause in its row, also if that pause is over.
@@ -98,6 +104,9 @@ impl Known {
             written_by_visit: false,
             visited: false,
             taken_up: None,
+            timed_from: 0,
+            stays: false,
+            told: false,
             pause: 0,
             pause_on_disk: None,
             agent: 0,
@@ -154,6 +163,7 @@ impl Known {
     pub(crate) fn leave_asking(&mut self, now: i64) {
         if let Life::Asking { since, .. } = self.life {
             self.waited += now - since;
+            self.timed_from = (self.timed_from + now - since).min(now);
         }
     }
 
@@ -175,7 +185,7 @@ impl Known {
         self.shown_at = None;
         self.heard_percent = self.shown_percent;
         if self.has_agent() {
-            self.taken_up = Some(now);
+            (self.taken_up, self.timed_from) = (Some(now), now);
         }
         if let Life::With { heard } = &mut self.life {
             *heard = now;

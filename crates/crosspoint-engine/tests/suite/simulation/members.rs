@@ -13,7 +13,8 @@ use crosspoint_engine::policy::{Policy, Recovery};
 use super::dice::Dice;
 use super::known::Life;
 use super::model::Model;
-use super::rule::{Verdict, ensure};
+use super::rule::{Verdict, attempts_micros, ensure};
+use super::typed;
 use super::world::World;
 
 /// Which agents are in a story. A seed with settled agents gives the same story as before joining agents were added.
@@ -23,6 +24,9 @@ pub(crate) enum Cast {
     Settled,
     /// Besides those, agents that come and go.
     Joining,
+    /// The same with agents that have types and may be away, agents that are reached by links although they joined, and
+    /// callers that are told of outcomes.
+    Typed,
 }
 
 /// The reply that a command about an agent must get.
@@ -32,10 +36,16 @@ pub(crate) enum Due {
     NoSuchAgent,
     Configured,
     Present,
+    OtherContract,
 }
 
 impl Cast {
-    pub(crate) const ALL: [Cast; 2] = [Cast::Settled, Cast::Joining];
+    pub(crate) const ALL: [Cast; 3] = [Cast::Settled, Cast::Joining, Cast::Typed];
+
+    /// Each cast in its turn.
+    pub(crate) fn of(number: u64) -> Cast {
+        Cast::ALL[(number % 3) as usize]
+    }
 }
 
 /// The first agent is always present; each of the others may be one that joins. What such an agent cannot settle has
@@ -43,7 +53,7 @@ impl Cast {
 pub(crate) fn cast(cast: Cast, dice: &mut Dice, specs: &mut [Spec]) -> Vec<bool> {
     let mut joins = vec![false; specs.len()];
     for (index, spec) in specs.iter_mut().enumerate().skip(1) {
-        joins[index] = cast == Cast::Joining && dice.percent(70);
+        joins[index] = cast != Cast::Settled && dice.percent(70);
         if joins[index] {
             spec.policy = joining(dice, &spec.policy);
         }
@@ -60,6 +70,9 @@ fn joining(dice: &mut Dice, policy: &Policy) -> Policy {
 impl World {
     /// An action of an agent that joins, if there is one.
     pub(crate) fn members_act(&mut self) {
+        if self.cast == Cast::Typed {
+            self.settled_act();
+        }
         let members: Vec<usize> = (0..self.specs.len()).filter(|index| self.model.joins[*index]).collect();
         if members.is_empty() || !self.dice.percent(25) {
             return;
@@ -85,9 +98,13 @@ impl World {
             let works: &[&str] = self.dice.pick(&[&["a"], &["b"], &["a", "b"]]);
             spec.works = works.iter().map(|work| Arc::from(*work)).collect();
             spec.policy = joining(&mut self.dice, &spec.policy);
+            if self.cast == Cast::Typed {
+                typed::change(&mut self.dice, &mut spec);
+            }
         }
+        let registration = self.registration(index, otherwise);
         let lease = Duration::from_secs(15);
-        self.post(0, Command::Join(Arc::new(Member { spec, lease, left_at: None, registration: None })));
+        self.post(0, Command::Join(Arc::new(Member { spec, lease, left_at: None, registration })));
     }
 
     /// All workers under this name die, with everything they had.
@@ -97,14 +114,15 @@ impl World {
         for (id, attempt) in self.model.had_by(index) {
             let delay = self.dice.below(2_000_000) as i64;
             let event = Event::Finish { attempt, result: Err(Failed::dead("It died.")) };
-            self.post(delay, Command::Report { agent: self.specs[index].name.clone(), grip: Grip::Holds, id, event });
+            let command = self.spoken(index, Grip::Holds, id, event);
+            self.post(delay, command);
         }
     }
 
-    fn withdraw_some(&mut self, index: usize) {
+    pub(crate) fn withdraw_some(&mut self, index: usize) {
         if let Some((id, attempt)) = self.model.had_by(index).pop() {
-            let agent = self.specs[index].name.clone();
-            self.post(0, Command::Report { agent, grip: Grip::Holds, id, event: Event::Withdrawn { attempt } });
+            let command = self.spoken(index, Grip::Holds, id, Event::Withdrawn { attempt });
+            self.post(0, command);
         }
     }
 
@@ -112,10 +130,15 @@ impl World {
     pub(crate) fn members_calm(&mut self) {
         for index in 0..self.specs.len() {
             if self.model.joins[index] {
-                let spec = Spec { works: vec!["a".into(), "b".into()], ..self.model.specs[index].clone() };
+                let works = vec!["a".into(), "b".into()];
+                let spec = Spec { works, agent_type: None, ..self.model.specs[index].clone() };
                 let (name, lease) = (spec.name.clone(), Duration::from_secs(15));
-                self.post(0, Command::Join(Arc::new(Member { spec, lease, left_at: None, registration: None })));
+                let registration = self.registration(index, false);
+                self.post(0, Command::Join(Arc::new(Member { spec, lease, left_at: None, registration })));
                 self.post(0, Command::Agent(name, AgentCommand::Capacity(2)));
+            } else if self.cast == Cast::Typed {
+                let name = self.specs[index].name.clone();
+                self.post(0, Command::Agent(name, AgentCommand::Capacity(4)));
             }
         }
     }
@@ -127,8 +150,8 @@ impl World {
             Reply::NoSuchAgent => Due::NoSuchAgent,
             Reply::Configured => Due::Configured,
             Reply::Present => Due::Present,
+            Reply::OtherContract => Due::OtherContract,
             Reply::Crowded
-            | Reply::OtherContract
             | Reply::Accepted(_)
             | Reply::Known(_)
             | Reply::Rejected(_)
@@ -144,7 +167,7 @@ impl World {
 
 impl Model {
     /// The attempts that this agent has.
-    fn had_by(&self, agent: usize) -> Vec<(crosspoint_engine::id::JobId, u32)> {
+    pub(crate) fn had_by(&self, agent: usize) -> Vec<(crosspoint_engine::id::JobId, u32)> {
         let jobs = self.live.iter().map(|seq| &self.jobs[seq]);
         let had = jobs.filter(|job| job.agent == agent && job.has_agent());
         had.map(|job| (job.request.id, job.attempts)).collect()
@@ -154,6 +177,11 @@ impl Model {
         if !self.joins[index] {
             return (Due::Configured, "refused to join");
         }
+        let is_in_use = self.capacity[index] > 0 || !self.had_by(index).is_empty();
+        if self.known[index] && is_in_use && self.specs[index].contract != member.spec.contract {
+            return (Due::OtherContract, "another contract");
+        }
+        self.registrations[index].clone_from(&member.registration);
         let spec = &mut Arc::make_mut(&mut self.specs)[index];
         let otherwise = spec.works != member.spec.works || spec.policy != member.spec.policy;
         *spec = member.spec.clone();
@@ -194,18 +222,22 @@ impl Model {
         Due::Done
     }
 
-    /// Presence of agents is not on disk, so after a start all are away.
+    /// Presence of agents is not on disk. After a start all are away that joined or are awaited.
     pub(crate) fn all_agents_are_away(&mut self) {
-        for index in 0..self.specs.len() {
-            if self.joins[index] {
-                self.capacity[index] = 0;
-            }
+        for (index, spec) in self.specs.iter().enumerate() {
+            self.capacity[index] = if self.joins[index] || spec.awaited { 0 } else { spec.concurrency };
         }
     }
 
-    /// Longest time in all for a job that is or was with this agent: an hour if the agent is no longer known.
-    pub(crate) fn total_micros(&self, agent: usize) -> i64 {
-        if self.known[agent] { super::rule::micros(self.specs[agent].policy.total) } else { 3_600_000_000 }
+    /// Longest time in all for a job that is or was with its agent: an hour if the agent is no longer known, and never
+    /// less than what the request allows for its attempts.
+    pub(crate) fn total_micros(&self, job: &super::known::Known) -> i64 {
+        let (agent, limits) = (job.agent, &job.request.limits);
+        let policy = &self.specs[agent].policy;
+        let own = if self.known[agent] { super::rule::micros(policy.total) } else { 3_600_000_000 };
+        let schedule = if self.known[agent] { policy.schedule } else { Schedule::DEFAULT };
+        let attempts = limits.attempt.map(|limit| attempts_micros(limit, &limits.retry.unwrap_or(schedule)));
+        own.max(attempts.unwrap_or(0))
     }
 
     pub(crate) fn is_queued(&self, seq: crosspoint_engine::id::Seq) -> bool {

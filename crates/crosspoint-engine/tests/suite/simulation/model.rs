@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crosspoint_contracts::content::Block;
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::{Room, Spec};
 use crosspoint_engine::id::Seq;
@@ -25,6 +26,8 @@ pub(crate) struct Model {
     pub(crate) joins: Vec<bool>,
     pub(crate) known: Vec<bool>,
     pub(crate) capacity: Vec<u32>,
+    /// What each agent that joins said last.
+    pub(crate) registrations: Vec<Option<Block>>,
     pub(crate) fuses: Vec<Fuse>,
     pub(crate) dropped: Vec<Dropped>,
     /// The agent whose health must be checked because it dropped a connection just now.
@@ -55,7 +58,8 @@ impl Model {
         let agents = specs.len();
         Model {
             known: joins.iter().map(|joins| !joins).collect(),
-            capacity: specs.iter().zip(&joins).map(|(spec, joins)| if *joins { 0 } else { spec.concurrency }).collect(),
+            capacity: vec![0; agents],
+            registrations: vec![None; agents],
             joins,
             specs,
             jobs: BTreeMap::new(),
@@ -127,12 +131,22 @@ impl Model {
         with.iter().any(holds_up) || (self.doubtful.contains(&seq) && !with.is_empty())
     }
 
-    /// Whether this agent may take this job, regardless of room.
-    pub(crate) fn takes(&self, agent: usize, request: &Request) -> bool {
+    /// Whether this agent may take this job, regardless of room and of the type that the job is addressed to.
+    pub(crate) fn takes_work(&self, agent: usize, request: &Request) -> bool {
         let spec = &self.specs[agent];
         self.known[agent]
             && spec.works.contains(&request.work)
             && request.pinned.as_ref().is_none_or(|name| *name == spec.name)
+    }
+
+    /// Whether this agent may take this job, regardless of room.
+    pub(crate) fn takes(&self, agent: usize, request: &Request) -> bool {
+        self.takes_work(agent, request) && self.is_addressed(agent, request)
+    }
+
+    /// Whether this agent may have the next attempt of this job, regardless of room.
+    pub(crate) fn may_have(&self, agent: usize, job: &Known) -> bool {
+        self.takes(agent, &job.request) && (!job.stays || job.agent == agent)
     }
 
     /// The agent whose share a request takes.
@@ -140,7 +154,7 @@ impl Model {
         if let Some(name) = &request.pinned {
             return self.agent_index(name);
         }
-        let takes = |index: &usize| self.known[*index] && self.specs[*index].works.contains(&request.work);
+        let takes = |index: &usize| self.takes(*index, request);
         let mut takers = (0..self.specs.len()).filter(takes);
         takers.next().filter(|_| takers.next().is_none())
     }
@@ -164,7 +178,7 @@ impl Model {
         let up = match (job.request.limits.total, &job.life) {
             (Some(total), _) => job.accepted + micros(total),
             (None, Life::Queued | Life::With { .. } | Life::Paused { .. }) => {
-                job.started? + job.waited + self.total_micros(job.agent)
+                job.started? + job.waited + self.total_micros(job)
             }
             (None, Life::Asking { .. } | Life::Poisoned | Life::Ended) => return None,
         };

@@ -119,7 +119,9 @@ impl World {
             self.count("set aside");
             self.say(|| format!("job {} cannot be written", seq.0));
             let before = before.cloned().ok_or("a curse that came during a round")?;
-            self.model = Model { now: self.model.now, offset: self.model.offset, ..before };
+            // A core that is made anew within a life still knows that it rests.
+            let resting = before.resting || (self.model.resting && !decided.begins);
+            self.model = Model { now: self.model.now, offset: self.model.offset, resting, ..before };
             if decided.begins {
                 self.make_core();
             } else {
@@ -144,6 +146,7 @@ impl World {
         }
         self.tally_batch(&batch);
         self.model.check(&self.core, &self.disk)?;
+        self.model.note_waits();
         let carried_out = if let Fate::CrashAfter(some) = fate { some } else { usize::MAX };
         for effect in batch.effects.into_iter().take(carried_out) {
             self.carry_out(effect);

@@ -78,6 +78,12 @@ pub(crate) fn pause_micros(schedule: &Schedule, repeat: u32) -> Option<i64> {
     Some((first * times).min(3_600_000_000))
 }
 
+/// The time of all attempts that a request allows, with the longest pauses between them.
+pub(crate) fn attempts_micros(limit: std::time::Duration, schedule: &Schedule) -> i64 {
+    let pauses = (1..).map_while(|repeat| pause_micros(schedule, repeat));
+    pauses.fold(micros(limit), |all, pause| all + pause + pause / 2 + micros(limit))
+}
+
 pub(crate) fn micros(duration: std::time::Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 4)
 }

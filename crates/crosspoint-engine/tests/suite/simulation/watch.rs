@@ -7,7 +7,7 @@ use crosspoint_engine::event::{Entry, What};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::Ending;
 use crosspoint_engine::machine::{Action, End};
-use crosspoint_engine::policy::Recovery;
+use crosspoint_engine::policy::{Recovery, Repeats};
 
 use super::known::{Cause, Known, Life};
 use super::model::Model;
@@ -74,6 +74,9 @@ impl Model {
                 if to_blame && matches!(cause, Cause::Started) && cut_short_max.is_some() {
                     job.cut_short += 1;
                 }
+                // What was withdrawn never began.
+                let may_have_begun = !matches!(cause, Cause::Withdrawn(_));
+                job.stays |= may_have_begun && policy.repeats == Repeats::SameAgent;
                 job.leave_asking(now);
                 (job.started, job.waited) = (None, 0);
                 let poisoned = at_work && cut_short_max.is_some_and(|most| job.cut_short >= most);
@@ -100,11 +103,16 @@ impl Model {
         ensure!(!self.resting, "started while we rest");
         ensure!(attempt == job.attempts + 1, "attempt {attempt} follows {}", job.attempts);
         ensure!(self.takes(agent, &job.request), "its agent does not take this");
+        ensure!(
+            !job.stays || agent == job.agent,
+            "another agent has it, which does not know whether the work was done"
+        );
+        *self.reached.entry("stays").or_default() += u64::from(job.stays);
         ensure!(self.is_open_to_work(agent), "started with an agent that gets no work: {:?}", self.fuses[agent]);
         job.attempts = attempt;
         job.agent = agent;
         job.had.push(agent);
-        job.taken_up = None;
+        (job.taken_up, job.timed_from) = (None, self.now);
         job.started.get_or_insert(self.now);
         job.outputs = 0;
         job.asked = 0;
@@ -143,6 +151,7 @@ impl Model {
         );
         job.cut_short = 0;
         job.repeats += 1;
+        job.stays |= reason != Reason::NeverBegan && spec.policy.repeats == Repeats::SameAgent;
         job.leave_asking(self.now);
         job.pause = pause;
         *self.reached.entry("later at the agent's wish").or_default() += u64::from(after > longest(least));
@@ -157,7 +166,9 @@ impl Model {
                 Ok(if *dispatched == Dispatched::No { Reason::NeverBegan } else { Reason::MayHaveBegun })
             }
             Cause::Died(by) if *by == job.attempts && failure == Failure::Unavailable => Ok(Reason::Died),
-            Cause::Settled if failure == Failure::Timeout && self.is_silent(job) => Ok(Reason::MayHaveBegun),
+            Cause::Settled if failure == Failure::Timeout && (self.is_silent(job) || self.is_overdue(job)) => {
+                Ok(Reason::MayHaveBegun)
+            }
             Cause::Started
             | Cause::Settled
             | Cause::Heard

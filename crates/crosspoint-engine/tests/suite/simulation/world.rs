@@ -20,9 +20,11 @@ use super::disk::Disk;
 use super::members::{self, Cast};
 use super::model::Model;
 use super::rule::{Verdict, ensure};
+use super::typed;
 
 pub(crate) struct World {
     pub(crate) dice: Dice,
+    pub(crate) cast: Cast,
     pub(crate) faults: Faults,
     pub(crate) core: Core,
     pub(crate) disk: Disk,
@@ -112,6 +114,9 @@ impl World {
         let mut specs = specs(&mut dice);
         let room = room(&mut dice);
         let joins = members::cast(cast, &mut dice, &mut specs);
+        if cast == Cast::Typed {
+            typed::cast(&mut dice, &joins, &mut specs);
+        }
         let settled: Vec<Spec> =
             specs.iter().zip(&joins).filter(|(_, joins)| !**joins).map(|(s, _)| s.clone()).collect();
         let specs = Arc::new(specs);
@@ -144,6 +149,7 @@ impl World {
             rounds: 0,
             tally: BTreeMap::new(),
             dice,
+            cast,
             faults,
             disk,
             model,

@@ -120,6 +120,11 @@ impl MessageAgent {
         self.token.as_ref().is_some_and(|token| token.is(presented))
     }
 
+    /// Returns how much output an attempt may have, in bytes.
+    pub(super) fn output_bytes_max(&self) -> u64 {
+        self.answer_bytes_max as u64
+    }
+
     /// Whether messages wait here until the agent asks for them.
     pub(crate) fn pulls(&self) -> bool {
         self.push.is_none()
@@ -234,13 +239,14 @@ impl Poll {
             // Before the look, so that a message that comes in between wakes it.
             woken.as_mut().enable();
             let now = Instant::now();
-            let (messages, due) = {
+            let due = {
                 let mut outbox = lock(&self.agent.known.outbox);
-                (outbox.take(self.max as usize, now), outbox.next_due(now))
+                let messages = outbox.take(self.max as usize, now);
+                if !messages.is_empty() || now >= until {
+                    return messages;
+                }
+                outbox.next_due(now)
             };
-            if !messages.is_empty() || now >= until {
-                return messages;
-            }
             let _ = tokio::time::timeout_at(due.map_or(until, |due| due.min(until)).into(), woken).await;
         }
     }

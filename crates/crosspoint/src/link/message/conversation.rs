@@ -14,6 +14,7 @@ use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::message::About;
 use crosspoint_contracts::reply::{Failed, Question, Success};
 use crosspoint_engine::runtime::{Attempt, Gone};
 use crosspoint_exchange::reply::{self, Meaning};
@@ -24,8 +25,8 @@ use super::agent::MessageAgent;
 use super::hub::{Begun, Heard, Said};
 use super::life::SILENT_AFTER;
 use super::outbox::Stage;
-use super::steps::Steps;
-use super::verdict::{self, Answered, Naming, PushVerdict, Read};
+use super::steps::{Steps, Untaken};
+use super::verdict::{self, Answered, Judged, Naming, PushVerdict, Read};
 use super::{Message, sending};
 use crate::link::record::{Broken, Note};
 use crate::link::{gone, remote, status};
@@ -112,7 +113,8 @@ impl<'m> Conversation<'m> {
                 Next::Posted(answer) => self.posted(answer?).await?,
                 Next::Pulled(stage) => {
                     self.was_sent |= stage >= Stage::Given;
-                    self.attempt.heard().await.map_err(gone)?;
+                    // The result may be the next thing that comes, and need not wait for a commit.
+                    self.attempt.heard_at_once();
                     None
                 }
                 Next::Answered(answer) => {
@@ -188,12 +190,12 @@ impl<'m> Conversation<'m> {
         self.posting = None;
         let status = Ok((answer.status, Some(answer.body.len())));
         remote::log(&self.attempt, self.began, status);
-        let (verdict, notes) = verdict::of_answer(&answer, &self.agent().options.agent_types);
+        let Judged { verdict, about, notes } = verdict::of_answer(&answer, &self.agent().options.agent_types);
         self.note(notes);
-        let naming = verdict::naming(&answer.body, self.attempt.job().id());
+        let naming = verdict::naming(&about, self.attempt.job().id());
         match verdict {
             PushVerdict::Accepted => {
-                self.attempt.heard().await.map_err(gone)?;
+                self.attempt.heard_at_once();
                 Ok(None)
             }
             PushVerdict::Refused(failed) => Ok(Some(Err(failed))),
@@ -201,29 +203,30 @@ impl<'m> Conversation<'m> {
                 self.note(naming.note());
                 Err(reply::unreadable("The agent answered about another task.", &answer.body))
             }
-            PushVerdict::Said(kind) => self.hear(kind, answer.body, None).await,
+            PushVerdict::Said(kind) => self.hear(kind, &about, answer.body, None).await,
         }
     }
 
     /// Handles what the agent sent to the server's endpoint. The sender is answered when it is on disk.
     async fn said(&mut self, said: Said) -> Result<Option<Ended>, Failed> {
-        let Said { kind, document, heard } = said;
+        let Said { kind, about, document, heard } = said;
         self.was_sent = true;
         // Its answer tells nothing more.
         if self.pulled.take().is_some() {
             self.agent().acknowledges(&[self.attempt.job().id().uuid()]);
         }
-        self.hear(kind, document, Some(heard)).await
+        self.hear(kind, &about, document, Some(heard)).await
     }
 
     /// Handles a message about the work. Returns how the work ended, once it has.
     async fn hear(
         &mut self,
         kind: Kind,
+        about: &About,
         document: Bytes,
         heard: Option<oneshot::Sender<Heard>>,
     ) -> Result<Option<Ended>, Failed> {
-        self.note(verdict::naming(&document, self.attempt.job().id()).note());
+        self.note(verdict::naming(about, self.attempt.job().id()).note());
         let read = match verdict::read(kind, &document, &self.agent().options.agent_types) {
             Ok(read) => read,
             Err(unreadable) => {
@@ -232,14 +235,13 @@ impl<'m> Conversation<'m> {
                 return Ok(Some(Err(Box::new(unreadable.failed))));
             }
         };
-        let Read { meaning, is_paused, notes } = read;
+        let Read { meaning, notes } = read;
         self.note(notes);
-        self.is_paused = is_paused;
+        // MSG-6.3.
+        self.is_paused = about.is_paused;
+        let meaning = if about.is_paused { verdict::paused(meaning, &document) } else { meaning };
         if let Meaning::Ended(result) = meaning {
-            let result = self.steps.finish(&mut self.attempt, result).await.map_err(gone)?;
-            self.note(result.notes);
-            self.conclude(heard);
-            return Ok(Some(result.ended));
+            return self.ends(result, &document, heard).await;
         }
         let taken = self.goes_on(meaning, &document).await?;
         if let Some(heard) = heard {
@@ -249,19 +251,44 @@ impl<'m> Conversation<'m> {
         Ok(None)
     }
 
+    /// Handles a message that says how the work ended.
+    async fn ends(
+        &mut self,
+        ended: Ended,
+        document: &Bytes,
+        heard: Option<oneshot::Sender<Heard>>,
+    ) -> Result<Option<Ended>, Failed> {
+        match (self.steps.finish(&mut self.attempt, ended, document).await, heard) {
+            (Ok(finished), heard) => {
+                self.note(finished.notes);
+                self.conclude(heard);
+                Ok(Some(finished.ended))
+            }
+            (Err(Untaken::Gone(why)), _) => Err(gone(why)),
+            (Err(Untaken::NotNow), Some(heard)) => {
+                let _ = heard.send(Heard::NotNow);
+                Ok(None)
+            }
+            (Err(Untaken::NotNow), None) => Err(Failed::of(Failure::Internal, Dispatched::Yes)),
+        }
+    }
+
     /// Handles a message of work that goes on.
     async fn goes_on(&mut self, meaning: Meaning, document: &Bytes) -> Result<Heard, Failed> {
         let question = match meaning {
             Meaning::Waiting(question) => question,
             Meaning::Queued | Meaning::Ended(_) => None,
-            Meaning::Running(progress) => {
-                let stored = self.steps.status(&mut self.attempt, document, progress).await.map_err(gone)?;
-                if let Some(refused) = stored {
-                    self.note([refused.note()]);
-                    return Ok(Heard::Refused(refused));
+            Meaning::Running(progress) => match self.steps.status(&mut self.attempt, document, progress).await {
+                Ok(step) => {
+                    self.note(step.notes);
+                    if let Some(refused) = step.refused {
+                        return Ok(Heard::Refused(refused));
+                    }
+                    None
                 }
-                None
-            }
+                Err(Untaken::Gone(why)) => return Err(gone(why)),
+                Err(Untaken::NotNow) => return Ok(Heard::NotNow),
+            },
         };
         if question.is_none() && self.question.is_some() {
             self.attempt.unasked().await.map_err(gone)?;

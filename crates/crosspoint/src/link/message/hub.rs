@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
+use crosspoint_contracts::message::About;
 use crosspoint_engine::core::Member;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::runtime::{Engine, Link};
@@ -54,6 +55,7 @@ struct Talk {
 /// Something that an agent said about an attempt.
 pub(super) struct Said {
     pub(super) kind: Kind,
+    pub(super) about: About,
     pub(super) document: Bytes,
     /// Tells the sender what became of it.
     pub(super) heard: oneshot::Sender<Heard>,
@@ -64,6 +66,8 @@ pub(super) struct Said {
 pub(crate) enum Heard {
     /// It counts, and is on disk.
     Taken,
+    /// It cannot be stored just now, and has to be sent again.
+    NotNow,
     /// Its chunk of output cannot be taken. The attempt goes on.
     Refused(steps::Refused),
 }
@@ -112,6 +116,19 @@ impl Hub {
     /// Returns all agents.
     pub(crate) fn agents(&self) -> Vec<Arc<MessageAgent>> {
         self.agents.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Returns the agent whose token this is.
+    pub(crate) fn owner_of(&self, token: &str) -> Option<Arc<MessageAgent>> {
+        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
+        // All are compared, so that the time says nothing about which one it is.
+        agents.values().filter(|agent| agent.is_token(token)).last().cloned()
+    }
+
+    /// Whether there are agents, and each must present a token.
+    pub(crate) fn all_have_tokens(&self) -> bool {
+        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
+        !agents.is_empty() && agents.values().all(|agent| agent.has_token())
     }
 
     /// Makes the link to an agent of the configuration. One that pulls gets no work until it polls.
@@ -174,6 +191,7 @@ impl Hub {
 
     /// Watches until the server ends whether agents are there.
     pub(crate) async fn keep_looking(&self, engine: &Engine) {
+        steps::remove_leftovers(&self.spool, engine).await;
         loop {
             for agent in self.agents() {
                 self.tell_capacity(engine, &agent);
@@ -232,13 +250,13 @@ impl Hub {
 
     /// Passes on what an agent said about a job; returns what became of it, once that is on disk. `None` if no attempt
     /// of the job is under way.
-    pub(crate) async fn say(&self, job: JobId, kind: Kind, document: Bytes) -> Option<Heard> {
+    pub(crate) async fn say(&self, job: JobId, (kind, about): (Kind, About), document: Bytes) -> Option<Heard> {
         let talk = {
             let conversations = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
             conversations.get(&job).cloned()
         }?;
         let (heard, answer) = oneshot::channel();
-        talk.said.send(Said { kind, document, heard }).await.ok()?;
+        talk.said.send(Said { kind, about, document, heard }).await.ok()?;
         answer.await.ok()
     }
 

@@ -3,6 +3,7 @@
 //! A message that was given and not acknowledged comes again after 30 s: the answer to the poll may have been lost, or
 //! the agent may have died with it. It is acknowledged by a later poll, or by any reply to its request.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -118,12 +119,17 @@ impl Outbox {
     /// Notes which messages the agent has: by the id of the message, or by that of the request or task, which is the
     /// job's.
     pub(super) fn acknowledge(&mut self, ids: &[Uuid]) {
-        for id in ids {
-            let is_meant =
-                |entry: &Entry| entry.given_at.is_some() && (entry.message_id == *id || entry.job.uuid() == *id);
-            self.entries.iter().filter(|entry| is_meant(entry)).for_each(|entry| entry.advance(Stage::Acknowledged));
-            self.entries.retain(|entry| !is_meant(entry) || matches!(entry.kind, EntryKind::Work { .. }));
-        }
+        let ids: BTreeSet<Uuid> = ids.iter().copied().collect();
+        let is_meant = |entry: &Entry| {
+            entry.given_at.is_some() && (ids.contains(&entry.message_id) || ids.contains(&entry.job.uuid()))
+        };
+        self.entries.retain(|entry| {
+            let is_meant = is_meant(entry);
+            if is_meant {
+                entry.advance(Stage::Acknowledged);
+            }
+            !is_meant || matches!(entry.kind, EntryKind::Work { .. })
+        });
     }
 
     /// Returns how much work the agent was given that is not over.

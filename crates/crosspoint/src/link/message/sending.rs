@@ -35,16 +35,13 @@ pub(super) struct Request {
 /// id and a new message id (MSG-5.2).
 pub(super) async fn request(agent: &MessageAgent, attempt: &Attempt, answer: Option<Body>) -> Result<Request, Failed> {
     let document = attempt.document().await?;
-    let message_id = Uuid::new_v4();
     let mut assignment = assignment(attempt.job(), attempt.number(), &document, attempt.time_left());
-    assignment.message_id = message_id;
-    assignment.now = wall_clock::now();
     assignment.answer = answer.as_ref();
     let outgoing = outgoing::request(&assignment, &agent.options)?;
     if let Some(lost) = &outgoing.lost {
         attempt.noted(ALL_129.id, ALL_129.level, lost.clone());
     }
-    Ok(Request { message_id, text: outgoing.text, trace: outgoing.trace })
+    Ok(Request { message_id: assignment.message_id, text: outgoing.text, trace: outgoing.trace })
 }
 
 /// Returns how long the agent of an attempt may be silent, because its request says how long the work may take

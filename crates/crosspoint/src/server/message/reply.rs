@@ -9,6 +9,7 @@ use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::message::About;
 use crosspoint_contracts::message::cancelling::Cancel;
+use crosspoint_contracts::outcome::Status;
 use crosspoint_engine::core::Grip;
 use crosspoint_engine::event::Violation;
 use crosspoint_engine::id::JobId;
@@ -29,7 +30,7 @@ use crate::server::App;
 /// A message of an agent about one of its jobs.
 struct Reply<'r> {
     kind: Kind,
-    about: &'r About,
+    about: About,
     /// The agent whose token came with it.
     speaker: Option<Arc<MessageAgent>>,
     presented: &'r Presented,
@@ -47,7 +48,7 @@ impl App {
     pub(super) async fn hear(
         &self,
         kind: Kind,
-        about: &About,
+        about: About,
         presented: &Presented,
         received: Received,
     ) -> Result<Response, Refusal> {
@@ -65,29 +66,29 @@ impl App {
                 return self.take_reply(reply, received).await;
             }
         }
-        self.take_cancel(presented, &received).await
+        self.take_cancel(presented, about.from_agent.as_deref(), &received).await
     }
 
     /// Takes the reply of an agent about one of its jobs. It is on disk when its sender is answered.
     async fn take_reply(&self, reply: Reply<'_>, received: Received) -> Result<Response, Refusal> {
-        let Reply { kind, about, speaker, presented, watch } = &reply;
-        let talk = self.talk_about(watch).await;
-        let job = &watch.job();
+        let Reply { kind, about, speaker, presented, watch } = reply;
+        let talk = self.talk_about(&watch).await;
+        let job = watch.job();
         let agent = match (&speaker, &talk) {
             (Some(speaker), _) => speaker.name.clone(),
             (None, Some((agent, _))) => agent.clone(),
             (None, None) => job.agent.clone().unwrap_or_else(|| shared("")),
         };
         let known = self.hub().agent(&agent).ok_or_else(unknown_work)?;
-        let Some(attempt) = last_attempt_of(job, &agent) else { return Err(self.not_theirs(job, &agent).await) };
+        let Some(attempt) = last_attempt_of(&job, &agent) else { return Err(self.not_theirs(&job, &agent).await) };
         self.authenticated(&known, presented)?;
-        is_itself(&known, about, speaker.is_some())?;
+        is_itself(&known, &about, speaker.is_some())?;
         known.heard();
         self.hub().tell_capacity(self.engine(), &known);
         let is_present = talk.is_some_and(|(of, number)| of == agent && number == attempt);
         let heard = match is_present {
             true => {
-                let said = self.hub().say(job.id(), *kind, received.bytes.clone());
+                let said = self.hub().say(job.id(), (kind, about), received.bytes.clone());
                 tokio::time::timeout(STORED_WITHIN, said).await.map_err(|_| not_now())?
             }
             false => None,
@@ -95,7 +96,8 @@ impl App {
         match heard {
             Some(Heard::Taken) => Ok(taken()),
             Some(Heard::Refused(refused)) => Err(refused.refusal()),
-            None => self.take_late(*kind, &agent, (job, attempt), &received).await,
+            Some(Heard::NotNow) => Err(not_now()),
+            None => self.take_late(kind, &agent, (&job, attempt), &received).await,
         }
     }
 
@@ -125,13 +127,16 @@ impl App {
         let id = job.id();
         let Some(result) = outcome_of(kind, &received.bytes, self.hub().agent_types()) else {
             let now = self.engine().job(id).await.map_err(|error| fault(&error))?.map(|watch| watch.job());
-            let has_ended = now.as_ref().is_none_or(|now| now.outcome().is_some());
-            if has_ended {
+            // Work that was cancelled or given up ended without the agent, which may not have been told yet.
+            let has_completed = |now: &Arc<Job>| now.outcome().is_some_and(|end| end.status == Status::Completed);
+            if now.as_ref().is_some_and(has_completed) {
                 let what = "a message about the work came after its outcome";
                 self.engine().record(id, Violation { clause: "ALL-9.3", level: Level::Error, what: what.into() }).await;
             }
-            let has_another = now.is_some_and(|now| now.running().is_some() && now.agent.as_ref() != Some(agent));
-            return match has_ended || has_another {
+            let is_over = now.is_none_or(|now| {
+                now.outcome().is_some() || (now.running().is_some() && now.agent.as_ref() != Some(agent))
+            });
+            return match is_over {
                 // The agent learns that the work is over (MSG-19).
                 true => Ok(response(StatusCode::OK, over(self.hub(), agent, id, &trace_of(job, attempt)))),
                 // The next attempt is due, and the agent may get it.
@@ -153,9 +158,14 @@ impl App {
     }
 
     /// Takes a caller's `error` that cancels its work.
-    async fn take_cancel(&self, presented: &Presented, received: &Received) -> Result<Response, Refusal> {
+    async fn take_cancel(
+        &self,
+        presented: &Presented,
+        from_agent: Option<&str>,
+        received: &Received,
+    ) -> Result<Response, Refusal> {
         let Cancel { request_id, task_id } = Cancel::read(&received.bytes).ok_or_else(unknown_work)?;
-        let from = self.caller_of(presented, &received.bytes)?;
+        let from = self.caller_of(presented, from_agent)?;
         for id in request_id.into_iter().chain(task_id) {
             if let Some(response) = cancel_work(&self.doors(), &from.caller, &id).await? {
                 return Ok(response);

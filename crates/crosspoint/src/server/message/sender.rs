@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use crosspoint_exchange::admission::Caller;
-use crosspoint_exchange::incoming::names_in;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 
 use crate::link::message::MessageAgent;
@@ -65,22 +64,21 @@ impl App {
 
     /// Returns the agent whose token this is.
     pub(super) fn owner_of(&self, token: &str) -> Option<Arc<MessageAgent>> {
-        // All are compared, so that the time says nothing about which one it is.
-        self.hub().agents().into_iter().filter(|agent| agent.is_token(token)).last()
+        self.hub().owner_of(token)
     }
 
     /// Checks the token of an agent's request before anything in it is looked up (MSG-13.4). Returns the agent that the
     /// token belongs to.
     pub(super) fn speaker(&self, presented: &Presented, claimed: &str) -> Result<Option<Arc<MessageAgent>>, Refusal> {
-        let agents = self.hub().agents();
-        let all_have_tokens = !agents.is_empty() && agents.iter().all(|agent| agent.has_token());
+        let all_have_tokens = || self.hub().all_have_tokens();
         match presented.token() {
-            None if all_have_tokens && self.callers_are_open() => Ok(None),
-            None if all_have_tokens => Err(refused(claimed, TokenStatus::Missing)),
+            None if !self.callers_are_open() && all_have_tokens() => Err(refused(claimed, TokenStatus::Missing)),
             None => Ok(None),
             Some(token) => match self.owner_of(token) {
                 Some(agent) => Ok(Some(agent)),
-                None if all_have_tokens && !self.is_caller_token(token) => Err(refused(claimed, TokenStatus::Unknown)),
+                None if !self.is_caller_token(token) && all_have_tokens() => {
+                    Err(refused(claimed, TokenStatus::Unknown))
+                }
                 None => Ok(None),
             },
         }
@@ -96,7 +94,7 @@ impl App {
 
     /// Returns who sends a `work_request`. A caller shows by its token who it is. One without a token is known by its
     /// name in `from_agent`, or because it is the only one that is configured.
-    pub(super) fn caller_of(&self, presented: &Presented, document: &[u8]) -> Result<From, Refusal> {
+    pub(super) fn caller_of(&self, presented: &Presented, from_agent: Option<&str>) -> Result<From, Refusal> {
         let callers = self.callers();
         if let Some(token) = presented.token()
             && let Some(known) = callers.iter().filter(|caller| caller.is_token(token)).last()
@@ -108,8 +106,7 @@ impl App {
             let status = if presented.token().is_some() { TokenStatus::Unknown } else { TokenStatus::Missing };
             return Err(refused("", status));
         }
-        let [from] = names_in(document, ["from_agent"]);
-        let named = callers.iter().find(|caller| Some(&caller.name) == from.as_ref());
+        let named = callers.iter().find(|caller| Some(caller.name.as_str()) == from_agent);
         let only = if let [only] = callers { Some(only) } else { None };
         let notify = named.or(only).map(|caller| caller.name.as_str().into());
         Ok(From { caller: Caller::everyone(), notify })
@@ -119,7 +116,7 @@ impl App {
         !self.callers().iter().any(|caller| caller.has_token())
     }
 
-    fn is_caller_token(&self, token: &str) -> bool {
+    pub(super) fn is_caller_token(&self, token: &str) -> bool {
         self.callers().iter().any(|caller| caller.is_token(token))
     }
 }
