@@ -180,12 +180,15 @@ impl About {
     }
 }
 
-/// Whether this is the result that the job has ended with. The message of a failure is not compared, because the engine
-/// may have written it.
+/// Whether this is the result that the job has ended with. The agent's own document is not compared: the same result may
+/// come in a new envelope. Nor is the message of a failure, because the engine may have written it.
 fn is_repeat(job: &Job, event: &Event) -> bool {
     let (Some(outcome), Event::Finish { attempt, result }) = (job.outcome(), event) else { return false };
     match result {
-        Ok(success) => outcome.outcome == Outcome::completed(success.clone()),
+        Ok(success) => {
+            let again = Outcome::completed(success.clone());
+            outcome.outcome == Outcome { document: outcome.document.clone(), ..again }
+        }
         Err(failed) => *attempt == job.attempts && outcome.failure() == Some(failed.failure),
     }
 }
