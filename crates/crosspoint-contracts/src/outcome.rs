@@ -36,6 +36,8 @@ pub struct Outcome {
     pub outputs: Option<Body>,
     /// The agent's text, where there is one (ALL-8).
     pub text: Option<Text>,
+    /// How long the text would be in bytes, if a part of it never came; `None` where it is whole.
+    pub whole_bytes: Option<u64>,
     /// A JSON array of artifacts, where there are any.
     pub artifacts: Option<Body>,
     /// The resources that the work used, where the agent gave them: a JSON object of the homes that hold them.
@@ -70,8 +72,9 @@ pub enum Text {
     /// In the stored blocks of what a program printed (ALL-12). If there are no outputs, the text is the output. Only
     /// such outcomes are stored; their text is put together before a document is written.
     Printed(Printed),
-    /// Put together from stored blocks, and not all that was printed, byte for byte. Never stored.
-    Partial(Partial),
+    /// Not all that was printed, byte for byte, and said to be so. It is made when a document is written, and never
+    /// stored. Boxed, because hardly any text is such.
+    Partial(Box<Partial>),
 }
 
 impl Status {
@@ -91,20 +94,21 @@ impl Status {
 impl Outcome {
     /// Returns the outcome of a job that ends with the result of its agent.
     pub fn completed(success: Success) -> Outcome {
-        let Success { outputs, text, artifacts, usage, document } = success;
-        Outcome { status: Status::Completed, reason: None, outputs, text, artifacts, usage, document }
+        let Success { outputs, text, whole_bytes, artifacts, usage, document } = success;
+        Outcome { status: Status::Completed, reason: None, outputs, text, whole_bytes, artifacts, usage, document }
     }
 
     /// Returns the outcome of a job that ends with a failed attempt. An agent may itself report that the work was
     /// cancelled.
     pub fn failed(failed: Failed, repeat: Repeat) -> Outcome {
         let Failed { failure, message, code, details, given, document, .. } = failed;
-        let Given { outputs, text, artifacts } = given.map(|given| *given).unwrap_or_default();
+        let Given { outputs, text, whole_bytes, artifacts } = given.map(|given| *given).unwrap_or_default();
         Outcome {
             status: if failure == Failure::Cancelled { Status::Cancelled } else { Status::Failed },
             reason: Some(Reason { failure, repeat, message, code, details }),
             outputs,
             text,
+            whole_bytes,
             artifacts,
             usage: None,
             document: document.map(|document| *document),
@@ -151,7 +155,8 @@ impl Outcome {
     /// text that has yet to be put together.
     pub fn bytes(&self) -> usize {
         let beside = match &self.text {
-            Some(Text::Beside(text) | Text::Partial(Partial { text, .. })) => Some(text),
+            Some(Text::Beside(text)) => Some(text),
+            Some(Text::Partial(partial)) => Some(&partial.text),
             Some(Text::Within(_) | Text::Printed(_)) | None => None,
         };
         let reason = self.reason.as_ref();

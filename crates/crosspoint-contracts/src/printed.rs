@@ -3,7 +3,7 @@
 //! What programs print is stored in blocks as it comes, and an outcome only says which of the bytes are its text. The
 //! text is put together from the blocks when a document is written, block by block, as the JSON string that the
 //! document will hold: there is never a second copy of it. A text that is too long is represented by its end, which
-//! says so.
+//! says so. A text of which a part never came says so too.
 
 use std::ops::Range;
 
@@ -112,8 +112,7 @@ pub struct Assembly {
     printed: Printed,
     /// The JSON that will be part of the document.
     out: String,
-    /// Whether the text is the only output, and `out` an object that holds it.
-    is_only: bool,
+    form: Form,
     /// The first byte of the next block, in the output of the attempt.
     at: u64,
     /// Whether the text began before the first block.
@@ -126,10 +125,39 @@ pub struct Assembly {
     is_lossy: bool,
 }
 
+/// What the text is among the parts of the outcome, and with it the JSON that it becomes.
+#[derive(Clone, Copy)]
+enum Form {
+    /// All that a program gave: the member `output` of an object (ALL-8).
+    Member,
+    /// All that an agent of a contract gave, beside its document: a string, like a text that came within the document.
+    Mere,
+    /// A string beside an object.
+    Beside,
+}
+
+impl Form {
+    fn of(outcome: &Outcome) -> Form {
+        match (&outcome.outputs, &outcome.document) {
+            (Some(_), _) => Form::Beside,
+            (None, Some(_)) => Form::Mere,
+            (None, None) => Form::Member,
+        }
+    }
+
+    /// Returns the JSON before the text and after it.
+    fn around(self) -> (&'static str, &'static str) {
+        match self {
+            Form::Member => ("{\"output\":\"", "\"}"),
+            Form::Mere | Form::Beside => ("\"", "\""),
+        }
+    }
+}
+
 /// A text that was put together.
 pub struct Assembled {
     json: String,
-    is_only: bool,
+    form: Form,
     is_whole: bool,
     is_lossy: bool,
     bytes: u64,
@@ -138,16 +166,16 @@ pub struct Assembled {
 impl Assembly {
     /// Begins the text of an outcome, from these bytes of the attempt's output on.
     pub fn new(outcome: &Outcome, printed: Printed, needed: &Range<u64>) -> Assembly {
-        let is_only = outcome.outputs.is_none();
+        let form = Form::of(outcome);
         let bytes = usize::try_from(needed.end.saturating_sub(needed.start)).unwrap_or(0).min(TEXT_BYTES_MAX);
         // A little more than the bytes themselves, for the escapes of a usual text.
         let mut out = String::with_capacity(bytes + bytes / 16 + 64);
-        out.push_str(if is_only { "{\"output\":\"" } else { "\"" });
+        out.push_str(form.around().0);
         let is_cut = needed.start > printed.start;
         Assembly {
             printed,
             out,
-            is_only,
+            form,
             at: needed.start,
             is_cut,
             to_skip: if is_cut { 3 } else { 0 },
@@ -212,10 +240,10 @@ impl Assembly {
             self.is_lossy = true;
             self.text("\u{fffd}")?;
         }
-        self.out.push_str(if self.is_only { "\"}" } else { "\"" });
+        self.out.push_str(self.form.around().1);
         Ok(Assembled {
             json: self.out,
-            is_only: self.is_only,
+            form: self.form,
             is_whole: !self.is_cut && self.at >= self.printed.end,
             is_lossy: self.is_lossy,
             bytes: self.printed.bytes(),
@@ -232,24 +260,47 @@ impl Assembled {
     /// Returns the outcome with its text. `href` says where all that was printed can be had.
     #[must_use]
     pub fn into_outcome(self, outcome: &Outcome, href: &str) -> Outcome {
-        let Assembled { json, is_only, is_whole, is_lossy, bytes } = self;
-        let within = BEFORE.len()..json.len() - 1;
-        let json = Bytes::from(json);
+        let Assembled { json, form, is_whole, is_lossy, bytes } = self;
         let mut outcome = outcome.clone();
-        if is_whole && !is_lossy {
-            if is_only {
-                outcome.outputs = Some(Body::trusted(json));
-                outcome.text = Some(Text::Within(within));
-            } else {
-                outcome.text = Some(Text::Beside(Body::trusted(json)));
+        // The blocks may be all that came, and yet not all that was to come.
+        let missing = outcome.whole_bytes.take();
+        let within = match form {
+            Form::Member => BEFORE.len()..json.len() - 1,
+            Form::Mere | Form::Beside => 0..json.len(),
+        };
+        let json = Bytes::from(json);
+        if is_whole && !is_lossy && missing.is_none() {
+            match form {
+                Form::Member | Form::Mere => {
+                    outcome.outputs = Some(Body::trusted(json));
+                    outcome.text = Some(Text::Within(within));
+                }
+                Form::Beside => outcome.text = Some(Text::Beside(Body::trusted(json))),
             }
             return outcome;
         }
-        let text = Body::trusted(if is_only { json.slice(within) } else { json });
-        let truncated = (!is_whole).then(|| Truncated { bytes, href: href.into() });
-        outcome.text = Some(Text::Partial(Partial { text, truncated, is_lossy }));
+        let text = Body::trusted(json.slice(within));
+        let bytes = missing.or((!is_whole).then_some(bytes));
+        let truncated = bytes.map(|bytes| Truncated { bytes, href: href.into() });
+        outcome.text = Some(Text::Partial(Box::new(Partial { text, truncated, is_lossy })));
         outcome
     }
+}
+
+/// Returns the outcome with a text that says that a part of it never came; `None` where nothing is missing, or where
+/// the text has yet to be put together. `href` says where all that came can be had.
+pub fn with_remark(outcome: &Outcome, href: impl FnOnce() -> String) -> Option<Outcome> {
+    let bytes = outcome.whole_bytes?;
+    let text = outcome.text()?;
+    let truncated = Some(Truncated { bytes, href: href().into() });
+    // Outputs that hold the text hold nothing else.
+    let is_within = matches!(outcome.text, Some(Text::Within(_)));
+    Some(Outcome {
+        outputs: outcome.outputs.clone().filter(|_| !is_within),
+        text: Some(Text::Partial(Box::new(Partial { text, truncated, is_lossy: false }))),
+        whole_bytes: None,
+        ..outcome.clone()
+    })
 }
 
 #[cfg(test)]

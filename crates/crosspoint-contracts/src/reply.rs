@@ -22,6 +22,8 @@ pub struct Success {
     pub outputs: Option<Body>,
     /// The text within the outputs or beside them.
     pub text: Option<Text>,
+    /// How long the text would be in bytes, if a part of it never came; `None` where it is whole.
+    pub whole_bytes: Option<u64>,
     /// A JSON array of artifacts.
     pub artifacts: Option<Body>,
     /// The resources that the work used: a JSON object of the homes that hold them.
@@ -75,6 +77,8 @@ pub struct Given {
     pub outputs: Option<Body>,
     /// The text within the outputs or beside them.
     pub text: Option<Text>,
+    /// How long the text would be in bytes, if a part of it never came; `None` where it is whole.
+    pub whole_bytes: Option<u64>,
     /// A JSON array of artifacts.
     pub artifacts: Option<Body>,
 }

@@ -1,5 +1,7 @@
 //! One binary for all integration tests of the engine: they use its public interface, and real files.
 
+#[path = "suite/attempt_time.rs"]
+mod attempt_time;
 #[path = "suite/attempts.rs"]
 mod attempts;
 #[path = "suite/check.rs"]
@@ -18,6 +20,8 @@ mod full_store;
 mod interruptions;
 #[path = "suite/joining.rs"]
 mod joining;
+#[path = "suite/linked.rs"]
+mod linked;
 #[path = "suite/long_history.rs"]
 mod long_history;
 #[path = "suite/made.rs"]
@@ -34,8 +38,12 @@ mod older_store;
 mod output;
 #[path = "suite/overtaken.rs"]
 mod overtaken;
+#[path = "suite/owed.rs"]
+mod owed;
 #[path = "suite/parting.rs"]
 mod parting;
+#[path = "suite/presence.rs"]
+mod presence;
 #[path = "suite/purge.rs"]
 mod purge;
 #[path = "suite/questions.rs"]
@@ -52,6 +60,8 @@ mod routing;
 mod rows;
 #[path = "suite/runtime.rs"]
 mod runtime;
+#[path = "suite/same_agent.rs"]
+mod same_agent;
 #[path = "suite/schedule.rs"]
 mod schedule;
 #[path = "suite/scratch.rs"]
@@ -74,5 +84,7 @@ mod taking_up;
 mod tears;
 #[path = "suite/town.rs"]
 mod town;
+#[path = "suite/types.rs"]
+mod types;
 #[path = "suite/unwritable.rs"]
 mod unwritable;

@@ -171,7 +171,7 @@ impl<'w> Writing<'w> {
     /// Returns the agent's own document.
     fn agent_document(&self) -> Option<Canonical<'w>> {
         match &self.job.state {
-            State::Ended(ended) => read_again::at_the_end(ended.outcome),
+            State::Ended(ended) => read_again::at_the_end(ended.outcome, self.to),
             State::Running => {
                 let own = self.job.progress?.document.as_ref()?;
                 own.kind.read_piece(own.document.get())

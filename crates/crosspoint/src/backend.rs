@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use crosspoint_contracts::Report;
 use crosspoint_contracts::content::{Block, Body};
-use crosspoint_contracts::printed::Printed;
 use crosspoint_contracts::request::{Door, NewJob};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::Rejected;
@@ -69,7 +68,14 @@ impl Backend for Orchestrator {
             (None, Ok(id)) => self.engine.job(id).await.map_err(|error| fault(&error))?,
             (found, _) => found,
         };
-        Ok(found.map(Tracked))
+        // A caller that shows who it is sees its own work alone.
+        let is_seen = |watch: &Watch| caller.name().is_empty() || *watch.job().request.caller == *caller.name();
+        Ok(found.filter(is_seen).map(Tracked))
+    }
+
+    fn find_live(&self, door: Door, caller: &Caller, is_meant: impl Fn(&Snapshot<'_>) -> bool) -> Option<Tracked> {
+        let is_theirs = |job: &Job| job.request.door == door && *job.request.caller == *caller.name();
+        self.engine.find_live(|job| is_theirs(job) && is_meant(&snapshot(job))).map(Tracked)
     }
 
     async fn answer(&self, job: &Tracked, answer: Body) -> Result<(), Denied> {
@@ -92,6 +98,10 @@ impl Backend for Orchestrator {
     fn agents(&self) -> Vec<Agent> {
         let agents = self.engine.agents();
         agents.into_iter().map(|agent| Agent { name: agent.spec.name, works: agent.spec.works }).collect()
+    }
+
+    fn agent_type(&self, agent: &str) -> Option<Arc<str>> {
+        self.engine.agent(agent)?.spec.agent_type
     }
 }
 
@@ -147,10 +157,10 @@ fn unread(why: &Unread) -> Refusal {
     }
 }
 
-/// Returns where all of a text is that an attempt of the job printed.
-fn output_href(job: &Job, printed: Printed) -> String {
-    let attempt = if job.attempts > 1 { format!("?attempt={}", printed.attempt) } else { String::new() };
-    format!("/api/v1/jobs/{}/output{attempt}", job.id())
+/// Returns where all is that one attempt of the job printed, or all of them.
+fn output_href(job: &Job, attempt: Option<u32>) -> String {
+    let attempt = attempt.filter(|_| job.attempts > 1).map(|attempt| format!("?attempt={attempt}"));
+    format!("/api/v1/jobs/{}/output{}", job.id(), attempt.unwrap_or_default())
 }
 
 /// Returns what the engine made of a request, for doors.

@@ -96,9 +96,14 @@ impl Judge for Schemas {
     ) -> Pin<Box<dyn Future<Output = Option<Violation>> + Send + 'a>> {
         Box::pin(async move {
             let schema = self.works.get(work)?.output.as_ref()?;
-            // A text that is long, or no text, is stored elsewhere, and is what `{"output": ""}` says of it.
+            // A text that is long, or no text, is stored elsewhere, and is what `{"output": ""}` says of it. The text
+            // of an agent of a contract is a text also where it is stored elsewhere.
             let is_printed = matches!(success.text, Some(Text::Printed(_)));
-            let none = if is_printed { r#"{"output":""}"# } else { "{}" };
+            let none = match (is_printed, &success.document) {
+                (true, None) => r#"{"output":""}"#,
+                (true, Some(_)) => r#""""#,
+                (false, _) => "{}",
+            };
             let output = success.outputs.as_ref().map_or(none, |outputs| outputs.get());
             let mistakes = self.look(output.len(), || schema.mistakes(output.as_bytes())).await;
             let first = mistakes.first()?;
@@ -170,4 +175,31 @@ fn shortened(mut pointer: String) -> String {
         pointer.push('\u{2026}');
     }
     pointer
+}
+
+#[cfg(test)]
+mod tests {
+    use crosspoint_contracts::Kind;
+    use crosspoint_contracts::content::Body;
+    use crosspoint_contracts::printed::Printed;
+    use crosspoint_contracts::reply::AgentDocument;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_long_text_is_judged_as_what_a_short_one_of_its_agent_is() {
+        let compiled = |schema: &str| Schema::compile("s.json", schema.as_bytes()).expect("it is a schema");
+        let output = |schema: &str| WorkSchemas { input: None, output: Some(compiled(schema)) };
+        let works = [("object", r#"{"type":"object"}"#), ("text", r#"{"type":"string"}"#)];
+        let schemas = Schemas::new(works.map(|(work, schema)| (work.to_owned(), output(schema))).into());
+        let text = Some(Text::Printed(Printed { attempt: 1, start: 0, end: 9_000_000 }));
+        let program = Success { text, ..Success::default() };
+        let document = Some(AgentDocument { kind: Kind::ALL[0], document: Body::trusted("{}") });
+        let agent = Success { document, ..program.clone() };
+        for (work, success, is_right) in
+            [("object", &program, true), ("object", &agent, false), ("text", &program, false), ("text", &agent, true)]
+        {
+            assert_eq!(schemas.judge(work, success).await.is_none(), is_right, "{work}");
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! The server: the native API, its description and metrics, and an end that leaves no caller waiting.
 //!
-//! In reading order: [`router`] names every endpoint, and [`openapi`] describes them; [`jobs`], [`agents`], [`pull`],
-//! [`documents`], [`health`], [`events`] and [`output`] answer them; [`bridge_door`] is the door of the bridge, and the
-//! doors of the other contracts are those of `crosspoint-http`; [`submit`] and [`query`] read what comes in, [`view`]
-//! writes what goes out; [`process`] and [`metrics`] are what is counted.
+//! In reading order: [`router`] names every endpoint, and [`openapi`] describes them; [`jobs`], [`agents`], [`callers`],
+//! [`pull`], [`documents`], [`health`], [`events`] and [`output`] answer them; [`bridge_door`] is the door of the bridge,
+//! and the doors of the other contracts are those of `crosspoint-http`; [`submit`] and [`query`] read what comes in,
+//! [`view`] writes what goes out; [`process`] and [`metrics`] are what is counted.
 
 mod agents;
 mod bridge_door;
+mod callers;
 #[cfg(feature = "demo-contract")]
 #[path = "../tests/demo/demo_door.rs"]
 mod demo_door;
@@ -47,6 +48,7 @@ use self::documents::ReadingRoom;
 use crate::agent_side::AgentSide;
 use crate::backend::Orchestrator;
 use crate::config::{Caller, Config};
+use crate::deliver::{self, Deliveries, Recipient};
 use crate::link::message::Hub;
 use crate::pull::Queues;
 use crate::schemas::Schemas;
@@ -66,6 +68,8 @@ struct Shared {
     side: AgentSide,
     /// The callers that are told later.
     callers: Vec<Caller>,
+    /// What they are told.
+    deliveries: Arc<Deliveries>,
     /// The schemas of works.
     schemas: Arc<Schemas>,
     site: Site,
@@ -124,7 +128,10 @@ impl App {
             ours: Ours::new(&config.server.listen, &config.server.names),
             doors: router::DOORS,
         };
+        let recipients = config.callers.iter().map(Recipient::from).collect();
+        let deliveries = Deliveries::start(engine.clone(), recipients, deliver::message::telling(&engine));
         App(Arc::new(Shared {
+            deliveries,
             engine,
             side,
             callers: config.callers.clone(),
@@ -151,6 +158,10 @@ impl App {
         &self.0.side.queues
     }
 
+    fn deliveries(&self) -> &Deliveries {
+        &self.0.deliveries
+    }
+
     fn callers(&self) -> &[Caller] {
         &self.0.callers
     }
@@ -169,8 +180,11 @@ impl App {
         let until = Instant::now() + drain;
         self.stopping().cancel();
         self.engine().end_waits();
-        self.engine().rest().await;
-        self.queues().put_back(self.engine()).await;
+        let resting = async {
+            self.engine().rest().await;
+            self.queues().put_back(self.engine()).await;
+        };
+        tokio::join!(resting, self.deliveries().close(until));
         while self.0.site.is_answering() && Instant::now() < until {
             tokio::time::sleep(IDLE_PERIOD).await;
         }

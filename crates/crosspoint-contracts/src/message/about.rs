@@ -20,7 +20,7 @@ pub struct About {
     pub is_paused: bool,
     /// The ids that its work may be known by: the task's, and then the request's.
     pub ids: Vec<String>,
-    /// The id of the task in its payload, as it is written.
+    /// The id of its task, as it is written.
     pub task_id: Option<String>,
     /// The id of its request, as it is written.
     pub request_id: Option<String>,
@@ -41,7 +41,12 @@ impl About {
             Err(broken) => broken.so_far.root(),
         };
         let Some(root) = root else { return About::default() };
-        let text = |path: &str| Some(path.split('/').try_fold(root, Value::get)?.text()?.decode().into_owned());
+        let text = |path: &str| {
+            let value = path.split('/').try_fold(root, Value::get)?;
+            // A text that was cut off in the middle is not what its sender wrote.
+            let is_whole = scanned.is_ok() || Tape::scan(value.source().as_bytes()).is_ok();
+            Some(value.text()?.decode().into_owned()).filter(|_| is_whole)
+        };
         let name = |path: &str| text(path).filter(|name| !name.is_empty());
         let kind = kind_of(root);
         let payload = root.get("payload");
@@ -51,7 +56,7 @@ impl About {
             is_heartbeat: kind == Some(Kind::WorkStatus) && payload.is_some_and(is_sign),
             is_paused: status.is_some_and(|status| status == *"paused"),
             ids: IDS.iter().filter_map(|path| name(path)).collect(),
-            task_id: text("payload/task_id"),
+            task_id: TASK_IDS.iter().find_map(|path| text(path)),
             request_id: text("request_id"),
             version: name("protocol_version"),
             from_agent: name("from_agent"),
@@ -65,7 +70,8 @@ impl About {
     }
 }
 
-/// Where the ids of a message stand, the most telling first. Only errors have a context.
+/// Where the id of the task stands, and all ids, the most telling first. Only errors have a context.
+const TASK_IDS: [&str; 3] = ["payload/task_id", "payload/error_context/task_id", "payload/context/task_id"];
 const IDS: [&str; 4] = ["payload/task_id", "payload/error_context/task_id", "payload/context/task_id", "request_id"];
 
 /// The members of a payload that only one kind has.

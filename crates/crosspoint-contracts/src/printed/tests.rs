@@ -1,8 +1,9 @@
 use std::ops::Range;
 
 use super::*;
+use crate::kind::Kind;
 use crate::outcome::Status;
-use crate::reply::Success;
+use crate::reply::{AgentDocument, Success};
 
 const HREF: &str = "/all";
 
@@ -96,4 +97,40 @@ fn a_text_that_grows_too_long_because_its_bytes_are_no_text_is_refused() {
     let outcome = outcome(None, TEXT_BYTES_MAX / 2);
     let block = vec![0xff; TEXT_BYTES_MAX / 2];
     assert_eq!(assembled(&outcome, 0..block.len() as u64, &[&block]).err(), Some(TooLong));
+}
+
+#[test]
+fn a_text_of_a_contract_is_a_string_like_one_that_came_within_its_document() {
+    let document = Some(AgentDocument { kind: Kind::ALL[0], document: Body::trusted("{}") });
+    let outcome = Outcome { document, ..outcome(None, 3) };
+    let whole = assembled(&outcome, 0..3, &[b"a\n", b"b"]).expect("it is short");
+    assert_eq!(whole.outputs.as_ref().map(Body::get), Some(r#""a\nb""#));
+    assert_eq!(whole.text().as_ref().map(Body::get), Some(r#""a\nb""#));
+    let end = assembled(&outcome, 2..3, &[b"b"]).expect("it is short");
+    assert_eq!(partial(&end).outputs(), r#"{"output":"b","truncated":{"bytes":3,"href":"/all"}}"#);
+}
+
+#[test]
+fn a_text_of_which_a_part_never_came_says_so_wherever_it_is() {
+    let lost = Success { whole_bytes: Some(9), ..Success::printed("end\n") };
+    let mere = with_remark(&Outcome::completed(lost.clone()), || HREF.to_owned()).expect("a part is missing");
+    assert_eq!(partial(&mere).outputs(), r#"{"output":"end\n","truncated":{"bytes":9,"href":"/all"}}"#);
+    assert_eq!((&mere.outputs, mere.whole_bytes), (&None, None), "the text is all there is, and says it all");
+    let object = Some(Body::trusted("{\"a\":1}"));
+    let beside = Success { outputs: object.clone(), text: Some(Text::Beside(Body::of(&"end"))), ..lost.clone() };
+    let beside = with_remark(&Outcome::completed(beside), || HREF.to_owned()).expect("a part is missing");
+    assert_eq!((&beside.outputs, partial(&beside).text.get()), (&object, "\"end\""));
+    let whole = Outcome::completed(Success { whole_bytes: None, ..lost.clone() });
+    assert_eq!(with_remark(&whole, || unreachable!("nothing is missing")), None);
+    let textless = Outcome::completed(Success { outputs: object, text: None, ..lost });
+    assert_eq!(with_remark(&textless, || unreachable!("there is no text")), None);
+}
+
+#[test]
+fn printed_blocks_may_be_all_that_came_and_not_all_that_was_to_come() {
+    let lost = Outcome { whole_bytes: Some(9), ..outcome(None, 3) };
+    assert_eq!(with_remark(&lost, || unreachable!("it has yet to be put together")), None);
+    let shown = assembled(&lost, 0..3, &[b"abc"]).expect("it is short");
+    assert_eq!(partial(&shown).truncated.as_ref().map(|truncated| truncated.bytes), Some(9));
+    assert_eq!(shown.whole_bytes, None);
 }

@@ -269,19 +269,19 @@ fn separate_pieces_are_bounded() {
 }
 
 #[test]
-fn refusals_have_the_code_they_are_answered_with() {
-    let chunk = range(0, 1, None);
+fn refusals_have_the_code_they_are_answered_with_and_the_clause_they_break() {
+    let wrong = Refusal::WrongLength { chunk: range(0, 1, None), bytes: 2 };
+    assert_eq!((wrong.error_code(), wrong.clause().id), (5003, "MSG-9.3"));
     for invalid in [
-        Refusal::WrongLength { chunk, bytes: 2 },
         Refusal::TotalChanged { known: 1, said: 2 },
         Refusal::BeyondTotal { end: 2, total: 1 },
         Refusal::Differs { offset: 0 },
         Refusal::Gap { start: 0, end: 1 },
     ] {
-        assert_eq!(invalid.error_code(), 5003, "{invalid}");
+        assert_eq!((invalid.error_code(), invalid.clause().id), (5003, "MSG-9.4"), "{invalid}");
     }
     for limit in [Refusal::OverLimit { bytes: 2, bytes_max: 1 }, Refusal::TooManyRanges] {
-        assert_eq!(limit.error_code(), 5005, "{limit}");
+        assert_eq!((limit.error_code(), limit.clause().id), (5005, "MSG-9.5"), "{limit}");
     }
 }
 
@@ -301,4 +301,25 @@ fn recalled_chunks_are_checked_like_new_ones() {
     assert_eq!(reassembler.recall(range(5, 2, None)).map_err(Refusal::error_code), Err(5003));
     assert_eq!(reassembler.recall(range(0, 9, None)).map_err(Refusal::error_code), Err(5005));
     assert_eq!(reassembler, Reassembler::new(8));
+}
+
+#[test]
+fn what_is_held_can_be_written_down_and_recalled() {
+    let mut reassembler = Reassembler::new(90);
+    let held = |reassembler: &Reassembler| (reassembler.prefix_bytes(), reassembler.ranges().collect::<Vec<_>>());
+    assert_eq!(held(&reassembler), (0, vec![]));
+    for (start, end) in [(6, 8), (2, 3), (9, 9)] {
+        reassembler.recall(range(start, end, Some(20))).expect("it fits");
+    }
+    assert_eq!(held(&reassembler), (0, vec![2..3, 6..8]), "nothing is held from the beginning on");
+    reassembler.recall(range(0, 2, None)).expect("it fits");
+    assert_eq!(held(&reassembler), (3, vec![0..3, 6..8]));
+    assert_eq!((reassembler.total(), reassembler.end(), reassembler.bytes_max()), (Some(20), 9, 90));
+    let mut recalled = Reassembler::new(reassembler.bytes_max());
+    for range in reassembler.ranges() {
+        recalled.recall(Chunk { start: range.start, end: range.end, total: None }).expect("it fits");
+    }
+    let end = reassembler.end();
+    recalled.recall(range(end, end, reassembler.total())).expect("an empty chunk tells the rest");
+    assert_eq!(recalled, reassembler);
 }

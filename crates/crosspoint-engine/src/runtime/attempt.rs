@@ -288,9 +288,10 @@ impl Attempt {
         self.handle.abandoned.store(true, Ordering::Relaxed);
     }
 
-    /// Declares that the work was never given to the agent and will not be. When the link's future ends, this is
-    /// reported instead of its result: the job goes back into the queue, and neither the agent nor the job is blamed. An
-    /// agent that has gone has to be away before that ([`Engine::set_capacity`]), or it is given the job again at once.
+    /// Declares that the work was never given to the agent and will not be, in no life of the orchestrator. When the
+    /// link's future ends, this is reported instead of its result: the job goes back into the queue, and neither the
+    /// agent nor the job is blamed. An agent that has gone has to be away before that ([`Engine::set_capacity`]), or it
+    /// is given the job again at once.
     pub fn withdraw(&self) {
         self.handle.withdrawn.store(true, Ordering::Relaxed);
     }

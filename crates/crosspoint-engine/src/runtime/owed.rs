@@ -11,8 +11,8 @@ use crate::job::Job;
 use crate::store::{Fault, Owed, OwedCount};
 
 impl Engine {
-    /// Notes that the recipient was told the outcome of a job. When it returns, that is on disk. It may be called again,
-    /// and for a job that is no longer there. Fails for a job that has not ended: there is no outcome to tell.
+    /// Notes that the recipient was told the outcome of a job. When it returns, that is on disk. It may be called
+    /// again, and for a job that is no longer there. Fails for a job that has not ended: there is no outcome to tell.
     pub async fn told(&self, id: JobId) -> Result<(), Denied> {
         let answer = self.inbox().put(Command::Told(id)).map_err(|_| Denied::Closed)?;
         match answer.await {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_contracts::outcome::Outcome;
-use crosspoint_contracts::printed::{Assembled, Assembly, Printed, TooLong};
+use crosspoint_contracts::printed::{Assembled, Assembly, Printed, TooLong, with_remark};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::engine::Engine;
@@ -31,21 +31,25 @@ pub struct TextRoom {
 }
 
 impl Engine {
-    /// Returns the job with the text of its outcome. `href` says where all that was printed can be had. Most jobs are
-    /// returned as they are: only a long text has to be put together, and takes room.
+    /// Returns the job with the text of its outcome. `href` says where all can be had that was printed by one attempt,
+    /// or by all of them. Most jobs are returned as they are: only a long text has to be put together, and takes room.
     pub async fn with_text(
         &self,
         job: Arc<Job>,
-        href: impl FnOnce(&Job, Printed) -> String,
+        href: impl FnOnce(&Job, Option<u32>) -> String,
     ) -> Result<(Arc<Job>, Option<TextRoom>), Unread> {
         let Some(ending) = job.outcome() else { return Ok((job, None)) };
-        let Some(printed) = ending.printed() else { return Ok((job, None)) };
+        let Some(printed) = ending.printed() else {
+            // What came of a text of which a part is missing may be in the output of any attempt.
+            let Some(outcome) = with_remark(&ending.outcome, || href(&job, None)) else { return Ok((job, None)) };
+            return Ok((shown(&job, ending, outcome), None));
+        };
         let needed = printed.needed();
         let kib = u32::try_from(needed.end.saturating_sub(needed.start).div_ceil(1 << 10)).unwrap_or(TEXTS_KIB_MAX);
         let room = tokio::time::timeout(WAIT_MAX, self.texts().acquire_many_owned(kib.clamp(1, TEXTS_KIB_MAX))).await;
         // The room is never closed.
         let Ok(Ok(permit)) = room else { return Err(Unread::Busy) };
-        let href = href(&job, printed);
+        let href = href(&job, Some(printed.attempt));
         let assembled = match self.assembled(&job, &ending.outcome, printed, needed).await? {
             Err(TooLong) => self.assembled(&job, &ending.outcome, printed, printed.last()).await?,
             assembled => assembled,
@@ -53,9 +57,7 @@ impl Engine {
         // The end is never too long: it is a tenth of the limit, and as text at most three times as long.
         let Ok(assembled) = assembled else { return Err(Unread::Busy) };
         let outcome = assembled.into_outcome(&ending.outcome, &href);
-        let ending = Ending { outcome, ..(**ending).clone() };
-        let job = Job { state: State::Ended(Arc::new(ending)), ..(*job).clone() };
-        Ok((Arc::new(job), Some(TextRoom { _permit: permit })))
+        Ok((shown(&job, ending, outcome), Some(TextRoom { _permit: permit })))
     }
 
     async fn assembled(
@@ -81,4 +83,10 @@ impl Engine {
         }
         Ok(assembly.finish())
     }
+}
+
+/// Returns the job with the outcome that callers are shown.
+fn shown(job: &Job, ending: &Ending, outcome: Outcome) -> Arc<Job> {
+    let ending = Ending { outcome, ..ending.clone() };
+    Arc::new(Job { state: State::Ended(Arc::new(ending)), ..job.clone() })
 }

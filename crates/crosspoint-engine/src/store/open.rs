@@ -45,10 +45,14 @@ fn recognised(connection: Connection) -> Result<Connection, schema::Error> {
             connection.execute_batch(&format!("CREATE TEMP VIEW member AS SELECT *{registered} FROM main.member;"))?;
         }
     }
-    if version < schema::WITH_PRINTED {
+    let printed = if version < schema::WITH_PRINTED {
+        ", NULL AS printed_by, NULL AS printed_start, NULL AS printed_end"
+    } else {
+        ""
+    };
+    if version < schema::WITH_WHOLE_BYTES {
         connection.execute_batch(&format!(
-            "CREATE TEMP VIEW outcome AS SELECT *{parts}, NULL AS printed_by, NULL AS printed_start, NULL AS printed_end
-                FROM main.outcome;"
+            "CREATE TEMP VIEW outcome AS SELECT *{parts}{printed}, NULL AS whole_bytes FROM main.outcome;"
         ))?;
     }
     if version < schema::WITH_LEVELS && has_table(&connection, "violation")? {

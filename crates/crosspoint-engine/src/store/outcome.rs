@@ -11,7 +11,7 @@ use crosspoint_contracts::failure::{Failure, Repeat};
 use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::outcome::{Outcome, Reason, Status, Text, text_within};
 use crosspoint_contracts::printed::Printed;
-use crosspoint_contracts::reply::AgentDocument;
+use crosspoint_contracts::reply::{AgentDocument, Success};
 use crosspoint_contracts::time::Time;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::Deserialize;
@@ -27,7 +27,7 @@ const IN_PARTS: i64 = 1;
 
 /// All columns that [`ended`] reads, in its order. `body` holds the outputs, or the whole outcome up to schema 7.
 const COLUMNS: &str = "n, at, status, failure, repeat, form, body, text_start, text_end, text, artifacts, usage, message, code, details, \
-    kind, document, printed_by, printed_start, printed_end";
+    kind, document, printed_by, printed_start, printed_end, whole_bytes";
 
 /// The length of the parts in bytes, without usage and code, and with a text that is in blocks of output.
 pub(super) const BYTES: &str = "length(body) + coalesce(length(text), 0) + coalesce(length(artifacts), 0) + coalesce(length(message), 0) \
@@ -39,8 +39,8 @@ pub(super) fn write(transaction: &Transaction<'_>, seq: Seq, entry: &Entry) -> r
     let What::Ended(ended) = &entry.what else { return Ok(0) };
     let mut insert = transaction.prepare_cached(
         "INSERT INTO outcome(job, n, at, status, failure, repeat, form, body, text_start, text_end, text, artifacts, usage, message, code,
-            details, kind, document, printed_by, printed_start, printed_end)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+            details, kind, document, printed_by, printed_start, printed_end, whole_bytes)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
     )?;
     let reason = ended.reason.as_ref();
     let (within, beside) = match &ended.text {
@@ -73,6 +73,8 @@ pub(super) fn write(transaction: &Transaction<'_>, seq: Seq, entry: &Entry) -> r
         printed.map(|printed| printed.attempt),
         printed.map(|printed| printed.start.cast_signed()),
         printed.map(|printed| printed.end.cast_signed()),
+        // An agent may claim any length, and the database has no larger number.
+        ended.whole_bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX)),
     ])?;
     Ok(ended.bytes() as u64)
 }
@@ -128,6 +130,7 @@ fn ended(row: &Row<'_>) -> rusqlite::Result<Ending> {
         reason: reason.map(|reason| Reason { message, code, details, ..reason }),
         outputs: body,
         text: within.or(beside).or(printed),
+        whole_bytes: row.get::<_, Option<i64>>(20)?.map(i64::unsigned_abs),
         artifacts: part(10)?,
         usage: part(11)?,
         document,
@@ -154,7 +157,7 @@ fn status(number: u8) -> Status {
 }
 
 fn empty(status: Status) -> Outcome {
-    Outcome { status, reason: None, outputs: None, text: None, artifacts: None, usage: None, document: None }
+    Outcome { status, ..Outcome::completed(Success::default()) }
 }
 
 fn reason(failure: Option<&str>, repeat: Option<&str>) -> Option<Reason> {
@@ -208,6 +211,7 @@ fn taken_apart(body: &Body, status: Status, reason: Option<Reason>) -> Option<Ou
         reason: reason.map(|reason| Reason { message, code, details, ..reason }),
         text: outputs.as_ref().and_then(text_within).map(Text::Within),
         outputs,
+        whole_bytes: None,
         artifacts: Some(part(shown.artifacts)).filter(|artifacts| artifacts.get() != "[]"),
         usage: None,
         document,

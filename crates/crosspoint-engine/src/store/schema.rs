@@ -17,7 +17,7 @@ const APPLICATION_ID: i64 = 0x4352_5054;
 
 /// The steps. Each is taken once, in order, and must never be changed afterwards, because existing stores have taken
 /// it.
-const STEPS: [&str; 11] = [
+const STEPS: [&str; 12] = [
     // 1: jobs, the documents they came as, their events, their outcomes, and the state of agents. Rows have an owner
     // and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
@@ -93,6 +93,8 @@ const STEPS: [&str; 11] = [
     ALTER TABLE member ADD COLUMN registration BLOB;
     CREATE TABLE owed(job INTEGER PRIMARY KEY, recipient TEXT NOT NULL) STRICT;
     CREATE INDEX owed_to ON owed(recipient);",
+    // 12: how long the text of an outcome would be, if a part of it never came.
+    "ALTER TABLE outcome ADD COLUMN whole_bytes INTEGER;",
 ];
 
 /// The first schema in which jobs have a trace and an alias.
@@ -112,6 +114,9 @@ pub(super) const WITH_PRINTED: i64 = 10;
 
 /// The first schema in which outcomes are owed to recipients, and requests are addressed to types of agents.
 pub(super) const WITH_OWED: i64 = 11;
+
+/// The first schema in which an outcome may say that a part of its text never came.
+pub(super) const WITH_WHOLE_BYTES: i64 = 12;
 
 /// The schema of this version.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;

@@ -121,6 +121,7 @@ async fn every_kind_of_damage_is_named_with_its_job() {
         (Flaw::Stray, 1, "INSERT INTO leftover VALUES (1, 1)".into()),
         (Flaw::Stray, 9, "INSERT INTO aside VALUES (9, 1)".into()),
         (Flaw::Aside, 3, "INSERT INTO aside VALUES (3, 1)".into()),
+        (Flaw::Owed, 3, "UPDATE job SET notify = 'someone' WHERE seq = 3".into()),
     ];
     let mut flaws = BTreeSet::new();
     for (flaw, job, sql) in cases {

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
 
 use crosspoint_contracts::content::Block;
 use crosspoint_contracts::failure::{Dispatched, Failure};
@@ -59,10 +61,12 @@ struct Case {
     policy: Policy,
     /// Whether progress is held back.
     pending: bool,
+    /// How long the request allows an attempt to take.
+    attempt: Option<Duration>,
 }
 
 fn case(name: &'static str, event: Event) -> Case {
-    Case { name, event, millis: 7_000, policy: POLICY, pending: false }
+    Case { name, event, millis: 7_000, policy: POLICY, pending: false, attempt: None }
 }
 
 fn reports() -> Vec<Case> {
@@ -108,6 +112,7 @@ fn recovering(recovery: Recovery) -> Policy {
 
 fn results() -> Vec<Case> {
     let before_start = Policy { repeats: Repeats::BeforeStart, ..POLICY };
+    let same_agent = Policy { repeats: Repeats::SameAgent, ..POLICY };
     let refused = failed(2, Failure::Unavailable, Dispatched::No);
     let lost = failed(2, Failure::Unavailable, Dispatched::Yes);
     let no = Failure::AgentFailed;
@@ -117,8 +122,10 @@ fn results() -> Vec<Case> {
         case("Finish Ok, attempt never made", done(3)),
         case("Finish Ok, attempt zero", done(0)),
         case("Finish Err to be retried, begun, repeatable agent", lost.clone()),
-        Case { policy: before_start.clone(), ..case("Finish Err to be retried, begun, other agent", lost) },
-        Case { policy: before_start, ..case("Finish Err to be retried, not begun, other agent", refused) },
+        Case { policy: before_start.clone(), ..case("Finish Err to be retried, begun, other agent", lost.clone()) },
+        Case { policy: before_start, ..case("Finish Err to be retried, not begun, other agent", refused.clone()) },
+        Case { policy: same_agent.clone(), ..case("Finish Err to be retried, begun, SameAgent", lost) },
+        Case { policy: same_agent, ..case("Finish Err to be retried, not begun, SameAgent", refused) },
         Case { policy: recovering(Recovery::Rerun), ..case("Finish Err, it died, Rerun", dead(2)) },
         Case { policy: recovering(Recovery::Resume), ..case("Finish Err, it died, Resume", dead(2)) },
         Case { policy: recovering(Recovery::ResumeOnce), ..case("Finish Err, it died, ResumeOnce", dead(2)) },
@@ -134,7 +141,9 @@ fn results() -> Vec<Case> {
 fn wishes_and_clocks() -> Vec<Case> {
     let suspicious = Policy { cut_short_max: Some(1), ..POLICY };
     let (unclean, clean) = (Event::Interrupted(End::Unclean), Event::Interrupted(End::Clean));
-    let patient = Policy { total: std::time::Duration::from_secs(1_000), ..POLICY };
+    let patient = Policy { total: Duration::from_secs(1_000), ..POLICY };
+    let same_agent = Policy { repeats: Repeats::SameAgent, ..POLICY };
+    let limit = Some(Duration::from_secs(20));
     vec![
         case("Answer", answer("that")),
         case("Withdrawn, present attempt", Event::Withdrawn { attempt: 2 }),
@@ -143,9 +152,17 @@ fn wishes_and_clocks() -> Vec<Case> {
         case("Clock, nothing due", Event::Clock),
         Case { millis: NOW, ..case("Clock, the pause is over", Event::Clock) },
         Case { millis: 36_000, policy: patient, ..case("Clock, silence", Event::Clock) },
+        Case { millis: 25_000, attempt: limit, ..case("Clock, the attempt takes too long", Event::Clock) },
+        Case {
+            millis: 25_000,
+            attempt: limit,
+            policy: same_agent.clone(),
+            ..case("Clock, the attempt takes too long, SameAgent", Event::Clock)
+        },
         Case { millis: 100_000, ..case("Clock, the total is used up", Event::Clock) },
         Case { pending: true, ..case("Clock, progress was held back", Event::Clock) },
         case("Interrupted, Rerun", Event::Interrupted(End::Unclean)),
+        Case { policy: same_agent, ..case("Interrupted, Rerun, SameAgent", Event::Interrupted(End::Unclean)) },
         Case { policy: recovering(Recovery::Resume), ..case("Interrupted, Resume", Event::Interrupted(End::Unclean)) },
         Case {
             policy: recovering(Recovery::ResumeOnce),
@@ -180,10 +197,11 @@ fn kind(event: &Event) -> usize {
 
 fn row(table: &mut String, name: &str, mut before: Job, case: &Case) {
     let phase = before.phase();
+    Arc::make_mut(&mut before.request).limits.attempt = case.attempt;
     if case.pending && !phase.is_end() {
         let shown = at(6_000);
         before.progress_at = shown;
-        before.pending = Some(std::sync::Arc::new(crosspoint_contracts::reply::Progress {
+        before.pending = Some(Arc::new(crosspoint_contracts::reply::Progress {
             percent: Some(7.0),
             step: None,
             document: None,
@@ -213,6 +231,9 @@ fn row(table: &mut String, name: &str, mut before: Job, case: &Case) {
     let memory = |job: &Job| job.memory.as_ref().map_or(0, |memory| memory.0.len());
     if memory(&step.job) != memory(&before) {
         let _ = write!(table, "; remembers {} bytes", memory(&step.job));
+    }
+    if step.job.stays != before.stays {
+        let _ = write!(table, "; stays with its agent");
     }
     if let Some(violation) = &step.violation {
         let _ = write!(table, "; violates {}: {}", violation.clause, violation.what);

@@ -31,12 +31,15 @@ fn all(readers: &Readers) -> Vec<(Seq, String)> {
 
 #[test]
 fn a_store_of_an_earlier_schema_says_the_same_before_and_after_it_is_brought_forward() {
-    for (schema, jobs) in [("schema-7", 60), ("schema-8", 3)] {
+    for (schema, jobs) in [("schema-7", 60), ("schema-8", 3), ("schema-10", 3)] {
         let scratch = of(schema);
-        let before = all(&Readers::open(&scratch.database()).expect("it can be read as it is"));
+        let as_it_is = Readers::open(&scratch.database()).expect("it can be read as it is");
+        let members = |readers: &Readers| format!("{:?}", readers.members().expect("they can be read"));
+        let (before, joined) = (all(&as_it_is), members(&as_it_is));
         assert_eq!(before.len(), jobs, "{schema}");
+        assert_eq!(as_it_is.owed_counts().expect("they can be read"), [], "{schema}");
         let (store, readers) = Store::open(&scratch.options()).expect("it opens");
-        assert_eq!(all(&readers), before, "{schema}");
+        assert_eq!((all(&readers), members(&readers)), (before, joined), "{schema}");
         drop((store, readers));
     }
 }

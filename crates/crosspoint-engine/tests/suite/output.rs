@@ -3,8 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::outcome::Text;
+use crosspoint_contracts::printed::Truncated;
+use crosspoint_contracts::reply::Success;
 use crosspoint_engine::event::Entry;
-use crosspoint_engine::runtime::Attempt;
+use crosspoint_engine::job::Job;
+use crosspoint_engine::runtime::{Attempt, Engine};
 use tokio::sync::Notify;
 
 use crate::rows::whole_entry;
@@ -98,5 +103,35 @@ async fn more_output_than_is_allowed_ends_the_job() {
     let job = ended(&submit(&engine, new).await).await;
     assert_eq!(outcome(&job)["failure"]["code"], "resource_limit");
     assert_eq!(printed(&events(&engine, job.id(), 0).await).len(), 1_000);
+    stop(engine).await;
+}
+
+/// Returns what is said of a text of which a part never came, and whether the outcome still says it elsewhere.
+async fn remark(engine: &Engine, job: Arc<Job>) -> (Option<Truncated>, Option<u64>) {
+    let href = |job: &Job, attempt: Option<u32>| format!("/{}/{attempt:?}", job.attempts);
+    let (job, room) = engine.with_text(job, href).await.expect("it can be read");
+    assert!(room.is_none(), "nothing had to be put together");
+    let outcome = job.outcome().expect("it has ended");
+    let Some(Text::Partial(partial)) = &outcome.text else { panic!("the text is not whole") };
+    assert_eq!(partial.text.get(), "\"its end\"");
+    (partial.truncated.clone(), outcome.whole_bytes)
+}
+
+#[tokio::test]
+async fn a_text_of_which_a_part_never_came_says_so_also_after_a_restart() {
+    let scratch = Scratch::new();
+    let agents = || {
+        let cut = |_: Attempt| async { Ok(Success { whole_bytes: Some(9), ..Success::of(Body::of(&"its end")) }) };
+        vec![agent("cut", cut)]
+    };
+    let engine = start(&scratch, agents());
+    let job = ended(&submit(&engine, new_job("cut", "{}")).await).await;
+    assert_eq!(job.outcome().and_then(|outcome| outcome.whole_bytes), Some(9), "it is stored as it is");
+    let said = Some(Truncated { bytes: 9, href: "/1/None".into() });
+    assert_eq!(remark(&engine, job.clone()).await, (said.clone(), None));
+    stop(engine).await;
+    let engine = start(&scratch, agents());
+    let watch = engine.job(job.id()).await.expect("it can be read").expect("it is there");
+    assert_eq!(remark(&engine, watch.job()).await, (said, None));
     stop(engine).await;
 }

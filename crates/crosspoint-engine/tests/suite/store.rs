@@ -7,16 +7,16 @@ use bytes::Bytes;
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::{Block, Body};
-use crosspoint_contracts::failure::Failure;
-use crosspoint_contracts::outcome::Status;
-use crosspoint_contracts::reply::{Progress, Question};
+use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
+use crosspoint_contracts::outcome::{Outcome, Status};
+use crosspoint_contracts::reply::{Failed, Given, Progress, Question, Success};
 use crosspoint_contracts::request::{Backoff, Door, Key, Limits, Priority, Schedule};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Breaker;
 use crosspoint_engine::core::{Batch, Standing};
 use crosspoint_engine::event::{Entry, Violation, What};
 use crosspoint_engine::id::{JobId, SEQ_MAX, Seq};
-use crosspoint_engine::job::{Answered, Job, Request, Running, State};
+use crosspoint_engine::job::{Answered, Ending, Job, Request, Running, State};
 use crosspoint_engine::store::{Fault, Filter, Readers, Store};
 
 use crate::rows::{self, DOCUMENT, NOW, batch, end, fresh, note, stepped, whole, whole_entry};
@@ -103,7 +103,17 @@ fn states() -> Vec<State> {
     states.extend(Failure::ALL.map(|after| State::Retrying { until: Time(NOW.0 + 99), after }));
     states.push(State::Waiting { running, question: Question::read(body(r#"{"prompt":"日本?"}"#)) });
     states.extend(Status::ALL.map(ended));
+    states.extend(texts_cut_short().map(|outcome| State::Ended(Arc::new(Ending::new(Time(NOW.0 + 9), outcome)))));
     states
+}
+
+/// Outcomes whose text lacks a part, of a success and of a failure.
+fn texts_cut_short() -> [Outcome; 2] {
+    let success = Success { whole_bytes: Some(9_000_000), ..Success::of(body(r#""its end""#)) };
+    let Success { outputs, text, .. } = success.clone();
+    let given = Given { outputs, text, whole_bytes: Some(9_000_001), ..Given::default() };
+    let failed = Failed { given: given.if_any(), ..Failed::of(Failure::AgentFailed, Dispatched::Yes) };
+    [Outcome::completed(success), Outcome::failed(failed, Repeat::Never)]
 }
 
 /// The event that goes with an end.

@@ -7,11 +7,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use crosspoint_contracts::content::Block;
 use crosspoint_contracts::outcome::Status;
-use crosspoint_engine::core::Written;
+use crosspoint_engine::core::{Batch, Written};
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Job, Running, State};
@@ -21,6 +22,8 @@ use rusqlite::Connection;
 use crate::rows::{self, NOW, batch, end, fresh, note, stepped, whole, whole_entry};
 use crate::scratch::{Dice, Scratch};
 
+/// Who is told the outcomes of every second job.
+const RECIPIENT: &str = "one";
 const SECTOR: usize = 512;
 const PAGE: usize = 4_096;
 const LOG_HEADER: usize = 32;
@@ -60,7 +63,8 @@ impl Life {
         for _ in 0..=self.dice.below(2) {
             self.count += 1;
             let document = vec![b'x'; self.dice.below(6_000)];
-            let job = rows::job(self.count);
+            let mut job = rows::job(self.count);
+            Arc::make_mut(&mut job.request).notify = self.count.is_multiple_of(2).then(|| RECIPIENT.into());
             self.live.push(job.clone());
             written.push(fresh(job, &document, Vec::new()));
         }
@@ -69,7 +73,8 @@ impl Life {
                 written.push(self.step(at));
             }
         }
-        self.store.commit(&batch(written)).expect("it commits");
+        let told = self.ended.iter().filter(|_| self.dice.below(4) == 0).map(|seq| rows::id(seq.0)).collect();
+        self.store.commit(&Batch { told, ..batch(written) }).expect("it commits");
         self.look()
     }
 
@@ -150,7 +155,7 @@ fn pages_of(log: &[u8]) -> Vec<usize> {
 fn picture(readers: &Readers) -> String {
     let page = readers.list(&Filter { limit: 10_000, ..Filter::default() }).expect("it can be read");
     assert_eq!(page.next, None);
-    let mut picture = String::new();
+    let mut picture = format!("{:?}\n", readers.owed(RECIPIENT, None, usize::MAX).expect("it can be read"));
     for job in page.jobs.iter().rev() {
         let places = readers.event_places(job.seq(), 0).expect("it can be read");
         let mut entries = readers.events_at(job.seq(), &places).expect("it can be read");

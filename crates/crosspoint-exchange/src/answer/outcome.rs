@@ -23,7 +23,7 @@ pub(super) fn put<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, to: C
             if let Some(details) = &reason.details {
                 canonical.put(Home::Details, Json::new(details.get()));
             }
-            if outcome.outputs.is_some() {
+            if outcome.outputs.is_some() || outcome.text.is_some() {
                 put_outputs(canonical, outcome, to);
             }
         }
@@ -62,16 +62,13 @@ fn put_outputs<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, to: Cont
 }
 
 /// ALL-12: puts a text that is not all that was printed, and says so beside it: in the object that a mere text becomes,
-/// or else among what is carried.
-fn put_partial<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, partial: &'o Partial, to: Contract) {
+/// or else among what is carried. An output that was there before is replaced.
+pub(super) fn put_partial<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, partial: &'o Partial, to: Contract) {
     if outcome.outputs.is_none() && !to.exchange().gives_text {
-        canonical.put(Home::Outputs, Json::new(partial.outputs()));
-        return;
+        return canonical.give(Some(Json::new(partial.outputs())), None);
     }
-    if outcome.outputs_are_object() {
-        canonical.put(Home::Outputs, Json::new(outcome.outputs.as_ref().map_or("{}", |outputs| outputs.get())));
-    }
-    canonical.put(Home::Text, Json::new(partial.text.get()));
+    let object = outcome.outputs.as_ref().filter(|_| outcome.outputs_are_object());
+    canonical.give(object.map(|object| Json::new(object.get())), Some(Json::new(partial.text.get())));
     for (name, value) in partial.remarks() {
         canonical.place(to, Place::Carried(name), Json::new(value));
     }

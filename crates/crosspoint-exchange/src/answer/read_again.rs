@@ -1,5 +1,6 @@
 //! Reads an agent's own document again, together with the parts that an outcome keeps beside it.
 
+use crosspoint_contracts::Contract;
 use crosspoint_contracts::content::{Body, Json};
 use crosspoint_contracts::exchange::Holds;
 use crosspoint_contracts::job::{Canonical, Home};
@@ -8,8 +9,10 @@ use crosspoint_contracts::outcome::{Outcome, Text};
 use crosspoint_contracts::reply::AgentDocument;
 use crosspoint_contracts::translate::read_response;
 
-/// Returns the agent's last document with everything that it gave.
-pub(super) fn at_the_end(outcome: &Outcome) -> Option<Canonical<'_>> {
+use super::outcome::put_partial;
+
+/// Returns the agent's last document with everything that it gave, for a caller of this contract.
+pub(super) fn at_the_end(outcome: &Outcome, to: Contract) -> Option<Canonical<'_>> {
     let agent_document = outcome.document.as_ref()?;
     // The last event of a stream is a response like any other.
     let kind = if agent_document.kind.is_framed() {
@@ -36,7 +39,9 @@ pub(super) fn at_the_end(outcome: &Outcome) -> Option<Canonical<'_>> {
         }
     }
     // The document of a failure may hold what the agent gave; of a success, an outcome always holds it.
-    if outcome.reason.is_none() || outcome.outputs.is_some() {
+    if let Some(Text::Partial(partial)) = &outcome.text {
+        put_partial(&mut canonical, outcome, partial, to);
+    } else if outcome.reason.is_none() || outcome.outputs.is_some() {
         give(&mut canonical, outcome);
     }
     Some(canonical)
@@ -48,7 +53,7 @@ fn give<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome) {
     let is_text = outputs.is_some_and(|outputs| outputs.starts_with('"'));
     let text = match &outcome.text {
         Some(Text::Beside(text)) => Some(text.get()),
-        // What programs print has no document of an agent beside it.
+        // A printed text was put together, and one that is not whole is put into its place elsewhere.
         Some(Text::Within(_) | Text::Printed(_) | Text::Partial(_)) | None => outputs.filter(|_| is_text),
     };
     canonical.give(outputs.filter(|_| !is_text).map(Json::new), text.map(Json::new));

@@ -46,9 +46,11 @@ fn written(document: &str, to: Contract, limit: &TextLimit) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use crosspoint_contracts::Kind;
     use crosspoint_contracts::content::Body;
-    use crosspoint_contracts::printed::{Partial, TEXT_BYTES_MAX, Truncated};
-    use crosspoint_contracts::reply::Success;
+    use crosspoint_contracts::outcome::text_within;
+    use crosspoint_contracts::printed::{Partial, TEXT_BYTES_MAX, Truncated, with_remark};
+    use crosspoint_contracts::reply::{Given, Success};
     use crosspoint_contracts::request::Door;
     use crosspoint_contracts::time::Time;
     use serde_json::{Value, json};
@@ -56,6 +58,7 @@ mod tests {
 
     use super::*;
     use crate::answer::document;
+    use crate::reply::{self, Meaning};
     use crate::snapshot::{Ended, State};
 
     /// What a caller of this contract gets of an outcome.
@@ -85,7 +88,8 @@ mod tests {
 
     fn partial(bytes: u64, outputs: Option<&'static str>) -> Outcome {
         let truncated = Some(Truncated { bytes, href: "/all".into() });
-        let text = Text::Partial(Partial { text: Body::trusted("\"end\\n\""), truncated, is_lossy: false });
+        let text = Partial { text: Body::trusted("\"end\\n\""), truncated, is_lossy: false };
+        let text = Text::Partial(Box::new(text));
         let outputs = outputs.map(Body::trusted);
         Outcome::completed(Success { outputs, text: Some(text), ..Success::default() })
     }
@@ -124,5 +128,54 @@ mod tests {
         let response = written(&partial(9, None), Contract::Bridge);
         assert_eq!((&response["status"], &response["response"]), (&json!("success"), &json!("end\n")), "{response}");
         assert_eq!(response["metadata"]["x_crosspoint"]["truncated"]["bytes"], 9, "{response}");
+    }
+
+    /// The outcome of a result of the message contract, of whose output a part never came.
+    fn cut_short(status: &str, exit_code: u8, bytes: u64) -> Outcome {
+        let id = Uuid::from_u128(1).to_string();
+        let result = json!({
+            "protocol_version": "1.0", "message_id": id, "from_agent": "code", "to_agent": "orchestrator",
+            "timestamp": "2026-01-19T04:21:04Z", "trace_id": id, "request_id": id, "type": "work_result",
+            "payload": {
+                "task_id": id, "status": status, "exit_code": exit_code, "output": "end\n",
+                "resources_used": {"duration_seconds": 1, "gpu_vram_mb": 0, "cpu_time_ms": 0},
+            },
+        });
+        let read = reply::read(Kind::WorkResult, &result.to_string().into()).expect("it can be read");
+        let Meaning::Ended(result) = read.meaning else { panic!("it has ended") };
+        let whole_bytes = Some(bytes);
+        let outcome = match result {
+            Ok(success) => Outcome::completed(Success { whole_bytes, ..success }),
+            Err(failed) => {
+                // The output of a failed task explains its failure, and is what the task gave.
+                let outputs = failed.message.clone();
+                let text = outputs.as_ref().and_then(text_within).map(Text::Within);
+                let given = Given { outputs, text, whole_bytes, artifacts: None }.if_any();
+                Outcome::failed(Failed { given, ..*failed }, Repeat::Never)
+            }
+        };
+        with_remark(&outcome, || "/all".to_owned()).expect("a part is missing")
+    }
+
+    #[test]
+    fn a_text_of_which_a_part_never_came_says_so_beside_the_document_of_its_agent() {
+        let truncated = json!({"bytes": 3_000_000, "href": "/all"});
+        for outcome in [cut_short("success", 0, 3_000_000), cut_short("failed", 7, 3_000_000)] {
+            let message = written(&outcome, Contract::Message);
+            assert_eq!(message["payload"]["output"], "end\n", "{message}");
+            assert_eq!(message["x_custom_fields"]["x_crosspoint"]["truncated"], truncated, "{message}");
+            let run = written(&outcome, Contract::Run);
+            assert_eq!(run["outputs"], json!({"output": "end\n", "truncated": truncated}), "{run}");
+        }
+        let done = cut_short("success", 0, 3_000_000);
+        assert_eq!(written(&done, Contract::Task)["result"], json!({"output": "end\n", "truncated": truncated}));
+        let bridge = written(&done, Contract::Bridge);
+        assert_eq!((&bridge["response"], &bridge["error_type"]), (&json!("end\n"), &Value::Null), "{bridge}");
+        assert_eq!(bridge["metadata"]["x_crosspoint"]["truncated"], truncated, "{bridge}");
+        let workflow = written(&done, Contract::Workflow);
+        assert_eq!(workflow["summary"], "end\n", "{workflow}");
+        assert_eq!(workflow["x_crosspoint"]["truncated"], truncated, "{workflow}");
+        let much = cut_short("success", 0, TEXT_BYTES_MAX as u64 + 1);
+        assert_eq!(written(&much, Contract::Bridge)["error_type"], "ResponseTooLarge");
     }
 }

@@ -44,6 +44,8 @@ impl Embedded {
         let (stopped, mut config) = (stop.clone().cancelled_owned(), config.clone());
         // A command that ends must not wait for work that goes on later.
         config.server.drain = Duration::ZERO;
+        // What callers are owed is left to `serve`, too.
+        config.callers.iter_mut().for_each(|caller| caller.callback = None);
         let listener = Listener::Unix(listener);
         let task = tokio::spawn(async move { server::run(listener, (engine, side), &config, stopped).await });
         Ok(Embedded { stop, task, file })

@@ -30,6 +30,7 @@ pub(crate) struct JobFields {
     pub(crate) outcome: Option<Outcome>,
     #[serde(default)]
     pub(crate) violations: Vec<Violation>,
+    pub(crate) owed: Option<Owed>,
 }
 
 #[derive(Default, Deserialize)]
@@ -45,6 +46,20 @@ pub(crate) struct Stuck {
 }
 
 #[derive(Deserialize)]
+pub(crate) struct Owed {
+    pub(crate) to: String,
+    pub(crate) since: String,
+    pub(crate) failing: Option<Failing>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Failing {
+    pub(crate) tries: u64,
+    pub(crate) last: String,
+    pub(crate) next_at: String,
+}
+
+#[derive(Deserialize)]
 pub(crate) struct Question {
     pub(crate) prompt: Box<RawValue>,
     pub(crate) schema: Option<Box<RawValue>>,
@@ -57,7 +72,7 @@ pub(crate) struct Outcome {
     #[serde(default)]
     pub(crate) artifacts: Vec<Artifact>,
     pub(crate) failure: Option<Failure>,
-    /// There if the text is only the end of what was printed.
+    /// There if the text is only the end of what was printed, or if a part of it never came.
     truncated: Option<Truncated>,
 }
 
@@ -67,7 +82,7 @@ pub(crate) struct Truncated {
 }
 
 impl Outcome {
-    /// Returns how many bytes were printed, if the outcome has only the end of them.
+    /// Returns how many bytes the text has or would have, if the outcome does not have all of them.
     pub(crate) fn printed_bytes(&self) -> Option<u64> {
         /// What was printed, where it is all there is.
         #[derive(Deserialize)]

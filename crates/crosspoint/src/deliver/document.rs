@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::TextRoom;
@@ -9,7 +10,6 @@ use crosspoint_http::long;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::correspondence::Correspondence;
-use super::telling::Message;
 use super::{DOCUMENTS_KIB_MAX, Deliveries};
 use crate::backend::{snapshot, with_text};
 
@@ -26,7 +26,7 @@ pub(super) enum Look {
 
 /// The documents about an outcome, and the room that they take until they are sent.
 pub(super) struct Documents {
-    pub(super) messages: Vec<Message>,
+    pub(super) all: Vec<Bytes>,
     _room: (Option<OwnedSemaphorePermit>, Option<TextRoom>),
 }
 
@@ -56,7 +56,7 @@ impl Deliveries {
         let room = self.room.clone().acquire_many_owned(u32::try_from(kib).unwrap_or(u32::MAX)).await.ok();
         let (job, text) = with_text(&self.engine, job).await.ok()?;
         let bytes = snapshot(&job).outcome_bytes();
-        let messages = long::look(bytes, || (self.telling.outcome)(&job));
-        Some(Documents { messages, _room: (room, text) })
+        let all = long::look(bytes, || (self.telling.outcome)(&job));
+        Some(Documents { all, _room: (room, text) })
     }
 }

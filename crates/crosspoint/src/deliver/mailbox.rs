@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crosspoint_engine::id::{JobId, Seq};
 
 use super::line::Line;
-use super::telling::Shown;
+use super::telling::{Ids, Shown};
 
 /// How long after it was given a message is given again, if it was not acknowledged (MSG-14).
 pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(30);
@@ -100,28 +100,23 @@ impl Mailbox {
         self.line.back(id);
     }
 
-    /// The state of a job is given, as the message of this id.
-    pub(super) fn give_state(&mut self, id: JobId, shown: Shown, message: &str, names: Vec<Box<str>>, now: Instant) {
+    /// The state of a job is given, as a message with these ids.
+    pub(super) fn give_state(&mut self, id: JobId, shown: Shown, ids: Ids, now: Instant) {
         let given = self.given.entry(id).or_default();
         given.state = Some(State { shown, is_acknowledged: false, again_at: now + AGAIN_AFTER });
-        self.put_names(id, names.into_iter().chain([message.into()]).collect());
+        self.put_names(id, ids.job.into_iter().chain([ids.message]).collect());
     }
 
-    /// Returns which of the messages about an outcome are given: those that were not acknowledged, as long as there is
-    /// room. The others are the next.
-    pub(super) fn give_outcome(
-        &mut self,
-        id: JobId,
-        messages: &[&str],
-        names: Vec<Box<str>>,
-        has_room: impl FnMut(usize) -> bool,
-    ) -> Part {
+    /// Returns which of the messages about an outcome, with these ids, are given: those that were not acknowledged, as
+    /// long as there is room. The others are the next.
+    pub(super) fn give_outcome(&mut self, id: JobId, all: &[Ids], has_room: impl FnMut(usize) -> bool) -> Part {
         let given = self.given.entry(id).or_default();
         given.state = None;
-        let part = given.outcome.give(messages, has_room);
+        let part = given.outcome.give(all, has_room);
         if matches!(part, Part::Beginning(_)) {
             self.line.back(id);
         }
+        let names: BTreeSet<Box<str>> = all.iter().flat_map(|ids| ids.job.iter().cloned()).collect();
         let ids = given.outcome.ids.clone();
         self.put_names(id, names.into_iter().chain(ids).collect());
         part
@@ -164,6 +159,10 @@ impl Mailbox {
         }
     }
 
+    pub(super) fn expect(&mut self, owed: u64) {
+        self.line.expect(owed);
+    }
+
     /// Returns when something comes again, if nothing happens before.
     pub(super) fn due(&self) -> Option<Instant> {
         self.line.due()
@@ -183,19 +182,19 @@ impl Mailbox {
 }
 
 impl Outcome {
-    fn give(&mut self, messages: &[&str], mut has_room: impl FnMut(usize) -> bool) -> Part {
-        self.acknowledged.resize(messages.len(), false);
+    fn give(&mut self, all: &[Ids], mut has_room: impl FnMut(usize) -> bool) -> Part {
+        self.acknowledged.resize(all.len(), false);
         if self.is_acknowledged() {
             return Part::Acknowledged;
         }
         let mut part = Vec::new();
         let mut at = self.next;
-        while at < messages.len() && (self.acknowledged[at] || has_room(at)) {
+        while at < all.len() && (self.acknowledged[at] || has_room(at)) {
             part.extend((!self.acknowledged[at]).then_some(at));
             at += 1;
         }
-        self.ids.extend(messages[..at].iter().skip(self.ids.len()).map(|id| Box::from(*id)));
-        if at < messages.len() {
+        self.ids.extend(all[..at].iter().skip(self.ids.len()).map(|ids| ids.message.clone()));
+        if at < all.len() {
             self.next = at;
             return Part::Beginning(part);
         }

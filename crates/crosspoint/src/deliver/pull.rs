@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
+use crosspoint_http::long;
 
 use super::Deliveries;
 use super::correspondence::Correspondence;
@@ -13,7 +14,7 @@ use super::count::Result as Counted;
 use super::document::Look;
 use super::line::PAGE_MAX;
 use super::mailbox::Part;
-use super::telling::Shown;
+use super::telling::{Ids, Shown};
 
 /// Most bytes of messages in one answer, unless a single message is longer.
 const TAKE_BYTES_MAX: usize = 8 << 20;
@@ -31,7 +32,7 @@ impl Deliveries {
     /// Takes note of acknowledgements, and returns what the recipient has to be told: at most `max` messages, which
     /// come again if they are not acknowledged. If there is nothing, something is waited for.
     ///
-    /// An acknowledgement is the id of a message, or a name of the job (see [`super::Telling`]). One that is not known,
+    /// An acknowledgement is the id of a message, or one of the job (see [`Ids`]). One that is not known,
     /// because the server was started anew, means nothing: the message comes again with the same id.
     pub(crate) async fn take(&self, recipient: &str, max: usize, until: Instant, acks: &[String]) -> Vec<Bytes> {
         let Some(to) = self.recipients.get(recipient) else { return Vec::new() };
@@ -80,9 +81,10 @@ impl Deliveries {
         if !to.mailbox().wants_state(job.id(), shown, now) {
             return;
         }
-        if let (Some(shown), Some(message)) = (shown, (self.telling.now)(job)) {
-            if taken.push(message.body) {
-                to.mailbox().give_state(job.id(), shown, &message.id, (self.telling.names)(job), now);
+        if let (Some(shown), Some(document)) = (shown, (self.telling.now)(job)) {
+            let ids = (self.telling.ids)(&document);
+            if taken.push(document) {
+                to.mailbox().give_state(job.id(), shown, ids, now);
             } else {
                 to.mailbox().back(job.id());
             }
@@ -90,11 +92,13 @@ impl Deliveries {
     }
 
     async fn give_outcome(&self, to: &Correspondence, job: Arc<Job>, taken: &mut Taken) {
-        let (id, names) = (job.id(), (self.telling.names)(&job));
+        let id = job.id();
         let Some(documents) = self.documents(job).await else { return };
-        let ids: Vec<&str> = documents.messages.iter().map(|message| &*message.id).collect();
-        let part = to.mailbox().give_outcome(id, &ids, names, |at| taken.push(documents.messages[at].body.clone()));
-        if part == Part::Acknowledged || ids.is_empty() {
+        let all = &documents.all;
+        let read = || all.iter().map(|document| (self.telling.ids)(document)).collect::<Vec<Ids>>();
+        let ids = long::look(all.iter().map(Bytes::len).sum(), read);
+        let part = to.mailbox().give_outcome(id, &ids, |at| taken.push(all[at].clone()));
+        if part == Part::Acknowledged || all.is_empty() {
             self.told_by_pull(to, id).await;
         }
     }

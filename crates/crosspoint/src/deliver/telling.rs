@@ -9,23 +9,23 @@ pub(crate) struct Telling {
     /// The path below a recipient's address to which documents are posted.
     pub(crate) path: &'static str,
     /// Returns the document that tells the current state of a job that has not ended; `None` if the state is not told.
-    pub(crate) now: Tell<Option<Message>>,
+    pub(crate) now: Tell<Option<Bytes>>,
     /// Returns the documents that tell the outcome of a job, in order. The last of them ends the job for its
-    /// recipient.
-    pub(crate) outcome: Tell<Vec<Message>>,
-    /// Returns the names by which a recipient may acknowledge everything that it was given about a job, besides the ids
-    /// of the messages.
-    pub(crate) names: Tell<Vec<Box<str>>>,
+    /// recipient. They are the same, with the same ids, each time.
+    pub(crate) outcome: Tell<Vec<Bytes>>,
+    /// Reads from a document by which ids it may be acknowledged.
+    pub(crate) ids: fn(&[u8]) -> Ids,
 }
 
 type Tell<T> = Box<dyn Fn(&Job) -> T + Send + Sync>;
 
-/// A document for a recipient.
-#[derive(Clone)]
-pub(crate) struct Message {
-    /// The id that the document has. The same message has the same id also after a restart.
-    pub(crate) id: Box<str>,
-    pub(crate) body: Bytes,
+/// By which ids a document may be acknowledged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ids {
+    /// The document's own.
+    pub(crate) message: Box<str>,
+    /// Those of its job, each of which stands for everything that the recipient was given about it.
+    pub(crate) job: Vec<Box<str>>,
 }
 
 /// What makes two documents about a job that has not ended differ. Not every event of a job shows in them.

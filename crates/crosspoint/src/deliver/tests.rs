@@ -2,6 +2,7 @@
 
 mod away;
 mod callback;
+mod message;
 mod pulling;
 mod recipient;
 
@@ -17,9 +18,10 @@ use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::Submitted;
 use serde_json::{Value, json};
 
+use super::telling::Ids;
 use super::*;
+use crate::agent_side::AgentSide;
 use crate::config::{Config, Flags};
-use crate::pull::Queues;
 
 const NAME: &str = "planner";
 /// Longer than anything here takes, even on a busy machine.
@@ -97,22 +99,26 @@ fn started(directory: &std::path::Path) -> Engine {
         Flags { data: Some(directory.to_owned()), config: Some(directory.join("none.toml")), ..Flags::default() };
     std::fs::write(directory.join("none.toml"), "").expect("it can be written");
     let config = Config::load(&flags).expect("it can be read");
-    Engine::start(config.engine(Mode::Serve, &Arc::new(Queues::default()))).expect("it starts")
+    Engine::start(config.engine(Mode::Serve, &AgentSide::new(&config))).expect("it starts")
 }
 
-fn message(job: &Job, part: &str) -> Message {
-    let (id, phase) = (format!("{}-{}-{part}", job.id(), job.events), job.phase().name());
-    let body = json!({ "id": id, "job": job.id().to_string(), "state": phase, "part": part });
-    Message { id: id.into(), body: body.to_string().into() }
+fn document(job: &Job, part: &str) -> Value {
+    let (id, state) = (format!("{}-{}-{part}", job.id(), job.events), job.phase().name());
+    json!({ "id": id, "job": job.id().to_string(), "request": &*job.request.request_id, "state": state, "part": part })
 }
 
 /// Tells an outcome by this many documents.
 fn telling(parts: usize) -> Telling {
+    let written = |document: Value| Bytes::from(document.to_string());
     Telling {
         path: "inbox",
-        now: Box::new(|job| Some(message(job, "now"))),
-        outcome: Box::new(move |job| (1..=parts).map(|part| message(job, &part.to_string())).collect()),
-        names: Box::new(|job| vec![job.request.request_id.clone(), "task".into()]),
+        now: Box::new(move |job| Some(written(document(job, "now")))),
+        outcome: Box::new(move |job| (1..=parts).map(|part| written(document(job, &part.to_string()))).collect()),
+        ids: |document| {
+            let document: Value = serde_json::from_slice(document).expect("JSON");
+            let text = |name: &str| Box::from(document[name].as_str().unwrap_or_default());
+            Ids { message: text("id"), job: vec![text("request"), "task".into()] }
+        },
     }
 }
 

@@ -126,7 +126,7 @@ impl Gathered {
 
     /// Returns what a program that failed gave with an `@crosspoint ` line. What it printed stays its output.
     pub(super) fn given(&mut self) -> Given {
-        Given { outputs: self.outputs.take(), text: None, artifacts: self.listed() }
+        Given { outputs: self.outputs.take(), artifacts: self.listed(), ..Given::default() }
     }
 
     fn listed(&self) -> Option<Body> {

@@ -48,7 +48,7 @@ pub(super) async fn submit_job(
     // A job that has just arrived has broken no rule.
     let violations = if wait.is_some() { app.violations(&job).await? } else { Vec::new() };
     let status = if job.outcome().is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok(held(located(status, &job, &Beside { stuck, violations }), room))
+    Ok(held(located(status, &job, &Beside { stuck, violations, ..Beside::default() }), room))
 }
 
 pub(super) async fn show_job(State(app): State<App>, Id(id): Id, Wait(wait): Wait) -> Result<Response, Refused> {
@@ -139,7 +139,8 @@ impl App {
     async fn shown(&self, job: Arc<Job>) -> Result<Response, Refused> {
         let (job, room) = with_text(self.engine(), job).await?;
         let violations = self.violations(&job).await?;
-        let beside = Beside { stuck: self.engine().stuck(&job, Ahead::Counted), violations };
+        let owed = self.deliveries().owed(&job).await.map_err(|error| fault(&error))?;
+        let beside = Beside { stuck: self.engine().stuck(&job, Ahead::Counted), owed, violations };
         Ok(held(response(StatusCode::OK, view::job(&job, &beside)), room))
     }
 }

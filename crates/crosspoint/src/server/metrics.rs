@@ -17,23 +17,26 @@ use crosspoint_http::tally::Tally;
 
 use super::App;
 use super::process::{self, Process};
+use crate::deliver;
 
 pub(super) async fn measure(State(app): State<App>) -> Result<Response, Refused> {
     // Sizes of files and similar values are asked of the system, which must not block a serving thread.
-    let looking =
-        tokio::task::spawn_blocking(move || text(&app.engine().numbers(), process::look(), app.0.site.tally()));
+    let looking = tokio::task::spawn_blocking(move || {
+        text(&app.engine().numbers(), &app.deliveries().numbers(), process::look(), app.0.site.tally())
+    });
     let mut response = Response::new(Body::from(looking.await.map_err(|_| Refusal::internal())?));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     Ok(response)
 }
 
-fn text(numbers: &Numbers, process: Process, tally: &Tally) -> String {
+fn text(numbers: &Numbers, owed: &[deliver::Numbers], process: Process, tally: &Tally) -> String {
     let mut page = Page::default();
     jobs(&mut page, numbers);
     attempts(&mut page, numbers);
     commits(&mut page, numbers);
     agents(&mut page, numbers);
+    callers(&mut page, owed);
     requests(&mut page, tally);
     of_process(&mut page, process);
     page.0
@@ -124,6 +127,20 @@ fn agents(page: &mut Page, numbers: &Numbers) {
     for (name, load) in &numbers.agents {
         for (state, count) in ["closed", "open", "half_open"].into_iter().zip(load.breakers) {
             breakers.line(&[("agent", name), ("state", state)], count);
+        }
+    }
+}
+
+fn callers(page: &mut Page, numbers: &[deliver::Numbers]) {
+    let help = "Jobs that have ended whose outcome the caller was not told yet.";
+    let mut owed = page.gauge("crosspoint_owed", help);
+    for caller in numbers {
+        owed.line(&[("caller", &caller.name)], caller.owed);
+    }
+    let mut messages = page.counter("crosspoint_deliveries_total", "Messages to callers, by how that went.");
+    for caller in numbers {
+        for (result, count) in caller.results {
+            messages.line(&[("caller", &caller.name), ("result", result)], count);
         }
     }
 }

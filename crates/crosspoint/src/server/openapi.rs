@@ -5,8 +5,8 @@
 //! keep the two together: every answer that any test gets is checked against its schema, the router and this list are
 //! compared, and a generator of requests that knows only this description calls the server.
 //!
-//! In reading order: `table` has every operation; `operation` describes one; `shape` has the types, `run`, `task` and
-//! `bridge` those of these contracts, and `word` the closed lists of words among them.
+//! In reading order: `table` has every operation; `operation` describes one; `shape` has the types, `run`, `task`,
+//! `message` and `bridge` those of these contracts, and `word` the closed lists of words among them.
 
 mod bridge;
 mod event;
@@ -31,7 +31,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::App;
-use operation::Operation;
+use operation::{Operation, TOKEN};
 use table::Facts;
 
 pub(super) async fn describe(State(app): State<App>) -> Response {
@@ -71,6 +71,12 @@ fn document(operations: &[Operation]) -> Value {
         "servers": [{ "url": "/", "description": "The server that this came from." }],
         "tags": table::TAGS.map(|(name, description)| json!({ "name": name, "description": description })),
         "paths": paths,
-        "components": { "schemas": schemas.take_definitions(true) },
+        "components": { "schemas": schemas.take_definitions(true), "securitySchemes": { TOKEN: token() } },
     })
+}
+
+/// Describes the tokens of agents and callers.
+fn token() -> Value {
+    let description = "The token of the agent or caller, where one is configured.";
+    json!({ "type": "http", "scheme": "bearer", "description": description })
 }

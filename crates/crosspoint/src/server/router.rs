@@ -10,7 +10,9 @@ use crosspoint_http::door::{message as message_door, run, task};
 
 #[cfg(feature = "demo-contract")]
 use super::demo_door;
-use super::{App, agents, bridge_door, documents, events, health, jobs, message, metrics, openapi, output, pull};
+use super::{
+    App, agents, bridge_door, callers, documents, events, health, jobs, message, metrics, openapi, output, pull,
+};
 
 /// The doors of contracts, by their paths.
 pub(super) const DOORS: &[(&str, Contract)] = &[
@@ -41,6 +43,7 @@ pub(super) fn router(app: App) -> Router {
         .route("/api/v1/jobs/{id}/answer", post(jobs::answer_job))
         .route("/api/v1/jobs/{id}/retry", post(jobs::retry_job))
         .route("/api/v1/bridge", get(bridge_door::show_bridge).post(bridge_door::ask_agent))
+        .route("/api/v1/callers", get(callers::list_callers))
         .route("/api/v1/agents", get(agents::list_agents))
         .route("/api/v1/agents/{name}", get(agents::show_agent).delete(pull::forget_agent))
         .route("/api/v1/agents/{name}/drain", post(agents::drain_agent))

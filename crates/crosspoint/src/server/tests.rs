@@ -4,7 +4,6 @@ mod message;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use crosspoint_contracts::json::take_scans;
 use crosspoint_engine::core::Mode;

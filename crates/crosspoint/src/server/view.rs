@@ -1,4 +1,4 @@
-//! Jobs and agents as callers see them.
+//! Jobs, agents and callers as users of the API see them.
 
 mod event;
 mod outcome;
@@ -11,6 +11,7 @@ use crosspoint_engine::store::Found;
 use crosspoint_http::json::{Object, push_array, push_text};
 
 pub(crate) use self::event::Event;
+use crate::deliver::{Failing, OwedJob, Standing};
 
 /// About the size of a job without its outcome, as JSON, so that an answer is written without growing its buffer.
 const JOB_BYTES: usize = 512;
@@ -28,6 +29,8 @@ pub(super) enum Extent {
 #[derive(Default)]
 pub(crate) struct Beside {
     pub(crate) stuck: Option<Stuck>,
+    /// Who is owed its outcome.
+    pub(crate) owed: Option<OwedJob>,
     pub(crate) violations: Vec<Found>,
 }
 
@@ -67,6 +70,13 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
     }
     if let Some(outcome) = job.outcome() {
         outcome::push(&mut object, outcome, extent);
+    }
+    if let Some(owed) = &beside.owed {
+        let mut shown = object.object("owed");
+        shown.text("to", &owed.to);
+        shown.quoted("since", owed.since);
+        push_failing(&mut shown, owed.failing.as_ref());
+        shown.close();
     }
     if !beside.violations.is_empty() {
         push_array(object.name("violations"), &beside.violations, push_violation);
@@ -123,6 +133,31 @@ pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView) {
         object.quoted("token_refused_since", since);
     }
     object.close();
+}
+
+pub(super) fn push_caller(out: &mut Vec<u8>, caller: &Standing) {
+    let mut object = Object::open(out);
+    object.text("name", &caller.name);
+    if let Some(callback) = &caller.callback {
+        object.text("callback", callback.as_str());
+    }
+    object.plain("configured", caller.is_known);
+    object.plain("owed", caller.owed);
+    if let Some(since) = caller.since {
+        object.quoted("since", since);
+    }
+    push_failing(&mut object, caller.failing.as_ref());
+    object.close();
+}
+
+fn push_failing(object: &mut Object<'_>, failing: Option<&Failing>) {
+    let Some(failing) = failing else { return };
+    let mut shown = object.object("failing");
+    shown.quoted("since", failing.since);
+    shown.plain("tries", failing.tries);
+    shown.text("last", &failing.last);
+    shown.quoted("next_at", failing.next_at);
+    shown.close();
 }
 
 fn failures(breaker: Breaker) -> u32 {

@@ -4,6 +4,8 @@ mod bridge;
 mod cli;
 mod contracts;
 mod exec;
+mod message;
+mod message_door;
 mod native;
 mod pull;
 mod repo;

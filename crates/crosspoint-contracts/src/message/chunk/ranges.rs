@@ -7,6 +7,11 @@ use std::ops::Range;
 pub(super) struct Ranges(Vec<Range<u64>>);
 
 impl Ranges {
+    /// Returns the ranges, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.0.iter().cloned()
+    }
+
     /// Returns how many ranges there would be with this one added.
     pub(super) fn count_with(&self, range: &Range<u64>) -> usize {
         let added = usize::from(!range.is_empty());

@@ -100,6 +100,31 @@ impl Reassembler {
         }
     }
 
+    /// Returns how many bytes are held from the beginning on, without a gap.
+    pub fn prefix_bytes(&self) -> u64 {
+        self.ranges().next().filter(|first| first.start == 0).map_or(0, |first| first.end)
+    }
+
+    /// Returns the ranges of bytes that are held, in order and with gaps between them.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.held.iter()
+    }
+
+    /// Returns the length of the whole output in bytes, if a chunk gave it.
+    pub fn total(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// Returns the farthest end of any chunk.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Returns the longest output that is taken, in bytes.
+    pub fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
     fn admit(&self, chunk: Chunk, bytes: u64) -> Result<(), Refusal> {
         // The fields of a chunk are public, so its start may also lie after its end.
         if chunk.start.checked_add(bytes) != Some(chunk.end) {

@@ -2,6 +2,8 @@
 
 use super::Chunk;
 use super::reassemble::RANGES_MAX;
+use crate::clause::Clause;
+use crate::message::clause::{MSG_9_3, MSG_9_4, MSG_9_5};
 use crate::message::code;
 
 /// What is wrong with a chunk, or with the whole set of chunks.
@@ -70,6 +72,18 @@ impl Refusal {
             | Refusal::Differs { .. }
             | Refusal::Gap { .. } => code::INVALID_MESSAGE,
             Refusal::OverLimit { .. } | Refusal::TooManyRanges => code::RESOURCE_LIMIT,
+        }
+    }
+
+    /// Returns the clause that is broken.
+    pub fn clause(self) -> &'static Clause {
+        match self {
+            Refusal::WrongLength { .. } => &MSG_9_3,
+            Refusal::TotalChanged { .. }
+            | Refusal::BeyondTotal { .. }
+            | Refusal::Differs { .. }
+            | Refusal::Gap { .. } => &MSG_9_4,
+            Refusal::OverLimit { .. } | Refusal::TooManyRanges => &MSG_9_5,
         }
     }
 }

@@ -45,6 +45,9 @@ pub enum Flaw {
     Events,
     /// Blocks of output are missing, or not where they should be.
     Output,
+    /// The outcome of a job is owed to a recipient that its request does not name, or is not owed to the one that it
+    /// names.
+    Owed,
     /// A job is set aside, because its changes could not be written.
     Aside,
     /// Rows belong to no job.
@@ -53,7 +56,7 @@ pub enum Flaw {
 
 impl Flaw {
     /// All kinds of flaws.
-    pub const ALL: [Flaw; 13] = [
+    pub const ALL: [Flaw; 14] = [
         Flaw::Pages,
         Flaw::Unreadable,
         Flaw::Meta,
@@ -65,6 +68,7 @@ impl Flaw {
         Flaw::Outcome,
         Flaw::Events,
         Flaw::Output,
+        Flaw::Owed,
         Flaw::Aside,
         Flaw::Stray,
     ];
@@ -83,6 +87,7 @@ impl Flaw {
             Flaw::Outcome => "outcome",
             Flaw::Events => "events",
             Flaw::Output => "output",
+            Flaw::Owed => "owed",
             Flaw::Aside => "aside",
             Flaw::Stray => "stray",
         }
@@ -106,6 +111,9 @@ impl Flaw {
             }
             Flaw::Events | Flaw::Output => {
                 "what happened to this job cannot be shown whole; its outcome counts. Restore a backup if it matters"
+            }
+            Flaw::Owed => {
+                "its caller may never be told how it ends, and has to ask; restore a backup if many jobs are named"
             }
             Flaw::Aside => {
                 "crosspoint jobs retry tries to go on with it, crosspoint jobs cancel ends it; if neither works, submit it again"

@@ -14,8 +14,10 @@ use crate::store::salt_of;
 const PAGE_ROWS: i64 = 500;
 
 const SQL: &str = "SELECT j.seq, j.id, j.hash, j.state, j.caller, j.door, j.request_id, j.key, j.input_start, j.input_end,
-        j.events, j.head, j.attempts, length(d.bytes), o.n, o.status, e.job, e.n, j.alias
+        j.events, j.head, j.attempts, length(d.bytes), o.n, o.status, e.job, e.n, j.alias, j.notify,
+        w.recipient
     FROM job j LEFT JOIN document d ON d.job = j.seq LEFT JOIN outcome o ON o.job = j.seq LEFT JOIN event e ON e.seq = j.head
+        LEFT JOIN owed w ON w.job = j.seq
     WHERE j.seq > ?1 ORDER BY j.seq LIMIT ?2";
 
 /// A finding: its kind, and what is wrong in words.
@@ -78,7 +80,7 @@ fn flaws(row: &Row<'_>, seq: Seq, salt: Option<Salt>) -> rusqlite::Result<Vec<Fo
         (Some(salt), Some(door)) => key(row, salt, door)?,
         _ => None,
     };
-    let all = [id, state, key, document(row)?, outcome(row)?, head(row, seq)?];
+    let all = [id, state, key, document(row)?, outcome(row)?, head(row, seq)?, owed(row)?];
     Ok(all.into_iter().flatten().collect())
 }
 
@@ -120,6 +122,21 @@ fn outcome(row: &Row<'_>) -> rusqlite::Result<Option<Found>> {
         Some(_) => return Ok(None),
     };
     Ok(Some((Flaw::Outcome, what)))
+}
+
+/// Checks that the outcome is owed to the recipient that the request names. Once the job has ended, the recipient may
+/// have been told.
+fn owed(row: &Row<'_>) -> rusqlite::Result<Option<Found>> {
+    let (named, owed) = (row.get::<_, Option<Box<str>>>(19)?, row.get::<_, Option<Box<str>>>(20)?);
+    let has_ended = row.get::<_, i64>(3)? >= FIRST_END;
+    let what = match (named, owed) {
+        (Some(_), None) if !has_ended => "its outcome is owed to nobody, and its request names a recipient",
+        (named, Some(owed)) if named.as_ref() != Some(&owed) => {
+            "its outcome is owed to a recipient that its request does not name"
+        }
+        (_, _) => return Ok(None),
+    };
+    Ok(Some((Flaw::Owed, what.to_owned())))
 }
 
 /// Checks the last event before the outcome: it must be there, belong to this job, and have the expected number.

@@ -11,25 +11,37 @@ use crosspoint_contracts::{read_jobs, translate};
 
 use super::*;
 
-/// The contracts that have doors and agents, each of them combined with the bridge. The other pairs have tests of their
-/// own.
-const PAIRS: [(Contract, Contract); 5] = [
+/// The contracts that have doors and agents, each of them combined with the bridge and with messages. The other pairs
+/// have tests of their own.
+const PAIRS: [(Contract, Contract); 12] = [
     (Contract::Bridge, Contract::Bridge),
     (Contract::Bridge, Contract::Run),
     (Contract::Bridge, Contract::Task),
     (Contract::Run, Contract::Bridge),
     (Contract::Task, Contract::Bridge),
+    (Contract::Message, Contract::Message),
+    (Contract::Message, Contract::Bridge),
+    (Contract::Message, Contract::Run),
+    (Contract::Message, Contract::Task),
+    (Contract::Bridge, Contract::Message),
+    (Contract::Run, Contract::Message),
+    (Contract::Task, Contract::Message),
 ];
 
 /// What each server on the way writes anew: a span below the caller's (TASK-8), itself at the end of the chain, and the
 /// target (TASK-9).
 const HANDED_ON: [&str; 3] = ["/observability/spanId", "/routing/delegationChain", "/routing/target"];
 
+/// What every message has of its own, and what an answer repeats of its request (MSG-17.2, MSG-18.2).
+const OF_THE_MESSAGE: [&str; 5] = ["/message_id", "/trace_id", "/payload/task_id", "/from_agent", "/to_agent"];
+
 pub(super) fn request_of(contract: Contract) -> Kind {
     if contract == Contract::Run {
         Kind::RunRequest
     } else if contract == Contract::Task {
         Kind::TaskRequest
+    } else if contract == Contract::Message {
+        Kind::WorkRequest
     } else {
         Kind::BridgeRequest
     }
@@ -40,6 +52,8 @@ pub(super) fn response_of(contract: Contract) -> Kind {
         Kind::RunResponse
     } else if contract == Contract::Task {
         Kind::TaskResponse
+    } else if contract == Contract::Message {
+        Kind::WorkResult
     } else {
         Kind::BridgeResponse
     }
@@ -48,6 +62,21 @@ pub(super) fn response_of(contract: Contract) -> Kind {
 /// The name of the member that holds the id of a request.
 pub(super) fn id_of(contract: Contract) -> &'static str {
     if contract == Contract::Task { "id" } else { "request_id" }
+}
+
+/// How the names of the golden requests begin.
+fn requests(contract: Contract) -> &'static str {
+    if contract == Contract::Message { "work_request-" } else { "request-" }
+}
+
+/// How the names of the golden responses begin.
+fn responses(contract: Contract) -> &'static str {
+    if contract == Contract::Message { "work_result-" } else { "response-" }
+}
+
+/// MSG-16.2: the later dialect is read, and v1.0 is written.
+fn is_later(contract: Contract, name: &str) -> bool {
+    contract == Contract::Message && name.contains("loose")
 }
 
 /// Returns the golden documents of a kind. They have every member of the contract, and some unknown ones.
@@ -102,7 +131,7 @@ fn missing(part: &Value, whole: &Value, place: &str) -> Vec<String> {
 #[test]
 fn whatever_is_in_a_request_reaches_the_agent() {
     for (door, agent) in PAIRS {
-        for (name, given) in golden(door, "request-") {
+        for (name, given) in golden(door, requests(door)).into_iter().filter(|(name, _)| !is_later(door, name)) {
             let (job, document) = came(request_of(door), &given);
             let sent = sent(&job, &document, agent);
             let back = translated(&sent.to_string(), request_of(agent), door);
@@ -116,14 +145,15 @@ fn whatever_is_in_a_request_reaches_the_agent() {
 #[test]
 fn whatever_an_agent_says_reaches_the_caller() {
     for (door, agent) in PAIRS {
-        for (name, mut said) in golden(agent, "response-") {
+        for (name, mut said) in golden(agent, responses(agent)).into_iter().filter(|(name, _)| !is_later(agent, name)) {
             let (_, request) =
-                golden(door, "request-").into_iter().find(|(name, _)| name.contains("minimal")).expect("one");
+                golden(door, requests(door)).into_iter().find(|(name, _)| name.contains("minimal")).expect("one");
             let (job, _) = came(request_of(door), &request);
             said[id_of(agent)] = json!(job.id().to_string());
             let Some(done) = ended(&job, response_of(agent), &said.to_string()) else { continue };
             let told = told(&done, door);
-            let back = translated(&told, response_of(door), agent);
+            let is_error = told.contains("\"type\":\"error\"");
+            let back = translated(&told, if is_error { Kind::MessageError } else { response_of(door) }, agent);
             // The id is the caller's here.
             said[id_of(agent)] = back[id_of(agent)].clone();
             // Outputs are read under two names, and written under one.
@@ -133,11 +163,16 @@ fn whatever_an_agent_says_reaches_the_caller() {
             // Loose forms are not written again, nor are members beside the nine of a response (BRIDGE-1.4): they are
             // carried.
             let told_of: Value = serde_json::from_str(&told).expect("JSON");
-            let beside = if door == Contract::Run { &told_of } else { &told_of["metadata"] };
+            let beside = match told_of.get("x_custom_fields") {
+                Some(custom) => custom,
+                None if door == Contract::Run => &told_of,
+                None => &told_of["metadata"],
+            };
             let carried = &beside["x_crosspoint"]["fields"][agent.name()];
             let missing = missing(&said, &back, "");
             let is_carried = |place: &str| carried.get(place).is_some_and(|value| said.pointer(place) == Some(value));
-            let missing: Vec<_> = missing.iter().filter(|place| !is_carried(place)).collect();
+            let is_own = |place: &str| agent == Contract::Message && OF_THE_MESSAGE.contains(&place);
+            let missing: Vec<_> = missing.iter().filter(|place| !is_carried(place) && !is_own(place)).collect();
             assert!(missing.is_empty(), "{name} from {agent:?} to {door:?}: {missing:?} in {back}, which was {told}");
         }
     }

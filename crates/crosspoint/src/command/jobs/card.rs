@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::event_line::progress;
-use crate::client::{JobFields, Outcome, Question, advice, plain};
+use crate::client::{JobFields, Outcome, Owed, Question, advice, plain};
 use crate::terminal::json;
 use crate::terminal::render;
 
@@ -33,6 +33,9 @@ pub(crate) fn print(out: &mut impl Write, job: &JobFields) -> io::Result<()> {
     if let Some(stuck) = &job.stuck {
         row(out, "stuck", &format!("{}, since {}", stuck.reason, stuck.since))?;
     }
+    if let Some(owed) = &job.owed {
+        print_owed(out, owed)?;
+    }
     if let Some(question) = &job.question {
         print_question(out, job, question)?;
     }
@@ -41,6 +44,14 @@ pub(crate) fn print(out: &mut impl Write, job: &JobFields) -> io::Result<()> {
         row(out, name, &format!("{}  {}  {}", violation.at, violation.clause, violation.what))?;
     }
     job.outcome.as_ref().map_or(Ok(()), |outcome| print_outcome(out, outcome))
+}
+
+/// Says who has not been told the outcome.
+fn print_owed(out: &mut impl Write, owed: &Owed) -> io::Result<()> {
+    row(out, "owed to", &format!("{}, since {}", owed.to, owed.since))?;
+    let Some(failing) = &owed.failing else { return Ok(()) };
+    let tries = if failing.tries == 1 { "try" } else { "tries" };
+    row(out, "", &format!("{} {tries}: {}; next at {}", failing.tries, failing.last, failing.next_at))
 }
 
 fn print_question(out: &mut impl Write, job: &JobFields, question: &Question) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! The lines of an export. Each is one JSON object with a `kind`. docs/operations.md describes them, and programs that
 //! read exports depend on that.
 
+use std::ops::Not;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -43,8 +44,10 @@ pub(super) enum Line<'l> {
     Member {
         name: &'l str,
         contract: &'l str,
+        #[serde(skip_serializing_if = "Option::is_none")]
         agent_type: Option<&'l str>,
-        concurrency: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        concurrency: Option<u32>,
         work: &'l [Arc<str>],
         lease_seconds: f64,
         silence_seconds: Option<f64>,
@@ -53,6 +56,7 @@ pub(super) enum Line<'l> {
         repeats: &'static str,
         recovery: &'static str,
         left_at: Option<Time>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         registration: Option<Bytes<'l>>,
     },
     Document {
@@ -119,10 +123,14 @@ struct Record<'j> {
     /// The request key: `null`, `{"request_id": ...}` or `{"key": ...}`.
     request_key: Option<KeyShown<'j>>,
     pinned: Option<&'j str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     addressed: Option<&'j str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     echo: Option<&'j str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     notify: Option<&'j str>,
     /// Whether the recipient has not been told the outcome.
+    #[serde(skip_serializing_if = "Not::not")]
     owed: bool,
     traceparent: Option<&'j str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,6 +140,7 @@ struct Record<'j> {
     events: u32,
     retries: u32,
     begun: bool,
+    #[serde(skip_serializing_if = "Not::not")]
     stays: bool,
     started_at: Option<Time>,
     waited_seconds: f64,
@@ -151,6 +160,7 @@ enum KeyShown<'j> {
 #[derive(Serialize)]
 struct LimitsShown {
     seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     attempt_seconds: Option<f64>,
     silence_seconds: Option<f64>,
     output_bytes: Option<u64>,
@@ -190,7 +200,7 @@ impl<'l> Line<'l> {
             name: &spec.name,
             contract: &spec.contract,
             agent_type: spec.agent_type.as_deref(),
-            concurrency: spec.concurrency,
+            concurrency: (spec.concurrency > 0).then_some(spec.concurrency),
             work: &spec.works,
             lease_seconds: member.lease.as_secs_f64(),
             silence_seconds: policy.silence.map(|silence| silence.as_secs_f64()),

@@ -138,7 +138,9 @@ fn finish(client: &Client, job: &Job, wanted: Wanted) -> Result<Exit> {
     out.flush()?;
     if let Some(bytes) = outcome.printed_bytes() {
         let id = render::visible(&job.is.id);
-        render::note(&format!("this is only the end of {bytes} bytes; crosspoint jobs output {id} has all of them"));
+        render::note(&format!(
+            "this is not all of {bytes} bytes; crosspoint jobs output {id} has all that was printed"
+        ));
     }
     if outcome.status == "completed" {
         return Ok(Exit::Fine);

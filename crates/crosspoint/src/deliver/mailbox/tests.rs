@@ -20,24 +20,32 @@ fn mailbox(jobs: impl IntoIterator<Item = u64>) -> Mailbox {
     mailbox
 }
 
+fn ids(message: &str, job: &[&str]) -> Ids {
+    Ids { message: message.into(), job: job.iter().map(|id| (*id).into()).collect() }
+}
+
+fn all(messages: &[&str]) -> Vec<Ids> {
+    messages.iter().map(|message| ids(message, &["request"])).collect()
+}
+
 /// What the jobs of a pull are: those up to 9 have not ended, and the others have.
 fn pull(mailbox: &mut Mailbox, progress: i64, now: Instant) -> Vec<String> {
     let mut messages = Vec::new();
     while let Some(id) = mailbox.next(now) {
         let seq = id.seq().0;
-        let names = vec![format!("request-{seq}").into_boxed_str(), "task".into()];
+        let request = format!("request-{seq}");
+        let of_job = [request.as_str(), "task"];
         if seq < 10 {
             if mailbox.wants_state(id, Some(shown(progress)), now) {
                 let message = format!("state-{seq}-{progress}");
-                mailbox.give_state(id, shown(progress), &message, names, now);
+                mailbox.give_state(id, shown(progress), ids(&message, &of_job), now);
                 messages.push(message);
             }
             continue;
         }
-        let all: Vec<String> = (1..=3).map(|part| format!("part-{seq}-{part}")).collect();
-        let ids: Vec<&str> = all.iter().map(String::as_str).collect();
-        let Part::Rest(part) = mailbox.give_outcome(id, &ids, names, |_| true) else { continue };
-        messages.extend(part.into_iter().map(|at| all[at].clone()));
+        let all: Vec<Ids> = (1..=3).map(|part| ids(&format!("part-{seq}-{part}"), &of_job)).collect();
+        let Part::Rest(part) = mailbox.give_outcome(id, &all, |_| true) else { continue };
+        messages.extend(part.into_iter().map(|at| all[at].message.to_string()));
     }
     messages
 }
@@ -65,7 +73,7 @@ fn the_last_message_acknowledged_is_the_outcome_acknowledged() {
         // The store could not be told yet: it is tried again, and nothing is given again.
         let later = now + AGAIN_AFTER;
         assert_eq!(mailbox.next(later), Some(job(10)));
-        assert_eq!(mailbox.give_outcome(job(10), &["a", "b", "c"], Vec::new(), |_| true), Part::Acknowledged);
+        assert_eq!(mailbox.give_outcome(job(10), &all(&["a", "b", "c"]), |_| true), Part::Acknowledged);
         mailbox.forget(job(10));
         assert_eq!((mailbox.acknowledge(name), mailbox.due()), (vec![], None));
         assert!(mailbox.given.is_empty() && mailbox.names.is_empty());
@@ -111,20 +119,19 @@ fn an_acknowledged_state_does_not_keep_back_the_outcome() {
     mailbox.moved(job(1));
     assert!(!mailbox.wants_state(job(1), Some(shown(0)), now) && !mailbox.wants_state(job(1), None, now));
     assert_eq!(mailbox.next(now), Some(job(1)), "it has moved while it was looked at");
-    assert_eq!(mailbox.give_outcome(job(1), &["x"], Vec::new(), |_| true), Part::Rest(vec![0]));
+    assert_eq!(mailbox.give_outcome(job(1), &all(&["x"]), |_| true), Part::Rest(vec![0]));
     assert_eq!(mailbox.acknowledge("x"), [job(1)]);
 }
 
 #[test]
 fn messages_for_which_there_is_no_room_are_the_next() {
     let (mut mailbox, now) = (mailbox([10, 11]), Instant::now());
-    let ids = ["a", "b", "c", "d"];
-    let names = || vec![Box::from("request")];
+    let ids = all(&["a", "b", "c", "d"]);
     let give = |mailbox: &mut Mailbox, most: usize| {
         assert_eq!(mailbox.next(now), Some(job(10)));
         let mut room = 0..most;
         let has_room = |_| room.next().is_some();
-        match mailbox.give_outcome(job(10), &ids, names(), has_room) {
+        match mailbox.give_outcome(job(10), &ids, has_room) {
             Part::Rest(part) | Part::Beginning(part) => part,
             Part::Acknowledged => panic!("it is not"),
         }
@@ -139,7 +146,7 @@ fn messages_for_which_there_is_no_room_are_the_next() {
     assert_eq!(mailbox.next(now), Some(job(11)), "now it is the turn of others");
     let later = now + AGAIN_AFTER;
     assert_eq!(mailbox.next(later), Some(job(10)));
-    assert_eq!(mailbox.give_outcome(job(10), &ids, names(), |_| true), Part::Rest(vec![1, 3]));
+    assert_eq!(mailbox.give_outcome(job(10), &ids, |_| true), Part::Rest(vec![1, 3]));
     assert_eq!(mailbox.acknowledge("d"), [job(10)], "the last one ends it");
 }
 

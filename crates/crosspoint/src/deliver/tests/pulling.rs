@@ -85,7 +85,7 @@ async fn an_answer_has_as_many_messages_as_were_asked_for_and_not_too_many_bytes
     for _ in 0..5 {
         place.done().await;
     }
-    let big = |job: &Job| Message { body: Bytes::from(vec![b' '; 5 << 20]), ..message(job, "big") };
+    let big = |job: &Job| Bytes::from(format!("{}{}", document(job, "big"), " ".repeat(5 << 20)));
     let telling = Telling { outcome: Box::new(move |job| vec![big(job)]), ..telling(1) };
     let deliveries = Deliveries::start(place.engine.clone(), vec![recipient(None)], telling);
     for _ in 0..5 {

@@ -5,7 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
+use crosspoint_contracts::content::Json;
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::message::About;
 use crosspoint_contracts::message::clause::{MSG_17, MSG_17_2};
 use crosspoint_contracts::reply::Failed;
@@ -19,6 +21,9 @@ use crate::link::status;
 
 /// Clauses whose breach does no harm.
 const RECOMMENDED: [&Clause; 0] = [];
+
+/// Where the question of a pause stands.
+const QUESTION: [&str; 3] = ["x_custom_fields", "x_crosspoint", "question"];
 
 /// The head and body of an answer to a pushed message.
 pub(super) struct Answered {
@@ -115,6 +120,18 @@ pub(super) fn read(kind: Kind, document: &Bytes, types: &[Box<str>]) -> Result<R
             Err(Box::new(Unreadable { failed, notes: found(unreadable.report, &RECOMMENDED) }))
         }
     }
+}
+
+/// Returns what a pause means: it asks a person if it has a question (ALL-5), also where the agent does not say what kind
+/// of document the members beside the question come from.
+pub(super) fn paused(meaning: Meaning, document: &Bytes) -> Meaning {
+    let Meaning::Running(progress) = meaning else { return meaning };
+    let question = || {
+        let tape = Tape::scan(document).ok()?;
+        let question = QUESTION.iter().try_fold(tape.root()?, |value, name| value.get(name))?;
+        reply::question_of(document, &Json::new(question.source()))
+    };
+    question().map_or(Meaning::Running(progress), |question| Meaning::Waiting(Some(question)))
 }
 
 /// How a message names the work that it is about (MSG-17.2).

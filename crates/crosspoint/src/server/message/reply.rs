@@ -9,6 +9,7 @@ use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::message::About;
 use crosspoint_contracts::message::cancelling::Cancel;
+use crosspoint_contracts::outcome::Status;
 use crosspoint_engine::core::Grip;
 use crosspoint_engine::event::Violation;
 use crosspoint_engine::id::JobId;
@@ -91,7 +92,8 @@ impl App {
         match heard {
             Some(Heard::Taken) => Ok(taken()),
             Some(Heard::Refused(refused)) => Err(refused.refusal()),
-            Some(Heard::Over) | None => self.take_late(kind, &agent, (&job, attempt), &received).await,
+            Some(Heard::NotNow) => Err(not_now()),
+            None => self.take_late(kind, &agent, (&job, attempt), &received).await,
         }
     }
 
@@ -107,7 +109,9 @@ impl App {
         let id = job.id();
         let Some(result) = outcome_of(kind, &received.bytes) else {
             let now = self.engine().job(id).await.map_err(|error| fault(&error))?.map(|watch| watch.job());
-            if now.is_some_and(|now| now.outcome().is_some()) {
+            // Work that was cancelled or given up ended without the agent, which may not have been told yet.
+            let has_completed = |now: &Arc<Job>| now.outcome().is_some_and(|end| end.status == Status::Completed);
+            if now.as_ref().is_some_and(has_completed) {
                 let what = "a message about the work came after its outcome";
                 self.engine().record(id, Violation { clause: "ALL-9.3", level: Level::Error, what: what.into() }).await;
             }
@@ -135,14 +139,9 @@ impl App {
         from_agent: Option<&str>,
         received: &Received,
     ) -> Result<Response, Refusal> {
-        let Cancel { request_id, task_id } = Cancel::read(&received.bytes).ok_or_else(unknown_work)?;
+        let cancel = Cancel::read(&received.bytes).ok_or_else(unknown_work)?;
         let from = self.caller_of(presented, from_agent)?;
-        for id in request_id.into_iter().chain(task_id) {
-            if let Some(response) = cancel_work(&self.doors(), &from.caller, &id).await? {
-                return Ok(response);
-            }
-        }
-        Err(unknown_work())
+        cancel_work(&self.doors(), &from.caller, &cancel).await?.ok_or_else(unknown_work)
     }
 }
 

@@ -65,11 +65,14 @@ struct NewRegistration {
     /// The agent. Polls and heartbeats name it.
     #[schemars(length(min = 1, max = 200))]
     agent_id: String,
-    /// Its type. Of work it gets what is addressed to this type.
+    /// Its type: one of the contract's, or one that is configured. Of work it gets what is addressed to this type.
+    #[schemars(length(min = 1), extend("examples" = ["infra", "desktop", "code", "research"]))]
     agent_type: String,
-    /// The versions of the protocol that it speaks.
+    /// The versions of the protocol that it speaks. The lowest that this server speaks, too, is picked.
+    #[schemars(length(min = 1, max = 1000), extend("contains" = { "const": "1.0" }))]
     supported_versions: Vec<String>,
     /// The works that it takes.
+    #[schemars(length(min = 1, max = 1000), inner(length(min = 1)))]
     work_types: Vec<String>,
     /// Where messages are pushed to. Without it the agent pulls them.
     base_url: Option<String>,
@@ -98,12 +101,11 @@ struct MessagePage {
 
 const KEY: &str = "What makes a repeat the same work, in place of `request_id`.";
 const WAIT: &str = "Wait for the outcome up to so many seconds. Only for a work_request.";
-const TOKEN: &str = "`Bearer` and the token of the agent or caller, where one is configured.";
 
 /// Returns every operation of this contract.
 pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
     let all = vec![take(facts), register(), pull(facts)];
-    all.into_iter().map(Operation::refuses_as::<ErrorMessage>).collect()
+    all.into_iter().map(|operation| operation.takes_token().refuses_as::<ErrorMessage>()).collect()
 }
 
 fn take(facts: &Facts) -> Operation {
@@ -113,12 +115,11 @@ fn take(facts: &Facts) -> Operation {
         .header("Idempotency-Key", KEY, &key())
         .header("traceparent", TRACE, &json!({ "type": "string" }))
         .header("tracestate", STATE, &json!({ "type": "string" }))
-        .header("Authorization", TOKEN, &json!({ "type": "string" }))
         .body::<AnyMessage>("A message.", example())
         .answers_with::<EndedMessage>(200, "How the work ended, or that it is over.", location())
         .answers_with::<WorkStatusMessage>(202, "The work is on disk, and goes on.", location())
         .answers_nothing(204, "What an agent said is on disk.")
-        .refuses(&[401, 404, 409, 429])
+        .refuses(&[404, 409, 429])
 }
 
 fn register() -> Operation {
@@ -129,10 +130,9 @@ fn register() -> Operation {
         .describe(
             "Safe to repeat. The agent stays known over restarts of both sides; while it is away, its work waits.",
         )
-        .header("Authorization", TOKEN, &json!({ "type": "string" }))
         .body::<NewRegistration>("What the agent is.", example)
         .answers::<RegistrationTaken>(200, "The agent is known.")
-        .refuses(&[401, 409])
+        .refuses(&[409])
 }
 
 fn pull(facts: &Facts) -> Operation {
@@ -143,9 +143,8 @@ fn pull(facts: &Facts) -> Operation {
         .query("wait", "Wait for a message up to so many seconds.", &seconds(facts))
         .query("max", "How many messages at most.", &max)
         .query("ack", "Ids of messages that have arrived, separated by commas.", &text())
-        .header("Authorization", TOKEN, &json!({ "type": "string" }))
         .answers::<MessagePage>(200, "The messages; none if the wait is over.")
-        .refuses(&[400, 401, 404])
+        .refuses(&[400, 404])
 }
 
 fn location() -> Value {

@@ -12,6 +12,9 @@ pub(super) const TRACE: &str = "The trace that it belongs to, as W3C Trace Conte
 pub(super) const STATE: &str =
     "What tracing systems have noted about the trace; kept up to 512 bytes and handed on to agents.";
 
+/// The name of the tokens of agents and callers in the description.
+pub(super) const TOKEN: &str = "token";
+
 const JSON: &str = "application/json";
 const BYTES: &str = "application/octet-stream";
 /// The media type of an answer without a body.
@@ -37,6 +40,8 @@ pub(super) struct Operation {
     refusals: Vec<u16>,
     /// The shape of its refusals, if that is the shape of a contract.
     refused_as: Option<Make>,
+    /// Whether its sender shows by a token who it is, where one is configured.
+    takes_token: bool,
 }
 
 struct Body {
@@ -71,7 +76,21 @@ impl Operation {
     ) -> Operation {
         let (description, parameters, body) = (None, Vec::new(), None);
         let (answers, refusals, refused_as) = (Vec::new(), ALWAYS.to_vec(), None);
-        Operation { method, path, id, tag, summary, description, parameters, body, answers, refusals, refused_as }
+        let takes_token = false;
+        Operation {
+            method,
+            path,
+            id,
+            tag,
+            summary,
+            description,
+            parameters,
+            body,
+            answers,
+            refusals,
+            refused_as,
+            takes_token,
+        }
     }
 
     pub(super) fn describe(mut self, description: &'static str) -> Operation {
@@ -208,6 +227,12 @@ impl Operation {
         self
     }
 
+    /// Says that its sender shows by a token who it is, where one is configured.
+    pub(super) fn takes_token(mut self) -> Operation {
+        self.takes_token = true;
+        self.refuses(&[401])
+    }
+
     /// Returns its entry in the description.
     pub(super) fn described(&self, schemas: &mut SchemaGenerator) -> Value {
         let mut responses = Map::new();
@@ -225,6 +250,9 @@ impl Operation {
         }
         if !self.parameters.is_empty() {
             described["parameters"] = json!(self.parameters);
+        }
+        if self.takes_token {
+            described["security"] = json!([{}, { TOKEN: [] }]);
         }
         if let Some(body) = &self.body {
             described["requestBody"] = body.described(schemas);

@@ -92,8 +92,56 @@ pub(super) struct Job {
     question: Option<Question>,
     /// How it ended, once it has.
     outcome: Option<Outcome>,
+    /// Who has not been told its outcome yet, though it has ended.
+    owed: Option<Owed>,
     /// The rules that were broken about it.
     violations: Option<Vec<Violation>>,
+}
+
+/// An outcome that a caller has not been told yet.
+#[derive(JsonSchema)]
+struct Owed {
+    /// The caller.
+    to: String,
+    /// When the job ended.
+    since: When,
+    /// How telling this caller has failed, where it has.
+    failing: Option<Failing>,
+}
+
+/// How telling a caller has failed since the last message that it took.
+#[derive(JsonSchema)]
+struct Failing {
+    /// When it failed first.
+    since: When,
+    /// How often it failed.
+    tries: u32,
+    /// What happened last, for people.
+    last: String,
+    /// When it is tried next.
+    next_at: When,
+}
+
+/// A caller that is told later.
+#[derive(JsonSchema)]
+struct Caller {
+    name: String,
+    /// The address at which it is told. Without it the caller pulls.
+    callback: Option<String>,
+    /// Whether it is in the configuration. What a caller is owed that is not there any more is kept, and not sent.
+    configured: bool,
+    /// How many jobs have ended whose outcome it has not been told.
+    owed: u64,
+    /// When the first of them ended.
+    since: Option<When>,
+    /// Why it is not told at its address, where it is not.
+    failing: Option<Failing>,
+}
+
+/// All callers that are told later.
+#[derive(JsonSchema)]
+pub(super) struct CallerPage {
+    callers: Vec<Caller>,
 }
 
 /// How far a job is.
@@ -133,9 +181,11 @@ pub(super) struct Outcome {
     outputs: Any,
     /// The text that it gave beside an object.
     text: Option<String>,
-    /// Present if `text` is only the end of what was printed. Where the text is all there is, this is in `outputs`,
-    /// beside `output`.
+    /// Present if `text` is only the end of what was printed, or if a part of it never came. Where the text is all
+    /// there is, this is in `outputs`, beside `output`.
     truncated: Option<Truncated>,
+    /// In lists: how long the text would be, if a part of it never came.
+    whole_bytes: Option<u64>,
     /// `lossy` if some of the bytes that were printed are no text. Where the text is all there is, this is in
     /// `outputs`.
     output_encoding: Option<String>,
@@ -152,9 +202,9 @@ pub(super) struct Outcome {
 /// Where the rest of a text is.
 #[derive(JsonSchema)]
 struct Truncated {
-    /// How long the whole text is.
+    /// How long the whole text is, or would be.
     bytes: u64,
-    /// The path of all that was printed.
+    /// The path of all that was printed, or came.
     href: String,
 }
 
@@ -215,7 +265,8 @@ pub(super) struct Agent {
     breaker: BreakerShown,
     /// Whether it gets no new work.
     drained: bool,
-    /// Of an agent that joined: since when no session has been there under its name; null while one is.
+    /// Of an agent that joined, and of a configured one whose presence is known: since when it is away; null while it
+    /// is there.
     away_since: Option<Nullable<When>>,
     /// Since when the agent refuses the server's token, or wants one; left out while it does not. The operator mends it
     /// by `token_file` of the agent.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::event::JobEvent;
 use super::operation::{Operation, STATE, TRACE};
 use super::shape::{
-    Agent, AgentPage, Alive, Drain, Job, JobPage, NewJob, NotReady, Ready, Reply, SetBreaker, Translated,
+    Agent, AgentPage, Alive, CallerPage, Drain, Job, JobPage, NewJob, NotReady, Ready, Reply, SetBreaker, Translated,
 };
 use super::word::Any;
 use super::{bridge, message, pull, run, task};
@@ -30,6 +30,7 @@ pub(super) struct Facts {
 pub(super) const RUNS: &str = "runs";
 const JOBS: &str = "jobs";
 pub(super) const AGENTS: &str = "agents";
+const CALLERS: &str = "callers";
 const DOCUMENTS: &str = "documents";
 pub(super) const TASKS: &str = "tasks";
 pub(super) const BRIDGE: &str = "bridge";
@@ -37,10 +38,11 @@ pub(super) const MESSAGES: &str = "messages";
 const SERVER: &str = "server";
 
 /// The groups of operations.
-pub(super) const TAGS: [(&str, &str); 8] = [
+pub(super) const TAGS: [(&str, &str); 9] = [
     (RUNS, "The door of the run contract: what comes in, goes out and is refused is a document of that contract."),
     (JOBS, "Work: submitted, followed, answered, stopped."),
     (AGENTS, "Those who do it, and how they are."),
+    (CALLERS, "Those who are told later what became of their work."),
     (DOCUMENTS, "Documents of the contracts, judged and translated; nothing of them is kept."),
     (TASKS, "The task contract: where its callers come in."),
     (BRIDGE, "The bridge contract: where the requests come in that a driver finds in a directory."),
@@ -55,6 +57,7 @@ pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
     all.extend(jobs(facts));
     all.extend(one_job(facts));
     all.extend(bridge::operations(facts));
+    all.extend(callers());
     all.extend(agents());
     all.extend(pull::operations(facts));
     all.extend(documents());
@@ -166,6 +169,14 @@ fn agents() -> Vec<Operation> {
         ))
         .body::<SetBreaker>("How it is to be.", json!({ "state": "closed" }))
         .answers::<Agent>(200, "The agent as it is now."),
+    ]
+}
+
+fn callers() -> Vec<Operation> {
+    vec![
+        Operation::get("/api/v1/callers", "list_callers", CALLERS, "List the callers that are told later")
+            .describe("Those of the configuration, and others that are still owed outcomes.")
+            .answers::<CallerPage>(200, "All of them, by name."),
     ]
 }
 

@@ -271,7 +271,8 @@ fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {
     let outputs = inside.given("outputs").map(|outputs| outputs.body(document));
     let artifacts = inside.body_of("artifacts", Type::Array, document)?;
     let artifacts = artifacts.filter(|artifacts| artifacts.get() != "[]");
-    let given = Given { text: outputs.as_ref().and_then(text_within).map(Text::Within), outputs, artifacts }.if_any();
+    let text = outputs.as_ref().and_then(text_within).map(Text::Within);
+    let given = Given { outputs, text, artifacts, ..Given::default() }.if_any();
     Ok(Failed { message, code, details, repeat, given, ..Failed::of(failure, dispatched) }.by_agent())
 }
 

@@ -88,6 +88,10 @@ fn push_outputs(shown: &mut Object<'_>, outcome: &Outcome) {
         }
         Some(Text::Partial(_) | Text::Within(_)) | None => {}
     }
+    // A text that says so itself does not have it: lists and exports show outcomes as they are stored.
+    if let Some(bytes) = outcome.whole_bytes {
+        shown.plain("whole_bytes", bytes);
+    }
 }
 
 /// Writes how the job ended and the size of the outcome, without its parts.
@@ -112,4 +116,34 @@ fn push_failure<'o>(shown: &'o mut Object<'_>, reason: &Reason) -> Object<'o> {
 
 fn part<'p>(part: Option<&'p Body>, none: &'static [u8]) -> &'p [u8] {
     part.map_or(none, |part| part.bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use crosspoint_contracts::printed::with_remark;
+    use crosspoint_contracts::reply::Success;
+    use crosspoint_contracts::time::Time;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn shown(outcome: Outcome) -> Value {
+        serde_json::from_str(json(&Ending::new(Time::default(), outcome)).get()).expect("it is JSON")
+    }
+
+    #[test]
+    fn a_text_of_which_a_part_never_came_says_so_to_callers_and_in_lists() {
+        let cut = Success { whole_bytes: Some(9), ..Success::of(Body::of(&"its end")) };
+        let stored = Outcome::completed(cut.clone());
+        let listed = shown(stored.clone());
+        assert_eq!((&listed["outputs"], &listed["whole_bytes"]), (&json!("its end"), &json!(9)));
+        let told = shown(with_remark(&stored, || "/all".to_owned()).expect("a part is missing"));
+        let truncated = json!({"bytes": 9, "href": "/all"});
+        assert_eq!(told["outputs"], json!({"output": "its end", "truncated": truncated}));
+        assert_eq!(told.get("whole_bytes"), None, "it is said once");
+        let object = Some(Body::trusted("{\"a\":1}"));
+        let beside = Success { outputs: object, text: Some(Text::Beside(Body::of(&"its end"))), ..cut };
+        let told = shown(with_remark(&Outcome::completed(beside), || "/all".to_owned()).expect("a part is missing"));
+        assert_eq!((&told["text"], &told["truncated"]), (&json!("its end"), &truncated));
+    }
 }

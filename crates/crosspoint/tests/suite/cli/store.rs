@@ -180,6 +180,33 @@ fn agents_that_joined_are_exported() {
 }
 
 #[test]
+fn what_a_job_is_addressed_to_and_to_whom_its_outcome_is_owed_are_exported() {
+    let data = std::env::temp_dir().join(format!("crosspoint-owed-{}", std::process::id()));
+    fs::create_dir_all(&data).expect("a directory can be made");
+    let mut stored = Stored::new(&data);
+    let ids = [stored.begin(), stored.begin()];
+    ids.into_iter().for_each(|id| stored.end(id));
+    drop(stored);
+    let store = rusqlite::Connection::open(data.join("jobs.db")).expect("it opens");
+    let sql = r#"UPDATE job SET addressed = 'coder', echo = '{"task_id":"t"}', notify = 'one', stays = 1 WHERE seq = 1;
+        INSERT INTO owed VALUES (1, 'one');
+        INSERT INTO member VALUES ('far', 'linked', '["dig"]', '{"repeats":false,"same_agent":true,"recovery":"resume"}',
+            1, NULL, 'digger', 7, CAST('{"base_url":"http://127.0.0.1"}' AS BLOB))"#;
+    store.execute_batch(sql).expect("it can be changed");
+    drop(store);
+    let lines = lines(&stdout(crosspoint(&["store", "export", "--data"]).arg(&data)));
+    let records: Vec<&Value> = of_kind(&lines, "job").into_iter().map(|line| &line["record"]).collect();
+    let shown = ["addressed", "echo", "notify", "owed", "stays"].map(|name| records[0][name].clone());
+    assert_eq!(json!(shown), json!(["coder", r#"{"task_id":"t"}"#, "one", true, true]));
+    assert!(records[1].get("notify").is_none() && records[1].get("owed").is_none(), "{}", records[1]);
+    let member = of_kind(&lines, "member")[0];
+    let shown = ["agent_type", "concurrency", "repeats"].map(|name| member[name].clone());
+    assert_eq!(json!(shown), json!(["digger", 7, "same_agent"]));
+    assert_eq!(member["registration"]["text"], r#"{"base_url":"http://127.0.0.1"}"#);
+    let _ = fs::remove_dir_all(data);
+}
+
+#[test]
 fn a_file_is_written_whole_or_not_at_all() {
     let server = busy();
     let directory = server.data().join("exports");

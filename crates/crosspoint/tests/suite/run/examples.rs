@@ -290,7 +290,8 @@ pub(crate) fn pasted(page: &str, server: &Server) -> String {
     let commands: String = blocks.filter(|block| block.starts_with("curl ")).collect();
     let settled = commands.replace("http://127.0.0.1:7420", &server.url());
     assert_ne!(settled, commands, "the page has none");
-    let output = Command::new("timeout").args(["120", "bash", "-ec", &settled]).output().expect("it starts");
+    let mut shell = Command::new("timeout");
+    let output = shell.args(["120", "bash", "-ec", &settled]).current_dir(root()).output().expect("it starts");
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).expect("it is UTF-8")
 }

@@ -31,6 +31,10 @@ pub(crate) fn check(method: &str, target: &str, answer: &Answer) {
     };
     let response = &operation["responses"][answer.status.to_string()];
     assert!(response.is_object(), "{}not with this status", about());
+    if response.get("content").is_none() {
+        assert!(answer.body.is_empty(), "{}it has no body", about());
+        return;
+    }
     let kind = answer.header("content-type").unwrap_or_default().split(';').next().unwrap_or_default();
     let content = &response["content"][kind];
     assert!(content.is_object(), "{}not as {kind:?}", about());
@@ -74,7 +78,7 @@ fn conforms(schema: &Value, instance: &Value, about: &dyn Fn() -> String) {
 fn refusal_at(path: &str) -> Value {
     let paths = kept()["paths"].as_object().expect("there are paths");
     let is_under = |door: &&str| path.strip_prefix(door).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let door = ["/tasks", "/agents/run", "/api/v1/bridge"].into_iter().find(is_under);
+    let door = ["/tasks", "/agents/run", "/api/agent", "/api/v1/bridge"].into_iter().find(is_under);
     let is_like = |template: &str| door.map_or_else(|| fits(template, path), |door| template.starts_with(door));
     let there = paths.iter().find(|(template, _)| is_like(template)).map(|(_, operations)| operations);
     let described = there.and_then(|operations| operations.as_object()?.values().next());
@@ -153,4 +157,8 @@ fn an_answer_that_is_not_as_described_is_noticed() {
         let noticed = std::panic::catch_unwind(|| check(method, "/health", &answer));
         assert!(noticed.is_err(), "{answer:?}");
     }
+    let nothing = |body: &str| Answer { status: 204, headers: Vec::new(), body: body.as_bytes().to_vec() };
+    check("POST", "/api/agent/message", &nothing(""));
+    let noticed = std::panic::catch_unwind(|| check("POST", "/api/agent/message", &nothing("{}")));
+    assert!(noticed.is_err(), "an answer without content has none");
 }

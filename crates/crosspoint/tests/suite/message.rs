@@ -1,0 +1,3 @@
+//! The message contract: its agents.
+
+mod push;
