@@ -108,10 +108,8 @@ impl Kind {
     pub fn read_piece(self, text: &str) -> Option<Canonical<'static>> {
         match self.entry().framed() {
             Some(framed) => (framed.piece)(text),
-            None => {
-                let options = Options { kind: Some(self), ..Options::default() };
-                crate::read_jobs(text.as_bytes(), &options).1.into_iter().next().map(Canonical::into_owned)
-            }
+            // It was judged when it came (ALL-11).
+            None => crate::translate::read_response(self, text.as_bytes()).job.ok().map(Canonical::into_owned),
         }
     }
 

@@ -73,8 +73,8 @@ pub enum Text {
     /// such outcomes are stored; their text is put together before a document is written.
     Printed(Printed),
     /// Not all that was printed, byte for byte, and said to be so. It is made when a document is written, and never
-    /// stored.
-    Partial(Partial),
+    /// stored. Boxed, because hardly any text is such.
+    Partial(Box<Partial>),
 }
 
 impl Status {
@@ -155,7 +155,8 @@ impl Outcome {
     /// text that has yet to be put together.
     pub fn bytes(&self) -> usize {
         let beside = match &self.text {
-            Some(Text::Beside(text) | Text::Partial(Partial { text, .. })) => Some(text),
+            Some(Text::Beside(text)) => Some(text),
+            Some(Text::Partial(partial)) => Some(&partial.text),
             Some(Text::Within(_) | Text::Printed(_)) | None => None,
         };
         let reason = self.reason.as_ref();

@@ -282,7 +282,7 @@ impl Assembled {
         let text = Body::trusted(json.slice(within));
         let bytes = missing.or((!is_whole).then_some(bytes));
         let truncated = bytes.map(|bytes| Truncated { bytes, href: href.into() });
-        outcome.text = Some(Text::Partial(Partial { text, truncated, is_lossy }));
+        outcome.text = Some(Text::Partial(Box::new(Partial { text, truncated, is_lossy })));
         outcome
     }
 }
@@ -297,7 +297,7 @@ pub fn with_remark(outcome: &Outcome, href: impl FnOnce() -> String) -> Option<O
     let is_within = matches!(outcome.text, Some(Text::Within(_)));
     Some(Outcome {
         outputs: outcome.outputs.clone().filter(|_| !is_within),
-        text: Some(Text::Partial(Partial { text, truncated, is_lossy: false })),
+        text: Some(Text::Partial(Box::new(Partial { text, truncated, is_lossy: false }))),
         whole_bytes: None,
         ..outcome.clone()
     })

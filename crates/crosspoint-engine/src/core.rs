@@ -76,6 +76,8 @@ pub struct Core {
     visited: BTreeSet<Seq>,
     /// Jobs that have an outcome although their rows do not say so.
     unrepaired: Vec<Seq>,
+    /// The presence that agents had before commands that are not committed yet changed it.
+    presence_before: BTreeMap<Arc<str>, Option<Presence>>,
 }
 
 /// A job that has not ended.
@@ -117,6 +119,7 @@ impl Core {
             end: origin.end,
             visited: origin.visited,
             unrepaired: origin.unrepaired,
+            presence_before: BTreeMap::new(),
         };
         for spec in origin.agents {
             core.add_agent(spec, origin.now);
@@ -146,18 +149,13 @@ impl Core {
     /// disk was full.
     #[must_use]
     pub fn made_anew(&self, origin: Origin) -> Core {
-        let here = |agent: &&Agent| agent.joined.is_some() && agent.capacity() > 0;
-        let present = self.agents.values().filter(here).map(|agent| (agent.spec.name.clone(), agent.capacity()));
         // The orchestrator ran all the time and has not ended.
         let (written, now) = (origin.alive_at, origin.now);
-        let (present, alive_at, end, visited) = (present.collect(), Some(now), self.end, self.visited.clone());
+        let (present, alive_at, end, visited) = (self.present(), Some(now), self.end, self.visited.clone());
         let mut core = Core::new(Origin { present, alive_at, end, visited, ..origin });
         core.alive_at = written.unwrap_or_default();
         core.resting = self.resting;
-        for (name, agent) in &mut core.agents {
-            // What was seen of configured agents is only in memory.
-            agent.seen = self.agents.get(name).map_or(agent.seen, |known| known.seen);
-        }
+        core.see_as(self);
         core.doubtful.clone_from(&self.doubtful);
         core
     }
@@ -259,6 +257,7 @@ impl Core {
         if batch.jumps.is_some() {
             self.ended.jumps_written();
         }
+        self.presence_before.clear();
     }
 
     fn submit(&mut self, submission: &Submission, now: Time, batch: &mut Batch) -> Reply {

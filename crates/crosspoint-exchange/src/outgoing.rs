@@ -142,7 +142,7 @@ struct Asking<'d> {
 
 /// Returns the caller's document as a canonical job.
 fn canonical<'d>(job: &Assignment<'d>, options: &AgentOptions) -> Result<Asking<'d>, Failed> {
-    let mut types: Vec<String> = options.agent_types.iter().map(|name| name.to_string()).collect();
+    let mut types: Vec<String> = options.agent_types.iter().map(ToString::to_string).collect();
     types.extend(options.agent_type.clone());
     // A job that came as no document of a contract is described by its own fields.
     let Some(contract) = job.door.contract() else {
@@ -255,7 +255,7 @@ fn lost(homeless: &[Homeless]) -> Option<String> {
     for one in homeless {
         match one {
             // The agent knows the request by the job's id.
-            Homeless::Known(name) if *name == Home::RequestId.name() => {}
+            Homeless::Known(name) if [Home::RequestId, Home::TaskId].iter().any(|id| *name == id.name()) => {}
             Homeless::Known(name) => all.push(name),
             Homeless::Own(_) => theirs += 1,
         }

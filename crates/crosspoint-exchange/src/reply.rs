@@ -89,7 +89,7 @@ pub fn read_of(kind: Kind, document: &Bytes, agent_types: &[Box<str>]) -> Result
     let meaning = match job.event() {
         Event::Requested | Event::Queued => Meaning::Queued,
         Event::Progress { .. } => Meaning::Running(progress(&job, kind, document)),
-        Event::Waiting { question } => Meaning::Waiting(question.and_then(|asked| asked_of(document, asked))),
+        Event::Waiting { question } => Meaning::Waiting(question.and_then(|asked| question_of(document, asked))),
         Event::Ended(outcome) => Meaning::Ended(ended(&job, outcome, &Original { kind, document, parts: &parts })),
     };
     Ok(Reply { meaning, request_id: id, code, report })
@@ -104,8 +104,9 @@ fn without_mark(document: &Bytes) -> Bytes {
 /// The members under which agents put their question to a person, the contract's own first.
 const PROMPTS: [&str; 4] = ["prompt", "question", "message", "text"];
 
-/// Returns a question that has words, with a schema that is one. Without words it is as if none were given (ALL-11).
-fn asked_of(document: &Bytes, asked: &Json<'_>) -> Option<Question> {
+/// Returns the question in a value of a document, with a schema that is one. Without words it is as if none were given
+/// (ALL-11).
+pub fn question_of(document: &Bytes, asked: &Json<'_>) -> Option<Question> {
     let tape = Tape::scan(asked.get().as_bytes()).ok()?;
     let root = tape.root()?;
     let prompt = |name: &&str| root.get(name).filter(|value| value.kind() == Type::String);

@@ -26,7 +26,8 @@ pub(crate) enum Codec {
     HyphenatedTrace,
     /// A date and time with its offset from UTC.
     WithOffset,
-    /// A date and time with its offset from UTC; in a request on its way to an agent, the time at which it is sent.
+    /// A date and time with its offset from UTC. A request on its way to an agent has the time at which it is sent, and
+    /// an answer to a caller has a time in UTC (MSG-2.3).
     Sent,
     /// A number from 0 up.
     Amount,
@@ -49,7 +50,9 @@ impl Codec {
             Codec::Named(_) => Cow::Borrowed(held),
             Codec::Uuid => uuid_of(held),
             Codec::HyphenatedTrace => hyphenated(held),
-            Codec::Sent if context.is_dispatch() => Cow::Owned(Json::string(context.now).get().to_owned()),
+            Codec::Sent if context.is_dispatch() || (context.completing && !is_utc(held)) => {
+                Cow::Owned(Json::string(context.now).get().to_owned())
+            }
             Codec::Sent | Codec::WithOffset => with_offset(held),
             Codec::Amount if held.parse().is_ok_and(|amount: f64| amount < 0.0) => Cow::Borrowed("0"),
             Codec::Amount => Cow::Borrowed(held),
@@ -129,6 +132,11 @@ fn hyphenated(held: &str) -> Cow<'_, str> {
     }
     let parts = [&decoded[..8], &decoded[8..12], &decoded[12..16], &decoded[16..20], &decoded[20..]];
     Cow::Owned(Json::string(&parts.join("-")).get().to_owned())
+}
+
+/// Whether a date and time says that it is in UTC, or says nothing, which is read as UTC.
+fn is_utc(held: &str) -> bool {
+    held.ends_with("Z\"") || !has_offset(text(held))
 }
 
 fn with_offset(held: &str) -> Cow<'_, str> {

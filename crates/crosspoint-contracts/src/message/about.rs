@@ -41,7 +41,12 @@ impl About {
             Err(broken) => broken.so_far.root(),
         };
         let Some(root) = root else { return About::default() };
-        let text = |path: &str| Some(path.split('/').try_fold(root, Value::get)?.text()?.decode().into_owned());
+        let text = |path: &str| {
+            let value = path.split('/').try_fold(root, Value::get)?;
+            // A text that was cut off in the middle is not what its sender wrote.
+            let is_whole = scanned.is_ok() || Tape::scan(value.source().as_bytes()).is_ok();
+            Some(value.text()?.decode().into_owned()).filter(|_| is_whole)
+        };
         let name = |path: &str| text(path).filter(|name| !name.is_empty());
         let kind = kind_of(root);
         let payload = root.get("payload");

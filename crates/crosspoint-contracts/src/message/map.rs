@@ -66,7 +66,7 @@ static WORK_REQUEST: Shape = Shape {
     loose: false,
 };
 
-const REPORTED_AT: Member = home("timestamp", Home::ReportedAt, Codec::WithOffset);
+const REPORTED_AT: Member = home("timestamp", Home::ReportedAt, Codec::Sent);
 
 static WORK_STATUS: Shape = Shape {
     kind: Kind::WorkStatus,

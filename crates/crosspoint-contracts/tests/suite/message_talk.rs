@@ -70,6 +70,7 @@ fn without_a_type_the_payload_tells_what_a_message_is() {
     let cut = r#"{"protocol_version": "1.0", "type": "error", "request_id": "r", "payload": {"error_code"#;
     let about = About::of(cut.as_bytes());
     assert_eq!((about.kind, about.ids), (Some(Kind::MessageError), vec!["r".to_owned()]));
+    assert!(About::of(br#"{"type": "error", "request_id": "550e8400"#).ids.is_empty(), "half an id is none");
 }
 
 #[test]

@@ -175,6 +175,7 @@ impl Core {
 
     pub(super) fn set_capacity(&mut self, name: &str, capacity: u32, now: Time, batch: &mut Batch) -> Reply {
         let Some(agent) = self.agents.get_mut(name) else { return Reply::NoSuchAgent };
+        self.presence_before.entry(agent.spec.name.clone()).or_insert_with(|| agent.presence());
         let Some(joined) = &mut agent.joined else {
             let seen = agent.seen.unwrap_or(Presence::Here { capacity: agent.spec.concurrency });
             agent.seen = Some(seen.changed(capacity, now));
@@ -187,6 +188,27 @@ impl Core {
             self.write_member(&name, batch);
         }
         Reply::Done
+    }
+
+    /// Returns the agents that joined and are present, as far as that is committed, with how many jobs they take.
+    pub(super) fn present(&self) -> BTreeMap<Arc<str>, u32> {
+        let here = |agent: &Agent| match self.committed_presence(agent)? {
+            Presence::Here { capacity } => Some((agent.spec.name.clone(), capacity)),
+            Presence::Away { .. } => None,
+        };
+        self.agents.values().filter(|agent| agent.joined.is_some()).filter_map(here).collect()
+    }
+
+    /// Takes over what another core has seen of configured agents, as far as that is committed. It is only in memory.
+    pub(super) fn see_as(&mut self, other: &Core) {
+        for agent in self.agents.values_mut().filter(|agent| agent.joined.is_none()) {
+            let known = other.agents.get(&agent.spec.name).filter(|known| known.joined.is_none());
+            agent.seen = known.map_or(agent.seen, |known| other.committed_presence(known));
+        }
+    }
+
+    fn committed_presence(&self, agent: &Agent) -> Option<Presence> {
+        self.presence_before.get(&agent.spec.name).copied().unwrap_or_else(|| agent.presence())
     }
 
     pub(super) fn forget(&mut self, name: &str, batch: &mut Batch) -> Reply {
@@ -221,6 +243,11 @@ impl Core {
 }
 
 impl Agent {
+    /// Returns whether the agent is present; `None` for a configured agent of which that is not known.
+    pub fn presence(&self) -> Option<Presence> {
+        self.joined.map(|joined| joined.presence).or(self.seen)
+    }
+
     /// Returns the agent as it is stored, if it joined.
     pub fn member(&self) -> Option<Member> {
         let joined = self.joined?;

@@ -88,7 +88,8 @@ mod tests {
 
     fn partial(bytes: u64, outputs: Option<&'static str>) -> Outcome {
         let truncated = Some(Truncated { bytes, href: "/all".into() });
-        let text = Text::Partial(Partial { text: Body::trusted("\"end\\n\""), truncated, is_lossy: false });
+        let text = Partial { text: Body::trusted("\"end\\n\""), truncated, is_lossy: false };
+        let text = Text::Partial(Box::new(text));
         let outputs = outputs.map(Body::trusted);
         Outcome::completed(Success { outputs, text: Some(text), ..Success::default() })
     }

@@ -29,13 +29,15 @@ pub enum Limit {
     StoreBytes,
     /// Documents that wait to be judged.
     Documents,
+    /// Output of one job.
+    OutputBytes,
     /// No limit: the request was meant for another server, or came from a page of another site.
     Foreign,
 }
 
 impl Limit {
     /// All limits.
-    pub const ALL: [Limit; 14] = [
+    pub const ALL: [Limit; 15] = [
         Limit::Jobs,
         Limit::JobsPerWork,
         Limit::JobsPerAgent,
@@ -49,6 +51,7 @@ impl Limit {
         Limit::WriteSeconds,
         Limit::StoreBytes,
         Limit::Documents,
+        Limit::OutputBytes,
         Limit::Foreign,
     ];
 
@@ -68,6 +71,7 @@ impl Limit {
             Limit::WriteSeconds => "write_seconds",
             Limit::StoreBytes => "store_bytes",
             Limit::Documents => "documents",
+            Limit::OutputBytes => "output_bytes",
             Limit::Foreign => "foreign",
         }
     }

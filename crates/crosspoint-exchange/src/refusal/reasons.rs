@@ -78,6 +78,12 @@ impl Refusal {
             .over(Limit::BodyBytes)
     }
 
+    /// The output of a job is more than it may be. What came before stays.
+    pub fn too_much_output(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
+        Refusal::new(Situation::Full, Failure::ResourceLimit, Repeat::Never, message.into(), hint.into())
+            .over(Limit::OutputBytes)
+    }
+
     /// Part of the request did not arrive in time.
     pub fn too_slow(what: &'static str, limit: Limit, time_max: Duration) -> Refusal {
         let message = format!("the {what} did not arrive within {} s", time_max.as_secs_f64());
@@ -143,6 +149,7 @@ impl Refusal {
             | Limit::WriteSeconds
             | Limit::StoreBytes
             | Limit::Documents
+            | Limit::OutputBytes
             | Limit::Foreign => ("", "jobs"),
         };
         let message = format!("there are {most} jobs{of} that have not ended, and no more may be");

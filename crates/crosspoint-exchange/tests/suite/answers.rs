@@ -25,7 +25,7 @@ fn ended(outcome: &Outcome) -> State<'_> {
 }
 
 /// What a message agent says at the end, with the ids that it was given and some of its own.
-fn said(kind: Kind, payload: Value) -> Value {
+fn said(kind: Kind, payload: &Value) -> Value {
     json!({
         "protocol_version": "1.0", "message_id": "650e8400-e29b-41d4-a716-446655440001",
         "from_agent": "code", "to_agent": "orchestrator", "timestamp": "2027-01-15T08:00:02Z",
@@ -98,8 +98,8 @@ fn a_success_of_any_agent_is_a_result() {
         "error_message": null, "error_type": null, "created_at": "2027-01-15T08:00:02Z", "duration_seconds": 2.0,
         "metadata": {}});
     for (outcome, text, seconds) in [
-        (outcome(Kind::WorkResult, &said(Kind::WorkResult, payload)), "done", 7.0),
-        (outcome(Kind::WorkResult, &said(Kind::WorkResult, later)), "done", 7.0),
+        (outcome(Kind::WorkResult, &said(Kind::WorkResult, &payload)), "done", 7.0),
+        (outcome(Kind::WorkResult, &said(Kind::WorkResult, &later)), "done", 7.0),
         (outcome(Kind::RunResponse, &run), r#"{"output":"done"}"#, 2.0),
         (outcome(Kind::TaskResponse, &task), r#"{"output":"done"}"#, 2.0),
         (outcome(Kind::BridgeResponse, &bridge), "done", 2.0),
@@ -119,7 +119,7 @@ fn an_agents_failure_is_a_failed_result_with_its_own_exit_code() {
     let new = job();
     let payload = json!({"task_id": JOB, "status": "failed", "exit_code": 3, "output": "no disk",
         "resources_used": {"duration_seconds": 1}});
-    let outcome = outcome(Kind::WorkResult, &said(Kind::WorkResult, payload));
+    let outcome = outcome(Kind::WorkResult, &said(Kind::WorkResult, &payload));
     let result = told(&snapshot(&new, ended(&outcome)), Kind::WorkResult);
     is_the_callers(&result);
     assert_eq!((&result["payload"]["exit_code"], &result["payload"]["output"]), (&json!(3), &json!("no disk")));
@@ -171,7 +171,7 @@ fn an_agents_error_keeps_its_own_context() {
     let new = job();
     let context = json!({"limit_name": "gpu_vram_mb", "available": 128, "required": 512, "own": [1]});
     let payload = json!({"error_code": 5005, "error_message": "Resource limit exceeded", "error_context": context});
-    let told_of = outcome(Kind::MessageError, &said(Kind::MessageError, payload));
+    let told_of = outcome(Kind::MessageError, &said(Kind::MessageError, &payload));
     let error = told(&snapshot(&new, ended(&told_of)), Kind::MessageError);
     is_the_callers(&error);
     for (name, value) in context.as_object().expect("an object") {
@@ -224,7 +224,7 @@ fn an_answer_to_whom_anyone_would_do_comes_from_the_agents_type() {
     let new = came(Contract::Message, &request, Headers::default());
     let payload = json!({"task_id": JOB, "status": "success", "exit_code": 0, "output": "",
         "resources_used": {"duration_seconds": 7}});
-    let own = outcome(Kind::WorkResult, &said(Kind::WorkResult, payload));
+    let own = outcome(Kind::WorkResult, &said(Kind::WorkResult, &payload));
     let printed = Outcome::completed(Success::printed(""));
     for (outcome, agent_type, from) in [
         (&own, None, "code"),
@@ -259,5 +259,45 @@ fn without_an_echo_the_answer_is_whole_all_the_same() {
     for (state, kind) in [(State::Running, Kind::WorkStatus), (ended(&printed), Kind::WorkResult)] {
         let message = told(&snapshot(&new, state), kind);
         assert_eq!(message["request_id"], REQUEST);
+    }
+}
+
+/// What an agent said on the way reaches the caller, also where it broke the contract with it (ALL-11).
+#[test]
+fn a_status_of_the_agent_is_handed_on_under_the_callers_ids() {
+    let new = job();
+    let step = json!({"number": 2, "name": "sorting", "output": "half done"});
+    let payload = json!({"task_id": JOB, "status": "step_completed", "progress_percent": 40, "step": step});
+    let mut status = said(Kind::WorkStatus, &payload);
+    status["type"] = json!("work_status");
+    for from in ["infra", "a type that nobody knows"] {
+        status["from_agent"] = json!(from);
+        let reply =
+            reply::read(Kind::WorkStatus, &Bytes::from(status.to_string())).unwrap_or_else(|_| panic!("it reads"));
+        let Meaning::Running(progress) = reply.meaning else { panic!("it runs") };
+        let told = told(&Snapshot { progress: Some(&progress), ..snapshot(&new, State::Running) }, Kind::WorkStatus);
+        is_the_callers(&told);
+        assert_eq!((&told["payload"]["step"], &told["payload"]["status"]), (&step, &json!("step_completed")), "{told}");
+        assert_ne!(told["message_id"], status["message_id"]);
+    }
+}
+
+/// MSG-2.3: what we write is in UTC, and the agent's own time is carried.
+#[test]
+fn an_answer_has_a_time_in_utc() {
+    let new = job();
+    let payload = json!({"task_id": JOB, "status": "success", "exit_code": 0, "output": "",
+        "resources_used": {"duration_seconds": 7}});
+    let mut result = said(Kind::WorkResult, &payload);
+    for (given, written, carried) in [
+        ("2027-01-15T08:00:02.25Z", "2027-01-15T08:00:02.25Z", Value::Null),
+        ("2027-01-15T08:00:02", "2027-01-15T08:00:02Z", Value::Null),
+        ("2027-01-15T10:00:02+02:00", "2027-01-15T08:00:02.100Z", json!("2027-01-15T10:00:02+02:00")),
+    ] {
+        result["timestamp"] = json!(given);
+        let outcome = outcome(Kind::WorkResult, &result);
+        let told = told(&snapshot(&new, ended(&outcome)), Kind::WorkResult);
+        assert_eq!(told["timestamp"], written, "{told}");
+        assert_eq!(told["x_custom_fields"]["x_crosspoint"]["reported_at"], carried, "{told}");
     }
 }

@@ -52,6 +52,42 @@ fn a_refusal_repeats_the_ids_and_goes_the_other_way() {
     assert_eq!(context(&message)["repeat"], "unknown");
 }
 
+/// Whatever the reason, with and without a request that can be read.
+#[test]
+fn every_refusal_is_a_whole_message() {
+    let second = Duration::from_secs(1);
+    let all: [fn(Duration) -> Refusal; 18] = [
+        |_| Refusal::invalid("a \"message\"", "a hint"),
+        |_| Refusal::invalid("in a field", "a hint").at("/payload/hints").naming_field(),
+        |_| Refusal::not_found("nothing", "a hint"),
+        |_| Refusal::no_such_job(),
+        |_| Refusal::wrong_method("PUT"),
+        |_| Refusal::foreign("not here", "go there"),
+        |_| Refusal::conflict("another", "a hint"),
+        |_| Refusal::untimely("not now", "a hint"),
+        |_| Refusal::unsupported("nobody", "a hint"),
+        |_| Refusal::delegation("a circle", "a hint"),
+        |_| Refusal::too_large(1),
+        |time| Refusal::too_slow("body", Limit::BodySeconds, time),
+        |_| Refusal::unavailable("away", "a hint").over(Limit::StoreBytes),
+        |_| Refusal::ended(),
+        |time| Refusal::waited("j", time),
+        |_| Refusal::leaving("j"),
+        |_| Refusal::internal(),
+        |_| Refusal::full(Limit::Jobs, 1),
+    ];
+    for refuse in all {
+        let bare = written(&refuse(second));
+        let message = about(refuse(second), &work_request());
+        assert_eq!(message["payload"]["error_code"], bare["payload"]["error_code"]);
+        assert_eq!(
+            (&message["request_id"], &context(&message)["task_id"]),
+            (&json!(REQUEST), &json!(TASK)),
+            "{message}"
+        );
+    }
+}
+
 #[test]
 fn what_cannot_be_read_is_made_up_and_said_to_be() {
     for nothing in [&b""[..], b"[]", b"{", b"\xff", br#"{"request_id": 7, "trace_id": "x", "from_agent": "Code"}"#] {
@@ -159,9 +195,11 @@ fn agent(name: &str, works: &[&str]) -> Agent {
     Agent { name: name.into(), works: works.iter().map(|work| Arc::from(*work)).collect() }
 }
 
+type Why = fn(NewJob) -> Unaccepted<Known>;
+
 /// A side that takes no work, for this reason.
 #[derive(Clone)]
-struct Closed(fn(NewJob) -> Unaccepted<Known>);
+struct Closed(Why);
 
 /// A job that is there already.
 #[derive(Clone)]
@@ -226,7 +264,7 @@ impl Followed for Known {
 
 #[test]
 fn work_that_is_not_accepted_says_why_in_the_words_of_the_contract() {
-    let reasons: [(fn(NewJob) -> Unaccepted<Known>, i64, &str, &str); 5] = [
+    let reasons: [(Why, i64, &str, &str); 5] = [
         (|_| Unaccepted::UnknownWork, 5006, "/payload/work_type", "ALL-6"),
         (|_| Unaccepted::WrongType, 5006, "/to_agent", "MSG-18"),
         (|_| Unaccepted::NotItsWork, 5006, "/payload/work_type", "ALL-6"),

@@ -30,7 +30,7 @@ fn is_success(reply: Result<Reply, Lack>) -> bool {
     matches!(reply.map(|reply| reply.meaning), Ok(Meaning::Ended(Ok(_))))
 }
 
-fn envelope(message_type: &str, payload: Value) -> Value {
+fn envelope(message_type: &str, payload: &Value) -> Value {
     json!({
         "protocol_version": "1.0", "message_id": TASK, "from_agent": "code", "to_agent": "orchestrator",
         "timestamp": "2027-01-15T08:00:02Z", "trace_id": REQUEST, "request_id": JOB,
@@ -68,7 +68,7 @@ fn a_bare_status_is_progress() {
         }
     }
     let step = json!({"status": "running", "progress_percent": "40", "step": {"name": "sorting", "number": null}});
-    let reply = read(Kind::WorkStatus, &envelope("work_status", step)).expect("it says enough");
+    let reply = read(Kind::WorkStatus, &envelope("work_status", &step)).expect("it says enough");
     let Meaning::Running(progress) = reply.meaning else { panic!("it runs") };
     assert_eq!(
         (progress.percent, progress.step.map(|step| step.get().to_owned())),
@@ -97,13 +97,13 @@ fn a_bare_error_is_a_failure() {
 fn the_later_dialect_is_read_with_a_warning() {
     let result = json!({"task_id": JOB, "status": "completed", "output": "done", "duration_ms": 1_500,
         "agent_id": "x", "resources_used": {"anything": true}, "error_message": null});
-    let mut message = envelope("work_result", result);
+    let mut message = envelope("work_result", &result);
     message["priority"] = json!(3);
     let reply = read(Kind::WorkResult, &message).expect("it is read");
     assert!(errors(&reply).is_empty() && !reply.report.findings.is_empty(), "{:?}", reply.report);
     let Meaning::Ended(Ok(success)) = reply.meaning else { panic!("it is a success") };
     assert_eq!(success.usage.map(|usage| usage.get().to_owned()), Some(r#"{"duration_seconds":1.5}"#.to_owned()));
-    let error = envelope("error", json!({"error_code": 1234, "error_message": "own", "context": {}}));
+    let error = envelope("error", &json!({"error_code": 1234, "error_message": "own", "context": {}}));
     let reply = read(Kind::MessageError, &error).expect("it is read");
     assert!(errors(&reply).is_empty() && !reply.report.findings.is_empty(), "{:?}", reply.report);
     assert_eq!(failure(Ok(reply)), Some(Failure::AgentFailed));
@@ -116,7 +116,7 @@ fn optional_members_of_the_wrong_type_are_warnings() {
         for wrong in [json!(null), json!([1]), json!("x")] {
             let payload = json!({"task_id": JOB, "status": "success", "exit_code": 0, "output": "done",
                 "resources_used": {"duration_seconds": 1, "gpu_vram_mb": wrong, "cpu_time_ms": wrong}});
-            let mut message = envelope("work_result", payload);
+            let mut message = envelope("work_result", &payload);
             message[place] = wrong;
             let reply = read(kind, &message).expect("it is read");
             assert!(errors(&reply).is_empty() && !reply.report.findings.is_empty(), "{message}: {:?}", reply.report);
@@ -128,11 +128,12 @@ fn optional_members_of_the_wrong_type_are_warnings() {
 #[test]
 fn the_id_of_a_reply_is_that_of_its_task_before_that_of_its_request() {
     let id = |kind, message: &Value| read(kind, message).expect("it is read").request_id;
-    let result = envelope("work_result", json!({"task_id": TASK, "status": "success", "output": ""}));
+    let result = envelope("work_result", &json!({"task_id": TASK, "status": "success", "output": ""}));
     assert_eq!(id(Kind::WorkResult, &result).as_deref(), Some(TASK));
-    let error = envelope("error", json!({"error_code": 5900, "error_message": "", "error_context": {"task_id": TASK}}));
+    let error =
+        envelope("error", &json!({"error_code": 5900, "error_message": "", "error_context": {"task_id": TASK}}));
     assert_eq!(id(Kind::MessageError, &error).as_deref(), Some(TASK));
-    let error = envelope("error", json!({"error_code": 5900, "error_message": "", "error_context": {}}));
+    let error = envelope("error", &json!({"error_code": 5900, "error_message": "", "error_context": {}}));
     assert_eq!(id(Kind::MessageError, &error).as_deref(), Some(JOB));
 }
 
@@ -140,7 +141,7 @@ fn the_id_of_a_reply_is_that_of_its_task_before_that_of_its_request() {
 fn types_that_the_operator_added_break_nothing() {
     let payload = json!({"task_id": JOB, "status": "success", "exit_code": 0, "output": "",
         "resources_used": {"duration_seconds": 1}});
-    let mut message = envelope("work_result", payload);
+    let mut message = envelope("work_result", &payload);
     message["from_agent"] = json!("gpu");
     let bytes = Bytes::from(message.to_string());
     let plain = reply::read(Kind::WorkResult, &bytes).expect("it is read");

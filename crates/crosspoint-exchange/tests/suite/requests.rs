@@ -82,6 +82,8 @@ fn the_callers_own_ids_are_carried_beside() {
     let off = AgentOptions { carry: false, ..options(Contract::Message) };
     let message = written(&new, 1, &off);
     assert_eq!(message["x_custom_fields"], json!({}), "{message}");
+    let lost = sent(&new, 1, &off).lost.expect("something is lost");
+    assert!(lost.contains("created_at") && !lost.contains("_id") && !lost.contains("not known"), "{lost}");
 }
 
 #[test]

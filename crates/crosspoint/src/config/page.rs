@@ -80,8 +80,8 @@ fn page() -> String {
         let _ = writeln!(out, "| `{name}` | {about} |");
     }
     out.push_str(
-        "\n## `[[caller]]`\n\nOne table for each caller that is told later what became of its work. A caller without a\n\
-         `callback` pulls what it is owed.\n",
+        "\n## `[[caller]]`\n\nOne table for each caller that is told later what became of its work; see\n\
+         [operations](operations.md#what-callers-are-owed).\n",
     );
     out.push_str("\n| key | what it is |\n|---|---|\n");
     for (name, about) in caller::KEYS {

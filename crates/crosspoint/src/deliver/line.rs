@@ -143,6 +143,16 @@ impl Line {
         }
     }
 
+    /// Whether a job was handed out and has not come back, and is still owed.
+    pub(super) fn is_out(&self, id: JobId) -> bool {
+        matches!(self.places.get(&id), Some(Place::Out { .. }))
+    }
+
+    /// So many jobs are owed. If the line knows of fewer, the others are in the store.
+    pub(super) fn expect(&mut self, owed: u64) {
+        self.left |= (self.places.len() as u64) < owed;
+    }
+
     /// A job is no longer owed.
     pub(super) fn forget(&mut self, id: JobId) {
         match self.places.remove(&id) {

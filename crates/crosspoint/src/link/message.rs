@@ -3,9 +3,10 @@
 //! A request is pushed to its agent, or waits until the agent pulls it ([`outbox`]); from then on both are the same
 //! [`conversation`]. What the agent says comes on the connection of a push, or to the server's endpoint, which finds the
 //! conversation in the [`hub`]. [`life`] decides whether an agent is there, [`verdict`] what it says means, [`steps`]
-//! puts long output together, and [`sending`] writes what goes out. The transport is in `agent` and `sending` alone.
+//! takes what it prints, [`chunks`] puts long output together, and [`sending`] writes what goes out. The transport is in `agent` and `sending` alone.
 
 mod agent;
+mod chunks;
 mod conversation;
 mod hub;
 mod life;
@@ -89,7 +90,8 @@ async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed
     let (job, number) = (attempt.job().id(), attempt.number());
     let trace = trace_of(attempt.job(), number);
     let begun = message.hub.begin(job, number, &message.agent.name);
-    let steps = steps::Steps::open(message.hub.spool(), &attempt).await;
+    let bytes_max = attempt.job().request.limits.output_bytes.unwrap_or(message.agent.output_bytes_max());
+    let steps = steps::Steps::new(message.hub.spool(), bytes_max);
     let mut conversation = Conversation::new(message, attempt, begun, steps);
     let result = conversation.work().await;
     // An agent that has said how the work ended, or never had it, need not be told.
@@ -125,7 +127,8 @@ async fn leaves(watch: &Watch, agent: &Arc<str>, number: u32) -> bool {
 
 /// Returns how a message says that work ended; `None` if it says that the work goes on.
 pub(crate) fn outcome_of(kind: Kind, document: &Bytes) -> Option<Result<Success, Failed>> {
-    match verdict::read(kind, document) {
+    // What is wrong with it beside that is on record only while the attempt is under way.
+    match verdict::read(kind, document, &[]) {
         Ok(read) => match read.meaning {
             Meaning::Ended(result) => Some(result.map_err(|failed| *failed)),
             Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => None,

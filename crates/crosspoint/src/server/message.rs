@@ -96,7 +96,8 @@ impl App {
         let doors = self.doors();
         let requested = message::request_work(&doors, SentBy(from.caller), asking, (uri, headers), received).await?;
         if let Some(recipient) = from.notify {
-            self.tell_later(&recipient, &requested);
+            let watch = requested.work.job.0.clone();
+            self.tell_later(&recipient, watch, requested.is_told).await;
         }
         Ok(requested.response)
     }

@@ -1,6 +1,7 @@
 //! The native API and the server itself.
 
 mod api;
+mod callers;
 mod documents;
 mod life;
 mod limits;

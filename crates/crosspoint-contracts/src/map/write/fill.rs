@@ -108,9 +108,9 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     /// Whether the document is a message of its own and has a new id. A request to an agent carries the id of its
-    /// caller's message; an answer has nothing to say of the agent's.
+    /// caller's message, if it carries anything; an answer has nothing to say of the agent's.
     pub(super) fn is_new_message(&mut self) -> bool {
-        if self.context.completing {
+        if self.context.completing || self.context.carrying == Carrying::Off {
             self.own_here();
         }
         self.context.completing || self.context.is_dispatch()

@@ -119,7 +119,9 @@ impl World {
             self.count("set aside");
             self.say(|| format!("job {} cannot be written", seq.0));
             let before = before.cloned().ok_or("a curse that came during a round")?;
-            self.model = Model { now: self.model.now, offset: self.model.offset, ..before };
+            // A core that is made anew within a life still knows that it rests.
+            let resting = before.resting || (self.model.resting && !decided.begins);
+            self.model = Model { now: self.model.now, offset: self.model.offset, resting, ..before };
             if decided.begins {
                 self.make_core();
             } else {

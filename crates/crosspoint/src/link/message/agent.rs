@@ -108,6 +108,11 @@ impl MessageAgent {
         self.token.as_ref().is_some_and(|token| token.is(presented))
     }
 
+    /// Returns how much output an attempt may have, in bytes.
+    pub(super) fn output_bytes_max(&self) -> u64 {
+        self.answer_bytes_max as u64
+    }
+
     /// Whether messages wait here until the agent asks for them.
     pub(crate) fn pulls(&self) -> bool {
         self.push.is_none()

@@ -25,7 +25,7 @@ use super::agent::MessageAgent;
 use super::hub::{Begun, Heard, Said};
 use super::life::SILENT_AFTER;
 use super::outbox::Stage;
-use super::steps::Steps;
+use super::steps::{Steps, Untaken};
 use super::verdict::{self, Answered, Judged, Naming, PushVerdict, Read};
 use super::{Message, sending};
 use crate::link::record::{Broken, Note};
@@ -190,7 +190,7 @@ impl<'m> Conversation<'m> {
         self.posting = None;
         let status = Ok((answer.status, Some(answer.body.len())));
         remote::log(&self.attempt, self.began, status);
-        let Judged { verdict, about, notes } = verdict::of_answer(&answer);
+        let Judged { verdict, about, notes } = verdict::of_answer(&answer, &self.agent().options.agent_types);
         self.note(notes);
         let naming = verdict::naming(&about, self.attempt.job().id());
         match verdict {
@@ -227,7 +227,7 @@ impl<'m> Conversation<'m> {
         heard: Option<oneshot::Sender<Heard>>,
     ) -> Result<Option<Ended>, Failed> {
         self.note(verdict::naming(about, self.attempt.job().id()).note());
-        let read = match verdict::read(kind, &document) {
+        let read = match verdict::read(kind, &document, &self.agent().options.agent_types) {
             Ok(read) => read,
             Err(unreadable) => {
                 self.note(unreadable.notes);
@@ -239,11 +239,9 @@ impl<'m> Conversation<'m> {
         self.note(notes);
         // MSG-6.3.
         self.is_paused = about.is_paused;
+        let meaning = if about.is_paused { verdict::paused(meaning, &document) } else { meaning };
         if let Meaning::Ended(result) = meaning {
-            let result = self.steps.finish(&mut self.attempt, result).await.map_err(gone)?;
-            self.note(result.notes);
-            self.conclude(heard);
-            return Ok(Some(result.ended));
+            return self.ends(result, &document, heard).await;
         }
         let taken = self.goes_on(meaning, &document).await?;
         if let Some(heard) = heard {
@@ -253,19 +251,44 @@ impl<'m> Conversation<'m> {
         Ok(None)
     }
 
+    /// Handles a message that says how the work ended.
+    async fn ends(
+        &mut self,
+        ended: Ended,
+        document: &Bytes,
+        heard: Option<oneshot::Sender<Heard>>,
+    ) -> Result<Option<Ended>, Failed> {
+        match (self.steps.finish(&mut self.attempt, ended, document).await, heard) {
+            (Ok(finished), heard) => {
+                self.note(finished.notes);
+                self.conclude(heard);
+                Ok(Some(finished.ended))
+            }
+            (Err(Untaken::Gone(why)), _) => Err(gone(why)),
+            (Err(Untaken::NotNow), Some(heard)) => {
+                let _ = heard.send(Heard::NotNow);
+                Ok(None)
+            }
+            (Err(Untaken::NotNow), None) => Err(Failed::of(Failure::Internal, Dispatched::Yes)),
+        }
+    }
+
     /// Handles a message of work that goes on.
     async fn goes_on(&mut self, meaning: Meaning, document: &Bytes) -> Result<Heard, Failed> {
         let question = match meaning {
             Meaning::Waiting(question) => question,
             Meaning::Queued | Meaning::Ended(_) => None,
-            Meaning::Running(progress) => {
-                let stored = self.steps.status(&mut self.attempt, document, progress).await.map_err(gone)?;
-                if let Some(refused) = stored {
-                    self.note([refused.note()]);
-                    return Ok(Heard::Refused(refused));
+            Meaning::Running(progress) => match self.steps.status(&mut self.attempt, document, progress).await {
+                Ok(step) => {
+                    self.note(step.notes);
+                    if let Some(refused) = step.refused {
+                        return Ok(Heard::Refused(refused));
+                    }
+                    None
                 }
-                None
-            }
+                Err(Untaken::Gone(why)) => return Err(gone(why)),
+                Err(Untaken::NotNow) => return Ok(Heard::NotNow),
+            },
         };
         if question.is_none() && self.question.is_some() {
             self.attempt.unasked().await.map_err(gone)?;

@@ -61,8 +61,8 @@ pub(super) struct Said {
 pub(crate) enum Heard {
     /// It counts, and is on disk.
     Taken,
-    /// The work goes on without this attempt, or is over.
-    Over,
+    /// It cannot be stored just now, and has to be sent again.
+    NotNow,
     /// Its chunk of output cannot be taken. The attempt goes on.
     Refused(steps::Refused),
 }
@@ -179,6 +179,7 @@ impl Hub {
 
     /// Watches until the server ends whether agents are there.
     pub(crate) async fn keep_looking(&self, engine: &Engine) {
+        steps::remove_leftovers(&self.spool, engine).await;
         loop {
             for agent in self.agents() {
                 self.tell_capacity(engine, &agent);

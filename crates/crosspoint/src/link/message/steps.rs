@@ -1,14 +1,21 @@
-//! What an agent says on the way and with its result: progress, and output that may come in chunks (MSG-9).
+//! What an agent says on the way and with its result: how far it is, and what it printed (MSG-9).
+//!
+//! Most attempts print nothing on the way. The file in which chunks are put together is opened only for those that do,
+//! and for attempts that were under way before a restart.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use crosspoint_contracts::clause::Clause;
-use crosspoint_contracts::reply::Progress;
+use crosspoint_contracts::json::{Tape, Value};
+use crosspoint_contracts::message::chunk::{Chunk, Refusal as Broken};
+use crosspoint_contracts::message::{WorkState, code};
+use crosspoint_contracts::reply::{Failed, Progress};
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::runtime::{Attempt, Gone};
+use crosspoint_engine::runtime::{Attempt, Engine, Gone};
 use crosspoint_exchange::refusal::Refusal;
+use uuid::Uuid;
 
+use super::chunks::{self, Chunks, Fault, Status};
 use super::conversation::Ended;
 use crate::link::record::{Note, note};
 
@@ -16,23 +23,31 @@ use crate::link::record::{Note, note};
 pub(super) const DIRECTORY: &str = "chunks";
 
 /// The output of one attempt.
-pub(super) struct Steps;
-
-/// Why a chunk cannot be taken.
-#[derive(Debug)]
-pub(crate) struct Refused {
-    clause: &'static Clause,
-    message: String,
+pub(super) struct Steps {
+    directory: PathBuf,
+    bytes_max: u64,
+    /// The output so far, if there may be any.
+    chunks: Option<Chunks>,
 }
 
-impl Refused {
-    pub(super) fn note(&self) -> Note {
-        note(self.clause, self.message.clone())
-    }
+/// Why a chunk, or a set of them, cannot be taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refused(Broken);
 
-    pub(crate) fn refusal(&self) -> Refusal {
-        Refusal::invalid(self.message.clone(), "send every byte once, in order").clause(self.clause.id)
-    }
+/// Why what an agent said cannot be taken. It is not acknowledged, so that the agent says it again.
+#[derive(Debug)]
+pub(super) enum Untaken {
+    /// The job goes on without this attempt.
+    Gone(Gone),
+    /// What it printed cannot be stored just now.
+    NotNow,
+}
+
+/// What a message on the way came to.
+pub(super) struct Step {
+    /// What is wrong with the chunk, or with the set that ended here.
+    pub(super) refused: Option<Refused>,
+    pub(super) notes: Vec<Note>,
 }
 
 /// A result, with the text that came before it in chunks.
@@ -42,23 +57,133 @@ pub(super) struct Finished {
 }
 
 impl Steps {
-    pub(super) async fn open(_: &Path, _: &Attempt) -> Steps {
-        Steps
+    pub(super) fn new(directory: &Path, bytes_max: u64) -> Steps {
+        Steps { directory: directory.to_owned(), bytes_max, chunks: None }
     }
 
+    /// Takes a status: what it printed is on disk when this returns.
     pub(super) async fn status(
         &mut self,
         attempt: &mut Attempt,
-        _document: &Bytes,
+        document: &Bytes,
         progress: Progress,
-    ) -> Result<Option<Refused>, Gone> {
-        attempt.advanced(progress).await?;
-        Ok(None)
+    ) -> Result<Step, Untaken> {
+        let status = status_of(document);
+        let is_chunk = status.chunk.is_some();
+        let broken = if status.output.is_empty() && !is_chunk && !self.is_open(attempt) {
+            Vec::new()
+        } else {
+            let chunks = self.opened(attempt).await?;
+            chunks.take(attempt, status).await.map_err(untaken)?.refused
+        };
+        // A chunk that were handed on with the progress would be one of many that its reader never sees.
+        let document = progress.document.filter(|_| !is_chunk);
+        attempt.advanced(Progress { document, ..progress }).await.map_err(Untaken::Gone)?;
+        let refused: Vec<Refused> = broken.into_iter().map(Refused).collect();
+        Ok(Step { refused: refused.first().copied(), notes: refused.iter().map(|one| one.note()).collect() })
     }
 
-    pub(super) async fn finish(&mut self, _: &mut Attempt, ended: Ended) -> Result<Finished, Gone> {
-        Ok(Finished { ended, notes: Vec::new() })
+    /// Takes a result, with the text of which it has only the end.
+    pub(super) async fn finish(
+        &mut self,
+        attempt: &mut Attempt,
+        ended: Ended,
+        document: &Bytes,
+    ) -> Result<Finished, Untaken> {
+        if !self.is_open(attempt) {
+            return Ok(Finished { ended, notes: Vec::new() });
+        }
+        let output = text_at(document, &["payload", "output"]).map(|output| Bytes::from(output.into_bytes()));
+        let chunks = self.opened(attempt).await?;
+        let finished = chunks.finish(attempt, output).await.map_err(untaken)?;
+        let notes = finished.refused.map(|broken| Refused(broken).note()).into_iter().collect();
+        let ended = finished.result(ended.map_err(|failed| *failed)).map_err(Box::<Failed>::new);
+        Ok(Finished { ended, notes })
+    }
+
+    /// Whether there may be output before.
+    fn is_open(&self, attempt: &Attempt) -> bool {
+        self.chunks.is_some() || attempt.is_resumed()
+    }
+
+    async fn opened(&mut self, attempt: &Attempt) -> Result<&mut Chunks, Untaken> {
+        if self.chunks.is_none() {
+            let (job, number) = (attempt.job(), attempt.number());
+            let opened = Chunks::open(&self.directory, job.id(), number, self.bytes_max, job.output_bytes).await;
+            self.chunks = Some(opened.map_err(|error| untaken(Fault::File(error)))?);
+        }
+        self.chunks.as_mut().ok_or(Untaken::NotNow)
     }
 }
 
-pub(super) async fn remove(_: &Path, _: JobId, _: u32) {}
+fn untaken(fault: Fault) -> Untaken {
+    match fault {
+        Fault::Gone(gone) => Untaken::Gone(gone),
+        Fault::File(error) => {
+            tracing::error!(%error, "the output of an agent cannot be put together; the agent has to send it again");
+            Untaken::NotNow
+        }
+    }
+}
+
+impl Refused {
+    pub(super) fn note(&self) -> Note {
+        note(self.0.clause(), self.0.to_string())
+    }
+
+    /// Returns it for the agent that sent the chunk (MSG-9.4, MSG-9.5).
+    pub(crate) fn refusal(&self) -> Refusal {
+        let hint = self.0.clause().hint;
+        let is_limit = self.0.error_code() == code::RESOURCE_LIMIT;
+        let make = if is_limit { Refusal::too_much_output } else { Refusal::invalid };
+        let refusal = make(self.0.to_string(), hint);
+        refusal.clause(self.0.clause().id).at("/payload/step/output_chunk")
+    }
+}
+
+/// Removes what is left of the output of an attempt that is over.
+pub(super) async fn remove(directory: &Path, job: JobId, attempt: u32) {
+    if let Err(error) = chunks::remove(directory, job, attempt).await {
+        tracing::warn!(%job, %error, "what is left of an agent's output cannot be removed");
+    }
+}
+
+/// Removes what is left of attempts that are over: a server that ended could not.
+pub(super) async fn remove_leftovers(directory: &Path, engine: &Engine) {
+    let left = match chunks::left(directory).await {
+        Ok(left) => left,
+        Err(error) => return tracing::warn!(%error, "what is left of agents' output cannot be listed"),
+    };
+    for (job, attempt) in left {
+        // Of a job that cannot be read nothing is removed.
+        let Ok(watch) = engine.job(job).await else { continue };
+        let running = watch.and_then(|watch| watch.job().running().map(|running| running.attempt));
+        if running != Some(attempt) {
+            remove(directory, job, attempt).await;
+        }
+    }
+}
+
+/// Reads what a status says about its step. What is missing or of another type counts as absent (ALL-11).
+fn status_of(document: &[u8]) -> Status {
+    let tape = Tape::scan(document).ok();
+    let root = tape.as_ref().and_then(Tape::root);
+    let at = |path: &[&str]| path.iter().try_fold(root?, |value, name| value.get(name));
+    let text = |path: &[&str]| at(path).and_then(Value::text).map(|text| text.decode().into_owned());
+    Status {
+        message_id: text(&["message_id"]).and_then(|id| Uuid::parse_str(&id).ok()),
+        state: text(&["payload", "status"])
+            .and_then(|word| WorkState::ALL.into_iter().find(|state| state.word() == word)),
+        percent: at(&["payload", "progress_percent"]).and_then(Value::integer),
+        number: at(&["payload", "step", "number"]).and_then(Value::integer).unwrap_or(0),
+        name: text(&["payload", "step", "name"]).unwrap_or_default().into(),
+        output: text(&["payload", "step", "output"]).unwrap_or_default().into(),
+        chunk: at(&["payload", "step", "output_chunk"]).and_then(Value::text).and_then(Chunk::parse),
+    }
+}
+
+fn text_at(document: &[u8], path: &[&str]) -> Option<String> {
+    let tape = Tape::scan(document).ok()?;
+    let value = path.iter().try_fold(tape.root()?, |value, name| value.get(name))?;
+    Some(value.text()?.decode().into_owned())
+}

@@ -5,7 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
+use crosspoint_contracts::content::Json;
 use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::message::About;
 use crosspoint_contracts::message::clause::{MSG_17, MSG_17_2};
 use crosspoint_contracts::reply::Failed;
@@ -19,6 +21,9 @@ use crate::link::status;
 
 /// Clauses whose breach does no harm.
 const RECOMMENDED: [&Clause; 0] = [];
+
+/// Where the question of a pause stands.
+const QUESTION: [&str; 3] = ["x_custom_fields", "x_crosspoint", "question"];
 
 /// The head and body of an answer to a pushed message.
 pub(super) struct Answered {
@@ -57,14 +62,14 @@ pub(super) struct Unreadable {
     pub(super) notes: Vec<Note>,
 }
 
-/// Judges the answer to a pushed message (MSG-17).
-pub(super) fn of_answer(answer: &Answered) -> Judged {
+/// Judges the answer to a pushed message (MSG-17). `types` are the types of agents that the operator added.
+pub(super) fn of_answer(answer: &Answered, types: &[Box<str>]) -> Judged {
     let about = long::look(answer.body.len(), || About::of(&answer.body));
-    let (verdict, notes) = judged(answer, about.kind.filter(|kind| *kind != Kind::WorkRequest));
+    let (verdict, notes) = judged(answer, about.kind.filter(|kind| *kind != Kind::WorkRequest), types);
     Judged { verdict, about, notes }
 }
 
-fn judged(answer: &Answered, kind: Option<Kind>) -> (PushVerdict, Vec<Note>) {
+fn judged(answer: &Answered, kind: Option<Kind>, types: &[Box<str>]) -> (PushVerdict, Vec<Note>) {
     let status = answer.status;
     if status.is_success() {
         return match kind {
@@ -73,7 +78,7 @@ fn judged(answer: &Answered, kind: Option<Kind>) -> (PushVerdict, Vec<Note>) {
             None => (PushVerdict::Accepted, vec![note(&MSG_17, "the answer to a work_request is no message")]),
         };
     }
-    let own = kind.and_then(|kind| read(kind, &answer.body).ok()).and_then(|read| match read.meaning {
+    let own = kind.and_then(|kind| read(kind, &answer.body, types).ok()).and_then(|read| match read.meaning {
         Meaning::Ended(Err(failed)) => Some((*failed, read.notes)),
         Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) | Meaning::Ended(Ok(_)) => None,
     });
@@ -103,9 +108,9 @@ fn weighed(answer: &Answered, own: Failed, meaning: status::Meaning) -> Failed {
     Failed { failure, dispatched, ..own }.asking_for(answer.retry_after)
 }
 
-/// Reads a message about an attempt.
-pub(super) fn read(kind: Kind, document: &Bytes) -> Result<Read, Box<Unreadable>> {
-    match long::look(document.len(), || reply::read(kind, document)) {
+/// Reads a message about an attempt. `types` are the types of agents that the operator added.
+pub(super) fn read(kind: Kind, document: &Bytes, types: &[Box<str>]) -> Result<Read, Box<Unreadable>> {
+    match long::look(document.len(), || reply::read_of(kind, document, types)) {
         Ok(reply) => {
             let notes = found(reply.report, &RECOMMENDED);
             Ok(Read { meaning: reply.meaning, notes })
@@ -115,6 +120,18 @@ pub(super) fn read(kind: Kind, document: &Bytes) -> Result<Read, Box<Unreadable>
             Err(Box::new(Unreadable { failed, notes: found(unreadable.report, &RECOMMENDED) }))
         }
     }
+}
+
+/// Returns what a pause means: it asks a person if it has a question (ALL-5), also where the agent does not say what kind
+/// of document the members beside the question come from.
+pub(super) fn paused(meaning: Meaning, document: &Bytes) -> Meaning {
+    let Meaning::Running(progress) = meaning else { return meaning };
+    let question = || {
+        let tape = Tape::scan(document).ok()?;
+        let question = QUESTION.iter().try_fold(tape.root()?, |value, name| value.get(name))?;
+        reply::question_of(document, &Json::new(question.source()))
+    };
+    question().map_or(Meaning::Running(progress), |question| Meaning::Waiting(Some(question)))
 }
 
 /// How a message names the work that it is about (MSG-17.2).
@@ -145,6 +162,24 @@ impl Naming {
             Naming::Right => None,
             Naming::Renewed => Some(note(&MSG_17_2, "a reply has another `request_id` or `task_id` than its request")),
             Naming::Foreign => Some(note(&MSG_17_2, "an answer is about another task")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// MSG-1.4: the operator may add types, and an agent of such a type breaks no rule by naming it.
+    #[test]
+    fn an_agent_of_a_type_that_the_operator_added_breaks_no_rule() {
+        let id = "550e8400-e29b-41d4-a716-446655440003";
+        let body = Bytes::from(format!(
+            r#"{{"protocol_version":"1.0","message_id":"{id}","from_agent":"painter","to_agent":"orchestrator","timestamp":"2026-01-19T04:21:04Z","trace_id":"{id}","request_id":"{id}","type":"work_result","payload":{{"task_id":"{id}","status":"success","exit_code":0,"output":"","resources_used":{{"duration_seconds":0,"gpu_vram_mb":0,"cpu_time_ms":0}}}}}}"#
+        ));
+        for (types, notes) in [(vec!["painter".into()], 0), (Vec::new(), 1)] {
+            let read = read(Kind::WorkResult, &body, &types).unwrap_or_else(|_| panic!("it can be read"));
+            assert_eq!(read.notes.len(), notes, "with {types:?}");
         }
     }
 }

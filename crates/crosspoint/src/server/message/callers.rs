@@ -1,31 +1,23 @@
 //! Callers that get their messages later: at their callback, or when they ask for them (MSG-17.4).
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use crosspoint_engine::runtime::Watch;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
-use crosspoint_http::door::message::Requested;
 
 use super::Polling;
 use super::sender::{Presented, refused};
-use crate::backend::Orchestrator;
+use crate::config::Caller;
 use crate::server::App;
 
 impl App {
-    /// Sees to it that a caller is told of its work. If the answer to its request tells the outcome, nothing more is
-    /// owed: a caller that does not get the answer sends its request again.
-    pub(super) fn tell_later(&self, recipient: &Arc<str>, requested: &Requested<Orchestrator>) {
-        let watch = requested.work.job.0.clone();
-        if !requested.is_told {
-            return self.deliveries().follow(recipient, watch);
+    /// Sees to it that a caller is told of its work, unless the answer to its request tells it already: a caller that
+    /// does not get that answer sends its request again.
+    pub(super) async fn tell_later(&self, recipient: &str, watch: Watch, is_told: bool) {
+        if !is_told || self.engine().told(watch.job().id()).await.is_err() {
+            self.deliveries().follow(recipient, watch);
         }
-        let (engine, job) = (self.engine().clone(), watch.job().id());
-        tokio::spawn(async move {
-            if engine.told(job).await.is_err() {
-                tracing::warn!(%job, "it cannot be noted that the caller was told; it is told again");
-            }
-        });
     }
 
     /// Returns the messages for a caller that pulls.
@@ -35,14 +27,22 @@ impl App {
         poll: &Polling,
         until: Instant,
     ) -> Result<Vec<Bytes>, Refusal> {
-        let known = self.callers().iter().find(|caller| caller.name == poll.name);
-        let caller = known.ok_or_else(Refusal::no_such_agent)?;
-        match presented.token() {
-            Some(token) if caller.is_token(token) => {}
-            Some(_) if caller.has_token() => return Err(refused(&caller.name, TokenStatus::Unknown)),
-            None if caller.has_token() => return Err(refused(&caller.name, TokenStatus::Missing)),
-            Some(_) | None => {}
-        }
-        Ok(self.deliveries().take(&caller.name, poll.max as usize, until, &poll.acks).await)
+        let named = self.callers().iter().find(|caller| caller.name == poll.name);
+        self.is_caller(named.ok_or_else(Refusal::no_such_agent)?, presented)?;
+        let max = usize::try_from(poll.max).unwrap_or(usize::MAX);
+        Ok(self.deliveries().take(&poll.name, max, until, &poll.acks).await)
+    }
+
+    /// Checks that a pull that claims to come from this caller does (MSG-13).
+    fn is_caller(&self, caller: &Caller, presented: &Presented) -> Result<(), Refusal> {
+        let status = match presented.token() {
+            Some(token) if caller.is_token(token) => return Ok(()),
+            Some(token) if self.is_caller_token(token) || self.owner_of(token).is_some() => TokenStatus::WrongAgent,
+            Some(_) if caller.has_token() => TokenStatus::Unknown,
+            None if caller.has_token() => TokenStatus::Missing,
+            // Nothing is asked of this caller.
+            Some(_) | None => return Ok(()),
+        };
+        Err(refused(&caller.name, status))
     }
 }

@@ -92,7 +92,8 @@ impl App {
         match heard {
             Some(Heard::Taken) => Ok(taken()),
             Some(Heard::Refused(refused)) => Err(refused.refusal()),
-            Some(Heard::Over) | None => self.take_late(kind, &agent, (&job, attempt), &received).await,
+            Some(Heard::NotNow) => Err(not_now()),
+            None => self.take_late(kind, &agent, (&job, attempt), &received).await,
         }
     }
 

@@ -106,7 +106,7 @@ impl App {
         !self.callers().iter().any(|caller| caller.has_token())
     }
 
-    fn is_caller_token(&self, token: &str) -> bool {
+    pub(super) fn is_caller_token(&self, token: &str) -> bool {
         self.callers().iter().any(|caller| caller.is_token(token))
     }
 }

@@ -40,6 +40,7 @@ fn every_door_reaches_every_agent() {
     let agents = Agents::start();
     let server = Server::configured(&agents.configuration());
     Agents::write_files(server.directory());
+    agents.serve(server.address());
     let world = World::new(&server, &agents);
     let (watcher, _home) = watched(&server, &rooms(&world));
     let table = Mutex::new(Table::default());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::message_caller::{ADDED_TYPE, asking};
+use crate::support::message_sender::{ADDED_TYPE, asking};
 use crate::support::server::Server;
 
 /// Two agents for the same work with types, and one without.

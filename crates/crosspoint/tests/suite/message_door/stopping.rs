@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::message_caller::{asking, sample};
+use crate::support::message_sender::{asking, sample};
 use crate::support::server::{Server, until};
 
 #[test]

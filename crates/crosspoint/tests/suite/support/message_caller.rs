@@ -1,138 +1,106 @@
-//! Callers of the message door: every message that they get is one of the contract, without a finding.
+//! Callers of the message contract: every document that they get is one of the contract, without a finding.
 
-use crosspoint_contracts::{Kind, Options, read};
+use std::net::SocketAddr;
+
+use crosspoint_contracts::Kind;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
-use crate::support::message_post::{ENDPOINT, new_id};
+use crate::support::documents::findings;
 use crate::support::server::{Answer, Server};
 
-/// The complete example of the contract, as it is printed there.
-pub(crate) const PRINTED: &str = include_str!("../../../../../examples/message/request.json");
+/// Where messages are sent (MSG-14).
+pub(crate) const MESSAGES: &str = "/api/agent/message";
 
-/// A type of agents that some configurations add to those of the contract.
-pub(crate) const ADDED_TYPE: &str = "gardener";
-
-/// A message that came back.
-pub(crate) struct Said {
-    pub(crate) status: u16,
-    pub(crate) document: Value,
-    pub(crate) answer: Answer,
-}
-
-impl Said {
-    fn of(answer: Answer) -> Said {
-        let document = answer.json();
-        let kind = match document["type"].as_str() {
-            Some("work_status") => Kind::WorkStatus,
-            Some("work_result") => Kind::WorkResult,
-            Some("error") => Kind::MessageError,
-            Some(_) | None => panic!("{answer:?}"),
-        };
-        let options = Options { kind: Some(kind), agent_types: &[ADDED_TYPE], ..Options::default() };
-        let findings = read(&answer.body, &options).report.findings;
-        assert!(findings.is_empty(), "{findings:?} in {answer:?}");
-        Said { status: answer.status, document, answer }
-    }
-
-    /// The type of the message.
-    pub(crate) fn kind(&self) -> &str {
-        self.document["type"].as_str().expect("a type")
-    }
-
-    pub(crate) fn payload(&self) -> &Value {
-        &self.document["payload"]
-    }
-
-    pub(crate) fn code(&self) -> Option<u64> {
-        self.payload()["error_code"].as_u64()
-    }
-
-    pub(crate) fn context(&self) -> &Value {
-        &self.payload()["error_context"]
-    }
-
-    pub(crate) fn message(&self) -> &str {
-        self.payload()["error_message"].as_str().expect("a message")
-    }
-
-    /// Checks that it answers this message: with its ids, and the other way.
-    #[track_caller]
-    pub(crate) fn answers(&self, request: &Value) {
-        let said = &self.document;
-        for id in ["request_id", "trace_id"] {
-            assert_eq!(said[id], request[id], "{id} of {said}");
-        }
-        assert_eq!((&said["to_agent"], &said["from_agent"]), (&request["from_agent"], &request["to_agent"]), "{said}");
-        let task = &request["payload"]["task_id"];
-        let echoed = [&said["payload"]["task_id"], &said["payload"]["error_context"]["task_id"]];
-        let carried = &said["x_custom_fields"]["x_crosspoint"]["task_id"];
-        assert!(echoed.contains(&task) || carried == task, "task_id of {said}");
-        assert_ne!(said["message_id"], request["message_id"], "{said}");
-    }
-}
-
-/// A message with ids of its own.
-pub(crate) fn message(kind: &str, payload: &Value) -> Value {
+/// A work_request. Its ids differ from each other, and follow from the id of the request.
+pub(crate) fn request(id: &str, work: &str, parameters: &Value) -> Value {
     json!({
-        "protocol_version": "1.0", "message_id": new_id(), "from_agent": "orchestrator", "to_agent": "infra",
-        "timestamp": "2026-01-19T04:21:04Z", "trace_id": new_id(), "request_id": new_id(), "type": kind,
-        "payload": payload, "x_custom_fields": {},
+        "protocol_version": "1.0", "message_id": derived(id, 1), "from_agent": "orchestrator", "to_agent": "infra",
+        "timestamp": "2026-01-19T04:21:04Z", "trace_id": derived(id, 2), "request_id": id, "type": "work_request",
+        "payload": {"task_id": derived(id, 3), "work_type": work, "parameters": parameters, "hints": {}},
+        "x_custom_fields": {},
     })
 }
 
-/// A `work_request` with ids of its own.
-pub(crate) fn asking(work: &str, parameters: &Value) -> Value {
-    message("work_request", &json!({"task_id": new_id(), "work_type": work, "parameters": parameters, "hints": {}}))
+/// The message that cancels the work of a request (MSG-19).
+pub(crate) fn cancel(request: &Value) -> Value {
+    let mut message = request.clone();
+    message["message_id"] = json!(Uuid::new_v4().to_string());
+    message["type"] = json!("error");
+    message["payload"] = json!({
+        "error_code": 5901, "error_message": "not needed any more",
+        "error_context": {"task_id": request["payload"]["task_id"]},
+    });
+    message
 }
 
-/// A sample agent of the type `infra` for work of one name.
-pub(crate) fn sample(run: &str, work: &str, keys: &str) -> String {
-    format!(
-        "[[agent]]\nname = \"{work}\"\ncontract = \"builtin\"\nrun = \"{run}\"\nwork = [\"{work}\"]\ntype = \"infra\"\n{keys}\n"
-    )
+/// Checks that an answer has no finding, warnings included, and returns it.
+#[track_caller]
+pub(crate) fn judged(text: &[u8]) -> Value {
+    let message: Value = serde_json::from_slice(text).expect("a message is JSON");
+    let mut found = findings(text, kind_of(&message));
+    // MSG-9.7: on the connection of its request, a caller has a long text whole.
+    found.retain(|finding| finding.clause.id != "MSG-9.6");
+    assert!(found.is_empty(), "{found:?} in {message}");
+    message
 }
 
-/// An `error` that cancels the work of a request.
-pub(crate) fn cancelling(request: &Value) -> Value {
-    let context = json!({"task_id": request["payload"]["task_id"]});
-    let payload = json!({"error_code": 5901, "error_message": "No longer wanted", "error_context": context});
-    let mut cancel = message("error", &payload);
-    for id in ["request_id", "trace_id"] {
-        cancel[id] = request[id].clone();
+/// Which message it is, by its type.
+#[track_caller]
+pub(crate) fn kind_of(message: &Value) -> Kind {
+    match message["type"].as_str() {
+        Some("work_request") => Kind::WorkRequest,
+        Some("work_status") => Kind::WorkStatus,
+        Some("work_result") => Kind::WorkResult,
+        Some("error") => Kind::MessageError,
+        _ => panic!("it is of no type: {message}"),
     }
-    cancel
+}
+
+/// Checks that an answer is about its request: the same work in the same trace, and the other way (MSG-17.2, MSG-18.2).
+#[track_caller]
+pub(crate) fn answers(request: &Value, answer: &Value) {
+    for name in ["request_id", "trace_id"] {
+        assert_eq!(answer[name], request[name], "{name}: {answer}");
+    }
+    let ways = [("from_agent", "to_agent"), ("to_agent", "from_agent")];
+    ways.iter().for_each(|(theirs, ours)| assert_eq!(answer[*theirs], request[*ours], "{theirs}: {answer}"));
+    if answer["type"] != "error" {
+        assert_eq!(answer["payload"]["task_id"], request["payload"]["task_id"], "{answer}");
+    }
+    assert_ne!(answer["message_id"], request["message_id"], "it is a message of its own: {answer}");
+}
+
+/// Another id that follows from this one: the same with another version and another beginning.
+fn derived(id: &str, number: u32) -> String {
+    let known = id.parse::<Uuid>().map_or(0, |id| id.as_u128());
+    Uuid::from_u128(known ^ (u128::from(number) << 96)).to_string()
 }
 
 impl Server {
-    /// Sends a body to the door.
-    pub(crate) fn message(&self, query: &str, headers: &[(&str, &str)], body: &str) -> Said {
-        Said::of(self.request("POST", &format!("{ENDPOINT}{query}"), headers, body.as_bytes()))
+    /// Sends a request, and returns the answer, which is about it.
+    #[track_caller]
+    pub(crate) fn send_message(&self, query: &str, request: &Value) -> Answer {
+        let answer = self.post(&format!("{MESSAGES}{query}"), &request.to_string());
+        answers(request, &judged(&answer.body));
+        answer
     }
 
-    /// Sends a message.
-    pub(crate) fn say(&self, message: &Value) -> Said {
-        self.message("", &[], &message.to_string())
+    /// Sends a request, waits, and returns how the work ended.
+    #[track_caller]
+    pub(crate) fn message_result(&self, request: &Value) -> Value {
+        let answer = self.send_message("?wait=60", request);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()
     }
 
-    /// Sends a message that must be taken, and returns the answer, which comes when the work has ended.
-    pub(crate) fn outcome_of(&self, message: &Value) -> Said {
-        let said = self.message("?wait=60", &[], &message.to_string());
-        assert_eq!(said.status, 200, "{:?}", said.answer);
-        said
+    /// What an agent sends to the server: its status, and its body if there is one.
+    pub(crate) fn tell(&self, message: &Value) -> Answer {
+        self.post(MESSAGES, &message.to_string())
     }
+}
 
-    /// The job of a request, as the native API shows it.
-    pub(crate) fn job_of_message(&self, request: &Value) -> Value {
-        let jobs = self.get("/api/v1/jobs?door=message&limit=500").json();
-        let id = &request["request_id"];
-        let mut found = jobs["jobs"].as_array().expect("a list").iter().filter(|job| job["request_id"] == *id);
-        let job = found.next().unwrap_or_else(|| panic!("no job of {id}")).clone();
-        assert!(found.next().is_none(), "two jobs have the id {id}");
-        job
-    }
-
-    /// How many jobs there are.
-    pub(crate) fn job_count(&self) -> usize {
-        self.get("/api/v1/jobs?limit=500").json()["jobs"].as_array().map_or(0, Vec::len)
-    }
+/// The same for a thread that has no server, only its address. `None` if there is no whole answer.
+pub(crate) fn sent_to(address: SocketAddr, message: &str) -> Option<Answer> {
+    crate::support::server::exchange(address, "POST", MESSAGES, &[], message.as_bytes())
 }

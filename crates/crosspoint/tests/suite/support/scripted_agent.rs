@@ -1,7 +1,7 @@
 //! The one HTTP agent of the tests: a script over a bare socket. It keeps requests as they came, and sends any bytes
 //! that it is told to, so that it can break every rule there is.
 //!
-//! `run_agent`, `task_agent` and `misbehaving_agents` are thin layers over it: they know what a contract says.
+//! `run_agent`, `task_agent`, `message_agent` and `misbehaving_agents` are thin layers over it: they know what a contract says.
 
 mod connection;
 mod request;
@@ -130,7 +130,8 @@ impl Drop for ScriptedAgent {
 
 /// The configuration of an agent behind an address, which takes work of its name.
 pub(crate) fn configuration(name: &str, contract: &str, url: &str, keys: &str) -> String {
-    format!("[[agent]]\nname = \"{name}\"\ncontract = \"{contract}\"\nurl = \"{url}\"\n{keys}\n")
+    let way = if contract == "message" { format!("via = \"push:{url}\"") } else { format!("url = \"{url}\"") };
+    format!("[[agent]]\nname = \"{name}\"\ncontract = \"{contract}\"\n{way}\n{keys}\n")
 }
 
 /// An address without a listener.

@@ -17,6 +17,9 @@ use crate::support::conformity;
 /// Longest wait of a test. Nothing takes so long on any machine, so this only ends what would hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The status of an answer that has neither a length nor a body.
+pub(crate) const NO_CONTENT: u16 = 204;
+
 /// A server on a directory of its own, which is removed with it.
 pub(crate) struct Server {
     child: Option<Child>,
@@ -199,12 +202,7 @@ impl Server {
     }
 
     pub(crate) fn exchange(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Answer> {
-        let mut stream = TcpStream::connect(self.address()).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        let head = head(method, path, headers, body.len());
-        // A server that refuses early may have stopped reading. Its answer is there all the same.
-        let _ = stream.write_all(&[head.as_bytes(), body].concat());
-        Answer::read(&mut BufReader::new(stream))
+        exchange(self.address(), method, path, headers, body)
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
@@ -248,6 +246,22 @@ impl Drop for Server {
     }
 }
 
+/// One request to whoever listens there; `None` if there is no whole answer.
+pub(crate) fn exchange(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Option<Answer> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    let head = head(method, path, headers, body.len());
+    // A server that refuses early may have stopped reading. Its answer is there all the same.
+    let _ = stream.write_all(&[head.as_bytes(), body].concat());
+    Answer::read(&mut BufReader::new(stream))
+}
+
 /// The head of a request after which the connection is closed.
 pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)], body_bytes: usize) -> String {
     let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
@@ -274,6 +288,9 @@ impl Answer {
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
         let mut answer = Answer { status, headers, body: Vec::new() };
+        if status == NO_CONTENT {
+            return Some(answer);
+        }
         answer.body = match answer.header("content-length").map(str::to_owned) {
             // There is nothing to read, and nothing says how long it is.
             _ if status == 204 => Vec::new(),

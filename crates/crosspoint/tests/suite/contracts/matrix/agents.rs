@@ -20,12 +20,15 @@
 pub(super) mod bridge;
 #[path = "agents/exec.rs"]
 mod exec;
+#[path = "agents/message.rs"]
+pub(super) mod message;
 #[path = "agents/run.rs"]
 mod run;
 #[path = "agents/task.rs"]
 mod task;
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,6 +46,10 @@ pub(super) enum Kind {
     Run,
     Task,
     Bridge,
+    /// Of the message contract, and sent its work.
+    Pushed,
+    /// Of the message contract, and asks for its work.
+    Pulled,
 }
 
 /// What an agent is configured for.
@@ -66,13 +73,15 @@ const QUIET_KEYS: &str = "silence_seconds = 2\n";
 pub(super) struct Agents {
     run: ScriptedAgent,
     task: ScriptedAgent,
+    message: message::Agents,
     /// Root of the directories of the bridge agents.
     directories: PathBuf,
     pub(super) ledger: Arc<Ledger>,
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 5] = [Kind::Builtin, Kind::Exec, Kind::Run, Kind::Task, Kind::Bridge];
+    pub(super) const ALL: [Kind; 7] =
+        [Kind::Builtin, Kind::Exec, Kind::Run, Kind::Task, Kind::Bridge, Kind::Pushed, Kind::Pulled];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -81,7 +90,19 @@ impl Kind {
             Kind::Run => "run",
             Kind::Task => "task",
             Kind::Bridge => "bridge",
+            Kind::Pushed => "pushed",
+            Kind::Pulled => "pulled",
         }
+    }
+
+    /// Whether the output of such an agent is a text (ALL-8).
+    pub(super) fn gives_text(self) -> bool {
+        matches!(self, Kind::Bridge | Kind::Pushed | Kind::Pulled)
+    }
+
+    /// Whether it is an agent of the message contract.
+    pub(super) fn is_message(self) -> bool {
+        matches!(self, Kind::Pushed | Kind::Pulled)
     }
 }
 
@@ -107,7 +128,23 @@ impl Agents {
         let ledger = Arc::new(Ledger::default());
         let directories = std::env::temp_dir().join(format!("crosspoint-matrix-{}", std::process::id()));
         bridge::start(&directories, ledger.clone());
-        Agents { run: run::start(ledger.clone()), task: task::start(ledger.clone()), directories, ledger }
+        Agents {
+            run: run::start(ledger.clone()),
+            task: task::start(ledger.clone()),
+            message: message::Agents::start(ledger.clone()),
+            directories,
+            ledger,
+        }
+    }
+
+    /// Tells the agents where the server is.
+    pub(super) fn serve(&self, server: SocketAddr) {
+        self.message.serve(server);
+    }
+
+    /// Lets an agent come that was away.
+    pub(super) fn come(&self, door: Door) {
+        self.message.come(door);
     }
 
     /// The configuration of a server with all these agents.
@@ -124,6 +161,7 @@ impl Agents {
             all += &remote(kind, &name(kind, door, Purpose::Quiet), &url, QUIET_KEYS);
             all += &remote(kind, &name(kind, door, Purpose::Away), NO_LISTENER, "");
         }
+        all += &message::configuration(&self.message.url(), door);
         all + &exec::configuration(door, QUIET_KEYS) + &bridge::configuration(&self.directories, door)
     }
 
@@ -141,7 +179,7 @@ impl Agents {
         match kind {
             Kind::Builtin => Vec::new(),
             Kind::Exec => exec::seen(cell, what, directory),
-            Kind::Run | Kind::Task | Kind::Bridge => self.ledger.seen(cell, what),
+            Kind::Run | Kind::Task | Kind::Bridge | Kind::Pushed | Kind::Pulled => self.ledger.seen(cell, what),
         }
     }
 

@@ -99,7 +99,7 @@ fn artifacts(cell: &Cell<'_>) -> Verdict {
     let content = match cell.door {
         Door::Native => &view.document["outcome"]["artifacts"][0],
         Door::Task => &view.document["artifacts"][0],
-        Door::Sync | Door::Stream | Door::Bridge => &view.carried(cell.door)["artifacts"][0],
+        Door::Sync | Door::Stream | Door::Bridge | Door::Message => &view.carried(cell.door)["artifacts"][0],
     };
     // A run agent returns names only.
     if cell.kind != Kind::Run {
@@ -126,6 +126,12 @@ fn input_required(cell: &Cell<'_>) -> Verdict {
     if cell.kind == Kind::Task {
         let given: Vec<_> = cell.seen("input").into_iter().map(|seen| seen.document).collect();
         assert_eq!(given, [json!({"input": answer})]);
+    }
+    if cell.kind.is_message() {
+        let given: Vec<_> = cell.seen("input").into_iter().map(|seen| seen.document).collect();
+        let [again] = given.as_slice() else { panic!("it is sent once: {given:?}") };
+        assert_eq!(again["x_custom_fields"]["x_crosspoint"]["answer"], answer, "{again}");
+        assert_eq!(cell.seen("new").len(), 1, "it is the same work");
     }
     Verdict::Right
 }

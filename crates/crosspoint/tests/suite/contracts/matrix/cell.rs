@@ -7,11 +7,12 @@ use crosspoint_contracts::failure::{Failure, Repeat};
 use serde_json::{Value, json};
 
 use super::agents::{self, Agents, Kind, Purpose};
-use super::doors::{Door, Handle, Order, call, fetch};
+use super::doors::{Door, Handle, Order, call, fetch, shallow};
 use super::ledger::Seen;
 use super::view::View;
 use crate::support::bridge_caller::new_id;
 use crate::support::documents::faultless;
+use crate::support::message_caller;
 use crate::support::server::{Server, until};
 use crosspoint_contracts as contracts;
 
@@ -69,6 +70,7 @@ impl Cell<'_> {
             (Kind::Builtin, "ask" | "fail") => agents::builtin_name(wanted, self.door),
             (Kind::Builtin, _) => agents::builtin_name("echo", self.door),
             (Kind::Bridge, _) if purpose == Purpose::Plain => agents::bridge::name_for(self.case, self.door),
+            (Kind::Pushed | Kind::Pulled, _) => agents::message::name_for(self.kind, self.case, self.door),
             (Kind::Exec | Kind::Run | Kind::Task | Kind::Bridge, _) => agents::name(self.kind, self.door, purpose),
         };
         let mut input = json!({"do": wanted, "cell": self.name(), "more": [1, null, "ä\n"]});
@@ -79,8 +81,9 @@ impl Cell<'_> {
             (Kind::Builtin, "ask") => input["prompt"] = json!("Which pan?"),
             _ => {}
         }
-        // BRIDGE-4.5: in this contract an id should be a UUID.
-        let id = if self.door == Door::Bridge { new_id() } else { format!("caller's {}", self.name()) };
+        // BRIDGE-4.5, MSG-1.3: in these contracts an id is a UUID.
+        let is_uuid = matches!(self.door, Door::Bridge | Door::Message);
+        let id = if is_uuid { new_id() } else { format!("caller's {}", self.name()) };
         let id = json!(id).to_string();
         Order { work, input, id, members: Vec::new(), headers: Vec::new() }
     }
@@ -118,6 +121,11 @@ impl Cell<'_> {
         }
     }
 
+    /// Lets the agent come that was away.
+    pub(super) fn come(&self) {
+        self.world.agents.come(self.door);
+    }
+
     pub(super) fn release(&self) {
         self.world.agents.release(&self.name(), &self.world.directory);
     }
@@ -141,6 +149,10 @@ impl Cell<'_> {
         let view = handle.outcome();
         let caller: String = serde_json::from_str(&order.id).expect("a string");
         assert_eq!(view.id, caller, "the caller's own id");
+        if self.door == Door::Message {
+            let request = serde_json::from_str(&shallow(&self.door.document(order))).expect("JSON");
+            message_caller::answers(&request, &view.document);
+        }
         let job = call(self.world.address, "GET", &format!("/api/v1/jobs/{job_id}"), &[], "").json();
         assert_eq!(job["state"], view.state, "both are told the same: {job}");
         self.ended_once(&job_id, &view.state);
@@ -176,6 +188,11 @@ impl Cell<'_> {
                 assert!(seen.document["created_at"].is_string(), "its age can be told: {}", seen.document);
                 &seen.document["context"]["x_crosspoint"]["request_id"]
             }
+            Kind::Pushed | Kind::Pulled => {
+                faultless(seen.document.to_string().as_bytes(), contracts::Kind::WorkRequest);
+                assert_eq!(seen.document["payload"]["task_id"], job_id, "it is the task's id, too");
+                &seen.document["x_custom_fields"]["x_crosspoint"]["request_id"]
+            }
         };
         assert_eq!(beside, caller, "the caller's id is carried beside it: {}", seen.document);
     }
@@ -188,17 +205,17 @@ impl Cell<'_> {
         (job, view)
     }
 
-    /// ALL-8: a bridge agent returns a text that contains the object. Where only objects are allowed, the text is
-    /// wrapped in one.
+    /// ALL-8: some agents return a text that contains the object. Where only objects are allowed, the text is wrapped in
+    /// one.
     fn in_form(&self, outputs: &Value) -> Value {
-        if self.kind != Kind::Bridge {
+        if !self.kind.gives_text() {
             return outputs.clone();
         }
         match self.door {
             Door::Native => json!(outputs.to_string()),
             Door::Sync | Door::Stream | Door::Task => json!({"output": outputs.to_string()}),
             // The inner document has already been read.
-            Door::Bridge => outputs.clone(),
+            Door::Bridge | Door::Message => outputs.clone(),
         }
     }
 
@@ -215,7 +232,11 @@ impl Cell<'_> {
         if let Some(message) = fails.message.filter(|_| !no_error) {
             assert_eq!(view.message.as_deref(), Some(message), "the agent's own words: {shown}");
         }
-        let status = if self.door == Door::Sync { contracts::run::failure::write(fails.failure).1 } else { 200 };
+        let status = match self.door {
+            Door::Sync => contracts::run::failure::write(fails.failure).1,
+            Door::Message => (contracts::Contract::Message.exchange().http_status)(fails.failure),
+            Door::Native | Door::Stream | Door::Task | Door::Bridge => 200,
+        };
         assert_eq!(view.status, status, "the status: {shown}");
         let empty = if matches!(self.door, Door::Sync | Door::Stream) { json!({}) } else { Value::Null };
         assert_eq!(view.outputs, empty, "no outputs: {shown}");
@@ -245,6 +266,12 @@ impl Cell<'_> {
             Door::Bridge => {
                 let ours = contracts::bridge::failure::write(failure).1;
                 Some(own(contracts::bridge::failure::read).unwrap_or_else(|| ours.to_owned()))
+            }
+            Door::Message => {
+                let ours = contracts::message::failure::write(failure);
+                // A failure without a code is a result.
+                let own = own(|code| code.parse().map_or(Failure::AgentFailed, contracts::message::failure::read));
+                ours.map(|ours| ours.to_string()).or(own.filter(|_| self.kind == Kind::Pulled))
             }
         }
     }

@@ -4,6 +4,8 @@
 mod feed;
 #[path = "doors/files.rs"]
 mod files;
+#[path = "doors/message.rs"]
+mod message;
 
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,6 +18,7 @@ use self::feed::Feed;
 use self::files::Files;
 use super::view::View;
 use crate::support::conformity;
+use crate::support::message_caller::MESSAGES;
 use crate::support::server::{Answer, PATIENCE, head, until};
 
 /// Where a caller submits.
@@ -26,6 +29,7 @@ pub(super) enum Door {
     Stream,
     Task,
     Bridge,
+    Message,
 }
 
 /// What a caller asks for.
@@ -45,6 +49,8 @@ pub(super) struct Handle {
     door: Door,
     work: String,
     id: String,
+    /// The caller's document, which it may send again.
+    document: String,
     held: Held,
 }
 
@@ -58,7 +64,7 @@ enum Held {
 }
 
 impl Door {
-    pub(super) const ALL: [Door; 5] = [Door::Native, Door::Sync, Door::Stream, Door::Task, Door::Bridge];
+    pub(super) const ALL: [Door; 6] = [Door::Native, Door::Sync, Door::Stream, Door::Task, Door::Bridge, Door::Message];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -67,6 +73,7 @@ impl Door {
             Door::Stream => "stream",
             Door::Task => "task",
             Door::Bridge => "bridge",
+            Door::Message => "message",
         }
     }
 
@@ -77,6 +84,7 @@ impl Door {
             Door::Sync | Door::Stream => "run",
             Door::Task => "task",
             Door::Bridge => "bridge",
+            Door::Message => "message",
         }
     }
 
@@ -88,6 +96,7 @@ impl Door {
             Door::Task => "/tasks",
             // The path that the driver posts a requester's file to.
             Door::Bridge => "/api/v1/bridge",
+            Door::Message => MESSAGES,
         }
     }
 
@@ -98,6 +107,7 @@ impl Door {
             Door::Sync | Door::Stream => ["request_id", "task_type", "inputs"],
             Door::Task => ["id", "type", "payload"],
             Door::Bridge => ["request_id", "agent_name", "prompt"],
+            Door::Message => return message::document(order),
         };
         let more = order.members.iter().map(|(name, value)| format!(", {}: {value}", json!(name)));
         let more: String = more.collect();
@@ -117,7 +127,9 @@ impl Door {
         let document = self.document(order);
         let headers = order.headers.clone();
         let held = match self {
-            Door::Native | Door::Task => Held::Answer(call(address, "POST", self.path(), &headers, &document)),
+            Door::Native | Door::Task | Door::Message => {
+                Held::Answer(call(address, "POST", self.path(), &headers, &document))
+            }
             Door::Sync => {
                 Held::Awaited(thread::spawn(move || call(address, "POST", Door::Sync.path(), &headers, &document)))
             }
@@ -128,7 +140,7 @@ impl Door {
             Door::Bridge => Held::Files(Files::leave(room, &document)),
         };
         let id = serde_json::from_str(&order.id).expect("the id is a string");
-        Handle { address, door: self, work: order.work.clone(), id, held }
+        Handle { address, door: self, work: order.work.clone(), id, document: self.document(order), held }
     }
 }
 
@@ -171,6 +183,12 @@ impl Handle {
                     event.name == "progress" && has(&event.data()["percent"], &event.data()["step"])
                 });
             }
+            (_, Door::Message) => {
+                until("progress", || {
+                    let payload = &self.asked_again("").json()["payload"];
+                    has(&payload["progress_percent"], &payload["step"]["name"]).then_some(())
+                });
+            }
             (_, Door::Sync | Door::Stream | Door::Bridge) => {
                 let path = format!("/api/v1/jobs/{}", self.job_id());
                 until("progress", || {
@@ -195,6 +213,7 @@ impl Handle {
                 });
                 task["inputRequest"].clone()
             }
+            (_, Door::Message) => until("a question", || message::question(&self.asked_again("").json())),
             // A sync run and a requester just wait. The question is seen in the job.
             (_, Door::Native | Door::Sync | Door::Stream | Door::Bridge) => {
                 let path = format!("/api/v1/jobs/{}", self.job_id());
@@ -214,7 +233,7 @@ impl Handle {
     pub(super) fn answer(&self, input: &Value) {
         let path = match self.door {
             Door::Task => format!("/tasks/{}/input", encoded(&self.id)),
-            Door::Native | Door::Sync | Door::Stream | Door::Bridge => {
+            Door::Native | Door::Sync | Door::Stream | Door::Bridge | Door::Message => {
                 format!("/api/v1/jobs/{}/answer", self.job_id())
             }
         };
@@ -224,13 +243,15 @@ impl Handle {
 
     /// Cancels at the door, or at the native API if the door has no way to.
     pub(super) fn cancel(&self) {
+        let body = if self.door == Door::Message { message::cancel(&self.document) } else { String::new() };
         let path = match self.door {
             Door::Task => format!("/tasks/{}/cancel", encoded(&self.id)),
+            Door::Message => MESSAGES.to_owned(),
             Door::Native | Door::Sync | Door::Stream | Door::Bridge => {
                 format!("/api/v1/jobs/{}/cancel", self.job_id())
             }
         };
-        let cancelled = call(self.address, "POST", &path, &[], "");
+        let cancelled = call(self.address, "POST", &path, &[], &body);
         assert!([200, 202].contains(&cancelled.status), "{cancelled:?}");
     }
 
@@ -248,6 +269,10 @@ impl Handle {
                 let ended =
                     |task: &Value| ["completed", "failed", "cancelled"].iter().any(|ended| task["status"] == **ended);
                 View::task(&until_ended(|| self.task("?wait=30"), ended))
+            }
+            Door::Message => {
+                self.accepted();
+                View::message(&until_ended(|| self.asked_again("?wait=30"), |said| said["type"] != "work_status"))
             }
             Door::Sync | Door::Stream | Door::Bridge => match self.held {
                 Held::Awaited(thread) => View::run(&thread.join().expect("it is answered")),
@@ -271,6 +296,7 @@ impl Handle {
             Door::Native => View::native_refusal(&answer),
             Door::Sync | Door::Stream | Door::Bridge => View::run(&answer),
             Door::Task => View::task(&answer),
+            Door::Message => View::message(&answer),
         }
     }
 
@@ -278,6 +304,11 @@ impl Handle {
         let Held::Answer(answer) = &self.held else { panic!("this door answers at once") };
         assert!([200, 202].contains(&answer.status), "{answer:?}");
         answer.json()
+    }
+
+    /// The answer to the same message again, which is the same work.
+    fn asked_again(&self, query: &str) -> Answer {
+        call(self.address, "POST", &format!("{MESSAGES}{query}"), &[], &self.document)
     }
 
     fn task(&self, query: &str) -> Answer {
@@ -293,8 +324,9 @@ impl Handle {
 fn until_ended(mut ask: impl FnMut() -> Answer, ended: impl Fn(&Value) -> bool) -> Answer {
     until("it ends", || {
         let answer = ask();
-        assert!([200, 202].contains(&answer.status), "{answer:?}");
-        ended(&answer.json()).then_some(answer)
+        let is_ended = ended(&answer.json());
+        assert!([200, 202].contains(&answer.status) || is_ended, "{answer:?}");
+        is_ended.then_some(answer)
     })
 }
 
@@ -322,19 +354,25 @@ fn exchange(address: SocketAddr, method: &str, path: &str, headers: &[(&'static 
     Answer { body: shallow(&answer.text()).into_bytes(), ..answer }
 }
 
-/// Few readers accept the deepest nesting allowed: `[[[...]]]` of a hundred levels or more, also within a text, is
-/// replaced by `[100]`.
+/// Few readers accept the deepest nesting allowed: `[[[...]]]` of a hundred levels or more, also within a text or over
+/// several lines, is replaced by `[100]`.
 pub(super) fn shallow(text: &str) -> String {
     const DEEP: usize = 100;
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(&"[".repeat(DEEP)) {
+    while let Some(at) = rest.find('[') {
         let (before, from) = rest.split_at(at);
-        let after = from.trim_start_matches('[');
-        let levels = from.len() - after.len();
-        let closed = after.strip_prefix(&"]".repeat(levels)).expect("what is open is closed");
-        out += &format!("{before}[{levels}]");
-        rest = closed;
+        let after = from.trim_start_matches(|next: char| next == '[' || next.is_whitespace());
+        let levels = from[..from.len() - after.len()].matches('[').count();
+        out += before;
+        if levels < DEEP {
+            out += &from[..from.len() - after.len()];
+            rest = after;
+            continue;
+        }
+        let (end, _) = after.match_indices(']').nth(levels - 1).expect("what is open is closed");
+        out += &format!("[{levels}]");
+        rest = &after[end + 1..];
     }
     out + rest
 }

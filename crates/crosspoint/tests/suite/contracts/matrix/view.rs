@@ -3,9 +3,10 @@
 use crosspoint_contracts::Kind;
 use serde_json::Value;
 
-use super::agents::OWN_CODE;
+use super::agents::{OWN_CODE, message};
 use super::doors::Door;
 use crate::support::documents::{faultless, findings};
+use crate::support::message_caller;
 use crate::support::server::Answer;
 
 #[derive(Debug)]
@@ -110,7 +111,7 @@ impl View {
         let document = answer.json();
         // TASK-6: a code that only the agent knows is passed on unchanged.
         let faults = findings(&answer.body, Kind::TaskResponse);
-        let own = document["error"]["code"] == OWN_CODE;
+        let own = [OWN_CODE, &message::OWN_CODE.to_string()].iter().any(|own| document["error"]["code"] == **own);
         let faults: Vec<_> = faults.into_iter().filter(|finding| !own || finding.clause.id != "TASK-6").collect();
         assert!(faults.is_empty(), "{faults:?} in {document}");
         let error = &document["error"];
@@ -157,12 +158,41 @@ impl View {
         }
     }
 
+    /// A failure of the work without a code is a result; every other one is an error.
+    pub(super) fn message(answer: &Answer) -> View {
+        let document = message_caller::judged(&answer.body);
+        let payload = &document["payload"];
+        let code = payload["error_code"].as_i64();
+        let state = match (document["type"].as_str(), payload["status"].as_str(), code) {
+            (Some("work_result"), Some("success"), _) => "completed",
+            (_, _, Some(5901)) => "cancelled",
+            _ => "failed",
+        };
+        let carried = &document["x_custom_fields"]["x_crosspoint"]["details"];
+        let details = if code.is_some() { &payload["error_context"] } else { carried };
+        let words = if code.is_some() { &payload["error_message"] } else { &payload["output"] };
+        let is_done = state == "completed";
+        View {
+            status: answer.status,
+            state: state.to_owned(),
+            outputs: payload["output"].as_str().filter(|_| is_done).map_or(Value::Null, inner),
+            code: code.map(|code| code.to_string()),
+            message: said(words).filter(|_| !is_done),
+            repeat: said(&details["repeat"]),
+            details: details.clone(),
+            id: said(&document["request_id"]).unwrap_or_default(),
+            artifacts: names(&document["x_custom_fields"]["x_crosspoint"]["artifacts"]),
+            document: document.clone(),
+        }
+    }
+
     /// What was carried beside the members of the door's contract.
     pub(super) fn carried(&self, door: Door) -> &Value {
         match door {
             Door::Native => &self.document["outcome"]["said"]["document"],
             Door::Sync | Door::Stream => &self.document["x_crosspoint"],
             Door::Task | Door::Bridge => &self.document["metadata"]["x_crosspoint"],
+            Door::Message => &self.document["x_custom_fields"]["x_crosspoint"],
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Ends that no agent reported: agents that die, fall silent or are absent, and callers that cancel.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use crosspoint_contracts::failure::{Failure, Repeat};
@@ -8,6 +9,7 @@ use serde_json::json;
 use super::super::agents::{Kind, Purpose};
 use super::super::cell::{Cell, Fails, Verdict};
 use super::super::doors::{Door, fetch};
+use super::super::ledger::Seen;
 use super::failures::clauses;
 use crate::support::bridge_caller::{new_id, request};
 use crate::support::bridge_directory::{Directory, REQUEST};
@@ -33,7 +35,7 @@ pub(super) fn cancel(cell: &Cell<'_>) -> Verdict {
 /// Why an agent cannot ask questions, if it cannot.
 pub(super) fn cannot_ask(kind: Kind) -> Option<&'static str> {
     match kind {
-        Kind::Builtin | Kind::Exec | Kind::Task => None,
+        Kind::Builtin | Kind::Exec | Kind::Task | Kind::Pushed | Kind::Pulled => None,
         Kind::Run => Some("a run agent has no way to ask"),
         Kind::Bridge => Some("an agent of the bridge contract has no way to ask"),
     }
@@ -49,7 +51,7 @@ pub(super) fn cancel_while_it_asks(cell: &Cell<'_>) -> Verdict {
     handle.sees_question();
     handle.cancel();
     cell.fails(&order, handle, &fails(Failure::Cancelled, Repeat::Never));
-    if matches!(cell.kind, Kind::Exec | Kind::Task) {
+    if cell.kind != Kind::Builtin {
         cell.until_seen("told");
     }
     Verdict::Right
@@ -65,6 +67,10 @@ pub(super) fn death(cell: &Cell<'_>) -> Verdict {
         // Polls are not answered any more.
         Kind::Task => (Purpose::Quiet, fails(Failure::Timeout, Repeat::Unknown)),
         Kind::Bridge => return Verdict::NotHere("an agent of the bridge contract gives no sign of life"),
+        Kind::Pushed | Kind::Pulled if cell.door == Door::Bridge => {
+            return Verdict::NotHere("a requester's time is how long the agent may be silent");
+        }
+        Kind::Pushed | Kind::Pulled => return comes_back(cell),
     };
     let order = cell.order_for(purpose, "die");
     let handle = cell.submit(&order);
@@ -80,19 +86,44 @@ pub(super) fn death(cell: &Cell<'_>) -> Verdict {
     Verdict::Right
 }
 
+/// MSG-5: an agent of the message contract does no request twice, so work that it may have begun is sent again to the
+/// same agent, which knows it by its id.
+fn comes_back(cell: &Cell<'_>) -> Verdict {
+    let order = cell.order("die");
+    let handle = cell.submit(&order);
+    handle.sees_progress(cell.step());
+    let (job, _) = cell.succeeds(&order, handle, &order.input);
+    assert_eq!(job["attempts"], 2, "{job}");
+    sent_again(&cell.seen("new"), 2);
+    Verdict::Right
+}
+
+/// MSG-5.2: every attempt has the same request id and trace, and a message id of its own.
+fn sent_again(seen: &[Seen], times: usize) {
+    let of = |name: &str| seen.iter().map(|seen| seen.document[name].to_string()).collect::<BTreeSet<String>>();
+    let counts = (seen.len(), of("request_id").len(), of("trace_id").len(), of("message_id").len());
+    assert_eq!(counts, (times, 1, 1, times), "{seen:?}");
+}
+
 pub(super) fn silence(cell: &Cell<'_>) -> Verdict {
     let mut order = cell.order("silent");
-    if (cell.door, cell.kind) == (Door::Bridge, Kind::Bridge) {
+    // Its total time ends it.
+    let is_limited = cell.door == Door::Bridge && cell.kind.gives_text();
+    if is_limited {
         // A request that does not say how long its requester waits means two minutes (BRIDGE-110), whatever the agent's
         // time is.
         order.members = vec![("timeout_seconds", json!(2))];
     }
-    cell.fails(&order, cell.submit(&order), &fails(Failure::Timeout, Repeat::Unknown));
-    if cell.kind != Kind::Builtin {
+    let (job, _) = cell.fails(&order, cell.submit(&order), &fails(Failure::Timeout, Repeat::Unknown));
+    if cell.kind.is_message() && !is_limited {
+        // MSG-5: four attempts in all, and then the agent is told that nobody waits any more (MSG-19).
+        assert_eq!(job["attempts"], 4, "{job}");
+        sent_again(&cell.seen("new"), 4);
+    } else if cell.kind != Kind::Builtin {
         assert_eq!(cell.seen("new").len(), 1, "what may have begun is not begun again");
     }
-    if cell.kind == Kind::Bridge {
-        // The total time ends it, not silence. Then no agent is to begin any more.
+    if cell.kind.gives_text() {
+        // Nobody waits any more, so no agent is to begin it or to go on with it.
         cell.until_seen("told");
     }
     Verdict::Right
@@ -104,7 +135,7 @@ pub(super) fn busy(cell: &Cell<'_>) -> Verdict {
         Kind::Builtin => return Verdict::NotHere("a built-in agent is never busy"),
         Kind::Exec => return Verdict::NotHere("a program that starts has begun"),
         Kind::Bridge => return occupied(cell),
-        Kind::Run | Kind::Task => {}
+        Kind::Run | Kind::Task | Kind::Pushed | Kind::Pulled => {}
     }
     let order = cell.order("again");
     let (job, _) = cell.succeeds(&order, cell.submit(&order), &order.input);
@@ -112,7 +143,12 @@ pub(super) fn busy(cell: &Cell<'_>) -> Verdict {
     let seen = cell.seen("new");
     assert_eq!(seen.len(), 2);
     assert_eq!(seen[0].id, seen[1].id);
-    assert_ne!(seen[0].trace, seen[1].trace);
+    if cell.kind.is_message() {
+        sent_again(&seen, 2);
+    }
+    if cell.kind != Kind::Pulled {
+        assert_ne!(seen[0].trace, seen[1].trace);
+    }
     Verdict::Right
 }
 
@@ -139,7 +175,24 @@ pub(super) fn away(cell: &Cell<'_>) -> Verdict {
     if cell.kind == Kind::Builtin {
         return Verdict::NotHere("a built-in agent is where the server is");
     }
+    if cell.kind == Kind::Pulled {
+        return comes_later(cell);
+    }
     let order = cell.order_for(Purpose::Away, "echo");
     cell.fails(&order, cell.submit(&order), &fails(Failure::Unavailable, Repeat::Safe));
+    Verdict::Right
+}
+
+/// ALL-6: work for an agent that has not asked for any yet waits, and says why.
+fn comes_later(cell: &Cell<'_>) -> Verdict {
+    let order = cell.order_for(Purpose::Away, "echo");
+    let handle = cell.submit(&order);
+    let path = format!("/api/v1/jobs/{}", handle.job_id());
+    let job = fetch(cell.world.address, &path).json();
+    let reason = job["stuck"]["reason"].as_str().unwrap_or_default();
+    assert!(job["state"] == "queued" && reason.contains("is away"), "{job}");
+    cell.come();
+    let (job, _) = cell.succeeds(&order, handle, &order.input);
+    assert_eq!(job["attempts"], 1, "{job}");
     Verdict::Right
 }

@@ -1,9 +1,10 @@
 //! The closed list of failures: each that an agent of a kind can report, as each door shows it.
 
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
-use crosspoint_contracts::{bridge, run};
+use crosspoint_contracts::{bridge, message, run};
 use serde_json::{Value, json};
 
+use super::super::agents::message::OWN_CODE as OWN_NUMBER;
 use super::super::agents::{Kind, OWN_CODE, Purpose};
 use super::super::cell::{Cell, Fails, Verdict};
 use super::super::doors::{Order, fetch};
@@ -20,13 +21,15 @@ fn given(cell: &Cell<'_>, failure: Failure) -> Verdict {
         Kind::Task => of_task(cell, failure),
         Kind::Bridge if failure == Failure::BrokenContract => return mended(cell),
         Kind::Bridge => Ok(of_bridge(cell, failure)),
+        Kind::Pushed | Kind::Pulled => Ok(of_message(cell, failure)),
     };
     match asked {
         Err(reason) => Verdict::NotHere(reason),
         Ok((order, fails)) => {
             let (job, view) = cell.fails(&order, cell.submit(&order), &fails);
-            if matches!(cell.kind, Kind::Run | Kind::Task) && failure == Failure::BrokenContract {
-                let contract = format!("{}-", cell.kind.name().to_uppercase());
+            if failure == Failure::BrokenContract && !matches!(cell.kind, Kind::Builtin | Kind::Exec) {
+                let name = if cell.kind.is_message() { "msg" } else { cell.kind.name() };
+                let contract = format!("{}-", name.to_uppercase());
                 assert!(clauses(&job).iter().any(|clause| clause.starts_with(&contract)), "it is on record: {job}");
             }
             if cell.kind == Kind::Exec && failure == Failure::AgentFailed {
@@ -96,7 +99,7 @@ fn of_run(cell: &Cell<'_>, failure: Failure) -> (Order, Fails) {
         return (cell.order("break"), Fails { message: None, ..fails(failure, None) });
     }
     let (code, status) = if failure == Failure::AgentFailed { (OWN_CODE, 200) } else { run::failure::write(failure) };
-    (failing(cell, code, &json!({"status": status})), reported(failure, Some(code)))
+    (failing(cell, &json!(code), &json!({"status": status})), reported(failure, Some(code)))
 }
 
 fn of_task(cell: &Cell<'_>, failure: Failure) -> Result<(Order, Fails), &'static str> {
@@ -119,13 +122,24 @@ fn of_task(cell: &Cell<'_>, failure: Failure) -> Result<(Order, Fails), &'static
     let fails = reported(failure, Some(code));
     // A cancelled task has no error, so there is no place for the message.
     let message = fails.message.filter(|_| failure != Failure::Cancelled);
-    Ok((failing(cell, code, &json!({"recoverable": recoverable})), Fails { message, ..fails }))
+    Ok((failing(cell, &json!(code), &json!({"recoverable": recoverable})), Fails { message, ..fails }))
 }
 
 fn of_bridge(cell: &Cell<'_>, failure: Failure) -> (Order, Fails) {
     let (status, code) = bridge::failure::write(failure);
     let code = if failure == Failure::AgentFailed { OWN_CODE } else { code };
-    (failing(cell, code, &json!({"status": status.word()})), reported(failure, Some(code)))
+    (failing(cell, &json!(code), &json!({"status": status.word()})), reported(failure, Some(code)))
+}
+
+/// Every failure but the agent's own has a code. What may be repeated is, by the same agent (MSG-5).
+fn of_message(cell: &Cell<'_>, failure: Failure) -> (Order, Fails) {
+    if failure == Failure::BrokenContract {
+        return (cell.order("break"), Fails { message: None, ..fails(failure, None) });
+    }
+    let code = message::failure::write(failure).unwrap_or(OWN_NUMBER);
+    // One of the two kinds has a code of its own for it, the other none.
+    let own = (cell.kind == Kind::Pulled).then(|| code.to_string());
+    (failing(cell, &json!(code), &json!({})), reported(failure, own.as_deref()))
 }
 
 /// A person may answer in files, make mistakes and mend them: the job goes on waiting, and the mistake is recorded.
@@ -145,9 +159,9 @@ fn mended(cell: &Cell<'_>) -> Verdict {
     Verdict::Right
 }
 
-fn failing(cell: &Cell<'_>, code: &str, more: &Value) -> Order {
+fn failing(cell: &Cell<'_>, code: &Value, more: &Value) -> Order {
     let mut order = cell.order("fail");
-    order.input["code"] = json!(code);
+    order.input["code"] = code.clone();
     order.input["message"] = json!(MESSAGE);
     for (name, value) in more.as_object().into_iter().flatten() {
         order.input[name] = value.clone();

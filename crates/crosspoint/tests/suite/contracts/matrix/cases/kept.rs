@@ -1,12 +1,14 @@
 //! What must pass through unchanged: repeated requests, unknown members, ids, traces.
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::super::agents::{Kind, own_members};
 use super::super::cell::{Cell, Verdict};
 use super::super::doors::{Door, Order, fetch};
 use super::super::ledger::Seen;
 use super::super::view::View;
+use crate::support::bridge_caller::new_id;
 
 /// ALL-1: a caller that repeats a request gets the same job, while it is under way and after its end. The agent gets it
 /// once.
@@ -41,6 +43,7 @@ pub(super) fn conflict(cell: &Cell<'_>) -> Verdict {
         Door::Sync | Door::Stream => "CONFLICT",
         Door::Task => "INVALID_FIELD_VALUE",
         Door::Bridge => "request_conflict",
+        Door::Message => "5903",
     };
     // A file has no status.
     let status = if cell.door == Door::Bridge { 200 } else { 409 };
@@ -58,13 +61,14 @@ pub(super) fn conflict(cell: &Cell<'_>) -> Verdict {
 /// Unknown members are kept with the document and go to the agent. Unknown members of the agent's answer come back: in
 /// their place if the contract is the same, else carried.
 pub(super) fn unknown_fields(cell: &Cell<'_>) -> Verdict {
-    let speaks = matches!(cell.kind, Kind::Run | Kind::Task | Kind::Bridge);
+    let speaks = !matches!(cell.kind, Kind::Builtin | Kind::Exec);
     let mut order = cell.order(if speaks { "own" } else { "echo" });
     order.members = match cell.door {
         Door::Native => vec![("tenant", own_members())],
         Door::Sync | Door::Stream => vec![("tenant", own_members()), ("budgets", json!({"max_tokens": 5, "ä/~": [1]}))],
         Door::Task => vec![("tenant", own_members()), ("context", json!({"priority": "high", "ä/~": [1]}))],
         Door::Bridge => vec![("tenant", own_members()), ("model", json!("m-ä"))],
+        Door::Message => vec![("tenant", own_members()), ("x_custom_fields", json!({"ä/~": [1]}))],
     };
     let (job, view) = cell.succeeds(&order, cell.submit(&order), &order.input);
     let kept = fetch(cell.world.address, &format!("/api/v1/jobs/{}/document", job["id"].as_str().expect("an id")));
@@ -78,11 +82,17 @@ pub(super) fn unknown_fields(cell: &Cell<'_>) -> Verdict {
 
 fn reached_the_agent(cell: &Cell<'_>, order: &Order, seen: &Seen) {
     let document = &seen.document;
-    let carried = if cell.kind == Kind::Run { &document["x_crosspoint"] } else { &document["context"]["x_crosspoint"] };
+    let carried = match cell.kind {
+        Kind::Run => &document["x_crosspoint"],
+        Kind::Pushed | Kind::Pulled => &document["x_custom_fields"]["x_crosspoint"],
+        Kind::Builtin | Kind::Exec | Kind::Task | Kind::Bridge => &document["context"]["x_crosspoint"],
+    };
     match (cell.door, cell.kind) {
         // Members that the native API does not know have no meaning.
         (Door::Native, _) => {}
-        (Door::Sync | Door::Stream, Kind::Run) | (Door::Task, Kind::Task) => {
+        (Door::Sync | Door::Stream, Kind::Run)
+        | (Door::Task, Kind::Task)
+        | (Door::Message, Kind::Pushed | Kind::Pulled) => {
             assert_eq!(document["tenant"], order.members[0].1, "{document}");
             let (name, block) = &order.members[1];
             for (member, value) in block.as_object().expect("an object") {
@@ -105,6 +115,12 @@ fn reached_the_agent(cell: &Cell<'_>, order: &Order, seen: &Seen) {
             assert_eq!(carried["fields"]["bridge"], json!({"/tenant": own_members()}), "{document}");
             assert_eq!(carried["model"], "m-ä", "{document}");
         }
+        (Door::Message, _) => {
+            let expected = json!({"/tenant": own_members(), "/x_custom_fields/ä~1~0": [1]});
+            for (place, value) in expected.as_object().expect("an object") {
+                assert_eq!(carried["fields"]["message"][place], *value, "{document}");
+            }
+        }
     }
 }
 
@@ -117,6 +133,16 @@ fn came_back(cell: &Cell<'_>, view: &View) {
     let said = match (cell.door, cell.kind) {
         (Door::Native, _) => view.carried(Door::Native),
         (Door::Sync | Door::Stream, Kind::Run) | (Door::Task, Kind::Task) | (Door::Bridge, Kind::Bridge) => document,
+        (Door::Message, Kind::Pushed | Kind::Pulled) => document,
+        (_, Kind::Pushed | Kind::Pulled) => {
+            let fields = &view.carried(cell.door)["fields"]["message"];
+            assert_eq!(
+                (&fields["/own"], &fields["/x_custom_fields/cost"]),
+                (&own_members(), &json!(812)),
+                "{document}"
+            );
+            return;
+        }
         (_, Kind::Bridge) => {
             let fields = &view.carried(cell.door)["fields"]["bridge"];
             assert_eq!(
@@ -149,6 +175,8 @@ fn came_back(cell: &Cell<'_>, view: &View) {
     } else if cell.kind == Kind::Bridge {
         let metadata = &said["metadata"];
         assert_eq!((&metadata["own"], &metadata["cost"]), (&own_members(), &json!(812)), "{document}");
+    } else if cell.kind.is_message() {
+        assert_eq!((&said["own"], &said["x_custom_fields"]["cost"]), (&own_members(), &json!(812)), "{document}");
     } else {
         assert_eq!((&said["own"], &said["metadata"]["cost"]), (&own_members(), &json!(812)), "{document}");
     }
@@ -157,7 +185,13 @@ fn came_back(cell: &Cell<'_>, view: &View) {
 /// RUN-9, ALL-2: for any id in any spelling, the caller gets its own back.
 pub(super) fn ids(cell: &Cell<'_>) -> Verdict {
     let mut order = cell.order("echo");
-    order.id = format!(r#""\u0141ód\u017a/\ud83d\ude00 ä?%2F#\u00e9e\u0301\t\"q\\ {}""#, cell.name());
+    order.id = match cell.door {
+        // MSG-1.3: an id is a UUID there, which may be spelled in several ways.
+        Door::Message => json!(new_id().to_uppercase()).to_string().replacen('-', "\\u002d", 1),
+        Door::Native | Door::Sync | Door::Stream | Door::Task | Door::Bridge => {
+            format!(r#""\u0141ód\u017a/\ud83d\ude00 ä?%2F#\u00e9e\u0301\t\"q\\ {}""#, cell.name())
+        }
+    };
     let (job, _) = cell.succeeds(&order, cell.submit(&order), &order.input);
     let caller: Value = serde_json::from_str(&order.id).expect("JSON");
     assert_eq!(job["request_id"], caller);
@@ -172,7 +206,7 @@ pub(super) fn trace(cell: &Cell<'_>) -> Verdict {
     if cell.kind == Kind::Builtin {
         return Verdict::NotHere("a built-in agent is no hop");
     }
-    if cell.door == Door::Bridge || (cell.kind == Kind::Bridge && cell.door != Door::Task) {
+    if cell.door == Door::Bridge || (cell.kind == Kind::Bridge && !matches!(cell.door, Door::Task | Door::Message)) {
         return Verdict::NotHere("a file has no header for it");
     }
     if cell.kind == Kind::Bridge {
@@ -183,21 +217,29 @@ pub(super) fn trace(cell: &Cell<'_>) -> Verdict {
     order.headers = vec![("traceparent", format!("00-{TRACE}-{SPAN}-01"))];
     cell.succeeds(&order, cell.submit(&order), &order.input);
     goes_on(cell, &cell.until_seen("new"));
-    if cell.door == Door::Task {
+    if matches!(cell.door, Door::Task | Door::Message) {
         goes_on(cell, &by_the_block(cell));
     }
     Verdict::Right
 }
 
-/// The trace block of a task has the same rank as the header.
+/// The trace block of a task, and the trace of an envelope, have the same rank as the header.
 fn by_the_block(cell: &Cell<'_>) -> Seen {
     let mut order = cell.order("echo");
     let name = format!("{}-block", cell.name());
-    order.id = json!(name).to_string();
     order.input["cell"] = json!(name);
-    order.members = vec![("observability", json!({"traceId": TRACE, "spanId": SPAN, "baggage": {"k": "v"}}))];
+    if cell.door == Door::Message {
+        order.id = json!(new_id()).to_string();
+        order.members = vec![("trace_id", json!(hyphenated(TRACE)))];
+    } else {
+        order.id = json!(name).to_string();
+        order.members = vec![("observability", json!({"traceId": TRACE, "spanId": SPAN, "baggage": {"k": "v"}}))];
+    }
     cell.succeeds(&order, cell.submit(&order), &order.input);
     let seen = cell.seen_as(&name, "new").pop().expect("the agent has seen it");
+    if cell.door == Door::Message {
+        return seen;
+    }
     let baggage = match cell.kind {
         Kind::Task => &seen.document["observability"]["baggage"],
         Kind::Run => &seen.document["x_crosspoint"]["baggage"],
@@ -207,13 +249,25 @@ fn by_the_block(cell: &Cell<'_>) -> Seen {
             assert!(carried["span"].as_str().is_some_and(|span| span != SPAN), "a span of its own: {carried}");
             &carried["baggage"]
         }
+        Kind::Pushed | Kind::Pulled => &seen.document["x_custom_fields"]["x_crosspoint"]["baggage"],
         Kind::Builtin | Kind::Exec => return seen,
     };
     assert_eq!(*baggage, json!({"k": "v"}), "{}", seen.document);
     seen
 }
 
+fn hyphenated(trace: &str) -> String {
+    Uuid::parse_str(trace).expect("it is as long as a UUID").to_string()
+}
+
 fn goes_on(cell: &Cell<'_>, seen: &Seen) {
+    if cell.kind.is_message() {
+        assert_eq!(seen.document["trace_id"], hyphenated(TRACE), "the same trace");
+    }
+    if cell.kind == Kind::Pulled {
+        // The answer to a poll has no header for it.
+        return;
+    }
     let parts: Vec<&str> = seen.trace.split('-').collect();
     let &["00", trace, span, "01"] = parts.as_slice() else { panic!("{:?} is no traceparent", seen.trace) };
     assert_eq!(trace, TRACE, "the same trace");

@@ -30,13 +30,21 @@ pub(super) fn levels_400(cell: &Cell<'_>) -> Verdict {
 /// A document with as many levels as allowed is accepted, although the documents written around it have more.
 pub(super) fn levels_127(cell: &Cell<'_>) -> Verdict {
     let wrapped = nested(levels_within(cell.kind, LEVELS_MAX));
+    if cell.kind.is_message() {
+        // What nests stands beside the text.
+        let order = raw(cell, &wrapped);
+        let text = shallow(&order.input.to_string());
+        return ends_with(cell, &order, &as_text(cell, &text));
+    }
     let (order, given) = match cell.kind {
         Kind::Builtin => {
             let order = deep_input(cell, LEVELS_MAX);
             let given = shallow(&order.input.to_string());
             (order, given)
         }
-        Kind::Exec | Kind::Run | Kind::Task | Kind::Bridge => (raw(cell, &wrapped), shallow(&wrapped)),
+        Kind::Exec | Kind::Run | Kind::Task | Kind::Bridge | Kind::Pushed | Kind::Pulled => {
+            (raw(cell, &wrapped), shallow(&wrapped))
+        }
     };
     let outputs: Value = serde_json::from_str(&given).expect("it is JSON");
     let expected = if cell.kind == Kind::Bridge { as_text(cell, &given) } else { outputs };
@@ -56,6 +64,7 @@ fn too_deep(cell: &Cell<'_>, levels: usize) -> Verdict {
         Door::Native => "invalid",
         Door::Sync | Door::Stream => "VALIDATION_ERROR",
         Door::Task | Door::Bridge => "INVALID_INPUT",
+        Door::Message => "5003",
     };
     assert_eq!((view.status, view.code.as_deref()), (400, Some(code)), "{}", shortened(&view));
     Verdict::Right
@@ -68,7 +77,7 @@ fn unreadable(cell: &Cell<'_>, given: &str) -> Verdict {
         // A program ends its line with a line feed.
         Kind::Exec => ends_with(cell, &order, &as_text(cell, &shallow(&format!("{given}\n")))),
         Kind::Bridge => ends_with(cell, &order, &as_text(cell, &shallow(given))),
-        Kind::Run | Kind::Task => {
+        Kind::Run | Kind::Task | Kind::Pushed | Kind::Pulled => {
             let fails = Fails { failure: Failure::BrokenContract, repeat: Repeat::Unknown, own: None, message: None };
             let (_, view) = cell.fails(&order, cell.submit(&order), &fails);
             let answer = view.details["answer"].as_str().unwrap_or_default();
@@ -88,8 +97,8 @@ fn ends_with(cell: &Cell<'_>, order: &Order, outputs: &Value) -> Verdict {
 /// What a door shows of an agent that returned a text. Requesters of a bridge look for JSON in it.
 fn as_text(cell: &Cell<'_>, text: &str) -> Value {
     match (cell.door, cell.kind) {
-        (Door::Bridge, _) => serde_json::from_str(text).expect("it is JSON to some"),
-        (Door::Native, Kind::Bridge) => json!(text),
+        (Door::Bridge | Door::Message, _) => serde_json::from_str(text).expect("it is JSON to some"),
+        (Door::Native, kind) if kind.gives_text() => json!(text),
         (Door::Native | Door::Sync | Door::Stream | Door::Task, _) => json!({"output": text}),
     }
 }
@@ -104,6 +113,8 @@ fn levels_within(kind: Kind, levels: usize) -> usize {
     match kind {
         Kind::Builtin | Kind::Exec | Kind::Bridge => levels,
         Kind::Run | Kind::Task => levels - 1,
+        // Within `x_custom_fields`.
+        Kind::Pushed | Kind::Pulled => levels - 2,
     }
 }
 
@@ -117,7 +128,8 @@ fn raw(cell: &Cell<'_>, given: &str) -> Order {
 /// An order whose document has this many levels.
 fn deep_input(cell: &Cell<'_>, levels: usize) -> Order {
     let mut order = cell.order("echo");
-    // The document and the input are around it.
-    order.input["deep"] = (1..levels - 2).fold(json!([]), |inner, _| json!([inner]));
+    // The document and the input are around it, and in one contract a payload.
+    let around = if cell.door == Door::Message { 3 } else { 2 };
+    order.input["deep"] = (1..levels - around).fold(json!([]), |inner, _| json!([inner]));
     order
 }
