@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::run::examples::valid;
-use crate::support::message_sender::{asking, cancelling, sample};
 use crate::support::message_post::{new_id, pulling};
+use crate::support::message_sender::{asking, cancelling, sample};
 use crate::support::server::Server;
 
 fn server() -> Server {

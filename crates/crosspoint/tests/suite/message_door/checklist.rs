@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::message_sender::{Said, asking, cancelling, sample};
 use crate::support::message_post::{ENDPOINT, error, new_id, pulling, pushed, result};
+use crate::support::message_sender::{Said, asking, cancelling, sample};
 use crate::support::programs::bash;
 use crate::support::scripted_agent::unused_address;
 use crate::support::server::{Server, until};

@@ -7,8 +7,8 @@ use std::process::{Child, Command};
 use serde_json::{Value, json};
 
 use crate::run::examples::{parts, pasted, script, valid};
-use crate::support::message_sender::{PRINTED, asking, cancelling};
 use crate::support::message_post::{ENDPOINT, new_id};
+use crate::support::message_sender::{PRINTED, asking, cancelling};
 use crate::support::program::root;
 use crate::support::programs::violations;
 use crate::support::scripted_agent::{Request, ScriptedAgent};

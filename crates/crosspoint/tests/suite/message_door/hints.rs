@@ -5,8 +5,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::message_sender::{asking, sample};
 use crate::support::message_post::{pulling, result};
+use crate::support::message_sender::{asking, sample};
 use crate::support::programs::{bash, python};
 use crate::support::server::{Server, until};
 

@@ -6,8 +6,8 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::support::message_sender::{asking, sample};
 use crate::support::message_post::{ENDPOINT, new_id};
+use crate::support::message_sender::{asking, sample};
 use crate::support::programs::bash;
 use crate::support::server::{Server, head, until};
 

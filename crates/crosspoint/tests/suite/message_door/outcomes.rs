@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::run::examples::valid;
-use crate::support::message_sender::{Said, asking, sample};
 use crate::support::message_post::{pulling, pushed};
+use crate::support::message_sender::{Said, asking, sample};
 use crate::support::programs::{bash, python};
 use crate::support::scripted_agent::unused_address;
 use crate::support::server::Server;

@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::run::examples::valid;
-use crate::support::message_sender::{PRINTED, sample};
 use crate::support::message_post::{pulling, result};
+use crate::support::message_sender::{PRINTED, sample};
 use crate::support::program::root;
 use crate::support::server::Server;
 

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::run::examples::valid;
 use crate::support::documents::faultless;
-use crate::support::message_sender::{PRINTED, Said, asking, sample};
 use crate::support::message_post::ENDPOINT;
+use crate::support::message_sender::{PRINTED, Said, asking, sample};
 use crate::support::program::root;
 use crate::support::server::{Answer, Server, head};
 

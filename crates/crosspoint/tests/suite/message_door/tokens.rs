@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::run::examples::valid;
-use crate::support::message_sender::{Said, asking, cancelling, sample};
 use crate::support::message_post::{ENDPOINT, heartbeat, pulling, registration, result};
+use crate::support::message_sender::{Said, asking, cancelling, sample};
 use crate::support::server::Server;
 
 const AGENT: &str = "a7f3d8c2e1b9f4a6c8e2d1b3f4a6c8e2";

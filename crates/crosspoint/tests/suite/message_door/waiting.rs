@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::message_sender::{asking, sample};
 use crate::support::message_post::{pulling, status};
+use crate::support::message_sender::{asking, sample};
 use crate::support::server::{Server, until};
 
 #[test]
