@@ -164,14 +164,9 @@ impl App {
         from_agent: Option<&str>,
         received: &Received,
     ) -> Result<Response, Refusal> {
-        let Cancel { request_id, task_id } = Cancel::read(&received.bytes).ok_or_else(unknown_work)?;
+        let cancel = Cancel::read(&received.bytes).ok_or_else(unknown_work)?;
         let from = self.caller_of(presented, from_agent)?;
-        for id in request_id.into_iter().chain(task_id) {
-            if let Some(response) = cancel_work(&self.doors(), &from.caller, &id).await? {
-                return Ok(response);
-            }
-        }
-        Err(unknown_work())
+        cancel_work(&self.doors(), &from.caller, &cancel).await?.ok_or_else(unknown_work)
     }
 }
 
