@@ -180,3 +180,29 @@ fn the_acknowledgement_of_another_agent_says_nothing() {
     assert_eq!(server.job(&id)["state"], "running");
     server.takes(&result(&given, "done"));
 }
+
+#[test]
+fn the_same_result_again_after_output_in_chunks_is_fine() {
+    const BLOCK: usize = 262_144;
+    let text: String = (0..5 * BLOCK).map(|at| char::from(b'a' + (at / 7 % 26) as u8)).collect();
+    let agent = Posted::taking();
+    let server = Server::configured(&agent.configuration("helper", ""));
+    let id = server.begin("helper");
+    let request = agent.request(1);
+    for start in (0..text.len()).step_by(BLOCK) {
+        let mut message = status(&request, 50);
+        message["payload"]["step"]["output"] = json!(text[start..start + BLOCK]);
+        message["payload"]["step"]["output_chunk"] =
+            json!(format!("bytes {start}-{} of {}", start + BLOCK, text.len()));
+        server.takes(&message);
+    }
+    // The result has its last megabyte.
+    let message = result(&request, &text[BLOCK..]);
+    for _ in 0..3 {
+        server.takes(&message);
+    }
+    let job = server.job(&id);
+    assert_eq!((&job["state"], clauses(&job)), (&json!("completed"), vec![]), "{}", job["violations"]);
+    server.takes(&failed(&request, "another"));
+    assert_eq!(clauses(&server.on_record(&id, "ALL-9.3")), ["ALL-9.3"]);
+}
