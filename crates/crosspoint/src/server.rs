@@ -129,7 +129,7 @@ impl App {
             doors: router::DOORS,
         };
         let recipients = config.callers.iter().map(Recipient::from).collect();
-        let deliveries = Deliveries::start(engine.clone(), recipients, deliver::message::telling());
+        let deliveries = Deliveries::start(engine.clone(), recipients, deliver::message::telling(&engine));
         App(Arc::new(Shared {
             deliveries,
             engine,

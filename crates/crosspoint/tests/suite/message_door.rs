@@ -1,3 +1,14 @@
 //! The message contract: its door.
 
+mod addressing;
+mod cancel;
+mod checklist;
 mod examples;
+mod hints;
+mod idempotency;
+mod outcomes;
+mod printed;
+mod refusals;
+mod stopping;
+mod tokens;
+mod waiting;
