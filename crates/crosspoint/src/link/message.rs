@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::outcome::Status;
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{Health, OPEN_FOR};
@@ -115,8 +116,9 @@ async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed
 async fn leaves(watch: &Watch, agent: &Arc<str>, number: u32) -> bool {
     loop {
         let job = watch.job();
-        if job.outcome().is_some() {
-            return true;
+        if let Some(outcome) = job.outcome() {
+            // Between two attempts a success can only be the agent's own, which came late.
+            return outcome.status != Status::Completed;
         }
         if job.attempts > number {
             return job.agent.as_ref() != Some(agent);
@@ -126,9 +128,8 @@ async fn leaves(watch: &Watch, agent: &Arc<str>, number: u32) -> bool {
 }
 
 /// Returns how a message says that work ended; `None` if it says that the work goes on.
-pub(crate) fn outcome_of(kind: Kind, document: &Bytes) -> Option<Result<Success, Failed>> {
-    // What is wrong with it beside that is on record only while the attempt is under way.
-    match verdict::read(kind, document, &[]) {
+pub(crate) fn outcome_of(kind: Kind, document: &Bytes, agent_types: &[Box<str>]) -> Option<Result<Success, Failed>> {
+    match verdict::read(kind, document, agent_types) {
         Ok(read) => match read.meaning {
             Meaning::Ended(result) => Some(result.map_err(|failed| *failed)),
             Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => None,
@@ -192,5 +193,40 @@ async fn check(agent: &MessageAgent) -> Health {
     match &agent.push {
         Some(push) if agent.last_beat().is_none() => remote::health(&push.http).await,
         Some(_) | None => Health::Sick,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crosspoint_contracts::message::Presence;
+
+    use super::agent::Plan;
+    use super::*;
+
+    fn pulling() -> Arc<MessageAgent> {
+        let plan = Plan {
+            name: "puller".into(),
+            agent_type: None,
+            protocol_version: "1.0".to_owned(),
+            token: None,
+            url: None,
+            concurrency: 1,
+            silence: None,
+            answer_bytes_max: 1,
+            carry: true,
+            told: None,
+        };
+        Arc::new(MessageAgent::new(plan, "server", &Arc::from([]), None))
+    }
+
+    #[tokio::test]
+    async fn a_fresh_poll_or_heartbeat_is_the_health_of_an_agent_that_pulls() {
+        assert_eq!(check(&pulling()).await, Health::Sick);
+        let polls = pulling();
+        drop(polls.poll(1));
+        assert_eq!(check(&polls).await, Health::Well);
+        let beats = pulling();
+        beats.beats(Beat { at: Time(0), status: Presence::Online, resources: None });
+        assert_eq!(check(&beats).await, Health::Well);
     }
 }

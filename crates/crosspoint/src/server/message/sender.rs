@@ -22,8 +22,8 @@ pub(super) struct From {
 }
 
 impl Presented {
-    /// Reads the `Authorization` header.
-    pub(super) fn read(headers: &HeaderMap) -> Result<Presented, Refusal> {
+    /// Reads the `Authorization` header of a request that claims to come from this agent.
+    pub(super) fn read(headers: &HeaderMap, claimed: &str) -> Result<Presented, Refusal> {
         let Some(value) = headers.get(AUTHORIZATION) else { return Ok(Presented(None)) };
         let token = value.to_str().ok().and_then(|value| {
             let (scheme, token) = value.split_once(' ')?;
@@ -31,7 +31,7 @@ impl Presented {
         });
         match token.filter(|token| !token.is_empty()) {
             Some(token) => Ok(Presented(Some(token))),
-            None => Err(refused("", TokenStatus::Malformed)),
+            None => Err(refused(claimed, TokenStatus::Malformed)),
         }
     }
 
@@ -67,18 +67,28 @@ impl App {
         self.hub().owner_of(token)
     }
 
-    /// Checks the token of a message about work before anything in the message is looked up (MSG-13.4). Returns the
-    /// agent that the token belongs to.
-    pub(super) fn speaker(&self, presented: &Presented) -> Result<Option<Arc<MessageAgent>>, Refusal> {
+    /// Checks the token of an agent's request before anything in it is looked up (MSG-13.4). Returns the agent that the
+    /// token belongs to.
+    pub(super) fn speaker(&self, presented: &Presented, claimed: &str) -> Result<Option<Arc<MessageAgent>>, Refusal> {
         let all_have_tokens = || self.hub().all_have_tokens();
         match presented.token() {
-            None if !self.callers_are_open() && all_have_tokens() => Err(refused("", TokenStatus::Missing)),
+            None if !self.callers_are_open() && all_have_tokens() => Err(refused(claimed, TokenStatus::Missing)),
             None => Ok(None),
             Some(token) => match self.owner_of(token) {
                 Some(agent) => Ok(Some(agent)),
-                None if !self.is_caller_token(token) && all_have_tokens() => Err(refused("", TokenStatus::Unknown)),
+                None if !self.is_caller_token(token) && all_have_tokens() => {
+                    Err(refused(claimed, TokenStatus::Unknown))
+                }
                 None => Ok(None),
             },
+        }
+    }
+
+    /// Checks the same of a request that names its agent: the token of another agent does not count for it (MSG-13.5).
+    pub(super) fn speaks_for(&self, presented: &Presented, claimed: &str) -> Result<(), Refusal> {
+        match self.speaker(presented, claimed)? {
+            Some(agent) if *agent.name != *claimed => Err(refused(claimed, TokenStatus::WrongAgent)),
+            Some(_) | None => Ok(()),
         }
     }
 
