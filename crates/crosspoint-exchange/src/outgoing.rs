@@ -17,7 +17,7 @@ use crosspoint_contracts::translate::{self, Homeless};
 use crosspoint_contracts::{Contract, NATIVE_REQUEST, Options, delegation, read_jobs};
 use uuid::Uuid;
 
-use super::incoming::names_in;
+use super::incoming::names_of;
 use super::trace::Trace;
 
 /// What the operator has configured about requests to an agent.
@@ -140,11 +140,9 @@ fn canonical<'d>(job: &Assignment<'d>, options: &AgentOptions) -> Result<Asking<
     };
     let exchange = contract.exchange();
     // The types that the document names were known when it arrived, even if the operator has removed them since.
-    let named = exchange.types.iter().filter_map(|member| {
-        let [name] = names_in(&job.document.0, [member]);
-        name
-    });
-    types.extend(named);
+    if !exchange.types.is_empty() {
+        types.extend(names_of(&job.document.0, exchange.types).into_iter().flatten());
+    }
     let known: Vec<&str> = types.iter().map(String::as_str).collect();
     let reading = Options { kind: Some(exchange.request), agent_types: &known, ..Options::default() };
     let (reading, jobs) = read_jobs(&job.document.0, &reading);
