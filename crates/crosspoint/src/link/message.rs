@@ -1,9 +1,10 @@
 //! Agents of the message contract.
 //!
 //! A request is pushed to its agent, or waits until the agent pulls it ([`outbox`]); from then on both are the same
-//! [`conversation`]. What the agent says comes on the connection of a push, or to the server's endpoint, which finds the
-//! conversation in the [`hub`]. [`life`] decides whether an agent is there, [`verdict`] what it says means, [`steps`]
-//! takes what it prints, [`chunks`] puts long output together, and [`sending`] writes what goes out. The transport is in `agent` and `sending` alone.
+//! [`conversation`]. What the agent says comes on the connection of a push, or to the server's endpoint, which finds
+//! the conversation in the [`hub`]. [`life`] decides whether an agent is there, [`verdict`] what it says means,
+//! [`steps`] takes what it prints, [`chunks`] puts long output together, and [`sending`] writes what goes out. The
+//! transport is in `agent` and `sending` alone.
 
 mod agent;
 mod chunks;
@@ -111,8 +112,8 @@ async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed
     concluded(&message.agent, result)
 }
 
-/// Waits until the job of an attempt that was given up goes on or ends. Returns whether the agent is rid of it: the next
-/// attempt carries the same id, so an agent that gets it again goes on with what is wanted.
+/// Waits until the job of an attempt that was given up goes on or ends. Returns whether the agent is rid of it: the
+/// next attempt carries the same id, so an agent that gets it again goes on with what is wanted.
 async fn leaves(watch: &Watch, agent: &Arc<str>, number: u32) -> bool {
     loop {
         let job = watch.job();
