@@ -71,7 +71,9 @@ impl Link for Message {
     fn tidy(self: Arc<Self>, job: Arc<Job>, number: u32) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
             self.hub.concluded(job.id(), number);
-            steps::remove(self.hub.spool(), job.id(), number).await;
+            if self.hub.has_left(job.id(), number) {
+                steps::remove(self.hub.spool(), job.id(), number).await;
+            }
         })
     }
 
@@ -90,7 +92,6 @@ impl Link for Message {
 
 async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed> {
     let (job, number) = (attempt.job().id(), attempt.number());
-    let trace = trace_of(attempt.job(), number);
     let begun = message.hub.begin(job, number, &message.agent.name);
     let bytes_max = attempt.job().request.limits.output_bytes.unwrap_or(message.agent.output_bytes_max());
     let steps = steps::Steps::new(message.hub.spool(), bytes_max);
@@ -98,6 +99,7 @@ async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed
     let result = conversation.work().await;
     // An agent that has said how the work ended, or never had it, need not be told.
     if result.is_err() && conversation.was_sent && !conversation.has_ended {
+        let trace = trace_of(conversation.attempt.job(), number);
         if conversation.attempt.is_over() {
             cancel(message, job, trace).await;
         } else if let Some(watch) = conversation.attempt.watch() {
