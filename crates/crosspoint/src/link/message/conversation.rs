@@ -346,8 +346,7 @@ impl<'m> Conversation<'m> {
             self.attempt.withdraw();
             return gone(Gone);
         }
-        let message = "The agent has sent no heartbeat for as long as it may.";
-        Failed::said(Failure::Unavailable, Dispatched::Yes, message)
+        verdict::silent(self.agent().last_beat().map(|beat| beat.at))
     }
 
     fn period(&self) -> Duration {

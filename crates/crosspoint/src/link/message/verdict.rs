@@ -5,12 +5,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::message::About;
 use crosspoint_contracts::message::clause::{MSG_17, MSG_17_2};
 use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::id::JobId;
 use crosspoint_exchange::reply::{self, Meaning};
 use crosspoint_http::long;
@@ -134,6 +136,14 @@ pub(super) fn paused(meaning: Meaning, document: &Bytes) -> Meaning {
     question().map_or(Meaning::Running(progress), |question| Meaning::Waiting(Some(question)))
 }
 
+/// Returns the failure of work whose agent has stopped saying anything at all (MSG-12.3). It says when the agent last
+/// sent a heartbeat, as its contract wants it (MSG-4.2).
+pub(super) fn silent(last_heartbeat: Option<Time>) -> Failed {
+    let message = "The agent has sent no heartbeat for as long as it may.";
+    let details = Body::of(&serde_json::json!({ "last_heartbeat": last_heartbeat.map(|at| at.to_string()) }));
+    Failed { details: Some(details), ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
+}
+
 /// How a message names the work that it is about (MSG-17.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Naming {
@@ -169,6 +179,13 @@ impl Naming {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_that_is_gone_says_when_its_last_heartbeat_was() {
+        let details = |at| silent(at).details.expect("there are some").get().to_owned();
+        assert_eq!(details(Some(Time(1_000_000))), r#"{"last_heartbeat":"1970-01-01T00:00:01Z"}"#);
+        assert_eq!(details(None), r#"{"last_heartbeat":null}"#);
+    }
 
     /// MSG-1.4: the operator may add types, and an agent of such a type breaks no rule by naming it.
     #[test]
