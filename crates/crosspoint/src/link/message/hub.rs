@@ -163,6 +163,9 @@ impl Hub {
             return None;
         }
         let registered = Registered::of(member)?;
+        // One that pulls is away until it is heard of. The engine knows that, and is not told again: a worker of the
+        // same name may have joined in between.
+        let told = registered.base_url.is_none().then_some(0);
         let plan = Plan {
             name: member.spec.name.clone(),
             agent_type: member.spec.agent_type.clone(),
@@ -173,7 +176,7 @@ impl Hub {
             silence: member.spec.policy.silence,
             answer_bytes_max: member.spec.policy.output_bytes_max,
             carry: true,
-            told: None,
+            told,
         };
         Some(self.link(plan))
     }

@@ -89,14 +89,6 @@ impl Request {
     }
 }
 
-/// An agent that answers each request on the connection that carried it. Without an answer it has just taken the work.
-pub(crate) fn answering(answer: impl Fn(&Work) -> Option<Value> + Send + Sync + 'static) -> ScriptedAgent {
-    ScriptedAgent::start(move |request, connection| match request.work().and_then(|work| answer(&work)) {
-        Some(message) => connection.json(200, &message),
-        None => taken(connection),
-    })
-}
-
 /// The answer that something was taken, and that nothing more is to be said now (MSG-17).
 pub(crate) fn taken(connection: &mut Connection) -> After {
     connection.whole(202, "application/json", "")

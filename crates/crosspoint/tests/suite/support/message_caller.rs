@@ -77,30 +77,7 @@ fn derived(id: &str, number: u32) -> String {
     Uuid::from_u128(known ^ (u128::from(number) << 96)).to_string()
 }
 
-impl Server {
-    /// Sends a request, and returns the answer, which is about it.
-    #[track_caller]
-    pub(crate) fn send_message(&self, query: &str, request: &Value) -> Answer {
-        let answer = self.post(&format!("{MESSAGES}{query}"), &request.to_string());
-        answers(request, &judged(&answer.body));
-        answer
-    }
-
-    /// Sends a request, waits, and returns how the work ended.
-    #[track_caller]
-    pub(crate) fn message_result(&self, request: &Value) -> Value {
-        let answer = self.send_message("?wait=60", request);
-        assert_eq!(answer.status, 200, "{answer:?}");
-        answer.json()
-    }
-
-    /// What an agent sends to the server: its status, and its body if there is one.
-    pub(crate) fn tell(&self, message: &Value) -> Answer {
-        self.post(MESSAGES, &message.to_string())
-    }
-}
-
-/// The same for a thread that has no server, only its address. `None` if there is no whole answer.
+/// Sends a message to the server at this address. `None` if there is no whole answer.
 pub(crate) fn sent_to(address: SocketAddr, message: &str) -> Option<Answer> {
     crate::support::server::exchange(address, "POST", MESSAGES, &[], message.as_bytes())
 }

@@ -41,19 +41,6 @@ impl MessagePuller {
         MessagePuller { stopped }
     }
 
-    /// Asks in this name, and replies to each request with what the function returns.
-    pub(crate) fn answering(
-        server: &Server,
-        name: &str,
-        answer: impl Fn(&Work) -> Value + Send + Sync + 'static,
-    ) -> MessagePuller {
-        let address = server.address();
-        MessagePuller::start(address, name, move |message| {
-            if let Some(work) = Work::of(&message) {
-                sent_to(address, &answer(&work).to_string());
-            }
-        })
-    }
 }
 
 impl Drop for MessagePuller {
@@ -71,13 +58,4 @@ fn polled(address: SocketAddr, name: &str, acks: &str) -> Option<Answer> {
 /// The configuration of an agent that asks for its work, which is of its name.
 pub(crate) fn configuration(name: &str, keys: &str) -> String {
     format!("[[agent]]\nname = \"{name}\"\ncontract = \"message\"\nvia = \"pull\"\n{keys}\n")
-}
-
-/// Registers an agent that is not configured (MSG-11).
-pub(crate) fn register(server: &Server, name: &str, work: &str) {
-    let registration = json!({
-        "agent_id": name, "agent_type": "infra", "supported_versions": ["1.0"], "work_types": [work],
-    });
-    let answer = server.post("/api/agent/register", &registration.to_string());
-    assert_eq!(answer.status, 200, "{answer:?}");
 }
