@@ -364,7 +364,11 @@ pub(super) type Ended = Result<Success, Box<Failed>>;
 
 impl Drop for Conversation<'_> {
     fn drop(&mut self) {
-        self.agent().clear(self.attempt.job().id(), self.attempt.number());
+        let (job, number) = (self.attempt.job().id(), self.attempt.number());
+        if self.steps.may_have_file(&self.attempt) {
+            self.message.hub.leaves(job, number);
+        }
+        self.agent().clear(job, number);
     }
 }
 

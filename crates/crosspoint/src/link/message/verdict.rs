@@ -124,8 +124,8 @@ pub(super) fn read(kind: Kind, document: &Bytes, types: &[Box<str>]) -> Result<R
     }
 }
 
-/// Returns what a pause means: it asks a person if it has a question (ALL-5), also where the agent does not say what kind
-/// of document the members beside the question come from.
+/// Returns what a pause means: it asks a person if it has a question (ALL-5), also where the agent does not say what
+/// kind of document the members beside the question come from.
 pub(super) fn paused(meaning: Meaning, document: &Bytes) -> Meaning {
     let Meaning::Running(progress) = meaning else { return meaning };
     let question = || {
