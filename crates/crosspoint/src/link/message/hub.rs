@@ -125,7 +125,7 @@ impl Hub {
     pub(crate) fn owner_of(&self, token: &str) -> Option<Arc<MessageAgent>> {
         let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
         // All are compared, so that the time says nothing about which one it is.
-        agents.values().filter(|agent| agent.is_token(token)).last().cloned()
+        agents.values().fold(None, |found, agent| if agent.is_token(token) { Some(agent.clone()) } else { found })
     }
 
     /// Whether there are agents, and each must present a token.

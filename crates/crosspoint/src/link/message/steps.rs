@@ -80,7 +80,7 @@ impl Steps {
         let document = progress.document.filter(|_| !is_chunk);
         attempt.advanced(Progress { document, ..progress }).await.map_err(Untaken::Gone)?;
         let refused: Vec<Refused> = broken.into_iter().map(Refused).collect();
-        Ok(Step { refused: refused.first().copied(), notes: refused.iter().map(|one| one.note()).collect() })
+        Ok(Step { refused: refused.first().copied(), notes: refused.iter().map(Refused::note).collect() })
     }
 
     /// Takes a result, with the text of which it has only the end.

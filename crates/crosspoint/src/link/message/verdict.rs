@@ -86,7 +86,7 @@ fn judged(answer: &Answered, kind: Option<Kind>, types: &[Box<str>]) -> (PushVer
     });
     let meaning = status::meaning(status);
     match (own, meaning) {
-        (Some((own, notes)), Some(meaning)) => (PushVerdict::Refused(Box::new(weighed(answer, own, meaning))), notes),
+        (Some((own, notes)), Some(meaning)) => (PushVerdict::Refused(Box::new(weighed(answer, own, &meaning))), notes),
         // Whatever its status is, the document says how the work ended.
         (Some(_), None) | (None, None) if kind.is_some() => {
             (PushVerdict::Said(kind.unwrap_or(Kind::WorkResult)), Vec::new())
@@ -103,7 +103,7 @@ fn judged(answer: &Answered, kind: Option<Kind>, types: &[Box<str>]) -> (PushVer
 
 /// Returns the failure of a refusal with an error in it: what the error says, and that the work has not begun where the
 /// status says so.
-fn weighed(answer: &Answered, own: Failed, meaning: status::Meaning) -> Failed {
+fn weighed(answer: &Answered, own: Failed, meaning: &status::Meaning) -> Failed {
     let failure = if own.failure == Failure::AgentFailed { meaning.failure } else { own.failure };
     let is_refused = answer.status.is_client_error() || meaning.dispatched == Dispatched::No;
     let dispatched = if is_refused { Dispatched::No } else { Dispatched::Yes };
