@@ -7,6 +7,7 @@ mod examples;
 mod hints;
 mod idempotency;
 mod outcomes;
+mod pages;
 mod printed;
 mod refusals;
 mod stopping;
