@@ -60,7 +60,7 @@ pub(crate) fn full(seq: u64, state: State) -> Job {
             total: Some(Duration::from_micros(3_600_000_001)),
             attempt: Some(Duration::from_micros(60_000_001)),
             silence: Some(Duration::from_millis(1)),
-            attempt: None,
+            memory_bytes: Some(u64::from(u32::MAX) + 2),
             output_bytes: Some(u64::from(u32::MAX) + 1),
             retry: Some(retry),
         },
