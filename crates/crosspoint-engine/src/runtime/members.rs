@@ -180,9 +180,9 @@ impl About {
     }
 }
 
-/// Whether this is the result that the job has ended with. The agent's own document is not compared: the same result may
-/// come in a new envelope. Nor is a text that was put together from blocks, of which an agent may repeat only the end.
-/// Nor is the message of a failure, because the engine may have written it.
+/// Whether this is the result that the job has ended with. The agent's own document is not compared: the same result
+/// may come in a new envelope. Nor is a text that was put together from blocks, of which an agent may repeat only the
+/// end. Nor is the message of a failure, because the engine may have written it.
 fn is_repeat(job: &Job, event: &Event) -> bool {
     let (Some(outcome), Event::Finish { attempt, result }) = (job.outcome(), event) else { return false };
     match result {

@@ -55,8 +55,8 @@ pub(crate) struct Numbers {
 /// What the metrics call all recipients that are not configured.
 const OTHER: &str = "other";
 
-/// Shortest time between two counts of what is owed. A count looks at every notice, so the pause is also a hundred times
-/// as long as the count took.
+/// Shortest time between two counts of what is owed. A count looks at every notice, so the pause is also a hundred
+/// times as long as the count took.
 const COUNT_PAUSE_MIN: Duration = Duration::from_secs(1);
 const COUNT_SHARE: u32 = 100;
 

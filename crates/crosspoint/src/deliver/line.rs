@@ -91,8 +91,8 @@ impl Line {
         Some(id)
     }
 
-    /// Hands out the job that came last, or one whose time has come. Where nothing is taken, a job that was not tried yet
-    /// tells more than one that was, however many of those there are.
+    /// Hands out the job that came last, or one whose time has come. Where nothing is taken, a job that was not tried
+    /// yet tells more than one that was, however many of those there are.
     pub(super) fn newest(&mut self, now: Instant) -> Option<JobId> {
         let Some(id) = self.next.pop_back() else { return self.next(now) };
         self.places.insert(id, Place::Out { moved: false });

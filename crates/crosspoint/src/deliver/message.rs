@@ -1,5 +1,5 @@
-//! How callers of the message contract are told: by a `work_status` for each state, and at the end by a `work_result` or
-//! an `error` (MSG-17.4). A long text goes before it in pieces (MSG-9).
+//! How callers of the message contract are told: by a `work_status` for each state, and at the end by a `work_result`
+//! or an `error` (MSG-17.4). A long text goes before it in pieces (MSG-9).
 
 use std::sync::Arc;
 

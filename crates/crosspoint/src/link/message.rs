@@ -1,9 +1,10 @@
 //! Agents of the message contract.
 //!
 //! A request is pushed to its agent, or waits until the agent pulls it ([`outbox`]); from then on both are the same
-//! [`conversation`]. What the agent says comes on the connection of a push, or to the server's endpoint, which finds the
-//! conversation in the [`hub`]. [`life`] decides whether an agent is there, [`verdict`] what it says means, [`steps`]
-//! takes what it prints, [`chunks`] puts long output together, and [`sending`] writes what goes out. The transport is in `agent` and `sending` alone.
+//! [`conversation`]. What the agent says comes on the connection of a push, or to the server's endpoint, which finds
+//! the conversation in the [`hub`]. [`life`] decides whether an agent is there, [`verdict`] what it says means,
+//! [`steps`] takes what it prints, [`chunks`] puts long output together, and [`sending`] writes what goes out. The
+//! transport is in `agent` and `sending` alone.
 
 mod agent;
 mod chunks;
@@ -70,7 +71,9 @@ impl Link for Message {
     fn tidy(self: Arc<Self>, job: Arc<Job>, number: u32) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
             self.hub.concluded(job.id(), number);
-            steps::remove(self.hub.spool(), job.id(), number).await;
+            if self.hub.has_left(job.id(), number) {
+                steps::remove(self.hub.spool(), job.id(), number).await;
+            }
         })
     }
 
@@ -89,7 +92,6 @@ impl Link for Message {
 
 async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed> {
     let (job, number) = (attempt.job().id(), attempt.number());
-    let trace = trace_of(attempt.job(), number);
     let begun = message.hub.begin(job, number, &message.agent.name);
     let bytes_max = attempt.job().request.limits.output_bytes.unwrap_or(message.agent.output_bytes_max());
     let steps = steps::Steps::new(message.hub.spool(), bytes_max);
@@ -97,6 +99,7 @@ async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed
     let result = conversation.work().await;
     // An agent that has said how the work ended, or never had it, need not be told.
     if result.is_err() && conversation.was_sent && !conversation.has_ended {
+        let trace = trace_of(conversation.attempt.job(), number);
         if conversation.attempt.is_over() {
             cancel(message, job, trace).await;
         } else if let Some(watch) = conversation.attempt.watch() {
@@ -111,8 +114,8 @@ async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed
     concluded(&message.agent, result)
 }
 
-/// Waits until the job of an attempt that was given up goes on or ends. Returns whether the agent is rid of it: the next
-/// attempt carries the same id, so an agent that gets it again goes on with what is wanted.
+/// Waits until the job of an attempt that was given up goes on or ends. Returns whether the agent is rid of it: the
+/// next attempt carries the same id, so an agent that gets it again goes on with what is wanted.
 async fn leaves(watch: &Watch, agent: &Arc<str>, number: u32) -> bool {
     loop {
         let job = watch.job();

@@ -346,8 +346,7 @@ impl<'m> Conversation<'m> {
             self.attempt.withdraw();
             return gone(Gone);
         }
-        let message = "The agent has sent no heartbeat for as long as it may.";
-        Failed::said(Failure::Unavailable, Dispatched::Yes, message)
+        verdict::silent(self.agent().last_beat().map(|beat| beat.at))
     }
 
     fn period(&self) -> Duration {
@@ -365,7 +364,11 @@ pub(super) type Ended = Result<Success, Box<Failed>>;
 
 impl Drop for Conversation<'_> {
     fn drop(&mut self) {
-        self.agent().clear(self.attempt.job().id(), self.attempt.number());
+        let (job, number) = (self.attempt.job().id(), self.attempt.number());
+        if self.steps.may_have_file(&self.attempt) {
+            self.message.hub.leaves(job, number);
+        }
+        self.agent().clear(job, number);
     }
 }
 

@@ -3,7 +3,7 @@
 //! A link begins a conversation for each attempt. What the agent sends to the server's endpoint finds the conversation
 //! by the job's id, and its sender is answered when what it said is on disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,8 @@ pub(crate) struct Hub {
     begun: Notify,
     /// The senders of results, by job and attempt, until the results are on disk.
     concluding: Mutex<BTreeMap<(JobId, u32), oneshot::Sender<Heard>>>,
+    /// Attempts that are over and may have left a file of output. Most attempts have none.
+    left: Mutex<BTreeSet<(JobId, u32)>>,
 }
 
 /// The conversation about the present attempt of a job.
@@ -96,6 +98,7 @@ impl Hub {
             conversations: Mutex::default(),
             begun: Notify::new(),
             concluding: Mutex::default(),
+            left: Mutex::default(),
         })
     }
 
@@ -122,7 +125,7 @@ impl Hub {
     pub(crate) fn owner_of(&self, token: &str) -> Option<Arc<MessageAgent>> {
         let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
         // All are compared, so that the time says nothing about which one it is.
-        agents.values().filter(|agent| agent.is_token(token)).last().cloned()
+        agents.values().fold(None, |found, agent| if agent.is_token(token) { Some(agent.clone()) } else { found })
     }
 
     /// Whether there are agents, and each must present a token.
@@ -258,6 +261,16 @@ impl Hub {
         let (heard, answer) = oneshot::channel();
         talk.said.send(Said { kind, about, document, heard }).await.ok()?;
         answer.await.ok()
+    }
+
+    /// Notes that an attempt that is over may have left a file of output.
+    pub(super) fn leaves(&self, job: JobId, attempt: u32) {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).insert((job, attempt));
+    }
+
+    /// Returns whether an attempt may have left a file of output, and forgets it.
+    pub(super) fn has_left(&self, job: JobId, attempt: u32) -> bool {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).remove(&(job, attempt))
     }
 
     /// Keeps the sender of a result waiting until the result is on disk.

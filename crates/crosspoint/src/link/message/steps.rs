@@ -70,7 +70,7 @@ impl Steps {
     ) -> Result<Step, Untaken> {
         let status = status_of(document);
         let is_chunk = status.chunk.is_some();
-        let broken = if status.output.is_empty() && !is_chunk && !self.is_open(attempt) {
+        let broken = if status.output.is_empty() && !is_chunk && !self.may_have_file(attempt) {
             Vec::new()
         } else {
             let chunks = self.opened(attempt).await?;
@@ -80,7 +80,7 @@ impl Steps {
         let document = progress.document.filter(|_| !is_chunk);
         attempt.advanced(Progress { document, ..progress }).await.map_err(Untaken::Gone)?;
         let refused: Vec<Refused> = broken.into_iter().map(Refused).collect();
-        Ok(Step { refused: refused.first().copied(), notes: refused.iter().map(|one| one.note()).collect() })
+        Ok(Step { refused: refused.first().copied(), notes: refused.iter().map(Refused::note).collect() })
     }
 
     /// Takes a result, with the text of which it has only the end.
@@ -90,7 +90,7 @@ impl Steps {
         ended: Ended,
         document: &Bytes,
     ) -> Result<Finished, Untaken> {
-        if !self.is_open(attempt) {
+        if !self.may_have_file(attempt) {
             return Ok(Finished { ended, notes: Vec::new() });
         }
         let output = text_at(document, &["payload", "output"]).map(|output| Bytes::from(output.into_bytes()));
@@ -101,8 +101,8 @@ impl Steps {
         Ok(Finished { ended, notes })
     }
 
-    /// Whether there may be output before.
-    fn is_open(&self, attempt: &Attempt) -> bool {
+    /// Whether there may be output before, and so a file.
+    pub(super) fn may_have_file(&self, attempt: &Attempt) -> bool {
         self.chunks.is_some() || attempt.is_resumed()
     }
 

@@ -7,6 +7,7 @@ use axum::http::header::AUTHORIZATION;
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 
+use crate::config;
 use crate::link::message::MessageAgent;
 use crate::server::App;
 
@@ -96,13 +97,13 @@ impl App {
     /// name in `from_agent`, or because it is the only one that is configured.
     pub(super) fn caller_of(&self, presented: &Presented, from_agent: Option<&str>) -> Result<From, Refusal> {
         let callers = self.callers();
-        if let Some(token) = presented.token()
-            && let Some(known) = callers.iter().filter(|caller| caller.is_token(token)).last()
-        {
+        // All are compared, so that the time says nothing about which one it is.
+        let known = |token| callers.iter().fold(None, |found, one| if one.is_token(token) { Some(one) } else { found });
+        if let Some(known) = presented.token().and_then(known) {
             let name: Arc<str> = known.name.as_str().into();
             return Ok(From { caller: Caller::named(name.clone()), notify: Some(name) });
         }
-        if callers.iter().any(|caller| caller.has_token()) {
+        if callers.iter().any(config::Caller::has_token) {
             let status = if presented.token().is_some() { TokenStatus::Unknown } else { TokenStatus::Missing };
             return Err(refused("", status));
         }
@@ -113,7 +114,7 @@ impl App {
     }
 
     fn callers_are_open(&self) -> bool {
-        !self.callers().iter().any(|caller| caller.has_token())
+        !self.callers().iter().any(config::Caller::has_token)
     }
 
     pub(super) fn is_caller_token(&self, token: &str) -> bool {

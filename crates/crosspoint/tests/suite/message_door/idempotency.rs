@@ -1,5 +1,5 @@
-//! "Idempotency (Essential!)" of the contract, line by line, with this server as the agent of its caller; and what makes
-//! a repeat the same job (ALL-1, MSG-8).
+//! "Idempotency (Essential!)" of the contract, line by line, with this server as the agent of its caller; and what
+//! makes a repeat the same job (ALL-1, MSG-8).
 
 use std::fs;
 use std::io::Write;
