@@ -150,7 +150,7 @@ impl Hub {
             silence: settled.silence,
             answer_bytes_max: settled.output_bytes_max,
             carry: message.carry,
-            told: Some(told),
+            told,
         };
         self.link(plan)
     }
@@ -173,7 +173,8 @@ impl Hub {
             silence: member.spec.policy.silence,
             answer_bytes_max: member.spec.policy.output_bytes_max,
             carry: true,
-            told: None,
+            // An agent that joins is away until something else is said of it.
+            told: 0,
         };
         Some(self.link(plan))
     }

@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn an_agent_that_is_gone_says_when_its_last_heartbeat_was() {
         let details = |at| silent(at).details.expect("there are some").get().to_owned();
-        assert_eq!(details(Some(Time(1_000_000))), r#"{"last_heartbeat":"1970-01-01T00:00:01Z"}"#);
+        assert_eq!(details(Some(Time(1_000_000))), r#"{"last_heartbeat":"1970-01-01T00:00:01.000Z"}"#);
         assert_eq!(details(None), r#"{"last_heartbeat":null}"#);
     }
 
