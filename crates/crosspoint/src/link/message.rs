@@ -217,7 +217,7 @@ mod tests {
             silence: None,
             answer_bytes_max: 1,
             carry: true,
-            told: None,
+            told: 0,
         };
         Arc::new(MessageAgent::new(plan, "server", &Arc::from([]), None))
     }

@@ -33,8 +33,8 @@ pub(super) struct Plan {
     pub(super) silence: Option<Duration>,
     pub(super) answer_bytes_max: u64,
     pub(super) carry: bool,
-    /// How many jobs the engine believes that it takes; `None` if the engine has to be told first.
-    pub(super) told: Option<u32>,
+    /// How many jobs the engine believes that it takes.
+    pub(super) told: u32,
 }
 
 /// One agent of the message contract.
@@ -64,7 +64,7 @@ pub(super) struct Known {
     /// Whether it is gone, for attempts that it has (MSG-12.3).
     gone: watch::Sender<bool>,
     /// How many jobs the engine was told that it takes.
-    told: Mutex<Option<u32>>,
+    told: Mutex<u32>,
 }
 
 /// The way to an agent that messages are pushed to.
@@ -162,7 +162,7 @@ impl MessageAgent {
             let (life, now) = (lock(&self.known.life), Instant::now());
             (life.capacity(self.manner(), self.concurrency, now), life.is_gone(now))
         };
-        if told.replace(capacity) != Some(capacity) {
+        if std::mem::replace(&mut *told, capacity) != capacity {
             tell(capacity);
         }
         // Attempts that go back into the queue find the agent away.
@@ -171,7 +171,7 @@ impl MessageAgent {
 
     /// Whether a message would not reach the agent at present, and the engine knows that.
     pub(super) fn is_away(&self) -> bool {
-        *lock(&self.known.told) == Some(0) && lock(&self.known.life).is_away(self.manner(), Instant::now())
+        *lock(&self.known.told) == 0 && lock(&self.known.life).is_away(self.manner(), Instant::now())
     }
 
     /// Completes when the agent is gone.
@@ -213,7 +213,7 @@ impl MessageAgent {
 }
 
 impl Known {
-    fn new(told: Option<u32>) -> Known {
+    fn new(told: u32) -> Known {
         Known {
             life: Mutex::default(),
             outbox: Mutex::default(),

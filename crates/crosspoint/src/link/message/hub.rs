@@ -150,7 +150,7 @@ impl Hub {
             silence: settled.silence,
             answer_bytes_max: settled.output_bytes_max,
             carry: message.carry,
-            told: Some(told),
+            told,
         };
         self.link(plan)
     }
@@ -163,9 +163,6 @@ impl Hub {
             return None;
         }
         let registered = Registered::of(member)?;
-        // One that pulls is away until it is heard of. The engine knows that, and is not told again: a worker of the
-        // same name may have joined in between.
-        let told = registered.base_url.is_none().then_some(0);
         let plan = Plan {
             name: member.spec.name.clone(),
             agent_type: member.spec.agent_type.clone(),
@@ -176,7 +173,8 @@ impl Hub {
             silence: member.spec.policy.silence,
             answer_bytes_max: member.spec.policy.output_bytes_max,
             carry: true,
-            told,
+            // An agent that joins is away until something else is said of it.
+            told: 0,
         };
         Some(self.link(plan))
     }

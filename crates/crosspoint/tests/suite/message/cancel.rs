@@ -150,9 +150,8 @@ fn a_caller_of_the_contract_cancels_and_the_agent_is_told() {
     let request = agent.request(1);
     let mut cancel = asked.clone();
     cancel["type"] = json!("error");
-    cancel["payload"] = json!({
-        "error_code": 5901, "error_message": "no longer wanted", "error_context": {"task_id": asked["payload"]["task_id"]},
-    });
+    let context = json!({"task_id": asked["payload"]["task_id"]});
+    cancel["payload"] = json!({"error_code": 5901, "error_message": "no longer wanted", "error_context": context});
     let answer = server.hears(&cancel);
     assert_eq!((answer.status, &answer.json()["payload"]["error_code"]), (200, &json!(5901)), "{answer:?}");
     cancels(&agent.cancelled(1), &request);

@@ -157,7 +157,8 @@ fn every_code_of_an_agent_is_one_failure_and_its_context_is_kept() {
         assert_eq!((&said["error_code"], &said["error_context"]), (&json!(row.code), &(row.context)()), "{job:#}");
         assert!(clauses(&job).is_empty(), "{job:#}");
         // A caller of another contract has all of it, too.
-        let task = json!({"id": format!("t-{}", row.code), "type": row.work(), "payload": {}, "retryPolicy": {"maxAttempts": 1}});
+        let mut task = json!({"id": format!("t-{}", row.code), "type": row.work(), "payload": {}});
+        task["retryPolicy"] = json!({"maxAttempts": 1});
         let task = server.post("/tasks?wait=60", &task.to_string()).json();
         assert_eq!(task["error"]["code"], row.task_code, "{}: {task:#}", row.code);
         let text = task.to_string();
