@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent};
+use crate::support::scripted_agent::{After, Connection, Request};
 
 /// A work_request that an agent got.
 #[derive(Clone, Debug)]

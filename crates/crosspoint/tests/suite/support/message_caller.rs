@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::support::documents::findings;
-use crate::support::server::{Answer, Server};
+use crate::support::server::Answer;
 
 /// Where messages are sent (MSG-14).
 pub(crate) const MESSAGES: &str = "/api/agent/message";

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::support::message_agent::Work;
-use crate::support::message_caller::sent_to;
-use crate::support::server::{Answer, Server, exchange};
+use crate::support::server::{Answer, exchange};
 
 /// An agent that asks until this is dropped, or until there is no server.
 pub(crate) struct MessagePuller {
@@ -40,7 +38,6 @@ impl MessagePuller {
         });
         MessagePuller { stopped }
     }
-
 }
 
 impl Drop for MessagePuller {
