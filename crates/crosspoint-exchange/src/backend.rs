@@ -35,6 +35,11 @@ pub trait Backend: Clone + Send + Sync + 'static {
         request_id: &str,
     ) -> impl Future<Output = Result<Option<Self::Job>, Refusal>> + Send;
 
+    /// Finds a job of a caller that has not ended and that is meant. All of them are looked at.
+    fn find_live(&self, _: Door, _: &Caller, _: impl Fn(&Snapshot<'_>) -> bool) -> Option<Self::Job> {
+        None
+    }
+
     /// Answers the question that a job waits with.
     fn answer(&self, job: &Self::Job, answer: Body) -> impl Future<Output = Result<(), Denied>> + Send;
 
@@ -50,6 +55,11 @@ pub trait Backend: Clone + Send + Sync + 'static {
 
     /// Lists who takes which work.
     fn agents(&self) -> Vec<Agent>;
+
+    /// Returns the type of an agent, if it has one.
+    fn agent_type(&self, _: &str) -> Option<Arc<str>> {
+        None
+    }
 }
 
 /// A job of a backend at one moment.

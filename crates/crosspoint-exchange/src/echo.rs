@@ -67,6 +67,11 @@ impl Echo {
         echo
     }
 
+    /// Whether it has this text.
+    pub(crate) fn has(&self, home: Home, text: &str) -> bool {
+        self.homes.iter().any(|(held, value)| *held == home && value.text().is_some_and(|held| held == text))
+    }
+
     /// Puts it into an answer in this contract.
     pub(crate) fn put(&self, canonical: &mut Canonical<'_>, to: Contract) {
         for (_, home) in to.exchange().echoes {
@@ -99,6 +104,7 @@ mod tests {
         let stored = echo.stored(true).expect("there is something");
         assert_eq!(&*stored, r#"{"task_id":"t","source":"infra"}"#);
         assert_eq!(Echo::read(Some(&stored)).homes, echo.homes);
+        assert!(echo.has(Home::TaskId, "t") && !echo.has(Home::TaskId, "u") && !echo.has(Home::Trace, "t"));
         let weak = Echo::read(echo.stored(false).as_deref());
         assert_eq!((weak.recipient(), weak.homes.len()), (Some("infra"), 1));
         assert_eq!(weak.types(), ["infra"]);

@@ -150,17 +150,24 @@ pub fn one_of_all(report: &Report) -> String {
 
 /// Finds the names at these members of a document that cannot be read as a whole.
 pub fn names_in<const N: usize>(document: &[u8], members: [&str; N]) -> [Option<String>; N] {
+    let mut names = names_of(document, &members).into_iter();
+    members.map(|_| names.next().flatten())
+}
+
+/// Like [`names_in`], for any number of members.
+pub(crate) fn names_of(document: &[u8], members: &[&str]) -> Vec<Option<String>> {
     let scanned = Tape::scan(document);
     let root = match &scanned {
         Ok(tape) => tape.root(),
         Err(broken) => broken.so_far.root(),
     };
-    members.map(|member| {
+    let name = |member: &&str| {
         let value = member.split('/').try_fold(root?, Value::get)?;
         // A name that was cut off in the middle is not the caller's name.
         let is_whole = scanned.is_ok() || Tape::scan(value.source().as_bytes()).is_ok();
         Some(value.text()?.decode().into_owned()).filter(|name| is_whole && !name.is_empty())
-    })
+    };
+    members.iter().map(name).collect()
 }
 
 /// ALL-1: returns the request key if no header gives one: the id, or several names together.

@@ -18,7 +18,7 @@ use crosspoint_contracts::translate::{self, Homeless};
 use crosspoint_contracts::{Contract, NATIVE_REQUEST, Options, Reading, delegation, read_jobs};
 use uuid::Uuid;
 
-use super::incoming::{is_for_type, names_in};
+use super::incoming::{is_for_type, names_of};
 use super::trace::Trace;
 
 /// The name under which a person's answer is carried.
@@ -154,10 +154,7 @@ fn canonical<'d>(job: &Assignment<'d>, options: &AgentOptions) -> Result<Asking<
     let (mut reading, mut jobs) = read(job, exchange, &types);
     if jobs.is_empty() && !exchange.types.is_empty() {
         // The types that the document names were known when it arrived, even if the operator has removed them since.
-        types.extend(exchange.types.iter().filter_map(|member| {
-            let [name] = names_in(&job.document.0, [member]);
-            name
-        }));
+        types.extend(names_of(&job.document.0, exchange.types).into_iter().flatten());
         (reading, jobs) = read(job, exchange, &types);
     }
     // The document was valid when it arrived. Only a store that was changed from outside can hold another.

@@ -8,6 +8,8 @@ use crosspoint_contracts::request::Door;
 use crosspoint_contracts::time::Time;
 use uuid::Uuid;
 
+use crate::echo::Echo;
+
 /// A job at one moment. It borrows from the backend's own record of the job, so making one costs next to nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot<'j> {
@@ -97,6 +99,16 @@ impl State<'_> {
 }
 
 impl<'j> Snapshot<'j> {
+    /// Whether every answer repeats this of the request.
+    pub fn echoes(&self, home: job::Home, value: &str) -> bool {
+        self.echo.is_some() && Echo::read(self.echo).has(home, value)
+    }
+
+    /// Whether answers name the type of the agent, because the request was not addressed to one.
+    pub fn lacks_sender(&self) -> bool {
+        self.echo.is_some() && Echo::read(self.echo).recipient().is_some()
+    }
+
     /// Whether the job goes on and no agent has it.
     pub fn is_between(&self) -> bool {
         matches!(self.state, State::Between)

@@ -73,3 +73,21 @@ impl IntoResponse for Refused {
         response
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crosspoint_exchange::refusal::TokenStatus;
+
+    use super::*;
+
+    /// MSG-13.4.
+    #[test]
+    fn a_refused_token_has_a_status_of_its_own() {
+        for token in TokenStatus::ALL {
+            let response = Refused::from(Refusal::unauthenticated("a", token)).into_response();
+            let is_scope = token == TokenStatus::WrongScope;
+            assert_eq!(response.status(), if is_scope { StatusCode::FORBIDDEN } else { StatusCode::UNAUTHORIZED });
+            assert_eq!(response.headers().contains_key(WWW_AUTHENTICATE), !is_scope, "{}", token.name());
+        }
+    }
+}

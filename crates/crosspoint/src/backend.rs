@@ -68,7 +68,14 @@ impl Backend for Orchestrator {
             (None, Ok(id)) => self.engine.job(id).await.map_err(|error| fault(&error))?,
             (found, _) => found,
         };
-        Ok(found.map(Tracked))
+        // A caller that shows who it is sees its own work alone.
+        let is_seen = |watch: &Watch| caller.name().is_empty() || *watch.job().request.caller == *caller.name();
+        Ok(found.filter(is_seen).map(Tracked))
+    }
+
+    fn find_live(&self, door: Door, caller: &Caller, is_meant: impl Fn(&Snapshot<'_>) -> bool) -> Option<Tracked> {
+        let is_theirs = |job: &Job| job.request.door == door && *job.request.caller == *caller.name();
+        self.engine.find_live(|job| is_theirs(job) && is_meant(&snapshot(job))).map(Tracked)
     }
 
     async fn answer(&self, job: &Tracked, answer: Body) -> Result<(), Denied> {
@@ -91,6 +98,10 @@ impl Backend for Orchestrator {
     fn agents(&self) -> Vec<Agent> {
         let agents = self.engine.agents();
         agents.into_iter().map(|agent| Agent { name: agent.spec.name, works: agent.spec.works }).collect()
+    }
+
+    fn agent_type(&self, agent: &str) -> Option<Arc<str>> {
+        self.engine.agent(agent)?.spec.agent_type
     }
 }
 

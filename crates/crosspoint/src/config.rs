@@ -179,7 +179,7 @@ pub(crate) enum Contract {
     /// The agent is behind an address.
     Remote(Box<Remote>),
     /// The agent takes and sends messages.
-    Message(Box<Message>),
+    Messages(Box<Message>),
     /// Requests are written to a directory, and any program or person may answer them there.
     Directory(Box<Bridge>),
 }

@@ -5,10 +5,10 @@
 //! acknowledgement was lost is sent again, with the same id. A recipient is told at its address, or it pulls, or both:
 //! whichever way it acknowledges the outcome first ends the other.
 //!
-//! In reading order: [`telling`] says which documents tell a job, and [`message`] which these are; [`line`], [`gate`], [`outbox`] and [`mailbox`] decide
-//! what is sent and given when, without a clock; [`correspondence`] is what is under way to one recipient;
-//! [`document`] makes documents of jobs, [`sender`] posts them, [`pull`] hands them out; [`count`] and [`standing`] are
-//! for people.
+//! In reading order: [`telling`] says which documents tell a job, and [`message`] which these are; [`line`], [`gate`],
+//! [`outbox`] and [`mailbox`] decide what is sent and given when, without a clock; [`correspondence`] is what is under
+//! way to one recipient; [`document`] makes documents of jobs, [`sender`] posts them, [`pull`] hands them out;
+//! [`count`] and [`standing`] are for people.
 
 mod correspondence;
 mod count;
@@ -32,6 +32,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crosspoint_engine::runtime::{Engine, Watch};
+use futures_util::future::join_all;
 use reqwest::Url;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
@@ -48,8 +49,23 @@ pub(crate) use self::telling::Telling;
 /// engine has its own limit.
 const DOCUMENTS_KIB_MAX: usize = 64 << 10;
 
-/// Longest time in which a recipient answers.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long things take.
+#[derive(Clone, Copy)]
+struct Times {
+    /// Longest time in which a recipient answers.
+    answer_max: Duration,
+    /// Longest time between two counts of what is owed.
+    count_max: Duration,
+    /// How long an outcome is owed before it is looked for in the store, if nobody has named its job: the request that
+    /// brought the job may have been given up by its caller as soon as the job was on disk.
+    missed_after: Duration,
+}
+
+const TIMES: Times = Times {
+    answer_max: Duration::from_secs(10),
+    count_max: Duration::from_secs(60),
+    missed_after: Duration::from_secs(60),
+};
 
 /// A recipient, as it is configured.
 pub(crate) struct Recipient {
@@ -65,42 +81,41 @@ pub(crate) struct Deliveries {
     engine: Engine,
     telling: Telling,
     recipients: BTreeMap<Arc<str>, Arc<Correspondence>>,
-    answer_time_max: Duration,
+    times: Times,
     /// The room for documents that are on their way, in KiB.
     room: Arc<Semaphore>,
     /// Wakes the count of what is owed.
     changed: Arc<Notify>,
     owed: Mutex<BTreeMap<Arc<str>, u64>>,
+    /// Cancelled when nothing more is begun.
     closing: CancellationToken,
+    /// Cancelled when messages that are on their way are not waited for any longer.
+    cut: CancellationToken,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Deliveries {
     /// Takes up everything that is owed, on the caller's tokio runtime.
     pub(crate) fn start(engine: Engine, recipients: Vec<Recipient>, telling: Telling) -> Arc<Deliveries> {
-        Deliveries::start_with(engine, &recipients, telling, ANSWER_TIME_MAX)
+        Deliveries::start_with(engine, recipients, telling, TIMES)
     }
 
-    fn start_with(
-        engine: Engine,
-        recipients: &[Recipient],
-        telling: Telling,
-        answer_time_max: Duration,
-    ) -> Arc<Deliveries> {
+    fn start_with(engine: Engine, recipients: Vec<Recipient>, telling: Telling, times: Times) -> Arc<Deliveries> {
         let (closing, changed) = (CancellationToken::new(), Arc::new(Notify::new()));
-        let correspondences = recipients.iter().map(|recipient| {
+        let correspondences = recipients.into_iter().map(|recipient| {
             let correspondence = Correspondence::new(recipient, telling.path, changed.clone(), closing.clone());
-            (recipient.name.clone(), Arc::new(correspondence))
+            (correspondence.name.clone(), Arc::new(correspondence))
         });
         let deliveries = Arc::new(Deliveries {
             engine,
             recipients: correspondences.collect(),
             telling,
-            answer_time_max,
+            times,
             room: Arc::new(Semaphore::new(DOCUMENTS_KIB_MAX)),
             changed,
             owed: Mutex::default(),
             closing,
+            cut: CancellationToken::new(),
             tasks: Mutex::default(),
         });
         let mut tasks = vec![tokio::spawn(deliveries.clone().count())];
@@ -122,11 +137,10 @@ impl Deliveries {
     /// Ends. Messages that are on their way have until this time to be acknowledged; what is owed stays in the store.
     pub(crate) async fn close(&self, until: Instant) {
         self.closing.cancel();
-        let tasks = std::mem::take(&mut *lock(&self.tasks));
-        for mut task in tasks {
-            if tokio::time::timeout_at(until.into(), &mut task).await.is_err() {
-                task.abort();
-            }
+        let mut tasks = join_all(std::mem::take(&mut *lock(&self.tasks)));
+        if tokio::time::timeout_at(until.into(), &mut tasks).await.is_err() {
+            self.cut.cancel();
+            tasks.await;
         }
     }
 }

@@ -59,7 +59,7 @@ fn agent(settled: &Agent, ways: &Ways<'_>) -> (Spec, Arc<dyn Link>) {
         contract: settled.contract.name().into(),
         agent_type: settled.agent_type.as_deref().map(Into::into),
         works: settled.work.iter().map(|work| work.as_str().into()).collect(),
-        awaited: matches!(&settled.contract, Contract::Message(message) if message.is_awaited()),
+        awaited: matches!(&settled.contract, Contract::Messages(message) if message.is_awaited()),
         concurrency: settled.concurrency,
         waiting_max: settled.waiting_max.unwrap_or(u32::MAX),
         policy: policy_of(settled),
@@ -76,7 +76,7 @@ fn link(settled: &Agent, ways: &Ways<'_>) -> Arc<dyn Link> {
         Contract::Builtin(Builtin::Fail) => Arc::new(fail::Fail),
         Contract::Exec(program) => Arc::new(exec::Exec::new(program, program_directory)),
         Contract::Directory(files) => Arc::new(bridge::Bridge::new(settled, files, server)),
-        Contract::Message(message) => hub.configured(settled, message),
+        Contract::Messages(message) => hub.configured(settled, message),
         Contract::Remote(remote) => (remote.spoken.link)(remote::Agent::new(settled, remote, server), settled),
     }
 }
@@ -85,18 +85,19 @@ fn link(settled: &Agent, ways: &Ways<'_>) -> Arc<dyn Link> {
 pub(crate) fn parting_time(config: &Config) -> Duration {
     let grace = config.agents.iter().filter_map(|agent| match &agent.contract {
         Contract::Exec(program) => Some(program.limits.grace),
-        Contract::Builtin(_) | Contract::Directory(_) | Contract::Message(_) | Contract::Remote(_) => None,
+        Contract::Builtin(_) | Contract::Directory(_) | Contract::Messages(_) | Contract::Remote(_) => None,
     });
     grace.max().map_or(Duration::ZERO, |grace| grace.saturating_add(exec::KILL_TIME_MAX))
 }
 
 /// What happens to work that the end of the server cut short (ALL-3). Built-in agents and programs died with the
 /// server, so they run again unless the operator says otherwise. Task agents, message agents and agents that answer in
-/// files went on, so their work is taken up. What became of a run cannot be known, so it runs again only if the operator says so.
+/// files went on, so their work is taken up. What became of a run cannot be known, so it runs again only if the
+/// operator says so.
 fn recovery_of(settled: &Agent) -> Recovery {
     let fate = match &settled.contract {
         Contract::Builtin(_) | Contract::Exec(_) => Fate::Died,
-        Contract::Directory(_) | Contract::Message(_) => Fate::WentOn,
+        Contract::Directory(_) | Contract::Messages(_) => Fate::WentOn,
         Contract::Remote(remote) => remote.spoken.fate,
     };
     match (fate, settled.repeatable) {
@@ -107,12 +108,12 @@ fn recovery_of(settled: &Agent) -> Recovery {
     }
 }
 
-/// Whether work that may have begun is begun again (ALL-3). An agent of the message contract promises not to do the same
-/// request twice.
+/// Whether work that may have begun is begun again (ALL-3). An agent of the message contract promises not to do the
+/// same request twice.
 fn repeats_of(settled: &Agent) -> Repeats {
     match (&settled.contract, settled.repeatable) {
         (_, Some(true)) => Repeats::Always,
-        (Contract::Message(_), None) => Repeats::SameAgent,
+        (Contract::Messages(_), None) => Repeats::SameAgent,
         (_, Some(false) | None) => Repeats::BeforeStart,
     }
 }
@@ -127,7 +128,7 @@ fn policy_of(settled: &Agent) -> Policy {
         take_up: settled.silence.unwrap_or(TAKE_UP_DEFAULT),
         cut_short_max: match &settled.contract {
             Contract::Builtin(_) | Contract::Exec(_) => Some(CUT_SHORT_MAX),
-            Contract::Directory(_) | Contract::Message(_) | Contract::Remote(_) => None,
+            Contract::Directory(_) | Contract::Messages(_) | Contract::Remote(_) => None,
         },
         output_bytes_max: settled.output_bytes_max,
         ..Policy::DEFAULT

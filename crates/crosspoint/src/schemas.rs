@@ -194,7 +194,7 @@ mod tests {
         let schemas = Schemas::new(works.map(|(work, schema)| (work.to_owned(), output(schema))).into());
         let text = Some(Text::Printed(Printed { attempt: 1, start: 0, end: 9_000_000 }));
         let program = Success { text, ..Success::default() };
-        let document = Some(AgentDocument { kind: Kind::WorkResult, document: Body::trusted("{}") });
+        let document = Some(AgentDocument { kind: Kind::ALL[0], document: Body::trusted("{}") });
         let agent = Success { document, ..program.clone() };
         for (work, success, is_right) in
             [("object", &program, true), ("object", &agent, false), ("text", &program, false), ("text", &agent, true)]

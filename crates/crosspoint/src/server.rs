@@ -1,9 +1,9 @@
 //! The server: the native API, its description and metrics, and an end that leaves no caller waiting.
 //!
-//! In reading order: [`router`] names every endpoint, and [`openapi`] describes them; [`jobs`], [`agents`], [`callers`],
-//! [`pull`], [`documents`], [`health`], [`events`] and [`output`] answer them; [`bridge_door`] is the door of the bridge,
-//! and the doors of the other contracts are those of `crosspoint-http`; [`submit`] and [`query`] read what comes in,
-//! [`view`] writes what goes out; [`process`] and [`metrics`] are what is counted.
+//! In reading order: [`router`] names every endpoint, and [`openapi`] describes them; [`jobs`], [`agents`],
+//! [`callers`], [`pull`], [`documents`], [`health`], [`events`] and [`output`] answer them; [`bridge_door`] is the door
+//! of the bridge, and the doors of the other contracts are those of `crosspoint-http`; [`submit`] and [`query`] read
+//! what comes in, [`view`] writes what goes out; [`process`] and [`metrics`] are what is counted.
 
 mod agents;
 mod bridge_door;
@@ -129,7 +129,7 @@ impl App {
             doors: router::DOORS,
         };
         let recipients = config.callers.iter().map(Recipient::from).collect();
-        let deliveries = Deliveries::start(engine.clone(), recipients, deliver::message::telling());
+        let deliveries = Deliveries::start(engine.clone(), recipients, deliver::message::telling(&engine));
         App(Arc::new(Shared {
             deliveries,
             engine,

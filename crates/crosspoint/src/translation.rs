@@ -48,10 +48,11 @@ impl TranslateOptions<'_> {
     fn translate_to(&self, bytes: &[u8], to: Contract) -> Translation {
         // The contracts' own examples are no finer than seconds.
         let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let id = Uuid::new_v4();
         let context = WriteContext {
             now: &now,
-            id: Uuid::new_v4(),
-            message_id: Uuid::new_v4(),
+            id,
+            message_id: Uuid::new_v5(&id, b"message"),
             agent_types: self.agent_types,
             agent_type: self.agent,
             carrying: self.carrying,

@@ -101,7 +101,7 @@ fn a_text_that_grows_too_long_because_its_bytes_are_no_text_is_refused() {
 
 #[test]
 fn a_text_of_a_contract_is_a_string_like_one_that_came_within_its_document() {
-    let document = Some(AgentDocument { kind: Kind::WorkResult, document: Body::trusted("{}") });
+    let document = Some(AgentDocument { kind: Kind::ALL[0], document: Body::trusted("{}") });
     let outcome = Outcome { document, ..outcome(None, 3) };
     let whole = assembled(&outcome, 0..3, &[b"a\n", b"b"]).expect("it is short");
     assert_eq!(whole.outputs.as_ref().map(Body::get), Some(r#""a\nb""#));

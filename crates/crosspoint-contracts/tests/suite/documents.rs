@@ -202,7 +202,9 @@ fn message_error() -> Json {
         text().prop_map(|work| (5006, json!({"work_type_requested": work, "supported_types": ["a", "b"]}))),
         select(vec![5900, 5901, 5902, 5903, 5904, 5042, 5999]).prop_map(|code| (code, json!({}))),
     ];
-    let payload = (context, open(), text(), object(vec![])).prop_map(|((code, context), more, message, unknown)| {
+    // The task of an error stands here, and anything else may.
+    let more = object(vec![may("task_id", prop_oneof![3 => uuid(), 1 => text(), 1 => anything()].boxed())]);
+    let payload = (context, more, text(), object(vec![])).prop_map(|((code, context), more, message, unknown)| {
         let context = joined(more, context);
         joined(unknown, json!({"error_code": code, "error_message": message, "error_context": context}))
     });

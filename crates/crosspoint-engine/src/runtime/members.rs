@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Body;
-use crosspoint_contracts::outcome::Outcome;
+use crosspoint_contracts::outcome::{Outcome, Text};
 
 use super::agent_view::AgentView;
 use super::engine::Engine;
@@ -180,12 +180,22 @@ impl About {
     }
 }
 
-/// Whether this is the result that the job has ended with. The message of a failure is not compared, because the engine
-/// may have written it.
+/// Whether this is the result that the job has ended with. The agent's own document is not compared: the same result
+/// may come in a new envelope. Nor is a text that was put together from blocks, of which an agent may repeat only the
+/// end. Nor is the message of a failure, because the engine may have written it.
 fn is_repeat(job: &Job, event: &Event) -> bool {
     let (Some(outcome), Event::Finish { attempt, result }) = (job.outcome(), event) else { return false };
     match result {
-        Ok(success) => outcome.outcome == Outcome::completed(success.clone()),
+        Ok(success) => {
+            let mut again = Outcome::completed(success.clone());
+            again.document.clone_from(&outcome.document);
+            let is_printed = |outcome: &Outcome| matches!(outcome.text, Some(Text::Printed(_)));
+            if is_printed(&outcome.outcome) && !is_printed(&again) {
+                again.outputs.clone_from(&outcome.outputs);
+                again.text.clone_from(&outcome.text);
+            }
+            outcome.outcome == again
+        }
         Err(failed) => *attempt == job.attempts && outcome.failure() == Some(failed.failure),
     }
 }

@@ -206,6 +206,12 @@ impl Engine {
         }
     }
 
+    /// Finds the youngest job that has not ended and that is wanted. All of them are looked at.
+    pub fn find_live(&self, wanted: impl FnMut(&Job) -> bool) -> Option<Watch> {
+        let found = self.published().live(None, wanted, 1);
+        found.first().and_then(|job| self.published().watch(job.id()))
+    }
+
     /// Returns a job, to look at or to wait for.
     pub async fn job(&self, id: JobId) -> Result<Option<Watch>, Fault> {
         if let Some(watch) = self.published().watch(id) {

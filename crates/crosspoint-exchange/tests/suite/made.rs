@@ -115,6 +115,7 @@ pub(crate) fn assignment<'a>(new: &'a NewJob, document: &'a Block, attempt: u32)
         input: (new.door == Door::Native).then(|| document.0.slice(new.input.clone())),
         message_id: Uuid::from_u128(u128::from(attempt)),
         now: Time(NOW.0 + i64::from(attempt) * 1_000_000),
+        answer: None,
     }
 }
 

@@ -4,9 +4,13 @@
 //! that does not wait gets a `work_status` at once and the outcome later, if the server knows where to send it, or when
 //! it sends the same request again.
 
+use std::sync::Arc;
+
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use crosspoint_contracts::Contract;
+use crosspoint_contracts::job::Home;
+use crosspoint_contracts::message::Cancel;
 use crosspoint_contracts::request::Door;
 use crosspoint_exchange::admission::{self, Admitted, Caller};
 use crosspoint_exchange::answer::{self, Beside};
@@ -55,6 +59,8 @@ pub async fn request_work<B: Backend>(
     let is_new = is_told_later && wait.is_none() && !work.joined;
     let Whole { now, room } = doors.backend.with_text(now).await?;
     let job = B::Job::snapshot(&now);
+    let agent_type = sender(doors, &job);
+    let job = Snapshot { agent_type: agent_type.as_deref(), ..job };
     let shown = if is_new { Snapshot { state: State::Queued, ..job } } else { job };
     let is_told = shown.ended().is_some();
     let status = match shown.failure() {
@@ -70,14 +76,21 @@ pub async fn request_work<B: Backend>(
     Ok(Requested { work, response, is_told })
 }
 
-/// Cancels the work that a caller knows by this id (MSG-19), and answers with what became of it. `None` if the caller
-/// has no such work.
+/// Cancels the work that a caller knows by these ids (MSG-19), and answers with what became of it. `None` if the caller
+/// has no such work. Work that goes on is also known by its task.
 pub async fn cancel_work<B: Backend>(
     doors: &Doors<B>,
     caller: &Caller,
-    request_id: &str,
+    cancel: &Cancel,
 ) -> Result<Option<Response>, Refusal> {
-    let Some(job) = doors.backend.find(DOOR, caller, request_id).await? else { return Ok(None) };
+    let mut found = None;
+    for id in cancel.request_id.iter().chain(&cancel.task_id) {
+        if found.is_none() {
+            found = doors.backend.find(DOOR, caller, id).await?;
+        }
+    }
+    let of_task = |id: &String| doors.backend.find_live(DOOR, caller, |job| job.echoes(Home::TaskId, id));
+    let Some(job) = found.or_else(|| cancel.task_id.as_ref().and_then(of_task)) else { return Ok(None) };
     match doors.backend.cancel(&job).await {
         // Work that has ended stays as it is, and the answer says how it ended.
         Ok(()) | Err(Denied::Ended(_)) => {}
@@ -87,9 +100,16 @@ pub async fn cancel_work<B: Backend>(
     }
     let Whole { now, room } = doors.backend.with_text(job.now()).await?;
     let shown = B::Job::snapshot(&now);
+    let agent_type = sender(doors, &shown);
+    let shown = Snapshot { agent_type: agent_type.as_deref(), ..shown };
     let mut response = response(StatusCode::OK, written(&shown, &Beside::default()));
     locate(&mut response, &shown);
     Ok(Some(held(response, room)))
+}
+
+/// Returns the type of the agent, if the answer is from it (MSG-18.2).
+fn sender<B: Backend>(doors: &Doors<B>, job: &Snapshot<'_>) -> Option<Arc<str>> {
+    job.agent.filter(|_| job.lacks_sender()).and_then(|agent| doors.backend.agent_type(agent))
 }
 
 /// Writes the work in its current state.

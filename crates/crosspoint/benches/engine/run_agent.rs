@@ -2,8 +2,8 @@
 //! hand and in one thread, so that the way to it is measured and not the agent.
 //!
 //! It answers at once with its inputs as its outputs, at both endpoints of the run contract; and a `work_request` with
-//! its text as the output of a `work_result`, on the same connection. Work of the name `PROGRESS` is a stream that sends
-//! a progress event every `PERIOD`, with the time at which it was written.
+//! its text as the output of a `work_result`, on the same connection. Work of the name `PROGRESS` is a stream that
+//! sends a progress event every `PERIOD`, with the time at which it was written.
 
 use std::io::BufRead as _;
 use std::process::{Child, Command, Stdio};

@@ -19,13 +19,14 @@ use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Job, Request};
 use crosspoint_engine::machine::{self, Event};
 use crosspoint_engine::policy::Policy;
+use crosspoint_engine::runtime;
 use crosspoint_exchange::admission::Headers;
 use crosspoint_exchange::answer::{self, Beside};
 use crosspoint_exchange::outgoing::{self, AgentOptions, Outgoing};
 use crosspoint_exchange::{incoming, reply};
 use serde_json::{Value, json};
 
-use super::{assignment, snapshot};
+use super::{assignment, snapshot, unaccepted};
 
 const CALLER: &str = "Łódź \u{1F600}/1";
 
@@ -186,6 +187,13 @@ fn a_task_for_a_task_agent_keeps_every_member() {
     let got = parsed(&told(&done, Contract::Task), Kind::TaskResponse);
     assert_eq!((&got["id"], &got["result"], &got["own"]), (&json!(CALLER), &json!({"a": 1}), &json!(1)));
     assert_eq!(got["artifacts"], json!([{"name": "n.md", "type": "text/markdown", "content": "c", "lang": "en"}]));
+}
+
+#[test]
+fn what_no_agent_of_its_type_takes_is_refused_as_unsupported() {
+    let why = runtime::Unaccepted::Rejected(crosspoint_engine::core::Rejected::WrongType);
+    let body: Value = serde_json::from_slice(&unaccepted(why).refusal(&[]).body()).expect("it is JSON");
+    assert_eq!((&body["error"]["code"], &body["error"]["clause"]), (&json!("unsupported"), &json!("ALL-6")), "{body}");
 }
 
 #[test]

@@ -163,6 +163,9 @@ pub(crate) struct AgentPage {
 pub(crate) struct Agent {
     pub(crate) name: String,
     pub(crate) contract: String,
+    #[serde(rename = "type")]
+    pub(crate) agent_type: Option<String>,
+    pub(crate) protocol_version: Option<String>,
     pub(crate) work: Vec<String>,
     pub(crate) concurrency: u32,
     pub(crate) running: u32,
@@ -170,8 +173,17 @@ pub(crate) struct Agent {
     pub(crate) drained: bool,
     /// Only for agents that joined, and only while no session is connected.
     pub(crate) away_since: Option<String>,
+    /// Only for agents that send signs of life.
+    pub(crate) heartbeat: Option<Heartbeat>,
     /// Only while the agent refuses the server's token.
     pub(crate) token_refused_since: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Heartbeat {
+    pub(crate) at: String,
+    pub(crate) status: String,
+    pub(crate) resources: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]

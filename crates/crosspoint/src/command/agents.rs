@@ -9,7 +9,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 
 use crate::Exit;
-use crate::client::{self, Agent, AgentPage, Client, Failed, Need, segment};
+use crate::client::{self, Agent, AgentPage, Client, Failed, Heartbeat, Need, segment};
 use crate::command::flags::Reach;
 use crate::terminal::table::{self, Column, Fit};
 use crate::terminal::{json, render};
@@ -227,21 +227,32 @@ fn print_agent(client: &Client, name: &AgentName, answer: Result<String, Failed>
         return Ok(Exit::Fine);
     }
     let agent: Agent = client.read(&text)?;
-    let rows = [
-        ("agent", agent.name.clone()),
-        ("contract", agent.contract.clone()),
+    let rows = [("agent", agent.name.clone()), ("contract", contract(&agent))];
+    let of_type = agent.agent_type.iter().map(|name| ("type", name.clone()));
+    let standing = [
         ("work", agent.work.join(", ")),
         ("running", format!("{} of {}", agent.running, agent.concurrency)),
         ("breaker", breaker(&agent)),
         ("drained", if agent.drained { "yes: it gets no new work" } else { "no" }.to_owned()),
     ];
     let away = agent.away_since.iter().map(|since| ("away", format!("since {since}: what comes for it waits")));
+    let heartbeat = agent.heartbeat.iter().map(|beat| ("heartbeat", heartbeat(beat)));
     let token = agent.token_refused_since.iter().map(|since| ("token", refused_token(since)));
-    for (name, value) in rows.into_iter().chain(away).chain(token) {
+    for (name, value) in rows.into_iter().chain(of_type).chain(standing).chain(away).chain(heartbeat).chain(token) {
         let dim = render::dim();
         writeln!(out, "{dim}{name:<12}{dim:#}{}", render::visible(&value))?;
     }
     Ok(Exit::Fine)
+}
+
+fn contract(agent: &Agent) -> String {
+    let version = agent.protocol_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    format!("{}{version}", agent.contract)
+}
+
+fn heartbeat(beat: &Heartbeat) -> String {
+    let resources = beat.resources.as_ref().map(|resources| format!(", {}", json::one_line(resources.get())));
+    format!("{} at {}{}", beat.status, beat.at, resources.unwrap_or_default())
 }
 
 fn refused_token(since: &str) -> String {

@@ -288,7 +288,7 @@ impl Contract {
             Contract::Builtin(_) => BUILTIN,
             Contract::Exec(_) => EXEC,
             Contract::Remote(remote) => remote.spoken.name(),
-            Contract::Message(_) => MESSAGE,
+            Contract::Messages(_) => MESSAGE,
             Contract::Directory(_) => BRIDGE,
         }
     }

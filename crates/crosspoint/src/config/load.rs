@@ -189,7 +189,7 @@ impl Loaded {
     /// limit of jobs is reached.
     fn circle(&self, file: &file::File) -> Option<Problem> {
         let is_here = |agent: &Agent| match &agent.contract {
-            Contract::Builtin(_) | Contract::Exec(_) | Contract::Directory(_) | Contract::Message(_) => false,
+            Contract::Builtin(_) | Contract::Exec(_) | Contract::Directory(_) | Contract::Messages(_) => false,
             Contract::Remote(remote) => address::is_here(&remote.url, &self.config.server.listen),
         };
         let at = self.config.agents.iter().position(is_here)?;

@@ -51,7 +51,7 @@ impl Agent {
     pub(super) fn of_messages(message: Message) -> Agent {
         Agent {
             name: String::new(),
-            contract: Contract::Message(Box::new(message)),
+            contract: Contract::Messages(Box::new(message)),
             work: Vec::new(),
             concurrency: CONCURRENCY,
             waiting_max: None,

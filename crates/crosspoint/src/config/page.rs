@@ -118,7 +118,7 @@ fn remote_of(contract: &Contract) -> Option<Remote> {
 }
 
 fn messages(contract: &Contract) -> Option<Message> {
-    if let Contract::Message(message) = contract { Some((**message).clone()) } else { None }
+    if let Contract::Messages(message) = contract { Some((**message).clone()) } else { None }
 }
 
 fn directory(contract: &Contract) -> Option<Bridge> {

@@ -94,7 +94,7 @@ fn show_agent(
                 line(out, key.name, (key.get)(settled).as_ref(), &origin(key.name))?;
             }
         }
-        Contract::Message(settled) => {
+        Contract::Messages(settled) => {
             for (key, value) in settled.shown() {
                 line(out, key, value.as_ref(), &origin(key))?;
             }

@@ -45,14 +45,14 @@ pub(super) struct Callback {
 }
 
 impl Correspondence {
-    pub(super) fn new(to: &Recipient, path: &str, changed: Arc<Notify>, closing: CancellationToken) -> Correspondence {
-        let callback = to.callback.as_ref().map(|url| {
+    pub(super) fn new(to: Recipient, path: &str, changed: Arc<Notify>, closing: CancellationToken) -> Correspondence {
+        let callback = to.callback.map(|url| {
             // A redirect may lead to a page that answers anything with 200.
-            let http = Http::new(url, to.token.as_ref().map(Token::reveal)).without_redirects();
-            Callback { url: url.clone(), endpoint: http.endpoint(path), http }
+            let http = Http::new(&url, to.token.as_ref().map(Token::reveal)).without_redirects();
+            Callback { endpoint: http.endpoint(path), url, http }
         });
         Correspondence {
-            name: to.name.clone(),
+            name: to.name,
             callback,
             outbox: Mutex::new(Outbox::new()),
             to_send: Notify::new(),
@@ -118,6 +118,16 @@ impl Correspondence {
         if has_ended {
             self.changed.notify_one();
         }
+    }
+
+    /// So many outcomes are owed. If fewer are under way, the others are in the store.
+    pub(super) fn expect(&self, owed: u64) {
+        if self.callback.is_some() {
+            self.outbox().expect(owed);
+            self.to_send.notify_one();
+        }
+        self.mailbox().expect(owed);
+        self.to_give.notify_waiters();
     }
 
     /// A job is no longer owed, whichever way its recipient was told.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crosspoint_engine::wall_clock;
+
 use super::{Deliveries, lock};
 
 /// How one message went.
@@ -53,24 +55,33 @@ pub(crate) struct Numbers {
 /// What the metrics call all recipients that are not configured.
 const OTHER: &str = "other";
 
-/// Shortest and longest time between two counts of what is owed. A count looks at every notice, so the pause is also a
-/// hundred times as long as the count took.
+/// Shortest time between two counts of what is owed. A count looks at every notice, so the pause is also a hundred
+/// times as long as the count took.
 const COUNT_PAUSE_MIN: Duration = Duration::from_secs(1);
-const COUNT_PAUSE_MAX: Duration = Duration::from_secs(60);
 const COUNT_SHARE: u32 = 100;
 
 impl Deliveries {
-    /// Counts what is owed whenever that has changed, so that those who ask for the metrics ask nothing of the store.
+    /// Counts what is owed whenever that has changed, so that those who ask for the metrics ask nothing of the store. A
+    /// count that is higher than what is under way tells of jobs that nobody has named.
     pub(super) async fn count(self: Arc<Deliveries>) {
+        let mut look_at = Instant::now();
         loop {
             let began = Instant::now();
             if let Ok(counts) = self.engine.owed_counts().await {
+                let long_ago = wall_clock::now().minus(self.times.missed_after);
+                if Instant::now() >= look_at {
+                    look_at = Instant::now() + self.times.missed_after;
+                    let old = counts.iter().filter(|count| count.since <= long_ago);
+                    let known = old.filter_map(|count| Some((self.recipients.get(&count.recipient)?, count.jobs)));
+                    known.for_each(|(to, owed)| to.expect(owed));
+                }
                 *lock(&self.owed) = counts.into_iter().map(|count| (count.recipient, count.jobs)).collect();
             }
-            let pause = (began.elapsed() * COUNT_SHARE).clamp(COUNT_PAUSE_MIN, COUNT_PAUSE_MAX);
+            let pause =
+                (began.elapsed() * COUNT_SHARE).clamp(COUNT_PAUSE_MIN, COUNT_PAUSE_MIN.max(self.times.count_max));
             let resting = async {
                 tokio::time::sleep(pause).await;
-                let _ = tokio::time::timeout(COUNT_PAUSE_MAX, self.changed.notified()).await;
+                let _ = tokio::time::timeout(self.times.count_max, self.changed.notified()).await;
             };
             tokio::select! {
                 () = resting => {}
@@ -89,9 +100,14 @@ impl Deliveries {
             numbers.push(Numbers { name: name.clone(), owed: owed.remove(name).unwrap_or(0), results });
         }
         let others: u64 = owed.values().sum();
-        if others > 0 {
-            let results = Result::ALL.map(|result| (result.name(), 0));
-            numbers.push(Numbers { name: OTHER.into(), owed: others, results });
+        // A recipient may have that name: a metric has one line for each label.
+        match numbers.iter_mut().find(|of| &*of.name == OTHER) {
+            Some(namesake) => namesake.owed += others,
+            None if others > 0 => {
+                let results = Result::ALL.map(|result| (result.name(), 0));
+                numbers.push(Numbers { name: OTHER.into(), owed: others, results });
+            }
+            None => {}
         }
         numbers
     }

@@ -91,8 +91,8 @@ impl Line {
         Some(id)
     }
 
-    /// Hands out the job that came last, or one whose time has come. Where nothing is taken, a job that was not tried yet
-    /// tells more than one that was, however many of those there are.
+    /// Hands out the job that came last, or one whose time has come. Where nothing is taken, a job that was not tried
+    /// yet tells more than one that was, however many of those there are.
     pub(super) fn newest(&mut self, now: Instant) -> Option<JobId> {
         let Some(id) = self.next.pop_back() else { return self.next(now) };
         self.places.insert(id, Place::Out { moved: false });
@@ -141,6 +141,16 @@ impl Line {
         if moved {
             self.enqueue(id);
         }
+    }
+
+    /// Whether a job was handed out and has not come back, and is still owed.
+    pub(super) fn is_out(&self, id: JobId) -> bool {
+        matches!(self.places.get(&id), Some(Place::Out { .. }))
+    }
+
+    /// So many jobs are owed. If the line knows of fewer, the others are in the store.
+    pub(super) fn expect(&mut self, owed: u64) {
+        self.left |= (self.places.len() as u64) < owed;
     }
 
     /// A job is no longer owed.

@@ -159,6 +159,10 @@ impl Mailbox {
         }
     }
 
+    pub(super) fn expect(&mut self, owed: u64) {
+        self.line.expect(owed);
+    }
+
     /// Returns when something comes again, if nothing happens before.
     pub(super) fn due(&self) -> Option<Instant> {
         self.line.due()

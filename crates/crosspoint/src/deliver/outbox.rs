@@ -64,8 +64,10 @@ pub(super) struct Sent {
 pub(super) enum End {
     /// The recipient knows the job as it was then.
     Known(Option<Shown>),
-    /// The job is no longer owed.
+    /// The recipient has acknowledged the outcome, and that is on disk.
     Told,
+    /// The job was not owed any more.
+    Gone,
     /// A message was not acknowledged, or could not be made.
     Failed {
         trouble: Trouble,
@@ -124,7 +126,7 @@ impl Outbox {
             End::Failed { trouble, .. } if trouble.what != What::Unreadable => {
                 self.gate.failed(sending.id, sending.pass, trouble, now, chance);
             }
-            End::Failed { .. } | End::Known(_) | End::Told => {
+            End::Failed { .. } | End::Known(_) | End::Told | End::Gone => {
                 if sent.is_acknowledged {
                     self.gate.acknowledged();
                 } else {
@@ -134,13 +136,15 @@ impl Outbox {
         }
         let is_closed = self.gate.opens_at().is_some();
         let stumbled = match sent.end {
+            // It was told another way meanwhile.
+            _ if !self.line.is_out(sending.id) => false,
             End::Known(shown) => {
-                let known = Known { shown, ..Known::default() };
-                self.known.insert(sending.id, known);
+                self.known.remove(&sending.id);
+                self.known.extend(shown.map(|_| (sending.id, Known { shown, ..Known::default() })));
                 self.line.done(sending.id);
                 false
             }
-            End::Told => {
+            End::Told | End::Gone => {
                 self.forget(sending.id);
                 false
             }
@@ -174,6 +178,10 @@ impl Outbox {
     pub(super) fn forget(&mut self, id: JobId) {
         self.known.remove(&id);
         self.line.forget(id);
+    }
+
+    pub(super) fn expect(&mut self, owed: u64) {
+        self.line.expect(owed);
     }
 
     /// Returns when to look again, if nothing happens before.

@@ -56,7 +56,10 @@ impl Deliveries {
                 () = sleep_until(wakes_at) => {}
             }
         }
-        while sends.join_next().await.is_some() {}
+        let all = async { while sends.join_next().await.is_some() {} };
+        if self.cut.run_until_cancelled(all).await.is_none() {
+            sends.shutdown().await;
+        }
     }
 
     /// Fills the outbox from the store. Returns whether the store can be read.
@@ -83,7 +86,7 @@ impl Deliveries {
         let sent = telling.await.unwrap_or(Sent { is_acknowledged: false, end: unreadable });
         let now = (Instant::now(), wall_clock::now());
         let notable = to.outbox().sent(sending, sent, now, chance());
-        if matches!(sent.end, End::Told) {
+        if matches!(sent.end, End::Told | End::Gone) {
             to.forget(sending.id);
         }
         log(&to, sending.id, sent.end, notable);
@@ -94,7 +97,7 @@ impl Deliveries {
         let unsent = |end| Sent { is_acknowledged: false, end };
         let Some(callback) = &to.callback else { return unsent(unread) };
         match self.look(to, sending.id).await {
-            Look::Gone => unsent(End::Told),
+            Look::Gone => unsent(End::Gone),
             Look::Unread => unsent(unread),
             Look::Live(job) => self.tell_state(to, callback, &job, sending).await,
             Look::Ended(job) => self.tell_outcome(to, callback, job, sending).await,
@@ -139,7 +142,7 @@ impl Deliveries {
     /// Posts one document. Whatever the recipient says beside its status is not looked at.
     async fn post(&self, to: &Correspondence, callback: &Callback, body: Bytes, job: &Job) -> Result<(), Trouble> {
         let mib = u32::try_from(body.len() >> 20).unwrap_or(u32::MAX);
-        let time_max = self.answer_time_max + MIB_TIME_MAX.saturating_mul(mib);
+        let time_max = self.times.answer_max + MIB_TIME_MAX.saturating_mul(mib);
         let trace: Trace = trace_of(job, SPAN);
         let posting = callback.http.post(&callback.endpoint, body, &trace, Media::Json);
         let answered = match tokio::time::timeout(time_max, posting).await {
@@ -174,10 +177,17 @@ fn log(to: &Correspondence, job: JobId, end: End, notable: Option<Notable>) {
         (End::Failed { trouble, .. }, Some(Notable::Back) | None) => {
             tracing::debug!(%job, to, why = %trouble.text(), "the recipient was not told");
         }
-        (End::Known(_) | End::Told, Some(Notable::Back)) => tracing::info!(to, "the recipient takes messages again"),
-        (End::Told, _) => tracing::info!(%job, to, "told"),
-        (End::Known(_), _) => {}
+        (End::Known(_) | End::Gone, Some(Notable::Back)) => back(to),
+        (End::Told, notable) => {
+            notable.into_iter().for_each(|_| back(to));
+            tracing::info!(%job, to, "told");
+        }
+        (End::Known(_) | End::Gone, _) => {}
     }
+}
+
+fn back(to: &str) {
+    tracing::info!(to, "the recipient takes messages again");
 }
 
 async fn sleep_until(wakes_at: Option<Instant>) {

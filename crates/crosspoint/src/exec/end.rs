@@ -37,6 +37,17 @@ struct Details<'e> {
     stderr: &'e str,
     #[serde(skip_serializing_if = "Option::is_none")]
     fail: Option<&'e Body>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    limit: Option<Limit>,
+}
+
+/// The limit that a program went over, in the words of contracts that must name it.
+#[derive(Serialize)]
+struct Limit {
+    limit_name: &'static str,
+    available: u64,
+    /// At least. How much it would have been is not known.
+    required: u64,
 }
 
 impl End {
@@ -114,31 +125,38 @@ fn words(ending: &Ending) -> String {
 }
 
 fn details(ending: &Ending, said: Option<&Fail>) -> Body {
-    Body::of(&Details {
+    Body::of(&known(ending, said))
+}
+
+fn known<'e>(ending: &'e Ending, said: Option<&'e Fail>) -> Details<'e> {
+    Details {
         code: said.and_then(|said| said.code.as_deref()),
         exit_code: ending.code,
         signal: ending.signal,
         stderr: &ending.stderr,
         fail: said.and_then(|said| said.whole.as_ref()),
-    })
+        limit: None,
+    }
 }
 
 fn exceeded(over: Over, program: &Program, ending: &Ending) -> Failed {
-    let message = match over {
+    let (limit_name, available, message) = match over {
         Over::Memory => {
             let limit = program.limits.memory_bytes.unwrap_or_default() >> 20;
-            format!("The program was killed: its processes together used more than the {limit} MiB of memory_mb.")
+            let what = format!("its processes together used more than the {limit} MiB of memory_mb");
+            ("memory_mb", limit, what)
         }
         Over::Processes => {
-            let limit = program.limits.processes;
-            format!("The program was killed: it had more than the {limit} processes that it may have.")
+            let limit = u64::from(program.limits.processes);
+            ("processes", limit, format!("it had more than the {limit} processes that it may have"))
         }
     };
+    let limit = Some(Limit { limit_name, available, required: available + 1 });
     Failed {
-        details: Some(details(ending, None)),
+        details: Some(Body::of(&Details { limit, ..known(ending, None) })),
         // Part of the work may be done, and a repeat would need as much.
         repeat: Some(Repeat::Never),
-        ..failed_with(Failure::ResourceLimit, &message)
+        ..failed_with(Failure::ResourceLimit, &format!("The program was killed: {message}."))
     }
 }
 

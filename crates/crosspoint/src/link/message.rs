@@ -1,9 +1,10 @@
 //! Agents of the message contract.
 //!
 //! A request is pushed to its agent, or waits until the agent pulls it ([`outbox`]); from then on both are the same
-//! [`conversation`]. What the agent says comes on the connection of a push, or to the server's endpoint, which finds the
-//! conversation in the [`hub`]. [`life`] decides whether an agent is there, [`verdict`] what it says means, [`steps`]
-//! takes what it prints, [`chunks`] puts long output together, and [`sending`] writes what goes out. The transport is in `agent` and `sending` alone.
+//! [`conversation`]. What the agent says comes on the connection of a push, or to the server's endpoint, which finds
+//! the conversation in the [`hub`]. [`life`] decides whether an agent is there, [`verdict`] what it says means,
+//! [`steps`] takes what it prints, [`chunks`] puts long output together, and [`sending`] writes what goes out. The
+//! transport is in `agent` and `sending` alone.
 
 mod agent;
 mod chunks;
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::outcome::Status;
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{Health, OPEN_FOR};
@@ -69,7 +71,9 @@ impl Link for Message {
     fn tidy(self: Arc<Self>, job: Arc<Job>, number: u32) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
             self.hub.concluded(job.id(), number);
-            steps::remove(self.hub.spool(), job.id(), number).await;
+            if self.hub.has_left(job.id(), number) {
+                steps::remove(self.hub.spool(), job.id(), number).await;
+            }
         })
     }
 
@@ -88,13 +92,14 @@ impl Link for Message {
 
 async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed> {
     let (job, number) = (attempt.job().id(), attempt.number());
-    let trace = trace_of(attempt.job(), number);
     let begun = message.hub.begin(job, number, &message.agent.name);
-    let steps = steps::Steps::new(message.hub.spool(), message.agent.output_bytes_max());
+    let bytes_max = attempt.job().request.limits.output_bytes.unwrap_or(message.agent.output_bytes_max());
+    let steps = steps::Steps::new(message.hub.spool(), bytes_max);
     let mut conversation = Conversation::new(message, attempt, begun, steps);
     let result = conversation.work().await;
     // An agent that has said how the work ended, or never had it, need not be told.
     if result.is_err() && conversation.was_sent && !conversation.has_ended {
+        let trace = trace_of(conversation.attempt.job(), number);
         if conversation.attempt.is_over() {
             cancel(message, job, trace).await;
         } else if let Some(watch) = conversation.attempt.watch() {
@@ -109,13 +114,14 @@ async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed
     concluded(&message.agent, result)
 }
 
-/// Waits until the job of an attempt that was given up goes on or ends. Returns whether the agent is rid of it: the next
-/// attempt carries the same id, so an agent that gets it again goes on with what is wanted.
+/// Waits until the job of an attempt that was given up goes on or ends. Returns whether the agent is rid of it: the
+/// next attempt carries the same id, so an agent that gets it again goes on with what is wanted.
 async fn leaves(watch: &Watch, agent: &Arc<str>, number: u32) -> bool {
     loop {
         let job = watch.job();
-        if job.outcome().is_some() {
-            return true;
+        if let Some(outcome) = job.outcome() {
+            // Between two attempts a success can only be the agent's own, which came late.
+            return outcome.status != Status::Completed;
         }
         if job.attempts > number {
             return job.agent.as_ref() != Some(agent);
@@ -125,9 +131,8 @@ async fn leaves(watch: &Watch, agent: &Arc<str>, number: u32) -> bool {
 }
 
 /// Returns how a message says that work ended; `None` if it says that the work goes on.
-pub(crate) fn outcome_of(kind: Kind, document: &Bytes) -> Option<Result<Success, Failed>> {
-    // What is wrong with it beside that is on record only while the attempt is under way.
-    match verdict::read(kind, document, &[]) {
+pub(crate) fn outcome_of(kind: Kind, document: &Bytes, agent_types: &[Box<str>]) -> Option<Result<Success, Failed>> {
+    match verdict::read(kind, document, agent_types) {
         Ok(read) => match read.meaning {
             Meaning::Ended(result) => Some(result.map_err(|failed| *failed)),
             Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => None,
@@ -191,5 +196,40 @@ async fn check(agent: &MessageAgent) -> Health {
     match &agent.push {
         Some(push) if agent.last_beat().is_none() => remote::health(&push.http).await,
         Some(_) | None => Health::Sick,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crosspoint_contracts::message::Presence;
+
+    use super::agent::Plan;
+    use super::*;
+
+    fn pulling() -> Arc<MessageAgent> {
+        let plan = Plan {
+            name: "puller".into(),
+            agent_type: None,
+            protocol_version: "1.0".to_owned(),
+            token: None,
+            url: None,
+            concurrency: 1,
+            silence: None,
+            answer_bytes_max: 1,
+            carry: true,
+            told: 0,
+        };
+        Arc::new(MessageAgent::new(plan, "server", &Arc::from([]), None))
+    }
+
+    #[tokio::test]
+    async fn a_fresh_poll_or_heartbeat_is_the_health_of_an_agent_that_pulls() {
+        assert_eq!(check(&pulling()).await, Health::Sick);
+        let polls = pulling();
+        drop(polls.poll(1));
+        assert_eq!(check(&polls).await, Health::Well);
+        let beats = pulling();
+        beats.beats(Beat { at: Time(0), status: Presence::Online, resources: None });
+        assert_eq!(check(&beats).await, Health::Well);
     }
 }

@@ -10,19 +10,20 @@ use crosspoint_http::body::Received;
 use crosspoint_http::json::{Object, push_array, response};
 
 use super::query::Name;
+use super::view::{Heartbeat, OfItself};
 use super::{App, submit, view};
 use crate::backend::denied;
 
 pub(super) async fn list_agents(State(app): State<App>) -> Response {
     let mut out = Vec::new();
     let mut object = Object::open(&mut out);
-    push_array(object.name("agents"), &app.engine().agents(), view::push_agent);
+    push_array(object.name("agents"), &app.engine().agents(), |out, agent| app.push_agent(out, agent));
     object.close();
     response(StatusCode::OK, out)
 }
 
 pub(super) async fn show_agent(State(app): State<App>, Name(name): Name) -> Result<Response, Refused> {
-    shown(app.engine().agent(&name).ok_or(Denied::NotFound))
+    app.shown_agent(app.engine().agent(&name).ok_or(Denied::NotFound))
 }
 
 pub(super) async fn drain_agent(
@@ -31,7 +32,7 @@ pub(super) async fn drain_agent(
     received: Received,
 ) -> Result<Response, Refused> {
     let drained = submit::drained(&received.bytes)?;
-    shown(app.engine().drain(&name, drained).await)
+    app.shown_agent(app.engine().drain(&name, drained).await)
 }
 
 pub(super) async fn set_breaker(
@@ -40,12 +41,27 @@ pub(super) async fn set_breaker(
     received: Received,
 ) -> Result<Response, Refused> {
     let open = submit::breaker_open(&received.bytes)?;
-    shown(app.engine().set_breaker(&name, open).await)
+    app.shown_agent(app.engine().set_breaker(&name, open).await)
 }
 
-pub(super) fn shown(agent: Result<AgentView, Denied>) -> Result<Response, Refused> {
-    let agent = agent.map_err(|why| denied(&why, Refusal::no_such_agent))?;
-    let mut out = Vec::new();
-    view::push_agent(&mut out, &agent);
-    Ok(response(StatusCode::OK, out))
+impl App {
+    pub(super) fn shown_agent(&self, agent: Result<AgentView, Denied>) -> Result<Response, Refused> {
+        let agent = agent.map_err(|why| denied(&why, Refusal::no_such_agent))?;
+        let mut out = Vec::new();
+        self.push_agent(&mut out, &agent);
+        Ok(response(StatusCode::OK, out))
+    }
+
+    fn push_agent(&self, out: &mut Vec<u8>, agent: &AgentView) {
+        let known = self.hub().agent(&agent.spec.name);
+        let of_itself = known.map(|known| OfItself {
+            protocol_version: Some(known.protocol_version.clone()),
+            heartbeat: known.last_beat().map(|beat| Heartbeat {
+                at: beat.at,
+                status: beat.status.word(),
+                resources: beat.resources,
+            }),
+        });
+        view::push_agent(out, agent, &of_itself.unwrap_or_default());
+    }
 }

@@ -51,8 +51,8 @@ pub(super) async fn take_message(
 ) -> Result<Response, Refused> {
     let bytes = received.bytes.clone();
     let about = |refusal| admission::about(refusal, CONTRACT, &bytes, app.hub().agent_types());
-    let presented = Presented::read(&headers).map_err(about)?;
     let looked = long::look(bytes.len(), || About::of(&bytes));
+    let presented = Presented::read(&headers, looked.agent_id.as_deref().unwrap_or_default()).map_err(about)?;
     match looked.kind {
         // Of a message in another version nothing more is looked at (MSG-10.3); the door says so.
         Some(kind @ (Kind::WorkStatus | Kind::WorkResult | Kind::MessageError)) if looked.unspoken().is_none() => {
@@ -67,8 +67,8 @@ pub(super) async fn take_message(
 }
 
 pub(super) async fn pull_messages(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
-    let presented = Presented::read(&headers)?;
     let poll = Polling::read(&uri, app.0.wait_max)?;
+    let presented = Presented::read(&headers, &poll.name)?;
     let until = Instant::now() + poll.wait;
     let messages = tokio::select! {
         messages = app.messages(&presented, &poll, until) => messages?,
@@ -104,6 +104,7 @@ impl App {
 
     /// Returns the messages for an agent or a caller that pulls.
     async fn messages(&self, presented: &Presented, poll: &Polling, until: Instant) -> Result<Vec<Bytes>, Refusal> {
+        self.speaks_for(presented, &poll.name)?;
         if let Some(agent) = self.hub().agent(&poll.name) {
             self.authenticated(&agent, presented)?;
             let acks: Vec<Uuid> = poll.acks.iter().filter_map(|id| id.parse().ok()).collect();

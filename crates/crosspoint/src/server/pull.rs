@@ -23,7 +23,6 @@ use crosspoint_http::json::{Object, push_array, push_text, response};
 use uuid::Uuid;
 
 use super::App;
-use super::agents::shown;
 use super::query::{Name, Wait};
 use crate::backend::{fault, trace_of, tried};
 use crate::pull::{Given, JoinFirst, Mistake, NotJoined, Ordered, Report, SESSIONS_MAX};
@@ -42,7 +41,7 @@ pub(super) async fn join_agent(
     }
     let joining = read::joining(&name, &received.bytes)?;
     app.queues().join(app.engine(), joining).await.map_err(|why| not_joined(&why))?;
-    shown(app.engine().agent(&name).ok_or(Denied::NotFound))
+    app.shown_agent(app.engine().agent(&name).ok_or(Denied::NotFound))
 }
 
 pub(super) async fn take_jobs(
@@ -126,14 +125,14 @@ pub(super) async fn leave_agent(
 ) -> Result<Response, Refused> {
     let session = read::leaving(&received.bytes)?;
     app.queues().leave(app.engine(), &name, session).await;
-    shown(app.engine().agent(&name).ok_or(Denied::NotFound))
+    app.shown_agent(app.engine().agent(&name).ok_or(Denied::NotFound))
 }
 
 pub(super) async fn forget_agent(State(app): State<App>, Name(name): Name) -> Result<Response, Refused> {
     let forgotten = app.engine().forget(&name).await.map_err(|why| unjoined(&why))?;
     app.queues().tidy(&name);
     app.hub().forget(&name);
-    shown(Ok(forgotten))
+    app.shown_agent(Ok(forgotten))
 }
 
 impl App {

@@ -89,7 +89,7 @@ async fn ran(path: &str, streams: bool) -> Ran {
     let name = format!("scans-{}-{streams}", path.rsplit('/').next().unwrap_or_default());
     let toml = format!("[[agent]]\nname = \"far\"\ncontract = \"run\"\nurl = \"http://{address}\"\nwork = [\"T\"]\n");
     let body = format!(r#"{{"request_id":"r-1","task_type":"T","inputs":{{"i":"{}"}}}}"#, "i".repeat(5_000));
-    let (told, scans) = asked(&name, &toml, path, &body, |_| {}).await;
+    let Asked { told, scans, .. } = asked(&name, &toml, path, &body, |_| {}).await;
     assert!(told.contains(&"o".repeat(9_000)) && told.contains(&"p".repeat(3_000)), "all of it reaches the caller");
     // All ids of jobs have the same length.
     let answer_bytes = answer(&format!("\"{}\"", uuid::Uuid::nil())).len();
@@ -103,9 +103,18 @@ async fn ran(path: &str, streams: bool) -> Ran {
     }
 }
 
-/// Asks a server with this configuration, which `ready` is told the address of. Returns the last document that it
-/// answered, and the sizes that were scanned for it.
-async fn asked(name: &str, toml: &str, path: &str, body: &str, ready: impl FnOnce(SocketAddr)) -> (String, Vec<usize>) {
+/// What came of asking a server once.
+struct Asked {
+    /// The last document that it answered.
+    told: String,
+    /// The sizes that were scanned for it.
+    scans: Vec<usize>,
+    /// Number of files of agents' output that were left when it had stopped; `None` if there was never one.
+    left: Option<usize>,
+}
+
+/// Asks a server with this configuration, which `ready` is told the address of.
+async fn asked(name: &str, toml: &str, path: &str, body: &str, ready: impl FnOnce(SocketAddr)) -> Asked {
     let directory = scratch(name);
     let file = directory.join("crosspoint.toml");
     std::fs::write(&file, toml).expect("it can be written");
@@ -133,8 +142,9 @@ async fn asked(name: &str, toml: &str, path: &str, body: &str, ready: impl FnOnc
     let told = told.rsplit("data: ").next().unwrap_or(told).trim_end_matches(['\r', '\n', '0']).to_owned();
     stop.cancel();
     serving.await.expect("it ends");
+    let left = directory.join("data/chunks").read_dir().ok().map(Iterator::count);
     let _ = std::fs::remove_dir_all(directory);
-    (told, scans)
+    Asked { told, scans, left }
 }
 
 /// From the run door to a run agent and back. The request is scanned when it arrives and when it is handed on. The

@@ -3,6 +3,7 @@
 mod event;
 mod outcome;
 
+use bytes::Bytes;
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{Breaker, FAILURES_MAX};
 use crosspoint_engine::job::{Job, State};
@@ -107,10 +108,32 @@ fn push_violation(out: &mut Vec<u8>, found: &Found) {
     object.close();
 }
 
-pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView) {
+/// What an agent has said of itself, beside its work.
+#[derive(Default)]
+pub(super) struct OfItself {
+    /// The version of its contract that is spoken with it.
+    pub(super) protocol_version: Option<String>,
+    pub(super) heartbeat: Option<Heartbeat>,
+}
+
+/// The last sign of life of an agent.
+pub(super) struct Heartbeat {
+    pub(super) at: Time,
+    pub(super) status: &'static str,
+    /// What the agent has left, as a JSON object.
+    pub(super) resources: Option<Bytes>,
+}
+
+pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView, of_itself: &OfItself) {
     let mut object = Object::open(out);
     object.text("name", &agent.spec.name);
     object.text("contract", &agent.spec.contract);
+    if let Some(agent_type) = &agent.spec.agent_type {
+        object.text("type", agent_type);
+    }
+    if let Some(version) = &of_itself.protocol_version {
+        object.text("protocol_version", version);
+    }
     push_array(object.name("work"), &agent.spec.works, |out, work| push_text(out, work));
     object.plain("concurrency", agent.capacity());
     object.plain("running", agent.running);
@@ -128,6 +151,13 @@ pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView) {
             Some(since) => object.quoted("away_since", since),
             None => object.raw("away_since", b"null"),
         }
+    }
+    if let Some(Heartbeat { at, status, resources }) = &of_itself.heartbeat {
+        let mut shown = object.object("heartbeat");
+        shown.quoted("at", at);
+        shown.text("status", status);
+        shown.raw("resources", resources.as_deref().unwrap_or(b"null"));
+        shown.close();
     }
     if let Some(since) = agent.token_refused_since {
         object.quoted("token_refused_since", since);

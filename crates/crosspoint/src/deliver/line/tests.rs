@@ -141,6 +141,16 @@ fn what_was_left_during_a_pass_is_found_by_the_next_one() {
 }
 
 #[test]
+fn jobs_that_nobody_named_are_looked_for_in_the_store() {
+    let mut line = line();
+    (1..=3).for_each(|seq| line.moved(job(seq)));
+    line.expect(3);
+    assert_eq!(line.wants(), None);
+    line.expect(4);
+    assert_eq!(line.wants(), Some(None));
+}
+
+#[test]
 fn the_jobs_that_wait_for_their_time_have_a_limit() {
     let (mut line, now) = (line(), Instant::now());
     for seq in 0..LATER_MAX as u64 {

@@ -144,5 +144,5 @@ fn a_job_that_was_told_otherwise_is_gone() {
     outbox.forget(job(1));
     outbox.forget(job(2));
     end(&mut outbox, sending, Some(REFUSED), now);
-    assert!(outbox.next(now + Duration::from_secs(3_600)).is_none());
+    assert!(outbox.next(now + Duration::from_secs(3_600)).is_none() && outbox.known.is_empty());
 }

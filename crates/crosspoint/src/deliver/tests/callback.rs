@@ -81,9 +81,9 @@ async fn a_recipient_that_never_answers_is_given_up_and_one_that_never_ends_has_
     };
     let there = Listening::new(rule).await;
     place.done().await;
-    let short = Duration::from_millis(50);
-    let recipients = [recipient(Some(there.url.clone()))];
-    let deliveries = Deliveries::start_with(place.engine.clone(), &recipients, telling(1), short);
+    let times = Times { answer_max: Duration::from_millis(50), ..TIMES };
+    let recipients = vec![recipient(Some(there.url.clone()))];
+    let deliveries = Deliveries::start_with(place.engine.clone(), recipients, telling(1), times);
     there.got(2).await;
     place.until_owed(0).await;
     assert_eq!(deliveries.numbers().remove(0).results[2], ("unanswered", 1));
@@ -118,6 +118,24 @@ async fn the_token_is_presented_and_never_printed() {
     let recipients = config.callers.iter().map(Recipient::from).collect();
     let deliveries = Deliveries::start(place.engine.clone(), recipients, telling(1));
     assert!(there.got(1).await[0].head.contains("authorization: bearer s3cret"));
+    deliveries.close(Instant::now() + LONG).await;
+    place.stop().await;
+}
+
+/// The caller went away as soon as its job was on disk, so that nobody named the job.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_nobody_named_is_found_in_the_store() {
+    let (place, there) = (Place::new("missed"), Listening::new(|_| TAKES).await);
+    let times = Times { count_max: Duration::from_millis(100), missed_after: Duration::ZERO, ..TIMES };
+    let recipients = vec![recipient(Some(there.url.clone()))];
+    let deliveries = Deliveries::start_with(place.engine.clone(), recipients, telling(1), times);
+    place.done().await;
+    place.until_owed(0).await;
+    let missed = place.done().await;
+    place.until_owed(0).await;
+    let got = there.got(2).await;
+    let is_end = |got: &&recipient::Got| got.text("job") == missed.id().to_string() && got.text("state") == "completed";
+    assert_eq!(got.iter().filter(is_end).count(), 1);
     deliveries.close(Instant::now() + LONG).await;
     place.stop().await;
 }

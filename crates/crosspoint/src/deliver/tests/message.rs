@@ -28,7 +28,7 @@ async fn request(place: &Place, work: &str, parameters: &Value) -> Watch {
 }
 
 fn start(place: &Place, callback: Option<Url>) -> Arc<Deliveries> {
-    Deliveries::start(place.engine.clone(), vec![recipient(callback)], message::telling())
+    Deliveries::start(place.engine.clone(), vec![recipient(callback)], message::telling(&place.engine))
 }
 
 /// Checks that a message has nothing wrong about it, and the ids of the caller.

@@ -25,6 +25,7 @@ const PATH: &str = "api/agent/message";
 pub(super) struct Plan {
     pub(super) name: Arc<str>,
     pub(super) agent_type: Option<Arc<str>>,
+    pub(super) protocol_version: String,
     pub(super) token: Option<Token>,
     /// Its address, if messages are pushed to it.
     pub(super) url: Option<Url>,
@@ -32,14 +33,16 @@ pub(super) struct Plan {
     pub(super) silence: Option<Duration>,
     pub(super) answer_bytes_max: u64,
     pub(super) carry: bool,
-    /// How many jobs the engine believes that it takes; `None` if the engine has to be told first.
-    pub(super) told: Option<u32>,
+    /// How many jobs the engine believes that it takes.
+    pub(super) told: u32,
 }
 
 /// One agent of the message contract.
 pub(crate) struct MessageAgent {
     pub(crate) name: Arc<str>,
     pub(crate) agent_type: Option<Arc<str>>,
+    /// The version that is spoken with it (MSG-10).
+    pub(crate) protocol_version: String,
     token: Option<Token>,
     pub(super) push: Option<Push>,
     pub(super) options: AgentOptions,
@@ -48,13 +51,20 @@ pub(crate) struct MessageAgent {
     concurrency: u32,
     pub(super) token_state: TokenState,
     pub(super) cancellations: Cancellations,
+    known: Arc<Known>,
+}
+
+/// What outlasts a registration: an agent that registers again with other works is the same agent, and has the same
+/// work.
+pub(super) struct Known {
     life: Mutex<Life>,
     outbox: Mutex<Outbox>,
     /// Wakes its polls: there may be a message.
     woken: Notify,
     /// Whether it is gone, for attempts that it has (MSG-12.3).
     gone: watch::Sender<bool>,
-    told: Mutex<Option<u32>>,
+    /// How many jobs the engine was told that it takes.
+    told: Mutex<u32>,
 }
 
 /// The way to an agent that messages are pushed to.
@@ -64,7 +74,12 @@ pub(super) struct Push {
 }
 
 impl MessageAgent {
-    pub(super) fn new(plan: Plan, server: &str, agent_types: &Arc<[Box<str>]>) -> MessageAgent {
+    pub(super) fn new(
+        plan: Plan,
+        server: &str,
+        agent_types: &Arc<[Box<str>]>,
+        before: Option<&MessageAgent>,
+    ) -> MessageAgent {
         let push = plan.url.as_ref().map(|url| {
             let http = Http::new(url, plan.token.as_ref().map(Token::reveal));
             let endpoint = http.endpoint(PATH);
@@ -83,6 +98,7 @@ impl MessageAgent {
             token_state: TokenState::new(&plan.name, plan.token.is_some()),
             name: plan.name,
             agent_type: plan.agent_type,
+            protocol_version: plan.protocol_version,
             token: plan.token,
             push,
             options,
@@ -90,11 +106,7 @@ impl MessageAgent {
             answer_bytes_max: usize::try_from(plan.answer_bytes_max).unwrap_or(usize::MAX),
             concurrency: plan.concurrency,
             cancellations: Cancellations::new(),
-            life: Mutex::default(),
-            outbox: Mutex::default(),
-            woken: Notify::new(),
-            gone: watch::Sender::new(false),
-            told: Mutex::new(plan.told),
+            known: before.map_or_else(|| Arc::new(Known::new(plan.told)), |before| before.known.clone()),
         }
     }
 
@@ -124,97 +136,112 @@ impl MessageAgent {
 
     /// Returns the last heartbeat.
     pub(crate) fn last_beat(&self) -> Option<Beat> {
-        lock(&self.life).last_beat().cloned()
+        lock(&self.known.life).last_beat().cloned()
     }
 
     /// Whether something was heard of the agent within this time.
     pub(super) fn is_fresh(&self, within: Duration) -> bool {
-        lock(&self.life).is_fresh(within, Instant::now())
-    }
-
-    /// Takes over what was heard of the agent under an earlier registration.
-    pub(super) fn remember(&self, before: &MessageAgent) {
-        *lock(&self.life) = lock(&before.life).clone();
+        lock(&self.known.life).is_fresh(within, Instant::now())
     }
 
     /// Something came from the agent.
     pub(crate) fn heard(&self) {
-        lock(&self.life).heard(Instant::now());
+        lock(&self.known.life).heard(Instant::now());
     }
 
     /// A heartbeat came.
     pub(crate) fn beats(&self, beat: Beat) {
-        lock(&self.life).beats(beat, Instant::now());
+        lock(&self.known.life).beats(beat, Instant::now());
     }
 
-    /// Returns how many jobs the agent takes now, if the engine does not know it yet, and tells attempts whether the
-    /// agent is gone.
-    pub(super) fn capacity_to_tell(&self) -> Option<u32> {
+    /// Tells the engine how many jobs the agent takes now, if the engine does not know it yet, and attempts whether the
+    /// agent is gone. One at a time, so that the engine is told last what was found last.
+    pub(super) fn tell_capacity(&self, tell: impl FnOnce(u32)) {
+        let mut told = lock(&self.known.told);
         let (capacity, is_gone) = {
-            let (life, now) = (lock(&self.life), Instant::now());
+            let (life, now) = (lock(&self.known.life), Instant::now());
             (life.capacity(self.manner(), self.concurrency, now), life.is_gone(now))
         };
-        self.gone.send_if_modified(|gone| std::mem::replace(gone, is_gone) != is_gone);
-        let mut told = lock(&self.told);
-        (told.replace(capacity) != Some(capacity)).then_some(capacity)
+        if std::mem::replace(&mut *told, capacity) != capacity {
+            tell(capacity);
+        }
+        // Attempts that go back into the queue find the agent away.
+        self.known.gone.send_if_modified(|gone| std::mem::replace(gone, is_gone) != is_gone);
+    }
+
+    /// Whether a message would not reach the agent at present, and the engine knows that.
+    pub(super) fn is_away(&self) -> bool {
+        *lock(&self.known.told) == 0 && lock(&self.known.life).is_away(self.manner(), Instant::now())
     }
 
     /// Completes when the agent is gone.
     pub(super) async fn gone(&self) {
         // The sender lives as long as the agent.
-        let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
+        let _ = self.known.gone.subscribe().wait_for(|gone| *gone).await;
     }
 
     /// Leaves the work of an attempt for the agent to take.
     pub(super) fn leave(&self, job: JobId, attempt: u32, message: (Uuid, Bytes)) -> watch::Receiver<Stage> {
-        let stage = lock(&self.outbox).put(job, attempt, message);
-        self.woken.notify_waiters();
+        let stage = lock(&self.known.outbox).put(job, attempt, message);
+        self.known.woken.notify_waiters();
         stage
     }
 
     /// Removes the work of an attempt that is over.
     pub(super) fn clear(&self, job: JobId, attempt: u32) {
-        lock(&self.outbox).remove(job, attempt);
+        lock(&self.known.outbox).remove(job, attempt);
     }
 
     /// Leaves a message that work is no longer wanted. Returns whether there was room for it.
     pub(super) fn leave_cancel(&self, job: JobId, message: (Uuid, Bytes)) -> bool {
-        let left = lock(&self.outbox).cancel(job, message, Instant::now());
-        self.woken.notify_waiters();
+        let left = lock(&self.known.outbox).cancel(job, message, Instant::now());
+        self.known.woken.notify_waiters();
         left
     }
 
     /// Notes which messages the agent has.
     pub(crate) fn acknowledges(&self, ids: &[Uuid]) {
-        lock(&self.outbox).acknowledge(ids);
+        lock(&self.known.outbox).acknowledge(ids);
     }
 
     /// Begins a poll for so many messages.
     pub(super) fn poll(self: &Arc<Self>, max: u32) -> Poll {
-        let held = lock(&self.outbox).held();
-        lock(&self.life).poll_begins(held, max, Instant::now());
-        Poll { agent: self.clone(), max: max as usize }
+        let held = lock(&self.known.outbox).held();
+        lock(&self.known.life).poll_begins(held, max, Instant::now());
+        Poll { agent: self.clone(), max }
+    }
+}
+
+impl Known {
+    fn new(told: u32) -> Known {
+        Known {
+            life: Mutex::default(),
+            outbox: Mutex::default(),
+            woken: Notify::new(),
+            gone: watch::Sender::new(false),
+            told: Mutex::new(told),
+        }
     }
 }
 
 /// A poll under way.
 pub(super) struct Poll {
     agent: Arc<MessageAgent>,
-    max: usize,
+    max: u32,
 }
 
 impl Poll {
     /// Returns what there is for the agent, or waits for something until a point in time.
     pub(super) async fn messages(&self, until: Instant) -> Vec<Bytes> {
         loop {
-            let woken = self.agent.woken.notified();
+            let woken = self.agent.known.woken.notified();
             tokio::pin!(woken);
             // Before the look, so that a message that comes in between wakes it.
             woken.as_mut().enable();
             let now = Instant::now();
             let due = {
-                let mut outbox = lock(&self.agent.outbox);
-                let messages = outbox.take(self.max, now);
+                let mut outbox = lock(&self.agent.known.outbox);
+                let messages = outbox.take(self.max as usize, now);
                 if !messages.is_empty() || now >= until {
                     return messages;
                 }
@@ -227,7 +254,7 @@ impl Poll {
 
 impl Drop for Poll {
     fn drop(&mut self) {
-        lock(&self.agent.life).poll_ends(Instant::now());
+        lock(&self.agent.known.life).poll_ends(self.max, Instant::now());
     }
 }
 

@@ -228,26 +228,18 @@ pub(super) async fn remove(directory: &Path, job: JobId, attempt: u32) -> io::Re
     blocking(move || file::remove(&path)).await
 }
 
-/// Removes what is left of attempts that are over, and returns how many there were. Other files are left alone.
-pub(super) async fn remove_orphans(
-    directory: &Path,
-    is_under_way: impl Fn(JobId, u32) -> bool + Send + 'static,
-) -> io::Result<usize> {
+/// Returns the attempts of which something is left in the directory. Other files are left alone.
+pub(super) async fn left(directory: &Path) -> io::Result<Vec<(JobId, u32)>> {
     let directory = directory.to_owned();
     blocking(move || {
         if !directory.is_dir() {
-            return Ok(0);
+            return Ok(Vec::new());
         }
-        let mut removed = 0;
+        let mut left = Vec::new();
         for entry in directory.read_dir()? {
-            let entry = entry?;
-            let attempt = entry.file_name().to_str().and_then(attempt_of);
-            if attempt.is_some_and(|(job, attempt)| !is_under_way(job, attempt)) {
-                file::remove(&entry.path())?;
-                removed += 1;
-            }
+            left.extend(entry?.file_name().to_str().and_then(attempt_of));
         }
-        Ok(removed)
+        Ok(left)
     })
     .await
 }

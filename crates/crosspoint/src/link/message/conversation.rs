@@ -321,25 +321,32 @@ impl<'m> Conversation<'m> {
     }
 
     /// Decides about a message that the agent has not asked for. If the agent is away, the job waits until it is back,
-    /// and no attempt is used up. An attempt that was under way before a restart may be with the agent, which gets as
-    /// long to come back as it may be silent.
+    /// and no attempt is used up. An agent that has the work gets as long to come back as it may be silent.
     async fn still_waits(&mut self) -> Result<(), Failed> {
-        let is_away = !self.agent().is_fresh(SILENT_AFTER);
-        if is_away && !self.attempt.is_resumed() {
+        let is_away = self.agent().is_away();
+        if is_away && !self.may_have_it() {
             self.attempt.withdraw();
             return Err(gone(Gone));
         }
         if is_away && self.began.elapsed() >= SILENT_AFTER {
-            let message = "The agent had the work before the server was started again, and has not come back.";
+            let message = "The agent has the work, and has not come back.";
             return Err(Failed::said(Failure::Unavailable, Dispatched::Yes, message));
         }
         self.attempt.heard().await.map_err(gone)
     }
 
+    /// Whether the agent may have the work: from this attempt, or from before a restart.
+    fn may_have_it(&self) -> bool {
+        self.was_sent || self.attempt.is_resumed()
+    }
+
     /// MSG-12.3: the agent has stopped saying anything at all.
     fn agent_gone(&mut self) -> Failed {
-        let dispatched = if self.was_sent { Dispatched::Yes } else { Dispatched::No };
-        Failed::said(Failure::Unavailable, dispatched, "The agent has sent no heartbeat for as long as it may.")
+        if !self.may_have_it() {
+            self.attempt.withdraw();
+            return gone(Gone);
+        }
+        verdict::silent(self.agent().last_beat().map(|beat| beat.at))
     }
 
     fn period(&self) -> Duration {
@@ -357,7 +364,11 @@ pub(super) type Ended = Result<Success, Box<Failed>>;
 
 impl Drop for Conversation<'_> {
     fn drop(&mut self) {
-        self.agent().clear(self.attempt.job().id(), self.attempt.number());
+        let (job, number) = (self.attempt.job().id(), self.attempt.number());
+        if self.steps.may_have_file(&self.attempt) {
+            self.message.hub.leaves(job, number);
+        }
+        self.agent().clear(job, number);
     }
 }
 

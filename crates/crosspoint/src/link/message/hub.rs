@@ -3,7 +3,7 @@
 //! A link begins a conversation for each attempt. What the agent sends to the server's endpoint finds the conversation
 //! by the job's id, and its sender is answered when what it said is on disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crosspoint_contracts::message::About;
 use crosspoint_engine::core::Member;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::runtime::{Engine, Link};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::agent::{MessageAgent, Plan};
 use super::registered::Registered;
@@ -27,6 +27,9 @@ const LOOK_PERIOD: Duration = Duration::from_secs(1);
 /// Most messages about one attempt that wait to be read. Senders of more wait.
 const WAITING_MAX: usize = 16;
 
+/// The version that is spoken with agents of the configuration (MSG-11.3).
+const ASSUMED_VERSION: &str = "1.0";
+
 /// What the endpoints of the message contract and its links share.
 pub(crate) struct Hub {
     server: String,
@@ -35,8 +38,12 @@ pub(crate) struct Hub {
     spool: std::path::PathBuf,
     agents: RwLock<BTreeMap<Arc<str>, Arc<MessageAgent>>>,
     conversations: Mutex<BTreeMap<JobId, Talk>>,
+    /// Tells that a conversation has begun.
+    begun: Notify,
     /// The senders of results, by job and attempt, until the results are on disk.
     concluding: Mutex<BTreeMap<(JobId, u32), oneshot::Sender<Heard>>>,
+    /// Attempts that are over and may have left a file of output. Most attempts have none.
+    left: Mutex<BTreeSet<(JobId, u32)>>,
 }
 
 /// The conversation about the present attempt of a job.
@@ -89,7 +96,9 @@ impl Hub {
             spool: config.data.join(steps::DIRECTORY),
             agents: RwLock::default(),
             conversations: Mutex::default(),
+            begun: Notify::new(),
             concluding: Mutex::default(),
+            left: Mutex::default(),
         })
     }
 
@@ -116,7 +125,7 @@ impl Hub {
     pub(crate) fn owner_of(&self, token: &str) -> Option<Arc<MessageAgent>> {
         let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
         // All are compared, so that the time says nothing about which one it is.
-        agents.values().filter(|agent| agent.is_token(token)).last().cloned()
+        agents.values().fold(None, |found, agent| if agent.is_token(token) { Some(agent.clone()) } else { found })
     }
 
     /// Whether there are agents, and each must present a token.
@@ -134,40 +143,47 @@ impl Hub {
         let plan = Plan {
             name: settled.name.as_str().into(),
             agent_type: settled.agent_type.as_deref().map(Into::into),
+            protocol_version: ASSUMED_VERSION.to_owned(),
             token: message.token.clone(),
             url,
             concurrency: settled.concurrency,
             silence: settled.silence,
             answer_bytes_max: settled.output_bytes_max,
             carry: message.carry,
-            told: Some(told),
+            told,
         };
         self.link(plan)
     }
 
     /// Makes the link to an agent that registered; `None` if the member speaks another contract.
     pub(crate) fn registered(self: &Arc<Hub>, member: &Member) -> Option<Arc<dyn Link>> {
-        let registered = Registered::of(member).filter(|_| *member.spec.contract == *CONTRACT_NAME)?;
+        if *member.spec.contract != *CONTRACT_NAME {
+            // An agent of another contract may have taken the name of one that is away.
+            self.forget(&member.spec.name);
+            return None;
+        }
+        let registered = Registered::of(member)?;
         let plan = Plan {
             name: member.spec.name.clone(),
             agent_type: member.spec.agent_type.clone(),
+            protocol_version: registered.protocol_version,
             token: None,
             url: registered.base_url,
             concurrency: member.spec.concurrency,
             silence: member.spec.policy.silence,
             answer_bytes_max: member.spec.policy.output_bytes_max,
             carry: true,
-            told: None,
+            // An agent that joins is away until something else is said of it.
+            told: 0,
         };
         Some(self.link(plan))
     }
 
     fn link(self: &Arc<Hub>, plan: Plan) -> Arc<dyn Link> {
-        let agent = Arc::new(MessageAgent::new(plan, &self.server, &self.agent_types));
         let mut agents = self.agents.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(before) = agents.insert(agent.name.clone(), agent.clone()) {
-            agent.remember(&before);
-        }
+        let before = agents.get(&plan.name).map(|before| &**before);
+        let agent = Arc::new(MessageAgent::new(plan, &self.server, &self.agent_types, before));
+        agents.insert(agent.name.clone(), agent.clone());
         drop(agents);
         Arc::new(Message { agent, hub: self.clone() })
     }
@@ -179,6 +195,7 @@ impl Hub {
 
     /// Watches until the server ends whether agents are there.
     pub(crate) async fn keep_looking(&self, engine: &Engine) {
+        steps::remove_leftovers(&self.spool, engine).await;
         loop {
             for agent in self.agents() {
                 self.tell_capacity(engine, &agent);
@@ -189,10 +206,8 @@ impl Hub {
 
     /// Tells the engine how many jobs an agent takes, if that has changed.
     pub(crate) fn tell_capacity(&self, engine: &Engine, agent: &MessageAgent) {
-        if let Some(capacity) = agent.capacity_to_tell() {
-            // The command is in the inbox; nothing here depends on when it is carried out.
-            drop(engine.set_capacity(&agent.name, capacity));
-        }
+        // The command is in the inbox; nothing here depends on when it is carried out.
+        agent.tell_capacity(|capacity| drop(engine.set_capacity(&agent.name, capacity)));
     }
 
     /// Gives an agent its messages, or waits for some until a point in time.
@@ -213,6 +228,7 @@ impl Hub {
         let (said, receiver) = mpsc::channel(WAITING_MAX);
         let talk = Talk { attempt, agent: agent.clone(), said };
         self.conversations.lock().unwrap_or_else(PoisonError::into_inner).insert(job, talk);
+        self.begun.notify_waiters();
         Begun { hub: self.clone(), job, attempt, said: receiver }
     }
 
@@ -220,6 +236,20 @@ impl Hub {
     pub(crate) fn talks(&self, job: JobId) -> Option<(Arc<str>, u32)> {
         let conversations = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
         conversations.get(&job).map(|talk| (talk.agent.clone(), talk.attempt))
+    }
+
+    /// Completes when the conversation about an attempt has begun, or one about a later attempt.
+    pub(crate) async fn begins(&self, job: JobId, attempt: u32) {
+        loop {
+            let begun = self.begun.notified();
+            tokio::pin!(begun);
+            // Before the look, so that a conversation that begins in between is seen.
+            begun.as_mut().enable();
+            if self.talks(job).is_some_and(|(_, of)| of >= attempt) {
+                return;
+            }
+            begun.await;
+        }
     }
 
     /// Passes on what an agent said about a job; returns what became of it, once that is on disk. `None` if no attempt
@@ -232,6 +262,16 @@ impl Hub {
         let (heard, answer) = oneshot::channel();
         talk.said.send(Said { kind, about, document, heard }).await.ok()?;
         answer.await.ok()
+    }
+
+    /// Notes that an attempt that is over may have left a file of output.
+    pub(super) fn leaves(&self, job: JobId, attempt: u32) {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).insert((job, attempt));
+    }
+
+    /// Returns whether an attempt may have left a file of output, and forgets it.
+    pub(super) fn has_left(&self, job: JobId, attempt: u32) -> bool {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).remove(&(job, attempt))
     }
 
     /// Keeps the sender of a result waiting until the result is on disk.

@@ -30,8 +30,12 @@ pub(super) struct Life {
     heard_at: Option<Instant>,
     /// The last heartbeat.
     beat: Option<Beat>,
+    /// When a poll last came or ended; `None` if none has come since the start.
+    polled_at: Option<Instant>,
     /// How many of its polls wait for messages.
     polls: u32,
+    /// How many messages those polls ask for together.
+    asked: u32,
     /// How many jobs it takes together with those that it has, according to its last poll.
     wanted: u32,
 }
@@ -62,16 +66,21 @@ impl Life {
         self.beat = Some(beat);
     }
 
-    /// A poll begins. It takes `max` jobs beside those that the agent has.
+    /// A poll begins. It takes `max` jobs beside those that the agent has, and those that its other polls ask for.
     pub(super) fn poll_begins(&mut self, held: u32, max: u32, now: Instant) {
         self.heard(now);
+        self.polled_at = Some(now);
         self.polls += 1;
-        self.wanted = held.saturating_add(max);
+        self.asked = self.asked.saturating_add(max);
+        self.wanted = held.saturating_add(self.asked);
     }
 
-    pub(super) fn poll_ends(&mut self, now: Instant) {
-        self.heard(now);
+    /// A poll for `max` jobs ends. Until then the agent was there, but it has not said anything: an agent that leaves
+    /// also drops its polls.
+    pub(super) fn poll_ends(&mut self, max: u32, now: Instant) {
+        (self.heard_at, self.polled_at) = (Some(now), Some(now));
         self.polls = self.polls.saturating_sub(1);
+        self.asked = self.asked.saturating_sub(max);
     }
 
     pub(super) fn last_beat(&self) -> Option<&Beat> {
@@ -88,15 +97,26 @@ impl Life {
         self.beat.is_some() && !self.is_fresh(SILENT_AFTER, now)
     }
 
+    /// Whether the agent asks for messages.
+    fn is_polling(&self, now: Instant) -> bool {
+        self.polls > 0 || self.polled_at.is_some_and(|at| now.duration_since(at) < SILENT_AFTER)
+    }
+
+    /// Whether a message for the agent would not reach it at present.
+    pub(super) fn is_away(&self, manner: Manner, now: Instant) -> bool {
+        let has_left = self.beat.as_ref().is_some_and(|beat| beat.status == Presence::Offline);
+        has_left
+            || match manner {
+                Manner::Pushed => self.is_gone(now),
+                Manner::Pulled => !self.is_polling(now),
+            }
+    }
+
     /// Returns how many jobs the agent may have at present; 0 if it gets no new ones.
     pub(super) fn capacity(&self, manner: Manner, concurrency: u32, now: Instant) -> u32 {
-        let takes_none = self.beat.as_ref().is_some_and(|beat| beat.status != Presence::Online);
-        let is_away = match manner {
-            Manner::Pushed => self.is_gone(now),
-            Manner::Pulled => !self.is_fresh(SILENT_AFTER, now),
-        };
+        let is_busy = self.beat.as_ref().is_some_and(|beat| beat.status == Presence::Busy);
         match manner {
-            _ if takes_none || is_away => 0,
+            _ if is_busy || self.is_away(manner, now) => 0,
             Manner::Pushed => concurrency,
             Manner::Pulled => self.wanted.clamp(1, concurrency),
         }
@@ -132,12 +152,52 @@ mod tests {
         assert_eq!(life.capacity(Manner::Pulled, 4, start), 0, "nothing was heard of it yet");
         life.poll_begins(0, 2, start);
         assert_eq!(life.capacity(Manner::Pulled, 4, start + 500 * SECOND), 2, "its poll waits");
-        life.poll_ends(start + 500 * SECOND);
+        life.poll_ends(2, start + 500 * SECOND);
         assert_eq!(life.capacity(Manner::Pulled, 4, start + 589 * SECOND), 2);
         assert_eq!(life.capacity(Manner::Pulled, 4, start + 590 * SECOND), 0);
         life.poll_begins(3, 10, start + 600 * SECOND);
         assert_eq!(life.capacity(Manner::Pulled, 4, start + 600 * SECOND), 4, "no more than it may have");
         assert!(!life.is_gone(start + 5_000 * SECOND), "it never sent a heartbeat, so its work goes on");
+    }
+
+    #[test]
+    fn heartbeats_alone_bring_no_work_to_an_agent_that_pulls() {
+        let start = Instant::now();
+        let mut life = Life::default();
+        life.beats(beat(Presence::Online), start);
+        assert!(life.is_away(Manner::Pulled, start) && !life.is_away(Manner::Pushed, start));
+        life.poll_begins(0, 1, start);
+        life.poll_ends(1, start);
+        life.beats(beat(Presence::Online), start + 89 * SECOND);
+        assert_eq!(life.capacity(Manner::Pulled, 4, start + 89 * SECOND), 1);
+        assert_eq!(life.capacity(Manner::Pulled, 4, start + 90 * SECOND), 0, "it no longer asks");
+        assert!(!life.is_gone(start + 90 * SECOND), "the work that it has goes on");
+    }
+
+    #[test]
+    fn polls_that_wait_together_take_what_they_ask_for_together() {
+        let start = Instant::now();
+        let mut life = Life::default();
+        life.poll_begins(0, 1, start);
+        life.poll_begins(0, 2, start);
+        assert_eq!(life.capacity(Manner::Pulled, 8, start), 3);
+        life.poll_ends(1, start);
+        assert_eq!(life.capacity(Manner::Pulled, 8, start), 3, "it has what the first one got");
+        life.poll_begins(1, 1, start);
+        assert_eq!(life.capacity(Manner::Pulled, 8, start), 4);
+    }
+
+    #[test]
+    fn an_agent_that_leaves_and_drops_its_poll_has_left() {
+        let start = Instant::now();
+        let mut life = Life::default();
+        life.poll_begins(0, 1, start);
+        life.beats(beat(Presence::Offline), start);
+        assert!(life.is_away(Manner::Pulled, start));
+        life.poll_ends(1, start);
+        assert!(life.is_away(Manner::Pulled, start));
+        life.poll_begins(0, 1, start);
+        assert!(!life.is_away(Manner::Pulled, start), "it is back");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crosspoint_contracts::message::chunk::{Chunk, Refusal as Broken};
 use crosspoint_contracts::message::{WorkState, code};
 use crosspoint_contracts::reply::{Failed, Progress};
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::runtime::{Attempt, Gone};
+use crosspoint_engine::runtime::{Attempt, Engine, Gone};
 use crosspoint_exchange::refusal::Refusal;
 use uuid::Uuid;
 
@@ -70,7 +70,7 @@ impl Steps {
     ) -> Result<Step, Untaken> {
         let status = status_of(document);
         let is_chunk = status.chunk.is_some();
-        let broken = if status.output.is_empty() && !is_chunk && !self.is_open(attempt) {
+        let broken = if status.output.is_empty() && !is_chunk && !self.may_have_file(attempt) {
             Vec::new()
         } else {
             let chunks = self.opened(attempt).await?;
@@ -80,7 +80,7 @@ impl Steps {
         let document = progress.document.filter(|_| !is_chunk);
         attempt.advanced(Progress { document, ..progress }).await.map_err(Untaken::Gone)?;
         let refused: Vec<Refused> = broken.into_iter().map(Refused).collect();
-        Ok(Step { refused: refused.first().copied(), notes: refused.iter().map(|one| one.note()).collect() })
+        Ok(Step { refused: refused.first().copied(), notes: refused.iter().map(Refused::note).collect() })
     }
 
     /// Takes a result, with the text of which it has only the end.
@@ -90,7 +90,7 @@ impl Steps {
         ended: Ended,
         document: &Bytes,
     ) -> Result<Finished, Untaken> {
-        if !self.is_open(attempt) {
+        if !self.may_have_file(attempt) {
             return Ok(Finished { ended, notes: Vec::new() });
         }
         let output = text_at(document, &["payload", "output"]).map(|output| Bytes::from(output.into_bytes()));
@@ -101,8 +101,8 @@ impl Steps {
         Ok(Finished { ended, notes })
     }
 
-    /// Whether there may be output before.
-    fn is_open(&self, attempt: &Attempt) -> bool {
+    /// Whether there may be output before, and so a file.
+    pub(super) fn may_have_file(&self, attempt: &Attempt) -> bool {
         self.chunks.is_some() || attempt.is_resumed()
     }
 
@@ -145,6 +145,22 @@ impl Refused {
 pub(super) async fn remove(directory: &Path, job: JobId, attempt: u32) {
     if let Err(error) = chunks::remove(directory, job, attempt).await {
         tracing::warn!(%job, %error, "what is left of an agent's output cannot be removed");
+    }
+}
+
+/// Removes what is left of attempts that are over: a server that ended could not.
+pub(super) async fn remove_leftovers(directory: &Path, engine: &Engine) {
+    let left = match chunks::left(directory).await {
+        Ok(left) => left,
+        Err(error) => return tracing::warn!(%error, "what is left of agents' output cannot be listed"),
+    };
+    for (job, attempt) in left {
+        // Of a job that cannot be read nothing is removed.
+        let Ok(watch) = engine.job(job).await else { continue };
+        let running = watch.and_then(|watch| watch.job().running().map(|running| running.attempt));
+        if running != Some(attempt) {
+            remove(directory, job, attempt).await;
+        }
     }
 }
 

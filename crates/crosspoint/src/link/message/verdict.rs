@@ -5,12 +5,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::message::About;
 use crosspoint_contracts::message::clause::{MSG_17, MSG_17_2};
 use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::time::Time;
 use crosspoint_engine::id::JobId;
 use crosspoint_exchange::reply::{self, Meaning};
 use crosspoint_http::long;
@@ -84,7 +86,7 @@ fn judged(answer: &Answered, kind: Option<Kind>, types: &[Box<str>]) -> (PushVer
     });
     let meaning = status::meaning(status);
     match (own, meaning) {
-        (Some((own, notes)), Some(meaning)) => (PushVerdict::Refused(Box::new(weighed(answer, own, meaning))), notes),
+        (Some((own, notes)), Some(meaning)) => (PushVerdict::Refused(Box::new(weighed(answer, own, &meaning))), notes),
         // Whatever its status is, the document says how the work ended.
         (Some(_), None) | (None, None) if kind.is_some() => {
             (PushVerdict::Said(kind.unwrap_or(Kind::WorkResult)), Vec::new())
@@ -101,7 +103,7 @@ fn judged(answer: &Answered, kind: Option<Kind>, types: &[Box<str>]) -> (PushVer
 
 /// Returns the failure of a refusal with an error in it: what the error says, and that the work has not begun where the
 /// status says so.
-fn weighed(answer: &Answered, own: Failed, meaning: status::Meaning) -> Failed {
+fn weighed(answer: &Answered, own: Failed, meaning: &status::Meaning) -> Failed {
     let failure = if own.failure == Failure::AgentFailed { meaning.failure } else { own.failure };
     let is_refused = answer.status.is_client_error() || meaning.dispatched == Dispatched::No;
     let dispatched = if is_refused { Dispatched::No } else { Dispatched::Yes };
@@ -122,8 +124,8 @@ pub(super) fn read(kind: Kind, document: &Bytes, types: &[Box<str>]) -> Result<R
     }
 }
 
-/// Returns what a pause means: it asks a person if it has a question (ALL-5), also where the agent does not say what kind
-/// of document the members beside the question come from.
+/// Returns what a pause means: it asks a person if it has a question (ALL-5), also where the agent does not say what
+/// kind of document the members beside the question come from.
 pub(super) fn paused(meaning: Meaning, document: &Bytes) -> Meaning {
     let Meaning::Running(progress) = meaning else { return meaning };
     let question = || {
@@ -132,6 +134,14 @@ pub(super) fn paused(meaning: Meaning, document: &Bytes) -> Meaning {
         reply::question_of(document, &Json::new(question.source()))
     };
     question().map_or(Meaning::Running(progress), |question| Meaning::Waiting(Some(question)))
+}
+
+/// Returns the failure of work whose agent has stopped saying anything at all (MSG-12.3). It says when the agent last
+/// sent a heartbeat, as its contract wants it (MSG-4.2).
+pub(super) fn silent(last_heartbeat: Option<Time>) -> Failed {
+    let message = "The agent has sent no heartbeat for as long as it may.";
+    let details = Body::of(&serde_json::json!({ "last_heartbeat": last_heartbeat.map(|at| at.to_string()) }));
+    Failed { details: Some(details), ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
 }
 
 /// How a message names the work that it is about (MSG-17.2).
@@ -169,6 +179,13 @@ impl Naming {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_that_is_gone_says_when_its_last_heartbeat_was() {
+        let details = |at| silent(at).details.expect("there are some").get().to_owned();
+        assert_eq!(details(Some(Time(1_000_000))), r#"{"last_heartbeat":"1970-01-01T00:00:01.000Z"}"#);
+        assert_eq!(details(None), r#"{"last_heartbeat":null}"#);
+    }
 
     /// MSG-1.4: the operator may add types, and an agent of such a type breaks no rule by naming it.
     #[test]

@@ -32,12 +32,13 @@ pub(in crate::server) async fn register_agent(
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
-    let presented = Presented::read(&headers)?;
     if app.stopping().is_cancelled() {
         return Err(Refusal::stopping().into());
     }
     let (report, registration) = Registration::read(&received.bytes, &app.types());
     let registration = registration.ok_or_else(|| malformed(report))?;
+    let presented = Presented::read(&headers, &registration.agent_id)?;
+    app.speaks_for(&presented, &registration.agent_id)?;
     let picked = registration.version().map_err(|none| no_common_version(&none))?;
     let agent = match app.hub().agent(&registration.agent_id) {
         Some(agent) if app.is_configured(&agent.name) => app.registered_configured(agent, &registration, &presented)?,
@@ -83,7 +84,10 @@ impl App {
         }
         let base_url = registration.base_url.as_deref().map(|url| address::base(url, std::iter::empty())).transpose();
         let base_url = base_url.map_err(|problem| {
-            Refusal::invalid(problem, "write it like http://127.0.0.1:8000").clause("MSG-11.5").at("/base_url")
+            Refusal::invalid(problem, "write it like http://127.0.0.1:8000")
+                .clause("MSG-11.5")
+                .at("/base_url")
+                .naming_field()
         })?;
         let registered = Registered { protocol_version: version.to_owned(), base_url };
         let policy = Policy {
@@ -112,9 +116,13 @@ impl App {
     pub(super) fn take_heartbeat(&self, presented: &Presented, document: &Bytes) -> Result<Response, Refusal> {
         let (report, sign) = Sign::read(document, &self.types());
         let sign = sign.ok_or_else(|| malformed(report))?;
+        self.speaks_for(presented, &sign.agent_id)?;
         let agent = self.hub().agent(&sign.agent_id).ok_or_else(|| {
             let hint = "POST /api/agent/register first";
-            Refusal::not_found("no agent of this id has registered", hint).clause("MSG-11").at("/payload/agent_id")
+            Refusal::not_found("no agent of this id has registered", hint)
+                .clause("MSG-11")
+                .at("/payload/agent_id")
+                .naming_field()
         })?;
         self.authenticated(&agent, presented)?;
         let differs = |of: &str| sign.agent_type.as_deref().is_some_and(|said| said != of);
@@ -138,7 +146,7 @@ fn malformed(report: Report) -> Refusal {
     let refusal = match report.findings.first() {
         Some(finding) => {
             let (clause, at) = (finding.clause.id, finding.pointer.clone());
-            Refusal::invalid(finding.message.clone(), finding.hint.clone()).clause(clause).at(at)
+            Refusal::invalid(finding.message.clone(), finding.hint.clone()).clause(clause).at(at).naming_field()
         }
         None => Refusal::invalid("the body cannot be read", "send one JSON object"),
     };

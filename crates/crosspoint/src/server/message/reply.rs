@@ -1,7 +1,7 @@
 //! What agents say about work, and callers that cancel it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -15,7 +15,7 @@ use crosspoint_engine::event::Violation;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::machine::Event;
-use crosspoint_engine::runtime::Heard as Reported;
+use crosspoint_engine::runtime::{Heard as Reported, Watch};
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 use crosspoint_http::body::Received;
 use crosspoint_http::door::message::cancel_work;
@@ -34,11 +34,14 @@ struct Reply<'r> {
     /// The agent whose token came with it.
     speaker: Option<Arc<MessageAgent>>,
     presented: &'r Presented,
-    job: Arc<Job>,
+    watch: Watch,
 }
 
 /// Longest time until what an agent says is on disk. Then it is asked to say it again.
 const STORED_WITHIN: Duration = Duration::from_secs(30);
+
+/// Longest time until the conversation about an attempt that is under way begins.
+const BEGUN_WITHIN: Duration = Duration::from_secs(5);
 
 impl App {
     /// Takes a message that is no request: a heartbeat, a reply, or the cancelling of work.
@@ -52,14 +55,14 @@ impl App {
         if about.is_heartbeat {
             return self.take_heartbeat(presented, &received.bytes);
         }
-        let speaker = self.speaker(presented)?;
+        let speaker = self.speaker(presented, about.agent_id.as_deref().unwrap_or_default())?;
         // Deployed agents renew ids: the first that is known counts (MSG-17.2).
         for id in about.ids.iter().filter_map(|id| id.parse::<JobId>().ok()) {
             let job = self.engine().job(id).await.map_err(|error| fault(&error))?;
             // Work of agents of other contracts is not reported here, whoever knows its id.
-            let is_ours = |job: &Arc<Job>| job.agent.as_ref().is_some_and(|agent| self.hub().agent(agent).is_some());
-            if let Some(job) = job.map(|watch| watch.job()).filter(is_ours) {
-                let reply = Reply { kind, about, speaker, presented, job };
+            let is_ours = |job: &Job| job.agent.as_ref().is_some_and(|agent| self.hub().agent(agent).is_some());
+            if let Some(watch) = job.filter(|watch| is_ours(&watch.job())) {
+                let reply = Reply { kind, about, speaker, presented, watch };
                 return self.take_reply(reply, received).await;
             }
         }
@@ -68,8 +71,9 @@ impl App {
 
     /// Takes the reply of an agent about one of its jobs. It is on disk when its sender is answered.
     async fn take_reply(&self, reply: Reply<'_>, received: Received) -> Result<Response, Refusal> {
-        let Reply { kind, about, speaker, presented, job } = reply;
-        let talk = self.hub().talks(job.id());
+        let Reply { kind, about, speaker, presented, watch } = reply;
+        let talk = self.talk_about(&watch).await;
+        let job = watch.job();
         let agent = match (&speaker, &talk) {
             (Some(speaker), _) => speaker.name.clone(),
             (None, Some((agent, _))) => agent.clone(),
@@ -78,7 +82,7 @@ impl App {
         let known = self.hub().agent(&agent).ok_or_else(unknown_work)?;
         let Some(attempt) = last_attempt_of(&job, &agent) else { return Err(self.not_theirs(&job, &agent).await) };
         self.authenticated(&known, presented)?;
-        is_of_its_type(&known, &about, speaker.is_some())?;
+        is_itself(&known, &about, speaker.is_some())?;
         known.heard();
         self.hub().tell_capacity(self.engine(), &known);
         let is_present = talk.is_some_and(|(of, number)| of == agent && number == attempt);
@@ -97,6 +101,20 @@ impl App {
         }
     }
 
+    /// Returns the agent and the number of the attempt of a job that is talked about. An attempt that is under way is
+    /// about to be: the server has just been started, or the attempt has just begun.
+    async fn talk_about(&self, watch: &Watch) -> Option<(Arc<str>, u32)> {
+        let job = watch.job();
+        if let Some(running) = job.running() {
+            tokio::select! {
+                () = self.hub().begins(job.id(), running.attempt) => {}
+                // The attempt may just as well be over in this moment.
+                _ = watch.moved(job.events, Instant::now() + BEGUN_WITHIN) => {}
+            }
+        }
+        self.hub().talks(job.id())
+    }
+
     /// Takes what an agent says about an attempt that is over. A success counts if the job has not ended: the work is
     /// done. Anything else is on record.
     async fn take_late(
@@ -107,7 +125,7 @@ impl App {
         received: &Received,
     ) -> Result<Response, Refusal> {
         let id = job.id();
-        let Some(result) = outcome_of(kind, &received.bytes) else {
+        let Some(result) = outcome_of(kind, &received.bytes, self.hub().agent_types()) else {
             let now = self.engine().job(id).await.map_err(|error| fault(&error))?.map(|watch| watch.job());
             // Work that was cancelled or given up ended without the agent, which may not have been told yet.
             let has_completed = |now: &Arc<Job>| now.outcome().is_some_and(|end| end.status == Status::Completed);
@@ -115,8 +133,15 @@ impl App {
                 let what = "a message about the work came after its outcome";
                 self.engine().record(id, Violation { clause: "ALL-9.3", level: Level::Error, what: what.into() }).await;
             }
-            // The agent learns that the work is over (MSG-19).
-            return Ok(response(StatusCode::OK, over(self.hub(), agent, id, &trace_of(job, attempt))));
+            let is_over = now.is_none_or(|now| {
+                now.outcome().is_some() || (now.running().is_some() && now.agent.as_ref() != Some(agent))
+            });
+            return match is_over {
+                // The agent learns that the work is over (MSG-19).
+                true => Ok(response(StatusCode::OK, over(self.hub(), agent, id, &trace_of(job, attempt)))),
+                // The next attempt is due, and the agent may get it.
+                false => Ok(taken()),
+            };
         };
         let event = Event::Finish { attempt, result };
         match self.engine().report(agent, vec![(id, Grip::Lost, event)]).await.as_deref() {
@@ -139,23 +164,18 @@ impl App {
         from_agent: Option<&str>,
         received: &Received,
     ) -> Result<Response, Refusal> {
-        let Cancel { request_id, task_id } = Cancel::read(&received.bytes).ok_or_else(unknown_work)?;
+        let cancel = Cancel::read(&received.bytes).ok_or_else(unknown_work)?;
         let from = self.caller_of(presented, from_agent)?;
-        for id in request_id.into_iter().chain(task_id) {
-            if let Some(response) = cancel_work(&self.doors(), &from.caller, &id).await? {
-                return Ok(response);
-            }
-        }
-        Err(unknown_work())
+        cancel_work(&self.doors(), &from.caller, &cancel).await?.ok_or_else(unknown_work)
     }
 }
 
-/// MSG-13.5: a token is bound to the agent's type, too. Without a token the ids alone count.
-fn is_of_its_type(agent: &MessageAgent, about: &About, has_shown: bool) -> Result<(), Refusal> {
-    match (&agent.agent_type, &about.from_agent) {
-        (Some(of), Some(from)) if has_shown && **of != **from => Err(refused(&agent.name, TokenStatus::WrongAgent)),
-        (Some(_) | None, Some(_) | None) => Ok(()),
-    }
+/// MSG-13.5: a token is bound to the agent's name and type. Without a token the ids alone count.
+fn is_itself(agent: &MessageAgent, about: &About, has_shown: bool) -> Result<(), Refusal> {
+    let differs = |of: &str, said: &Option<String>| said.as_ref().is_some_and(|said| said != of);
+    let is_another = differs(&agent.name, &about.agent_id)
+        || agent.agent_type.as_ref().is_some_and(|of| differs(of, &about.from_agent));
+    if has_shown && is_another { Err(refused(&agent.name, TokenStatus::WrongAgent)) } else { Ok(()) }
 }
 
 /// Returns the number of the last attempt that an agent had.

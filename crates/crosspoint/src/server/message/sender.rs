@@ -7,6 +7,7 @@ use axum::http::header::AUTHORIZATION;
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 
+use crate::config;
 use crate::link::message::MessageAgent;
 use crate::server::App;
 
@@ -22,8 +23,8 @@ pub(super) struct From {
 }
 
 impl Presented {
-    /// Reads the `Authorization` header.
-    pub(super) fn read(headers: &HeaderMap) -> Result<Presented, Refusal> {
+    /// Reads the `Authorization` header of a request that claims to come from this agent.
+    pub(super) fn read(headers: &HeaderMap, claimed: &str) -> Result<Presented, Refusal> {
         let Some(value) = headers.get(AUTHORIZATION) else { return Ok(Presented(None)) };
         let token = value.to_str().ok().and_then(|value| {
             let (scheme, token) = value.split_once(' ')?;
@@ -31,7 +32,7 @@ impl Presented {
         });
         match token.filter(|token| !token.is_empty()) {
             Some(token) => Ok(Presented(Some(token))),
-            None => Err(refused("", TokenStatus::Malformed)),
+            None => Err(refused(claimed, TokenStatus::Malformed)),
         }
     }
 
@@ -67,18 +68,28 @@ impl App {
         self.hub().owner_of(token)
     }
 
-    /// Checks the token of a message about work before anything in the message is looked up (MSG-13.4). Returns the
-    /// agent that the token belongs to.
-    pub(super) fn speaker(&self, presented: &Presented) -> Result<Option<Arc<MessageAgent>>, Refusal> {
+    /// Checks the token of an agent's request before anything in it is looked up (MSG-13.4). Returns the agent that the
+    /// token belongs to.
+    pub(super) fn speaker(&self, presented: &Presented, claimed: &str) -> Result<Option<Arc<MessageAgent>>, Refusal> {
         let all_have_tokens = || self.hub().all_have_tokens();
         match presented.token() {
-            None if !self.callers_are_open() && all_have_tokens() => Err(refused("", TokenStatus::Missing)),
+            None if !self.callers_are_open() && all_have_tokens() => Err(refused(claimed, TokenStatus::Missing)),
             None => Ok(None),
             Some(token) => match self.owner_of(token) {
                 Some(agent) => Ok(Some(agent)),
-                None if !self.is_caller_token(token) && all_have_tokens() => Err(refused("", TokenStatus::Unknown)),
+                None if !self.is_caller_token(token) && all_have_tokens() => {
+                    Err(refused(claimed, TokenStatus::Unknown))
+                }
                 None => Ok(None),
             },
+        }
+    }
+
+    /// Checks the same of a request that names its agent: the token of another agent does not count for it (MSG-13.5).
+    pub(super) fn speaks_for(&self, presented: &Presented, claimed: &str) -> Result<(), Refusal> {
+        match self.speaker(presented, claimed)? {
+            Some(agent) if *agent.name != *claimed => Err(refused(claimed, TokenStatus::WrongAgent)),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -86,13 +97,13 @@ impl App {
     /// name in `from_agent`, or because it is the only one that is configured.
     pub(super) fn caller_of(&self, presented: &Presented, from_agent: Option<&str>) -> Result<From, Refusal> {
         let callers = self.callers();
-        if let Some(token) = presented.token()
-            && let Some(known) = callers.iter().filter(|caller| caller.is_token(token)).last()
-        {
+        // All are compared, so that the time says nothing about which one it is.
+        let known = |token| callers.iter().fold(None, |found, one| if one.is_token(token) { Some(one) } else { found });
+        if let Some(known) = presented.token().and_then(known) {
             let name: Arc<str> = known.name.as_str().into();
             return Ok(From { caller: Caller::named(name.clone()), notify: Some(name) });
         }
-        if callers.iter().any(|caller| caller.has_token()) {
+        if callers.iter().any(config::Caller::has_token) {
             let status = if presented.token().is_some() { TokenStatus::Unknown } else { TokenStatus::Missing };
             return Err(refused("", status));
         }
@@ -103,7 +114,7 @@ impl App {
     }
 
     fn callers_are_open(&self) -> bool {
-        !self.callers().iter().any(|caller| caller.has_token())
+        !self.callers().iter().any(config::Caller::has_token)
     }
 
     pub(super) fn is_caller_token(&self, token: &str) -> bool {

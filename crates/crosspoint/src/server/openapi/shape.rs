@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 
 use super::word::{
     Any, Attempts, BreakerName, BreakerWish, DoorName, FailureName, Given, Id, KindName, LevelName, OutputBytes,
-    PriorityName, RepeatName, Seconds, StateName, StatusName, When,
+    PresenceName, PriorityName, RepeatName, Seconds, StateName, StatusName, When,
 };
 use crosspoint_exchange::refusal::Found;
 
@@ -256,6 +256,11 @@ pub(super) struct Agent {
     name: String,
     /// The contract it speaks.
     contract: String,
+    /// Its type: of work that is addressed to a type it gets what is addressed to this one. Left out where it has none.
+    #[schemars(rename = "type")]
+    agent_type: Option<String>,
+    /// The version of its contract that is spoken with it, where the contract has versions that are agreed on.
+    protocol_version: Option<String>,
     /// The works it takes.
     work: Vec<String>,
     /// How many jobs it may have at a time.
@@ -268,9 +273,23 @@ pub(super) struct Agent {
     /// Of an agent that joined, and of a configured one whose presence is known: since when it is away; null while it
     /// is there.
     away_since: Option<Nullable<When>>,
+    /// The last sign of life, if the agent sends any.
+    heartbeat: Option<HeartbeatShown>,
     /// Since when the agent refuses the server's token, or wants one; left out while it does not. The operator mends it
     /// by `token_file` of the agent.
     token_refused_since: Option<When>,
+}
+
+/// A sign of life of an agent.
+#[derive(JsonSchema)]
+#[schemars(rename = "Heartbeat")]
+struct HeartbeatShown {
+    /// When it came.
+    at: When,
+    /// Whether it takes work.
+    status: PresenceName,
+    /// What it has left, as it says; it is not used for routing.
+    resources: Nullable<Any>,
 }
 
 /// The breaker of an agent.

@@ -54,6 +54,8 @@ words! {
     RunStatusName: ["ok", "success", "error"];
     /// How a breaker is.
     BreakerName: ["closed", "open", "half_open"];
+    /// Whether an agent is there.
+    PresenceName: ["online", "offline", "busy"];
     /// What became of a report.
     HeardName: ["taken", "gone"];
     /// How a breaker can be set.

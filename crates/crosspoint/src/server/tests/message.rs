@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
+use super::Asked;
+
 const ID: &str = "550e8400-e29b-41d4-a716-446655440003";
 
 fn envelope(id: &str, kind: &str, payload: &str, own: &str) -> String {
@@ -43,19 +45,32 @@ async fn pushed(listener: TcpListener) {
     stream.write_all([head, answer].concat().as_bytes()).await.expect("it is read");
 }
 
-/// Asks for one request, and posts its result.
-async fn pulls(server: SocketAddr) {
+/// An agent's word on the way, with something that it printed.
+fn status(id: &str) -> String {
+    let step = r#"{"number":1,"name":"first","output":"printed"}"#;
+    let payload = format!(r#"{{"task_id":"{id}","status":"running","progress_percent":50,"step":{step}}}"#);
+    envelope(id, "work_status", &payload, "")
+}
+
+/// Asks for one request, and posts something about it, and at last its result.
+async fn pulls(server: SocketAddr, on_the_way: &[fn(&str) -> String]) {
     let mut stream = TcpStream::connect(server).await.expect("it listens");
     let poll = format!("GET /api/agent/messages?agent=far&wait=20 HTTP/1.1\r\nhost: {server}\r\n\r\n");
     stream.write_all(poll.as_bytes()).await.expect("it can be asked");
-    let answer = result(id_in(&super::message(&mut stream).await).expect("an id"));
-    let head =
-        format!("POST /api/agent/message HTTP/1.1\r\nhost: {server}\r\ncontent-length: {}\r\n\r\n", answer.len());
-    stream.write_all([head, answer].concat().as_bytes()).await.expect("it is read");
-    // The answer has no content. Until it is there the connection stays open.
-    let mut answered = [0; 12];
-    tokio::io::AsyncReadExt::read_exact(&mut stream, &mut answered).await.expect("it is answered");
-    assert_eq!(&answered, b"HTTP/1.1 204");
+    let asked = super::message(&mut stream).await;
+    let id = id_in(&asked).expect("an id");
+    for message in on_the_way.iter().chain(&[result as fn(&str) -> String]) {
+        let (mut stream, message) = (TcpStream::connect(server).await.expect("it listens"), message(id));
+        let head = format!("POST /api/agent/message HTTP/1.1\r\nhost: {server}\r\nconnection: close\r\n");
+        let request = format!("{head}content-length: {}\r\n\r\n{message}", message.len());
+        stream.write_all(request.as_bytes()).await.expect("it is read");
+        let answered = super::message(&mut stream).await;
+        assert!(answered.starts_with("HTTP/1.1 204"), "{answered}");
+    }
+}
+
+fn agent_via(via: &str) -> String {
+    format!("[[agent]]\nname = \"far\"\ncontract = \"message\"\nvia = \"{via}\"\nwork = [\"T\"]\n")
 }
 
 /// From the message door to a message agent and back. The request is scanned to see what it is, when it is read, and
@@ -67,12 +82,13 @@ async fn messages_are_scanned_where_they_come_in_and_not_by_every_hand() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
         let via = if is_pushed { format!("push:http://{address}") } else { "pull".to_owned() };
-        let toml = format!("[[agent]]\nname = \"far\"\ncontract = \"message\"\nvia = \"{via}\"\nwork = [\"T\"]\n");
+        let toml = agent_via(&via);
         let agent = |server| {
-            tokio::spawn(async move { if is_pushed { pushed(listener).await } else { pulls(server).await } });
+            tokio::spawn(async move { if is_pushed { pushed(listener).await } else { pulls(server, &[]).await } });
         };
         let name = format!("scans-message-{is_pushed}");
-        let (told, scans) = super::asked(&name, &toml, "/api/agent/message?wait=20", &request(), agent).await;
+        let Asked { told, scans, .. } =
+            super::asked(&name, &toml, "/api/agent/message?wait=20", &request(), agent).await;
         assert!(told.contains(&"o".repeat(9_000)) && told.contains(&"p".repeat(3_000)), "all of it reaches the caller");
         let count = |bytes: usize| scans.iter().filter(|scanned| **scanned == bytes).count();
         let about = format!("{via}: {scans:?}");
@@ -82,5 +98,17 @@ async fn messages_are_scanned_where_they_come_in_and_not_by_every_hand() {
         let answer = count(result_bytes) + count(result_bytes - 9_000);
         assert!((1..=3).contains(&answer), "the agent's result, {about}");
         assert_eq!(scans.len(), request + answer, "and nothing else, {about}");
+    }
+}
+
+/// The file in which output is put together is made for an attempt that prints something, and for no other. It is gone
+/// when the attempt is over.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_attempts_that_print_have_a_file_and_none_leaves_it() {
+    for (on_the_way, left) in [(&[] as &'static [fn(&str) -> String], None), (&[status], Some(0))] {
+        let agent = |server| drop(tokio::spawn(async move { pulls(server, on_the_way).await }));
+        let name = format!("left-{}", on_the_way.len());
+        let asked = super::asked(&name, &agent_via("pull"), "/api/agent/message?wait=20", &request(), agent).await;
+        assert_eq!(asked.left, left, "{} on the way", on_the_way.len());
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::message_post::{Posted, error, failed, new_id, result, status};
 use crate::support::misbehaving_agents::{clauses, one_outcome};
-use crate::support::scripted_agent::json_answer;
+use crate::support::scripted_agent::{After, json_answer};
 use crate::support::server::{PATIENCE, Server, until};
 
 /// Has one job done by an agent, without repeats.
@@ -299,7 +299,7 @@ fn long_results_come_through_whole() {
     let given = Arc::new(long.clone());
     let agent = Posted::answering(move |request, connection| {
         connection.send(json_answer(200, result(request, &given).to_string()));
-        crate::support::scripted_agent::After::Keep
+        After::Keep
     });
     assert!(done_by(&agent)["outcome"]["outputs"] == json!(long), "a megabyte, as it came");
 }

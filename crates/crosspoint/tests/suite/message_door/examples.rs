@@ -1,15 +1,17 @@
 //! The agent and the caller of the message examples do what their page says.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use serde_json::{Value, json};
 
 use crate::run::examples::{parts, pasted, script, valid};
+use crate::support::message_post::{ENDPOINT, new_id};
 use crate::support::message_sender::{PRINTED, asking, cancelling};
 use crate::support::program::root;
 use crate::support::programs::violations;
+use crate::support::scripted_agent::{Request, ScriptedAgent};
 use crate::support::server::{Server, until};
 
 /// Most lines of the agent that hold code.
@@ -25,7 +27,7 @@ struct Agent {
 impl Agent {
     /// Starts the agent in a directory for its answers, and waits until the server knows it.
     fn start(server: &Server, directory: &Path, token: Option<&str>) -> Agent {
-        let agent = Agent::begin(server, directory, token);
+        let agent = Agent::begin(&server.url(), directory, token);
         until("it polls", || {
             let known = server.get("/api/v1/agents/infra-1");
             (known.status == 200 && known.json()["away_since"].is_null()).then_some(())
@@ -33,10 +35,10 @@ impl Agent {
         agent
     }
 
-    fn begin(server: &Server, directory: &Path, token: Option<&str>) -> Agent {
+    fn begin(server: &str, directory: &Path, token: Option<&str>) -> Agent {
         let said = File::options().create(true).append(true).open(directory.join("agent.log")).expect("a log");
         let mut command = Command::new("python3");
-        command.arg(root().join(SCRIPT)).arg(server.url()).current_dir(directory).stderr(said);
+        command.arg(root().join(SCRIPT)).arg(server).current_dir(directory).stderr(said);
         command.env_remove("AGENT_TOKEN").envs(token.map(|token| ("AGENT_TOKEN", token)));
         Agent { child: command.spawn().expect("it starts") }
     }
@@ -46,6 +48,23 @@ impl Drop for Agent {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A directory for the answers of an agent, which is removed with this.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(test: &str) -> Directory {
+        let directory = std::env::temp_dir().join(format!("crosspoint-message-{test}-{}", std::process::id()));
+        fs::create_dir_all(&directory).expect("a directory can be made");
+        Directory(directory)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -92,33 +111,69 @@ fn the_caller_of_the_examples_reaches_the_agent() {
     assert_eq!(fs::read_to_string(server.directory().join("agent.log")).expect("it is there"), "", "{}", server.log());
 }
 
-#[test]
-fn the_agent_of_the_examples_sends_heartbeats() {
-    let server = Server::start();
-    let _agent = Agent::start(&server, server.directory(), None);
-    until("a heartbeat was taken", || (server.get("/metrics").text().contains("/api/agent/message")).then_some(()));
+/// A server that registers the agent, asks for frequent heartbeats, and gives it messages one poll after another.
+fn scripted(messages: Vec<Value>) -> ScriptedAgent {
+    ScriptedAgent::start(move |request, connection| match request.path.split('?').next() {
+        Some("/api/agent/register") => {
+            connection.json(200, &json!({"protocol_version": "1.0", "heartbeat_seconds": 0.2, "agent_id": "infra-1"}))
+        }
+        Some("/api/agent/messages") => {
+            let given: Vec<&Value> = messages.iter().skip(polls(request)).take(1).collect();
+            connection.json(200, &json!({"messages": given}))
+        }
+        Some(_) | None => connection.whole(204, "application/json", ""),
+    })
 }
 
-/// MSG-8: the agent dies after it has kept its result and before the server has it.
+/// How many messages the agent has acknowledged when it polls; the first poll acknowledges none.
+fn polls(request: &Request) -> usize {
+    usize::from(request.path.contains("&ack=") && !request.path.ends_with("&ack="))
+}
+
+fn sent_to(server: &ScriptedAgent) -> Vec<Value> {
+    let messages = server.requests().into_iter().filter(|request| request.path == ENDPOINT);
+    messages.map(|request| request.json()).collect()
+}
+
+/// MSG-12.2
+#[test]
+fn the_agent_of_the_examples_sends_heartbeats_as_often_as_its_registration_asked_for() {
+    let server = scripted(Vec::new());
+    let directory = Directory::new("heartbeats");
+    let _agent = Agent::begin(&server.url(), &directory.0, None);
+    let beats = until("three heartbeats", || Some(sent_to(&server)).filter(|sent| sent.len() >= 3));
+    for beat in beats {
+        valid("message.work_status", beat.to_string().as_bytes());
+        let payload = &beat["payload"];
+        assert_eq!((&payload["agent_id"], &payload["status"]), (&json!("infra-1"), &json!("online")), "{beat}");
+    }
+}
+
+/// MSG-8
 #[test]
 fn a_request_that_comes_again_is_answered_from_what_the_agent_has_kept() {
-    let mut server = Server::configured(
-        "[[agent]]\nname = \"infra-1\"\ncontract = \"message\"\nvia = \"pull\"\nwork = [\"run_playbook\"]\n\
-         silence_seconds = 0.3\n",
-    );
-    let agent = Agent::start(&server, server.directory(), None);
-    let request = asking("run_playbook", &json!({"steps": 4}));
-    let first = server.outcome_of(&request);
+    let mut again = asking("run_playbook", &json!({"steps": 2}));
+    let first = again.clone();
+    again["message_id"] = json!(new_id());
+    let server = scripted(vec![first.clone(), again]);
+    let directory = Directory::new("repeats");
+    let about = |kind: &'static str| {
+        let mut sent = sent_to(&server);
+        sent.retain(|message| message["type"] == kind && message["request_id"] == first["request_id"]);
+        sent
+    };
+    let results = |count| until("a result", || Some(about("work_result")).filter(|sent| sent.len() >= count));
+    let agent = Agent::begin(&server.url(), &directory.0, None);
+    let sent = results(2);
+    assert_eq!(sent[0]["payload"], sent[1]["payload"]);
+    assert_eq!(about("work_status").len(), 2, "the steps were taken once");
     drop(agent);
-    // The server forgets the job, so that it has the work done again; only the agent knows that it was done.
-    server.kill();
-    fs::remove_dir_all(server.data()).expect("it can be removed");
-    server.restart();
-    let _agent = Agent::start(&server, server.directory(), None);
-    let again = server.outcome_of(&request);
-    assert_eq!(again.payload()["output"], first.payload()["output"]);
-    // Another job has another id for the agent, so this was work.
-    assert_eq!(server.job_of_message(&request)["progress"]["step"], "Step 4 of 4");
+    // What the agent has kept survives it.
+    let _agent = Agent::begin(&server.url(), &directory.0, None);
+    let before = sent.len();
+    let sent = results(before + 2);
+    assert!(sent.iter().all(|one| one["payload"] == sent[0]["payload"]), "{sent:?}");
+    assert_eq!(about("work_status").len(), 2, "the steps were taken once");
 }
 
 #[test]
@@ -153,20 +208,19 @@ fn the_agent_of_the_examples_stops_work_that_is_cancelled() {
 #[test]
 fn the_agent_of_the_examples_shows_its_token() {
     let token = "a7f3d8c2e1b9f4a6c8e2d1b3f4a6c8e2";
-    let directory = std::env::temp_dir().join(format!("crosspoint-tokens-{}", std::process::id()));
-    fs::create_dir_all(&directory).expect("a directory can be made");
+    let kept = Directory::new("token");
+    let directory = &kept.0;
     fs::write(directory.join("infra-1.token"), token).expect("it can be written");
     let toml = fs::read_to_string(root().join("examples/message/crosspoint.toml")).expect("it is there");
     let settled = toml.replace("\"infra-1.token\"", &format!("{:?}", directory.join("infra-1.token")));
     assert_ne!(settled, toml);
     let server = Server::configured(&settled);
-    let mut refused = Agent::begin(&server, &directory, Some("another"));
+    let mut refused = Agent::begin(&server.url(), directory, Some("another"));
     assert_eq!(refused.child.wait().expect("it ends").code(), Some(1), "it is not let in");
-    let _agent = Agent::start(&server, &directory, Some(token));
+    let _agent = Agent::start(&server, directory, Some(token));
     let asked: Value = serde_json::from_str(PRINTED).expect("it is JSON");
     assert_eq!(server.outcome_of(&asked).kind(), "work_result");
     assert!(!server.log().contains(token), "{}", server.log());
-    fs::remove_dir_all(&directory).expect("it can be removed");
 }
 
 #[test]

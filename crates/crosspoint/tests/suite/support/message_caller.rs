@@ -104,11 +104,6 @@ impl Server {
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.json()
     }
-
-    /// What an agent sends to the server: its status, and its body if there is one.
-    pub(crate) fn tell(&self, message: &Value) -> Answer {
-        self.post(MESSAGES, &message.to_string())
-    }
 }
 
 /// The same for a thread that has no server, only its address. `None` if there is no whole answer.

@@ -1,6 +1,7 @@
 //! Agents of the message contract: one that messages are posted to, over the scripted agent, and the messages that
 //! agents send.
 
+use std::fs;
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
@@ -45,10 +46,6 @@ impl Posted {
             }
         });
         Posted { scripted }
-    }
-
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.scripted.address()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -158,12 +155,42 @@ pub(crate) fn heartbeat(agent: &str, agent_type: &str, status: &str) -> Value {
     about(&unrelated, "work_status", &payload)
 }
 
+/// A request of a caller, for agents of the type `code`.
+pub(crate) fn work_request(work: &str, hints: &Value) -> Value {
+    let payload = json!({"task_id": new_id(), "work_type": work, "parameters": {"n": 7}, "hints": hints});
+    let mut message = about(
+        &json!({"to_agent": "orchestrator", "trace_id": new_id(), "request_id": new_id()}),
+        "work_request",
+        &payload,
+    );
+    message["to_agent"] = json!("code");
+    message
+}
+
 /// What an agent says of itself when it comes.
 pub(crate) fn registration(agent: &str, works: &[&str]) -> Value {
     json!({"agent_id": agent, "agent_type": "code", "supported_versions": ["1.0"], "work_types": works})
 }
 
 impl Server {
+    /// A server whose agents have tokens, each in a file of this name.
+    pub(crate) fn with_tokens(toml: &str, tokens: &[(&str, &str)]) -> Server {
+        let mut server = Server::with("", &["--log", "debug"]);
+        for (name, token) in tokens {
+            fs::write(server.directory().join(name), format!("{token}\n")).expect("it can be written");
+        }
+        server.configure(toml);
+        server.kill();
+        server.restart();
+        server
+    }
+
+    /// Sends a message with a token.
+    pub(crate) fn hears_from(&self, token: &str, message: &Value) -> Answer {
+        let authorization = format!("Bearer {token}");
+        self.request("POST", ENDPOINT, &[("authorization", &authorization)], message.to_string().as_bytes())
+    }
+
     /// Sends a message of an agent.
     pub(crate) fn hears(&self, message: &Value) -> Answer {
         self.post(ENDPOINT, &message.to_string())
@@ -173,6 +200,11 @@ impl Server {
     pub(crate) fn takes(&self, message: &Value) {
         let answer = self.hears(message);
         assert_eq!((answer.status, answer.text().as_str()), (204, ""), "{answer:?}");
+    }
+
+    /// Sends a caller's request, and waits for the outcome.
+    pub(crate) fn work_answer(&self, request: &Value) -> Answer {
+        self.post(&format!("{ENDPOINT}?wait=60"), &request.to_string())
     }
 
     /// Registers an agent, which must be taken.

@@ -1,17 +1,16 @@
 //! Callers of the message door: every message that they get is one of the contract, without a finding.
 
-use crosspoint_contracts::Kind;
+use crosspoint_contracts::{Kind, Options, read};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
-use crate::support::documents::faultless;
+use crate::support::message_post::{ENDPOINT, new_id};
 use crate::support::server::{Answer, Server};
 
 /// The complete example of the contract, as it is printed there.
 pub(crate) const PRINTED: &str = include_str!("../../../../../examples/message/request.json");
 
-/// Where messages are sent.
-pub(crate) const DOOR: &str = "/api/agent/message";
+/// A type of agents that some configurations add to those of the contract.
+pub(crate) const ADDED_TYPE: &str = "gardener";
 
 /// A message that came back.
 pub(crate) struct Said {
@@ -29,7 +28,9 @@ impl Said {
             Some("error") => Kind::MessageError,
             Some(_) | None => panic!("{answer:?}"),
         };
-        faultless(&answer.body, kind);
+        let options = Options { kind: Some(kind), agent_types: &[ADDED_TYPE], ..Options::default() };
+        let findings = read(&answer.body, &options).report.findings;
+        assert!(findings.is_empty(), "{findings:?} in {answer:?}");
         Said { status: answer.status, document, answer }
     }
 
@@ -70,10 +71,6 @@ impl Said {
     }
 }
 
-pub(crate) fn new_id() -> String {
-    Uuid::new_v4().to_string()
-}
-
 /// A message with ids of its own.
 pub(crate) fn message(kind: &str, payload: &Value) -> Value {
     json!({
@@ -86,6 +83,13 @@ pub(crate) fn message(kind: &str, payload: &Value) -> Value {
 /// A `work_request` with ids of its own.
 pub(crate) fn asking(work: &str, parameters: &Value) -> Value {
     message("work_request", &json!({"task_id": new_id(), "work_type": work, "parameters": parameters, "hints": {}}))
+}
+
+/// A sample agent of the type `infra` for work of one name.
+pub(crate) fn sample(run: &str, work: &str, keys: &str) -> String {
+    format!(
+        "[[agent]]\nname = \"{work}\"\ncontract = \"builtin\"\nrun = \"{run}\"\nwork = [\"{work}\"]\ntype = \"infra\"\n{keys}\n"
+    )
 }
 
 /// An `error` that cancels the work of a request.
@@ -102,7 +106,7 @@ pub(crate) fn cancelling(request: &Value) -> Value {
 impl Server {
     /// Sends a body to the door.
     pub(crate) fn message(&self, query: &str, headers: &[(&str, &str)], body: &str) -> Said {
-        Said::of(self.request("POST", &format!("{DOOR}{query}"), headers, body.as_bytes()))
+        Said::of(self.request("POST", &format!("{ENDPOINT}{query}"), headers, body.as_bytes()))
     }
 
     /// Sends a message.

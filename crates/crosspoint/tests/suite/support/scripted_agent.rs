@@ -1,7 +1,8 @@
 //! The one HTTP agent of the tests: a script over a bare socket. It keeps requests as they came, and sends any bytes
 //! that it is told to, so that it can break every rule there is.
 //!
-//! `run_agent`, `task_agent`, `message_agent` and `misbehaving_agents` are thin layers over it: they know what a contract says.
+//! `run_agent`, `task_agent`, `message_agent` and `misbehaving_agents` are thin layers over it: they know what a
+//! contract says.
 
 mod connection;
 mod request;

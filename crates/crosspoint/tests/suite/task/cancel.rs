@@ -24,7 +24,7 @@ fn an_agent_that_fails_is_told_again_until_it_takes_it() {
     assert_eq!(server.job(&id)["state"], "cancelled", "the job does not wait for its agent");
     let last = agent.awaited("cancel", 3);
     assert_eq!((last.id.as_str(), &last.body), (id.as_str(), &json!({})));
-    until("it is said", || server.log().contains("the agent has heard that its task is cancelled").then_some(()));
+    until("it is said", || server.log().contains("the agent has heard that its work is cancelled").then_some(()));
     assert_eq!(agent.asked("cancel").len(), 3, "and then no more");
 }
 

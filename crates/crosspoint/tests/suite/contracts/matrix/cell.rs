@@ -206,8 +206,8 @@ impl Cell<'_> {
         (job, view)
     }
 
-    /// ALL-8: some agents return a text that contains the object. Where only objects are allowed, the text is wrapped in
-    /// one.
+    /// ALL-8: some agents return a text that contains the object. Where only objects are allowed, the text is wrapped
+    /// in one.
     fn in_form(&self, outputs: &Value) -> Value {
         if !self.kind.gives_text() {
             return outputs.clone();
