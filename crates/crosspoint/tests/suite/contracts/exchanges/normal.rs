@@ -73,7 +73,7 @@ impl Names<'_> {
 /// The span in a header `traceparent`, or among what is carried.
 fn span(text: &str) -> Option<String> {
     let header = text.split_once("traceparent: 00-").and_then(|(_, rest)| rest.split('-').nth(1));
-    let carried = || text.split_once("\"span\":\"").and_then(|(_, rest)| rest.split('"').next());
+    let carried = || text.split_once("\"span\":").and_then(|(_, rest)| rest.split('"').nth(1));
     header.or_else(carried).filter(|span| span.len() == 16).map(str::to_owned)
 }
 
