@@ -33,7 +33,7 @@ use crate::support::bridge_watcher::watched;
 use crate::support::server::Server;
 
 /// Number of cells that run at a time. Most of them wait most of the time.
-const AT_A_TIME: usize = 24;
+const AT_A_TIME: usize = 48;
 
 #[test]
 fn every_door_reaches_every_agent() {
