@@ -178,10 +178,12 @@ fn whatever_an_agent_says_reaches_the_caller() {
             // Loose forms are not written again, nor are members beside the nine of a response (BRIDGE-1.4): they are
             // carried.
             let told_of: Value = serde_json::from_str(&told).expect("JSON");
-            let beside = match door {
-                Contract::Run => &told_of,
-                Contract::Message => &told_of["x_custom_fields"],
-                _ => &told_of["metadata"],
+            let beside = if door == Contract::Run {
+                &told_of
+            } else if door == Contract::Message {
+                &told_of["x_custom_fields"]
+            } else {
+                &told_of["metadata"]
             };
             let carried = &beside["x_crosspoint"]["fields"][agent.name()];
             let missing = missing(&said, &back, "");
