@@ -236,8 +236,8 @@ impl<'w> Writing<'w> {
             Known::Work => Some(Json::string(job.work)),
             Known::StartedAt => job.started_at.map(|at| Json::string(&at.to_string())),
             Known::ReportedAt => ended.map(|ending| Json::string(&ending.at.to_string())),
-            // In whole milliseconds, as the shortest number that says so. A number that reads back unchanged need not be
-            // carried.
+            // In whole milliseconds, as the shortest number that says so. A number that reads back unchanged need not
+            // be carried.
             Known::Duration => took(job).map(|took| Json::new((took.as_millis() as f64 / 1_000.0).to_string())),
             Known::Seconds => took(job).map(|took| Json::new(took.as_secs_f64().round().to_string())),
             Known::Agent => job.agent.map(Json::string),

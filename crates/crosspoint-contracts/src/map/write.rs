@@ -194,13 +194,6 @@ impl<'j, 's> Out<'j, 's> {
         self.job.origin.contract() == self.contract
     }
 
-    /// Whether the target of a request is a type of agents, and the contract of its agent has none. There a target is an
-    /// agent, so the type is carried.
-    fn is_foreign_type(&self) -> bool {
-        let has_types = |contract: Contract| !contract.exchange().types.is_empty();
-        self.context.is_dispatch() && has_types(self.job.origin.contract()) && !has_types(self.contract)
-    }
-
     /// Whether merely recommended members are left out: nothing is added to a document that goes back. A request to an
     /// agent is a document of ours, even where its caller speaks the same contract.
     pub(crate) fn leaves_out(&self) -> bool {

@@ -47,6 +47,13 @@ fn has_at(members: &[Member], pointer: &str) -> bool {
 }
 
 impl<'j, 's> Out<'j, 's> {
+    /// Whether the target of a request is a type of agents, and the contract of its agent has none. There a target is
+    /// an agent, so the type is carried.
+    pub(super) fn is_foreign_type(&self) -> bool {
+        let has_types = |contract: Contract| !contract.exchange().types.is_empty();
+        self.context.is_dispatch() && has_types(self.job.origin.contract()) && !has_types(self.contract)
+    }
+
     /// Returns the homes that hold a value that the document does not show.
     pub(super) fn homes_left(&self) -> impl Iterator<Item = (Home, &'j Json<'s>)> + use<'_, 'j, 's> {
         let left = Home::ALL.iter().filter(|home| !self.taken[**home as usize]);
@@ -183,8 +190,8 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     /// Writes the contracts on the way here, up to the last time that this contract was met, and what they had filled
-    /// in. An answer that we make ourselves in the caller's own contract stood nowhere else, so it does not say what was
-    /// filled in.
+    /// in. An answer that we make ourselves in the caller's own contract stood nowhere else, so it does not say what
+    /// was filled in.
     fn push_filled(&self, text: &mut String) {
         let back = self.returns();
         if back && self.job.is_made && self.context.completing {

@@ -32,8 +32,8 @@ const PAIRS: [(Contract, Contract); 12] = [
 /// target (TASK-9).
 const HANDED_ON: [&str; 3] = ["/observability/spanId", "/routing/delegationChain", "/routing/target"];
 
-/// What a caller of the message contract gets back of its own request, whatever the agent says (MSG-17.2, MSG-18.2), and
-/// the id of the message, which is ours.
+/// What a caller of the message contract gets back of its own request, whatever the agent says (MSG-17.2, MSG-18.2),
+/// and the id of the message, which is ours.
 const ECHOED: [&str; 4] = ["/message_id", "/trace_id", "/from_agent", "/to_agent"];
 
 pub(super) fn request_of(contract: Contract) -> Kind {

@@ -21,9 +21,9 @@
 //! `~~ close` ends the connection.
 //!
 //! Values that differ in every run have names: `<job>` is the job's id and `<trace>` the same without hyphens, `<span>`
-//! the span of an attempt, `<message>` the id of a message of ours, `<time>` a point in time or a duration, `<port>` the
-//! agent's port. Everything else is compared byte for byte. With UPDATE_EXCHANGES set, the parts that must be got are
-//! rewritten instead.
+//! the span of an attempt, `<message>` the id of a message of ours, `<time>` a point in time or a duration, `<port>`
+//! the agent's port. Everything else is compared byte for byte. With UPDATE_EXCHANGES set, the parts that must be got
+//! are rewritten instead.
 
 mod files;
 mod normal;
