@@ -5,9 +5,9 @@
 //! acknowledgement was lost is sent again, with the same id. A recipient is told at its address, or it pulls, or both:
 //! whichever way it acknowledges the outcome first ends the other.
 //!
-//! In reading order: [`telling`] says which documents tell a job, and [`message`] which these are; [`line`], [`gate`],
-//! [`outbox`] and [`mailbox`] decide what is sent and given when, without a clock; [`correspondence`] is what is under
-//! way to one recipient; [`document`] makes documents of jobs, [`sender`] posts them, [`pull`] hands them out;
+//! In reading order: [`telling`] says which documents tell a job, and [`message`] which these are; [`mod@line`],
+//! [`gate`], [`outbox`] and [`mailbox`] decide what is sent and given when, without a clock; [`correspondence`] is what
+//! is under way to one recipient; [`document`] makes documents of jobs, [`sender`] posts them, [`pull`] hands them out;
 //! [`count`] and [`standing`] are for people.
 
 mod correspondence;
