@@ -31,6 +31,13 @@ fn without_violations(text: &str) -> String {
     before.to_owned() + after
 }
 
+/// Earlier versions listed what they had filled into an answer that no agent wrote as a document.
+fn without_filled(text: &str) -> String {
+    let Some((before, rest)) = text.split_once(r#","filled":"#) else { return text.to_owned() };
+    let (_, after) = rest.split_once("}}").expect("an object has an end");
+    before.to_owned() + after
+}
+
 #[test]
 fn everything_is_exported_as_it_was() {
     for schema in ["schema-7", "schema-8", "schema-10"] {
@@ -76,7 +83,9 @@ fn a_server_shows_every_job_and_answers_every_caller_as_the_earlier_one_did() {
                 jobs
             };
             assert_eq!(ended(&serde_json::from_str(&body).expect("it is JSON")), ended(&jobs));
-        } else if without_levels(&body) != expected && without_violations(&body) != expected {
+        } else if ![without_levels(&body), without_violations(&body)].contains(&expected.to_owned())
+            && body != without_filled(expected)
+        {
             left.push(shown["get"].as_str().unwrap_or_default().to_owned());
             continue;
         }
