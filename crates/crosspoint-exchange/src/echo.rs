@@ -6,7 +6,7 @@
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::job::{Canonical, Home};
-use crosspoint_contracts::json::{Tape, Value, quoted};
+use crosspoint_contracts::json::{Tape, Value};
 
 /// Where the sender of an answer stands that was only asked to hand the work on: it gives way to the agent's own type
 /// (MSG-18.2).
@@ -14,6 +14,9 @@ const RECIPIENT: &str = "recipient";
 
 /// Says that the request was translated from another contract.
 const TRANSLATED: &str = "translated";
+
+/// About as long as what is kept, in bytes: a few ids and names.
+const STORED_BYTES: usize = 256;
 
 /// What an answer repeats of its request.
 #[derive(Clone, Debug, Default)]
@@ -40,16 +43,19 @@ impl Echo {
     /// Returns it as it is kept with a job. `is_addressed` is whether the recipient of the request is the type of agent
     /// that the work is for.
     pub(crate) fn stored(&self, is_addressed: bool) -> Option<Box<str>> {
-        let member = |(home, value): &(Home, Json<'_>)| {
+        let mut stored = String::with_capacity(STORED_BYTES);
+        for (home, value) in &self.homes {
             let name = if *home == Home::Source && !is_addressed { RECIPIENT } else { home.name() };
-            format!("{}:{}", quoted(name), value.get())
-        };
-        let mut members: Vec<String> = self.homes.iter().map(member).collect();
-        if members.is_empty() {
+            stored.push_str(if stored.is_empty() { "{\"" } else { ",\"" });
+            [name, "\":", value.get()].into_iter().for_each(|part| stored.push_str(part));
+        }
+        if stored.is_empty() {
             return None;
         }
-        members.extend(self.is_translated.then(|| format!("\"{TRANSLATED}\":true")));
-        Some(format!("{{{}}}", members.join(",")).into())
+        if self.is_translated {
+            [",\"", TRANSLATED, "\":true"].into_iter().for_each(|part| stored.push_str(part));
+        }
+        Some((stored + "}").into())
     }
 
     /// Reads what was kept with a job.
@@ -70,6 +76,12 @@ impl Echo {
     /// Whether it has this text.
     pub(crate) fn has(&self, home: Home, text: &str) -> bool {
         self.homes.iter().any(|(held, value)| *held == home && value.text().is_some_and(|held| held == text))
+    }
+
+    /// Returns whether what was kept with a job names a recipient, without reading all of it.
+    pub(crate) fn has_recipient(stored: &str) -> bool {
+        let tape = Tape::scan(stored.as_bytes()).ok();
+        tape.as_ref().and_then(Tape::root).and_then(|root| root.get(RECIPIENT)?.text()).is_some()
     }
 
     /// Puts it into an answer in this contract.

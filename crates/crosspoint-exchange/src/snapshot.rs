@@ -106,7 +106,7 @@ impl<'j> Snapshot<'j> {
 
     /// Whether answers name the type of the agent, because the request was not addressed to one.
     pub fn lacks_sender(&self) -> bool {
-        self.echo.is_some() && Echo::read(self.echo).recipient().is_some()
+        self.echo.is_some_and(Echo::has_recipient)
     }
 
     /// Whether the job goes on and no agent has it.

@@ -161,6 +161,13 @@ pub(super) fn pointer(path: &[&str], inside: Option<&str>) -> String {
     pointer
 }
 
+/// Returns what follows the path to a member in a pointer; `None` if the pointer leads elsewhere. No pointer is made for
+/// the comparison, which is made for every member of a document. Names of shapes have nothing that a pointer escapes.
+pub(super) fn below<'p>(pointer: &'p str, path: &[&'static str]) -> Option<&'p str> {
+    let rest = path.iter().try_fold(pointer, |rest, name| rest.strip_prefix('/')?.strip_prefix(name))?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
 /// Appends one token of a JSON pointer.
 pub(crate) fn push_token(pointer: &mut String, name: &str) {
     pointer.push('/');
@@ -206,4 +213,30 @@ pub(super) fn push_marks(out: &mut String, marks: Marks) {
         }
     }
     out.push('}');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::table;
+
+    #[test]
+    fn a_pointer_is_below_the_path_that_it_begins_with() {
+        let path = ["payload", "step"];
+        assert_eq!(below("/payload/step", &path), Some(""));
+        assert_eq!(below("/payload/step/a~1b/c", &path), Some("/a~1b/c"));
+        assert_eq!(below("/anything", &[]), Some("/anything"));
+        for elsewhere in ["", "event", "/payload", "/payload/steps", "/payload/stepsister/x", "/payloads/step", "/step"]
+        {
+            assert_eq!(below(elsewhere, &path), None, "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn names_of_shapes_have_nothing_that_a_pointer_escapes() {
+        let rows = Contract::ALL.iter().flat_map(|contract| table::table(*contract));
+        let pointers: Vec<String> = rows.map(|row| row.pointer).collect();
+        assert!(pointers.len() > 100);
+        assert!(pointers.iter().all(|pointer| !pointer.contains('~')), "{pointers:?}");
+    }
 }

@@ -26,10 +26,10 @@ pub(crate) fn literal(
 /// Returns the value at the member of a home, and how it is spelled there.
 fn place<'t, 's>(members: &'static [Member], home: Home, object: Value<'t, 's>) -> Option<(Value<'t, 's>, Codec)> {
     members.iter().find_map(|member| {
-        let value = object.get(member.name)?;
         if let Is::Block(inner) = &member.is {
-            return place(inner, home, value);
+            return place(inner, home, object.get(member.name)?);
         }
-        if let Is::Home(held, codec) = &member.is { (*held == home).then_some((value, *codec)) } else { None }
+        let Is::Home(held, codec) = &member.is else { return None };
+        if *held == home { Some((object.get(member.name)?, *codec)) } else { None }
     })
 }

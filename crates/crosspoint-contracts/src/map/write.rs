@@ -229,7 +229,13 @@ impl<'j, 's> Out<'j, 's> {
         if !self.has_own {
             return None;
         }
-        self.job.own_at(self.contract, &carry::pointer(&self.path, None))
+        self.own_below(&self.path)
+    }
+
+    /// Returns the member without a home at the end of a path, and its index.
+    pub(super) fn own_below(&self, path: &[&'static str]) -> Option<(usize, &'j Own<'s>)> {
+        let is_there = |own: &Own<'_>| own.contract == self.contract && carry::below(&own.pointer, path) == Some("");
+        self.job.own.iter().enumerate().find(|(_, own)| is_there(own))
     }
 
     /// Writes members that the contract does not know back to their places.
@@ -237,20 +243,15 @@ impl<'j, 's> Out<'j, 's> {
         if !self.has_own || (self.shape.closed && self.path.is_empty()) {
             return;
         }
-        let here = carry::pointer(&self.path, None);
         for (at, own) in self.job.own.iter().enumerate().filter(|(_, own)| own.contract == self.contract) {
-            let Some(token) = own.pointer.strip_prefix(&*here).and_then(|rest| rest.strip_prefix('/')) else {
-                continue;
-            };
-            if token.contains('/') {
-                continue;
-            }
+            let token = carry::below(&own.pointer, &self.path).and_then(|rest| rest.strip_prefix('/'));
+            let Some(token) = token.filter(|token| !self.own_taken[at] && !token.contains('/')) else { continue };
             let name = token.replace("~1", "/").replace("~0", "~");
             // A foreign value under the key of the carrier has to wait until it is known whether the key is free.
             let is_key = name == KEY && self.is_carrier_place();
             // What only another shape of the document has would make an answer contradict itself.
             let is_stray = self.context.completing && self.path.is_empty() && self.shape.knows(&name);
-            if !is_key && !is_stray && !self.own_taken[at] && members.iter().all(|member| member.name != name) {
+            if !is_key && !is_stray && members.iter().all(|member| member.name != name) {
                 push_name(&mut self.text, &name);
                 self.text.push_str(own.value.get());
                 self.own_taken[at] = true;

@@ -6,7 +6,7 @@
 
 use super::heartbeat::is_sign;
 use super::version::{NoCommonVersion, SPOKEN, pick};
-use crate::json::{Tape, Value};
+use crate::json::{Tape, Text, Value};
 use crate::kind::Kind;
 
 /// What a message is about.
@@ -41,26 +41,30 @@ impl About {
             Err(broken) => broken.so_far.root(),
         };
         let Some(root) = root else { return About::default() };
-        let text = |path: &str| {
-            let value = path.split('/').try_fold(root, Value::get)?;
+        let [kind, payload, request_id, version, from_agent] =
+            members(Some(root), ["type", "payload", "request_id", "protocol_version", "from_agent"]);
+        let [task_id, context, later_context, status, agent_id] =
+            members(payload, ["task_id", "error_context", "context", "status", "agent_id"]);
+        let [own, later] = [context, later_context].map(|context| context.and_then(|context| context.get("task_id")));
+        // Where the id of the task stands, the most telling first. Only errors have a context.
+        let task_ids = [task_id, own, later];
+        let text = |value: Option<Value<'_, '_>>| {
             // A text that was cut off in the middle is not what its sender wrote.
-            let is_whole = scanned.is_ok() || Tape::scan(value.source().as_bytes()).is_ok();
-            Some(value.text()?.decode().into_owned()).filter(|_| is_whole)
+            let is_whole = scanned.is_ok() || Tape::scan(value?.source().as_bytes()).is_ok();
+            Some(value?.text()?.decode().into_owned()).filter(|_| is_whole)
         };
-        let name = |path: &str| text(path).filter(|name| !name.is_empty());
-        let kind = kind_of(root);
-        let payload = root.get("payload");
-        let status = payload.and_then(|payload| payload.get("status")?.text());
+        let name = |value| text(value).filter(|name| !name.is_empty());
+        let kind = kind_of(kind, payload);
         About {
             kind,
             is_heartbeat: kind == Some(Kind::WorkStatus) && payload.is_some_and(is_sign),
-            is_paused: status.is_some_and(|status| status == *"paused"),
-            ids: IDS.iter().filter_map(|path| name(path)).collect(),
-            task_id: TASK_IDS.iter().find_map(|path| text(path)),
-            request_id: text("request_id"),
-            version: name("protocol_version"),
-            from_agent: name("from_agent"),
-            agent_id: name("payload/agent_id"),
+            is_paused: status.and_then(Value::text).is_some_and(|status| status == *"paused"),
+            ids: task_ids.into_iter().chain([request_id]).filter_map(name).collect(),
+            task_id: task_ids.into_iter().find_map(text),
+            request_id: text(request_id),
+            version: name(version),
+            from_agent: name(from_agent),
+            agent_id: name(agent_id),
         }
     }
 
@@ -70,9 +74,16 @@ impl About {
     }
 }
 
-/// Where the id of the task stands, and all ids, the most telling first. Only errors have a context.
-const TASK_IDS: [&str; 3] = ["payload/task_id", "payload/error_context/task_id", "payload/context/task_id"];
-const IDS: [&str; 4] = ["payload/task_id", "payload/error_context/task_id", "payload/context/task_id", "request_id"];
+/// Returns the members of these names, in one pass.
+fn members<'t, 's, const N: usize>(object: Option<Value<'t, 's>>, names: [&str; N]) -> [Option<Value<'t, 's>>; N] {
+    let mut found = [None; N];
+    for (name, value) in object.into_iter().flat_map(Value::members) {
+        if let Some(at) = names.iter().position(|known| name == **known) {
+            found[at] = found[at].or(Some(value));
+        }
+    }
+    found
+}
 
 /// The members of a payload that only one kind has.
 const SIGNS: [(&str, Kind); 6] = [
@@ -84,8 +95,8 @@ const SIGNS: [(&str, Kind); 6] = [
     ("output", Kind::WorkResult),
 ];
 
-fn kind_of(root: Value<'_, '_>) -> Option<Kind> {
-    let named = root.get("type").and_then(Value::text).map(|name| name.decode().into_owned());
+fn kind_of(named: Option<Value<'_, '_>>, payload: Option<Value<'_, '_>>) -> Option<Kind> {
+    let named = named.and_then(Value::text).map(Text::decode);
     let known = match named.as_deref() {
         Some("work_request") => Some(Kind::WorkRequest),
         Some("work_status") => Some(Kind::WorkStatus),
@@ -93,6 +104,5 @@ fn kind_of(root: Value<'_, '_>) -> Option<Kind> {
         Some("error") => Some(Kind::MessageError),
         Some(_) | None => None,
     };
-    let payload = || root.get("payload");
-    known.or_else(|| SIGNS.iter().find(|(name, _)| payload().is_some_and(|it| it.get(name).is_some())).map(|it| it.1))
+    known.or_else(|| SIGNS.iter().find(|(name, _)| payload.is_some_and(|it| it.get(name).is_some())).map(|it| it.1))
 }

@@ -70,11 +70,12 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit> {
     let log = log::start(&config.server)?;
     fit_connections(&mut config.limits);
     let runtime = Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
-    let outcome = runtime.block_on(serve(&config));
+    // In a task, because connections are then taken by a thread that can go on with them, and no other has to wake up.
+    let outcome = runtime.block_on(runtime.spawn(async move { serve(&config).await }));
     // Does not wait for readers of the store, nor for agents that do not stop.
     runtime.shutdown_background();
     log.flush();
-    outcome
+    outcome.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 async fn serve(config: &Config) -> Result<Exit> {

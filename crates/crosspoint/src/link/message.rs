@@ -101,7 +101,8 @@ async fn run(message: &Arc<Message>, attempt: Attempt) -> Result<Success, Failed
     if result.is_err() && conversation.was_sent && !conversation.has_ended {
         let trace = trace_of(conversation.attempt.job(), number);
         if conversation.attempt.is_over() {
-            cancel(message, job, trace).await;
+            // Boxed, because hardly any attempt comes here, and each would be as large as this is.
+            Box::pin(cancel(message, job, trace)).await;
         } else if let Some(watch) = conversation.attempt.watch() {
             let (message, name) = (message.clone(), message.agent.name.clone());
             tokio::spawn(async move {

@@ -82,8 +82,8 @@ impl<'j, 's> Out<'j, 's> {
         if self.job.filled.is_empty() {
             return None;
         }
-        let here = carry::pointer(&self.path, None);
-        self.job.filled.iter().find(|filled| filled.contract == self.contract && filled.pointer == here)
+        let is_here = |filled: &Filled<'_>| carry::below(&filled.pointer, &self.path) == Some("");
+        self.job.filled.iter().find(|filled| filled.contract == self.contract && is_here(filled))
     }
 
     pub(super) fn needed(&mut self, member: &Member) -> Option<Cow<'j, str>> {

@@ -46,6 +46,35 @@ fn has_at(members: &[Member], pointer: &str) -> bool {
     named.any(|member| within.is_empty() || matches!(&member.is, Is::Block(inner) if has_at(inner, within)))
 }
 
+/// A fact that the document does not show.
+enum Left<'j> {
+    /// A fact with a name of ours.
+    Known(&'static str),
+    /// A member without a home, by its contract and place.
+    Own(Contract, &'j str),
+    /// A carried value that is not ours, by its name.
+    Strange(&'j str),
+}
+
+impl Left<'_> {
+    fn into_homeless(self) -> Homeless {
+        match self {
+            Left::Known(name) => Homeless::Known(name),
+            Left::Own(contract, pointer) => {
+                // What is kept beside a document's members has a word as its place; a document kept whole has an empty
+                // one.
+                let gap = match pointer.as_bytes().first() {
+                    Some(b'/') => "",
+                    Some(_) => " ",
+                    None => " document",
+                };
+                Homeless::Own([contract.name(), gap, pointer].concat())
+            }
+            Left::Strange(name) => Homeless::Own(name.to_owned()),
+        }
+    }
+}
+
 impl<'j, 's> Out<'j, 's> {
     /// Whether the target of a request is a type of agents, and the contract of its agent has none. There a target is
     /// an agent, so the type is carried.
@@ -71,38 +100,40 @@ impl<'j, 's> Out<'j, 's> {
     }
 
     pub(super) fn homeless(&self) -> Vec<Homeless> {
-        let homes = self.homes_left().map(|(home, _)| Homeless::Known(home.name()));
-        // What is kept beside a document's members has a word as its place; a document kept whole has an empty one.
-        let gap = |pointer: &str| match pointer.as_bytes().first() {
-            Some(b'/') => "",
-            Some(_) => " ",
-            None => " document",
-        };
+        self.left().map(Left::into_homeless).collect()
+    }
+
+    /// Returns what the document does not show.
+    fn left(&self) -> impl Iterator<Item = Left<'j>> + use<'_, 'j, 's> {
+        let homes = self.homes_left().map(|(home, _)| Left::Known(home.name()));
         // An empty carrier is carried as such, but it is not lost: the object is there.
         let is_carrier =
             |pointer: &str| pointer.strip_prefix('/') == self.shape.carrier && self.shape.carrier.is_some();
-        let own = self.own_left().filter(|(contract, pointer, _)| *contract != self.contract || !is_carrier(pointer));
-        let own = own.map(|(contract, pointer, _)| Homeless::Own([contract.name(), gap(pointer), pointer].concat()));
+        let own =
+            self.own_left().filter(move |(contract, pointer, _)| *contract != self.contract || !is_carrier(pointer));
+        let own = own.map(|(contract, pointer, _)| Left::Own(contract, pointer));
         let listed = !self.artifacts_left.is_empty() || self.lists_nothing();
-        let artifacts = listed.then_some(Homeless::Known(artifact::CARRIED));
-        let strange = self.job.strange.iter().map(|(name, _)| Homeless::Own(name.clone()));
+        let artifacts = listed.then_some(Left::Known(artifact::CARRIED));
+        let strange = self.job.strange.iter().map(|(name, _)| Left::Strange(name));
         // Where nothing is carried, a reader cannot tell that a text was an object.
         let off = self.context.carrying == Carrying::Off;
         let forms = [("form of input", self.marks.input), ("form of output", self.marks.output)];
-        let forms = forms.into_iter().filter(|(_, mark)| off && mark.is_some()).map(|(name, _)| Homeless::Known(name));
-        homes.chain(artifacts).chain(own).chain(strange).chain(forms).collect()
+        let forms = forms.into_iter().filter(move |(_, mark)| off && mark.is_some()).map(|(name, _)| Left::Known(name));
+        homes.chain(artifacts).chain(own).chain(strange).chain(forms)
     }
 
     /// Whether the key is not needed: carrying is off, or the document is back where it came from and shows everything.
     pub(super) fn carries_nothing(&self) -> bool {
-        let back = || self.returns() && self.homeless().len() == usize::from(self.strange_key().is_some());
+        let back = || self.returns() && self.left().count() == usize::from(self.strange_key().is_some());
         self.context.carrying == Carrying::Off || back()
     }
 
     /// Returns the value that stood under the key and that we did not write.
     fn strange_key(&self) -> Option<(usize, &'j Own<'s>)> {
-        let carrier = self.shape.carrier.map(|name| format!("/{name}")).unwrap_or_default();
-        self.job.own_at(self.contract, &format!("{carrier}/{KEY}"))
+        match self.shape.carrier {
+            Some(carrier) => self.own_below(&[carrier, KEY]),
+            None => self.own_below(&[KEY]),
+        }
     }
 
     /// Writes what is left, under the one key. A document that is back where it came from does not say how it got

@@ -25,7 +25,7 @@ use super::agent::MessageAgent;
 use super::hub::{Begun, Heard, Said};
 use super::life::SILENT_AFTER;
 use super::outbox::Stage;
-use super::steps::{Steps, Untaken};
+use super::steps::{Finished, Steps, Untaken};
 use super::verdict::{self, Answered, Judged, Naming, PushVerdict, Read};
 use super::{Message, sending};
 use crate::link::record::{Broken, Note};
@@ -66,7 +66,7 @@ pub(super) struct Conversation<'m> {
 
 /// What happens next.
 enum Next {
-    Said(Said),
+    Said(Box<Said>),
     Posted(Result<Answered, Failed>),
     Pulled(Stage),
     Answered(Result<Body, Gone>),
@@ -208,8 +208,8 @@ impl<'m> Conversation<'m> {
     }
 
     /// Handles what the agent sent to the server's endpoint. The sender is answered when it is on disk.
-    async fn said(&mut self, said: Said) -> Result<Option<Ended>, Failed> {
-        let Said { kind, about, document, heard } = said;
+    async fn said(&mut self, said: Box<Said>) -> Result<Option<Ended>, Failed> {
+        let Said { kind, about, document, heard } = *said;
         self.was_sent = true;
         // Its answer tells nothing more.
         if self.pulled.take().is_some() {
@@ -243,7 +243,7 @@ impl<'m> Conversation<'m> {
         if let Meaning::Ended(result) = meaning {
             return self.ends(result, &document, heard).await;
         }
-        let taken = self.goes_on(meaning, &document).await?;
+        let taken = Box::pin(self.goes_on(meaning, &document)).await?;
         if let Some(heard) = heard {
             // The sender may have left.
             let _ = heard.send(taken);
@@ -258,7 +258,12 @@ impl<'m> Conversation<'m> {
         document: &Bytes,
         heard: Option<oneshot::Sender<Heard>>,
     ) -> Result<Option<Ended>, Failed> {
-        match (self.steps.finish(&mut self.attempt, ended, document).await, heard) {
+        let finished = if self.steps.may_have_file(&self.attempt) {
+            Box::pin(self.steps.finish(&mut self.attempt, ended, document)).await
+        } else {
+            Ok(Finished { ended, notes: Vec::new() })
+        };
+        match (finished, heard) {
             (Ok(finished), heard) => {
                 self.note(finished.notes);
                 self.conclude(heard);

@@ -51,7 +51,8 @@ pub(crate) struct Hub {
 struct Talk {
     attempt: u32,
     agent: Arc<str>,
-    said: mpsc::Sender<Said>,
+    // Boxed, because a channel has room for many from its beginning, and most conversations have none.
+    said: mpsc::Sender<Box<Said>>,
 }
 
 /// Something that an agent said about an attempt.
@@ -79,7 +80,7 @@ pub(super) struct Begun {
     hub: Arc<Hub>,
     job: JobId,
     attempt: u32,
-    pub(super) said: mpsc::Receiver<Said>,
+    pub(super) said: mpsc::Receiver<Box<Said>>,
 }
 
 impl Hub {
@@ -260,7 +261,7 @@ impl Hub {
             conversations.get(&job).cloned()
         }?;
         let (heard, answer) = oneshot::channel();
-        talk.said.send(Said { kind, about, document, heard }).await.ok()?;
+        talk.said.send(Box::new(Said { kind, about, document, heard })).await.ok()?;
         answer.await.ok()
     }
 

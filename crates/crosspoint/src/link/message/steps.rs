@@ -83,16 +83,13 @@ impl Steps {
         Ok(Step { refused: refused.first().copied(), notes: refused.iter().map(Refused::note).collect() })
     }
 
-    /// Takes a result, with the text of which it has only the end.
+    /// Takes a result of an attempt that may have a file, with the text of which the result has only the end.
     pub(super) async fn finish(
         &mut self,
         attempt: &mut Attempt,
         ended: Ended,
         document: &Bytes,
     ) -> Result<Finished, Untaken> {
-        if !self.may_have_file(attempt) {
-            return Ok(Finished { ended, notes: Vec::new() });
-        }
         let output = text_at(document, &["payload", "output"]).map(|output| Bytes::from(output.into_bytes()));
         let chunks = self.opened(attempt).await?;
         let finished = chunks.finish(attempt, output).await.map_err(untaken)?;
