@@ -20,6 +20,9 @@ use crate::report::{Findings, Place, Report};
 /// Longest name of an agent, in bytes. It is shown and logged whole.
 pub const AGENT_ID_BYTES_MAX: usize = 200;
 
+/// Longest name of a work, in bytes: longer ones cannot be asked for.
+pub const WORK_BYTES_MAX: usize = 512;
+
 /// Most attempts at a time that an agent may ask for.
 pub const CONCURRENCY_MAX: u32 = 1_000;
 
@@ -88,7 +91,7 @@ fn registration(fields: &mut Fields<'_, '_, '_>, agent_types: &[&str]) -> Regist
         agent_id: fields.required("agent_id", &MSG_11, agent_id),
         agent_type: fields.required("agent_type", &MSG_11, agent_type(&options, &MSG_1_4)).get().into_owned(),
         supported_versions: owned(fields.required("supported_versions", &MSG_11, names(&MSG_11))),
-        work_types: owned(fields.required("work_types", &MSG_11, names(&MSG_11))),
+        work_types: owned(fields.required("work_types", &MSG_11, works)),
         base_url: fields.optional_input("base_url", base_url),
         concurrency: fields.optional_input("concurrency", concurrency),
     }
@@ -105,6 +108,21 @@ fn agent_id(value: Value<'_, '_>, findings: &mut Findings) -> Option<String> {
         return None;
     }
     Some(id)
+}
+
+/// The works of an agent: names that a request can have.
+fn works<'t, 's: 't>(value: Value<'t, 's>, findings: &mut Findings) -> Option<Vec<Text<'s>>> {
+    let works = names(&MSG_11)(value, findings)?;
+    let decoded: Vec<_> = works.iter().map(|work| work.decode()).collect();
+    if decoded.iter().any(|work| work.len() > WORK_BYTES_MAX) {
+        complain(value, &MSG_11, &format!("has a name of more than {WORK_BYTES_MAX} bytes"), findings);
+        return None;
+    }
+    if decoded.iter().any(|work| work.chars().any(char::is_control)) {
+        complain(value, &MSG_11, "has a name with control characters", findings);
+        return None;
+    }
+    Some(works)
 }
 
 /// A list of names, at least one.

@@ -1,6 +1,6 @@
 //! What is decided about messages without judging them whole: what they are about, what cancels work, who is there.
 
-use crosspoint_contracts::message::registration::{AGENT_ID_BYTES_MAX, CONCURRENCY_MAX};
+use crosspoint_contracts::message::registration::{AGENT_ID_BYTES_MAX, CONCURRENCY_MAX, WORK_BYTES_MAX};
 use crosspoint_contracts::message::version::{SPOKEN, pick};
 use crosspoint_contracts::message::{About, Cancel, Notice, Presence, Registration, Sign};
 use crosspoint_contracts::{Contract, Kind, Options, read};
@@ -191,6 +191,8 @@ fn a_registration_that_cannot_be_used_says_where() {
         ("supported_versions", json!([]), "MSG-11"),
         ("supported_versions", json!("1.0"), "MSG-11"),
         ("work_types", json!([""]), "MSG-11"),
+        ("work_types", json!(["x".repeat(WORK_BYTES_MAX + 1)]), "MSG-11"),
+        ("work_types", json!(["a\u{1b}[2Jb"]), "MSG-11"),
         ("work_types", json!(null), "MSG-11"),
         ("concurrency", json!(0), "MSG-11"),
         ("concurrency", json!(CONCURRENCY_MAX + 1), "MSG-11"),

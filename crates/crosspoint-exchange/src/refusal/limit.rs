@@ -31,13 +31,15 @@ pub enum Limit {
     Documents,
     /// Output of one job.
     OutputBytes,
+    /// Agents that have joined or registered.
+    Agents,
     /// No limit: the request was meant for another server, or came from a page of another site.
     Foreign,
 }
 
 impl Limit {
     /// All limits.
-    pub const ALL: [Limit; 15] = [
+    pub const ALL: [Limit; 16] = [
         Limit::Jobs,
         Limit::JobsPerWork,
         Limit::JobsPerAgent,
@@ -52,6 +54,7 @@ impl Limit {
         Limit::StoreBytes,
         Limit::Documents,
         Limit::OutputBytes,
+        Limit::Agents,
         Limit::Foreign,
     ];
 
@@ -72,6 +75,7 @@ impl Limit {
             Limit::StoreBytes => "store_bytes",
             Limit::Documents => "documents",
             Limit::OutputBytes => "output_bytes",
+            Limit::Agents => "agents",
             Limit::Foreign => "foreign",
         }
     }

@@ -84,6 +84,15 @@ impl Refusal {
             .over(Limit::OutputBytes)
     }
 
+    /// There are as many agents as there may be.
+    pub fn crowded() -> Refusal {
+        let message = "as many agents have joined as may";
+        let hint = "nothing was done; DELETE /api/v1/agents/{name} forgets one that will not come back";
+        let situation = Situation::Full;
+        let refusal = Refusal::new(situation, Failure::ResourceLimit, Repeat::Safe, message.into(), hint.into());
+        Refusal { retry_seconds: Some(RETRY_SECONDS), ..refusal }.over(Limit::Agents)
+    }
+
     /// Part of the request did not arrive in time.
     pub fn too_slow(what: &'static str, limit: Limit, time_max: Duration) -> Refusal {
         let message = format!("the {what} did not arrive within {} s", time_max.as_secs_f64());
@@ -150,6 +159,7 @@ impl Refusal {
             | Limit::StoreBytes
             | Limit::Documents
             | Limit::OutputBytes
+            | Limit::Agents
             | Limit::Foreign => ("", "jobs"),
         };
         let message = format!("there are {most} jobs{of} that have not ended, and no more may be");

@@ -32,13 +32,20 @@ const DOOR: Door = Door::Contract(CONTRACT);
 /// Path that everything of this contract is below.
 pub const PLACE: &str = "/api/agent";
 
-/// Work that was asked for.
+/// Work that was asked for, and is on disk.
 pub struct Requested<B: Backend> {
     /// The job.
     pub work: Admitted<B::Job>,
+    /// Whether the answer says only that the work was accepted: a caller that did not wait for the outcome and gets it
+    /// later looks for it there.
+    is_later: bool,
+}
+
+/// The answer to a request for work.
+pub struct Answered {
     /// The answer.
     pub response: Response,
-    /// Whether the answer tells the outcome.
+    /// Whether it tells the outcome.
     pub is_told: bool,
 }
 
@@ -54,14 +61,19 @@ pub async fn request_work<B: Backend>(
     let wait = wait.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes, &asking.agent_types))?;
     let is_told_later = asking.notify.is_some();
     let work = doors.admit((CONTRACT, caller), headers, Asking { wait, ..asking }, received).await?;
-    let now = ended(&work).await;
-    // A caller that did not wait for the outcome and gets it later looks for it there, and not in this answer.
-    let is_new = is_told_later && wait.is_none() && !work.joined;
+    let is_later = is_told_later && wait.is_none() && !work.joined;
+    Ok(Requested { work, is_later })
+}
+
+/// Answers a `work_request` when the work has ended, or its caller has waited long enough.
+pub async fn answer_work<B: Backend>(doors: &Doors<B>, requested: &Requested<B>) -> Result<Answered, Refusal> {
+    let Requested { work, is_later } = requested;
+    let now = ended(work).await;
     let Whole { now, room } = doors.backend.with_text(now).await?;
     let job = B::Job::snapshot(&now);
     let agent_type = sender(doors, &job);
     let job = Snapshot { agent_type: agent_type.as_deref(), ..job };
-    let shown = if is_new { Snapshot { state: State::Queued, ..job } } else { job };
+    let shown = if *is_later { Snapshot { state: State::Queued, ..job } } else { job };
     let is_told = shown.ended().is_some();
     let status = match shown.failure() {
         _ if !is_told => StatusCode::ACCEPTED,
@@ -72,8 +84,7 @@ pub async fn request_work<B: Backend>(
     };
     let mut response = response(status, written(&shown, &work.beside));
     locate(&mut response, &job);
-    let response = held(response, room);
-    Ok(Requested { work, response, is_told })
+    Ok(Answered { response: held(response, room), is_told })
 }
 
 /// Cancels the work that a caller knows by these ids (MSG-19), and answers with what became of it. `None` if the caller

@@ -71,6 +71,11 @@ impl Gate {
         self.failing.take()
     }
 
+    /// A message was acknowledged, and the next one of its job is on its way: the recipient is there.
+    pub(super) fn progressed(&mut self) {
+        self.failing = None;
+    }
+
     /// The message of a job was not acknowledged.
     pub(super) fn failed(&mut self, job: JobId, pass: Pass, trouble: Trouble, now: (Instant, Time), chance: f64) {
         self.sending = self.sending.saturating_sub(1);

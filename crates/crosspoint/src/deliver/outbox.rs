@@ -124,6 +124,9 @@ impl Outbox {
         let was_closed = self.gate.opens_at().is_some();
         match sent.end {
             End::Failed { trouble, .. } if trouble.what != What::Unreadable => {
+                if sent.is_acknowledged {
+                    self.gate.progressed();
+                }
                 self.gate.failed(sending.id, sending.pass, trouble, now, chance);
             }
             End::Failed { .. } | End::Known(_) | End::Told | End::Gone => {
@@ -163,9 +166,13 @@ impl Outbox {
     fn put_off(&mut self, id: JobId, trouble: Trouble, taken: usize, now: (Instant, Time), chance: f64) -> bool {
         let (now, at) = now;
         let known = self.known.entry(id).or_default();
-        let (since, tries) = known.stumbled.map_or((at, 0), |before| (before.since, before.tries));
+        // What was refused before was taken meanwhile, and the next message is refused for the first time.
+        let before = known.stumbled.filter(|_| taken <= known.taken);
+        let (since, tries) = before.map_or((at, 0), |before| (before.since, before.tries));
         let tries = tries.saturating_add(1);
-        let next_at = self.gate.opens_at().unwrap_or_else(|| now + trouble.pause(tries, chance));
+        // What could not be read here says nothing about the recipient, whose gate may be due.
+        let next_at = self.gate.opens_at().filter(|opens_at| *opens_at > now);
+        let next_at = next_at.unwrap_or_else(|| now + trouble.pause(tries, chance));
         known.taken = taken;
         known.stumbled = Some(Stumbled { since, tries, last: trouble, next_at });
         if !self.line.later(id, next_at) {

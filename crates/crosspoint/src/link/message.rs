@@ -4,7 +4,7 @@
 //! [`conversation`]. What the agent says comes on the connection of a push, or to the server's endpoint, which finds
 //! the conversation in the [`hub`]. [`life`] decides whether an agent is there, [`verdict`] what it says means,
 //! [`steps`] takes what it prints, [`chunks`] puts long output together, and [`sending`] writes what goes out. The
-//! transport is in `agent` and `sending` alone.
+//! transport is in [`push`], and in the server's endpoints.
 
 mod agent;
 mod chunks;
@@ -12,6 +12,7 @@ mod conversation;
 mod hub;
 mod life;
 mod outbox;
+mod push;
 mod registered;
 mod sending;
 mod steps;
@@ -34,7 +35,6 @@ use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Attempt, Link, Watch};
 use crosspoint_exchange::reply::Meaning;
 use crosspoint_exchange::trace::Trace;
-use crosspoint_http::call::Media;
 use uuid::Uuid;
 
 pub(crate) use self::agent::MessageAgent;
@@ -43,7 +43,8 @@ pub(crate) use self::hub::{Heard, Hub};
 pub(crate) use self::life::Beat;
 pub(crate) use self::life::SILENT_AFTER;
 pub(crate) use self::registered::Registered;
-use super::cancelling::{ANSWER_BYTES_MAX, Told};
+pub(crate) use self::sending::objection;
+use super::cancelling::Told;
 use super::remote;
 use super::status::is_absent;
 use crate::backend::trace_of;
@@ -127,7 +128,12 @@ async fn leaves(watch: &Watch, agent: &Arc<str>, number: u32) -> bool {
         if job.attempts > number {
             return job.agent.as_ref() != Some(agent);
         }
-        watch.moved(job.events, Instant::now() + LOOK_AGAIN).await;
+        let until = Instant::now() + LOOK_AGAIN;
+        let now = watch.moved(job.events, until).await;
+        if now.events == job.events && Instant::now() < until {
+            // The engine ends all waits when it is about to stop. The next start has the job, and goes on with it.
+            return false;
+        }
     }
 }
 
@@ -179,11 +185,8 @@ async fn cancel(message: &Arc<Message>, job: JobId, trace: Trace) {
 
 /// Tells a pushed agent once that work is no longer wanted.
 async fn tell(agent: &MessageAgent, job: JobId, trace: &Trace) -> Told {
-    let Some(push) = &agent.push else { return Told::Heard };
     let (_, document) = sending::cancel(agent, job, trace);
-    let Ok(answer) = push.http.post(&push.endpoint, document, trace, Media::Json).await else { return Told::Unheard };
-    let status = answer.status;
-    drop(answer.whole(ANSWER_BYTES_MAX).await);
+    let Some(status) = push::tell(agent, document, trace).await else { return Told::Unheard };
     // An agent that does not know this message, or not this work, cannot be stopped.
     let knows = status.is_success() || is_absent(status) || matches!(status.as_u16(), 400 | 409 | 410 | 422);
     if knows { Told::Heard } else { Told::Unheard }
@@ -212,6 +215,7 @@ mod tests {
             name: "puller".into(),
             agent_type: None,
             protocol_version: "1.0".to_owned(),
+            is_configured: true,
             token: None,
             url: None,
             concurrency: 1,

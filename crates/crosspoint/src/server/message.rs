@@ -95,11 +95,12 @@ impl App {
         let asking = Asking { notify: from.notify.clone(), agent_types, ..Asking::default() };
         let doors = self.doors();
         let requested = message::request_work(&doors, SentBy(from.caller), asking, (uri, headers), received).await?;
-        if let Some(recipient) = from.notify {
-            let watch = requested.work.job.0.clone();
-            self.tell_later(&recipient, watch, requested.is_told).await;
+        let owed = from.notify.map(|recipient| self.owed(recipient, requested.work.job.0.clone()));
+        let answered = message::answer_work(&doors, &requested).await?;
+        if let Some(owed) = owed.filter(|_| answered.is_told) {
+            owed.told().await;
         }
-        Ok(requested.response)
+        Ok(answered.response)
     }
 
     /// Returns the messages for an agent or a caller that pulls.

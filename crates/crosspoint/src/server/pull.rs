@@ -283,10 +283,7 @@ pub(super) fn unjoined(why: &Unjoined) -> Refusal {
             "an agent of this name is configured",
             "one that joins needs a name of its own; GET /api/v1/agents lists those that are taken",
         ),
-        Unjoined::Crowded => Refusal::conflict(
-            "as many agents have joined as may",
-            "DELETE /api/v1/agents/{name} forgets one that will not come back",
-        ),
+        Unjoined::Crowded => Refusal::crowded(),
         Unjoined::NotFound => Refusal::no_such_agent(),
         Unjoined::Present => {
             Refusal::conflict("the agent is there, or has work", "let it leave, or wait until its lease has run out")

@@ -3,7 +3,7 @@
 mod event;
 mod outcome;
 
-use bytes::Bytes;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{Breaker, FAILURES_MAX};
 use crosspoint_engine::job::{Job, State};
@@ -121,7 +121,7 @@ pub(super) struct Heartbeat {
     pub(super) at: Time,
     pub(super) status: &'static str,
     /// What the agent has left, as a JSON object.
-    pub(super) resources: Option<Bytes>,
+    pub(super) resources: Option<Body>,
 }
 
 pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView, of_itself: &OfItself) {
@@ -156,7 +156,7 @@ pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView, of_itself: &OfIts
         let mut shown = object.object("heartbeat");
         shown.quoted("at", at);
         shown.text("status", status);
-        shown.raw("resources", resources.as_deref().unwrap_or(b"null"));
+        shown.raw("resources", resources.as_ref().map_or(&b"null"[..], |resources| resources.bytes()));
         shown.close();
     }
     if let Some(since) = agent.token_refused_since {

@@ -6,6 +6,7 @@ mod heartbeats;
 mod idempotency;
 mod misbehaviour;
 mod names;
+mod output;
 mod pull;
 mod push;
 mod registration;

@@ -146,3 +146,34 @@ fn a_job_that_was_told_otherwise_is_gone() {
     end(&mut outbox, sending, Some(REFUSED), now);
     assert!(outbox.next(now + Duration::from_secs(3_600)).is_none() && outbox.known.is_empty());
 }
+
+/// Nothing was sent, so the gate stays as it is, and its time may have come.
+#[test]
+fn a_job_that_cannot_be_read_while_the_recipient_is_away_has_a_pause_of_its_own() {
+    let (mut outbox, mut now) = (outbox(0..3), Instant::now());
+    for _ in 0..2 {
+        let sending = outbox.next(now).expect("it may be sent");
+        end(&mut outbox, sending, Some(REFUSED), now);
+    }
+    now = outbox.gate.opens_at().expect("it is away");
+    let sending = outbox.next(now).expect("it may be tried");
+    end(&mut outbox, sending, Some(Trouble { what: What::Unreadable, retry_after: None }), now);
+    assert!(outbox.stumbled(sending.id).is_some_and(|stumbled| stumbled.next_at > now), "it would spin");
+    let next = outbox.next(now).expect("another may be tried");
+    assert_ne!(next.id, sending.id);
+}
+
+#[test]
+fn pauses_begin_anew_whenever_a_message_of_the_job_is_taken() {
+    let (mut outbox, mut now) = (outbox([1]), Instant::now());
+    for taken in 1..=40 {
+        for is_acknowledged in [true, false] {
+            let sending = outbox.next(now).expect("it may be sent");
+            let sent = Sent { is_acknowledged, end: End::Failed { trouble: REFUSED, taken } };
+            outbox.sent(sending, sent, (now, Time::default()), 0.0);
+            let wakes_at = outbox.wakes_at(now).expect("it is tried again");
+            assert!(wakes_at - now <= Duration::from_secs(4), "{:?} after {taken}", wakes_at - now);
+            now = wakes_at;
+        }
+    }
+}

@@ -26,6 +26,8 @@ pub(super) struct Plan {
     pub(super) name: Arc<str>,
     pub(super) agent_type: Option<Arc<str>>,
     pub(super) protocol_version: String,
+    /// Whether it is an agent of the configuration, and not one that registered.
+    pub(super) is_configured: bool,
     pub(super) token: Option<Token>,
     /// Its address, if messages are pushed to it.
     pub(super) url: Option<Url>,
@@ -43,6 +45,7 @@ pub(crate) struct MessageAgent {
     pub(crate) agent_type: Option<Arc<str>>,
     /// The version that is spoken with it (MSG-10).
     pub(crate) protocol_version: String,
+    pub(super) is_configured: bool,
     token: Option<Token>,
     pub(super) push: Option<Push>,
     pub(super) options: AgentOptions,
@@ -99,6 +102,7 @@ impl MessageAgent {
             name: plan.name,
             agent_type: plan.agent_type,
             protocol_version: plan.protocol_version,
+            is_configured: plan.is_configured,
             token: plan.token,
             push,
             options,

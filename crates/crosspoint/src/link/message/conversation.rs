@@ -18,18 +18,18 @@ use crosspoint_contracts::message::About;
 use crosspoint_contracts::reply::{Failed, Question, Success};
 use crosspoint_engine::runtime::{Attempt, Gone};
 use crosspoint_exchange::reply::{self, Meaning};
-use crosspoint_http::call::{Media, Unanswered, Unread};
 use tokio::sync::{oneshot, watch};
 
 use super::agent::MessageAgent;
 use super::hub::{Begun, Heard, Said};
 use super::life::SILENT_AFTER;
 use super::outbox::Stage;
-use super::steps::{Finished, Steps, Untaken};
+use super::steps::{Finished, Refused, Steps, Untaken};
 use super::verdict::{self, Answered, Judged, Naming, PushVerdict, Read};
-use super::{Message, sending};
+use super::{Message, push, sending};
+use crate::backend::trace_of;
 use crate::link::record::{Broken, Note};
-use crate::link::{gone, remote, status};
+use crate::link::{gone, remote};
 
 /// How often signs of life stand in for the agent's within the time that it may be silent.
 const TICKS_PER_SILENCE: u32 = 3;
@@ -181,7 +181,7 @@ impl<'m> Conversation<'m> {
             return Ok(());
         }
         self.was_sent = true;
-        self.posting = Some(Box::pin(async move { post(&agent, request).await }));
+        self.posting = Some(Box::pin(async move { push::request(&agent, request).await }));
         Ok(())
     }
 
@@ -231,7 +231,7 @@ impl<'m> Conversation<'m> {
             Ok(read) => read,
             Err(unreadable) => {
                 self.note(unreadable.notes);
-                self.conclude(heard);
+                self.conclude(heard, None);
                 return Ok(Some(Err(Box::new(unreadable.failed))));
             }
         };
@@ -243,10 +243,11 @@ impl<'m> Conversation<'m> {
         if let Meaning::Ended(result) = meaning {
             return self.ends(result, &document, heard).await;
         }
-        let taken = Box::pin(self.goes_on(meaning, &document)).await?;
-        if let Some(heard) = heard {
+        match (Box::pin(self.goes_on(meaning, &document)).await?, heard) {
             // The sender may have left.
-            let _ = heard.send(taken);
+            (taken, Some(heard)) => drop(heard.send(taken)),
+            (Heard::Refused(refused), None) => self.object(refused),
+            (Heard::Taken | Heard::Objected(_) | Heard::NotNow, None) => {}
         }
         Ok(None)
     }
@@ -261,13 +262,13 @@ impl<'m> Conversation<'m> {
         let finished = if self.steps.may_have_file(&self.attempt) {
             Box::pin(self.steps.finish(&mut self.attempt, ended, document)).await
         } else {
-            Ok(Finished { ended, notes: Vec::new() })
+            Ok(Finished { ended, refused: None })
         };
         match (finished, heard) {
-            (Ok(finished), heard) => {
-                self.note(finished.notes);
-                self.conclude(heard);
-                Ok(Some(finished.ended))
+            (Ok(Finished { ended, refused }), heard) => {
+                self.note(refused.map(|refused| refused.note()));
+                self.conclude(heard, refused);
+                Ok(Some(ended))
             }
             (Err(Untaken::Gone(why)), _) => Err(gone(why)),
             (Err(Untaken::NotNow), Some(heard)) => {
@@ -304,11 +305,22 @@ impl<'m> Conversation<'m> {
         Ok(Heard::Taken)
     }
 
-    /// Keeps the sender of a result waiting until the result is on disk.
-    fn conclude(&mut self, heard: Option<oneshot::Sender<Heard>>) {
-        if let Some(heard) = heard {
-            self.begun.concludes(heard);
+    /// Keeps the sender of a result waiting until the result is on disk. It is told what is wrong with what it printed.
+    fn conclude(&mut self, heard: Option<oneshot::Sender<Heard>>, refused: Option<Refused>) {
+        match (heard, refused) {
+            (Some(heard), None) => self.begun.concludes(heard, Heard::Taken),
+            (Some(heard), Some(refused)) => self.begun.concludes(heard, Heard::Objected(refused)),
+            (None, Some(refused)) => self.object(refused),
+            (None, None) => {}
         }
+    }
+
+    /// Tells an agent that has its answer already what is wrong with what it printed (MSG-9.4). The outcome stands and
+    /// says that its text is not whole, so it is told once, and nothing depends on it.
+    fn object(&self, refused: Refused) {
+        let (agent, trace) = (self.agent().clone(), trace_of(self.attempt.job(), self.attempt.number()));
+        let document = sending::objection(&agent, self.attempt.job().id(), &trace, refused);
+        tokio::spawn(async move { push::tell(&agent, document, &trace).await });
     }
 
     /// Stands in for the agent where its silence is not its own.
@@ -328,7 +340,9 @@ impl<'m> Conversation<'m> {
     /// Decides about a message that the agent has not asked for. If the agent is away, the job waits until it is back,
     /// and no attempt is used up. An agent that has the work gets as long to come back as it may be silent.
     async fn still_waits(&mut self) -> Result<(), Failed> {
-        let is_away = self.agent().is_away();
+        // An agent that has registered anew may want its work pushed, and ask for no message again.
+        let has_changed = self.message.hub.agent(&self.agent().name).is_none_or(|now| !now.pulls());
+        let is_away = has_changed || self.agent().is_away();
         if is_away && !self.may_have_it() {
             self.attempt.withdraw();
             return Err(gone(Gone));
@@ -375,22 +389,4 @@ impl Drop for Conversation<'_> {
         }
         self.agent().clear(job, number);
     }
-}
-
-/// Posts a message, and reads the answer whole.
-async fn post(agent: &MessageAgent, request: sending::Request) -> Result<Answered, Failed> {
-    let Some(push) = &agent.push else { return Err(remote::unanswered(Unanswered::Unconnected)) };
-    let answer = push.http.post(&push.endpoint, request.text, &request.trace, Media::Json).await;
-    let answer = answer.map_err(remote::unanswered)?;
-    let (status, retry_after) = (answer.status, answer.retry_after);
-    let (body, cut) = answer.beginning(agent.answer_bytes_max).await;
-    match cut {
-        // A refusal is complete with its status line.
-        Some(_) if status::meaning(status).is_some() => {}
-        None => {}
-        Some(Unread::TooLong) => return Err(remote::too_long(agent.answer_bytes_max)),
-        Some(Unread::Lost) => return Err(remote::unanswered(Unanswered::Lost)),
-        Some(Unread::Garbled) => return Err(remote::unanswered(Unanswered::Garbled)),
-    }
-    Ok(Answered { status, retry_after, body })
 }

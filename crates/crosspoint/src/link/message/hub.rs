@@ -41,7 +41,7 @@ pub(crate) struct Hub {
     /// Tells that a conversation has begun.
     begun: Notify,
     /// The senders of results, by job and attempt, until the results are on disk.
-    concluding: Mutex<BTreeMap<(JobId, u32), oneshot::Sender<Heard>>>,
+    concluding: Mutex<BTreeMap<(JobId, u32), (oneshot::Sender<Heard>, Heard)>>,
     /// Attempts that are over and may have left a file of output. Most attempts have none.
     left: Mutex<BTreeSet<(JobId, u32)>>,
 }
@@ -69,6 +69,8 @@ pub(super) struct Said {
 pub(crate) enum Heard {
     /// It counts, and is on disk.
     Taken,
+    /// It counts, and is on disk. What was printed before it is not whole.
+    Objected(steps::Refused),
     /// It cannot be stored just now, and has to be sent again.
     NotNow,
     /// Its chunk of output cannot be taken. The attempt goes on.
@@ -129,10 +131,12 @@ impl Hub {
         agents.values().fold(None, |found, agent| if agent.is_token(token) { Some(agent.clone()) } else { found })
     }
 
-    /// Whether there are agents, and each must present a token.
+    /// Whether agents are configured, and each must present a token. Agents that registered do not count: one that was
+    /// let in must not open the door to others.
     pub(crate) fn all_have_tokens(&self) -> bool {
         let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
-        !agents.is_empty() && agents.values().all(|agent| agent.has_token())
+        let mut configured = agents.values().filter(|agent| agent.is_configured).peekable();
+        configured.peek().is_some() && configured.all(|agent| agent.has_token())
     }
 
     /// Makes the link to an agent of the configuration. One that pulls gets no work until it polls.
@@ -145,6 +149,7 @@ impl Hub {
             name: settled.name.as_str().into(),
             agent_type: settled.agent_type.as_deref().map(Into::into),
             protocol_version: ASSUMED_VERSION.to_owned(),
+            is_configured: true,
             token: message.token.clone(),
             url,
             concurrency: settled.concurrency,
@@ -168,6 +173,7 @@ impl Hub {
             name: member.spec.name.clone(),
             agent_type: member.spec.agent_type.clone(),
             protocol_version: registered.protocol_version,
+            is_configured: false,
             token: None,
             url: registered.base_url,
             concurrency: member.spec.concurrency,
@@ -276,24 +282,24 @@ impl Hub {
     }
 
     /// Keeps the sender of a result waiting until the result is on disk.
-    pub(super) fn concludes(&self, job: JobId, attempt: u32, heard: oneshot::Sender<Heard>) {
-        self.concluding.lock().unwrap_or_else(PoisonError::into_inner).insert((job, attempt), heard);
+    pub(super) fn concludes(&self, job: JobId, attempt: u32, heard: oneshot::Sender<Heard>, with: Heard) {
+        self.concluding.lock().unwrap_or_else(PoisonError::into_inner).insert((job, attempt), (heard, with));
     }
 
     /// Tells the sender of a result that the result is on disk.
     pub(super) fn concluded(&self, job: JobId, attempt: u32) {
         let heard = self.concluding.lock().unwrap_or_else(PoisonError::into_inner).remove(&(job, attempt));
-        if let Some(heard) = heard {
+        if let Some((heard, with)) = heard {
             // The sender may have left.
-            let _ = heard.send(Heard::Taken);
+            let _ = heard.send(with);
         }
     }
 }
 
 impl Begun {
     /// Keeps the sender of the result waiting until the result is on disk.
-    pub(super) fn concludes(&self, heard: oneshot::Sender<Heard>) {
-        self.hub.concludes(self.job, self.attempt, heard);
+    pub(super) fn concludes(&self, heard: oneshot::Sender<Heard>, with: Heard) {
+        self.hub.concludes(self.job, self.attempt, heard, with);
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::message::Presence;
 use crosspoint_contracts::time::Time;
 
@@ -48,7 +48,7 @@ pub(crate) struct Beat {
     /// What the agent says of itself.
     pub(crate) status: Presence,
     /// What the agent has left, as it wrote it. It is shown, and not used for routing (MSG-19).
-    pub(crate) resources: Option<Bytes>,
+    pub(crate) resources: Option<Body>,
 }
 
 impl Life {

@@ -34,12 +34,12 @@ pub(super) enum Stage {
     Acknowledged,
 }
 
-#[derive(Debug, Default)]
+// No Debug: what is in it never prints itself.
+#[derive(Default)]
 pub(super) struct Outbox {
     entries: Vec<Entry>,
 }
 
-#[derive(Debug)]
 struct Entry {
     job: JobId,
     message_id: Uuid,
@@ -48,7 +48,6 @@ struct Entry {
     kind: EntryKind,
 }
 
-#[derive(Debug)]
 enum EntryKind {
     /// Work. It stays until the attempt is over.
     Work { attempt: u32, stage: watch::Sender<Stage> },

@@ -1,4 +1,4 @@
-//! What is sent to an agent: the request of an attempt, and that work is no longer wanted.
+//! What is sent to an agent: the request of an attempt, that work is no longer wanted, and what is wrong with its output.
 
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crosspoint_exchange::trace::Trace;
 use uuid::Uuid;
 
 use super::agent::MessageAgent;
+use super::steps::Refused;
 use crate::backend::assignment;
 
 /// How much longer than its request says an attempt may take (ALL-4).
@@ -60,10 +61,24 @@ pub(super) fn cancel(agent: &MessageAgent, job: JobId, trace: &Trace) -> (Uuid, 
 
 /// Writes that work is over, for an agent that goes on with it.
 pub(crate) fn cancelled(message_id: Uuid, to_agent: &str, job: JobId, trace: &Trace) -> Bytes {
+    notice(message_id, to_agent, (job, trace), |notice| notice.cancelled())
+}
+
+/// Writes what is wrong with what an agent printed (MSG-9.4).
+pub(crate) fn objection(agent: &MessageAgent, job: JobId, trace: &Trace, refused: Refused) -> Bytes {
+    let to_agent = agent.agent_type.as_deref().unwrap_or(AGENT_TYPE_DEFAULT);
+    notice(Uuid::new_v4(), to_agent, (job, trace), |notice| refused.notice(notice))
+}
+
+fn notice(
+    message_id: Uuid,
+    to_agent: &str,
+    (job, trace): (JobId, &Trace),
+    write: impl FnOnce(&Notice<'_>) -> String,
+) -> Bytes {
     let timestamp = wall_clock::now().to_string();
     let trace_id = Uuid::parse_str(&trace.trace_id).unwrap_or(job.uuid());
     // There is one version, which every side speaks.
     let Ok(version) = pick(SPOKEN, SPOKEN) else { return Bytes::new() };
-    let notice = Notice { version, message_id, to_agent, timestamp: &timestamp, trace_id, work: job.uuid() };
-    notice.cancelled().into()
+    write(&Notice { version, message_id, to_agent, timestamp: &timestamp, trace_id, work: job.uuid() }).into()
 }

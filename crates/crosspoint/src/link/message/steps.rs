@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use crosspoint_contracts::json::{Tape, Value};
 use crosspoint_contracts::message::chunk::{Chunk, Refusal as Broken};
-use crosspoint_contracts::message::{WorkState, code};
+use crosspoint_contracts::message::{Notice, WorkState, code};
 use crosspoint_contracts::reply::{Failed, Progress};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::runtime::{Attempt, Engine, Gone};
-use crosspoint_exchange::refusal::Refusal;
+use crosspoint_exchange::refusal::{Limit, Refusal};
 use uuid::Uuid;
 
 use super::chunks::{self, Chunks, Fault, Status};
@@ -53,7 +53,8 @@ pub(super) struct Step {
 /// A result, with the text that came before it in chunks.
 pub(super) struct Finished {
     pub(super) ended: Ended,
-    pub(super) notes: Vec<Note>,
+    /// What is wrong with the set that ended here.
+    pub(super) refused: Option<Refused>,
 }
 
 impl Steps {
@@ -93,9 +94,9 @@ impl Steps {
         let output = text_at(document, &["payload", "output"]).map(|output| Bytes::from(output.into_bytes()));
         let chunks = self.opened(attempt).await?;
         let finished = chunks.finish(attempt, output).await.map_err(untaken)?;
-        let notes = finished.refused.map(|broken| Refused(broken).note()).into_iter().collect();
+        let refused = finished.refused.map(Refused);
         let ended = finished.result(ended.map_err(|failed| *failed)).map_err(Box::<Failed>::new);
-        Ok(Finished { ended, notes })
+        Ok(Finished { ended, refused })
     }
 
     /// Whether there may be output before, and so a file.
@@ -126,6 +127,21 @@ fn untaken(fault: Fault) -> Untaken {
 impl Refused {
     pub(super) fn note(&self) -> Note {
         note(self.0.clause(), self.0.to_string())
+    }
+
+    /// Returns it as an error that answers nothing (MSG-9.4, MSG-9.5).
+    pub(super) fn notice(self, notice: &Notice<'_>) -> String {
+        let why = self.0.to_string();
+        let over = |available, required| notice.over_limit(&why, Limit::OutputBytes.name(), available, required);
+        match self.0 {
+            Broken::OverLimit { bytes, bytes_max } => over(bytes_max, bytes),
+            Broken::TooManyRanges => over(0, 1),
+            Broken::WrongLength { .. }
+            | Broken::TotalChanged { .. }
+            | Broken::BeyondTotal { .. }
+            | Broken::Differs { .. }
+            | Broken::Gap { .. } => notice.invalid(&why, Some("output_chunk")),
+        }
     }
 
     /// Returns it for the agent that sent the chunk (MSG-9.4, MSG-9.5).

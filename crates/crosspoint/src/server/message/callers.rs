@@ -1,5 +1,6 @@
 //! Callers that get their messages later: at their callback, or when they ask for them (MSG-17.4).
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -11,13 +12,36 @@ use super::sender::{Presented, refused};
 use crate::config::Caller;
 use crate::server::App;
 
-impl App {
-    /// Sees to it that a caller is told of its work, unless the answer to its request tells it already: a caller that
-    /// does not get that answer sends its request again.
-    pub(super) async fn tell_later(&self, recipient: &str, watch: Watch, is_told: bool) {
-        if !is_told || self.engine().told(watch.job().id()).await.is_err() {
-            self.deliveries().follow(recipient, watch);
+/// What is owed to a caller while it waits for the answer to its request. When this is dropped, because the answer does
+/// not tell the outcome or the caller has hung up, the caller is told later.
+pub(super) struct Owed<'a> {
+    app: &'a App,
+    recipient: Arc<str>,
+    /// The job; `None` once nothing is owed.
+    watch: Option<Watch>,
+}
+
+impl Owed<'_> {
+    /// The answer tells the outcome: a caller that does not get it sends its request again.
+    pub(super) async fn told(mut self) {
+        let Some(watch) = &self.watch else { return };
+        if self.app.engine().told(watch.job().id()).await.is_ok() {
+            self.watch = None;
         }
+    }
+}
+
+impl Drop for Owed<'_> {
+    fn drop(&mut self) {
+        if let Some(watch) = self.watch.take() {
+            self.app.deliveries().follow(&self.recipient, watch);
+        }
+    }
+}
+
+impl App {
+    pub(super) fn owed(&self, recipient: Arc<str>, watch: Watch) -> Owed<'_> {
+        Owed { app: self, recipient, watch: Some(watch) }
     }
 
     /// Returns the messages for a caller that pulls.

@@ -27,6 +27,9 @@ use crate::server::pull::unjoined;
 /// How often agents are asked to send a heartbeat, in seconds (MSG-12).
 const HEARTBEAT_SECONDS: u32 = 30;
 
+/// Most bytes of a heartbeat's resources that are kept.
+const RESOURCES_BYTES_MAX: usize = 4 << 10;
+
 pub(in crate::server) async fn register_agent(
     State(app): State<App>,
     headers: HeaderMap,
@@ -129,7 +132,8 @@ impl App {
         if agent.has_token() && agent.agent_type.as_deref().is_some_and(differs) {
             return Err(refused(&agent.name, TokenStatus::WrongAgent));
         }
-        let resources = sign.resources.as_ref().map(|resources| resources.bytes().clone());
+        // What is shown and not used must not fill the memory.
+        let resources = sign.resources.filter(|resources| resources.bytes().len() <= RESOURCES_BYTES_MAX);
         agent.beats(Beat { at: wall_clock::now(), status: sign.presence, resources });
         self.hub().tell_capacity(self.engine(), &agent);
         Ok(taken())

@@ -24,7 +24,7 @@ use crosspoint_http::json::response;
 use super::sender::{Presented, refused};
 use super::{shared, taken};
 use crate::backend::{fault, trace_of};
-use crate::link::message::{Heard, MessageAgent, outcome_of, over};
+use crate::link::message::{Heard, MessageAgent, objection, outcome_of, over};
 use crate::server::App;
 
 /// A message of an agent about one of its jobs.
@@ -95,6 +95,11 @@ impl App {
         };
         match heard {
             Some(Heard::Taken) => Ok(taken()),
+            // The result counts, and must not be sent again.
+            Some(Heard::Objected(refused)) => {
+                let objection = objection(&known, job.id(), &trace_of(&job, attempt), refused);
+                Ok(response(StatusCode::OK, objection))
+            }
             Some(Heard::Refused(refused)) => Err(refused.refusal()),
             Some(Heard::NotNow) => Err(not_now()),
             None => self.take_late(kind, &agent, (&job, attempt), &received).await,
@@ -132,6 +137,13 @@ impl App {
             if now.as_ref().is_some_and(has_completed) {
                 let what = "a message about the work came after its outcome";
                 self.engine().record(id, Violation { clause: "ALL-9.3", level: Level::Error, what: what.into() }).await;
+            }
+            // What could not be stored is said again, as long as there is somebody to say it to.
+            let is_present = |now: &Arc<Job>| {
+                now.agent.as_ref() == Some(agent) && now.running().is_some_and(|running| running.attempt == attempt)
+            };
+            if now.as_ref().is_some_and(is_present) {
+                return Err(not_now());
             }
             let is_over = now.is_none_or(|now| {
                 now.outcome().is_some() || (now.running().is_some() && now.agent.as_ref() != Some(agent))

@@ -85,8 +85,13 @@ impl App {
         }
     }
 
-    /// Checks the same of a request that names its agent: the token of another agent does not count for it (MSG-13.5).
+    /// Checks the same of a request that names its agent: the token of another agent does not count for it (MSG-13.5),
+    /// nor does that of a caller.
     pub(super) fn speaks_for(&self, presented: &Presented, claimed: &str) -> Result<(), Refusal> {
+        let is_agent = self.callers().iter().all(|caller| caller.name != claimed);
+        if is_agent && presented.token().is_some_and(|token| self.is_caller_token(token)) {
+            return Err(refused(claimed, TokenStatus::WrongScope));
+        }
         match self.speaker(presented, claimed)? {
             Some(agent) if *agent.name != *claimed => Err(refused(claimed, TokenStatus::WrongAgent)),
             Some(_) | None => Ok(()),
@@ -118,6 +123,7 @@ impl App {
     }
 
     pub(super) fn is_caller_token(&self, token: &str) -> bool {
-        self.callers().iter().any(|caller| caller.is_token(token))
+        // All are compared, so that the time says nothing about which one it is.
+        self.callers().iter().fold(false, |found, caller| caller.is_token(token) | found)
     }
 }

@@ -72,7 +72,7 @@ struct NewRegistration {
     #[schemars(length(min = 1, max = 1000), extend("contains" = { "const": "1.0" }))]
     supported_versions: Vec<String>,
     /// The works that it takes.
-    #[schemars(length(min = 1, max = 1000), inner(length(min = 1)))]
+    #[schemars(length(min = 1, max = 1000), inner(length(min = 1, max = 512)))]
     work_types: Vec<String>,
     /// Where messages are pushed to. Without it the agent pulls them.
     base_url: Option<String>,
@@ -132,7 +132,7 @@ fn register() -> Operation {
         )
         .body::<NewRegistration>("What the agent is.", example)
         .answers::<RegistrationTaken>(200, "The agent is known.")
-        .refuses(&[409])
+        .refuses(&[409, 429])
 }
 
 fn pull(facts: &Facts) -> Operation {

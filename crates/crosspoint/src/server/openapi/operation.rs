@@ -300,7 +300,7 @@ fn refused(status: u16, shape: Option<Make>, schemas: &mut SchemaGenerator) -> V
         409 => "It contradicts what there is.",
         413 => "The body is longer than `[limits] body_bytes`.",
         416 => "There are no bytes in the range; `Content-Range` says how many there are.",
-        429 => "There are as many jobs as there may be; nothing was done.",
+        429 => "There are as many jobs, or agents, as there may be; nothing was done.",
         500 => "A fault of ours; whether the request was carried out is not known.",
         503 => "Something is full, cannot be written, or about to stop; `repeat` says whether to send it again.",
         504 => "It has not ended within `[server] sync_wait_seconds`, and goes on; the same request again joins it.",

@@ -295,7 +295,7 @@ pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
             .describe("Safe to repeat. All who are there under one name share its work, and must have joined with the same work and limits.")
             .body::<Joining>("Who joins, and for what.", json!({ "session": SESSION, "work": ["shout"], "concurrency": 4 }))
             .answers::<Agent>(200, "The agent.")
-            .refuses(&[409]),
+            .refuses(&[409, 429]),
         post("/api/v1/agents/{name}/take", "take_jobs", "Take work, and say what you hold")
             .describe("What follows is worked out from the list alone, so an answer that is lost costs nothing. One call at a time for each session: a new one ends the one before.")
             .query("wait", "Wait for something to do up to so many seconds, but no longer than a third of the lease.", &seconds(facts))

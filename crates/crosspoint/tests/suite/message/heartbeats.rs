@@ -154,3 +154,13 @@ fn an_agent_that_registered_beats_too() {
     server.takes(&heartbeat("digger", "code", "online"));
     assert_eq!(server.pulled("digger")["request_id"], json!(id));
 }
+
+#[test]
+fn resources_that_would_fill_the_memory_are_not_kept() {
+    let (_agent, server) = pushed();
+    let mut large = heartbeat("helper", "code", "online");
+    large["payload"]["resources"] = json!({"note": "x".repeat(5_000)});
+    server.takes(&large);
+    let shown = server.agent("helper")["heartbeat"].clone();
+    assert_eq!((&shown["status"], &shown["resources"]), (&json!("online"), &Value::Null), "{shown:#}");
+}

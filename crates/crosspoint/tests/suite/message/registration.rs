@@ -274,3 +274,29 @@ fn an_agent_that_is_away_can_be_forgotten() {
     let id = server.begin("dig");
     assert_eq!(server.pulled("digger")["request_id"], json!(id));
 }
+
+#[test]
+fn work_that_waits_for_an_agent_that_wants_it_pushed_from_now_on_is_pushed() {
+    let agent = Posted::saying(|request| result(request, "pushed"));
+    let server = Server::configured("");
+    server.registers(&registration("changing", &["paint"]));
+    server.polled("agent=changing");
+    let id = server.begin("paint");
+    server.in_state(&id, "running");
+    let mut pushed = registration("changing", &["paint"]);
+    pushed["base_url"] = json!(agent.url());
+    server.registers(&pushed);
+    assert_eq!(server.over(&id)["outcome"]["outputs"], "pushed");
+}
+
+#[test]
+fn one_agent_more_than_may_register_is_told_of_the_limit() {
+    let server = Server::configured("");
+    for number in 0..1_000 {
+        server.registers(&registration(&format!("agent-{number}"), &["paint"]));
+    }
+    let answer = server.post("/api/agent/register", &registration("another", &["paint"]).to_string());
+    assert_eq!(answer.status, 429, "{answer:?}");
+    let payload = &answer.json()["payload"];
+    assert_eq!((&payload["error_code"], &payload["error_context"]["limit_name"]), (&json!(5005), &json!("agents")));
+}

@@ -203,3 +203,18 @@ fn work_for_an_agent_that_does_not_poll_uses_up_no_attempt_and_says_why_it_waits
     assert_eq!((&job["outcome"]["outputs"], &job["attempts"]), (&json!("done"), &json!(1)), "{job:#}");
     until("the agent is there", || server.agent("puller")["away_since"].is_null().then_some(()));
 }
+
+#[test]
+fn a_server_stops_while_work_that_an_agent_may_have_waits_for_its_next_attempt() {
+    let agent = Posted::answering(|_, connection| connection.until_gone());
+    let mut server = Server::configured(&agent.configuration("helper", SILENCE));
+    // More than there are threads.
+    let jobs: Vec<String> = (0..16).map(|_| server.begin("helper")).collect();
+    for id in &jobs {
+        server.in_state(id, "retrying");
+    }
+    assert!(server.stop().success());
+    server.restart();
+    let goes_on = |id: &String| server.job(id)["outcome"].is_null() || server.job(id)["attempts"] == 4;
+    assert!(jobs.iter().all(goes_on), "nothing is lost");
+}

@@ -223,3 +223,22 @@ fn an_agent_that_refuses_our_token_is_shown_to_the_operator_and_its_callers_lear
     assert_eq!(agent.had("work_request").len(), 1, "it is not tried again");
     assert!(server.agent("helper")["token_refused_since"].is_string());
 }
+
+#[test]
+fn the_token_of_a_caller_lets_no_agent_in() {
+    let toml = pulling("one", "token_file = \"one.token\"")
+        + "[[caller]]\nname = \"planner\"\ntoken_file = \"planner.token\"\n";
+    let server = Server::with_tokens(&toml, &[("one.token", ONE), ("planner.token", TWO)]);
+    let registers = |authorization: Option<&str>| {
+        let headers: Vec<(&str, &str)> = authorization.map(|value| ("authorization", value)).into_iter().collect();
+        let body = registration("stranger", &["one"]).to_string();
+        server.request("POST", "/api/agent/register", &headers, body.as_bytes())
+    };
+    let planner = format!("Bearer {TWO}");
+    assert_eq!(registers(Some(&planner)).status, 403);
+    assert_eq!(server.hears_from(TWO, &heartbeat("one", "code", "online")).status, 403);
+    let poll = server.request("GET", "/api/agent/messages?agent=one", &[("authorization", &planner)], b"");
+    assert_eq!(poll.status, 403, "{poll:?}");
+    assert_eq!(registers(None).status, 401);
+    assert_eq!(server.get("/api/agent/messages?agent=stranger").status, 401, "nothing is looked up");
+}

@@ -1,6 +1,7 @@
 //! Callers that are told later: what they are owed is seen, outlives kills and is told.
 
 use std::fs;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::documents::faultless;
 use crate::support::program::{crosspoint, transcript};
 use crate::support::scripted_agent::{Request, ScriptedAgent, unused_address};
-use crate::support::server::{Server, until};
+use crate::support::server::{PATIENCE, Server, until};
 
 const SECRET: &str = "x7content";
 
@@ -213,4 +214,28 @@ fn a_caller_pulls_with_its_own_token_and_acknowledges() {
     assert_eq!(pull(&format!("&ack={task}"), &bearer("planner")).json(), json!({ "messages": [] }));
     assert_eq!(owed("planner"), 0);
     assert!(!server.log().contains("s3cret"));
+}
+
+#[test]
+fn a_caller_that_waits_and_hangs_up_is_told_as_soon_as_its_work_has_ended() {
+    let (told, was_told) = mpsc::channel();
+    let there = ScriptedAgent::start(move |request: &Request, connection| {
+        let _ = told.send(request.json());
+        connection.whole(200, "text/plain", "thanks")
+    });
+    let server = Server::configured(&caller(&there.url()));
+    let asked = document("ask").to_string();
+    let mut connection = server.connect();
+    let head = "POST /api/agent/message?wait=300 HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+    write!(connection, "{head}\r\ncontent-length: {}\r\n\r\n{asked}", asked.len()).expect("it can be sent");
+    let listed = || server.get("/api/v1/jobs?door=message&limit=1").json();
+    let id = until("it is there", || listed()["jobs"][0]["id"].as_str().map(str::to_owned));
+    server.in_state(&id, "waiting");
+    drop(connection);
+    // What is said first is what the caller would have seen on its connection.
+    let first = was_told.recv_timeout(PATIENCE).expect("it is told");
+    assert_eq!(first["payload"]["status"], "paused", "{first}");
+    assert_eq!(server.post(&format!("/api/v1/jobs/{id}/answer"), r#"{"input": "go on"}"#).status, 200);
+    let outcome = until("it is told the outcome", || was_told.try_iter().find(|told| told["type"] == "work_result"));
+    assert_eq!(outcome["request_id"], first["request_id"]);
 }

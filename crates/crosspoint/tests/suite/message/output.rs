@@ -1,0 +1,88 @@
+//! What agents print in chunks that do not fit together (MSG-9): the agent is told, it is on record, the outcome stands.
+
+use serde_json::{Value, json};
+
+use crate::support::message_post::{Posted, result, status};
+use crate::support::misbehaving_agents::clauses;
+use crate::support::server::Server;
+
+/// A status with a chunk of output.
+fn chunk(request: &Value, output: &str, place: &str) -> Value {
+    let mut message = status(request, 50);
+    message["payload"]["step"]["output"] = json!(output);
+    message["payload"]["step"]["output_chunk"] = json!(place);
+    message
+}
+
+/// The code of an error to an agent, and the request that it is about.
+fn told(error: &Value) -> (&Value, &Value, &Value) {
+    (&error["type"], &error["payload"]["error_code"], &error["request_id"])
+}
+
+#[test]
+fn a_chunk_that_does_not_fit_is_refused_and_the_work_goes_on() {
+    let agent = Posted::taking();
+    let server = Server::configured(&agent.configuration("helper", ""));
+    let id = server.begin("helper");
+    let request = agent.request(1);
+    server.takes(&chunk(&request, "abcde", "bytes 0-5 of 10"));
+    for (output, place) in [
+        ("abc", "bytes 5-10 of 10"),   // a length that is not END-START
+        ("fghij", "bytes 5-10 of 12"), // a total that changes
+        ("XXXXX", "bytes 0-5 of 10"),  // an overlap that differs
+    ] {
+        let answer = server.hears(&chunk(&request, output, place));
+        assert_eq!(answer.status, 400, "{place}: {answer:?}");
+        assert_eq!(told(&answer.json()), (&json!("error"), &json!(5003), &json!(id)), "{answer:?}");
+    }
+    server.takes(&chunk(&request, "fghij", "bytes 5-10 of 10"));
+    server.takes(&result(&request, "done"));
+    let job = server.job(&id);
+    assert_eq!(job["state"], "completed", "{job:#}");
+    assert_eq!(clauses(&job), ["MSG-9.3", "MSG-9.4"], "{job:#}");
+}
+
+#[test]
+fn more_output_than_is_taken_is_refused_as_a_limit() {
+    let agent = Posted::taking();
+    let server = Server::configured(&agent.configuration("helper", ""));
+    let body = json!({"work": "helper", "limits": {"output_bytes": 8}}).to_string();
+    let id = server.submit(&body)["id"].as_str().expect("an id").to_owned();
+    let request = agent.request(1);
+    let answer = server.hears(&chunk(&request, "abcdefghij", "bytes 0-10 of 10"));
+    assert_eq!(answer.status, 429, "{answer:?}");
+    assert_eq!(told(&answer.json()), (&json!("error"), &json!(5005), &json!(id)), "{answer:?}");
+    assert_eq!(answer.json()["payload"]["error_context"]["limit_name"], "output_bytes", "{answer:?}");
+    server.takes(&result(&request, "done"));
+    assert_eq!(clauses(&server.job(&id)), ["MSG-9.5"]);
+}
+
+#[test]
+fn a_gap_that_shows_with_the_result_is_told_and_the_result_counts_once() {
+    let agent = Posted::taking();
+    let server = Server::configured(&agent.configuration("helper", ""));
+    let id = server.begin("helper");
+    let request = agent.request(1);
+    server.takes(&chunk(&request, "abcde", "bytes 0-5 of 30"));
+    let answer = server.hears(&result(&request, "the end"));
+    assert_eq!(answer.status, 200, "it must not be sent again: {answer:?}");
+    assert_eq!(told(&answer.json()), (&json!("error"), &json!(5003), &json!(id)), "{answer:?}");
+    let job = server.job(&id);
+    assert_eq!(job["state"], "completed", "{job:#}");
+    assert_eq!(clauses(&job), ["MSG-9.4"], "{job:#}");
+    assert!(job["outcome"]["outputs"]["truncated"].is_object(), "its text is not whole: {job:#}");
+}
+
+#[test]
+fn a_chunk_in_the_answer_to_a_push_that_does_not_fit_is_told_by_another_message() {
+    let agent = Posted::saying(|request| match request["type"].as_str() {
+        Some("work_request") => chunk(request, "abc", "bytes 0-5 of 10"),
+        Some(_) | None => json!({}),
+    });
+    let server = Server::configured(&agent.configuration("helper", ""));
+    let id = server.begin("helper");
+    let error = agent.cancelled(1);
+    assert_eq!(told(&error), (&json!("error"), &json!(5003), &json!(id)), "{error:#}");
+    server.takes(&result(&agent.request(1), "done"));
+    assert_eq!(clauses(&server.job(&id))[0], "MSG-9.3");
+}
