@@ -13,6 +13,7 @@ mod hub;
 mod life;
 mod outbox;
 mod push;
+mod quiet;
 mod registered;
 mod sending;
 mod steps;

@@ -145,7 +145,7 @@ impl Chunks {
         self.flush(sink).await?;
         let refused = match status.chunk {
             Some(chunk) => self.chunk(sink, status, chunk).await?,
-            None => self.plain(sink, status).await.map(|()| None)?,
+            None => self.plain(sink, status).await?,
         };
         Ok(Taken { is_repeat: false, refused: ended.into_iter().chain(refused).collect() })
     }
@@ -171,11 +171,12 @@ impl Chunks {
         Ok(refused)
     }
 
-    async fn plain(&mut self, sink: &mut impl Sink, status: Arc<Status>) -> Result<(), Fault> {
+    async fn plain(&mut self, sink: &mut impl Sink, status: Arc<Status>) -> Result<Option<Refusal>, Fault> {
         let (output, output_bytes) = (status.output.clone(), self.output_bytes);
         match self.step(move |spool| spool.plain(&status, output_bytes)).await? {
-            Plain::Now if !output.is_empty() => self.output(sink, output).await,
-            Plain::Now | Plain::Later => Ok(()),
+            Plain::Now if !output.is_empty() => self.output(sink, output).await.map(|()| None),
+            Plain::Now | Plain::Later => Ok(None),
+            Plain::Refused(refusal) => Ok(Some(refusal)),
         }
     }
 

@@ -24,6 +24,7 @@ use super::agent::MessageAgent;
 use super::hub::{Begun, Heard, Said};
 use super::life::SILENT_AFTER;
 use super::outbox::Stage;
+use super::quiet::Quiet;
 use super::steps::{Finished, Refused, Steps, Untaken};
 use super::verdict::{self, Answered, Judged, Naming, PushVerdict, Read};
 use super::{Message, push, sending};
@@ -56,8 +57,7 @@ pub(super) struct Conversation<'m> {
     question: Option<Question>,
     is_paused: bool,
     began: Instant,
-    /// Until when the agent may be silent, because the request says so (MSG-6.2).
-    quiet_until: Option<Instant>,
+    quiet: Quiet,
     /// Whether the agent may have the request.
     pub(super) was_sent: bool,
     /// Whether the agent itself has said how the work ended.
@@ -78,7 +78,7 @@ enum Next {
 impl<'m> Conversation<'m> {
     pub(super) fn new(message: &'m Message, attempt: Attempt, begun: Begun, steps: Steps) -> Conversation<'m> {
         let began = Instant::now();
-        let (quiet, was_sent) = (sending::quiet_for(&attempt), attempt.is_resumed());
+        let (quiet, was_sent) = (Quiet::new(began, sending::quiet_for(&attempt)), attempt.is_resumed());
         Conversation {
             message,
             attempt,
@@ -90,7 +90,7 @@ impl<'m> Conversation<'m> {
             question: None,
             is_paused: false,
             began,
-            quiet_until: quiet.and_then(|quiet| began.checked_add(quiet)),
+            quiet,
             // An attempt that is taken up may be with the agent.
             was_sent,
             has_ended: false,
@@ -112,6 +112,7 @@ impl<'m> Conversation<'m> {
                 Next::Said(said) => self.said(said).await?,
                 Next::Posted(answer) => self.posted(answer?).await?,
                 Next::Pulled(stage) => {
+                    self.quiet.given(stage, self.message.agent.silence, Instant::now());
                     self.was_sent |= stage >= Stage::Given;
                     // The result may be the next thing that comes, and need not wait for a commit.
                     self.attempt.heard_at_once();
@@ -211,6 +212,7 @@ impl<'m> Conversation<'m> {
     async fn said(&mut self, said: Box<Said>) -> Result<Option<Ended>, Failed> {
         let Said { kind, about, document, heard } = *said;
         self.was_sent = true;
+        self.quiet.heard();
         // Its answer tells nothing more.
         if self.pulled.take().is_some() {
             self.agent().acknowledges(&[self.attempt.job().id().uuid()]);
@@ -330,8 +332,7 @@ impl<'m> Conversation<'m> {
         {
             return self.still_waits().await;
         }
-        let is_quiet = self.quiet_until.is_some_and(|until| Instant::now() < until);
-        if is_quiet || (self.is_paused && self.question.is_none()) {
+        if self.quiet.is_fair(Instant::now()) || (self.is_paused && self.question.is_none()) {
             self.attempt.heard().await.map_err(gone)?;
         }
         Ok(())

@@ -86,3 +86,25 @@ fn a_chunk_in_the_answer_to_a_push_that_does_not_fit_is_told_by_another_message(
     server.takes(&result(&agent.request(1), "done"));
     assert_eq!(clauses(&server.job(&id))[0], "MSG-9.3");
 }
+
+#[test]
+fn more_plain_output_than_is_taken_is_refused_and_the_result_counts() {
+    let agent = Posted::taking();
+    let server = Server::configured(&agent.configuration("helper", ""));
+    let body = json!({"work": "helper", "limits": {"output_bytes": 8}}).to_string();
+    let id = server.submit(&body)["id"].as_str().expect("an id").to_owned();
+    let request = agent.request(1);
+    let printed = |output: &str, percent| {
+        let mut message = status(&request, percent);
+        message["payload"]["step"]["output"] = json!(output);
+        message
+    };
+    server.takes(&printed("12345\n", 10));
+    let answer = server.hears(&printed("67890\n", 20));
+    assert_eq!((answer.status, &answer.json()["payload"]["error_code"]), (429, &json!(5005)), "{answer:?}");
+    server.takes(&result(&request, "done"));
+    let job = server.job(&id);
+    assert_eq!((&job["outcome"]["outputs"], &job["state"]), (&json!("done"), &json!("completed")), "{job:#}");
+    assert_eq!(clauses(&job), ["MSG-9.5"]);
+    assert_eq!(server.get(&format!("/api/v1/jobs/{id}/output")).text(), "12345\n");
+}

@@ -119,6 +119,11 @@ impl Set {
         self.held.total().unwrap_or(self.held.end())
     }
 
+    /// Returns how long the output of the attempt will be when the set has ended, in bytes, as far as can be told.
+    pub(super) fn output_bytes(&self) -> u64 {
+        self.base.saturating_add(self.whole_bytes()).saturating_add(self.waiting_bytes)
+    }
+
     /// Returns how long the output is if it came without a fault and is ended.
     pub(super) fn faultless_bytes(&self) -> Option<u64> {
         self.held.finish().ok().filter(|_| self.is_ended() && !self.is_refused)

@@ -35,6 +35,8 @@ pub(super) enum Plain {
     Now,
     /// It is held until the open set has ended.
     Later,
+    /// It is more than the attempt may print, and left out.
+    Refused(Refusal),
 }
 
 /// What the text of an outcome is.
@@ -97,6 +99,13 @@ impl Spool {
             return Ok(Plain::Now);
         }
         let bytes = status.output.len() as u64;
+        let open = state.set.as_ref().filter(|set| !set.is_ended());
+        let printed = open.map_or(output_bytes, Set::output_bytes).saturating_add(bytes);
+        if printed > self.bytes_max {
+            state.seen.note(status.fingerprint(), status.message_id, 0);
+            self.save(state, &[])?;
+            return Ok(Plain::Refused(Refusal::OverLimit { bytes: printed, bytes_max: self.bytes_max }));
+        }
         if let Some(set) = state.set.as_mut().filter(|set| !set.is_ended()) {
             let place = set.wait(bytes);
             state.seen.note(status.fingerprint(), status.message_id, 0);

@@ -213,8 +213,10 @@ async fn no_more_text_waits_than_the_output_may_have() {
     attempted.plain(5, "0123456789").await;
     assert_eq!(attempted.text(), "one");
     let refused = attempted.plain(5, "0123456789x").await.refused;
-    assert_eq!(refused, [Refusal::Gap { start: 3, end: 9 }], "the set is ended to make room");
-    assert_eq!(attempted.text(), "one01234567890123456789x", "the store refuses what is too much");
+    let gap = Refusal::Gap { start: 3, end: 9 };
+    let over = Refusal::OverLimit { bytes: 24, bytes_max: 20 };
+    assert_eq!(refused, [gap, over], "the set is ended to make room, and there is none");
+    assert_eq!(attempted.text(), "one0123456789");
 }
 
 #[tokio::test]
