@@ -101,6 +101,8 @@ struct Own {
     token: Option<TokenStatus>,
     /// The works that agents take, as JSON strings.
     works: Vec<String>,
+    /// How much of a limited thing there is, and how much was wanted.
+    amounts: Option<(u64, u64)>,
 }
 
 /// What else is wrong.
@@ -213,6 +215,12 @@ impl Refusal {
     /// Sets the place in the body that is wrong, as a JSON pointer.
     pub fn at(mut self, pointer: impl Into<String>) -> Refusal {
         self.at = Some(pointer.into());
+        self
+    }
+
+    /// Says how much there is of what is limited, and how much was wanted.
+    pub fn wanting(mut self, available: u64, required: u64) -> Refusal {
+        self.own.get_or_insert_default().amounts = Some((available, required));
         self
     }
 

@@ -56,9 +56,9 @@ impl Refusal {
             Fact::Field => own.and_then(|own| own.field.as_deref()).map_or_else(null, Json::string),
             Fact::TokenStatus => Json::string(self.token_status().name()),
             Fact::LimitName => Json::string(self.limit.map_or("unknown", |limit| limit.name())),
-            // The limit is reached, and one more was wanted.
-            Fact::Available => Json::new("0"),
-            Fact::Required => Json::new("1"),
+            // Where nothing else is known, the limit is reached and one more was wanted.
+            Fact::Available => Json::new(own.and_then(|own| own.amounts).map_or(0, |amounts| amounts.0).to_string()),
+            Fact::Required => Json::new(own.and_then(|own| own.amounts).map_or(1, |amounts| amounts.1).to_string()),
             Fact::Work => Json::string(self.work().unwrap_or_default()),
             Fact::Works => Json::new(format!("[{}]", own.map(|own| own.works.join(",")).unwrap_or_default())),
         }

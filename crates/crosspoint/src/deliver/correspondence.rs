@@ -113,7 +113,7 @@ impl Correspondence {
             self.outbox().moved(id, has_ended);
             self.to_send.notify_one();
         }
-        self.mailbox().moved(id);
+        self.mailbox().moved(id, has_ended);
         self.to_give.notify_waiters();
         if has_ended {
             self.changed.notify_one();

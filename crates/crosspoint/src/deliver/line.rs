@@ -24,6 +24,8 @@ pub(super) struct Line {
     later: BTreeSet<(Instant, JobId)>,
     /// Where each job is that the line knows.
     places: BTreeMap<JobId, Place>,
+    /// Jobs that had not ended when the line last heard of them.
+    live: BTreeSet<JobId>,
     /// Whether the next job is one of `later`, if its time has come: neither list may hold up the other.
     is_laters_turn: bool,
     /// The pass through the store that is under way, if there is one.
@@ -58,27 +60,38 @@ impl Line {
             next: VecDeque::new(),
             later: BTreeSet::new(),
             places: BTreeMap::new(),
+            live: BTreeSet::new(),
             is_laters_turn: false,
             pass: None,
             left: true,
         }
     }
 
-    /// Something has happened to a job. A job that waits for its time goes on waiting.
+    /// Something has happened to a job that goes on. A job that waits for its time goes on waiting.
     pub(super) fn moved(&mut self, id: JobId) {
+        self.live.insert(id);
+        self.stirred(id);
+    }
+
+    /// Something has happened to a job that is worth telling now: it may have ended.
+    pub(super) fn hurry(&mut self, id: JobId, has_ended: bool) {
+        if let Some(Place::Later(_)) = self.places.get(&id) {
+            self.forget(id);
+        }
+        if has_ended {
+            self.live.remove(&id);
+        } else {
+            self.live.insert(id);
+        }
+        self.stirred(id);
+    }
+
+    fn stirred(&mut self, id: JobId) {
         match self.places.get_mut(&id) {
             Some(Place::Out { moved }) => *moved = true,
             Some(Place::Next | Place::Later(_)) => {}
             None => self.enqueue(id),
         }
-    }
-
-    /// Something has happened to a job that is worth telling now.
-    pub(super) fn hurry(&mut self, id: JobId) {
-        if let Some(Place::Later(_)) = self.places.get(&id) {
-            self.forget(id);
-        }
-        self.moved(id);
     }
 
     /// Hands out the next job. It must come back by `later`, `back` or `done`.
@@ -148,9 +161,10 @@ impl Line {
         matches!(self.places.get(&id), Some(Place::Out { .. }))
     }
 
-    /// So many jobs are owed. If the line knows of fewer, the others are in the store.
+    /// So many jobs that have ended are owed. If the line knows of fewer, the others are in the store.
     pub(super) fn expect(&mut self, owed: u64) {
-        self.left |= (self.places.len() as u64) < owed;
+        self.live.retain(|id| self.places.contains_key(id));
+        self.left |= ((self.places.len() - self.live.len()) as u64) < owed;
     }
 
     /// A job is no longer owed.

@@ -70,8 +70,8 @@ impl Mailbox {
     }
 
     /// Something has happened to a job.
-    pub(super) fn moved(&mut self, id: JobId) {
-        self.line.hurry(id);
+    pub(super) fn moved(&mut self, id: JobId, has_ended: bool) {
+        self.line.hurry(id, has_ended);
     }
 
     /// Returns a job about which there may be something to give. It comes again later whatever becomes of this pull:

@@ -101,7 +101,7 @@ impl Outbox {
         if let Some(known) = self.known.get_mut(&id) {
             known.stumbled = None;
         }
-        self.line.hurry(id);
+        self.line.hurry(id, true);
     }
 
     /// Returns the job that is to be told next, if any may be told now.

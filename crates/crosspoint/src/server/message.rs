@@ -71,8 +71,11 @@ pub(super) async fn pull_messages(State(app): State<App>, uri: Uri, headers: Hea
     let presented = Presented::read(&headers, &poll.name)?;
     let until = Instant::now() + poll.wait;
     let messages = tokio::select! {
+        // What the poll acknowledges counts.
+        biased;
         messages = app.messages(&presented, &poll, until) => messages?,
-        () = app.stopping().cancelled() => Vec::new(),
+        // An empty answer would be followed by the next poll at once.
+        () = app.stopping().cancelled() => return Err(Refusal::stopping().into()),
     };
     let mut out = Vec::with_capacity(16 + messages.iter().map(Bytes::len).sum::<usize>());
     let mut object = Object::open(&mut out);

@@ -56,7 +56,7 @@ fn a_job_waits_for_its_time_unless_it_is_hurried() {
     assert_eq!((numbers(&mut line, now), line.due()), (vec![], Some(due)));
     assert_eq!(numbers(&mut line, due), [1]);
     assert!(line.later(job(1), due + Duration::from_secs(30)));
-    line.hurry(job(1));
+    line.hurry(job(1), true);
     assert_eq!((numbers(&mut line, due), line.due()), (vec![1], None));
 }
 
@@ -143,11 +143,26 @@ fn what_was_left_during_a_pass_is_found_by_the_next_one() {
 #[test]
 fn jobs_that_nobody_named_are_looked_for_in_the_store() {
     let mut line = line();
-    (1..=3).for_each(|seq| line.moved(job(seq)));
+    (1..=3).for_each(|seq| line.hurry(job(seq), true));
     line.expect(3);
     assert_eq!(line.wants(), None);
     line.expect(4);
     assert_eq!(line.wants(), Some(None));
+}
+
+#[test]
+fn jobs_that_go_on_hide_none_that_has_ended() {
+    let (mut line, now) = (line(), Instant::now());
+    line.moved(job(1));
+    line.hurry(job(2), false);
+    assert_eq!(numbers(&mut line, now), [1, 2]);
+    assert!(line.later(job(1), now + Duration::from_secs(300)) && line.later(job(2), now + Duration::from_secs(300)));
+    line.expect(1);
+    assert_eq!(line.wants(), Some(None), "the one that has ended is in the store");
+    line.filled(&[], true);
+    line.hurry(job(1), true);
+    line.expect(1);
+    assert_eq!(line.wants(), None);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn mailbox(jobs: impl IntoIterator<Item = u64>) -> Mailbox {
     let mut mailbox = Mailbox::new();
     assert_eq!(mailbox.wants(), Some(None));
     mailbox.filled(&[], true);
-    jobs.into_iter().for_each(|seq| mailbox.moved(job(seq)));
+    jobs.into_iter().for_each(|seq| mailbox.moved(job(seq), true));
     mailbox
 }
 
@@ -84,7 +84,7 @@ fn the_last_message_acknowledged_is_the_outcome_acknowledged() {
 fn a_name_that_jobs_share_acknowledges_what_was_given_of_each() {
     let (mut mailbox, now) = (mailbox([1, 10, 11]), Instant::now());
     pull(&mut mailbox, 0, now);
-    mailbox.moved(job(12));
+    mailbox.moved(job(12), true);
     assert_eq!(mailbox.acknowledge("task"), [job(10), job(11)]);
     assert_eq!(pull(&mut mailbox, 0, now), ["part-12-1", "part-12-2", "part-12-3"]);
 }
@@ -93,18 +93,18 @@ fn a_name_that_jobs_share_acknowledges_what_was_given_of_each() {
 fn only_the_latest_state_is_given_and_at_once() {
     let (mut mailbox, now) = (mailbox([1]), Instant::now());
     assert_eq!(pull(&mut mailbox, 0, now), ["state-1-0"]);
-    mailbox.moved(job(1));
+    mailbox.moved(job(1), true);
     assert_eq!(pull(&mut mailbox, 0, now + AGAIN_AFTER / 2), [""; 0], "nothing of it shows");
     assert_eq!(mailbox.due(), Some(now + AGAIN_AFTER), "and that puts nothing off");
-    mailbox.moved(job(1));
+    mailbox.moved(job(1), true);
     assert_eq!(pull(&mut mailbox, 7, now + AGAIN_AFTER / 2), ["state-1-7"]);
     assert_eq!(mailbox.acknowledge("state-1-0"), [], "an earlier one is of no interest");
     assert_eq!(pull(&mut mailbox, 7, now + 2 * AGAIN_AFTER), ["state-1-7"]);
     mailbox.acknowledge("request-1");
     assert_eq!(pull(&mut mailbox, 7, now + 4 * AGAIN_AFTER), [""; 0]);
-    mailbox.moved(job(1));
+    mailbox.moved(job(1), true);
     assert_eq!(pull(&mut mailbox, 7, now + 4 * AGAIN_AFTER), [""; 0], "acknowledged, and nothing new shows");
-    mailbox.moved(job(1));
+    mailbox.moved(job(1), true);
     assert_eq!(pull(&mut mailbox, 8, now + 4 * AGAIN_AFTER), ["state-1-8"]);
 }
 
@@ -113,10 +113,10 @@ fn only_the_latest_state_is_given_and_at_once() {
 fn an_acknowledged_state_does_not_keep_back_the_outcome() {
     let (mut mailbox, now) = (mailbox([1]), Instant::now());
     pull(&mut mailbox, 0, now);
-    mailbox.moved(job(1));
+    mailbox.moved(job(1), true);
     assert_eq!(mailbox.acknowledge("request-1"), []);
     assert_eq!(mailbox.next(now), Some(job(1)));
-    mailbox.moved(job(1));
+    mailbox.moved(job(1), true);
     assert!(!mailbox.wants_state(job(1), Some(shown(0)), now) && !mailbox.wants_state(job(1), None, now));
     assert_eq!(mailbox.next(now), Some(job(1)), "it has moved while it was looked at");
     assert_eq!(mailbox.give_outcome(job(1), &all(&["x"]), |_| true), Part::Rest(vec![0]));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use crosspoint_contracts::json::{Tape, Value};
 use crosspoint_contracts::message::chunk::{Chunk, Refusal as Broken};
-use crosspoint_contracts::message::{Notice, WorkState, code};
+use crosspoint_contracts::message::{Notice, WorkState};
 use crosspoint_contracts::reply::{Failed, Progress};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::runtime::{Attempt, Engine, Gone};
@@ -146,10 +146,16 @@ impl Refused {
 
     /// Returns it for the agent that sent the chunk (MSG-9.4, MSG-9.5).
     pub(crate) fn refusal(&self) -> Refusal {
-        let hint = self.0.clause().hint;
-        let is_limit = self.0.error_code() == code::RESOURCE_LIMIT;
-        let make = if is_limit { Refusal::too_much_output } else { Refusal::invalid };
-        let refusal = make(self.0.to_string(), hint);
+        let (why, hint) = (self.0.to_string(), self.0.clause().hint);
+        let refusal = match self.0 {
+            Broken::OverLimit { bytes, bytes_max } => Refusal::too_much_output(why, hint).wanting(bytes_max, bytes),
+            Broken::TooManyRanges => Refusal::too_much_output(why, hint),
+            Broken::WrongLength { .. }
+            | Broken::TotalChanged { .. }
+            | Broken::BeyondTotal { .. }
+            | Broken::Differs { .. }
+            | Broken::Gap { .. } => Refusal::invalid(why, hint),
+        };
         refusal.clause(self.0.clause().id).at("/payload/step/output_chunk")
     }
 }

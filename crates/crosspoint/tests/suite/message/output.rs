@@ -52,7 +52,9 @@ fn more_output_than_is_taken_is_refused_as_a_limit() {
     let answer = server.hears(&chunk(&request, "abcdefghij", "bytes 0-10 of 10"));
     assert_eq!(answer.status, 429, "{answer:?}");
     assert_eq!(told(&answer.json()), (&json!("error"), &json!(5005), &json!(id)), "{answer:?}");
-    assert_eq!(answer.json()["payload"]["error_context"]["limit_name"], "output_bytes", "{answer:?}");
+    let context = answer.json()["payload"]["error_context"].clone();
+    let told = (&context["limit_name"], &context["available"], &context["required"]);
+    assert_eq!(told, (&json!("output_bytes"), &json!(8), &json!(10)), "{answer:?}");
     server.takes(&result(&request, "done"));
     assert_eq!(clauses(&server.job(&id)), ["MSG-9.5"]);
 }

@@ -180,7 +180,7 @@ fn a_request_that_comes_again_is_answered_from_what_the_agent_has_kept() {
 fn an_agent_that_was_killed_at_its_work_goes_on_when_it_is_back() {
     let server = Server::configured(
         "[[agent]]\nname = \"infra-1\"\ncontract = \"message\"\nvia = \"pull\"\nwork = [\"run_playbook\"]\n\
-         silence_seconds = 0.5\n",
+         silence_seconds = 3\n",
     );
     let agent = Agent::start(&server, server.directory(), None);
     let request = asking("run_playbook", &json!({"steps": 5}));

@@ -2,12 +2,14 @@
 
 use serde_json::json;
 
+use crate::support::message_post::pulling;
 use crate::support::message_sender::{asking, sample};
 use crate::support::server::{Server, until};
 
 #[test]
 fn a_server_that_stops_takes_no_new_work_and_says_so() {
-    let mut server = Server::configured(&(sample("slow_echo", "slow", "") + "[server]\ndrain_seconds = 60\n"));
+    let agents = sample("slow_echo", "slow", "") + &pulling("puller", "");
+    let mut server = Server::configured(&(agents + "[server]\ndrain_seconds = 60\n"));
     let request = asking("slow", &json!({"seconds": 2}));
     assert_eq!(server.say(&request).status, 202);
     server.signal("TERM");
@@ -22,6 +24,8 @@ fn a_server_that_stops_takes_no_new_work_and_says_so() {
     assert_eq!(said["payload"]["error_context"]["repeat"], "safe", "{said}");
     let register = server.try_request("POST", "/api/agent/register", &[], b"{}").expect("it answers");
     assert_eq!((register.status, &register.json()["payload"]["error_code"]), (503, &json!(5002)), "{register:?}");
+    let poll = server.try_request("GET", "/api/agent/messages?agent=puller&wait=60", &[], b"").expect("it answers");
+    assert_eq!((poll.status, &poll.json()["payload"]["error_code"]), (503, &json!(5002)), "{poll:?}");
     assert_eq!(server.wait().code(), Some(0), "{}", server.log());
     server.restart();
     assert_eq!(server.outcome_of(&request).kind(), "work_result");
