@@ -28,6 +28,12 @@ fn five_unavailable_or_silent_in_a_row_open_the_breaker_and_work_under_way_goes_
         server.done("helper", &json!({"n": n}));
     }
     assert_eq!(breaker(&server, "helper").0, "open");
+    until("a line about the breaker", || {
+        let log = server.log();
+        let line = log.lines().find(|line| line.contains("the agent's breaker has opened"))?.to_owned();
+        assert!(line.contains("agent=\"helper\" state=\"open\" until=20"), "{line}");
+        Some(())
+    });
     let next = server.begin("helper");
     let job = server.job(&next);
     assert_eq!((&job["state"], &job["attempts"]), (&json!("queued"), &json!(0)), "{job:#}");
