@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::event_line::progress;
-use crate::client::{JobFields, Outcome, Owed, Question, advice, plain};
+use crate::client::{JobFields, Outcome, Owed, Question, advice_on_outcome, plain};
 use crate::terminal::json;
 use crate::terminal::render;
 
@@ -69,7 +69,7 @@ fn print_outcome(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         if !stderr.is_empty() {
             lines(out, "stderr", &stderr.join("\n"))?;
         }
-        if let Some(advice) = advice(&failure.repeat) {
+        if let Some(advice) = advice_on_outcome(&failure.repeat) {
             row(out, "repeat", &format!("{}: {advice}", failure.repeat))?;
         }
         row(out, "page", &page(&failure.code))?;
