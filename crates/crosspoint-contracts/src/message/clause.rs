@@ -12,7 +12,7 @@ crate::clause::clauses! {
         => "Write 8-4-4-4-12 hexadecimal digits: 550e8400-e29b-41d4-a716-446655440001.";
     MSG_1_4 = "MSG-1.4" Error Document, "rulings; message document, Message Envelope":
         "from_agent and to_agent are orchestrator, infra, desktop, code, research or a type the operator added."
-        => "Use one of the five types, or add yours (validate: --agent-type NAME).";
+        => "Use one of the five types, or add yours: [server] agent_types (validate: --agent-type NAME).";
     MSG_2 = "MSG-2" Error Document, "rulings; message document, Message Envelope":
         "`timestamp` is ISO 8601."
         => "Write it like 2026-01-19T04:21:04Z.";

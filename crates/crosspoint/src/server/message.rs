@@ -92,7 +92,8 @@ impl App {
     ) -> Result<Response, Refusal> {
         let from = self.caller_of(presented, from_agent)?;
         let agent_types = self.hub().agent_types().clone();
-        let asking = Asking { notify: from.notify.clone(), agent_types, ..Asking::default() };
+        let warnings = from.untold(self.callers()).into_iter().collect();
+        let asking = Asking { notify: from.notify.clone(), agent_types, warnings, ..Asking::default() };
         let doors = self.doors();
         let requested = message::request_work(&doors, SentBy(from.caller), asking, (uri, headers), received).await?;
         if let Some(recipient) = from.notify {

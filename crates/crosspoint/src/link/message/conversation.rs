@@ -8,37 +8,27 @@
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::message::About;
-use crosspoint_contracts::reply::{Failed, Question, Success};
+use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use crosspoint_engine::runtime::{Attempt, Gone};
 use crosspoint_exchange::reply::{self, Meaning};
-use crosspoint_http::call::{Media, Unanswered, Unread};
 use tokio::sync::{oneshot, watch};
 
 use super::agent::MessageAgent;
 use super::hub::{Begun, Heard, Said};
 use super::life::SILENT_AFTER;
 use super::outbox::Stage;
-use super::steps::{Finished, Steps, Untaken};
+use super::steps::{Finished, Step, Steps, Untaken};
 use super::verdict::{self, Answered, Judged, Naming, PushVerdict, Read};
 use super::{Message, sending};
 use crate::link::record::{Broken, Note};
-use crate::link::{gone, remote, status};
-
-/// How often signs of life stand in for the agent's within the time that it may be silent.
-const TICKS_PER_SILENCE: u32 = 3;
-
-/// Period of those signs where the agent's silence is not limited.
-const TICK_DEFAULT: Duration = Duration::from_secs(10);
-
-/// Shortest period of those signs.
-const TICK_MIN: Duration = Duration::from_millis(10);
+use crate::link::{gone, remote};
 
 type Posting = Pin<Box<dyn Future<Output = Result<Answered, Failed>> + Send>>;
 
@@ -55,6 +45,8 @@ pub(super) struct Conversation<'m> {
     /// What the agent waits to be told.
     question: Option<Question>,
     is_paused: bool,
+    /// Until when the agent may be silent that answered the request with something else than a message.
+    misanswered_until: Option<Instant>,
     began: Instant,
     /// Until when the agent may be silent, because the request says so (MSG-6.2).
     quiet_until: Option<Instant>,
@@ -72,6 +64,7 @@ enum Next {
     Answered(Result<Body, Gone>),
     Gone,
     Stopped,
+    Misanswered,
     Tick,
 }
 
@@ -89,6 +82,7 @@ impl<'m> Conversation<'m> {
             pulled: None,
             question: None,
             is_paused: false,
+            misanswered_until: None,
             began,
             quiet_until: quiet.and_then(|quiet| began.checked_add(quiet)),
             // An attempt that is taken up may be with the agent.
@@ -104,7 +98,7 @@ impl<'m> Conversation<'m> {
     /// Has the work done.
     pub(super) async fn work(&mut self) -> Result<Success, Failed> {
         self.send(None).await?;
-        let mut ticks = tokio::time::interval(self.period());
+        let mut ticks = tokio::time::interval(self.agent().tick_period());
         ticks.reset();
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -124,6 +118,7 @@ impl<'m> Conversation<'m> {
                 }
                 Next::Gone => return Err(self.agent_gone()),
                 Next::Stopped => return Err(gone(Gone)),
+                Next::Misanswered => return Err(verdict::misanswered(self.agent().silence.unwrap_or_default())),
                 Next::Tick => {
                     self.tick().await?;
                     None
@@ -137,7 +132,7 @@ impl<'m> Conversation<'m> {
     }
 
     async fn next(&mut self, ticks: &mut tokio::time::Interval) -> Next {
-        let Conversation { attempt, begun, posting, pulled, question, message, .. } = self;
+        let Conversation { attempt, begun, posting, pulled, question, message, misanswered_until, .. } = self;
         let posted = async {
             match posting {
                 Some(posting) => posting.await,
@@ -158,6 +153,12 @@ impl<'m> Conversation<'m> {
                 None => pending().await,
             }
         };
+        let misanswered = async {
+            match misanswered_until {
+                Some(until) => tokio::time::sleep_until((*until).into()).await,
+                None => pending().await,
+            }
+        };
         tokio::select! {
             // What has come counts, even if the attempt is stopped in this very moment.
             biased;
@@ -167,6 +168,7 @@ impl<'m> Conversation<'m> {
             stage = stage => Next::Pulled(stage),
             answer = answer => Next::Answered(answer),
             () = message.agent.gone() => Next::Gone,
+            () = misanswered => Next::Misanswered,
             _ = ticks.tick() => Next::Tick,
         }
     }
@@ -181,7 +183,7 @@ impl<'m> Conversation<'m> {
             return Ok(());
         }
         self.was_sent = true;
-        self.posting = Some(Box::pin(async move { post(&agent, request).await }));
+        self.posting = Some(Box::pin(async move { sending::post(&agent, request).await }));
         Ok(())
     }
 
@@ -191,10 +193,12 @@ impl<'m> Conversation<'m> {
         let status = Ok((answer.status, Some(answer.body.len())));
         remote::log(&self.attempt, self.began, status);
         let Judged { verdict, about, notes } = verdict::of_answer(&answer, &self.agent().options.agent_types);
+        let is_message = notes.is_empty();
         self.note(notes);
         let naming = verdict::naming(&about, self.attempt.job().id());
         match verdict {
             PushVerdict::Accepted => {
+                self.misanswered_until = self.silent_until().filter(|_| !is_message);
                 self.attempt.heard_at_once();
                 Ok(None)
             }
@@ -205,6 +209,12 @@ impl<'m> Conversation<'m> {
             }
             PushVerdict::Said(kind) => self.hear(kind, &about, answer.body, None).await,
         }
+    }
+
+    /// Returns until when an agent may be silent that was just heard.
+    fn silent_until(&self) -> Option<Instant> {
+        let now = Instant::now();
+        self.quiet_until.map_or(now, |until| until.max(now)).checked_add(self.agent().silence?)
     }
 
     /// Handles what the agent sent to the server's endpoint. The sender is answered when it is on disk.
@@ -226,24 +236,25 @@ impl<'m> Conversation<'m> {
         document: Bytes,
         heard: Option<oneshot::Sender<Heard>>,
     ) -> Result<Option<Ended>, Failed> {
+        self.misanswered_until = None;
         self.note(verdict::naming(about, self.attempt.job().id()).note());
         let read = match verdict::read(kind, &document, &self.agent().options.agent_types) {
             Ok(read) => read,
             Err(unreadable) => {
                 self.note(unreadable.notes);
-                self.conclude(heard);
+                self.conclude(heard, Heard::Unreadable(Box::new(unreadable.report)));
                 return Ok(Some(Err(Box::new(unreadable.failed))));
             }
         };
-        let Read { meaning, notes } = read;
-        self.note(notes);
         // MSG-6.3.
         self.is_paused = about.is_paused;
-        let meaning = if about.is_paused { verdict::paused(meaning, &document) } else { meaning };
+        let read = if about.is_paused { verdict::paused(read, &document) } else { read };
+        let Read { meaning, progress, notes } = read;
+        self.note(notes);
         if let Meaning::Ended(result) = meaning {
             return self.ends(result, &document, heard).await;
         }
-        let taken = Box::pin(self.goes_on(meaning, &document)).await?;
+        let taken = Box::pin(self.goes_on(meaning, progress, &document)).await?;
         if let Some(heard) = heard {
             // The sender may have left.
             let _ = heard.send(taken);
@@ -266,7 +277,7 @@ impl<'m> Conversation<'m> {
         match (finished, heard) {
             (Ok(finished), heard) => {
                 self.note(finished.notes);
-                self.conclude(heard);
+                self.conclude(heard, Heard::Taken);
                 Ok(Some(finished.ended))
             }
             (Err(Untaken::Gone(why)), _) => Err(gone(why)),
@@ -279,22 +290,24 @@ impl<'m> Conversation<'m> {
     }
 
     /// Handles a message of work that goes on.
-    async fn goes_on(&mut self, meaning: Meaning, document: &Bytes) -> Result<Heard, Failed> {
-        let question = match meaning {
-            Meaning::Waiting(question) => question,
-            Meaning::Queued | Meaning::Ended(_) => None,
-            Meaning::Running(progress) => match self.steps.status(&mut self.attempt, document, progress).await {
-                Ok(step) => {
-                    self.note(step.notes);
-                    if let Some(refused) = step.refused {
+    async fn goes_on(&mut self, meaning: Meaning, so_far: Option<Progress>, document: &Bytes) -> Result<Heard, Failed> {
+        let (question, progress) = match meaning {
+            Meaning::Waiting(question) => (question, so_far),
+            Meaning::Queued | Meaning::Ended(_) => (None, None),
+            Meaning::Running(progress) => (None, Some(progress)),
+        };
+        if let Some(progress) = progress {
+            match self.steps.status(&mut self.attempt, document, progress).await {
+                Ok(Step { notes, refused }) => {
+                    self.note(notes);
+                    if let Some(refused) = refused {
                         return Ok(Heard::Refused(refused));
                     }
-                    None
                 }
                 Err(Untaken::Gone(why)) => return Err(gone(why)),
                 Err(Untaken::NotNow) => return Ok(Heard::NotNow),
-            },
-        };
+            }
+        }
         if question.is_none() && self.question.is_some() {
             self.attempt.unasked().await.map_err(gone)?;
         } else {
@@ -305,9 +318,9 @@ impl<'m> Conversation<'m> {
     }
 
     /// Keeps the sender of a result waiting until the result is on disk.
-    fn conclude(&mut self, heard: Option<oneshot::Sender<Heard>>) {
+    fn conclude(&mut self, heard: Option<oneshot::Sender<Heard>>, told: Heard) {
         if let Some(heard) = heard {
-            self.begun.concludes(heard);
+            self.begun.concludes(heard, told);
         }
     }
 
@@ -319,7 +332,8 @@ impl<'m> Conversation<'m> {
             return self.still_waits().await;
         }
         let is_quiet = self.quiet_until.is_some_and(|until| Instant::now() < until);
-        if is_quiet || (self.is_paused && self.question.is_none()) {
+        // The end of that silence is said with its cause.
+        if is_quiet || self.misanswered_until.is_some() || (self.is_paused && self.question.is_none()) {
             self.attempt.heard().await.map_err(gone)?;
         }
         Ok(())
@@ -354,11 +368,6 @@ impl<'m> Conversation<'m> {
         verdict::silent(self.agent().last_beat().map(|beat| beat.at))
     }
 
-    fn period(&self) -> Duration {
-        let silence = self.agent().silence.map(|silence| silence / TICKS_PER_SILENCE);
-        silence.unwrap_or(TICK_DEFAULT).clamp(TICK_MIN, TICK_DEFAULT)
-    }
-
     fn note(&mut self, notes: impl IntoIterator<Item = Note>) {
         notes.into_iter().for_each(|note| self.broken.note(&self.attempt, note));
     }
@@ -375,22 +384,4 @@ impl Drop for Conversation<'_> {
         }
         self.agent().clear(job, number);
     }
-}
-
-/// Posts a message, and reads the answer whole.
-async fn post(agent: &MessageAgent, request: sending::Request) -> Result<Answered, Failed> {
-    let Some(push) = &agent.push else { return Err(remote::unanswered(Unanswered::Unconnected)) };
-    let answer = push.http.post(&push.endpoint, request.text, &request.trace, Media::Json).await;
-    let answer = answer.map_err(remote::unanswered)?;
-    let (status, retry_after) = (answer.status, answer.retry_after);
-    let (body, cut) = answer.beginning(agent.answer_bytes_max).await;
-    match cut {
-        // A refusal is complete with its status line.
-        Some(_) if status::meaning(status).is_some() => {}
-        None => {}
-        Some(Unread::TooLong) => return Err(remote::too_long(agent.answer_bytes_max)),
-        Some(Unread::Lost) => return Err(remote::unanswered(Unanswered::Lost)),
-        Some(Unread::Garbled) => return Err(remote::unanswered(Unanswered::Garbled)),
-    }
-    Ok(Answered { status, retry_after, body })
 }

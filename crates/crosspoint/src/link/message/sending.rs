@@ -13,10 +13,13 @@ use crosspoint_engine::runtime::Attempt;
 use crosspoint_engine::wall_clock;
 use crosspoint_exchange::outgoing;
 use crosspoint_exchange::trace::Trace;
+use crosspoint_http::call::{Media, Unanswered, Unread};
 use uuid::Uuid;
 
 use super::agent::MessageAgent;
+use super::verdict::Answered;
 use crate::backend::assignment;
+use crate::link::{remote, status};
 
 /// How much longer than its request says an attempt may take (ALL-4).
 const GRACE: Duration = Duration::from_secs(30);
@@ -66,4 +69,22 @@ pub(crate) fn cancelled(message_id: Uuid, to_agent: &str, job: JobId, trace: &Tr
     let Ok(version) = pick(SPOKEN, SPOKEN) else { return Bytes::new() };
     let notice = Notice { version, message_id, to_agent, timestamp: &timestamp, trace_id, work: job.uuid() };
     notice.cancelled().into()
+}
+
+/// Posts a message, and reads the answer whole.
+pub(super) async fn post(agent: &MessageAgent, request: Request) -> Result<Answered, Failed> {
+    let Some(push) = &agent.push else { return Err(remote::unanswered(Unanswered::Unconnected)) };
+    let answer = push.http.post(&push.endpoint, request.text, &request.trace, Media::Json).await;
+    let answer = answer.map_err(remote::unanswered)?;
+    let (status, retry_after) = (answer.status, answer.retry_after);
+    let (body, cut) = answer.beginning(agent.answer_bytes_max).await;
+    match cut {
+        // A refusal is complete with its status line.
+        Some(_) if status::meaning(status).is_some() => {}
+        None => {}
+        Some(Unread::TooLong) => return Err(remote::too_long(agent.answer_bytes_max)),
+        Some(Unread::Lost) => return Err(remote::unanswered(Unanswered::Lost)),
+        Some(Unread::Garbled) => return Err(remote::unanswered(Unanswered::Garbled)),
+    }
+    Ok(Answered { status, retry_after, body })
 }

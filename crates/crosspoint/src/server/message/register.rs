@@ -7,19 +7,21 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::Report;
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::message::version::NoCommonVersion;
 use crosspoint_contracts::message::{Registration, Sign};
 use crosspoint_engine::core::{Member, Spec};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 use crosspoint_engine::wall_clock;
-use crosspoint_exchange::refusal::{Refusal, TokenStatus};
+use crosspoint_exchange::incoming::one_of_all;
+use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
 use crosspoint_http::body::Received;
 use crosspoint_http::json::response;
 
-use super::sender::{Presented, refused};
+use super::sender::Presented;
 use super::taken;
-use crate::config::{ANSWER_BYTES, CONCURRENCY, address};
+use crate::config::{ANSWER_BYTES, CONCURRENCY, ENDPOINT, address};
 use crate::link::message::{Beat, CONTRACT_NAME, MessageAgent, Registered, SILENCE, SILENT_AFTER};
 use crate::server::App;
 use crate::server::pull::unjoined;
@@ -65,7 +67,7 @@ impl App {
         self.authenticated(&agent, presented)?;
         match &agent.agent_type {
             Some(of) if **of != *registration.agent_type && agent.has_token() => {
-                Err(refused(&agent.name, TokenStatus::WrongAgent))
+                Err(Refusal::wrong_type(&agent.name, of))
             }
             Some(of) if **of != *registration.agent_type => {
                 let hint = format!("register as the type that is configured for it: {of}");
@@ -82,7 +84,8 @@ impl App {
             let hint = "register under another agent_id";
             return Err(Refusal::conflict("a caller of this name is configured", hint).at("/agent_id"));
         }
-        let base_url = registration.base_url.as_deref().map(|url| address::base(url, std::iter::empty())).transpose();
+        let base_url = registration.base_url.as_deref();
+        let base_url = base_url.map(|url| address::base(url, [ENDPOINT].into_iter())).transpose();
         let base_url = base_url.map_err(|problem| {
             Refusal::invalid(problem, "write it like http://127.0.0.1:8000")
                 .clause("MSG-11.5")
@@ -113,7 +116,12 @@ impl App {
     }
 
     /// Takes a heartbeat (MSG-12). What is wrong with it does no harm, as long as it says whose it is.
-    pub(super) fn take_heartbeat(&self, presented: &Presented, document: &Bytes) -> Result<Response, Refusal> {
+    pub(super) fn take_heartbeat(
+        &self,
+        presented: &Presented,
+        from_agent: Option<&str>,
+        document: &Bytes,
+    ) -> Result<Response, Refusal> {
         let (report, sign) = Sign::read(document, &self.types());
         let sign = sign.ok_or_else(|| malformed(report))?;
         self.speaks_for(presented, &sign.agent_id)?;
@@ -125,9 +133,8 @@ impl App {
                 .naming_field()
         })?;
         self.authenticated(&agent, presented)?;
-        let differs = |of: &str| sign.agent_type.as_deref().is_some_and(|said| said != of);
-        if agent.has_token() && agent.agent_type.as_deref().is_some_and(differs) {
-            return Err(refused(&agent.name, TokenStatus::WrongAgent));
+        if agent.has_token() {
+            App::is_of_type(&agent, [sign.agent_type.as_deref(), from_agent])?;
         }
         let resources = sign.resources.as_ref().map(|resources| resources.bytes().clone());
         agent.beats(Beat { at: wall_clock::now(), status: sign.presence, resources });
@@ -142,11 +149,13 @@ impl App {
 }
 
 /// Refuses what cannot be read, with the first of its mistakes; the others are listed with it.
-fn malformed(report: Report) -> Refusal {
-    let refusal = match report.findings.first() {
+pub(super) fn malformed(report: Report) -> Refusal {
+    let errors = report.findings.iter().filter(|finding| finding.level == Level::Error);
+    let refusal = match errors.chain(&report.findings).next() {
         Some(finding) => {
             let (clause, at) = (finding.clause.id, finding.pointer.clone());
-            Refusal::invalid(finding.message.clone(), finding.hint.clone()).clause(clause).at(at).naming_field()
+            let message = format!("{}{}", finding.message, one_of_all(&report));
+            Refusal::invalid(message, finding.hint.clone()).clause(clause).at(at).naming_field()
         }
         None => Refusal::invalid("the body cannot be read", "send one JSON object"),
     };

@@ -82,6 +82,7 @@ fn what_is_missing_or_wrong_is_named_with_its_place() {
         ("base_url", json!("ftp://digger")),
         ("base_url", json!("http://user:secret@digger")),
         ("base_url", json!(7)),
+        ("base_url", json!("http://127.0.0.1:8000/api/agent/message")),
         ("concurrency", json!(0)),
         ("concurrency", json!(1001)),
     ] {
