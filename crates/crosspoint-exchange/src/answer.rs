@@ -41,6 +41,8 @@ pub struct Beside {
     /// that the output is an object, so that it is one again in that other contract (ALL-8). Callers that know only
     /// texts do not get that addition.
     pub is_translated: bool,
+    /// Why the job does not move, for people. It is carried.
+    pub stuck: Option<String>,
 }
 
 /// A job for a caller.
@@ -218,6 +220,9 @@ impl<'w> Writing<'w> {
             self.put_known(&mut canonical, *known);
         }
         self.put_warnings(&mut canonical);
+        if let Some(stuck) = &self.beside.stuck {
+            canonical.carry("stuck", Json::string(stuck));
+        }
         canonical
     }
 

@@ -53,7 +53,7 @@ pub async fn request_work<B: Backend>(
     let wait = query::wait(uri, doors.wait_max);
     let wait = wait.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes, &asking.agent_types))?;
     let is_told_later = asking.notify.is_some();
-    let work = doors.admit((CONTRACT, caller), headers, Asking { wait, ..asking }, received).await?;
+    let mut work = doors.admit((CONTRACT, caller), headers, Asking { wait, ..asking }, received).await?;
     let now = ended(&work).await;
     // A caller that did not wait for the outcome and gets it later looks for it there, and not in this answer.
     let is_new = is_told_later && wait.is_none() && !work.joined;
@@ -70,6 +70,8 @@ pub async fn request_work<B: Backend>(
             StatusCode::from_u16(status).unwrap_or_default()
         }
     };
+    // The message stays the same, and what is said beside it may change: it is not there to be compared.
+    work.beside.stuck = if is_told { None } else { doors.backend.stuck(&now) };
     let mut response = response(status, written(&shown, &work.beside));
     locate(&mut response, &job);
     let response = held(response, room);

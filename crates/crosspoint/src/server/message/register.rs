@@ -34,24 +34,31 @@ pub(in crate::server) async fn register_agent(
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
-    if app.stopping().is_cancelled() {
-        return Err(Refusal::stopping().into());
-    }
-    let (report, registration) = Registration::read(&received.bytes, &app.types());
-    let registration = registration.ok_or_else(|| malformed(report))?;
-    let presented = Presented::read(&headers, &registration.agent_id)?;
-    app.speaks_for(&presented, &registration.agent_id)?;
-    let picked = registration.version().map_err(|none| no_common_version(&none))?;
-    let agent = match app.hub().agent(&registration.agent_id) {
-        Some(agent) if app.is_configured(&agent.name) => app.registered_configured(agent, &registration, &presented)?,
-        Some(_) | None => app.register(&registration, picked.get()).await?,
-    };
-    agent.heard();
-    app.hub().tell_capacity(app.engine(), &agent);
-    Ok(response(StatusCode::OK, registration.answer(picked, HEARTBEAT_SECONDS)))
+    Ok(app.registered(&headers, &received).await.map_err(Refusal::of_no_id)?)
 }
 
 impl App {
+    /// Takes a registration.
+    async fn registered(&self, headers: &HeaderMap, received: &Received) -> Result<Response, Refusal> {
+        if self.stopping().is_cancelled() {
+            return Err(Refusal::stopping());
+        }
+        let (report, registration) = Registration::read(&received.bytes, &self.types());
+        let registration = registration.ok_or_else(|| malformed(report))?;
+        let presented = Presented::read(headers, &registration.agent_id)?;
+        self.speaks_for(&presented, &registration.agent_id)?;
+        let picked = registration.version().map_err(|none| no_common_version(&none))?;
+        let agent = match self.hub().agent(&registration.agent_id) {
+            Some(agent) if self.is_configured(&agent.name) => {
+                self.registered_configured(agent, &registration, &presented)?
+            }
+            Some(_) | None => self.register(&registration, picked.get()).await?,
+        };
+        agent.heard();
+        self.hub().tell_capacity(self.engine(), &agent);
+        Ok(response(StatusCode::OK, registration.answer(picked, HEARTBEAT_SECONDS)))
+    }
+
     /// Whether an agent of this name is configured.
     fn is_configured(&self, name: &str) -> bool {
         self.engine().agent(name).is_some_and(|agent| agent.joined.is_none())

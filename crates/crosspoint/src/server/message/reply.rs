@@ -106,8 +106,8 @@ impl App {
         }
     }
 
-    /// Tells an agent that its result broke the contract. The result counts, as a failure, so it is not to be sent again,
-    /// and the answer is a success of HTTP.
+    /// Tells an agent that its result broke the contract. The result counts, as a failure. It is not to be sent again,
+    /// so the answer is a success of HTTP.
     fn failed_by(&self, report: Report, received: &Received) -> Response {
         let hint = "the work has failed as broken_contract: mend the agent, and do not send this again";
         let refusal = malformed(report).with_repeat(Repeat::Never, hint);

@@ -75,7 +75,7 @@ impl App {
         }
     }
 
-    /// Checks the types that a message gives its sender against the type that the sender's token is bound to (MSG-13.5).
+    /// Checks the types that a message gives its sender: the sender's token is bound to one (MSG-13.5).
     pub(super) fn is_of_type(agent: &MessageAgent, said: [Option<&str>; 2]) -> Result<(), Refusal> {
         match agent.agent_type.as_deref() {
             Some(of) if said.into_iter().flatten().any(|said| said != of) => Err(Refusal::wrong_type(&agent.name, of)),

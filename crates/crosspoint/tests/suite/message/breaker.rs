@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::message_post::{Posted, error, heartbeat, result, status};
+use crate::support::message_post::{Posted, error, heartbeat, result, status, work_request};
 use crate::support::scripted_agent::After;
 use crate::support::server::{Server, until};
 
@@ -39,6 +39,8 @@ fn five_unavailable_or_silent_in_a_row_open_the_breaker_and_work_under_way_goes_
     assert_eq!((&job["state"], &job["attempts"]), (&json!("queued"), &json!(0)), "{job:#}");
     let reason = job["stuck"]["reason"].as_str().expect("a reason");
     assert!(reason.starts_with("agent helper's breaker is open until "), "{reason}");
+    let told = server.hears(&work_request("helper", &json!({}))).json();
+    assert_eq!(told["x_custom_fields"]["x_crosspoint"]["stuck"], *reason, "the caller is told, too: {told:#}");
     server.takes(&status(&request, 50));
     server.takes(&result(&request, "done"));
     assert_eq!(server.job(&under_way)["outcome"]["outputs"], "done");

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::support::message_post::{Posted, error, failed, new_id, pulling, result, status};
 use crate::support::misbehaving_agents::{clauses, one_outcome};
+use crate::support::program::{crosspoint, transcript};
 use crate::support::scripted_agent::{After, unused_address};
 use crate::support::server::{Server, until};
 
@@ -232,9 +233,13 @@ fn a_result_that_breaks_the_contract_is_answered_with_what_is_wrong_with_it() {
 fn a_silent_agent_that_answered_with_no_message_is_a_timeout_that_says_so() {
     let agent = Posted::answering(|_, connection| connection.whole(200, "text/plain", "OK"));
     let server = Server::configured(&agent.configuration("helper", "silence_seconds = 0.3"));
-    let job = server.over(&server.begin_once("helper"));
+    let job = server.submit(r#"{"work": "helper", "limits": {"attempts": 2}}"#);
+    let id = job["id"].as_str().expect("an id");
+    let job = server.over(id);
     let failure = &job["outcome"]["failure"];
     assert_eq!(failure["code"], "timeout", "{job:#}");
+    let card = transcript(&mut crosspoint(&["jobs", "show", id, "--server", &server.url()]));
+    assert!(card.contains("MSG-17  the answer to a work_request is no message (2 times)\n"), "{card}");
     let said = "The agent answered the request with a body that is no message, and gave no sign of life for 0.3 s";
     assert!(failure["message"].as_str().is_some_and(|message| message.starts_with(said)), "{failure}");
 }

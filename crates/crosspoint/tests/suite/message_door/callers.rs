@@ -1,4 +1,4 @@
-//! Callers that are known by their names: who is told, and what those learn that are not.
+//! Callers: who is told by name, and what others learn of how they ask.
 
 use serde_json::{Value, json};
 
@@ -35,6 +35,21 @@ fn a_request_of_none_of_the_callers_warns_that_nobody_is_told() {
     assert_eq!(warnings(&server.outcome_of(&asking("dig", &json!({}))).document), Vec::<String>::new());
     let alone = Server::configured(&sample("echo", "dig", ""));
     assert_eq!(warnings(&alone.say(&request).document), Vec::<String>::new(), "where nobody is told, nothing is said");
+}
+
+#[test]
+fn a_misspelled_member_is_kept_with_a_warning() {
+    let server = Server::configured(&sample("echo", "dig", ""));
+    let mut request = asking("dig", &json!({}));
+    let payload = request["payload"].as_object_mut().expect("an object");
+    payload.remove("parameters");
+    payload.insert("paramters".to_owned(), json!({"depth": 1}));
+    let said = server.say(&request);
+    let warning = "MSG-3: `payload` has no `parameters`, but a member of nearly that name, which is kept and not used";
+    assert_eq!((said.status, warnings(&said.document)), (202, vec![warning.to_owned()]), "{:?}", said.answer);
+    let mut open = asking("dig", &json!({}));
+    open["payload"]["parameter_set"] = json!(1);
+    assert_eq!(warnings(&server.say(&open).document), Vec::<String>::new(), "a payload is open");
 }
 
 #[test]
