@@ -354,7 +354,13 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
         listener.set_nonblocking(true).expect("it can be asked");
         let port = listener.local_addr().expect("it has an address").port();
-        let inner = Inner { host: "127.0.0.1".to_owned(), port, tls: Some(Tls(None)), resting: Mutex::default() };
+        let inner = Inner {
+            host: "127.0.0.1".to_owned(),
+            port,
+            tls: Some(Tls(None)),
+            whose: Whose::Agents,
+            resting: Mutex::default(),
+        };
         let sent = Connections(Arc::new(inner)).send(Request::new(Full::default())).await;
         assert_eq!(sent.err(), Some(Unanswered::Unconnected));
         assert!(listener.accept().is_err(), "somebody came");
