@@ -32,6 +32,7 @@ pub mod json;
 pub mod kind;
 mod list;
 pub mod map;
+pub mod nearest;
 mod needs;
 pub mod outcome;
 pub mod printed;

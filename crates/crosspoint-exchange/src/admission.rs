@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crosspoint_contracts::exchange::{Differs, Exchange};
-use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::failure::{Failure, Repeat};
 use crosspoint_contracts::request::{Door, NewJob};
 use crosspoint_contracts::{Contract, Finding, Report};
 
@@ -17,7 +17,7 @@ use super::answer::Beside;
 use super::backend::{Agent, Backend, Followed, Submitted, Unaccepted};
 use super::echo::Echo;
 use super::incoming::{self, Incoming};
-use super::refusal::{self, Refusal, works};
+use super::refusal::{self, Refusal, types_for, works, works_like};
 use super::trace::Trace;
 
 /// Longest name, request id or key, in bytes. All of them are compared, shown and logged whole.
@@ -125,7 +125,7 @@ pub async fn submit<B: Backend>(backend: &B, reading: Reading) -> Result<Admitte
         let known = B::Job::snapshot(&now).request_id;
         (!request_id.is_empty() && *request_id != *known).then_some(request_id)
     };
-    Ok(Admitted { job, joined, beside: Beside { known_as, warnings, is_translated }, wait })
+    Ok(Admitted { job, joined, beside: Beside { known_as, warnings, is_translated, stuck: None }, wait })
 }
 
 /// RUN-5.2: a refusal names the caller's own id of the request and its work, and repeats what every answer repeats,
@@ -232,11 +232,23 @@ fn unaccepted<B: Backend>(
 ) -> Refusal {
     let refusing = &exchange.refusing;
     let wording = match &why {
-        Unaccepted::UnknownWork if exchange.work_may_name_agent => return unknown_name(agents, exchange, was_meant),
-        Unaccepted::UnknownWork => refusing.unknown_work,
+        Unaccepted::UnknownWork if exchange.work_may_name_agent => {
+            return unknown_name(agents, exchange, work, was_meant);
+        }
+        Unaccepted::UnknownWork => {
+            let refusal = why.refusal(agents).with_repeat(Repeat::Never, works_like(agents, work));
+            return fielded(exchange, refusal.worded(refusing.unknown_work));
+        }
         Unaccepted::UnknownAgent => refusing.unknown_agent,
         Unaccepted::NotItsWork => refusing.not_its_work,
-        Unaccepted::WrongType => refusing.wrong_type,
+        Unaccepted::WrongType => {
+            let refusal = fielded(exchange, why.refusal(agents).worded(refusing.wrong_type));
+            let hint = types_for(agents, work).map(|types| format!("agents of these types take it: {types}"));
+            return match hint {
+                Some(hint) => refusal.with_repeat(Repeat::Never, hint),
+                None => refusal,
+            };
+        }
         Unaccepted::Conflict(job) => {
             let is_same = *B::Job::snapshot(&job.now()).work == *work;
             (refusing.conflict)(if is_same { Differs::Input } else { Differs::Work })
@@ -285,8 +297,8 @@ impl<J: Followed> Unaccepted<J> {
 }
 
 /// The name is neither that of a work nor that of an agent.
-fn unknown_name(agents: &[Agent], exchange: &Exchange, was_meant: bool) -> Refusal {
-    let hint = format!("known works: {}", works(agents));
+fn unknown_name(agents: &[Agent], exchange: &Exchange, name: &str, was_meant: bool) -> Refusal {
+    let hint = if was_meant { format!("known works: {}", works(agents)) } else { works_like(agents, name) };
     let wording = exchange.refusing.unknown_work;
     let message = match was_meant {
         false => format!("`{}` is no work and no agent's name", exchange.work),

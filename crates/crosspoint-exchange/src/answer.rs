@@ -41,6 +41,8 @@ pub struct Beside {
     /// that the output is an object, so that it is one again in that other contract (ALL-8). Callers that know only
     /// texts do not get that addition.
     pub is_translated: bool,
+    /// Why the job does not move, for people. It is carried.
+    pub stuck: Option<String>,
 }
 
 /// A job for a caller.
@@ -218,6 +220,9 @@ impl<'w> Writing<'w> {
             self.put_known(&mut canonical, *known);
         }
         self.put_warnings(&mut canonical);
+        if let Some(stuck) = &self.beside.stuck {
+            canonical.carry("stuck", Json::string(stuck));
+        }
         canonical
     }
 
@@ -287,17 +292,28 @@ fn put_repeat(canonical: &mut Canonical<'_>, repeat: Repeat, to: Contract) {
     if !is_error {
         return;
     }
-    let repeat = repeat.name();
+    let name = repeat.name();
     let details = canonical.get(Home::Details).map(|details| details.get().trim().to_owned());
+    let ours = |details: &str| match again(repeat, to).filter(|_| !has(details, "hint")) {
+        Some(hint) => format!("\"repeat\":\"{name}\",\"hint\":{}", quoted(&hint)),
+        None => format!("\"repeat\":\"{name}\""),
+    };
     let details = match details.as_deref() {
-        None | Some("{}" | "null") => format!("{{\"repeat\":\"{repeat}\"}}"),
+        None | Some("{}" | "null") => format!("{{{}}}", ours("")),
         Some(object) if object.starts_with('{') && !has(object, "repeat") => {
-            format!("{{\"repeat\":\"{repeat}\",{}", &object[1..])
+            format!("{{{},{}", ours(object), &object[1..])
         }
         // The agent has a `repeat` of its own, or details that are no object: they stay, and ours is carried.
-        Some(_) => return canonical.carry("repeat", Json::string(repeat)),
+        Some(_) => return canonical.carry("repeat", Json::string(name)),
     };
     canonical.put(Home::Details, Json::new(details));
+}
+
+/// Returns how to have work tried again that surely was not done: the same request only gets the same answer (ALL-1).
+fn again(repeat: Repeat, to: Contract) -> Option<String> {
+    let id = to.exchange().id;
+    let has_key = repeat == Repeat::Safe && !to.key_homes().is_empty();
+    has_key.then(|| format!("send it again with a new `{id}` or Idempotency-Key: the old one has this answer"))
 }
 
 fn has(object: &str, name: &str) -> bool {

@@ -56,6 +56,11 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// Lists who takes which work.
     fn agents(&self) -> Vec<Agent>;
 
+    /// Returns why a job at one moment does not move, for people; `None` if it does.
+    fn stuck(&self, _: &Moment<Self>) -> Option<String> {
+        None
+    }
+
     /// Returns the type of an agent, if it has one.
     fn agent_type(&self, _: &str) -> Option<Arc<str>> {
         None
@@ -101,6 +106,8 @@ pub struct Agent {
     pub name: Arc<str>,
     /// The works that it takes.
     pub works: Vec<Arc<str>>,
+    /// Its type, if it has one.
+    pub agent_type: Option<Arc<str>>,
 }
 
 /// What became of a request.

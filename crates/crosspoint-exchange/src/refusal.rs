@@ -21,7 +21,7 @@ use crosspoint_contracts::failure::{Failure, Repeat};
 use crate::echo::Echo;
 
 pub use self::document::document;
-pub use self::known::{agents, works};
+pub use self::known::{agents, types_for, works, works_like};
 pub use self::limit::Limit;
 pub use self::shown::{Found, Shown, found};
 pub use self::token::TokenStatus;
@@ -103,6 +103,8 @@ struct Own {
     works: Vec<String>,
     /// How much of a limited thing there is, and how much was wanted.
     amounts: Option<(u64, u64)>,
+    /// Whether the request is of a kind that has no id.
+    has_no_id: bool,
 }
 
 /// What else is wrong.
@@ -148,6 +150,13 @@ impl Refusal {
     /// Sets the id of the request that is refused.
     pub fn of_request(mut self, request_id: Option<String>) -> Refusal {
         self.own.get_or_insert_default().request_id = request_id;
+        self
+    }
+
+    /// Says that the request is of a kind that has no id.
+    #[must_use]
+    pub fn of_no_id(mut self) -> Refusal {
+        self.own.get_or_insert_default().has_no_id = true;
         self
     }
 

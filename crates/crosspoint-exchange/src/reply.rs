@@ -47,6 +47,8 @@ pub enum Meaning {
 pub struct Reply {
     /// What the document means for the job.
     pub meaning: Meaning,
+    /// How far the work is that needs a person.
+    pub progress: Option<Progress>,
     /// The request id in the document.
     pub request_id: Option<String>,
     /// The code in the document, even if it says no more than the failure does.
@@ -92,7 +94,10 @@ pub fn read_of(kind: Kind, document: &Bytes, agent_types: &[Box<str>]) -> Result
         Event::Waiting { question } => Meaning::Waiting(question.and_then(|asked| question_of(document, asked))),
         Event::Ended(outcome) => Meaning::Ended(ended(&job, outcome, &Original { kind, document, parts: &parts })),
     };
-    Ok(Reply { meaning, request_id: id, code, report })
+    // Without the document: shown again once the question is answered, it would still ask.
+    let so_far = || Progress { document: None, ..progress(&job, kind, document) };
+    let progress = matches!(meaning, Meaning::Waiting(_)).then(so_far);
+    Ok(Reply { meaning, progress, request_id: id, code, report })
 }
 
 /// Returns a document without the byte order mark that it may begin with.

@@ -23,7 +23,7 @@ use hyper::header::{
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 
-use self::connections::{Connection, Connections};
+use self::connections::{Connection, Connections, Whose};
 pub use self::media::Media;
 use url::Url;
 
@@ -110,6 +110,16 @@ pub enum Unread {
 impl Http {
     /// Makes the way to the agent at this address. The token, if there is one, is presented with every request.
     pub fn new(base: &Url, token: Option<&str>) -> Http {
+        Http::to(base, token, Whose::Agents)
+    }
+
+    /// Makes the way to a caller that is told at this address. No redirects are followed, not even within the host: an
+    /// answer is that of the path that was asked for.
+    pub fn to_caller(base: &Url, token: Option<&str>) -> Http {
+        Http { redirects_max: 0, ..Http::to(base, token, Whose::Callers) }
+    }
+
+    fn to(base: &Url, token: Option<&str>, whose: Whose) -> Http {
         let bearer = token.and_then(|token| {
             let mut value = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
             value.set_sensitive(true);
@@ -118,13 +128,7 @@ impl Http {
         let base = base.clone();
         let port = base.port().map(|port| format!(":{port}")).unwrap_or_default();
         let host = base.host_str().and_then(|host| HeaderValue::try_from(format!("{host}{port}")).ok());
-        Http { connections: Connections::to(&base), base, host, bearer, redirects_max: REDIRECTS_MAX }
-    }
-
-    /// Follows no redirects, not even within the host: an answer is that of the path that was asked for.
-    #[must_use]
-    pub fn without_redirects(self) -> Http {
-        Http { redirects_max: 0, ..self }
+        Http { connections: Connections::to(&base, whose), base, host, bearer, redirects_max: REDIRECTS_MAX }
     }
 
     /// Returns a path below the agent's address. `path` comes from Crosspoint; characters that cannot be part of a path
@@ -344,7 +348,7 @@ mod tests {
 
     fn http(base: &str) -> Http {
         let base = Url::parse(base).expect("an address");
-        Http { connections: Connections::to(&base), base, host: None, bearer: None, redirects_max: 0 }
+        Http { connections: Connections::to(&base, Whose::Agents), base, host: None, bearer: None, redirects_max: 0 }
     }
 
     #[test]

@@ -67,6 +67,8 @@ pub struct Asking {
     pub agent_types: Arc<[Box<str>]>,
     /// The recipient that is to be told of the outcome.
     pub notify: Option<Arc<str>>,
+    /// Warnings about how the request was sent, for a caller that does not wait for the outcome.
+    pub warnings: Vec<String>,
 }
 
 impl<B: Backend> Doors<B> {
@@ -78,7 +80,7 @@ impl<B: Backend> Doors<B> {
         asking: Asking,
         received: Received,
     ) -> Result<Admitted<B::Job>, Refusal> {
-        let Asking { wait, work, agent_types, notify } = asking;
+        let Asking { wait, work, agent_types, notify, warnings } = asking;
         let about = |refusal| admission::about(refusal, contract, &received.bytes, &agent_types);
         if self.site.stopping().is_cancelled() {
             return Err(about(Refusal::stopping()));
@@ -89,7 +91,11 @@ impl<B: Backend> Doors<B> {
         let bytes = &received.bytes;
         let reading = long::look(bytes.len(), || admission::read(contract, bytes, headers));
         let reading = reading.map_err(|refusal| refusal.knowing(&self.backend.agents()))?;
-        admission::submit(&self.backend, reading).await
+        let mut admitted = admission::submit(&self.backend, reading).await?;
+        if wait.is_none() {
+            admitted.beside.warnings.extend(warnings);
+        }
+        Ok(admitted)
     }
 }
 

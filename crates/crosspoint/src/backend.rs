@@ -15,9 +15,9 @@ use crosspoint_contracts::Report;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::request::{Door, NewJob};
 use crosspoint_contracts::time::Time;
-use crosspoint_engine::core::Rejected;
+use crosspoint_engine::core::{Rejected, Spec};
 use crosspoint_engine::job::{self, Job};
-use crosspoint_engine::runtime::{self, Engine, TextRoom, Unread, Watch};
+use crosspoint_engine::runtime::{self, Ahead, Engine, TextRoom, Unread, Watch};
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::backend::{Agent, Backend, Denied, Followed, Submitted, Unaccepted, Whole};
 use crosspoint_exchange::outgoing::Assignment;
@@ -97,7 +97,14 @@ impl Backend for Orchestrator {
 
     fn agents(&self) -> Vec<Agent> {
         let agents = self.engine.agents();
-        agents.into_iter().map(|agent| Agent { name: agent.spec.name, works: agent.spec.works }).collect()
+        let agent = |spec: Spec| Agent { name: spec.name, works: spec.works, agent_type: spec.agent_type };
+        agents.into_iter().map(|view| agent(view.spec)).collect()
+    }
+
+    fn stuck(&self, now: &Arc<Job>) -> Option<String> {
+        // The question itself says that a person is asked.
+        let is_asking = matches!(now.state, job::State::Waiting { .. });
+        self.engine.stuck(now, Ahead::Left).filter(|_| !is_asking).map(|stuck| stuck.reason)
     }
 
     fn agent_type(&self, agent: &str) -> Option<Arc<str>> {

@@ -20,10 +20,12 @@ use reqwest::{Method, Response, StatusCode};
 use crate::command::flags::Reach;
 use address::{Address, Line};
 use embedded::Embedded;
-pub(crate) use failed::{Failed, advice};
+pub(crate) use failed::{Failed, advice_on_outcome};
 pub(crate) use find::Need;
 pub(crate) use follow::{Event, Follow, Heard};
-pub(crate) use job::{Agent, AgentPage, Failure, Heartbeat, Job, JobFields, Outcome, Owed, Page, Question, plain};
+pub(crate) use job::{
+    Agent, AgentPage, Failure, Heartbeat, Job, JobFields, Outcome, Owed, Page, Question, Violation, plain,
+};
 use left::Left;
 pub(crate) use printed::Printed;
 

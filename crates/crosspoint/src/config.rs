@@ -42,7 +42,7 @@ pub(crate) use bridge::Bridge;
 pub(crate) use caller::Caller;
 pub(crate) use exec::Exec;
 pub(crate) use load::{Flags, Loaded};
-pub(crate) use message::{Message, Via};
+pub(crate) use message::{ENDPOINT, Message, Via};
 pub(crate) use problem::Invalid;
 pub(crate) use remote::{ANSWER_BYTES, CONCURRENCY, Remote};
 pub(crate) use show::show;

@@ -161,8 +161,9 @@ pub(super) fn pointer(path: &[&str], inside: Option<&str>) -> String {
     pointer
 }
 
-/// Returns what follows the path to a member in a pointer; `None` if the pointer leads elsewhere. No pointer is made for
-/// the comparison, which is made for every member of a document. Names of shapes have nothing that a pointer escapes.
+/// Returns what follows the path to a member in a pointer; `None` if the pointer leads elsewhere. No pointer is made
+/// for the comparison, which is made for every member of a document. Names of shapes have nothing that a pointer
+/// escapes.
 pub(super) fn below<'p>(pointer: &'p str, path: &[&'static str]) -> Option<&'p str> {
     let rest = path.iter().try_fold(pointer, |rest, name| rest.strip_prefix('/')?.strip_prefix(name))?;
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)

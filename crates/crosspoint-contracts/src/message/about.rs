@@ -8,6 +8,7 @@ use super::heartbeat::is_sign;
 use super::version::{NoCommonVersion, SPOKEN, pick};
 use crate::json::{Tape, Text, Value};
 use crate::kind::Kind;
+use crate::nearest::nearest;
 
 /// What a message is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct About {
     pub from_agent: Option<String>,
     /// The name of the agent that sent it, which a heartbeat has, and a result of the later dialect.
     pub agent_id: Option<String>,
+    /// Optional members that a request lacks, while it has a member of nearly that name, which is not used.
+    pub misspelled: Vec<&'static str>,
 }
 
 impl About {
@@ -65,6 +68,7 @@ impl About {
             version: name(version),
             from_agent: name(from_agent),
             agent_id: name(agent_id),
+            misspelled: payload.filter(|_| kind == Some(Kind::WorkRequest)).map(misspelled).unwrap_or_default(),
         }
     }
 
@@ -73,6 +77,26 @@ impl About {
         pick(SPOKEN, &[self.version.as_deref()?]).err()
     }
 }
+
+/// The members of a request's payload. Those that it may lack come last.
+const REQUEST_MEMBERS: [&str; 4] = ["task_id", "work_type", "parameters", "hints"];
+
+/// Longest name that is looked at as a misspelled one, in bytes.
+const MISSPELLED_BYTES_MAX: usize = 32;
+
+/// Returns the optional members that a request lacks, while it has one of nearly that name.
+fn misspelled(payload: Value<'_, '_>) -> Vec<&'static str> {
+    let is_unknown = |name: &Text<'_>| !REQUEST_MEMBERS.iter().any(|known| *name == **known);
+    let is_short = |name: &Text<'_>| name.raw().len() <= MISSPELLED_BYTES_MAX;
+    let unknown = payload.members().map(|(name, _)| name).filter(is_unknown).filter(is_short);
+    let unknown: Vec<_> = unknown.take(UNKNOWN_MAX).map(Text::decode).collect();
+    let is_meant = |member: &&str| unknown.iter().any(|name| nearest(name, &[*member]).is_some());
+    let lacks = |member: &&str| payload.get(member).is_none();
+    REQUEST_MEMBERS[2..].iter().copied().filter(|_| !unknown.is_empty()).filter(lacks).filter(is_meant).collect()
+}
+
+/// Most unknown members that are looked at.
+const UNKNOWN_MAX: usize = 16;
 
 /// Returns the members of these names, in one pass.
 fn members<'t, 's, const N: usize>(object: Option<Value<'t, 's>>, names: [&str; N]) -> [Option<Value<'t, 's>>; N] {

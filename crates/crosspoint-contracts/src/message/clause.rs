@@ -12,7 +12,7 @@ crate::clause::clauses! {
         => "Write 8-4-4-4-12 hexadecimal digits: 550e8400-e29b-41d4-a716-446655440001.";
     MSG_1_4 = "MSG-1.4" Error Document, "rulings; message document, Message Envelope":
         "from_agent and to_agent are orchestrator, infra, desktop, code, research or a type the operator added."
-        => "Use one of the five types, or add yours (validate: --agent-type NAME).";
+        => "Use one of the five types, or add yours: [server] agent_types (validate: --agent-type NAME).";
     MSG_2 = "MSG-2" Error Document, "rulings; message document, Message Envelope":
         "`timestamp` is ISO 8601."
         => "Write it like 2026-01-19T04:21:04Z.";
@@ -139,7 +139,7 @@ crate::clause::clauses! {
         shown_by ["versions::the_lowest_common_version_is_picked", "versions::versions_are_compared_as_numbers"];
     MSG_10_2 = "MSG-10.2" Error Document, "rulings; message document, Protocol Versioning":
         "`protocol_version` is a version we speak: \"1.0\"."
-        => "Write \"protocol_version\": \"1.0\", as a string; others are answered with 5006.";
+        => "Write \"protocol_version\": \"1.0\", as a string.";
     MSG_10_3 = "MSG-10.3" Error Exchange, "rulings":
         "No common version is answered with 5006, naming the versions of both sides."
         => "Speak a version of the other side's list.",
@@ -147,7 +147,7 @@ crate::clause::clauses! {
         shown_by ["versions::no_common_version_names_both_lists"];
     MSG_11 = "MSG-11" Error Exchange, "rulings; message document, Version Negotiation":
         "Agents register with agent_id, agent_type, supported_versions, work_types and optionally base_url."
-        => "POST these to /api/agent/register.";
+        => "Write {\"agent_id\": \"infra-1\", \"agent_type\": \"infra\", \"supported_versions\": [\"1.0\"], \"work_types\": [\"run_playbook\"]}.";
     MSG_11_2 = "MSG-11.2" Error Exchange, "rulings":
         "Over a queue the registration's fields stand in x_custom_fields of the first heartbeat."
         => "Add them there.";
@@ -159,7 +159,7 @@ crate::clause::clauses! {
         => "Use that version, and send heartbeats at that interval.";
     MSG_11_5 = "MSG-11.5" Error Exchange, "rulings":
         "With a base_url work is pushed there; without one the agent pulls."
-        => "Leave base_url out where the agent cannot be reached.";
+        => "Write it like http://127.0.0.1:8000, or leave base_url out where the agent pulls.";
     MSG_12 = "MSG-12" Error Document, "rulings":
         "A heartbeat is a work_status with agent_id, agent_type, status (online, offline, busy), current_task_id, resources and timestamp."
         => "Give all six; current_task_id is null when idle, resources may be {}.";

@@ -139,8 +139,10 @@ fn malformed(finding: &Finding) -> (Failure, Option<&'static str>) {
 }
 
 fn unspoken(theirs: Option<&str>) -> String {
-    let theirs: Vec<&str> = theirs.into_iter().collect();
-    version::NoCommonVersion::of(SPOKEN, &theirs).to_string()
+    match theirs {
+        Some(theirs) => version::NoCommonVersion::of(SPOKEN, &[theirs]).to_string(),
+        None => format!("no common protocol version: we speak \"{}\"; the other side gives none as a text", SPOKEN[0]),
+    }
 }
 
 /// MSG-13, MSG-17: an answer on the same connection is a success of HTTP, however the work went. Only a refused token

@@ -24,9 +24,9 @@ pub struct Notice<'n> {
 }
 
 impl Notice<'_> {
-    /// Says that the work is cancelled. The agent need not answer.
+    /// Says that the agent is to stop: the work was cancelled, or given up. The agent need not answer.
     pub fn cancelled(&self) -> String {
-        self.error(code::CANCELLED, "The work was cancelled.", [])
+        self.error(code::CANCELLED, "The work is no longer wanted.", [])
     }
 
     /// Says that a reply cannot be used: its chunks do not fit together, or it breaks the contract.

@@ -24,6 +24,10 @@ const VERSION: &str = {
     only
 };
 
+/// Hints for members that other contracts have with another meaning.
+const REQUEST_ID_HINT: &str = "Add \"request_id\": a UUID that is the same for all messages about this request.";
+const TYPE_HINT: &str = "Add \"type\": \"work_request\", \"work_status\", \"work_result\" or \"error\".";
+
 /// The agent types that every deployment has.
 pub const AGENT_TYPES: &[&str] = &["orchestrator", "infra", "desktop", "code", "research"];
 
@@ -42,8 +46,8 @@ pub(crate) fn message<'t, 's, Payload: Default>(
         to_agent: fields.required("to_agent", &MSG_1, agent_type(options, &MSG_1_4)),
         timestamp: fields.required("timestamp", &MSG_1, utc_timestamp),
         trace_id: TraceId(fields.required("trace_id", &MSG_1, uuid(&MSG_1_3))),
-        request_id: RequestId(fields.required("request_id", &MSG_1, uuid(&MSG_1_3))),
-        message_type: fields.required("type", &MSG_1, word(&MSG_101)),
+        request_id: RequestId(fields.required_or("request_id", &MSG_1, REQUEST_ID_HINT, uuid(&MSG_1_3))),
+        message_type: fields.required_or("type", &MSG_1, TYPE_HINT, word(&MSG_101)),
         payload: fields.required("payload", &MSG_1, object(&MSG_102, payload)),
         x_custom_fields: fields.optional("x_custom_fields", opaque(&MSG_1_2)),
         priority: fields.tolerated("priority", priority),

@@ -65,8 +65,12 @@ fn all_attempts(job: &Job, limit: Duration, policy: &Policy) -> Duration {
 
 /// Returns when the agent has given no sign of life for as long as it may.
 fn silence_ends(job: &Job, running: &Running, policy: &Policy) -> Option<Time> {
-    let silence = job.request.limits.silence.unwrap_or(policy.silence?);
-    Some(running.heard_at.plus(silence))
+    Some(running.heard_at.plus(silence(job, policy)?))
+}
+
+/// Returns how long the agent may be silent.
+fn silence(job: &Job, policy: &Policy) -> Option<Duration> {
+    Some(job.request.limits.silence.unwrap_or(policy.silence?))
 }
 
 /// Returns when the time of the attempt is up.
@@ -90,13 +94,9 @@ impl Step {
             }
             State::Running(running) if silence_ends(&self.job, &running, policy).is_some_and(|at| at <= now) => {
                 let what = "the agent gave no sign of life for as long as it may";
-                return self.given_up(
-                    "ALL-4",
-                    what,
-                    "The agent gave no sign of life for as long as it may.",
-                    now,
-                    policy,
-                );
+                let seconds = silence(&self.job, policy).unwrap_or_default().as_secs_f64();
+                let message = format!("The agent gave no sign of life for {seconds} s (silence_seconds).");
+                return self.given_up("ALL-4", what, &message, now, policy);
             }
             State::Running(running) if attempt_ends(&self.job, &running).is_some_and(|at| at <= now) => {
                 let what = "the agent was not done when the time for the attempt was over";

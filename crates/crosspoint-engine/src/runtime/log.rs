@@ -3,9 +3,13 @@
 use std::borrow::Cow;
 
 use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::time::Time;
 
+use crate::breaker::Breaker;
 use crate::core::Batch;
-use crate::event::What;
+use crate::event::{Violation, What};
+use crate::id::Seq;
+use crate::job::Job;
 
 /// Writes one line for each transition: ids first, never content.
 pub(super) fn transitions(batch: &Batch) {
@@ -36,11 +40,31 @@ pub(super) fn transitions(batch: &Batch) {
             }
         }
     }
-    for (seq, _, violation) in &batch.violations {
-        match &violation.what {
-            Cow::Borrowed(what) => tracing::warn!(seq = seq.0, clause = violation.clause, "{what}"),
-            // An agent may have chosen the words, so they are content: only the clause is logged (RUN-11).
-            Cow::Owned(_) => tracing::warn!(seq = seq.0, clause = violation.clause, "a rule was broken"),
+}
+
+/// Writes that an agent's breaker has opened or closed. Half open it is only for the time of a check.
+pub(super) fn breaker(agent: &str, before: Breaker, after: Breaker) {
+    match after {
+        Breaker::Open { until } if before != after => {
+            // An operator who opened it closes it, too.
+            let until = Some(until).filter(|until| *until != Time::NEVER).map(tracing::field::display);
+            tracing::warn!(agent, state = after.name(), until, "the agent's breaker has opened; new work for it waits");
         }
+        Breaker::Closed { .. } if !before.is_closed() => {
+            tracing::info!(agent, state = after.name(), "the agent's breaker has closed");
+        }
+        Breaker::Open { .. } | Breaker::HalfOpen | Breaker::Closed { .. } => {}
+    }
+}
+
+/// Writes that a rule was broken, by the agent that has the job. A job that is not in memory is named by its number.
+pub(super) fn violation(seq: Seq, job: Option<&Job>, violation: &Violation) {
+    let (clause, number) = (violation.clause, job.is_none().then_some(seq.0));
+    let id = job.map(|job| tracing::field::display(job.id()));
+    let agent = job.and_then(|job| job.agent.as_deref());
+    match &violation.what {
+        Cow::Borrowed(what) => tracing::warn!(job = id, agent, seq = number, clause, "{what}"),
+        // An agent may have chosen the words, so they are content: only the clause is logged (RUN-11).
+        Cow::Owned(_) => tracing::warn!(job = id, agent, seq = number, clause, "a rule was broken"),
     }
 }

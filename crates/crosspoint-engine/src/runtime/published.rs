@@ -231,10 +231,9 @@ impl Published {
         }
     }
 
-    pub(super) fn post_standing(&self, name: &str, standing: Standing) {
-        if let Some(posted) = lock(&self.agents).get_mut(name) {
-            posted.standing = standing;
-        }
+    /// Publishes the standing of an agent. Returns the one before.
+    pub(super) fn post_standing(&self, name: &str, standing: Standing) -> Option<Standing> {
+        Some(std::mem::replace(&mut lock(&self.agents).get_mut(name)?.standing, standing))
     }
 
     pub(super) fn watch(&self, id: JobId) -> Option<Watch> {

@@ -58,7 +58,9 @@ impl Engine {
         published.post_members(&batch.members);
         published.post_load(&load);
         for (name, standing) in &batch.agents {
-            published.post_standing(name, *standing);
+            if let Some(before) = published.post_standing(name, *standing) {
+                log::breaker(name, before.breaker, standing.breaker);
+            }
         }
         let answer = |(pending, reply): (Pending, Reply)| {
             let watch = accepted(&batch, &reply).map(|job| published.post_new(job));
@@ -80,6 +82,10 @@ impl Engine {
             let _ = sender.send(answer);
         }
         log::transitions(&batch);
+        for (seq, _, violation) in &batch.violations {
+            let job = batch.jobs.get(seq).map(|written| written.job.clone());
+            log::violation(*seq, job.or_else(|| Some(published.watch_at(*seq)?.job())).as_deref(), violation);
+        }
     }
 
     /// Carries out one effect. Attempts for the pull queues are collected in `handed`, so that they are queued

@@ -6,11 +6,13 @@ use crosspoint_contracts::content::Json;
 use crosspoint_contracts::exchange::{Exchange, Known};
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::job::{Canonical, Home, State};
+use crosspoint_contracts::json::quoted;
 use crosspoint_contracts::map::{Carrying, WriteContext};
 use crosspoint_contracts::{Contract, translate};
 use uuid::Uuid;
 
 use super::{Refusal, Situation};
+use crate::incoming::names_in;
 
 /// The type of the side that refuses, where it cannot be read whom the request was for.
 const OURSELVES: &str = "orchestrator";
@@ -34,8 +36,10 @@ pub fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> S
         None => {
             // RUN-5: an id that could not be read is generated, and the document says so.
             canonical.put(Home::RequestId, Json::string(&id.to_string()));
-            let warnings = Json::new("[\"request_id was generated: none could be read from the request\"]");
-            canonical.place(contract, exchange.warnings, warnings);
+            if !refusal.own.as_ref().is_some_and(|own| own.has_no_id) {
+                let warnings = Json::new("[\"request_id was generated: none could be read from the request\"]");
+                canonical.place(contract, exchange.warnings, warnings);
+            }
         }
     }
     let has_duration = translate::has_member(&canonical, contract, Home::Duration);
@@ -65,7 +69,18 @@ pub fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> S
         facts: &facts,
         ..crate::write_context(id, now)
     };
-    translate::write(&canonical, contract, &context).map(translate::Written::into_text).unwrap_or_default()
+    let written = |canonical: &Canonical<'_>| {
+        translate::write(canonical, contract, &context).map(translate::Written::into_text).unwrap_or_default()
+    };
+    let text = written(&canonical);
+    let [echoed] = names_in(text.as_bytes(), [exchange.id]);
+    if refusal.request_id().is_none_or(|id| echoed.as_deref() == Some(id)) {
+        return text;
+    }
+    // ALL-7: the contract wants another form of ids, and its own stands in for the caller's.
+    let warning = format!("{0} was generated: that of the request is no UUID, and is carried", exchange.id);
+    canonical.place(contract, exchange.warnings, Json::new(format!("[{}]", quoted(&warning))));
+    written(&canonical)
 }
 
 /// Returns the failure to write. A refusal is never a cancellation, for which a contract may have no error. A body over

@@ -51,11 +51,16 @@ impl TokenStatus {
     /// Returns what is wrong, and what to do about it.
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            TokenStatus::Missing => ("a token is needed", "send the header Authorization: Bearer TOKEN"),
+            TokenStatus::Missing => (
+                "a token is needed",
+                "send the header Authorization: Bearer TOKEN, with the token in your `token_file`",
+            ),
             TokenStatus::Malformed => {
                 ("the Authorization header holds no token", "write it like this: Authorization: Bearer TOKEN")
             }
-            TokenStatus::Unknown => ("the token is not known here", "use the token that this server was given for you"),
+            TokenStatus::Unknown => {
+                ("the token is not known here", "use the token in `token_file` of your [[agent]] or [[caller]]")
+            }
             TokenStatus::Expired => ("the token has expired", "ask the operator for a new one"),
             TokenStatus::Revoked => ("the token was revoked", "ask the operator for a new one"),
             TokenStatus::WrongAgent => {
@@ -83,5 +88,19 @@ impl Refusal {
         let own = refusal.own.get_or_insert_default();
         (own.agent, own.token) = (Some(agent_id.to_owned()), Some(status));
         refusal.clause(clause)
+    }
+
+    /// The token is that of the agent, and the type is not.
+    pub fn wrong_type(agent_id: &str, agent_type: &str) -> Refusal {
+        let refusal = Refusal::unauthenticated(agent_id, TokenStatus::WrongAgent);
+        let hint = format!("the agent is configured with the type {agent_type}: use that, or change its `type`");
+        Refusal { hint: hint.into(), ..refusal.saying("the token is that of an agent of another type") }
+    }
+
+    /// The token is that of an agent, and only a caller may do this.
+    pub fn no_caller(caller: &str) -> Refusal {
+        let refusal = Refusal::unauthenticated(caller, TokenStatus::WrongAgent);
+        let hint = "use the token in `token_file` of your [[caller]]";
+        Refusal { hint: hint.into(), ..refusal.saying("the token is that of an agent, and not of a caller") }
     }
 }

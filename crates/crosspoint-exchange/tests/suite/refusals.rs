@@ -192,7 +192,7 @@ fn types_that_the_operator_added_are_repeated_too() {
 }
 
 fn agent(name: &str, works: &[&str]) -> Agent {
-    Agent { name: name.into(), works: works.iter().map(|work| Arc::from(*work)).collect() }
+    Agent { name: name.into(), works: works.iter().map(|work| Arc::from(*work)).collect(), agent_type: None }
 }
 
 type Why = fn(NewJob) -> Unaccepted<Known>;

@@ -56,7 +56,17 @@ struct Inner {
     port: u16,
     /// `None` if the agent is not reached over TLS.
     tls: Option<Tls>,
+    whose: Whose,
     resting: Mutex<Resting>,
+}
+
+/// Whose address it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// That of an agent.
+    Agents,
+    /// That of a caller. It is tried over and over, and those who try say so once.
+    Callers,
 }
 
 #[derive(Default)]
@@ -132,12 +142,12 @@ async fn close_stale(home: Weak<Inner>) {
 }
 
 impl Connections {
-    pub(crate) fn to(url: &Url) -> Connections {
+    pub(crate) fn to(url: &Url, whose: Whose) -> Connections {
         // An IPv6 address stands in brackets within a URL.
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let tls = (url.scheme() == "https").then(|| Tls::new(&host));
         let port = url.port_or_known_default().unwrap_or(0);
-        Connections(Arc::new(Inner { host, port, tls, resting: Mutex::default() }))
+        Connections(Arc::new(Inner { host, port, tls, whose, resting: Mutex::default() }))
     }
 
     /// Sends a request over an idle connection, or a new one. A request that an idle connection gives back unsent,
@@ -185,8 +195,11 @@ impl Connections {
         let connected = tokio::time::timeout(CONNECT_TIME_MAX, self.0.connect()).await;
         let timed_out = || io::Error::from(io::ErrorKind::TimedOut);
         let (sender, driven, socket) = connected.unwrap_or_else(|_| Err(timed_out())).map_err(|cause| {
-            let Inner { host, port, .. } = &*self.0;
-            tracing::warn!(host, port, %cause, "an agent cannot be connected to");
+            let Inner { host, port, whose, .. } = &*self.0;
+            match whose {
+                Whose::Agents => tracing::warn!(host, port, %cause, "an agent cannot be connected to"),
+                Whose::Callers => tracing::debug!(host, port, %cause, "a caller cannot be connected to"),
+            }
             Unanswered::Unconnected
         })?;
         Ok(Connection { sender, driven: Some(driven), socket, home: Arc::downgrade(&self.0) })
@@ -265,7 +278,7 @@ mod tests {
     async fn here() -> (Connections, TcpListener) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let url = format!("http://{}/", listener.local_addr().expect("it has an address"));
-        (Connections::to(&Url::parse(&url).expect("an address")), listener)
+        (Connections::to(&Url::parse(&url).expect("an address"), Whose::Agents), listener)
     }
 
     /// Posts this many bytes, and reads the answer to its end.
@@ -341,7 +354,13 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
         listener.set_nonblocking(true).expect("it can be asked");
         let port = listener.local_addr().expect("it has an address").port();
-        let inner = Inner { host: "127.0.0.1".to_owned(), port, tls: Some(Tls(None)), resting: Mutex::default() };
+        let inner = Inner {
+            host: "127.0.0.1".to_owned(),
+            port,
+            tls: Some(Tls(None)),
+            whose: Whose::Agents,
+            resting: Mutex::default(),
+        };
         let sent = Connections(Arc::new(inner)).send(Request::new(Full::default())).await;
         assert_eq!(sent.err(), Some(Unanswered::Unconnected));
         assert!(listener.accept().is_err(), "somebody came");

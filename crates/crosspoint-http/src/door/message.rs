@@ -82,7 +82,9 @@ pub async fn answer_work<B: Backend>(doors: &Doors<B>, requested: &Requested<B>)
             StatusCode::from_u16(status).unwrap_or_default()
         }
     };
-    let mut response = response(status, written(&shown, &work.beside));
+    // The message stays the same, and what is said beside it may change: it is not there to be compared.
+    let stuck = if is_told { None } else { doors.backend.stuck(&now) };
+    let mut response = response(status, written(&shown, &Beside { stuck, ..work.beside.clone() }));
     locate(&mut response, &job);
     Ok(Answered { response: held(response, room), is_told })
 }

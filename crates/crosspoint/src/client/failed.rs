@@ -173,12 +173,20 @@ pub(super) fn check_the_address() -> String {
 }
 
 /// Says in words whether to send the request again.
-pub(crate) fn advice(repeat: &str) -> Option<&'static str> {
+fn advice(repeat: &str) -> Option<&'static str> {
     match repeat {
         "safe" => Some("sending it again is safe: the work was surely not done"),
         "unknown" => Some("the work may have been done: look before you send it again"),
         "never" => Some("the same again would not help; submit new work if it is still wanted"),
         _ => None,
+    }
+}
+
+/// Says the same of work that has its outcome, which the same request would only get again.
+pub(crate) fn advice_on_outcome(repeat: &str) -> Option<&'static str> {
+    match repeat {
+        "safe" => Some("sending it again, with a new request id or key, is safe: the work was surely not done"),
+        _ => advice(repeat),
     }
 }
 

@@ -17,7 +17,7 @@ use super::{Agent, Contract, address};
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// The end of an address that belongs to the endpoint, and not to the agent.
-const ENDPOINT: &str = "/api/agent/message";
+pub(crate) const ENDPOINT: &str = "/api/agent/message";
 
 /// The keys that are read by hand.
 const BY_HAND: [&str; 2] = ["via", TOKEN_FILE];

@@ -48,7 +48,7 @@ impl Correspondence {
     pub(super) fn new(to: Recipient, path: &str, changed: Arc<Notify>, closing: CancellationToken) -> Correspondence {
         let callback = to.callback.map(|url| {
             // A redirect may lead to a page that answers anything with 200.
-            let http = Http::new(&url, to.token.as_ref().map(Token::reveal)).without_redirects();
+            let http = Http::to_caller(&url, to.token.as_ref().map(Token::reveal));
             Callback { endpoint: http.endpoint(path), url, http }
         });
         Correspondence {

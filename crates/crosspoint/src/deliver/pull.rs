@@ -107,7 +107,7 @@ impl Deliveries {
         // If it cannot be written, the job is looked at again later.
         if self.engine.told(id).await.is_ok() {
             to.forget(id);
-            tracing::info!(job = %id, to = &*to.name, "told");
+            tracing::info!(job = %id, caller = &*to.name, "told");
         }
     }
 

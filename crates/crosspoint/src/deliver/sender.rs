@@ -164,30 +164,30 @@ impl Deliveries {
     }
 }
 
-/// Logs ids and statuses. A recipient that is away has one line, and not one for each try.
+/// Logs ids and statuses. A caller that is away has one line, and not one for each try.
 fn log(to: &Correspondence, job: JobId, end: End, notable: Option<Notable>) {
-    let to = &*to.name;
+    let caller = &*to.name;
     match (end, notable) {
         (End::Failed { trouble, .. }, Some(Notable::Away)) => {
-            tracing::warn!(to, why = %trouble.text(), "the recipient takes no messages; what it is owed is kept");
+            tracing::warn!(caller, why = %trouble.text(), "the caller takes no messages; what it is owed is kept");
         }
         (End::Failed { trouble, .. }, Some(Notable::Stumbled)) => {
-            tracing::warn!(%job, to, why = %trouble.text(), "the recipient was not told; it is tried again");
+            tracing::warn!(%job, caller, why = %trouble.text(), "the caller was not told; it is tried again");
         }
         (End::Failed { trouble, .. }, Some(Notable::Back) | None) => {
-            tracing::debug!(%job, to, why = %trouble.text(), "the recipient was not told");
+            tracing::debug!(%job, caller, why = %trouble.text(), "the caller was not told");
         }
-        (End::Known(_) | End::Gone, Some(Notable::Back)) => back(to),
+        (End::Known(_) | End::Gone, Some(Notable::Back)) => back(caller),
         (End::Told, notable) => {
-            notable.into_iter().for_each(|_| back(to));
-            tracing::info!(%job, to, "told");
+            notable.into_iter().for_each(|_| back(caller));
+            tracing::info!(%job, caller, "told");
         }
         (End::Known(_) | End::Gone, _) => {}
     }
 }
 
-fn back(to: &str) {
-    tracing::info!(to, "the recipient takes messages again");
+fn back(caller: &str) {
+    tracing::info!(caller, "the caller takes messages again");
 }
 
 async fn sleep_until(wakes_at: Option<Instant>) {

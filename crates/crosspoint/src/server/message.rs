@@ -59,24 +59,12 @@ pub(super) async fn take_message(
             Ok(app.hear(kind, looked, &presented, received).await.map_err(about)?)
         }
         // Anything else is not the message of an agent; the door says what is wrong with it.
-        Some(_) | None => {
-            let from_agent = looked.from_agent.as_deref();
-            Ok(app.request_work((&presented, from_agent), &uri, &headers, received).await.map_err(about)?)
-        }
+        Some(_) | None => Ok(app.request_work((&presented, &looked), &uri, &headers, received).await.map_err(about)?),
     }
 }
 
 pub(super) async fn pull_messages(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
-    let poll = Polling::read(&uri, app.0.wait_max)?;
-    let presented = Presented::read(&headers, &poll.name)?;
-    let until = Instant::now() + poll.wait;
-    let messages = tokio::select! {
-        // What the poll acknowledges counts.
-        biased;
-        messages = app.messages(&presented, &poll, until) => messages?,
-        // An empty answer would be followed by the next poll at once.
-        () = app.stopping().cancelled() => return Err(Refusal::stopping().into()),
-    };
+    let messages = app.polled(&uri, &headers).await.map_err(Refusal::of_no_id)?;
     let mut out = Vec::with_capacity(16 + messages.iter().map(Bytes::len).sum::<usize>());
     let mut object = Object::open(&mut out);
     push_array(object.name("messages"), &messages, |out, message| out.extend_from_slice(message));
@@ -88,14 +76,18 @@ impl App {
     /// Makes a job of a `work_request`.
     async fn request_work(
         &self,
-        (presented, from_agent): (&Presented, Option<&str>),
+        (presented, looked): (&Presented, &About),
         uri: &Uri,
         headers: &HeaderMap,
         received: Received,
     ) -> Result<Response, Refusal> {
-        let from = self.caller_of(presented, from_agent)?;
+        let from = self.caller_of(presented, looked.from_agent.as_deref())?;
         let agent_types = self.hub().agent_types().clone();
-        let asking = Asking { notify: from.notify.clone(), agent_types, ..Asking::default() };
+        let misspelled = looked.misspelled.iter().map(|name| {
+            format!("MSG-3: `payload` has no `{name}`, but a member of nearly that name, which is kept and not used")
+        });
+        let warnings = from.untold(self.callers()).into_iter().chain(misspelled).collect();
+        let asking = Asking { notify: from.notify.clone(), agent_types, warnings, ..Asking::default() };
         let doors = self.doors();
         let requested = message::request_work(&doors, SentBy(from.caller), asking, (uri, headers), received).await?;
         let owed = from.notify.map(|recipient| self.owed(recipient, requested.work.job.0.clone()));
@@ -104,6 +96,20 @@ impl App {
             owed.told().await;
         }
         Ok(answered.response)
+    }
+
+    /// Returns the messages that a poll asks for.
+    async fn polled(&self, uri: &Uri, headers: &HeaderMap) -> Result<Vec<Bytes>, Refusal> {
+        let poll = Polling::read(uri, self.0.wait_max)?;
+        let presented = Presented::read(headers, &poll.name)?;
+        let until = Instant::now() + poll.wait;
+        tokio::select! {
+            // What the poll acknowledges counts.
+            biased;
+            messages = self.messages(&presented, &poll, until) => messages,
+            // An empty answer would be followed by the next poll at once.
+            () = self.stopping().cancelled() => Err(Refusal::stopping()),
+        }
     }
 
     /// Returns the messages for an agent or a caller that pulls.

@@ -1,6 +1,7 @@
 //! The message contract: its door.
 
 mod addressing;
+mod callers;
 mod cancel;
 mod checklist;
 mod examples;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::event_line::progress;
-use crate::client::{JobFields, Outcome, Owed, Question, advice, plain};
+use crate::client::{JobFields, Outcome, Owed, Question, Violation, advice_on_outcome, plain};
 use crate::terminal::json;
 use crate::terminal::render;
 
@@ -39,11 +39,25 @@ pub(crate) fn print(out: &mut impl Write, job: &JobFields) -> io::Result<()> {
     if let Some(question) = &job.question {
         print_question(out, job, question)?;
     }
-    for violation in &job.violations {
-        let name = if violation.level == "warning" { "warning" } else { "violation" };
-        row(out, name, &format!("{}  {}  {}", violation.at, violation.clause, violation.what))?;
-    }
+    print_violations(out, &job.violations)?;
     job.outcome.as_ref().map_or(Ok(()), |outcome| print_outcome(out, outcome))
+}
+
+/// Lists the rules that were broken. What was broken alike in several attempts is one row, with how often.
+fn print_violations(out: &mut impl Write, violations: &[Violation]) -> io::Result<()> {
+    let is_same = |one: &Violation, other: &Violation| one.clause == other.clause && one.what == other.what;
+    for (at, violation) in violations.iter().enumerate() {
+        if violations[..at].iter().any(|before| is_same(before, violation)) {
+            continue;
+        }
+        let name = if violation.level == "warning" { "warning" } else { "violation" };
+        let often = match violations[at..].iter().filter(|other| is_same(other, violation)).count() {
+            1 => String::new(),
+            count => format!(" ({count} times)"),
+        };
+        row(out, name, &format!("{}  {}  {}{often}", violation.at, violation.clause, violation.what))?;
+    }
+    Ok(())
 }
 
 /// Says who has not been told the outcome.
@@ -69,7 +83,7 @@ fn print_outcome(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
         if !stderr.is_empty() {
             lines(out, "stderr", &stderr.join("\n"))?;
         }
-        if let Some(advice) = advice(&failure.repeat) {
+        if let Some(advice) = advice_on_outcome(&failure.repeat) {
             row(out, "repeat", &format!("{}: {advice}", failure.repeat))?;
         }
         row(out, "page", &page(&failure.code))?;

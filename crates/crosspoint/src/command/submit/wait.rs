@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::bar::Shown;
 use crate::Exit;
-use crate::client::{self, Client, Heard, Job, advice, plain};
+use crate::client::{self, Client, Heard, Job, advice_on_outcome, plain};
 use crate::command::jobs::card::page;
 use crate::terminal::json;
 use crate::terminal::render;
@@ -161,7 +161,7 @@ fn say_failed(job: &Job, outcome: &client::Outcome) {
     for line in failure.stderr() {
         render::note(&render::visible(&format!("stderr: {line}")));
     }
-    let advice = advice(&failure.repeat).map(|advice| format!("\n  {advice}")).unwrap_or_default();
+    let advice = advice_on_outcome(&failure.repeat).map(|advice| format!("\n  {advice}")).unwrap_or_default();
     render::problem(&format!("{message}{advice}"), &format!("{} says more", render::visible(&page(&failure.code))));
 }
 

@@ -18,6 +18,15 @@ use crate::config::Token;
 use crate::link::cancelling::Cancellations;
 use crate::link::token::TokenState;
 
+/// How often signs of life stand in for the agent's within the time that it may be silent.
+const TICKS_PER_SILENCE: u32 = 3;
+
+/// Period of those signs where the agent's silence is not limited.
+const TICK_DEFAULT: Duration = Duration::from_secs(10);
+
+/// Shortest period of those signs.
+const TICK_MIN: Duration = Duration::from_millis(10);
+
 /// Where messages are posted, below the agent's address (MSG-14).
 const PATH: &str = "api/agent/message";
 
@@ -182,6 +191,12 @@ impl MessageAgent {
     pub(super) async fn gone(&self) {
         // The sender lives as long as the agent.
         let _ = self.known.gone.subscribe().wait_for(|gone| *gone).await;
+    }
+
+    /// Returns how often signs of life stand in for the agent's, where its silence is not its own.
+    pub(super) fn tick_period(&self) -> Duration {
+        let silence = self.silence.map(|silence| silence / TICKS_PER_SILENCE);
+        silence.unwrap_or(TICK_DEFAULT).clamp(TICK_MIN, TICK_DEFAULT)
     }
 
     /// Leaves the work of an attempt for the agent to take.

@@ -8,14 +8,14 @@
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::message::About;
-use crosspoint_contracts::reply::{Failed, Question, Success};
+use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use crosspoint_engine::runtime::{Attempt, Gone};
 use crosspoint_exchange::reply::{self, Meaning};
 use tokio::sync::{oneshot, watch};
@@ -25,21 +25,11 @@ use super::hub::{Begun, Heard, Said};
 use super::life::SILENT_AFTER;
 use super::outbox::Stage;
 use super::quiet::Quiet;
-use super::steps::{Finished, Refused, Steps, Untaken};
+use super::steps::{Finished, Step, Steps, Untaken};
 use super::verdict::{self, Answered, Judged, Naming, PushVerdict, Read};
 use super::{Message, push, sending};
-use crate::backend::trace_of;
 use crate::link::record::{Broken, Note};
 use crate::link::{gone, remote};
-
-/// How often signs of life stand in for the agent's within the time that it may be silent.
-const TICKS_PER_SILENCE: u32 = 3;
-
-/// Period of those signs where the agent's silence is not limited.
-const TICK_DEFAULT: Duration = Duration::from_secs(10);
-
-/// Shortest period of those signs.
-const TICK_MIN: Duration = Duration::from_millis(10);
 
 type Posting = Pin<Box<dyn Future<Output = Result<Answered, Failed>> + Send>>;
 
@@ -56,6 +46,8 @@ pub(super) struct Conversation<'m> {
     /// What the agent waits to be told.
     question: Option<Question>,
     is_paused: bool,
+    /// Until when the agent may be silent that answered the request with something else than a message.
+    misanswered_until: Option<Instant>,
     began: Instant,
     quiet: Quiet,
     /// Whether the agent may have the request.
@@ -72,6 +64,7 @@ enum Next {
     Answered(Result<Body, Gone>),
     Gone,
     Stopped,
+    Misanswered,
     Tick,
 }
 
@@ -89,6 +82,7 @@ impl<'m> Conversation<'m> {
             pulled: None,
             question: None,
             is_paused: false,
+            misanswered_until: None,
             began,
             quiet,
             // An attempt that is taken up may be with the agent.
@@ -104,7 +98,7 @@ impl<'m> Conversation<'m> {
     /// Has the work done.
     pub(super) async fn work(&mut self) -> Result<Success, Failed> {
         self.send(None).await?;
-        let mut ticks = tokio::time::interval(self.period());
+        let mut ticks = tokio::time::interval(self.agent().tick_period());
         ticks.reset();
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -125,6 +119,7 @@ impl<'m> Conversation<'m> {
                 }
                 Next::Gone => return Err(self.agent_gone()),
                 Next::Stopped => return Err(gone(Gone)),
+                Next::Misanswered => return Err(verdict::misanswered(self.agent().silence.unwrap_or_default())),
                 Next::Tick => {
                     self.tick().await?;
                     None
@@ -138,7 +133,7 @@ impl<'m> Conversation<'m> {
     }
 
     async fn next(&mut self, ticks: &mut tokio::time::Interval) -> Next {
-        let Conversation { attempt, begun, posting, pulled, question, message, .. } = self;
+        let Conversation { attempt, begun, posting, pulled, question, message, misanswered_until, .. } = self;
         let posted = async {
             match posting {
                 Some(posting) => posting.await,
@@ -159,6 +154,12 @@ impl<'m> Conversation<'m> {
                 None => pending().await,
             }
         };
+        let misanswered = async {
+            match misanswered_until {
+                Some(until) => tokio::time::sleep_until((*until).into()).await,
+                None => pending().await,
+            }
+        };
         tokio::select! {
             // What has come counts, even if the attempt is stopped in this very moment.
             biased;
@@ -168,6 +169,7 @@ impl<'m> Conversation<'m> {
             stage = stage => Next::Pulled(stage),
             answer = answer => Next::Answered(answer),
             () = message.agent.gone() => Next::Gone,
+            () = misanswered => Next::Misanswered,
             _ = ticks.tick() => Next::Tick,
         }
     }
@@ -192,10 +194,12 @@ impl<'m> Conversation<'m> {
         let status = Ok((answer.status, Some(answer.body.len())));
         remote::log(&self.attempt, self.began, status);
         let Judged { verdict, about, notes } = verdict::of_answer(&answer, &self.agent().options.agent_types);
+        let is_message = notes.is_empty();
         self.note(notes);
         let naming = verdict::naming(&about, self.attempt.job().id());
         match verdict {
             PushVerdict::Accepted => {
+                self.misanswered_until = self.silent_until().filter(|_| !is_message);
                 self.attempt.heard_at_once();
                 Ok(None)
             }
@@ -206,6 +210,12 @@ impl<'m> Conversation<'m> {
             }
             PushVerdict::Said(kind) => self.hear(kind, &about, answer.body, None).await,
         }
+    }
+
+    /// Returns until when an agent may be silent that was just heard.
+    fn silent_until(&self) -> Option<Instant> {
+        let now = Instant::now();
+        self.quiet.allowed_until(now).checked_add(self.agent().silence?)
     }
 
     /// Handles what the agent sent to the server's endpoint. The sender is answered when it is on disk.
@@ -228,28 +238,29 @@ impl<'m> Conversation<'m> {
         document: Bytes,
         heard: Option<oneshot::Sender<Heard>>,
     ) -> Result<Option<Ended>, Failed> {
+        self.misanswered_until = None;
         self.note(verdict::naming(about, self.attempt.job().id()).note());
         let read = match verdict::read(kind, &document, &self.agent().options.agent_types) {
             Ok(read) => read,
             Err(unreadable) => {
                 self.note(unreadable.notes);
-                self.conclude(heard, None);
+                self.conclude(heard, Heard::Unreadable(Box::new(unreadable.report)));
                 return Ok(Some(Err(Box::new(unreadable.failed))));
             }
         };
-        let Read { meaning, notes } = read;
-        self.note(notes);
         // MSG-6.3.
         self.is_paused = about.is_paused;
-        let meaning = if about.is_paused { verdict::paused(meaning, &document) } else { meaning };
+        let read = if about.is_paused { verdict::paused(read, &document) } else { read };
+        let Read { meaning, progress, notes } = read;
+        self.note(notes);
         if let Meaning::Ended(result) = meaning {
             return self.ends(result, &document, heard).await;
         }
-        match (Box::pin(self.goes_on(meaning, &document)).await?, heard) {
+        match (Box::pin(self.goes_on(meaning, progress, &document)).await?, heard) {
             // The sender may have left.
             (taken, Some(heard)) => drop(heard.send(taken)),
-            (Heard::Refused(refused), None) => self.object(refused),
-            (Heard::Taken | Heard::Objected(_) | Heard::NotNow, None) => {}
+            (Heard::Refused(refused), None) => push::object(self.agent(), &self.attempt, refused),
+            (Heard::Taken | Heard::Objected(_) | Heard::NotNow | Heard::Unreadable(_), None) => {}
         }
         Ok(None)
     }
@@ -269,7 +280,7 @@ impl<'m> Conversation<'m> {
         match (finished, heard) {
             (Ok(Finished { ended, refused }), heard) => {
                 self.note(refused.map(|refused| refused.note()));
-                self.conclude(heard, refused);
+                self.conclude(heard, refused.map_or(Heard::Taken, Heard::Objected));
                 Ok(Some(ended))
             }
             (Err(Untaken::Gone(why)), _) => Err(gone(why)),
@@ -282,22 +293,24 @@ impl<'m> Conversation<'m> {
     }
 
     /// Handles a message of work that goes on.
-    async fn goes_on(&mut self, meaning: Meaning, document: &Bytes) -> Result<Heard, Failed> {
-        let question = match meaning {
-            Meaning::Waiting(question) => question,
-            Meaning::Queued | Meaning::Ended(_) => None,
-            Meaning::Running(progress) => match self.steps.status(&mut self.attempt, document, progress).await {
-                Ok(step) => {
-                    self.note(step.notes);
-                    if let Some(refused) = step.refused {
+    async fn goes_on(&mut self, meaning: Meaning, so_far: Option<Progress>, document: &Bytes) -> Result<Heard, Failed> {
+        let (question, progress) = match meaning {
+            Meaning::Waiting(question) => (question, so_far),
+            Meaning::Queued | Meaning::Ended(_) => (None, None),
+            Meaning::Running(progress) => (None, Some(progress)),
+        };
+        if let Some(progress) = progress {
+            match self.steps.status(&mut self.attempt, document, progress).await {
+                Ok(Step { notes, refused }) => {
+                    self.note(notes);
+                    if let Some(refused) = refused {
                         return Ok(Heard::Refused(refused));
                     }
-                    None
                 }
                 Err(Untaken::Gone(why)) => return Err(gone(why)),
                 Err(Untaken::NotNow) => return Ok(Heard::NotNow),
-            },
-        };
+            }
+        }
         if question.is_none() && self.question.is_some() {
             self.attempt.unasked().await.map_err(gone)?;
         } else {
@@ -307,22 +320,13 @@ impl<'m> Conversation<'m> {
         Ok(Heard::Taken)
     }
 
-    /// Keeps the sender of a result waiting until the result is on disk. It is told what is wrong with what it printed.
-    fn conclude(&mut self, heard: Option<oneshot::Sender<Heard>>, refused: Option<Refused>) {
-        match (heard, refused) {
-            (Some(heard), None) => self.begun.concludes(heard, Heard::Taken),
-            (Some(heard), Some(refused)) => self.begun.concludes(heard, Heard::Objected(refused)),
-            (None, Some(refused)) => self.object(refused),
-            (None, None) => {}
+    /// Keeps the sender of a result waiting until the result is on disk, when it is told this.
+    fn conclude(&mut self, heard: Option<oneshot::Sender<Heard>>, told: Heard) {
+        match (heard, told) {
+            (Some(heard), told) => self.begun.concludes(heard, told),
+            (None, Heard::Objected(refused)) => push::object(self.agent(), &self.attempt, refused),
+            (None, Heard::Taken | Heard::NotNow | Heard::Refused(_) | Heard::Unreadable(_)) => {}
         }
-    }
-
-    /// Tells an agent that has its answer already what is wrong with what it printed (MSG-9.4). The outcome stands and
-    /// says that its text is not whole, so it is told once, and nothing depends on it.
-    fn object(&self, refused: Refused) {
-        let (agent, trace) = (self.agent().clone(), trace_of(self.attempt.job(), self.attempt.number()));
-        let document = sending::objection(&agent, self.attempt.job().id(), &trace, refused);
-        tokio::spawn(async move { push::tell(&agent, document, &trace).await });
     }
 
     /// Stands in for the agent where its silence is not its own.
@@ -332,7 +336,9 @@ impl<'m> Conversation<'m> {
         {
             return self.still_waits().await;
         }
-        if self.quiet.is_fair(Instant::now()) || (self.is_paused && self.question.is_none()) {
+        let is_fair = self.quiet.is_fair(Instant::now());
+        // The end of that silence is said with its cause.
+        if is_fair || self.misanswered_until.is_some() || (self.is_paused && self.question.is_none()) {
             self.attempt.heard().await.map_err(gone)?;
         }
         Ok(())
@@ -367,11 +373,6 @@ impl<'m> Conversation<'m> {
             return gone(Gone);
         }
         verdict::silent(self.agent().last_beat().map(|beat| beat.at))
-    }
-
-    fn period(&self) -> Duration {
-        let silence = self.agent().silence.map(|silence| silence / TICKS_PER_SILENCE);
-        silence.unwrap_or(TICK_DEFAULT).clamp(TICK_MIN, TICK_DEFAULT)
     }
 
     fn note(&mut self, notes: impl IntoIterator<Item = Note>) {

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use crosspoint_contracts::Kind;
 use crosspoint_contracts::message::About;
+use crosspoint_contracts::{Kind, Report};
 use crosspoint_engine::core::Member;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::runtime::{Engine, Link};
@@ -41,7 +41,7 @@ pub(crate) struct Hub {
     /// Tells that a conversation has begun.
     begun: Notify,
     /// The senders of results, by job and attempt, until the results are on disk.
-    concluding: Mutex<BTreeMap<(JobId, u32), (oneshot::Sender<Heard>, Heard)>>,
+    concluding: Mutex<BTreeMap<(JobId, u32), Concluding>>,
     /// Attempts that are over and may have left a file of output. Most attempts have none.
     left: Mutex<BTreeSet<(JobId, u32)>>,
 }
@@ -75,7 +75,12 @@ pub(crate) enum Heard {
     NotNow,
     /// Its chunk of output cannot be taken. The attempt goes on.
     Refused(steps::Refused),
+    /// No outcome could be made of it, for what is wrong with it. The attempt has failed, and that is on disk.
+    Unreadable(Box<Report>),
 }
+
+/// The sender of a result, and what to tell it.
+type Concluding = (oneshot::Sender<Heard>, Heard);
 
 /// A conversation that a link has begun. It ends when this is dropped.
 pub(super) struct Begun {
@@ -89,8 +94,10 @@ impl Hub {
     /// Makes what the agents of this configuration need.
     pub(crate) fn new(config: &config::Config) -> Arc<Hub> {
         let configured = config.agents.iter().filter_map(|agent| agent.agent_type.clone());
-        let mut types: Vec<Box<str>> =
-            config.server.agent_types.iter().cloned().chain(configured).map(Into::into).collect();
+        // A caller without a token says by its name who it is, in the place of a type.
+        let callers = config.callers.iter().map(|caller| caller.name.clone());
+        let added = config.server.agent_types.iter().cloned().chain(configured).chain(callers);
+        let mut types: Vec<Box<str>> = added.map(Into::into).collect();
         types.sort_unstable();
         types.dedup();
         Arc::new(Hub {
@@ -282,24 +289,24 @@ impl Hub {
     }
 
     /// Keeps the sender of a result waiting until the result is on disk.
-    pub(super) fn concludes(&self, job: JobId, attempt: u32, heard: oneshot::Sender<Heard>, with: Heard) {
-        self.concluding.lock().unwrap_or_else(PoisonError::into_inner).insert((job, attempt), (heard, with));
+    fn concludes(&self, job: JobId, attempt: u32, concluding: Concluding) {
+        self.concluding.lock().unwrap_or_else(PoisonError::into_inner).insert((job, attempt), concluding);
     }
 
     /// Tells the sender of a result that the result is on disk.
     pub(super) fn concluded(&self, job: JobId, attempt: u32) {
         let heard = self.concluding.lock().unwrap_or_else(PoisonError::into_inner).remove(&(job, attempt));
-        if let Some((heard, with)) = heard {
+        if let Some((heard, told)) = heard {
             // The sender may have left.
-            let _ = heard.send(with);
+            let _ = heard.send(told);
         }
     }
 }
 
 impl Begun {
     /// Keeps the sender of the result waiting until the result is on disk.
-    pub(super) fn concludes(&self, heard: oneshot::Sender<Heard>, with: Heard) {
-        self.hub.concludes(self.job, self.attempt, heard, with);
+    pub(super) fn concludes(&self, heard: oneshot::Sender<Heard>, told: Heard) {
+        self.hub.concludes(self.job, self.attempt, (heard, told));
     }
 }
 

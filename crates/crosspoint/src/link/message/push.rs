@@ -1,14 +1,19 @@
 //! The way to an agent that work is pushed to: messages are posted to its endpoint (MSG-14).
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use crosspoint_contracts::reply::Failed;
+use crosspoint_engine::runtime::Attempt;
 use crosspoint_exchange::trace::Trace;
 use crosspoint_http::call::{Media, Unanswered, Unread};
 use reqwest::StatusCode;
 
 use super::agent::MessageAgent;
 use super::sending;
+use super::steps::Refused;
 use super::verdict::Answered;
+use crate::backend::trace_of;
 use crate::link::cancelling::ANSWER_BYTES_MAX;
 use crate::link::{remote, status};
 
@@ -37,4 +42,12 @@ pub(super) async fn tell(agent: &MessageAgent, document: Bytes, trace: &Trace) -
     let status = answer.status;
     drop(answer.whole(ANSWER_BYTES_MAX).await);
     Some(status)
+}
+
+/// Tells an agent that has its answer already what is wrong with what it printed (MSG-9.4). The outcome stands and says
+/// that its text is not whole, so it is told once, and nothing depends on it.
+pub(super) fn object(agent: &Arc<MessageAgent>, attempt: &Attempt, refused: Refused) {
+    let (agent, trace) = (agent.clone(), trace_of(attempt.job(), attempt.number()));
+    let document = sending::objection(&agent, attempt.job().id(), &trace, refused);
+    tokio::spawn(async move { tell(&agent, document, &trace).await });
 }

@@ -33,6 +33,11 @@ impl Quiet {
         self.lost_until = None;
     }
 
+    /// Returns until when the request allows it; now if it does not.
+    pub(super) fn allowed_until(&self, now: Instant) -> Instant {
+        self.allowed_until.map_or(now, |until| until.max(now))
+    }
+
     /// Whether silence says nothing about the agent at present.
     pub(super) fn is_fair(&self, now: Instant) -> bool {
         [self.allowed_until, self.lost_until].into_iter().flatten().any(|until| now < until)

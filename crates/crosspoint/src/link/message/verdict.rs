@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::content::Json;
@@ -11,8 +10,9 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::message::About;
 use crosspoint_contracts::message::clause::{MSG_17, MSG_17_2};
-use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::reply::{Failed, Progress};
 use crosspoint_contracts::time::Time;
+use crosspoint_contracts::{Kind, Report};
 use crosspoint_engine::id::JobId;
 use crosspoint_exchange::reply::{self, Meaning};
 use crosspoint_http::long;
@@ -55,6 +55,8 @@ pub(super) enum PushVerdict {
 /// What a message means.
 pub(super) struct Read {
     pub(super) meaning: Meaning,
+    /// How far the work is that needs a person.
+    pub(super) progress: Option<Progress>,
     pub(super) notes: Vec<Note>,
 }
 
@@ -62,6 +64,8 @@ pub(super) struct Read {
 pub(super) struct Unreadable {
     pub(super) failed: Failed,
     pub(super) notes: Vec<Note>,
+    /// What is wrong with it, for its author.
+    pub(super) report: Report,
 }
 
 /// Judges the answer to a pushed message (MSG-17). `types` are the types of agents that the operator added.
@@ -115,25 +119,32 @@ pub(super) fn read(kind: Kind, document: &Bytes, types: &[Box<str>]) -> Result<R
     match long::look(document.len(), || reply::read_of(kind, document, types)) {
         Ok(reply) => {
             let notes = found(reply.report, &RECOMMENDED);
-            Ok(Read { meaning: reply.meaning, notes })
+            Ok(Read { meaning: reply.meaning, progress: reply.progress, notes })
         }
         Err(unreadable) => {
             let failed = reply::unreadable(unreadable.lack.sentence(), document);
-            Err(Box::new(Unreadable { failed, notes: found(unreadable.report, &RECOMMENDED) }))
+            let report = unreadable.report;
+            Err(Box::new(Unreadable { failed, notes: found(report.clone(), &RECOMMENDED), report }))
         }
     }
 }
 
 /// Returns what a pause means: it asks a person if it has a question (ALL-5), also where the agent does not say what
 /// kind of document the members beside the question come from.
-pub(super) fn paused(meaning: Meaning, document: &Bytes) -> Meaning {
-    let Meaning::Running(progress) = meaning else { return meaning };
+pub(super) fn paused(read: Read, document: &Bytes) -> Read {
+    let Read { meaning: Meaning::Running(progress), notes, .. } = read else { return read };
     let question = || {
         let tape = Tape::scan(document).ok()?;
         let question = QUESTION.iter().try_fold(tape.root()?, |value, name| value.get(name))?;
         reply::question_of(document, &Json::new(question.source()))
     };
-    question().map_or(Meaning::Running(progress), |question| Meaning::Waiting(Some(question)))
+    match question() {
+        Some(question) => {
+            let progress = Some(Progress { document: None, ..progress });
+            Read { meaning: Meaning::Waiting(Some(question)), progress, notes }
+        }
+        None => Read { meaning: Meaning::Running(progress), progress: None, notes },
+    }
 }
 
 /// Returns the failure of work whose agent has stopped saying anything at all (MSG-12.3). It says when the agent last
@@ -142,6 +153,17 @@ pub(super) fn silent(last_heartbeat: Option<Time>) -> Failed {
     let message = "The agent has sent no heartbeat for as long as it may.";
     let details = Body::of(&serde_json::json!({ "last_heartbeat": last_heartbeat.map(|at| at.to_string()) }));
     Failed { details: Some(details), ..Failed::said(Failure::Unavailable, Dispatched::Yes, message) }
+}
+
+/// Returns the failure of work whose agent answered the request with something that is no message (MSG-17), and then
+/// was silent. The caller need not look for the cause elsewhere.
+pub(super) fn misanswered(silence: Duration) -> Failed {
+    let message = format!(
+        "The agent answered the request with a body that is no message, and gave no sign of life for {} s \
+         (silence_seconds).",
+        silence.as_secs_f64()
+    );
+    Failed::said(Failure::Timeout, Dispatched::Yes, &message)
 }
 
 /// How a message names the work that it is about (MSG-17.2).

@@ -52,7 +52,7 @@ impl App {
         until: Instant,
     ) -> Result<Vec<Bytes>, Refusal> {
         let named = self.callers().iter().find(|caller| caller.name == poll.name);
-        self.is_caller(named.ok_or_else(Refusal::no_such_agent)?, presented)?;
+        self.is_caller(named.ok_or_else(no_such_name)?, presented)?;
         let max = usize::try_from(poll.max).unwrap_or(usize::MAX);
         Ok(self.deliveries().take(&poll.name, max, until, &poll.acks).await)
     }
@@ -69,4 +69,11 @@ impl App {
         };
         Err(refused(&caller.name, status))
     }
+}
+
+/// A poll names an agent or a caller, and this is neither.
+fn no_such_name() -> Refusal {
+    let hint = "an agent registers at POST /api/agent/register or has an [[agent]] table, a caller has a [[caller]] \
+                table; GET /api/v1/agents and /api/v1/callers list them";
+    Refusal::not_found("neither an agent of messages nor a caller has this name", hint).clause("MSG-14").field("agent")
 }

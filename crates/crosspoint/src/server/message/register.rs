@@ -7,19 +7,21 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::Report;
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::message::version::NoCommonVersion;
 use crosspoint_contracts::message::{Registration, Sign};
 use crosspoint_engine::core::{Member, Spec};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 use crosspoint_engine::wall_clock;
-use crosspoint_exchange::refusal::{Refusal, TokenStatus};
+use crosspoint_exchange::incoming::one_of_all;
+use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
 use crosspoint_http::body::Received;
 use crosspoint_http::json::response;
 
-use super::sender::{Presented, refused};
+use super::sender::Presented;
 use super::taken;
-use crate::config::{ANSWER_BYTES, CONCURRENCY, address};
+use crate::config::{ANSWER_BYTES, CONCURRENCY, ENDPOINT, address};
 use crate::link::message::{Beat, CONTRACT_NAME, MessageAgent, Registered, SILENCE, SILENT_AFTER};
 use crate::server::App;
 use crate::server::pull::unjoined;
@@ -35,24 +37,31 @@ pub(in crate::server) async fn register_agent(
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
-    if app.stopping().is_cancelled() {
-        return Err(Refusal::stopping().into());
-    }
-    let (report, registration) = Registration::read(&received.bytes, &app.types());
-    let registration = registration.ok_or_else(|| malformed(report))?;
-    let presented = Presented::read(&headers, &registration.agent_id)?;
-    app.speaks_for(&presented, &registration.agent_id)?;
-    let picked = registration.version().map_err(|none| no_common_version(&none))?;
-    let agent = match app.hub().agent(&registration.agent_id) {
-        Some(agent) if app.is_configured(&agent.name) => app.registered_configured(agent, &registration, &presented)?,
-        Some(_) | None => app.register(&registration, picked.get()).await?,
-    };
-    agent.heard();
-    app.hub().tell_capacity(app.engine(), &agent);
-    Ok(response(StatusCode::OK, registration.answer(picked, HEARTBEAT_SECONDS)))
+    Ok(app.registered(&headers, &received).await.map_err(Refusal::of_no_id)?)
 }
 
 impl App {
+    /// Takes a registration.
+    async fn registered(&self, headers: &HeaderMap, received: &Received) -> Result<Response, Refusal> {
+        if self.stopping().is_cancelled() {
+            return Err(Refusal::stopping());
+        }
+        let (report, registration) = Registration::read(&received.bytes, &self.types());
+        let registration = registration.ok_or_else(|| malformed(report))?;
+        let presented = Presented::read(headers, &registration.agent_id)?;
+        self.speaks_for(&presented, &registration.agent_id)?;
+        let picked = registration.version().map_err(|none| no_common_version(&none))?;
+        let agent = match self.hub().agent(&registration.agent_id) {
+            Some(agent) if self.is_configured(&agent.name) => {
+                self.registered_configured(agent, &registration, &presented)?
+            }
+            Some(_) | None => self.register(&registration, picked.get()).await?,
+        };
+        agent.heard();
+        self.hub().tell_capacity(self.engine(), &agent);
+        Ok(response(StatusCode::OK, registration.answer(picked, HEARTBEAT_SECONDS)))
+    }
+
     /// Whether an agent of this name is configured.
     fn is_configured(&self, name: &str) -> bool {
         self.engine().agent(name).is_some_and(|agent| agent.joined.is_none())
@@ -68,7 +77,7 @@ impl App {
         self.authenticated(&agent, presented)?;
         match &agent.agent_type {
             Some(of) if **of != *registration.agent_type && agent.has_token() => {
-                Err(refused(&agent.name, TokenStatus::WrongAgent))
+                Err(Refusal::wrong_type(&agent.name, of))
             }
             Some(of) if **of != *registration.agent_type => {
                 let hint = format!("register as the type that is configured for it: {of}");
@@ -85,7 +94,8 @@ impl App {
             let hint = "register under another agent_id";
             return Err(Refusal::conflict("a caller of this name is configured", hint).at("/agent_id"));
         }
-        let base_url = registration.base_url.as_deref().map(|url| address::base(url, std::iter::empty())).transpose();
+        let base_url = registration.base_url.as_deref();
+        let base_url = base_url.map(|url| address::base(url, [ENDPOINT].into_iter())).transpose();
         let base_url = base_url.map_err(|problem| {
             Refusal::invalid(problem, "write it like http://127.0.0.1:8000")
                 .clause("MSG-11.5")
@@ -116,7 +126,12 @@ impl App {
     }
 
     /// Takes a heartbeat (MSG-12). What is wrong with it does no harm, as long as it says whose it is.
-    pub(super) fn take_heartbeat(&self, presented: &Presented, document: &Bytes) -> Result<Response, Refusal> {
+    pub(super) fn take_heartbeat(
+        &self,
+        presented: &Presented,
+        from_agent: Option<&str>,
+        document: &Bytes,
+    ) -> Result<Response, Refusal> {
         let (report, sign) = Sign::read(document, &self.types());
         let sign = sign.ok_or_else(|| malformed(report))?;
         self.speaks_for(presented, &sign.agent_id)?;
@@ -128,9 +143,8 @@ impl App {
                 .naming_field()
         })?;
         self.authenticated(&agent, presented)?;
-        let differs = |of: &str| sign.agent_type.as_deref().is_some_and(|said| said != of);
-        if agent.has_token() && agent.agent_type.as_deref().is_some_and(differs) {
-            return Err(refused(&agent.name, TokenStatus::WrongAgent));
+        if agent.has_token() {
+            App::is_of_type(&agent, [sign.agent_type.as_deref(), from_agent])?;
         }
         // What is shown and not used must not fill the memory.
         let resources = sign.resources.filter(|resources| resources.bytes().len() <= RESOURCES_BYTES_MAX);
@@ -146,11 +160,13 @@ impl App {
 }
 
 /// Refuses what cannot be read, with the first of its mistakes; the others are listed with it.
-fn malformed(report: Report) -> Refusal {
-    let refusal = match report.findings.first() {
+pub(super) fn malformed(report: Report) -> Refusal {
+    let errors = report.findings.iter().filter(|finding| finding.level == Level::Error);
+    let refusal = match errors.chain(&report.findings).next() {
         Some(finding) => {
             let (clause, at) = (finding.clause.id, finding.pointer.clone());
-            Refusal::invalid(finding.message.clone(), finding.hint.clone()).clause(clause).at(at).naming_field()
+            let message = format!("{}{}", finding.message, one_of_all(&report));
+            Refusal::invalid(message, finding.hint.clone()).clause(clause).at(at).naming_field()
         }
         None => Refusal::invalid("the body cannot be read", "send one JSON object"),
     };

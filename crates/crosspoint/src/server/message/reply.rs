@@ -4,23 +4,27 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
-use axum::response::Response;
-use crosspoint_contracts::Kind;
+use axum::response::{IntoResponse, Response};
 use crosspoint_contracts::clause::Level;
+use crosspoint_contracts::failure::Repeat;
 use crosspoint_contracts::message::About;
 use crosspoint_contracts::message::cancelling::Cancel;
 use crosspoint_contracts::outcome::Status;
+use crosspoint_contracts::{Kind, Report};
 use crosspoint_engine::core::Grip;
 use crosspoint_engine::event::Violation;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::machine::Event;
 use crosspoint_engine::runtime::{Heard as Reported, Watch};
+use crosspoint_exchange::admission::about;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
+use crosspoint_http::Refused;
 use crosspoint_http::body::Received;
-use crosspoint_http::door::message::cancel_work;
+use crosspoint_http::door::message::{CONTRACT, cancel_work};
 use crosspoint_http::json::response;
 
+use super::register::malformed;
 use super::sender::{Presented, refused};
 use super::{shared, taken};
 use crate::backend::{fault, trace_of};
@@ -53,7 +57,7 @@ impl App {
         received: Received,
     ) -> Result<Response, Refusal> {
         if about.is_heartbeat {
-            return self.take_heartbeat(presented, &received.bytes);
+            return self.take_heartbeat(presented, about.from_agent.as_deref(), &received.bytes);
         }
         let speaker = self.speaker(presented, about.agent_id.as_deref().unwrap_or_default())?;
         // Deployed agents renew ids: the first that is known counts (MSG-17.2).
@@ -66,7 +70,7 @@ impl App {
                 return self.take_reply(reply, received).await;
             }
         }
-        self.take_cancel(presented, about.from_agent.as_deref(), &received).await
+        self.take_cancel(kind, presented, about.from_agent.as_deref(), &received).await
     }
 
     /// Takes the reply of an agent about one of its jobs. It is on disk when its sender is answered.
@@ -79,7 +83,7 @@ impl App {
             (None, Some((agent, _))) => agent.clone(),
             (None, None) => job.agent.clone().unwrap_or_else(|| shared("")),
         };
-        let known = self.hub().agent(&agent).ok_or_else(unknown_work)?;
+        let known = self.hub().agent(&agent).ok_or_else(|| unknown_work(kind))?;
         let Some(attempt) = last_attempt_of(&job, &agent) else { return Err(self.not_theirs(&job, &agent).await) };
         self.authenticated(&known, presented)?;
         is_itself(&known, &about, speaker.is_some())?;
@@ -102,8 +106,20 @@ impl App {
             }
             Some(Heard::Refused(refused)) => Err(refused.refusal()),
             Some(Heard::NotNow) => Err(not_now()),
+            Some(Heard::Unreadable(report)) => Ok(self.failed_by(*report, &received)),
             None => self.take_late(kind, &agent, (&job, attempt), &received).await,
         }
+    }
+
+    /// Tells an agent that its result broke the contract. The result counts, as a failure. It is not to be sent again,
+    /// so the answer is a success of HTTP.
+    fn failed_by(&self, report: Report, received: &Received) -> Response {
+        let hint = "the work has failed as broken_contract: mend the agent, and do not send this again";
+        let refusal = malformed(report).with_repeat(Repeat::Never, hint);
+        let refusal = about(refusal, CONTRACT, &received.bytes, self.hub().agent_types());
+        let mut response = Refused::from(refusal).into_response();
+        *response.status_mut() = StatusCode::OK;
+        response
     }
 
     /// Returns the agent and the number of the attempt of a job that is talked about. An attempt that is under way is
@@ -172,22 +188,29 @@ impl App {
     /// Takes a caller's `error` that cancels its work.
     async fn take_cancel(
         &self,
+        kind: Kind,
         presented: &Presented,
         from_agent: Option<&str>,
         received: &Received,
     ) -> Result<Response, Refusal> {
-        let cancel = Cancel::read(&received.bytes).ok_or_else(unknown_work)?;
+        let Some(cancel) = Cancel::read(&received.bytes) else { return Err(unknown_work(kind)) };
         let from = self.caller_of(presented, from_agent)?;
-        cancel_work(&self.doors(), &from.caller, &cancel).await?.ok_or_else(unknown_work)
+        cancel_work(&self.doors(), &from.caller, &cancel).await?.ok_or_else(|| {
+            let hint = "`request_id`, or `payload.error_context.task_id`, is that of a work_request of yours";
+            Refusal::not_found("no work of yours is known by this id", hint).clause("MSG-19")
+        })
     }
 }
 
 /// MSG-13.5: a token is bound to the agent's name and type. Without a token the ids alone count.
 fn is_itself(agent: &MessageAgent, about: &About, has_shown: bool) -> Result<(), Refusal> {
-    let differs = |of: &str, said: &Option<String>| said.as_ref().is_some_and(|said| said != of);
-    let is_another = differs(&agent.name, &about.agent_id)
-        || agent.agent_type.as_ref().is_some_and(|of| differs(of, &about.from_agent));
-    if has_shown && is_another { Err(refused(&agent.name, TokenStatus::WrongAgent)) } else { Ok(()) }
+    if !has_shown {
+        return Ok(());
+    }
+    match &about.agent_id {
+        Some(said) if **said != *agent.name => Err(refused(&agent.name, TokenStatus::WrongAgent)),
+        Some(_) | None => App::is_of_type(agent, [about.from_agent.as_deref(), None]),
+    }
 }
 
 /// Returns the number of the last attempt that an agent had.
@@ -195,8 +218,14 @@ fn last_attempt_of(job: &Job, agent: &Arc<str>) -> Option<u32> {
     (1..=job.attempts).rev().find(|attempt| job.had_by(*attempt) == Some(agent))
 }
 
-fn unknown_work() -> Refusal {
-    let hint = "`payload.task_id` and `request_id` of a reply are those of the work_request";
+fn unknown_work(kind: Kind) -> Refusal {
+    let hint = match kind == Kind::MessageError {
+        true => {
+            "an agent names its work by `request_id` and `payload.error_context.task_id` of its work_request; a caller \
+             cancels its work with `error_code` 5901, and no other"
+        }
+        false => "`payload.task_id` and `request_id` of a reply are those of the work_request",
+    };
     Refusal::not_found("the message is about no work that is known here", hint).clause("MSG-17.2")
 }
 

@@ -22,6 +22,18 @@ pub(super) struct From {
     pub(super) notify: Option<Arc<str>>,
 }
 
+impl From {
+    /// Returns the warning that nobody is told, where others are.
+    pub(super) fn untold(&self, callers: &[config::Caller]) -> Option<String> {
+        let is_untold = self.notify.is_none() && !callers.is_empty();
+        is_untold.then(|| UNTOLD.to_owned())
+    }
+}
+
+/// Callers are configured, and the request is from none of them.
+const UNTOLD: &str = "MSG-17.4: `from_agent` is not the name of a [[caller]], so nobody is told the outcome; write the \
+                      caller's name there, or add ?wait=SECONDS, or send the same request again later";
+
 impl Presented {
     /// Reads the `Authorization` header of a request that claims to come from this agent.
     pub(super) fn read(headers: &HeaderMap, claimed: &str) -> Result<Presented, Refusal> {
@@ -60,6 +72,14 @@ impl App {
             None if agent.has_token() => Err(refused(&agent.name, TokenStatus::Unknown)),
             // Nothing is asked of this agent, so whatever it presents is nothing to us.
             None => Ok(()),
+        }
+    }
+
+    /// Checks the types that a message gives its sender: the sender's token is bound to one (MSG-13.5).
+    pub(super) fn is_of_type(agent: &MessageAgent, said: [Option<&str>; 2]) -> Result<(), Refusal> {
+        match agent.agent_type.as_deref() {
+            Some(of) if said.into_iter().flatten().any(|said| said != of) => Err(Refusal::wrong_type(&agent.name, of)),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -108,11 +128,15 @@ impl App {
             let name: Arc<str> = known.name.as_str().into();
             return Ok(From { caller: Caller::named(name.clone()), notify: Some(name) });
         }
-        if callers.iter().any(config::Caller::has_token) {
-            let status = if presented.token().is_some() { TokenStatus::Unknown } else { TokenStatus::Missing };
-            return Err(refused("", status));
-        }
         let named = callers.iter().find(|caller| Some(caller.name.as_str()) == from_agent);
+        if callers.iter().any(config::Caller::has_token) {
+            let name = named.map(|caller| caller.name.as_str()).unwrap_or_default();
+            return Err(match presented.token() {
+                Some(token) if self.owner_of(token).is_some() => Refusal::no_caller(name),
+                Some(_) => refused(name, TokenStatus::Unknown),
+                None => refused(name, TokenStatus::Missing),
+            });
+        }
         let only = if let [only] = callers { Some(only) } else { None };
         let notify = named.or(only).map(|caller| caller.name.as_str().into());
         Ok(From { caller: Caller::everyone(), notify })

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::message_post::{Posted, error, heartbeat, result, status};
+use crate::support::message_post::{Posted, error, heartbeat, result, status, work_request};
 use crate::support::scripted_agent::After;
 use crate::support::server::{Server, until};
 
@@ -28,11 +28,19 @@ fn five_unavailable_or_silent_in_a_row_open_the_breaker_and_work_under_way_goes_
         server.done("helper", &json!({"n": n}));
     }
     assert_eq!(breaker(&server, "helper").0, "open");
+    until("a line about the breaker", || {
+        let log = server.log();
+        let line = log.lines().find(|line| line.contains("the agent's breaker has opened"))?.to_owned();
+        assert!(line.contains("agent=\"helper\" state=\"open\" until=20"), "{line}");
+        Some(())
+    });
     let next = server.begin("helper");
     let job = server.job(&next);
     assert_eq!((&job["state"], &job["attempts"]), (&json!("queued"), &json!(0)), "{job:#}");
     let reason = job["stuck"]["reason"].as_str().expect("a reason");
     assert!(reason.starts_with("agent helper's breaker is open until "), "{reason}");
+    let told = server.hears(&work_request("helper", &json!({}))).json();
+    assert_eq!(told["x_custom_fields"]["x_crosspoint"]["stuck"], *reason, "the caller is told, too: {told:#}");
     server.takes(&status(&request, 50));
     server.takes(&result(&request, "done"));
     assert_eq!(server.job(&under_way)["outcome"]["outputs"], "done");

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::support::message_post::{Posted, error, failed, new_id, pulling, result, status};
 use crate::support::misbehaving_agents::{clauses, one_outcome};
+use crate::support::program::{crosspoint, transcript};
 use crate::support::scripted_agent::{After, unused_address};
 use crate::support::server::{Server, until};
 
@@ -44,7 +45,9 @@ fn an_agent_that_takes_its_work_and_dies_is_a_timeout() {
     let id = server.begin_once("helper");
     agent.request(1);
     drop(agent);
-    assert_eq!(server.over(&id)["outcome"]["failure"]["code"], "timeout");
+    let failure = server.over(&id)["outcome"]["failure"].clone();
+    let said = "The agent gave no sign of life for 0.3 s (silence_seconds).";
+    assert_eq!((&failure["code"], &failure["message"]), (&json!("timeout"), &json!(said)));
 }
 
 #[test]
@@ -205,4 +208,38 @@ fn the_same_result_again_after_output_in_chunks_is_fine() {
     assert_eq!((&job["state"], clauses(&job)), (&json!("completed"), vec![]), "{}", job["violations"]);
     server.takes(&failed(&request, "another"));
     assert_eq!(clauses(&server.on_record(&id, "ALL-9.3")), ["ALL-9.3"]);
+}
+
+/// The author of the agent looks at the answer first. The result counts, so it must not be sent again.
+#[test]
+fn a_result_that_breaks_the_contract_is_answered_with_what_is_wrong_with_it() {
+    let agent = Posted::taking();
+    let server = Server::configured(&agent.configuration("helper", ""));
+    let id = server.begin("helper");
+    let mut reply = result(&agent.request(1), "done");
+    reply["payload"]["status"] = json!("done");
+    reply["payload"].as_object_mut().expect("an object").remove("output");
+    let answer = server.hears(&reply);
+    let payload = &answer.json()["payload"];
+    assert_eq!((answer.status, &payload["error_code"]), (200, &json!(5003)), "{answer:?}");
+    let findings = payload["error_context"]["findings"].as_array().expect("a list");
+    let places: Vec<&str> = findings.iter().filter_map(|finding| finding["pointer"].as_str()).collect();
+    assert_eq!(places, ["/payload/output", "/payload/status"], "{payload:#}");
+    assert_eq!(payload["error_context"]["repeat"], "never");
+    assert_eq!(server.job(&id)["outcome"]["failure"]["code"], "broken_contract", "it is on disk");
+}
+
+#[test]
+fn a_silent_agent_that_answered_with_no_message_is_a_timeout_that_says_so() {
+    let agent = Posted::answering(|_, connection| connection.whole(200, "text/plain", "OK"));
+    let server = Server::configured(&agent.configuration("helper", "silence_seconds = 0.3"));
+    let job = server.submit(r#"{"work": "helper", "limits": {"attempts": 2}}"#);
+    let id = job["id"].as_str().expect("an id");
+    let job = server.over(id);
+    let failure = &job["outcome"]["failure"];
+    assert_eq!(failure["code"], "timeout", "{job:#}");
+    let card = transcript(&mut crosspoint(&["jobs", "show", id, "--server", &server.url()]));
+    assert!(card.contains("MSG-17  the answer to a work_request is no message (2 times)\n"), "{card}");
+    let said = "The agent answered the request with a body that is no message, and gave no sign of life for 0.3 s";
+    assert!(failure["message"].as_str().is_some_and(|message| message.starts_with(said)), "{failure}");
 }

@@ -71,6 +71,8 @@ fn what_is_missing_or_wrong_is_named_with_its_place() {
         let said = context["validation_error"].as_str().expect("a text");
         assert!(said.contains(member), "{said}");
     }
+    let (_, _, context) = refusal(&register(&server, &json!({})));
+    assert!(context["validation_error"].as_str().is_some_and(|said| said.ends_with("(one of 4 errors)")), "{context}");
     for (member, value) in [
         ("agent_id", json!("")),
         ("agent_id", json!(7)),
@@ -82,6 +84,7 @@ fn what_is_missing_or_wrong_is_named_with_its_place() {
         ("base_url", json!("ftp://digger")),
         ("base_url", json!("http://user:secret@digger")),
         ("base_url", json!(7)),
+        ("base_url", json!("http://127.0.0.1:8000/api/agent/message")),
         ("concurrency", json!(0)),
         ("concurrency", json!(1001)),
     ] {

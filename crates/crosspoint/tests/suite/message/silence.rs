@@ -97,6 +97,7 @@ fn a_question_in_a_pause_is_asked_and_its_answer_comes_with_the_request_again() 
     server.takes(&asking);
     let job = server.in_state(&id, "waiting");
     assert_eq!(job["question"]["prompt"], "Size?", "{job:#}");
+    assert_eq!(job["progress"], json!({"percent": 10, "step": "Dig"}), "{job:#}");
     assert!(goes_on(&server, &id), "a person is asked");
     let answered = server.post(&format!("/api/v1/jobs/{id}/answer"), r#"{"input": "large"}"#);
     assert_eq!(answered.status, 200, "{answered:?}");

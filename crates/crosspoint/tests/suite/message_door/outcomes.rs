@@ -71,6 +71,8 @@ fn an_agent_that_cannot_be_reached_is_5002_and_named() {
     let context = said.context();
     assert_eq!((&context["agent_id"], &context["last_heartbeat"]), (&json!("infra-7"), &Value::Null), "{context}");
     assert_eq!(context["repeat"], "safe", "nothing was begun: {context}");
+    let hint = "send it again with a new `request_id` or Idempotency-Key: the old one has this answer";
+    assert_eq!(context["hint"], hint, "{context}");
 }
 
 #[test]

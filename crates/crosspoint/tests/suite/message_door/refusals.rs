@@ -59,6 +59,8 @@ fn a_message_without_a_field_of_the_envelope_is_5003_and_names_the_field() {
         let request = without(&printed(), &format!("/{field}"));
         let said = server.say(&request);
         invalid(&said, Some(field), "MSG-1");
+        let hint = said.context()["hint"].as_str().expect("a hint");
+        assert!(hint.starts_with(&format!("Add \"{field}\": ")), "{hint}");
         valid("message.error", &said.answer.body);
         for id in ["request_id", "trace_id"].into_iter().filter(|id| *id != field) {
             assert_eq!(said.document[id], request[id], "{id}, {field} is missing: {}", said.document);
@@ -157,6 +159,8 @@ fn unknown_work_is_5006_with_the_works_that_there_are() {
     assert_eq!(context["work_type_requested"], "nobody_does_this", "{context}");
     assert_eq!(context["supported_types"], json!(["approve", "run_playbook"]), "{context}");
     assert_eq!((&context["repeat"], &context["field_name"]), (&json!("never"), &Value::Null), "{context}");
+    let slip = server.say(&asking("run_playbok", &json!({})));
+    assert_eq!(slip.context()["hint"], "did you mean run_playbook? known works: approve, run_playbook");
 }
 
 #[test]
@@ -167,6 +171,36 @@ fn work_that_no_agent_of_the_addressed_type_takes_is_5006() {
     let context = said.context();
     assert_eq!((&context["at"], &context["clause"]), (&json!("/to_agent"), &json!("MSG-18")), "{context}");
     assert_eq!(context["work_type_requested"], "run_playbook", "{context}");
+    assert_eq!(context["hint"], "agents of these types take it: infra", "{context}");
+}
+
+#[test]
+fn an_id_that_is_no_uuid_is_carried_and_the_refusal_says_so() {
+    let said = Server::start().say(&with(&printed(), "/request_id", json!("r-1")));
+    invalid(&said, Some("request_id"), "MSG-1.3");
+    let carried = &said.document["x_custom_fields"]["x_crosspoint"];
+    let warning = "request_id was generated: that of the request is no UUID, and is carried";
+    assert_eq!((&carried["request_id"], &carried["warnings"]), (&json!("r-1"), &json!([warning])), "{carried}");
+}
+
+#[test]
+fn polls_and_registrations_have_no_id_that_could_be_missed() {
+    let server = Server::start();
+    let poll = server.get("/api/agent/messages?agent=nobody");
+    let context = &poll.json()["payload"]["error_context"];
+    assert_eq!((poll.status, &context["field_name"], &context["clause"]), (404, &json!("agent"), &json!("MSG-14")));
+    assert!(context["hint"].as_str().is_some_and(|hint| hint.contains("/api/v1/callers")), "{context}");
+    for answer in [poll, server.post("/api/agent/register", "{}")] {
+        assert!(!answer.text().contains("was generated"), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_version_that_is_a_number_is_told_from_none() {
+    let said = Server::start().say(&with(&printed(), "/protocol_version", json!(1.0)));
+    assert_eq!((said.status, said.code()), (400, Some(5006)), "{:?}", said.answer);
+    assert!(said.message().ends_with("the other side gives none as a text"), "{}", said.message());
+    assert_eq!(said.context()["hint"], "Write \"protocol_version\": \"1.0\", as a string.");
 }
 
 #[test]

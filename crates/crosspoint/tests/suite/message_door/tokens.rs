@@ -56,7 +56,8 @@ fn unauthenticated(said: &Said, agent: &str, status: &str) {
 fn callers_need_a_token_once_one_of_them_has_one() {
     let files = Files::new("callers");
     let caller = format!("[[caller]]\nname = \"upstream\"\n{}", files.key("caller"));
-    let server = Server::configured(&(sample("echo", "dig", "") + &caller));
+    let spare = pulling("spare", &format!("work = [\"rake\"]\n{}", files.key("agent")));
+    let server = Server::configured(&(sample("echo", "dig", "") + &spare + &caller));
     let request = asking("dig", &json!({}));
     let send = |headers: &[(&str, &str)]| server.message("?wait=60", headers, &request.to_string());
     unauthenticated(&send(&[]), "", "missing");
@@ -67,6 +68,9 @@ fn callers_need_a_token_once_one_of_them_has_one() {
     let said = send(&[("authorization", &bearer(CALLER))]);
     assert_eq!((said.status, said.kind()), (200, "work_result"), "{:?}", said.answer);
     assert_eq!(server.job_count(), 1);
+    let of_agent = send(&[("authorization", &bearer(AGENT))]);
+    unauthenticated(&of_agent, "", "wrong_agent");
+    assert_eq!(of_agent.message(), "the token is that of an agent, and not of a caller");
     // A scheme is a word in any case.
     assert_eq!(send(&[("authorization", &format!("bearer {CALLER}"))]).status, 200);
     for path in ["/health", "/health/ready", "/openapi.json"] {
@@ -146,6 +150,19 @@ fn an_agent_with_a_token_must_show_its_own_before_anything_is_looked_up() {
         [server.post(ENDPOINT, &reply.to_string()), with(OTHER, &reply), with("x", &reply), with(AGENT, &disguised)]
     {
         assert_eq!((answer.status, &answer.json()["payload"]["error_code"]), (401, &json!(5004)), "{answer:?}");
+    }
+    // What differs is said.
+    let mut beat = heartbeat("infra", "infra", "online");
+    beat["from_agent"] = json!("code");
+    let mut body = registration("infra", &["dig"]);
+    body["agent_type"] = json!("code");
+    let token = bearer(AGENT);
+    let registered =
+        server.request("POST", "/api/agent/register", &[("authorization", &token)], body.to_string().as_bytes());
+    for answer in [with(AGENT, &disguised), with(AGENT, &beat), registered] {
+        let payload = &answer.json()["payload"];
+        assert_eq!(payload["error_message"], "the token is that of an agent of another type", "{answer:?}");
+        assert_eq!(payload["error_context"]["token_status"], "wrong_agent", "{answer:?}");
     }
     assert_eq!(server.job_of_message(&request)["state"], "running");
     assert_eq!(with(AGENT, &reply).status, 204);

@@ -74,4 +74,6 @@ fn words_that_an_agent_chose_are_not_in_the_log() {
     assert_eq!(job["violations"][0]["what"], "x7secret was broken", "its caller is told");
     let log = server.log();
     assert!(log.contains("a rule was broken") && !log.contains("x7secret"), "{log}");
+    let line = log.lines().find(|line| line.contains("a rule was broken")).expect("it is there");
+    assert!(line.contains(id.as_str().expect("an id")) && line.contains("agent="), "{line}");
 }
