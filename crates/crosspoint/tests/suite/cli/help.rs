@@ -52,6 +52,15 @@ fn the_first_help_fits_a_screen() {
     insta::assert_snapshot!(help);
 }
 
+/// An example that is broken into two lines cannot be copied.
+#[test]
+fn the_examples_of_the_server_fit_80_columns() {
+    let help = stdout(&mut crosspoint(&["serve", "--help"]));
+    let examples = help.split_once("Examples:").expect("it has examples").1.split("\n\n").next().unwrap_or_default();
+    assert!(examples.lines().all(|line| line.len() <= 80), "{examples}");
+    assert!(examples.lines().skip(1).all(|line| line.contains(" serve") || line.contains(" curl")), "{examples}");
+}
+
 #[test]
 fn usage_errors_exit_2() {
     for arguments in
