@@ -261,10 +261,12 @@ fn print_agent(client: &Client, name: &AgentName, answer: Result<String, Failed>
         ("breaker", breaker(&agent)),
         ("drained", if agent.drained { "yes: it gets no new work" } else { "no" }.to_owned()),
     ];
+    let joined = (agent.configured == Some(false)).then(|| ("configured", "no: it joined or registered".to_owned()));
     let away = agent.away_since.iter().map(|since| ("away", format!("since {since}: what comes for it waits")));
     let heartbeat = agent.heartbeat.iter().map(|beat| ("heartbeat", heartbeat(beat)));
     let token = agent.token_refused_since.iter().map(|since| ("token", refused_token(since)));
-    for (name, value) in rows.into_iter().chain(of_type).chain(standing).chain(away).chain(heartbeat).chain(token) {
+    let known = joined.into_iter().chain(away).chain(heartbeat).chain(token);
+    for (name, value) in rows.into_iter().chain(of_type).chain(standing).chain(known) {
         let dim = render::dim();
         writeln!(out, "{dim}{name:<12}{dim:#}{}", render::visible(&value))?;
     }

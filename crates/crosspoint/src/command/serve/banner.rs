@@ -50,7 +50,8 @@ fn write_agents(out: &mut impl Write, engine: &Engine) -> io::Result<()> {
         let head = if at == 0 { "agents" } else { "" };
         let works: Vec<&str> = agent.spec.works.iter().map(|work| &**work).collect();
         let works = render::visible(&listed(&works, "crosspoint agents show lists all"));
-        writeln!(out, "  {head:<7} {:<12} {dim}takes{dim:#} {works}", render::visible(&agent.spec.name))?;
+        let takes = if agent.joined.is_some() { "joined, takes" } else { "takes" };
+        writeln!(out, "  {head:<7} {:<12} {dim}{takes}{dim:#} {works}", render::visible(&agent.spec.name))?;
     }
     match agents.len().saturating_sub(AGENTS_MAX) {
         0 => Ok(()),

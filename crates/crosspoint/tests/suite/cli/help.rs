@@ -72,6 +72,16 @@ fn usage_errors_exit_2() {
 }
 
 #[test]
+fn a_contract_in_place_of_a_kind_is_answered_with_its_kinds() {
+    let said = transcript(&mut crosspoint(&["validate", "--as", "bridge", "-"]));
+    assert!(said.contains("bridge is a contract, and its kinds are bridge.request, bridge.response\n"), "{said}");
+    let help = stdout(&mut crosspoint(&["validate", "--help"]));
+    assert!(help.contains("bridge.request") && help.contains("run.stream"), "{help}");
+    let said = transcript(&mut crosspoint(&["validate", "--as", "bridge.reqest", "-"]));
+    assert!(said.contains("a similar value exists: 'bridge.request'"), "{said}");
+}
+
+#[test]
 fn completions_know_the_commands() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = stdout(&mut crosspoint(&["completions", shell]));

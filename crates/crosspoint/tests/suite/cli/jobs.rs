@@ -238,6 +238,7 @@ fn an_agent_that_is_away_is_shown_and_forgotten() {
     Puller::joined(&server, "digger", 1).leave(&server);
     let shown = said(&server, &["agents", "show", "digger"]);
     assert!(shown.contains("running     0\n") && shown.contains("away        since "), "{shown}");
+    assert!(shown.contains("configured  no: it joined or registered\n"), "{shown}");
     let closed = said(&server, &["agents", "breaker", "digger", "--close"]);
     assert!(closed.contains("breaker     closed\n"), "{closed}");
     let forgotten = said(&server, &["agents", "forget", "digger"]);
